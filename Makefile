@@ -1,0 +1,81 @@
+# One command, one gate. `make help` lists the targets; continuous integration calls only these.
+#
+# A fresh machine needs Rust (cargo), Python 3.11 or newer and a C compiler. Everything else is fetched into
+# .venv and target/ by the target that needs it, once.
+
+PYTHON ?= python3
+CARGO  ?= cargo
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+RUST   := --workspace --exclude ackclock-py
+
+# Oracle results and recorded links are not ours to ship. Tests that need them are skipped where they are absent.
+SHARED ?= ../shared
+ifneq ($(wildcard $(SHARED)/oracles),)
+export ACKCLOCK_ORACLES ?= $(abspath $(SHARED)/oracles)
+endif
+ifneq ($(wildcard $(SHARED)/data),)
+export ACKCLOCK_DATA ?= $(abspath $(SHARED)/data)
+endif
+
+RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-slow check format bench accuracy lock clean distclean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+build: $(VENV)/.built ## an optimised .venv/bin/ackclock
+
+demo: build ## compare TCP variants on a packaged link, simulate a scenario, write a report: about a minute
+	@PATH="$(abspath $(BIN)):$$PATH" sh tools/demo.sh
+
+test: build ## every test that takes seconds: cargo test, then pytest
+	$(CARGO) test $(RUST)
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: build ## the tests that take minutes
+	$(CARGO) test $(RUST) -- --ignored
+	$(BIN)/python -m pytest -m slow
+
+check: build ## formatting, lints and types
+	$(CARGO) fmt --all --check
+	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.locked ## put Rust and Python sources in form
+	$(CARGO) fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed
+	$(CARGO) build --quiet --release --package ackclock-sim --bin ackclock-bench
+	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench
+
+accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
+	$(BIN)/python -m tests.oracles.table
+
+lock: ## pin the newest versions that pyproject.toml allows (needs uv)
+	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \
+	  --upgrade --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --output-file requirements.lock
+
+clean: ## remove what was built, but not .venv
+	$(CARGO) clean
+	rm -rf runs bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis $(VENV)/.built
+	rm -f python/ackclock/_native*.so
+
+distclean: clean ## remove .venv too
+	rm -rf $(VENV)
+
+$(VENV)/.locked: requirements.lock tools/bootstrap.py
+	$(PYTHON) tools/bootstrap.py --venv $(VENV)
+	@touch $@
+
+# Editable: changes of Python sources need no build.
+$(VENV)/.built: $(VENV)/.locked pyproject.toml $(RUST_SOURCES)
+	PIP_QUIET=1 VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --quiet
+	@touch $@

@@ -1,0 +1,147 @@
+"""How fast the engine is: packets and element calls per CPU second, instructions, memory, growth, ratio to ns-2.
+
+Standard library only. Every figure is the engine alone (`ackclock-bench`, one process, one core); of several runs
+the cheapest counts, because other work on the machine can only add. Peers and tools that are not installed print a skip line.
+
+usage: bench.py [--binary target/release/ackclock-bench] [--repeats 5] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from peers import fused, ns2_speed
+
+OURS = [*(case.name for case in ns2_speed.CASES), "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"]
+INSTRUCTIONS = ["one-1g", "hundred-1g"]
+INSTRUCTIONS_SECONDS = 2  # callgrind is some fifty times slower than the machine, and counts exactly
+MAX_RSS_MB = 64
+
+
+@dataclass(frozen=True)
+class Result:
+    """One of our own cases."""
+
+    case: str
+    data_packets: int
+    element_calls: int
+    cpu_s: float
+    peak_rss_mb: float
+
+    @property
+    def ns_per_packet(self) -> float:
+        return self.cpu_s / self.data_packets * 1e9
+
+
+def measure(binary: Path, case: str, repeats: int) -> Result:
+    runs = [json.loads(ns2_speed.run([str(binary), case]).output) for _ in range(repeats)]
+    best = min(runs, key=lambda run: float(run["cpu_s"]))
+    return Result(
+        case=case,
+        data_packets=best["data_packets"],
+        element_calls=best["element_calls"],
+        cpu_s=best["cpu_s"],
+        peak_rss_mb=max(run["peak_rss_kb"] for run in runs) / 1024,
+    )
+
+
+def instructions_per_packet(valgrind: str, binary: Path, case: str) -> float:
+    command = [
+        valgrind,
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        str(binary),
+        case,
+        "--seconds",
+        str(INSTRUCTIONS_SECONDS),
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    if collected is None:
+        raise RuntimeError(f"callgrind said nothing of instructions: {done.stderr[-500:]}")
+    return int(collected[1]) / int(json.loads(done.stdout)["data_packets"])
+
+
+def print_engine(results: list[Result]) -> None:
+    print(f"{'case':18} {'data packets':>12} {'packets/CPU s':>14} {'calls/CPU s':>13} {'ns/packet':>10} {'peak MB':>8}")
+    for r in results:
+        print(
+            f"{r.case:18} {r.data_packets:12,} {r.data_packets / r.cpu_s:14,.0f} {r.element_calls / r.cpu_s:13,.0f}"
+            f" {r.ns_per_packet:10.1f} {r.peak_rss_mb:8.1f}"
+        )
+
+
+def print_growth(results: list[Result]) -> list[dict[str, object]]:
+    """Ratios between our own cases, each beside the most it may be."""
+    by_name = {r.case: r for r in results}
+    bounds = [
+        ("1,000 flows over 10", "flows-1000", "flows-10", 1.5),
+        ("10,000 flows over 10", "flows-10000", "flows-10", 3.0),
+        ("2,000 of 6,000 segments lost at once, over none", "loss-6000", "noloss-6000", 3.0),
+    ]
+    rows: list[dict[str, object]] = []
+    for what, case, base, most in bounds:
+        ratio = by_name[case].ns_per_packet / by_name[base].ns_per_packet
+        print(f"{what:50} {ratio:5.2f}x  (at most {most}x){'' if ratio <= most else '  OVER'}")
+        rows.append({"what": what, "ratio": ratio, "most": most})
+    memory = by_name["hundred-1g"].peak_rss_mb
+    print(
+        f"{'peak memory with 100 flows':50} {memory:5.1f} MB (at most {MAX_RSS_MB} MB){'' if memory <= MAX_RSS_MB else '  OVER'}"
+    )
+    return rows
+
+
+def print_instructions(binary: Path) -> dict[str, float]:
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        print("skip: valgrind is not installed, so instructions are not counted")
+        return {}
+    counted = {case: instructions_per_packet(valgrind, binary, case) for case in INSTRUCTIONS}
+    for case, count in counted.items():
+        print(f"{case:18} {count:8,.0f} instructions per delivered data packet")
+    return counted
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--binary", type=Path, default=Path("target/release/ackclock-bench"))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write all figures to this file too")
+    args = parser.parse_args()
+
+    print("engine alone, cheapest of", args.repeats, "runs")
+    results = [measure(args.binary, case, args.repeats) for case in OURS]
+    print_engine(results)
+
+    print("\ngrowth of the cost per packet")
+    growth = print_growth(results)
+
+    print("\ninstructions (callgrind)")
+    counted = print_instructions(args.binary)
+
+    print("\nthe floor: a loop fused by hand for these cases only")
+    floor = fused.table(args.binary, ns2_speed.CASES, args.repeats)
+    print("\n".join(floor))
+
+    print("\nns-2, CPU seconds per million delivered data packets; lean headers, runs alternate")
+    ns = ns2_speed.ns2_available()
+    if ns is None:
+        print("skip: ns-2 (`ns`) is not installed, so there is no ratio to it")
+    else:
+        print("\n".join(ns2_speed.table(args.binary, ns, args.repeats)))
+
+    if args.json:
+        figures = {"cases": [asdict(r) for r in results], "growth": growth, "instructions_per_packet": counted}
+        args.json.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

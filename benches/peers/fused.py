@@ -1,0 +1,43 @@
+"""Ours against the floor: the same cases as one hand-fused static loop (fused_loop.rs says what it leaves out)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from peers import ns2_speed
+
+SOURCE = Path(__file__).with_name("fused_loop.rs")
+
+
+def build(folder: Path) -> Path | None:
+    rustc = shutil.which("rustc")
+    if rustc is None:
+        return None
+    program = folder / "fused_loop"
+    command = [rustc, "-C", "opt-level=3", "--edition", "2024", str(SOURCE), "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
+def run(program: Path, case: ns2_speed.Case) -> tuple[int, ns2_speed.Child]:
+    child = ns2_speed.run([str(program), str(case.flows), str(case.rate_bps), str(case.seconds)])
+    return int(json.loads(child.output)["data_packets"]), child
+
+
+def table(binary: Path, cases: list[ns2_speed.Case], repeats: int) -> list[str]:
+    """The comparison as lines of text."""
+    program = build(binary.parent)
+    if program is None:
+        return ["skip: no rustc on the path to build it"]
+    lines = [f"{'case':14} {'packets ours':>12} {'floor':>9}  {'ours ns':>8} {'floor ns':>8}  {'left':>6}"]
+    for case in cases:
+        pairs = [(ns2_speed.run_ours(binary, case), run(program, case)) for _ in range(repeats)]
+        ours, floor = ns2_speed.cost([pair[0] for pair in pairs]), ns2_speed.cost([pair[1] for pair in pairs])
+        lines.append(
+            f"{case.name:14} {ours.packets:12,} {floor.packets:9,}  {ours.least * 1e3:8.1f} {floor.least * 1e3:8.1f}"
+            f"  {ours.least / floor.least:5.1f}x"
+        )
+    return lines

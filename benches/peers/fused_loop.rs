@@ -1,0 +1,171 @@
+//! The floor: the speed cases as one hand-fused static loop, to know what the general engine costs.
+//!
+//!     sender i --10 Gb/s, 1 ms-- left --RATE, 18 ms, droptail-- right --10 Gb/s, 1 ms-- receiver i
+//!
+//! It knows in advance what an engine must find out: the topology, that nothing is lost, that every delay is
+//! constant, and that packets therefore reach every place in the order in which they were sent. So one queue of
+//! ACKs in flight is all of the future, and a packet's whole way out and back is a few additions. What TCP does
+//! per packet stays: sequence numbers, window and slow start, RTT estimate, the buffer's limit.
+//!
+//! Build: rustc -C opt-level=3 --edition 2024 fused_loop.rs     Run: fused_loop FLOWS RATE_BPS SECONDS
+
+use std::collections::VecDeque;
+
+const PS_PER_S: u64 = 1_000_000_000_000;
+const MS: u64 = PS_PER_S / 1000;
+const ACCESS_BPS: u64 = 10_000_000_000;
+const SEGMENT: u64 = 1024;
+const HEADER: u64 = 40;
+const ROUND_TRIP_S: f64 = 0.040;
+
+fn time_to_send(bytes: u64, bps: u64) -> u64 {
+    (bytes as u128 * 8 * PS_PER_S as u128 / bps as u128) as u64
+}
+
+/// A line that sends one packet after the other.
+#[derive(Clone, Default)]
+struct Line {
+    free: u64,
+}
+
+impl Line {
+    fn send(&mut self, now: u64, time: u64) -> u64 {
+        self.free = self.free.max(now) + time;
+        self.free
+    }
+}
+
+#[derive(Clone, Default)]
+struct Flow {
+    host: Line,
+    client: Line,
+    next: u64,
+    acknowledged: u64,
+    expected: u64,
+    cwnd: f64,
+    srtt: f64,
+    rttvar: f64,
+}
+
+struct Ack {
+    at: u64,
+    sent: u64,
+    flow: u32,
+    number: u64,
+}
+
+/// How long each kind of packet takes on each kind of line.
+struct Times {
+    data_access: u64,
+    ack_access: u64,
+    data: u64,
+    ack: u64,
+}
+
+struct World {
+    end: u64,
+    take: Times,
+    window: f64,
+    limit: usize,
+    bottleneck: Line,
+    back: Line,
+    /// When each packet that waits at the bottleneck begins to be sent.
+    waiting: VecDeque<u64>,
+    acks: VecDeque<Ack>,
+    flows: Vec<Flow>,
+    delivered: u64,
+}
+
+impl World {
+    fn new(flows: usize, rate: u64, seconds: f64) -> World {
+        let in_flight = (rate as f64 * ROUND_TRIP_S / (8 * (SEGMENT + HEADER)) as f64) as usize;
+        World {
+            end: (seconds * PS_PER_S as f64) as u64,
+            take: Times {
+                data_access: time_to_send(SEGMENT + HEADER, ACCESS_BPS),
+                ack_access: time_to_send(HEADER, ACCESS_BPS),
+                data: time_to_send(SEGMENT + HEADER, rate),
+                ack: time_to_send(HEADER, rate),
+            },
+            window: (1.3 * in_flight as f64 / flows as f64).ceil(),
+            limit: 2 * in_flight + 10 * flows,
+            bottleneck: Line::default(),
+            back: Line::default(),
+            waiting: VecDeque::new(),
+            acks: VecDeque::new(),
+            flows: vec![Flow { cwnd: 2.0, ..Flow::default() }; flows],
+            delivered: 0,
+        }
+    }
+
+    fn run(&mut self) {
+        let mut started = 0;
+        loop {
+            let start = if started < self.flows.len() { started as u64 * MS } else { u64::MAX };
+            let due = self.acks.front().map_or(u64::MAX, |ack| ack.at);
+            if start.min(due) > self.end {
+                return;
+            }
+            if start <= due {
+                self.send_allowed(start, started);
+                started += 1;
+            } else if let Some(ack) = self.acks.pop_front() {
+                self.on_ack(&ack);
+                self.send_allowed(ack.at, ack.flow as usize);
+            }
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        let flow = &mut self.flows[ack.flow as usize];
+        let acked = (ack.number - flow.acknowledged) / SEGMENT;
+        flow.acknowledged = ack.number;
+        let rtt = (ack.at - ack.sent) as f64;
+        flow.rttvar += 0.25 * ((flow.srtt - rtt).abs() - flow.rttvar);
+        flow.srtt += 0.125 * (rtt - flow.srtt);
+        if flow.cwnd < self.window {
+            flow.cwnd += acked as f64; // slow start: nothing is lost, so nothing ever ends it
+        }
+    }
+
+    fn send_allowed(&mut self, now: u64, at: usize) {
+        let window = self.flows[at].cwnd.min(self.window) as u64 * SEGMENT;
+        while self.flows[at].next - self.flows[at].acknowledged < window {
+            self.send(now, at);
+        }
+    }
+
+    fn send(&mut self, now: u64, at: usize) {
+        let take = &self.take;
+        let flow = &mut self.flows[at];
+        let number = flow.next;
+        flow.next += SEGMENT;
+
+        let arrival = flow.host.send(now, take.data_access) + MS;
+        while self.waiting.front().is_some_and(|begin| *begin <= arrival) {
+            self.waiting.pop_front();
+        }
+        assert!(self.waiting.len() < self.limit, "the speed cases lose nothing");
+        let gone = self.bottleneck.send(arrival, take.data);
+        self.waiting.push_back(gone - take.data);
+
+        let received = gone + 18 * MS + take.data_access + MS;
+        assert_eq!(number, flow.expected, "in order");
+        flow.expected += SEGMENT;
+        self.delivered += u64::from(received <= self.end);
+
+        let at_right = flow.client.send(received, take.ack_access) + MS;
+        let at_left = self.back.send(at_right, take.ack) + 18 * MS;
+        let back = at_left + take.ack_access + MS;
+        self.acks.push_back(Ack { at: back, sent: now, flow: at as u32, number: flow.expected });
+    }
+}
+
+fn main() {
+    let words: Vec<f64> = std::env::args().skip(1).map(|word| word.parse().expect("a number")).collect();
+    let [flows, rate, seconds] = words[..] else { panic!("usage: fused_loop FLOWS RATE_BPS SECONDS") };
+    let mut world = World::new(flows as usize, rate as u64, seconds);
+    world.run();
+    let srtt: f64 = world.flows.iter().map(|flow| flow.srtt).sum::<f64>() / flows / MS as f64;
+    println!("{{\"data_packets\": {}, \"mean_srtt_ms\": {srtt:.3}}}", world.delivered);
+}

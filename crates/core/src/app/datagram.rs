@@ -1,0 +1,122 @@
+//! UDP traffic: a constant rate, or on and off by turns.
+
+use crate::endpoint::{Endpoint, Outgoing};
+use crate::packet::{Arena, Body, Datagram, Ecn, Kind};
+use crate::rng::Rng;
+use crate::units::{Rate, Span, Time};
+
+/// When a source sends.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// Without pause.
+    Constant,
+    /// On and off periods drawn from exponential distributions with these means.
+    Exponential { on: Span, off: Span, rng: Rng },
+    /// On and off periods drawn from Pareto distributions with these means and this shape.
+    Pareto { on: Span, off: Span, shape: f64, rng: Rng },
+}
+
+impl Pattern {
+    fn draw(rng: &mut Rng, mean: Span, shape: Option<f64>) -> Span {
+        let mean = mean.as_secs();
+        Span::from_secs_f64(match shape {
+            None => rng.exponential(mean),
+            Some(shape) => rng.pareto(mean, shape),
+        })
+    }
+
+    /// The next on and off periods; none for a source without pauses.
+    fn periods(&mut self) -> Option<(Span, Span)> {
+        let (on, off, shape, rng) = match self {
+            Pattern::Constant => return None,
+            Pattern::Exponential { on, off, rng } => (*on, *off, None, rng),
+            Pattern::Pareto { on, off, shape, rng } => (*on, *off, Some(*shape), rng),
+        };
+        let first = Self::draw(rng, on, shape);
+        Some((first, Self::draw(rng, off, shape)))
+    }
+}
+
+/// Sends packets of one size at one rate while it is on.
+#[derive(Clone, Debug)]
+pub struct UdpSource {
+    packet: u16,
+    gap: Span,
+    pattern: Pattern,
+    stop: Time,
+    next: Time,
+    on_until: Time,
+    off: Span,
+    sent: u64,
+}
+
+impl UdpSource {
+    /// `rate` counts IP bytes of `packet` each; from `start` until `stop`.
+    pub fn new(rate: Rate, packet: u16, mut pattern: Pattern, start: Time, stop: Time) -> UdpSource {
+        let (on_until, off) = pattern.periods().map_or((Time::NEVER, Span::ZERO), |(on, off)| (start + on, off));
+        UdpSource { packet, gap: rate.time_to_send(u32::from(packet)), pattern, stop, next: start, on_until, off, sent: 0 }
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Moves the next packet out of the pauses.
+    fn skip_pauses(&mut self) {
+        while self.next >= self.on_until {
+            let begin = self.on_until + self.off;
+            let Some((on, off)) = self.pattern.periods() else { return };
+            self.next = self.next.max(begin);
+            self.on_until = begin + on;
+            self.off = off;
+        }
+    }
+}
+
+impl Endpoint for UdpSource {
+    fn receive(&mut self, _now: Time, _body: &Body, _ecn: Ecn) {}
+
+    fn on_timer(&mut self, _now: Time) {}
+
+    fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
+        if self.next > now || self.next >= self.stop {
+            return None;
+        }
+        let number = self.sent;
+        self.sent += 1;
+        self.next += self.gap;
+        self.skip_pauses();
+        let body = arena.insert(Body::Datagram(Datagram { number }));
+        Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct })
+    }
+
+    fn due(&self) -> Time {
+        if self.next >= self.stop { Time::NEVER } else { self.next }
+    }
+}
+
+/// Counts what arrives.
+#[derive(Clone, Debug, Default)]
+pub struct UdpSink {
+    pub packets: u64,
+    pub first: Option<Time>,
+    pub last: Option<Time>,
+}
+
+impl Endpoint for UdpSink {
+    fn receive(&mut self, now: Time, _body: &Body, _ecn: Ecn) {
+        self.packets += 1;
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    fn on_timer(&mut self, _now: Time) {}
+
+    fn poll(&mut self, _now: Time, _arena: &mut Arena) -> Option<Outgoing> {
+        None
+    }
+
+    fn due(&self) -> Time {
+        Time::NEVER
+    }
+}

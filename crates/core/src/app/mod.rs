@@ -1,0 +1,58 @@
+//! Who wants to send: applications above TCP, and sources and sinks above UDP.
+
+mod bulk;
+mod datagram;
+mod sink;
+
+pub use bulk::Source;
+pub use datagram::{Pattern, UdpSink, UdpSource};
+pub use sink::Sink;
+
+use crate::units::Time;
+
+/// A TCP connection as its application sees it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Socket {
+    pub established: bool,
+    /// Bytes the application has offered so far, whether or not they have been sent; `u64::MAX` is no end.
+    pub written: u64,
+    /// Bytes that TCP has taken over, which cannot be taken back.
+    pub sent: u64,
+    /// The application will write no more.
+    pub closed: bool,
+    /// Bytes that have arrived in order.
+    pub arrived: u64,
+    /// Bytes the application has read.
+    pub read: u64,
+    /// The peer has said that no more will come.
+    pub peer_closed: bool,
+}
+
+/// What runs above a TCP connection.
+pub trait Application {
+    /// Reads, writes or closes; called when the connection opens, when data arrives and when `due` has come.
+    fn act(&mut self, now: Time, socket: &mut Socket);
+    fn due(&self) -> Time;
+}
+
+/// Every kind of application above TCP.
+#[derive(Clone, Debug)]
+pub enum AnyApp {
+    Source(Source),
+    Sink(Sink),
+}
+
+impl Application for AnyApp {
+    fn act(&mut self, now: Time, socket: &mut Socket) {
+        match self {
+            AnyApp::Source(a) => a.act(now, socket),
+            AnyApp::Sink(a) => a.act(now, socket),
+        }
+    }
+    fn due(&self) -> Time {
+        match self {
+            AnyApp::Source(a) => a.due(),
+            AnyApp::Sink(a) => a.due(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! A reader: takes what has arrived at once, or no faster than a rate, and closes when the sender has.
+
+use super::{Application, Socket};
+use crate::units::{Rate, Span, Time};
+
+#[derive(Clone, Debug)]
+pub struct Sink {
+    rate: Option<Rate>,
+    /// Up to when the reading so far has paid for itself.
+    busy_until: Time,
+    due: Time,
+}
+
+/// A slow reader reads this much at a time, as a program with a buffer does.
+const CHUNK: u64 = 4096;
+
+impl Sink {
+    /// `rate` none reads at once.
+    pub fn new(rate: Option<Rate>) -> Sink {
+        Sink { rate, busy_until: Time::ZERO, due: Time::NEVER }
+    }
+
+    fn read_slowly(&mut self, now: Time, rate: Rate, socket: &mut Socket) {
+        while socket.read < socket.arrived && self.busy_until <= now {
+            let chunk = CHUNK.min(socket.arrived - socket.read);
+            socket.read += chunk;
+            let took: Span = rate.time_to_send(chunk as u32);
+            self.busy_until = self.busy_until.max(now) + took;
+        }
+        self.due = if socket.read < socket.arrived { self.busy_until } else { Time::NEVER };
+    }
+}
+
+impl Application for Sink {
+    fn act(&mut self, now: Time, socket: &mut Socket) {
+        match self.rate {
+            None => socket.read = socket.arrived,
+            Some(rate) => self.read_slowly(now, rate, socket),
+        }
+        socket.closed = socket.peer_closed;
+    }
+
+    fn due(&self) -> Time {
+        self.due
+    }
+}

@@ -1,0 +1,196 @@
+//! What stands on a path: takes packets in, gives packets out, and says when it wants to be woken.
+
+use crate::line::{Delay, Duplicate, Jitter, Loss, Outage, Reorder};
+use crate::link::{RateLink, TraceLink, Wire};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::network::NodeId;
+use crate::packet::{Arena, Packet};
+use crate::units::Time;
+
+/// A way in or out of an element. One-in-one-out elements use only `Port(0)`; on a medium it is station and side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Port(pub u16);
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Cause {
+    /// The queue's limit was reached.
+    QueueFull,
+    /// Lost on the line by chance or by list.
+    Loss,
+    /// Lost in a scheduled outage.
+    Outage,
+    /// Nobody to hand it to: its flow has ended or has no route there.
+    NoRoute,
+}
+
+impl Cause {
+    pub const ALL: [Cause; 4] = [Cause::QueueFull, Cause::Loss, Cause::Outage, Cause::NoRoute];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::QueueFull => "queue_full",
+            Cause::Loss => "loss",
+            Cause::Outage => "outage",
+            Cause::NoRoute => "no_route",
+        }
+    }
+}
+
+/// Something worth telling a probe.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Event {
+    Dropped(Packet, Cause),
+    Copied(Packet),
+}
+
+/// What went through one element since the run began. Nothing is inferred: elements say what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub pushed: u64,
+    pub forwarded: u64,
+    pub copied: u64,
+    pub dropped: [u64; Cause::ALL.len()],
+}
+
+impl Tally {
+    #[inline]
+    pub fn drops(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+}
+
+/// Which of an element's queues: most have but one, and take no notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// Of the links that it joins, in path order.
+    pub link: u32,
+    /// Of the clients that have their own.
+    pub station: u32,
+}
+
+/// An active part of a path.
+///
+/// Contract, tested for every kind: `wake` before `due` does nothing; packets that leave at one instant leave in the order in which
+/// they came; every pushed packet is held, forwarded or dropped (pushed + copied = forwarded + dropped + held).
+pub trait Element {
+    /// A packet arrives.
+    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>);
+    /// The due time has come.
+    fn wake(&mut self, now: Time, out: &mut Out<'_>);
+    /// When to wake it next; `Time::NEVER` when it waits only for packets.
+    fn due(&self) -> Time;
+    /// Packets inside.
+    fn held(&self) -> u64;
+    /// The meter of its queue, up to date just before `now`, for elements that have one.
+    fn meter(&mut self, _now: Time, _place: Place) -> Option<&mut LinkMeter> {
+        None
+    }
+    /// Its queue just before `now`, for elements that have one.
+    fn sample(&mut self, _now: Time, _place: Place) -> Option<QueueSample> {
+        None
+    }
+}
+
+/// A packet on its way out of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub from: NodeId,
+    pub port: Port,
+    pub packet: Packet,
+}
+
+/// Where an element's output goes. The network carries it out in the order in which it was said.
+pub struct Out<'a> {
+    pub arena: &'a mut Arena,
+    pub(crate) tally: &'a mut Tally,
+    pub(crate) at: NodeId,
+    pub(crate) moves: &'a mut Vec<Move>,
+    pub(crate) notes: Option<&'a mut Vec<Event>>,
+    pub(crate) next_id: &'a mut u64,
+}
+
+impl<'a> Out<'a> {
+    /// An output that a test or a second driver keeps for itself.
+    pub fn new(arena: &'a mut Arena, tally: &'a mut Tally, moves: &'a mut Vec<Move>, next_id: &'a mut u64) -> Out<'a> {
+        Out { arena, tally, at: NodeId(0), moves, notes: None, next_id }
+    }
+
+    /// Hands a packet on.
+    #[inline]
+    pub fn forward(&mut self, port: Port, packet: Packet) {
+        self.tally.forwarded += 1;
+        self.moves.push(Move { from: self.at, port, packet });
+    }
+
+    /// Ends a packet's journey.
+    #[inline]
+    pub fn drop(&mut self, packet: Packet, cause: Cause) {
+        self.tally.dropped[cause as usize] += 1;
+        self.arena.release(packet.body);
+        self.note(Event::Dropped(packet, cause));
+    }
+
+    /// A second packet with the same body.
+    pub fn copy(&mut self, packet: Packet) -> Packet {
+        self.tally.copied += 1;
+        self.arena.retain(packet.body);
+        let twin = Packet { id: *self.next_id, ..packet };
+        *self.next_id += 1;
+        self.note(Event::Copied(twin));
+        twin
+    }
+
+    fn note(&mut self, event: Event) {
+        if let Some(notes) = &mut self.notes {
+            notes.push(event);
+        }
+    }
+}
+
+macro_rules! any_element {
+    (small: $($kind:ident),*; large: $($large:ident),* $(,)?) => {
+        /// Every kind of element: an enum, so that a hop costs a jump and not an indirect call (ADR 3). Large kinds are boxed, so that
+        /// thousands of small ones lie close together.
+        pub enum AnyElement {
+            $($kind($kind),)*
+            $($large(Box<$large>),)*
+            /// A user's own.
+            User(Box<dyn Element + Send>),
+        }
+
+        impl Element for AnyElement {
+            #[inline]
+            fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
+                match self { $(AnyElement::$kind(e) => e.push(now, port, packet, out),)* $(AnyElement::$large(e) => e.push(now, port, packet, out),)* AnyElement::User(e) => e.push(now, port, packet, out) }
+            }
+            #[inline]
+            fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+                match self { $(AnyElement::$kind(e) => e.wake(now, out),)* $(AnyElement::$large(e) => e.wake(now, out),)* AnyElement::User(e) => e.wake(now, out) }
+            }
+            #[inline]
+            fn due(&self) -> Time {
+                match self { $(AnyElement::$kind(e) => e.due(),)* $(AnyElement::$large(e) => e.due(),)* AnyElement::User(e) => e.due() }
+            }
+            fn held(&self) -> u64 {
+                match self { $(AnyElement::$kind(e) => e.held(),)* $(AnyElement::$large(e) => e.held(),)* AnyElement::User(e) => e.held() }
+            }
+            fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
+                match self { $(AnyElement::$kind(e) => e.meter(now, place),)* $(AnyElement::$large(e) => e.meter(now, place),)* AnyElement::User(e) => e.meter(now, place) }
+            }
+            fn sample(&mut self, now: Time, place: Place) -> Option<QueueSample> {
+                match self { $(AnyElement::$kind(e) => e.sample(now, place),)* $(AnyElement::$large(e) => e.sample(now, place),)* AnyElement::User(e) => e.sample(now, place) }
+            }
+        }
+
+        $(impl From<$kind> for AnyElement {
+            fn from(e: $kind) -> AnyElement { AnyElement::$kind(e) }
+        })*
+        $(impl From<$large> for AnyElement {
+            fn from(e: $large) -> AnyElement { AnyElement::$large(Box::new(e)) }
+        })*
+    };
+}
+
+any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink);

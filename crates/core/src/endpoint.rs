@@ -1,0 +1,69 @@
+//! Who sends and who receives: the ends of a flow, as the network sees them.
+
+use crate::app::{UdpSink, UdpSource};
+use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
+use crate::tcp::TcpEndpoint;
+use crate::units::Time;
+
+/// What an endpoint hands to the network: where it has put the body, and what the header must say of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    pub body: BodyId,
+    /// IP length in bytes.
+    pub len: u16,
+    pub kind: Kind,
+    pub ecn: Ecn,
+}
+
+/// An end of a flow: bodies and time in, bodies and the next due time out.
+pub trait Endpoint {
+    /// A packet's body has arrived.
+    fn receive(&mut self, now: Time, body: &Body, ecn: Ecn);
+    /// The due time has come (or an earlier one that has since moved: then nothing happens).
+    fn on_timer(&mut self, now: Time);
+    /// The next packet to send at `now`; called until it says `None`.
+    fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing>;
+    fn due(&self) -> Time;
+}
+
+/// Every kind of endpoint. TCP is boxed: it is large, and the network only needs its due time.
+pub enum AnyEndpoint {
+    Tcp(Box<TcpEndpoint>),
+    UdpSource(Box<UdpSource>),
+    UdpSink(Box<UdpSink>),
+}
+
+impl Endpoint for AnyEndpoint {
+    #[inline]
+    fn receive(&mut self, now: Time, body: &Body, ecn: Ecn) {
+        match self {
+            AnyEndpoint::Tcp(e) => e.receive(now, body, ecn),
+            AnyEndpoint::UdpSource(e) => e.receive(now, body, ecn),
+            AnyEndpoint::UdpSink(e) => e.receive(now, body, ecn),
+        }
+    }
+    #[inline]
+    fn on_timer(&mut self, now: Time) {
+        match self {
+            AnyEndpoint::Tcp(e) => e.on_timer(now),
+            AnyEndpoint::UdpSource(e) => e.on_timer(now),
+            AnyEndpoint::UdpSink(e) => e.on_timer(now),
+        }
+    }
+    #[inline]
+    fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
+        match self {
+            AnyEndpoint::Tcp(e) => e.poll(now, arena),
+            AnyEndpoint::UdpSource(e) => e.poll(now, arena),
+            AnyEndpoint::UdpSink(e) => e.poll(now, arena),
+        }
+    }
+    #[inline]
+    fn due(&self) -> Time {
+        match self {
+            AnyEndpoint::Tcp(e) => e.due(),
+            AnyEndpoint::UdpSource(e) => e.due(),
+            AnyEndpoint::UdpSink(e) => e.due(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Packets that the line loses: by chance, in bursts, or by list.
+
+use super::{GilbertElliott, LossList, Sojourns};
+use crate::element::{Cause, Element, Out, Port};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::Time;
+
+#[derive(Clone, Debug)]
+pub enum LossModel {
+    /// Each packet is lost with probability `mean`, whatever became of the others.
+    Bernoulli {
+        mean: f64,
+        rng: Rng,
+    },
+    GilbertElliott(GilbertElliott),
+    List(LossList),
+}
+
+impl LossModel {
+    pub fn bernoulli(mean: f64, rng: Rng) -> LossModel {
+        LossModel::Bernoulli { mean, rng }
+    }
+
+    pub fn gilbert_elliott(sojourns: Sojourns, rng: Rng) -> LossModel {
+        LossModel::GilbertElliott(GilbertElliott::new(sojourns, rng))
+    }
+
+    /// Exactly these data packets, counted from 1.
+    pub fn list(packets: Vec<u64>) -> LossModel {
+        LossModel::List(LossList::new(packets))
+    }
+
+    fn loses(&mut self, now: Time, packet: &Packet) -> bool {
+        match self {
+            LossModel::Bernoulli { mean, rng } => rng.chance(*mean),
+            LossModel::GilbertElliott(channel) => channel.loses(now),
+            LossModel::List(list) => list.loses(packet),
+        }
+    }
+}
+
+pub struct Loss {
+    model: LossModel,
+}
+
+impl Loss {
+    pub fn new(model: LossModel) -> Loss {
+        Loss { model }
+    }
+}
+
+impl Element for Loss {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
+        if self.model.loses(now, &packet) {
+            out.drop(packet, Cause::Loss);
+        } else {
+            out.forward(Port(0), packet);
+        }
+    }
+
+    fn wake(&mut self, _now: Time, _out: &mut Out<'_>) {}
+
+    fn due(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn held(&self) -> u64 {
+        0
+    }
+}

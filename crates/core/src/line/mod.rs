@@ -1,0 +1,19 @@
+//! What distance does to packets once they have left a link.
+
+mod delay;
+mod duplicate;
+mod gilbert;
+mod jitter;
+mod list;
+mod loss;
+mod outage;
+mod reorder;
+
+pub use delay::Delay;
+pub use duplicate::Duplicate;
+pub use gilbert::{GilbertElliott, Sojourns};
+pub use jitter::{Distribution, Jitter};
+pub use list::LossList;
+pub use loss::{Loss, LossModel};
+pub use outage::{Outage, OutageError};
+pub use reorder::Reorder;

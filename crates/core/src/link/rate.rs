@@ -1,0 +1,84 @@
+//! A fixed-rate link that owns any queue and asks it for the next packet each time it becomes free.
+
+use super::Framing;
+use crate::element::{Element, Out, Place, Port};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::Packet;
+use crate::queue::{AnyQueue, Queue};
+use crate::units::{Rate, Span, Time};
+
+pub struct RateLink {
+    rate: Rate,
+    framing: Framing,
+    queue: AnyQueue,
+    /// What is being sent, and when its last bit will be out.
+    sending: Option<(Time, Packet)>,
+    meter: LinkMeter,
+}
+
+impl RateLink {
+    pub fn new(rate: Rate, framing: Framing, queue: AnyQueue) -> RateLink {
+        RateLink { rate, framing, queue, sending: None, meter: LinkMeter::default() }
+    }
+
+    fn integrate(&mut self, now: Time) {
+        self.meter.integrate(now, self.queue.packets(), self.sending.is_some());
+    }
+
+    fn start(&mut self, now: Time, wait: Span, mut packet: Packet) {
+        packet.wire_len = self.framing.wire_len(&packet);
+        self.meter.begin(wait);
+        self.meter.sent_bytes += u64::from(packet.wire_len);
+        self.sending = Some((now + self.rate.time_to_send(u32::from(packet.wire_len)), packet));
+    }
+
+    fn start_next(&mut self, now: Time, out: &mut Out<'_>) {
+        if let Some((since, packet)) = self.queue.dequeue(now, out) {
+            self.start(now, now - since, packet);
+        }
+    }
+}
+
+impl Element for RateLink {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
+        // What ends at this very instant has ended, whoever the driver calls first: else the limit would depend on its order.
+        self.wake(now, out);
+        self.integrate(now);
+        let before = out.tally.drops();
+        if self.sending.is_some() {
+            self.queue.enqueue(now, packet, out);
+        } else if let Some(packet) = self.queue.pass(now, packet, out) {
+            self.start(now, Span::ZERO, packet);
+        }
+        self.meter.drops += out.tally.drops() - before;
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+        let before = out.tally.drops();
+        while let Some((done, mut packet)) = self.sending.filter(|&(done, _)| done <= now) {
+            self.integrate(done);
+            packet.wire_len = packet.len;
+            out.forward(Port(0), packet);
+            self.sending = None;
+            self.start_next(done, out);
+        }
+        self.meter.drops += out.tally.drops() - before;
+    }
+
+    fn due(&self) -> Time {
+        self.sending.map_or(Time::NEVER, |(done, _)| done)
+    }
+
+    fn held(&self) -> u64 {
+        self.queue.packets() + u64::from(self.sending.is_some())
+    }
+
+    fn meter(&mut self, now: Time, _place: Place) -> Option<&mut LinkMeter> {
+        self.integrate(now);
+        Some(&mut self.meter)
+    }
+
+    fn sample(&mut self, _now: Time, _place: Place) -> Option<QueueSample> {
+        Some(self.meter.sample(self.queue.packets(), self.queue.bytes()))
+    }
+}

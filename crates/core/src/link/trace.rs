@@ -1,0 +1,169 @@
+//! A recorded link: a list of instants at each of which up to 1500 bytes may leave, as cellular links are recorded.
+//!
+//! The format is mahimahi's: each line is a millisecond and one opportunity; several equal lines are several opportunities; the list
+//! is repeated with its last time as the period. An opportunity that finds nobody waiting is gone, and so is what a packet leaves
+//! of it, unless the next packet is already there. An arrival may use opportunities strictly after its own instant.
+
+use super::Framing;
+use crate::element::{Element, Out, Place, Port};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::Packet;
+use crate::queue::{AnyQueue, Queue};
+use crate::units::{Span, Time};
+use std::sync::Arc;
+
+/// What may leave at one opportunity.
+pub const OPPORTUNITY_BYTES: u32 = 1500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    #[error("a recorded rate needs at least one opportunity")]
+    Empty,
+    #[error("opportunity {line} lies before the one above it")]
+    Unsorted {
+        /// Counted from 1.
+        line: usize,
+    },
+    #[error("the last opportunity is at 0 ms, and its time is the period of repetition")]
+    NoPeriod,
+}
+
+/// The opportunities of all repetitions, numbered from 0.
+struct Opportunities {
+    times_ms: Arc<[u64]>,
+    period_ms: u64,
+}
+
+impl Opportunities {
+    fn new(times_ms: Arc<[u64]>) -> Result<Opportunities, TraceError> {
+        let period_ms = *times_ms.last().ok_or(TraceError::Empty)?;
+        if let Some(i) = times_ms.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(TraceError::Unsorted { line: i + 2 });
+        }
+        if period_ms == 0 {
+            return Err(TraceError::NoPeriod);
+        }
+        Ok(Opportunities { times_ms, period_ms })
+    }
+
+    /// How many lie at or before `t`.
+    fn until(&self, t: Time) -> u64 {
+        let ms = t.0 / Span::from_ms(1).0;
+        let rest = ms % self.period_ms;
+        let within = self.times_ms.partition_point(|&at| at <= rest);
+        (ms / self.period_ms).saturating_mul(self.times_ms.len() as u64) + within as u64
+    }
+
+    /// How many lie before `t`.
+    fn before(&self, t: Time) -> u64 {
+        if t == Time::ZERO { 0 } else { self.until(Time(t.0 - 1)) }
+    }
+
+    fn time_of(&self, number: u64) -> Time {
+        let n = self.times_ms.len() as u64;
+        let start = (number / n).saturating_mul(self.period_ms);
+        let ms = start.saturating_add(self.times_ms[(number % n) as usize]);
+        Time(ms.saturating_mul(Span::from_ms(1).0))
+    }
+}
+
+pub struct TraceLink {
+    opportunities: Opportunities,
+    framing: Framing,
+    queue: AnyQueue,
+    /// A packet that has begun to leave, and how many of its bytes still wait for an opportunity.
+    sending: Option<(Packet, u32)>,
+    /// The next opportunity while something waits.
+    next: u64,
+    due: Time,
+    meter: LinkMeter,
+}
+
+impl TraceLink {
+    /// Opportunities at `times_ms`, in order, of 1500 bytes on the line each.
+    pub fn new(times_ms: Arc<[u64]>, framing: Framing, queue: AnyQueue) -> Result<TraceLink, TraceError> {
+        let opportunities = Opportunities::new(times_ms)?;
+        Ok(TraceLink { opportunities, framing, queue, sending: None, next: 0, due: Time::NEVER, meter: LinkMeter::default() })
+    }
+
+    fn idle(&self) -> bool {
+        self.sending.is_none() && self.queue.packets() == 0
+    }
+
+    /// Spends one opportunity on what waits at `now`.
+    fn spend(&mut self, now: Time, out: &mut Out<'_>) {
+        let mut room = OPPORTUNITY_BYTES;
+        while let Some((mut packet, left)) = self.sending.take().or_else(|| self.begin_next(now, out)) {
+            let sent = left.min(room);
+            room -= sent;
+            self.meter.sent_bytes += u64::from(sent);
+            if sent < left {
+                self.sending = Some((packet, left - sent));
+                return;
+            }
+            packet.wire_len = packet.len;
+            out.forward(Port(0), packet);
+            if room == 0 {
+                return;
+            }
+        }
+    }
+
+    fn begin_next(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Packet, u32)> {
+        let (since, mut packet) = self.queue.dequeue(now, out)?;
+        self.meter.begin(now - since);
+        packet.wire_len = self.framing.wire_len(&packet);
+        Some((packet, u32::from(packet.wire_len)))
+    }
+
+    fn integrate(&mut self, now: Time) {
+        self.meter.integrate(now, self.queue.packets(), self.sending.is_some());
+    }
+}
+
+impl Element for TraceLink {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
+        // What is due at this very instant goes first, whoever the driver calls first.
+        self.wake(now, out);
+        self.integrate(now);
+        let was_idle = self.idle();
+        let before = out.tally.drops();
+        self.queue.enqueue(now, packet, out);
+        self.meter.drops += out.tally.drops() - before;
+        if was_idle && !self.idle() {
+            self.next = self.opportunities.until(now);
+            self.due = self.opportunities.time_of(self.next);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+        let before = out.tally.drops();
+        while self.due <= now && self.due != Time::NEVER {
+            let at = self.due;
+            self.integrate(at);
+            self.spend(at, out);
+            self.next += 1;
+            self.due = if self.idle() { Time::NEVER } else { self.opportunities.time_of(self.next) };
+        }
+        self.meter.drops += out.tally.drops() - before;
+    }
+
+    fn due(&self) -> Time {
+        self.due
+    }
+
+    fn held(&self) -> u64 {
+        self.queue.packets() + u64::from(self.sending.is_some())
+    }
+
+    fn meter(&mut self, now: Time, _place: Place) -> Option<&mut LinkMeter> {
+        self.integrate(now);
+        let opportunities = self.opportunities.before(now) - self.opportunities.before(self.meter.since);
+        self.meter.offered_bytes = Some(opportunities.saturating_mul(u64::from(OPPORTUNITY_BYTES)));
+        Some(&mut self.meter)
+    }
+
+    fn sample(&mut self, _now: Time, _place: Place) -> Option<QueueSample> {
+        Some(self.meter.sample(self.queue.packets(), self.queue.bytes()))
+    }
+}

@@ -1,0 +1,246 @@
+//! Counting without keeping: a histogram for delays, and what a link says of itself.
+
+use crate::units::{Span, Time};
+
+/// Log-linear histogram: 64 steps to an octave, so a quantile is right to within 0.8 %. Octaves are allocated when first met.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    octaves: Vec<Option<Box<[u32; 64]>>>,
+    count: u64,
+    sum: f64,
+    sum_sq: f64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { octaves: Vec::new(), count: 0, sum: 0.0, sum_sq: 0.0, min: u64::MAX, max: 0 }
+    }
+}
+
+/// Values are kept in nanoseconds: finer than any host's clock, and the squares stay exact enough.
+const UNIT_PS: u64 = 1000;
+
+impl Histogram {
+    #[inline]
+    pub fn add(&mut self, span: Span) {
+        let ns = span.0 / UNIT_PS;
+        self.count += 1;
+        let x = ns as f64;
+        self.sum += x;
+        self.sum_sq += x * x;
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+        let (octave, step) = bucket(ns);
+        if octave >= self.octaves.len() {
+            self.octaves.resize(octave + 1, None);
+        }
+        self.octaves[octave].get_or_insert_with(|| Box::new([0; 64]))[step] += 1;
+    }
+
+    /// Adds all values of another.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_sq += other.sum_sq;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        if other.octaves.len() > self.octaves.len() {
+            self.octaves.resize(other.octaves.len(), None);
+        }
+        for (mine, theirs) in self.octaves.iter_mut().zip(&other.octaves) {
+            let Some(theirs) = theirs else { continue };
+            let mine = mine.get_or_insert_with(|| Box::new([0; 64]));
+            mine.iter_mut().zip(theirs.iter()).for_each(|(m, t)| *m += t);
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+    pub fn min(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span(self.min * UNIT_PS))
+    }
+    pub fn max(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span(self.max * UNIT_PS))
+    }
+    /// Mean in seconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64 * 1e-9)
+    }
+    /// Standard deviation of the values (not of their mean), in seconds.
+    pub fn sd(&self) -> Option<f64> {
+        self.mean().map(|_| {
+            let n = self.count as f64;
+            libm::sqrt(((self.sum_sq - self.sum * self.sum / n) / n).max(0.0)) * 1e-9
+        })
+    }
+    /// The value below which a share `q` of the values lies, in seconds, clamped to what was seen.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let wanted = libm::ceil(q * self.count as f64).max(1.0) as u64;
+        let mut seen = 0;
+        for (octave, steps) in self.octaves.iter().enumerate() {
+            let Some(steps) = steps else { continue };
+            for (step, &n) in steps.iter().enumerate() {
+                seen += u64::from(n);
+                if seen >= wanted {
+                    return Some(middle(octave, step).clamp(self.min as f64, self.max as f64) * 1e-9);
+                }
+            }
+        }
+        Some(self.max as f64 * 1e-9)
+    }
+}
+
+fn bucket(ns: u64) -> (usize, usize) {
+    if ns < 64 {
+        return (0, ns as usize);
+    }
+    let octave = 63 - ns.leading_zeros() as usize - 5;
+    (octave, ((ns >> (octave - 1)) - 64) as usize)
+}
+
+fn middle(octave: usize, step: usize) -> f64 {
+    if octave == 0 {
+        return step as f64;
+    }
+    let width = (1u64 << (octave - 1)) as f64;
+    (64.0 + step as f64) * width + (width - 1.0) / 2.0
+}
+
+/// What a queue with a link behind it has seen since its measurement began. [`crate::Element::meter`] brings it up to date.
+#[derive(Clone, Debug, Default)]
+pub struct LinkMeter {
+    /// When measuring began.
+    pub since: Time,
+    /// Waiting time of every packet whose sending began, service not included.
+    pub queue_delay: Histogram,
+    /// Time spent sending.
+    pub busy: Span,
+    /// What a recorded link could have sent; none on a link that could always send.
+    pub offered_bytes: Option<u64>,
+    /// Packets whose sending began.
+    pub sent_packets: u64,
+    pub sent_bytes: u64,
+    pub drops: u64,
+    pub marks: u64,
+    /// Integral of waiting packets over time, in packet-picoseconds.
+    pub packet_time: u128,
+    /// `busy` and `packet_time` are complete up to here.
+    counted_to: Time,
+    /// Drops, marks and bytes before measuring began: a time series counts from the start of the run.
+    earlier: (u64, u64, u64),
+}
+
+impl LinkMeter {
+    /// Measures anew from `now`. The meter must be up to date.
+    pub fn restart(&mut self, now: Time) {
+        let (drops, marks, bytes) = self.earlier;
+        let earlier = (drops + self.drops, marks + self.marks, bytes + self.sent_bytes);
+        *self = LinkMeter { since: now, counted_to: now, earlier, ..LinkMeter::default() };
+    }
+
+    pub fn counted_to(&self) -> Time {
+        self.counted_to
+    }
+
+    /// From the last call until `now`, `waiting` packets waited, and the link was sending or was not.
+    pub fn integrate(&mut self, now: Time, waiting: u64, sending: bool) {
+        let span = now - self.counted_to;
+        self.packet_time += u128::from(waiting) * u128::from(span.0);
+        if sending {
+            self.busy = self.busy + span;
+        }
+        self.counted_to = self.counted_to.max(now);
+    }
+
+    /// A packet that has waited `wait` begins to be sent.
+    #[inline]
+    pub fn begin(&mut self, wait: Span) {
+        self.queue_delay.add(wait);
+        self.sent_packets += 1;
+    }
+
+    /// The used share of what could have been sent from the start of measuring until `end`.
+    pub fn utilization(&self, end: Time) -> f64 {
+        let (used, could) = match self.offered_bytes {
+            Some(offered) => (self.sent_bytes as f64, offered as f64),
+            None => (self.busy.as_secs(), (end - self.since).as_secs()),
+        };
+        if could > 0.0 { used / could } else { 0.0 }
+    }
+
+    /// Mean number of waiting packets from the start of measuring until `end`.
+    pub fn mean_waiting(&self, end: Time) -> f64 {
+        let span = end - self.since;
+        if span > Span::ZERO { self.packet_time as f64 / span.0 as f64 } else { 0.0 }
+    }
+
+    /// The state of a queue in which `packets` wait, with counters from the start of the run.
+    pub fn sample(&self, packets: u64, bytes: u64) -> QueueSample {
+        let (drops, marks, sent) = self.earlier;
+        QueueSample {
+            packets,
+            bytes,
+            drops: drops + self.drops,
+            marks: marks + self.marks,
+            delivered_bytes: sent + self.sent_bytes,
+        }
+    }
+}
+
+/// A queue's state at an instant, for the time series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueSample {
+    pub packets: u64,
+    pub bytes: u64,
+    pub drops: u64,
+    pub marks: u64,
+    pub delivered_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_right_to_within_a_percent() {
+        let mut h = Histogram::default();
+        for us in 1..=10_000 {
+            h.add(Span::from_us(us));
+        }
+        for q in [0.01, 0.5, 0.95, 0.999] {
+            let got = h.quantile(q).unwrap();
+            assert!((got / (q * 0.01) - 1.0).abs() < 0.01, "{q}: {got}");
+        }
+        assert!((h.mean().unwrap() - 5000.5e-6).abs() < 1e-12);
+        assert_eq!(h.min(), Some(Span::from_us(1)));
+        assert_eq!(h.max(), Some(Span::from_ms(10)));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_extremes_and_adds_nothing() {
+        let mut h = Histogram::default();
+        assert_eq!((h.min(), h.max(), h.mean(), h.quantile(0.5)), (None, None, None, None));
+        h.add(Span::from_us(7));
+        let mut sum = h.clone();
+        sum.merge(&Histogram::default());
+        sum.merge(&h);
+        assert_eq!((sum.count(), sum.min(), sum.max()), (2, h.min(), h.max()));
+        assert_eq!(sum.quantile(0.9), h.quantile(0.9));
+    }
+
+    #[test]
+    fn buckets_are_contiguous() {
+        let mut last = (0, 0);
+        for ns in 1..100_000u64 {
+            let b = bucket(ns);
+            assert!(b == last || b == (last.0, last.1 + 1) || (b.1 == 0 && b.0 == last.0 + 1), "{ns}: {last:?} {b:?}");
+            last = b;
+        }
+    }
+}

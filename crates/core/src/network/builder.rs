@@ -1,0 +1,76 @@
+//! Putting a network together.
+
+use super::{EndpointId, Host, Network, Node, NodeId, Route};
+use crate::due::DueIndex;
+use crate::element::{AnyElement, Element, Port, Tally};
+use crate::endpoint::{AnyEndpoint, Endpoint};
+use crate::packet::Arena;
+use crate::units::Time;
+
+/// Puts a network together; nothing moves until it is built.
+#[derive(Default)]
+pub struct NetworkBuilder {
+    nodes: Vec<Node>,
+    hosts: Vec<Host>,
+    tables: Vec<Vec<Route>>,
+}
+
+impl NetworkBuilder {
+    pub fn element(&mut self, element: impl Into<AnyElement>) -> NodeId {
+        let element = element.into();
+        let scheduled = element.due();
+        let tally = Tally::default();
+        self.nodes.push(Node { element, tally, route: Route::Nowhere, others: Vec::new(), scheduled });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Packets that leave `from` by `port` go to `to`.
+    pub fn connect(&mut self, from: NodeId, port: Port, to: Route) {
+        let node = &mut self.nodes[from.0 as usize];
+        let Some(other) = port.0.checked_sub(1).map(usize::from) else {
+            node.route = to;
+            return;
+        };
+        if node.others.len() <= other {
+            node.others.resize(other + 1, Route::Nowhere);
+        }
+        node.others[other] = to;
+    }
+
+    /// A table of routes by flow number.
+    pub fn table(&mut self, routes: Vec<Route>) -> Route {
+        self.tables.push(routes);
+        Route::ByFlow(self.tables.len() as u32 - 1)
+    }
+
+    /// An end of `flow` whose packets enter the network at `entry`.
+    pub fn endpoint(&mut self, endpoint: AnyEndpoint, flow: u32, entry: Route) -> EndpointId {
+        let scheduled = endpoint.due();
+        self.hosts.push(Host { endpoint, flow, entry, scheduled });
+        EndpointId(self.hosts.len() as u32 - 1)
+    }
+
+    pub fn build(self) -> Network {
+        let NetworkBuilder { nodes, hosts, tables } = self;
+        let mut due = DueIndex::with_members(nodes.len(), hosts.len());
+        for (i, node) in nodes.iter().enumerate() {
+            due.set(i, node.scheduled);
+        }
+        for (i, host) in hosts.iter().enumerate() {
+            due.set(nodes.len() + i, host.scheduled);
+        }
+        Network {
+            now: Time::ZERO,
+            nodes,
+            hosts,
+            tables,
+            due,
+            arena: Arena::default(),
+            next_id: 1,
+            moves: Vec::new(),
+            notes: Vec::new(),
+            calls: 0,
+            unrouted: 0,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Who watches. The network tells a probe what it did; the probe `()` watches nothing and compiles away.
+
+use crate::element::Event;
+use crate::network::{EndpointId, NodeId};
+use crate::packet::{Body, Packet};
+use crate::units::Time;
+
+/// Facts as they happen. Every method defaults to nothing.
+pub trait Probe {
+    /// Whether elements should keep their notes at all.
+    const WATCHING: bool = true;
+
+    /// An element did something that it considers worth a note.
+    fn see(&mut self, _now: Time, _at: NodeId, _event: &Event) {}
+    /// An endpoint handed a packet to its first hop.
+    fn sent(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}
+    /// A packet reached an endpoint.
+    fn received(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}
+}
+
+impl Probe for () {
+    const WATCHING: bool = false;
+}

@@ -1,0 +1,114 @@
+//! A first-in-first-out ring of small `Copy` values, for packets in flight: every hop of every packet goes through one.
+
+/// Grows by doubling and never shrinks. A power of two, so that wrapping is one `and`.
+#[derive(Clone, Debug, Default)]
+pub struct Ring<T> {
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T: Copy> Ring<T> {
+    pub const fn new() -> Ring<T> {
+        Ring { slots: Vec::new(), head: 0, len: 0 }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    fn slot(&self, offset: usize) -> usize {
+        self.head.wrapping_add(offset) & (self.slots.len().wrapping_sub(1))
+    }
+
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        if self.len == 0 { None } else { self.slots.get(self.head) }
+    }
+
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        self.get(self.len.wrapping_sub(1))
+    }
+
+    /// The value that is `offset` places behind the front.
+    #[inline]
+    pub fn get(&self, offset: usize) -> Option<&T> {
+        if offset < self.len { self.slots.get(self.slot(offset)) } else { None }
+    }
+
+    /// Puts a value `offset` places behind the front; those from there on move back by one.
+    pub fn insert(&mut self, offset: usize, value: T) {
+        self.push_back(value);
+        for at in (offset + 1..self.len).rev() {
+            let (to, from) = (self.slot(at), self.slot(at - 1));
+            self.slots[to] = self.slots[from];
+        }
+        let at = self.slot(offset.min(self.len - 1));
+        self.slots[at] = value;
+    }
+
+    #[inline]
+    pub fn push_back(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow(value);
+        }
+        let at = self.slot(self.len);
+        self.slots[at] = value;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let value = *self.front()?;
+        self.head = self.slot(1);
+        self.len -= 1;
+        Some(value)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len).map(|i| &self.slots[self.slot(i)])
+    }
+
+    /// Doubles the room; `filler` only initialises it.
+    #[cold]
+    fn grow(&mut self, filler: T) {
+        self.slots.rotate_left(self.head);
+        self.head = 0;
+        self.slots.resize((2 * self.slots.len()).max(8), filler);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn it_is_a_queue(steps in prop::collection::vec(any::<bool>(), 0..400)) {
+            let (mut ring, mut model) = (Ring::new(), VecDeque::new());
+            for (i, push) in steps.into_iter().enumerate() {
+                if push {
+                    ring.push_back(i);
+                    model.push_back(i);
+                } else {
+                    prop_assert_eq!(ring.pop_front(), model.pop_front());
+                }
+                if i % 5 == 0 {
+                    ring.insert(i % (ring.len() + 1), i);
+                    model.insert(i % (model.len() + 1), i);
+                }
+                prop_assert_eq!((ring.len(), ring.front(), ring.back()), (model.len(), model.front(), model.back()));
+                prop_assert!(ring.iter().eq(model.iter()));
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00), with the numbers of Linux 5 and 6: it sends at the rate the path delivers and keeps
+//! about two bandwidth-delay products in flight.
+
+mod cycle;
+mod model;
+mod window;
+
+use super::{Ack, Congestion, CongestionControl, LOSS_WINDOW, Phase, Signal, Window};
+use crate::units::{Span, Time};
+use cycle::Cycle;
+use model::Model;
+use window::Cap;
+
+/// The draft's constants; where Linux differs, Linux's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BbrParameters {
+    /// 2/ln 2: the least gain that doubles the rate each round (draft, section 4.1.1).
+    pub high_gain: f64,
+    /// Bandwidth-delay products in flight outside startup (section 4.2.3).
+    pub cwnd_gain: f64,
+    /// Gains of the probing cycle (section 4.3.4).
+    pub cycle: [f64; 8],
+    /// The pipe counts as full when the rate has grown by less than this in so many rounds (section 4.3.2).
+    pub full_growth: f64,
+    pub full_rounds: u32,
+    /// How long a smallest round trip is believed, and how long the probe for a new one lasts (section 4.3.5).
+    pub min_rtt_window: Span,
+    pub probe_rtt: Span,
+    /// Segments in flight in that probe, and the least window ever (section 4.2.3).
+    pub least: f64,
+    /// What pacing stays below the estimate (Linux: 1 %).
+    pub margin: f64,
+}
+
+impl BbrParameters {
+    pub const LINUX: BbrParameters = BbrParameters {
+        high_gain: 2885.0 / 1000.0,
+        cwnd_gain: 2.0,
+        cycle: [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+        full_growth: 1.25,
+        full_rounds: 3,
+        min_rtt_window: Span::from_secs(10),
+        probe_rtt: Span::from_ms(200),
+        least: 4.0,
+        margin: 0.01,
+    };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// In a box: it is larger than every window-based variant.
+#[derive(Clone, Debug)]
+pub struct Bbr(Box<State>);
+
+#[derive(Clone, Debug)]
+struct State {
+    p: BbrParameters,
+    mode: Mode,
+    model: Model,
+    cycle: Cycle,
+    cap: Cap,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    pacing_rate: f64,
+    /// A sample of the round trip has set the first pacing rate.
+    has_rtt: bool,
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round_done: bool,
+}
+
+/// The rate before any sample: the initial window in a millisecond (Linux).
+const FIRST_RTT: Span = Span::from_ms(1);
+
+impl Bbr {
+    pub fn new(p: BbrParameters, window: Window) -> Bbr {
+        Bbr(Box::new(State {
+            p,
+            mode: Mode::Startup,
+            model: Model::default(),
+            cycle: Cycle::default(),
+            cap: Cap::new(window.cwnd),
+            pacing_gain: p.high_gain,
+            cwnd_gain: p.high_gain,
+            pacing_rate: p.high_gain * window.cwnd / FIRST_RTT.as_secs(),
+            has_rtt: false,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+        }))
+    }
+}
+
+impl State {
+    fn on_delivery(&mut self, ack: &Ack) {
+        self.model.update(&self.p, ack);
+        if self.mode == Mode::ProbeBw && self.cycle.is_over(&self.p, &self.model, ack) {
+            self.cycle.advance(ack.now);
+        }
+        if self.mode == Mode::Startup && self.model.full(&self.p) {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && f64::from(ack.in_flight) <= self.target(1.0) {
+            self.enter_probe_bw(ack.now);
+        }
+        self.look_for_min_rtt(ack);
+        self.set_gains();
+        self.set_pacing_rate(ack);
+        let target = self.target(self.cwnd_gain) + self.model.extra_acked();
+        self.cap.update(&self.p, ack, &self.model, target, self.mode == Mode::ProbeRtt);
+    }
+
+    /// Draft, section 4.2.3.2: the bandwidth-delay product times a gain, and room for what hosts bunch together.
+    fn target(&self, gain: f64) -> f64 {
+        let probing = self.mode == Mode::ProbeBw && self.cycle.is_up();
+        self.model.bdp().map_or(self.cap.first(), |bdp| window::quantized(gain * bdp, self.pacing_rate, probing))
+    }
+
+    fn enter_probe_bw(&mut self, now: Time) {
+        self.mode = Mode::ProbeBw;
+        self.cycle.begin(now);
+    }
+
+    /// Section 4.3.5: when the smallest round trip is old, the queue is drained to see it again.
+    fn look_for_min_rtt(&mut self, ack: &Ack) {
+        if self.model.min_rtt_expired() && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.cap.save(ack.recovering);
+            self.probe_rtt_done = None;
+        }
+        if self.mode != Mode::ProbeRtt {
+            return;
+        }
+        match self.probe_rtt_done {
+            None if f64::from(ack.in_flight) <= self.p.least => {
+                self.probe_rtt_done = Some(ack.now + self.p.probe_rtt);
+                self.probe_rtt_round_done = false;
+                self.model.begin_round();
+            }
+            None => {}
+            Some(done) => {
+                self.probe_rtt_round_done |= self.model.round_started();
+                if self.probe_rtt_round_done && ack.now >= done {
+                    self.model.renew_min_rtt(ack.now);
+                    self.cap.restore();
+                    self.leave_probe_rtt(ack.now);
+                }
+            }
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, now: Time) {
+        if self.model.full(&self.p) {
+            self.enter_probe_bw(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn set_gains(&mut self) {
+        let p = &self.p;
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (p.high_gain, p.high_gain),
+            Mode::Drain => (1.0 / p.high_gain, p.high_gain),
+            Mode::ProbeBw => (self.cycle.gain(p), p.cwnd_gain),
+            Mode::ProbeRtt => (1.0, 1.0),
+        };
+    }
+
+    /// Section 4.2.1: until the pipe is full the rate never falls.
+    fn set_pacing_rate(&mut self, ack: &Ack) {
+        if let (false, Some(srtt)) = (self.has_rtt, ack.srtt) {
+            self.has_rtt = true;
+            self.pacing_rate = self.p.high_gain * self.cap.cwnd() / srtt.as_secs().max(1e-6);
+        }
+        let rate = self.pacing_gain * self.model.bandwidth() * (1.0 - self.p.margin);
+        if self.model.bandwidth() > 0.0 && (self.model.full(&self.p) || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn on_delivery(&mut self, ack: &Ack) {
+        self.0.on_delivery(ack);
+    }
+
+    /// Everything is done on delivery.
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    /// Loss is no signal of congestion; the window only follows what arrives while it is repaired (section 4.2.3.4).
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let state = &mut *self.0;
+        state.cap.save(false);
+        if congestion.signal == Signal::Timeout {
+            state.cap.set(LOSS_WINDOW);
+            state.model.forget_full();
+        } else {
+            state.cap.conserve();
+        }
+    }
+
+    /// A lost SYN leaves one segment; the ends of recoveries are seen on delivery.
+    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        if cwnd <= LOSS_WINDOW {
+            self.0.cap.set(LOSS_WINDOW);
+        }
+    }
+
+    fn on_idle(&mut self, now: Time, _idle: Span) {
+        self.0.model.restart(now);
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.0.cap.cwnd()
+    }
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.0.pacing_rate)
+    }
+    fn halving_floor(&self) -> f64 {
+        self.cwnd()
+    }
+    fn phase(&self) -> Phase {
+        if self.0.mode == Mode::Startup { Phase::SlowStart } else { Phase::CongestionAvoidance }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+//! What BBR knows of the path: its bandwidth, its smallest round trip, whether the pipe has been full (draft, section 4.1).
+
+use super::super::filter::RoundMax;
+use super::{Ack, BbrParameters};
+use crate::units::{Span, Time};
+
+/// Rounds for which a bandwidth sample counts (BtlBwFilterLen: 10).
+const BANDWIDTH_ROUNDS: usize = 10;
+/// Rounds for which aggregated ACKs count, and for how long at most they add to the window (Linux).
+const EXTRA_ROUNDS: usize = 10;
+const EXTRA_LIMIT: Span = Span::from_ms(100);
+/// An epoch of aggregation that grows beyond this many segments begins anew (Linux).
+const EXTRA_EPOCH: f64 = 1_048_576.0;
+
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    bandwidth: RoundMax<BANDWIDTH_ROUNDS>,
+    min_rtt: Option<(Span, Time)>,
+    expired: bool,
+    /// Rounds by what has been delivered (section 4.1.1.3).
+    rounds: u64,
+    next_round_at: u64,
+    delivered: u64,
+    round_started: bool,
+    full_bandwidth: f64,
+    full_count: u32,
+    extra: RoundMax<EXTRA_ROUNDS>,
+    extra_since: Time,
+    extra_acked: f64,
+    idle: bool,
+}
+
+impl Model {
+    pub fn update(&mut self, p: &BbrParameters, ack: &Ack) {
+        self.round_started = false;
+        if let Some(rate) = ack.rate {
+            self.delivered = rate.total;
+            if rate.prior_delivered >= self.next_round_at {
+                self.begin_round();
+                self.rounds += 1;
+                self.round_started = true;
+            }
+            let sample = rate.rate(ack.min_rtt).filter(|&sample| !rate.app_limited || sample >= self.bandwidth.get());
+            if let Some(sample) = sample {
+                self.bandwidth.see(self.rounds, sample);
+            }
+            if self.round_started && !rate.app_limited {
+                self.check_full(p);
+            }
+        }
+        self.see_aggregation(ack);
+        self.see_rtt(p, ack);
+    }
+
+    /// A round ends when something sent from now on has arrived.
+    pub fn begin_round(&mut self) {
+        self.next_round_at = self.delivered;
+    }
+
+    /// Section 4.3.2.2: three rounds without growth by a quarter.
+    fn check_full(&mut self, p: &BbrParameters) {
+        if self.full(p) {
+            return;
+        }
+        if self.bandwidth.get() >= self.full_bandwidth * p.full_growth {
+            (self.full_bandwidth, self.full_count) = (self.bandwidth.get(), 0);
+        } else {
+            self.full_count += 1;
+        }
+    }
+
+    /// Linux's allowance for ACKs that come bunched: how much more arrives than the bandwidth explains.
+    fn see_aggregation(&mut self, ack: &Ack) {
+        let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
+        if self.extra_acked <= expected || self.extra_acked > EXTRA_EPOCH {
+            (self.extra_since, self.extra_acked) = (ack.now, 0.0);
+        }
+        self.extra_acked += f64::from(ack.delivered);
+        let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
+        self.extra.see(self.rounds, (self.extra_acked - expected).clamp(0.0, self.bandwidth.get() * EXTRA_LIMIT.as_secs()));
+    }
+
+    fn see_rtt(&mut self, p: &BbrParameters, ack: &Ack) {
+        let Some(rtt) = ack.rtt else {
+            self.expired = false;
+            return;
+        };
+        let old = self.min_rtt.is_some_and(|(_, at)| ack.now > at + p.min_rtt_window);
+        if old || self.min_rtt.is_none_or(|(min, _)| rtt <= min) {
+            self.min_rtt = Some((rtt, ack.now));
+        }
+        self.expired = old && !self.idle;
+        self.idle = false;
+    }
+
+    pub fn min_rtt_expired(&self) -> bool {
+        self.expired
+    }
+    pub fn renew_min_rtt(&mut self, now: Time) {
+        if let Some((_, at)) = &mut self.min_rtt {
+            *at = now;
+        }
+    }
+    pub fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt.map(|(rtt, _)| rtt)
+    }
+    /// Segments a second.
+    pub fn bandwidth(&self) -> f64 {
+        self.bandwidth.get()
+    }
+    pub fn bdp(&self) -> Option<f64> {
+        Some(self.bandwidth.get() * self.min_rtt()?.as_secs()).filter(|bdp| *bdp > 0.0)
+    }
+    pub fn extra_acked(&self) -> f64 {
+        self.extra.get()
+    }
+    pub fn round_started(&self) -> bool {
+        self.round_started
+    }
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+    pub fn full(&self, p: &BbrParameters) -> bool {
+        self.full_count >= p.full_rounds
+    }
+    /// After a timeout growth may begin anew (Linux).
+    pub fn forget_full(&mut self) {
+        self.full_bandwidth = 0.0;
+    }
+    /// Sending begins again: a round trip that was not looked for is not old.
+    pub fn restart(&mut self, now: Time) {
+        self.idle = true;
+        (self.extra_since, self.extra_acked) = (now, 0.0);
+    }
+}

@@ -1,0 +1,122 @@
+use super::super::testing::{loss, timeout};
+use super::*;
+use crate::tcp::delivery::RateSample;
+
+/// A path of a fixed rate and round trip on which a Bbr sends as its pacing and window let it; returns windows and rates by round.
+struct Pipe {
+    rate: f64,
+    rtt: Span,
+    now: Time,
+    delivered: u64,
+    /// What had arrived when the last round began, and how many arrived in it.
+    last: (u64, u64),
+    queue: f64,
+}
+
+impl Pipe {
+    /// A round trip in which the ACKs of `n` segments come at the path's rate or the sender's, whichever is less.
+    fn round(&mut self, cc: &mut Bbr) -> (f64, f64) {
+        let paced = cc.pacing_rate().unwrap_or(0.0) * self.rtt.as_secs();
+        let offered = (self.queue + paced).min(cc.cwnd());
+        let rate = (offered / self.rtt.as_secs()).min(self.rate);
+        let n = ((rate * self.rtt.as_secs()) as u64).max(1);
+        self.queue = (offered - n as f64).max(0.0);
+        let (prior, before, start) = (self.last.0, self.last.1, self.now);
+        self.last = (self.delivered, n);
+        for i in 1..=n {
+            self.now = start + Span(self.rtt.0 / n * i);
+            self.delivered += 1;
+            let sample = RateSample {
+                delivered: (rate * self.rtt.as_secs()).round() as u64,
+                interval: self.rtt,
+                prior_delivered: prior + (i - 1) * before / n,
+                total: self.delivered,
+                ..RateSample::default()
+            };
+            let ack = Ack {
+                now: self.now,
+                credit: 1.0,
+                acked: 1,
+                delivered: 1,
+                in_flight: offered as u32,
+                rtt: Some(self.rtt),
+                srtt: Some(self.rtt),
+                min_rtt: Some(self.rtt),
+                limited: true,
+                rate: Some(sample),
+                ..Ack::default()
+            };
+            cc.on_delivery(&ack);
+        }
+        (cc.cwnd(), cc.pacing_rate().unwrap_or(0.0))
+    }
+}
+
+fn started() -> (Bbr, Pipe) {
+    let cc = Bbr::new(BbrParameters::LINUX, Window { cwnd: 10.0, ssthresh: f64::INFINITY });
+    (
+        cc,
+        Pipe {
+            rate: 1000.0,
+            rtt: Span::from_ms(100),
+            now: Time::ZERO + Span::from_secs(1),
+            delivered: 0,
+            last: (0, 0),
+            queue: 0.0,
+        },
+    )
+}
+
+#[test]
+fn startup_doubles_until_the_pipe_is_full_and_then_drains() {
+    let (mut cc, mut pipe) = started();
+    let first = pipe.round(&mut cc);
+    let second = pipe.round(&mut cc);
+    assert!(second.0 / first.0 > 1.8, "{first:?} {second:?}");
+    for _ in 0..10 {
+        pipe.round(&mut cc);
+    }
+    assert_eq!(cc.0.mode, Mode::ProbeBw);
+    assert!((cc.0.model.bandwidth() / 1000.0 - 1.0).abs() < 0.02, "{}", cc.0.model.bandwidth());
+}
+
+#[test]
+fn probing_it_paces_around_the_bandwidth_with_two_products_in_flight() {
+    let (mut cc, mut pipe) = started();
+    for _ in 0..15 {
+        pipe.round(&mut cc);
+    }
+    let gains: Vec<f64> = (0..16).map(|_| pipe.round(&mut cc).1 / (1000.0 * 0.99)).collect();
+    assert!(gains.iter().any(|g| (g - 1.25).abs() < 0.03) && gains.iter().any(|g| (g - 1.0).abs() < 0.03), "{gains:?}");
+    assert!((cc.cwnd() - 200.0).abs() < 14.0, "2 x 100 segments and three chunks: {}", cc.cwnd());
+}
+
+#[test]
+fn after_ten_seconds_it_drains_to_four_segments_for_a_fifth_of_a_second() {
+    let (mut cc, mut pipe) = started();
+    let mut least = f64::MAX;
+    // The first samples are the smallest, so they grow old.
+    for i in 0..130 {
+        pipe.rtt = Span::from_ms(if i < 15 { 100 } else { 101 });
+        least = least.min(pipe.round(&mut cc).0);
+    }
+    assert_eq!(least, 4.0);
+    assert!(cc.cwnd() > 100.0, "and comes back: {}", cc.cwnd());
+    assert_eq!(cc.0.model.min_rtt(), Some(Span::from_ms(101)));
+}
+
+#[test]
+fn a_loss_leaves_the_rate_alone_and_a_timeout_one_segment_until_it_is_over() {
+    let (mut cc, mut pipe) = started();
+    for _ in 0..15 {
+        pipe.round(&mut cc);
+    }
+    let (cwnd, rate) = (cc.cwnd(), cc.pacing_rate());
+    cc.on_congestion(&loss(100.0));
+    assert_eq!((cc.cwnd(), cc.pacing_rate()), (cwnd, rate));
+    cc.on_congestion(&timeout(100.0));
+    assert_eq!(cc.cwnd(), 1.0);
+    pipe.round(&mut cc);
+    pipe.round(&mut cc);
+    assert!(cc.cwnd() > 0.9 * cwnd, "{}", cc.cwnd());
+}

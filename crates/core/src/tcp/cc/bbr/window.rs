@@ -1,0 +1,96 @@
+//! How much may be in flight (draft, section 4.2.3).
+
+use super::model::Model;
+use super::{Ack, BbrParameters};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Cap {
+    cwnd: f64,
+    first: f64,
+    /// The window before a recovery or a probe for the round trip.
+    prior: f64,
+    /// Packet conservation: in the first round of a recovery the window is what arrives.
+    conserving: bool,
+    entering: bool,
+    recovering: bool,
+}
+
+/// Linux: so many chunks that hosts send at once are allowed for; each is what a millisecond carries, at least two segments, one below
+/// about 1.2 Mb/s.
+const CHUNKS: f64 = 3.0;
+const CHUNK_TIME: f64 = 1e-3;
+const SLOW: f64 = 100.0;
+
+/// Room for chunks, and whole pairs of segments, so that delayed ACKs do not stall it.
+pub fn quantized(inflight: f64, rate: f64, probing: bool) -> f64 {
+    let chunk = libm::floor(rate * CHUNK_TIME).max(if rate < SLOW { 1.0 } else { 2.0 });
+    let even = 2.0 * libm::ceil((inflight + CHUNKS * chunk) / 2.0);
+    even + if probing { 2.0 } else { 0.0 }
+}
+
+impl Cap {
+    pub fn new(cwnd: f64) -> Cap {
+        Cap { cwnd, first: cwnd, prior: 0.0, conserving: false, entering: false, recovering: false }
+    }
+
+    pub fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+    pub fn first(&self) -> f64 {
+        self.first
+    }
+    pub fn set(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+        self.conserving = false;
+        self.recovering = true;
+    }
+
+    /// Section 4.2.3.4, BBRSaveCwnd.
+    pub fn save(&mut self, again: bool) {
+        let again = again || self.recovering;
+        self.prior = if again { self.prior.max(self.cwnd) } else { self.cwnd };
+    }
+    pub fn restore(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior);
+    }
+    /// A loss was found: this ACK begins a recovery.
+    pub fn conserve(&mut self) {
+        (self.conserving, self.entering, self.recovering) = (true, true, true);
+    }
+
+    pub fn update(&mut self, p: &BbrParameters, ack: &Ack, model: &Model, target: f64, probing_rtt: bool) {
+        let (acked, in_flight) = (f64::from(ack.delivered), f64::from(ack.in_flight));
+        if !self.modulate(ack, acked, in_flight, model.round_started()) {
+            if model.full(p) {
+                self.cwnd = (self.cwnd + acked).min(target);
+            } else if self.cwnd < target || (model.delivered() as f64) < self.first {
+                self.cwnd += acked;
+            }
+        }
+        self.cwnd = self.cwnd.max(p.least);
+        if probing_rtt {
+            self.cwnd = self.cwnd.min(p.least);
+        }
+    }
+
+    /// Section 4.2.3.4, BBRModulateCwndForRecovery. Whether the window was set.
+    fn modulate(&mut self, ack: &Ack, acked: f64, in_flight: f64, round_started: bool) -> bool {
+        self.cwnd = (self.cwnd - f64::from(ack.lost)).max(1.0);
+        if self.entering {
+            self.entering = false;
+            self.cwnd = in_flight + acked.max(1.0);
+            return true;
+        }
+        if self.recovering && !ack.recovering {
+            (self.recovering, self.conserving) = (false, false);
+            self.restore();
+        }
+        if self.conserving && round_started {
+            self.conserving = false;
+        }
+        if self.conserving {
+            self.cwnd = self.cwnd.max(in_flight + acked);
+        }
+        self.conserving
+    }
+}

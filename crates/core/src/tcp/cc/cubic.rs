@@ -1,0 +1,220 @@
+//! CUBIC (RFC 9438).
+
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Signal, Window};
+use crate::units::{Span, Time};
+
+/// The constants of RFC 9438, section 4 and 5, as parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicParameters {
+    /// C, segments per second cubed (section 5.1).
+    pub c: f64,
+    /// beta_cubic: what a loss leaves (section 4.6).
+    pub beta: f64,
+    /// Section 4.7.
+    pub fast_convergence: bool,
+    /// Section 4.3.
+    pub reno_friendly: bool,
+}
+
+impl CubicParameters {
+    pub const RFC9438: CubicParameters = CubicParameters { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
+}
+
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    parameters: CubicParameters,
+    window: Window,
+    slow_start: SlowStart,
+    /// The window before the last cut, lowered by fast convergence.
+    w_max: f64,
+    /// The window at the last cut: where alpha_cubic becomes 1 (section 4.3).
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+}
+
+/// One congestion avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// The last ACK of it.
+    last: Time,
+    /// Seconds from the start to W_max.
+    k: f64,
+    /// The window a Reno flow would have (section 4.3).
+    w_est: f64,
+}
+
+/// RFC 9438 (Eq. 1): W_cubic(t) = C*(t - K)^3 + W_max.
+pub fn cubic_window(c: f64, k: f64, w_max: f64, t: f64) -> f64 {
+    let d = t - k;
+    c * d * d * d + w_max
+}
+
+/// RFC 9438 (Eq. 2): K = cbrt((W_max - cwnd_epoch)/C).
+pub fn cubic_k(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
+    libm::cbrt(((w_max - cwnd_epoch) / c).max(0.0))
+}
+
+/// RFC 9438 (Eq. 4), before W_est reaches cwnd_prior: alpha = 3*(1 - beta)/(1 + beta).
+pub fn cubic_alpha(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}
+
+/// RFC 9438, section 4.2: the target lies between cwnd and 1.5*cwnd.
+pub fn cubic_target(w_next_rtt: f64, cwnd: f64) -> f64 {
+    w_next_rtt.clamp(cwnd, 1.5 * cwnd)
+}
+
+impl Cubic {
+    pub fn new(parameters: CubicParameters, window: Window, slow_start: SlowStart) -> Cubic {
+        Cubic { parameters, window, slow_start, w_max: 0.0, cwnd_prior: 0.0, epoch: None }
+    }
+
+    fn begin_epoch(&mut self, now: Time) -> Epoch {
+        let cwnd = self.window.cwnd;
+        // A stage that does not follow a loss starts at the plateau (section 4.10).
+        self.w_max = self.w_max.max(cwnd);
+        Epoch { start: now, last: now, k: cubic_k(self.parameters.c, self.w_max, cwnd), w_est: cwnd }
+    }
+
+    /// Sections 4.2 to 4.5.
+    fn avoid(&mut self, ack: &Ack, credit: f64) {
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(ack.now));
+        let rtt = ack.srtt.unwrap_or(Span::ZERO).as_secs();
+        let t = (ack.now - epoch.start).as_secs();
+        let cwnd = self.window.cwnd;
+        let target = cubic_target(cubic_window(self.parameters.c, epoch.k, self.w_max, t + rtt), cwnd);
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { cubic_alpha(self.parameters.beta) };
+        epoch.w_est += alpha * credit / cwnd;
+        let friendly = self.parameters.reno_friendly && cubic_window(self.parameters.c, epoch.k, self.w_max, t) < epoch.w_est;
+        self.window.cwnd = if friendly { cwnd.max(epoch.w_est) } else { cwnd + credit * (target - cwnd) / cwnd };
+        epoch.last = ack.now;
+        self.epoch = Some(epoch);
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.limited {
+            // Section 5.8: time in which something else held the sender back does not count.
+            if let Some(epoch) = &mut self.epoch {
+                epoch.start += ack.now - epoch.last;
+                epoch.last = ack.now;
+            }
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        if credit > 0.0 {
+            self.avoid(ack, credit);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let cwnd = self.window.cwnd;
+        let p = self.parameters;
+        // Section 4.7: a flow that lost below its old maximum gives room to others.
+        self.w_max = if cwnd < self.w_max && p.fast_convergence { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.window.cut_to((cwnd * p.beta).max(MIN_SSTHRESH), congestion.signal);
+        self.epoch = None;
+        if congestion.signal == Signal::Timeout {
+            // Section 4.8: after slow start the stage begins anew, with K = 0.
+            self.w_max = 0.0;
+        }
+    }
+
+    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Span) {
+        // Section 5.8: the time without sending does not count.
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + idle).min(now);
+        }
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::slow_start::Classic;
+    use super::*;
+
+    fn ack(now: Time, rtt: Span) -> Ack {
+        Ack { now, credit: 1.0, acked: 1, rtt: Some(rtt), srtt: Some(rtt), min_rtt: Some(rtt), limited: true, ..Ack::default() }
+    }
+
+    #[test]
+    fn between_losses_the_window_is_the_rfcs_cubic() {
+        let start = Window { cwnd: 1000.0, ssthresh: 500.0 };
+        let mut cc = Cubic::new(CubicParameters::RFC9438, start, SlowStart::Classic(Classic));
+        cc.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 1000.0 });
+        assert!((cc.cwnd() - 700.0).abs() < 1e-9);
+        let k = cubic_k(0.4, 1000.0, 700.0);
+        assert!((k - 9.0856).abs() < 1e-4, "cbrt(300/0.4) s: {k}");
+        // A long round trip, so that a Reno flow would be slower (section 4.3).
+        let rtt = Span::from_ms(100);
+        let mut now = Time::ZERO;
+        while now.as_secs() < 15.0 {
+            // One round trip's ACKs, evenly spread.
+            let n = cc.cwnd() as u64;
+            for i in 0..n {
+                cc.on_ack(&ack(now + Span(rtt.0 * i / n), rtt));
+            }
+            now += rtt;
+            // Each ACK goes 1/cwnd of the way to the window one round trip ahead, so the window follows the curve itself.
+            let expected = cubic_window(0.4, k, 1000.0, now.as_secs());
+            assert!((cc.cwnd() / expected - 1.0).abs() < 0.01, "at {now:?}: {} not {expected}", cc.cwnd());
+        }
+    }
+
+    #[test]
+    fn in_a_small_window_it_grows_as_reno_with_its_beta_would() {
+        let mut cc = Cubic::new(CubicParameters::RFC9438, Window { cwnd: 20.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
+        cc.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 20.0 });
+        let (mut now, rtt) = (Time::ZERO, Span::from_ms(10));
+        for _ in 0..5 {
+            for _ in 0..cc.cwnd() as u32 {
+                cc.on_ack(&ack(now, rtt));
+            }
+            now += rtt;
+        }
+        assert!((cc.cwnd() - (14.0 + 5.0 * cubic_alpha(0.7))).abs() < 0.15, "{}", cc.cwnd());
+    }
+
+    #[test]
+    fn time_in_which_the_window_was_not_the_limit_does_not_count() {
+        let rtt = Span::from_ms(100);
+        let after = |pause: Span| {
+            let mut cc =
+                Cubic::new(CubicParameters::RFC9438, Window { cwnd: 1000.0, ssthresh: 500.0 }, SlowStart::Classic(Classic));
+            cc.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 1000.0 });
+            cc.on_ack(&ack(Time::ZERO, rtt));
+            cc.on_ack(&Ack { limited: false, ..ack(Time::ZERO + pause, rtt) });
+            cc.on_ack(&ack(Time::ZERO + pause + rtt, rtt));
+            cc.cwnd()
+        };
+        assert_eq!(after(Span::from_secs(60)), after(Span::ZERO));
+    }
+
+    #[test]
+    fn a_loss_below_the_old_maximum_gives_room() {
+        let mut cc = Cubic::new(CubicParameters::RFC9438, Window { cwnd: 100.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
+        let loss = Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 100.0 };
+        cc.on_congestion(&loss);
+        assert_eq!(cc.w_max, 100.0);
+        cc.on_congestion(&loss);
+        assert!((cc.w_max - 70.0 * 0.85).abs() < 1e-9);
+    }
+}

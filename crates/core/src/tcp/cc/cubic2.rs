@@ -1,0 +1,249 @@
+//! CUBIC 2.0 and 2.1, as Linux 2.6.15 to 2.6.22 have it (Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet
+//! 2005; Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 2008).
+
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, Counter, DelayedAckRatio, Signal, Window, cubic_k, cubic_window};
+use crate::units::{Span, Time};
+
+/// The kernel's module parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cubic2Parameters {
+    /// C, segments per second cubed: `bic_scale`/1024*10.
+    pub c: f64,
+    /// What a loss leaves: 819/1024, the paper's 0.8.
+    pub beta: f64,
+    pub fast_convergence: bool,
+    pub friendly: bool,
+    /// S_max, segments in 100 ms: the limit past the origin (`max_increment`).
+    pub s_max: f64,
+    /// Most ACKs for a segment before the first loss, when nothing is known of the path.
+    pub first_count: f64,
+    /// ACKs for a segment at and above the target, in windows.
+    pub hold: f64,
+    /// How long a count holds while the window stays (HZ/32).
+    pub recompute: Span,
+    /// The kernel counts past its target by one ACK before it grows.
+    pub spare_ack: f64,
+}
+
+impl Cubic2Parameters {
+    pub const LINUX_2_6: Cubic2Parameters = Cubic2Parameters {
+        c: 410.0 / 1024.0,
+        beta: 819.0 / 1024.0,
+        fast_convergence: true,
+        friendly: true,
+        s_max: 16.0,
+        first_count: 50.0,
+        hold: 100.0,
+        recompute: Span::from_us(31_250),
+        spare_ack: 1.0,
+    };
+}
+
+/// The time over which S_max is counted.
+const S_MAX_INTERVAL: f64 = 0.1;
+
+#[derive(Clone, Debug)]
+pub struct Cubic2 {
+    parameters: Cubic2Parameters,
+    window: Window,
+    slow_start: SlowStart,
+    /// The window at the last loss, lowered by fast convergence; 0 before.
+    w_max: f64,
+    epoch: Option<Epoch>,
+    /// The smallest RTT since the last timeout, in seconds.
+    smallest: Option<f64>,
+    counter: Counter,
+    ratio: DelayedAckRatio,
+    /// ACKs for a segment, when that was computed, and for which window.
+    count: (f64, Time, f64),
+}
+
+/// From the first ACK after a loss to the next loss.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    k: f64,
+    origin: f64,
+    /// The window a Reno flow would have.
+    friendly: f64,
+    /// ACKs not yet in `friendly`.
+    acks: f64,
+}
+
+/// 2008, section 3.1: a Reno flow with this beta grows by this a round trip.
+pub fn friendly_growth(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}
+
+/// ACKs for a segment that bring the window from `cwnd` to `target` in a round trip.
+pub fn count_to(target: f64, cwnd: f64, hold: f64) -> f64 {
+    if target > cwnd { cwnd / (target - cwnd) } else { hold * cwnd }
+}
+
+/// Past the origin at most `s_max` segments in 100 ms (2.0 and 2.1 only): at least so many ACKs for a segment.
+pub fn capped_count(cwnd: f64, s_max: f64, rtt: f64) -> f64 {
+    cwnd * S_MAX_INTERVAL / (s_max * rtt)
+}
+
+impl Cubic2 {
+    pub fn new(parameters: Cubic2Parameters, window: Window, slow_start: SlowStart) -> Cubic2 {
+        Cubic2 {
+            parameters,
+            window,
+            slow_start,
+            w_max: 0.0,
+            epoch: None,
+            smallest: None,
+            counter: Counter::default(),
+            ratio: DelayedAckRatio::LINUX,
+            count: (0.0, Time::ZERO, 0.0),
+        }
+    }
+
+    fn begin_epoch(&self, now: Time) -> Epoch {
+        let (cwnd, p) = (self.window.cwnd, &self.parameters);
+        let k = cubic_k(p.c, self.w_max, cwnd);
+        Epoch { start: now, k, origin: self.w_max.max(cwnd), friendly: cwnd, acks: 0.0 }
+    }
+
+    fn every(&mut self, now: Time) -> f64 {
+        let (cwnd, p) = (self.window.cwnd, self.parameters);
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
+        epoch.acks += 1.0;
+        let (held, since, at) = self.count;
+        let fresh = self.epoch.is_some() && at == cwnd && now - since <= p.recompute;
+        self.epoch = Some(epoch);
+        if fresh {
+            return held;
+        }
+        let rtt = self.smallest.unwrap_or(0.0);
+        let t = (now - epoch.start).as_secs() + rtt;
+        let mut count = count_to(libm::floor(cubic_window(p.c, epoch.k, epoch.origin, t)), cwnd, p.hold);
+        if t >= epoch.k && rtt > 0.0 {
+            count = count.max(capped_count(cwnd, p.s_max, rtt));
+        }
+        if self.w_max == 0.0 {
+            count = p.first_count;
+        }
+        if p.friendly {
+            count = count.min(self.friendly_count(cwnd));
+        }
+        let count = libm::floor(libm::floor(count) / self.ratio.get()).max(1.0);
+        self.count = (count, now, cwnd);
+        count
+    }
+
+    /// Where a Reno flow would be further, so many ACKs for a segment.
+    fn friendly_count(&mut self, cwnd: f64) -> f64 {
+        let Some(epoch) = &mut self.epoch else { return f64::INFINITY };
+        let acks_each = libm::floor(cwnd / friendly_growth(self.parameters.beta)).max(1.0);
+        let grown = libm::floor(epoch.acks / acks_each);
+        epoch.acks -= grown * acks_each;
+        epoch.friendly += grown;
+        if epoch.friendly > cwnd { cwnd / (epoch.friendly - cwnd) } else { f64::INFINITY }
+    }
+}
+
+impl CongestionControl for Cubic2 {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.map(Span::as_secs) {
+            self.smallest = Some(self.smallest.map_or(rtt, |s| s.min(rtt)));
+        }
+        self.ratio.see(ack);
+        if !ack.limited {
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        if credit > 0.0 {
+            let every = self.every(ack.now);
+            self.window.cwnd += self.counter.add(credit, every + self.parameters.spare_ack);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let (cwnd, p) = (self.window.cwnd, self.parameters);
+        self.w_max = if cwnd < self.w_max && p.fast_convergence { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
+        self.epoch = None;
+        self.counter.clear();
+        self.window.cut_to(libm::floor(cwnd * p.beta), congestion.signal);
+        if congestion.signal == Signal::Timeout {
+            (self.w_max, self.smallest) = (0.0, None);
+            self.ratio = DelayedAckRatio::LINUX;
+        }
+    }
+
+    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Path, classic, loss, timeout};
+    use super::*;
+
+    fn cubic(cwnd: f64) -> Cubic2 {
+        Cubic2::new(Cubic2Parameters::LINUX_2_6, Window { cwnd, ssthresh: 2.0 }, classic())
+    }
+
+    #[test]
+    fn counts_are_the_kernels_at_chosen_windows() {
+        assert_eq!(count_to(220.0, 200.0, 100.0), 10.0);
+        assert_eq!(count_to(200.0, 200.0, 100.0), 20_000.0);
+        assert_eq!(capped_count(200.0, 16.0, 0.1), 12.5, "16 segments in a round trip of 100 ms");
+        assert!((friendly_growth(0.8) - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn after_a_loss_it_is_back_at_the_maximum_after_k() {
+        let mut cc = cubic(1000.0);
+        cc.on_congestion(&loss(1000.0));
+        assert_eq!((cc.cwnd(), cc.w_max), (799.0, 1000.0));
+        let k = cubic_k(cc.parameters.c, 1000.0, 799.0);
+        let mut path = Path::new(Span::from_ms(200));
+        while (path.now - (Time::ZERO + Span::from_secs(1))).as_secs() < k {
+            path.round(&mut cc);
+        }
+        assert!((970.0..=1010.0).contains(&cc.cwnd()), "{} after {k} s", cc.cwnd());
+    }
+
+    #[test]
+    fn past_the_origin_it_grows_by_sixteen_in_100_ms_at_most() {
+        let mut cc = cubic(1000.0);
+        cc.on_congestion(&loss(1000.0));
+        let mut path = Path::new(Span::from_ms(100));
+        path.rounds(&mut cc, 250);
+        let before = cc.cwnd();
+        path.round(&mut cc);
+        // Twice that where every segment is acknowledged and the ratio stands at 31/16.
+        assert!((24.0..=32.0).contains(&(cc.cwnd() - before)), "{}", cc.cwnd() - before);
+    }
+
+    #[test]
+    fn before_the_first_loss_it_takes_50_acks_for_a_segment_over_the_ratio() {
+        let mut cc = cubic(520.0);
+        Path::new(Span::from_ms(100)).round(&mut cc);
+        assert_eq!(cc.cwnd(), 520.0 + libm::floor(520.0 / 26.0), "50 over 31/16, and one to spare");
+    }
+
+    #[test]
+    fn losses_leave_819_of_1024_and_a_timeout_forgets() {
+        let mut cc = cubic(100.0);
+        cc.on_congestion(&loss(100.0));
+        cc.on_congestion(&loss(79.0));
+        assert!((cc.w_max - 79.0 * (1.0 + 819.0 / 1024.0) / 2.0).abs() < 1e-9);
+        cc.on_congestion(&timeout(63.0));
+        assert_eq!((cc.cwnd(), cc.ssthresh(), cc.w_max), (1.0, 50.0, 0.0));
+    }
+}

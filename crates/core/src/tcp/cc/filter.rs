@@ -1,0 +1,51 @@
+//! The largest value of the last so many rounds.
+
+/// A windowed maximum over `N` rounds, exact: one slot a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundMax<const N: usize> {
+    slots: [f64; N],
+    round: u64,
+}
+
+impl<const N: usize> Default for RoundMax<N> {
+    fn default() -> Self {
+        RoundMax { slots: [0.0; N], round: 0 }
+    }
+}
+
+impl<const N: usize> RoundMax<N> {
+    pub fn see(&mut self, round: u64, value: f64) {
+        let passed = round.saturating_sub(self.round).min(N as u64);
+        for later in 1..=passed {
+            self.slots[((self.round + later) % N as u64) as usize] = 0.0;
+        }
+        if passed == N as u64 {
+            self.slots = [0.0; N];
+        }
+        self.round = self.round.max(round);
+        let slot = &mut self.slots[(self.round % N as u64) as usize];
+        *slot = slot.max(value);
+    }
+
+    pub fn get(&self) -> f64 {
+        self.slots.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_counts_for_so_many_rounds() {
+        let mut max: RoundMax<3> = RoundMax::default();
+        let seen: Vec<f64> = [(0, 5.0), (1, 3.0), (2, 4.0), (3, 1.0), (4, 1.0), (5, 2.0), (20, 1.0)]
+            .into_iter()
+            .map(|(round, value)| {
+                max.see(round, value);
+                max.get()
+            })
+            .collect();
+        assert_eq!(seen, [5.0, 5.0, 5.0, 4.0, 4.0, 2.0, 1.0]);
+    }
+}

@@ -1,0 +1,163 @@
+//! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06): the longer
+//! since the last loss, the faster the growth; what a loss leaves fits the queue.
+
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, Round, Signal, Window, window_methods};
+use crate::units::{Span, Time};
+
+/// Section 4 of the draft.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HtcpParameters {
+    /// Delta_L: seconds after a loss for which it is Reno.
+    pub delta_l: f64,
+    /// Bounds of beta.
+    pub beta_min: f64,
+    pub beta_max: f64,
+    /// Delta_B: throughput that changed by a larger share than this from loss to loss puts beta back to its minimum.
+    pub delta_b: f64,
+}
+
+impl HtcpParameters {
+    pub const DRAFT: HtcpParameters = HtcpParameters { delta_l: 1.0, beta_min: 0.5, beta_max: 0.8, delta_b: 0.2 };
+}
+
+#[derive(Clone, Debug)]
+pub struct Htcp {
+    parameters: HtcpParameters,
+    window: Window,
+    slow_start: SlowStart,
+    last_loss: Option<Time>,
+    beta: f64,
+    /// Between losses.
+    shortest: Option<Span>,
+    longest: Span,
+    round: Round,
+    round_start: (Time, u64),
+    /// Largest throughput since the last loss and between the two before it, segments a second.
+    throughput: f64,
+    throughput_before: f64,
+}
+
+/// Draft, section 4.1: growth a round trip, `since` seconds after a loss.
+pub fn htcp_alpha(since: f64, delta_l: f64, beta: f64) -> f64 {
+    let d = (since - delta_l).max(0.0);
+    (2.0 * (1.0 - beta) * (1.0 + 10.0 * d + (d / 2.0) * (d / 2.0))).max(1.0)
+}
+
+/// Draft, section 4.2: what empties the queue and no more.
+pub fn htcp_beta(p: &HtcpParameters, shortest: Span, longest: Span) -> f64 {
+    (shortest.as_secs() / longest.as_secs().max(1e-12)).clamp(p.beta_min, p.beta_max)
+}
+
+impl Htcp {
+    pub fn new(parameters: HtcpParameters, window: Window, slow_start: SlowStart) -> Htcp {
+        Htcp {
+            parameters,
+            window,
+            slow_start,
+            last_loss: None,
+            beta: parameters.beta_min,
+            shortest: None,
+            longest: Span::ZERO,
+            round: Round::START,
+            round_start: (Time::ZERO, 0),
+            throughput: 0.0,
+            throughput_before: 0.0,
+        }
+    }
+
+    fn see(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.shortest = Some(self.shortest.map_or(rtt, |s| s.min(rtt)));
+            self.longest = self.longest.max(rtt);
+        }
+        if self.round.over(ack) {
+            let (start, cleared) = self.round_start;
+            let took = (ack.now - start).as_secs();
+            if took > 0.0 && start > Time::ZERO {
+                self.throughput = self.throughput.max(ack.cleared.saturating_sub(cleared) as f64 / took);
+            }
+            self.round_start = (ack.now, ack.cleared);
+        }
+    }
+
+    fn adapt(&mut self) {
+        let p = self.parameters;
+        let changed = (self.throughput - self.throughput_before).abs() > p.delta_b * self.throughput_before;
+        self.beta = match self.shortest {
+            Some(shortest) if !changed => htcp_beta(&p, shortest, self.longest),
+            _ => p.beta_min,
+        };
+        self.throughput_before = self.throughput;
+        self.throughput = 0.0;
+        self.longest = self.shortest.unwrap_or(Span::ZERO);
+    }
+}
+
+impl CongestionControl for Htcp {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.see(ack);
+        if !ack.limited {
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        let since = self.last_loss.map_or(0.0, |at| (ack.now - at).as_secs());
+        self.window.cwnd += credit * htcp_alpha(since, self.parameters.delta_l, self.beta) / self.window.cwnd;
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        self.last_loss = Some(congestion.now);
+        self.adapt();
+        self.window.cut_to(self.window.cwnd * self.beta, congestion.signal);
+        if congestion.signal == Signal::Timeout {
+            (self.shortest, self.longest) = (None, Span::ZERO);
+        }
+    }
+
+    fn on_idle(&mut self, now: Time, _idle: Span) {
+        self.last_loss = Some(now);
+        self.round_start = (Time::ZERO, 0);
+    }
+
+    window_methods!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Path, classic, loss, timeout};
+    use super::*;
+
+    #[test]
+    fn growth_and_cut_are_the_drafts() {
+        for (since, alpha) in [(0.0, 1.0), (1.0, 1.0), (2.0, 11.25), (5.0, 45.0)] {
+            assert_eq!(htcp_alpha(since, 1.0, 0.5), alpha, "{since} s");
+        }
+        assert_eq!(htcp_alpha(2.0, 1.0, 0.8), 2.0 * (1.0 - 0.8) * 11.25);
+        let p = HtcpParameters::DRAFT;
+        for (short, long, beta) in [(100, 150, 100.0 / 150.0), (100, 400, 0.5), (100, 101, 0.8)] {
+            assert!((htcp_beta(&p, Span::from_ms(short), Span::from_ms(long)) - beta).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_first_loss_halves_and_one_at_the_same_throughput_leaves_what_fits_the_queue() {
+        let mut cc = Htcp::new(HtcpParameters::DRAFT, Window { cwnd: 100.0, ssthresh: 50.0 }, classic());
+        let mut path = Path::new(Span::from_ms(100));
+        path.rounds(&mut cc, 3);
+        cc.on_congestion(&Congestion { now: path.now, ..loss(100.0) });
+        assert!((50.0..=53.0).contains(&cc.cwnd()), "{}", cc.cwnd());
+        for rtt in [100, 140] {
+            path.rtt = Span::from_ms(rtt);
+            cc.window.cwnd = 103.0 * rtt as f64 / 100.0;
+            path.rounds(&mut cc, 2);
+        }
+        let before = cc.cwnd();
+        cc.on_congestion(&Congestion { now: path.now, ..loss(before) });
+        assert!((cc.cwnd() / before - 100.0 / 140.0).abs() < 1e-9, "{}", cc.cwnd() / before);
+        cc.on_congestion(&timeout(80.0));
+        assert_eq!(cc.cwnd(), 1.0);
+    }
+}

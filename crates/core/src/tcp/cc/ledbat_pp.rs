@@ -1,0 +1,178 @@
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a background transport that keeps the queue at 60 ms and steps aside from time to
+//! time to see the path without itself.
+
+use super::{Ack, Congestion, CongestionControl, Round, Window, reno_ssthresh, window_methods};
+use crate::units::{Span, Time};
+
+/// Section 4.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LedbatPpParameters {
+    /// TARGET: queueing delay to keep.
+    pub target: Span,
+    /// Section 4.2: GAIN is 1 over at most this.
+    pub most_gain_divisor: f64,
+    /// Section 4.2: how strongly delay above the target cuts.
+    pub constant: f64,
+    /// Section 4.1: slow start ends above this share of the target.
+    pub slow_start_exit: f64,
+    /// Section 4.4: slowdowns are so many times their own length apart, and leave so many segments for so many round trips.
+    pub slowdown_spacing: u64,
+    pub slowdown_window: f64,
+    pub slowdown_rounds: u64,
+    /// Delay is the smallest of so many last samples (RFC 6817, CURRENT_FILTER).
+    pub filter: usize,
+}
+
+impl LedbatPpParameters {
+    pub const DRAFT: LedbatPpParameters = LedbatPpParameters {
+        target: Span::from_ms(60),
+        most_gain_divisor: 16.0,
+        constant: 1.0,
+        slow_start_exit: 0.75,
+        slowdown_spacing: 9,
+        slowdown_window: 2.0,
+        slowdown_rounds: 2,
+        filter: SAMPLES,
+    };
+}
+
+const SAMPLES: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slowdown {
+    /// None has been planned: the first slow start is not over.
+    None,
+    At(Time),
+    /// The window rests at its least until then; when it began, and what it was.
+    Resting {
+        until: Time,
+        since: Time,
+        window: f64,
+    },
+    /// Slow start back to the window before.
+    Returning {
+        since: Time,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct LedbatPp {
+    p: LedbatPpParameters,
+    window: Window,
+    recent: [Span; SAMPLES],
+    at: usize,
+    base: Option<Span>,
+    round: Round,
+    slowdown: Slowdown,
+}
+
+/// Section 4.2: GAIN = 1/min(16, ceil(2 TARGET/base)).
+pub fn ledbat_gain(p: &LedbatPpParameters, base: Span) -> f64 {
+    1.0 / libm::ceil(2.0 * p.target.as_secs() / base.as_secs().max(1e-9)).clamp(1.0, p.most_gain_divisor)
+}
+
+/// Section 4.2: change of the window in a round trip.
+pub fn ledbat_change(p: &LedbatPpParameters, gain: f64, cwnd: f64, delay: Span) -> f64 {
+    let ratio = delay.as_secs() / p.target.as_secs();
+    if ratio <= 1.0 { gain } else { (gain - p.constant * cwnd * (ratio - 1.0)).max(-cwnd / 2.0) }
+}
+
+impl LedbatPp {
+    pub fn new(p: LedbatPpParameters, window: Window) -> LedbatPp {
+        let window = Window { cwnd: window.cwnd.max(p.slowdown_window), ..window };
+        let recent = [Span::MAX; SAMPLES];
+        LedbatPp { p, window, recent, at: 0, base: None, round: Round::START, slowdown: Slowdown::None }
+    }
+
+    fn see(&mut self, rtt: Span) {
+        self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
+        self.recent[self.at] = rtt;
+        self.at = (self.at + 1) % self.p.filter;
+    }
+
+    fn delay(&self) -> Span {
+        self.recent.iter().min().copied().unwrap_or(Span::ZERO) - self.base.unwrap_or(Span::ZERO)
+    }
+
+    fn rounds(&self, n: u64, ack: &Ack) -> Span {
+        ack.srtt.unwrap_or(Span::ZERO).saturating_mul(n)
+    }
+
+    /// Section 4.1: slow start at the pace of GAIN.
+    fn open(&mut self, ack: &Ack, gain: f64) {
+        let w = &mut self.window;
+        w.cwnd = (w.cwnd + ack.credit * gain).min(w.ssthresh.max(w.cwnd));
+        let late = self.delay().as_secs() > self.p.slow_start_exit * self.p.target.as_secs();
+        if self.slowdown == Slowdown::None && late {
+            self.window.ssthresh = self.window.cwnd;
+        }
+        if self.window.cwnd >= self.window.ssthresh {
+            self.plan_slowdown(ack);
+        }
+    }
+
+    /// Section 4.4: the first two round trips after slow start, later ones nine times the last one's length after it.
+    fn plan_slowdown(&mut self, ack: &Ack) {
+        self.slowdown = match self.slowdown {
+            Slowdown::None => Slowdown::At(ack.now + self.rounds(self.p.slowdown_rounds, ack)),
+            Slowdown::Returning { since } => Slowdown::At(ack.now + (ack.now - since).saturating_mul(self.p.slowdown_spacing)),
+            other => other,
+        };
+    }
+
+    fn run_slowdown(&mut self, ack: &Ack) {
+        match self.slowdown {
+            Slowdown::At(time) if ack.now >= time => {
+                let window = self.window.cwnd;
+                self.window.cwnd = self.p.slowdown_window;
+                let until = ack.now + self.rounds(self.p.slowdown_rounds, ack);
+                self.slowdown = Slowdown::Resting { until, since: ack.now, window };
+            }
+            Slowdown::Resting { until, since, window } if ack.now >= until => {
+                self.window.ssthresh = window;
+                self.slowdown = Slowdown::Returning { since };
+            }
+            _ => {}
+        }
+    }
+}
+
+impl CongestionControl for LedbatPp {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.see(rtt);
+        }
+        let round_over = self.round.over(ack);
+        self.run_slowdown(ack);
+        let Some(base) = self.base else { return };
+        if matches!(self.slowdown, Slowdown::Resting { .. }) {
+            return;
+        }
+        let gain = ledbat_gain(&self.p, base);
+        if self.window.cwnd < self.window.ssthresh {
+            if ack.limited {
+                self.open(ack, gain);
+            }
+            return;
+        }
+        let change = ledbat_change(&self.p, gain, self.window.cwnd, self.delay());
+        if change > 0.0 && ack.limited {
+            self.window.cwnd += ack.credit * change / self.window.cwnd;
+        } else if change < 0.0 && round_over {
+            self.window.cwnd = (self.window.cwnd + change).max(self.p.slowdown_window);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        self.window.cut_to(reno_ssthresh(congestion.flight), congestion.signal);
+        if !matches!(self.slowdown, Slowdown::At(_)) {
+            self.slowdown = Slowdown::None;
+        }
+    }
+
+    window_methods!();
+}
+
+#[cfg(test)]
+#[path = "ledbat_pp_tests.rs"]
+mod tests;

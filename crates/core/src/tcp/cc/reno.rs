@@ -1,0 +1,128 @@
+//! Reno (RFC 5681): one segment a round trip, half on loss.
+
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, Window};
+use crate::units::Time;
+
+#[derive(Clone, Debug)]
+pub struct Reno {
+    window: Window,
+    slow_start: SlowStart,
+    /// Credit towards the next segment.
+    counted: f64,
+}
+
+/// RFC 5681, equation (4).
+const BETA: f64 = 0.5;
+
+impl Reno {
+    pub fn new(window: Window, slow_start: SlowStart) -> Reno {
+        Reno { window, slow_start, counted: 0.0 }
+    }
+}
+
+/// One segment for every window's worth of credit: RFC 3465, section 2.1, which RFC 5681, section 3.1, prefers to adding 1/cwnd per
+/// ACK, as that falls a few per cent short of one a round trip.
+pub fn reno_increase(window: &mut Window, counted: &mut f64, credit: f64) {
+    *counted += credit;
+    let round = libm::floor(window.cwnd);
+    if *counted >= round {
+        *counted -= round;
+        window.cwnd += 1.0;
+    }
+}
+
+/// RFC 5681, equation (4).
+pub fn reno_ssthresh(flight: f64) -> f64 {
+    flight * BETA
+}
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.limited {
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        if credit > 0.0 {
+            reno_increase(&mut self.window, &mut self.counted, credit);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        self.window.cut_to(libm::floor(reno_ssthresh(congestion.flight)), congestion.signal);
+        self.counted = 0.0;
+    }
+
+    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+    /// Half the threshold (Linux 2.6).
+    fn halving_floor(&self) -> f64 {
+        libm::floor(self.window.ssthresh / 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::slow_start::Classic;
+    use super::super::{LOSS_WINDOW, Signal};
+    use super::*;
+
+    fn reno(cwnd: f64, ssthresh: f64) -> Reno {
+        Reno::new(Window { cwnd, ssthresh }, SlowStart::Classic(Classic))
+    }
+
+    fn ack(credit: f64) -> Ack {
+        Ack { credit, acked: 1, limited: true, ..Ack::default() }
+    }
+
+    #[test]
+    fn slow_start_doubles_and_congestion_avoidance_adds_one_a_round() {
+        let mut cc = reno(10.0, 20.0);
+        for _ in 0..10 {
+            cc.on_ack(&ack(1.0));
+        }
+        assert_eq!(cc.cwnd(), 20.0);
+        for _ in 0..20 {
+            cc.on_ack(&ack(1.0));
+        }
+        assert_eq!(cc.cwnd(), 21.0);
+    }
+
+    #[test]
+    fn an_ack_of_two_that_crosses_the_threshold_is_split() {
+        let mut cc = reno(19.0, 20.0);
+        cc.on_ack(&ack(2.0));
+        assert_eq!((cc.cwnd(), cc.counted), (20.0, 1.0));
+    }
+
+    #[test]
+    fn a_loss_halves_what_is_in_flight_and_a_timeout_leaves_one() {
+        for (flight, signal, ssthresh, cwnd) in [
+            (101.0, Signal::Duplicates, 50.0, 50.0),
+            (3.0, Signal::Duplicates, 2.0, 2.0),
+            (40.0, Signal::Timeout, 20.0, LOSS_WINDOW),
+        ] {
+            let mut cc = reno(101.0, f64::INFINITY);
+            cc.on_congestion(&Congestion { now: Time::ZERO, signal, flight });
+            assert_eq!((cc.ssthresh(), cc.cwnd()), (ssthresh, cwnd), "{flight} {signal:?}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_was_not_the_limit_does_not_grow() {
+        let mut cc = reno(10.0, 5.0);
+        cc.on_ack(&Ack { limited: false, ..ack(1.0) });
+        assert_eq!(cc.cwnd(), 10.0);
+    }
+}

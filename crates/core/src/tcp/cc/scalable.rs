@@ -1,0 +1,76 @@
+//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003): growth and cut are
+//! shares of the window, so the time between losses does not depend on it.
+
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, Window, reno_ssthresh, window_methods};
+use crate::units::Time;
+
+/// Section 3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalableParameters {
+    /// a: growth per segment acknowledged.
+    pub a: f64,
+    /// b: the share that a loss takes.
+    pub b: f64,
+    /// Legacy window: below it is Reno.
+    pub legacy: f64,
+}
+
+impl ScalableParameters {
+    pub const PAPER: ScalableParameters = ScalableParameters { a: 0.01, b: 0.125, legacy: 16.0 };
+}
+
+#[derive(Clone, Debug)]
+pub struct Scalable {
+    parameters: ScalableParameters,
+    window: Window,
+    slow_start: SlowStart,
+}
+
+impl Scalable {
+    pub fn new(parameters: ScalableParameters, window: Window, slow_start: SlowStart) -> Scalable {
+        Scalable { parameters, window, slow_start }
+    }
+}
+
+impl CongestionControl for Scalable {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.limited {
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        let cwnd = self.window.cwnd;
+        self.window.cwnd += credit * if cwnd > self.parameters.legacy { self.parameters.a } else { 1.0 / cwnd };
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let cwnd = self.window.cwnd;
+        let legacy = cwnd <= self.parameters.legacy;
+        let left = if legacy { reno_ssthresh(congestion.flight) } else { cwnd * (1.0 - self.parameters.b) };
+        self.window.cut_to(left, congestion.signal);
+    }
+
+    window_methods!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{classic, loss, round};
+    use super::*;
+
+    #[test]
+    fn a_round_trip_adds_a_hundredth_and_a_loss_takes_an_eighth() {
+        for (cwnd, grown, left) in [(100.0, 101.0, 87.5), (1000.0, 1010.0, 875.0), (10.0, 11.0, 5.0)] {
+            let start = Window { cwnd, ssthresh: 2.0 };
+            let mut cc = Scalable::new(ScalableParameters::PAPER, start, classic());
+            round(&mut cc);
+            assert!((cc.cwnd() - grown).abs() < 0.06, "{cwnd}: {}", cc.cwnd());
+            cc.window.cwnd = cwnd;
+            cc.on_congestion(&loss(cwnd));
+            assert_eq!(cc.cwnd(), left);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 2011), with Linux's numbers: slow start ends
+//! when a train of closely spaced ACKs has lasted half the round trip, or when the round trip has clearly grown.
+
+use super::{Ack, Opening, Round, Window, grow};
+use crate::units::{Span, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hystart {
+    /// Below this many segments nothing is looked for (section 4; `hystart_low_window`).
+    low_window: f64,
+    /// ACKs further apart do not belong to one train (`hystart_ack_delta`).
+    train_gap: Span,
+    /// Samples at the start of a round that stand for it (`HYSTART_MIN_SAMPLES`).
+    samples: u32,
+    /// The rise that counts is an eighth of the smallest RTT, within these (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+    rise: (Span, Span),
+    round: Round,
+    round_start: Time,
+    last_in_train: Time,
+    seen: u32,
+    round_rtt: Span,
+}
+
+impl Hystart {
+    pub const LINUX: Hystart = Hystart {
+        low_window: 16.0,
+        train_gap: Span::from_ms(2),
+        samples: 8,
+        rise: (Span::from_ms(4), Span::from_ms(16)),
+        round: Round::START,
+        round_start: Time::ZERO,
+        last_in_train: Time::ZERO,
+        seen: 0,
+        round_rtt: Span::MAX,
+    };
+
+    fn begin_round(&mut self, now: Time) {
+        self.round_start = now;
+        self.last_in_train = now;
+        self.seen = 0;
+        self.round_rtt = Span::MAX;
+    }
+
+    /// Section 4.1: the train is as long as the forward path.
+    fn train_is_long(&mut self, ack: &Ack, smallest: Span) -> bool {
+        if ack.now - self.last_in_train > self.train_gap {
+            return false;
+        }
+        self.last_in_train = ack.now;
+        ack.now - self.round_start > Span(smallest.0 / 2)
+    }
+
+    /// Section 4.2: the round's first samples lie above the smallest RTT by a threshold.
+    fn delay_has_risen(&mut self, ack: &Ack, smallest: Span) -> bool {
+        let Some(rtt) = ack.rtt else { return false };
+        if self.seen < self.samples {
+            self.seen += 1;
+            self.round_rtt = self.round_rtt.min(rtt);
+        }
+        self.seen >= self.samples && self.round_rtt > smallest + rise_threshold(smallest, self.rise)
+    }
+}
+
+/// Section 4.2: an eighth of the smallest RTT, within bounds.
+pub fn rise_threshold(smallest: Span, bounds: (Span, Span)) -> Span {
+    Span(smallest.0 / 8).clamp(bounds.0, bounds.1)
+}
+
+impl Opening for Hystart {
+    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+        if self.round.over(ack) {
+            self.begin_round(ack.now);
+        }
+        if let Some(smallest) = ack.min_rtt.filter(|_| window.cwnd >= self.low_window) {
+            let train = self.train_is_long(ack, smallest);
+            if self.delay_has_risen(ack, smallest) || train {
+                window.ssthresh = window.cwnd;
+            }
+        }
+        grow(ack.credit, 1.0, window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::rounds;
+    use super::*;
+
+    #[test]
+    fn a_steady_round_trip_lets_it_double() {
+        let (windows, window) = rounds(&mut Hystart::LINUX.clone(), 2.0, 6, |_| Span::from_ms(100));
+        assert_eq!(windows, [4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+        assert_eq!(window.ssthresh, f64::INFINITY);
+    }
+
+    #[test]
+    fn a_round_trip_longer_by_an_eighth_ends_it_after_eight_samples() {
+        let (_, window) = rounds(&mut Hystart::LINUX.clone(), 2.0, 9, |r| Span::from_ms(if r < 4 { 100 } else { 113 }));
+        // Round 4 begins at 32: seven ACKs open it to 39, the eighth tells.
+        assert_eq!((window.cwnd, window.ssthresh), (39.0, 39.0));
+        let (windows, _) = rounds(&mut Hystart::LINUX.clone(), 2.0, 7, |r| Span::from_ms(if r < 4 { 100 } else { 112 }));
+        assert_eq!(windows.last(), Some(&256.0), "12 ms are not more than the threshold of 12.5 ms");
+    }
+
+    #[test]
+    fn a_train_of_acks_half_a_round_trip_long_ends_it() {
+        let mut s = Hystart::LINUX;
+        let mut window = Window { cwnd: 100.0, ssthresh: f64::INFINITY };
+        let start = Time::ZERO + Span::from_secs(1);
+        for i in 0..60 {
+            let now = start + Span::from_ms(i);
+            let ack = Ack { now, credit: 1.0, min_rtt: Some(Span::from_ms(100)), cleared: 1 + i, sent: 500, ..Ack::default() };
+            s.open(&ack, &mut window);
+        }
+        assert_eq!(window.ssthresh, 151.0, "the ACK 51 ms after the round's first");
+    }
+
+    #[test]
+    fn the_threshold_has_bounds() {
+        for (rtt, threshold) in [(8, 4), (100, 12), (400, 16)] {
+            assert_eq!(rise_threshold(Span::from_ms(rtt), Hystart::LINUX.rise).0 / 1_000_000_000, threshold, "{rtt}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! HyStart++ (RFC 9406): a rise of the round trip leads into conservative slow start, a quarter as fast, which ends in congestion
+//! avoidance after five rounds, or goes back to slow start if the rise was none.
+
+use super::{Ack, Opening, Round, Window, grow};
+use crate::units::Span;
+
+/// Constants of section 4.3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tuning {
+    rise: (Span, Span),
+    rtt_divisor: u64,
+    samples: u32,
+    css_growth_divisor: f64,
+    css_rounds: u32,
+    /// L: most segments of growth an ACK may earn (8 without pacing).
+    limit: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HystartPp {
+    tuning: Tuning,
+    round: Round,
+    last_min: Span,
+    current_min: Span,
+    seen: u32,
+    /// Conservative: the smallest RTT when it began, and the rounds it has lasted.
+    css: Option<(Span, u32)>,
+    /// Only the first slow start (section 4.3); later ones are classic.
+    done: bool,
+}
+
+impl HystartPp {
+    pub const RFC9406: HystartPp = HystartPp {
+        tuning: Tuning {
+            rise: (Span::from_ms(4), Span::from_ms(16)),
+            rtt_divisor: 8,
+            samples: 8,
+            css_growth_divisor: 4.0,
+            css_rounds: 5,
+            limit: 8.0,
+        },
+        round: Round::START,
+        last_min: Span::MAX,
+        current_min: Span::MAX,
+        seen: 0,
+        css: None,
+        done: false,
+    };
+
+    /// Section 4.2, at the start of each round.
+    fn begin_round(&mut self, window: &mut Window) {
+        self.last_min = self.current_min;
+        self.current_min = Span::MAX;
+        self.seen = 0;
+        if let Some((_, rounds)) = &mut self.css {
+            *rounds += 1;
+            if *rounds >= self.tuning.css_rounds {
+                window.ssthresh = window.cwnd;
+            }
+        }
+    }
+
+    /// Section 4.2: RttThresh.
+    fn threshold(&self) -> Span {
+        Span(self.last_min.0 / self.tuning.rtt_divisor).clamp(self.tuning.rise.0, self.tuning.rise.1)
+    }
+
+    fn look(&mut self, rtt: Span) {
+        self.current_min = self.current_min.min(rtt);
+        self.seen += 1;
+        if self.seen < self.tuning.samples {
+            return;
+        }
+        match self.css {
+            None if self.last_min != Span::MAX && self.current_min >= self.last_min + self.threshold() => {
+                self.css = Some((self.current_min, 0));
+            }
+            // The rise was none: back to slow start.
+            Some((baseline, _)) if self.current_min < baseline => self.css = None,
+            _ => {}
+        }
+    }
+}
+
+impl Opening for HystartPp {
+    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+        if self.done || window.ssthresh.is_finite() {
+            self.done = true;
+            return grow(ack.credit, 1.0, window);
+        }
+        if self.round.over(ack) {
+            self.begin_round(window);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.look(rtt);
+        }
+        let share = if self.css.is_some() { 1.0 / self.tuning.css_growth_divisor } else { 1.0 };
+        grow(ack.credit.min(self.tuning.limit), share, window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::rounds;
+    use super::*;
+
+    #[test]
+    fn a_lasting_rise_slows_it_to_a_quarter_and_ends_it_after_five_rounds() {
+        let mut s = HystartPp::RFC9406;
+        let (windows, window) = rounds(&mut s, 8.0, 20, |r| Span::from_ms(if r < 2 { 100 } else { 120 }));
+        // Round 2 begins at 32: seven ACKs open fully, the eighth and all later ones by a quarter.
+        assert_eq!(windows[..3], [16.0, 32.0, 32.0 + 7.0 + 25.0 / 4.0]);
+        let growth = windows[3] / windows[2];
+        assert!((1.2..1.26).contains(&growth), "{windows:?}");
+        assert_eq!(windows.len(), 8, "five rounds of it: {windows:?}");
+        assert!((window.ssthresh / windows[6] - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_rise_that_goes_away_leads_back_to_slow_start() {
+        let mut s = HystartPp::RFC9406;
+        let (windows, window) = rounds(&mut s, 8.0, 6, |r| Span::from_ms(if r == 2 { 120 } else { 100 }));
+        assert!(s.css.is_none() && window.ssthresh.is_infinite());
+        assert!(windows[5] / windows[4] > 1.95, "{windows:?}");
+    }
+
+    #[test]
+    fn a_later_slow_start_is_classic() {
+        let mut s = HystartPp::RFC9406;
+        let mut window = Window { cwnd: 1.0, ssthresh: 50.0 };
+        assert_eq!(s.open(&Ack { credit: 1.0, rtt: Some(Span::from_ms(900)), ..Ack::default() }, &mut window), 0.0);
+        assert_eq!((window.cwnd, s.done), (2.0, true));
+    }
+}

@@ -1,0 +1,48 @@
+//! Limited slow start (RFC 3742): no more than half of `max_ssthresh` segments a round trip, so that large windows do not overrun
+//! a queue by their own size.
+
+use super::{Ack, Opening, Window, grow};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limited {
+    /// Segments; section 2 recommends 100.
+    max_ssthresh: f64,
+}
+
+impl Limited {
+    pub const RFC3742: Limited = Limited { max_ssthresh: 100.0 };
+}
+
+/// Section 2: K = int(cwnd/(0.5 max_ssthresh)), and an ACK earns 1/K segment.
+pub fn limited_share(cwnd: f64, max_ssthresh: f64) -> f64 {
+    if cwnd <= max_ssthresh { 1.0 } else { 1.0 / libm::floor(cwnd / (0.5 * max_ssthresh)) }
+}
+
+impl Opening for Limited {
+    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+        grow(ack.credit, limited_share(window.cwnd, self.max_ssthresh), window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::rounds;
+    use super::*;
+    use crate::units::Span;
+
+    #[test]
+    fn shares_are_those_of_the_rfc() {
+        for (cwnd, k) in [(100.0, 1.0), (101.0, 2.0), (149.0, 2.0), (150.0, 3.0), (1000.0, 20.0)] {
+            assert_eq!(limited_share(cwnd, 100.0), 1.0 / k, "{cwnd}");
+        }
+    }
+
+    #[test]
+    fn beyond_a_hundred_a_round_trip_adds_about_fifty() {
+        let (windows, _) = rounds(&mut Limited::RFC3742.clone(), 100.0, 8, |_| Span::from_ms(100));
+        for pair in windows[1..].windows(2) {
+            let growth = pair[1] - pair[0];
+            assert!((40.0..=60.0).contains(&growth), "{windows:?}");
+        }
+    }
+}

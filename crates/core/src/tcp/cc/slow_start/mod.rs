@@ -1,0 +1,105 @@
+//! How the window opens below the threshold: a piece of its own, so that any window-based algorithm can take any of them.
+
+mod classic;
+mod hystart;
+mod hystart_pp;
+mod inclusive;
+mod limited;
+
+pub use classic::Classic;
+pub use hystart::Hystart;
+pub use hystart_pp::HystartPp;
+pub use inclusive::Inclusive;
+pub use limited::Limited;
+
+use super::{Ack, Round, Window};
+
+/// A way to open the window. Returns the part of the ACK's credit that lies beyond the threshold and is congestion avoidance's.
+pub trait Opening {
+    /// Whether the window is still to be opened.
+    fn applies(&self, window: &Window) -> bool {
+        window.cwnd < window.ssthresh
+    }
+    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64;
+}
+
+macro_rules! slow_starts {
+    ($($kind:ident => $name:literal, $build:expr, $summary:literal, $source:literal;)*) => {
+        /// Every kind of slow start.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum SlowStart { $($kind($kind)),* }
+
+        impl SlowStart {
+            /// Name, what it is for, and source.
+            pub const TABLE: &'static [(&'static str, &'static str, &'static str)] = &[$(($name, $summary, $source)),*];
+
+            pub fn from_name(name: &str) -> Option<SlowStart> {
+                match name {
+                    $($name => Some(SlowStart::$kind($build)),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl Opening for SlowStart {
+            fn applies(&self, window: &Window) -> bool {
+                match self { $(SlowStart::$kind(s) => s.applies(window)),* }
+            }
+            fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+                match self { $(SlowStart::$kind(s) => s.open(ack, window)),* }
+            }
+        }
+    };
+}
+
+slow_starts! {
+    Classic => "classic", Classic,
+        "one segment of growth for each segment acknowledged, up to ssthresh", "RFC 5681, section 3.1";
+    Inclusive => "inclusive", Inclusive,
+        "classic, and once more when the window equals ssthresh", "RFC 5681, section 3.1, as in Linux before 4.3";
+    Limited => "limited", Limited::RFC3742,
+        "at most 50 segments of growth a round trip once the window passes 100", "RFC 3742";
+    Hystart => "hystart", Hystart::LINUX,
+        "ends when ACK trains or rising delay show that the path is full", "Ha and Rhee 2011, as in Linux";
+    HystartPp => "hystart++", HystartPp::RFC9406,
+        "on rising delay goes on at a quarter of the speed, and ends after five such rounds", "RFC 9406";
+}
+
+/// Grows by the ACK's credit (or a share of it) up to the threshold; returns the credit that is left.
+fn grow(credit: f64, share: f64, window: &mut Window) -> f64 {
+    let opened = (window.cwnd + credit * share).min(window.ssthresh.max(window.cwnd));
+    let used = (opened - window.cwnd) / share;
+    window.cwnd = opened;
+    (credit - used).max(0.0)
+}
+
+#[cfg(test)]
+mod testing {
+    use super::*;
+    use crate::units::{Span, Time};
+
+    /// Rounds of a window's ACKs each, `rtt` long by its number; returns the window at the end of each.
+    pub fn rounds(opening: &mut impl Opening, cwnd: f64, n: u64, rtt: impl Fn(u64) -> Span) -> (Vec<f64>, Window) {
+        let mut window = Window { cwnd, ssthresh: f64::INFINITY };
+        let (mut sent, mut cleared, mut now) = (cwnd as u64, 0, Time::ZERO);
+        let mut windows = Vec::new();
+        for round in 0..n {
+            let base = (0..=round).map(&rtt).min();
+            for i in 0..(sent - cleared) {
+                cleared += 1;
+                // ACKs come apart enough for no train.
+                let at = now + Span::from_ms(3 * i);
+                let ack =
+                    Ack { now: at, credit: 1.0, acked: 1, rtt: Some(rtt(round)), min_rtt: base, limited: true, ..Ack::default() };
+                opening.open(&Ack { cleared, sent, ..ack }, &mut window);
+                sent = sent.max(cleared + window.cwnd as u64);
+            }
+            now += Span::from_secs(10);
+            windows.push(window.cwnd);
+            if window.cwnd >= window.ssthresh {
+                break;
+            }
+        }
+        (windows, window)
+    }
+}

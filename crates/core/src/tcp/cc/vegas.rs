@@ -1,0 +1,213 @@
+//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", JSAC 13(8), 1995): the window is
+//! steered to keep a few segments queued.
+
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, Counter, Round, Window, reno_ssthresh};
+use crate::units::{Span, Time};
+
+/// Thresholds are segments in the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VegasParameters {
+    pub alpha: f64,
+    pub beta: f64,
+    /// Above this, slow start ends.
+    pub gamma: f64,
+    pub flavour: VegasFlavour,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VegasFlavour {
+    /// Section 4: the mean RTT of the round; in slow start the window grows every other round, and ends an eighth lower.
+    Original,
+    /// The smallest RTT of the round; a new window counts from the one of a round before, so it grows every other round; slow start
+    /// ends at what the path is seen to carry.
+    Linux,
+}
+
+impl VegasParameters {
+    /// Linux 2.6.22: 2, 4, 1.
+    pub const LINUX_2_6_22: VegasParameters = VegasParameters { alpha: 2.0, beta: 4.0, gamma: 1.0, flavour: VegasFlavour::Linux };
+    /// Section 5 of the paper (Vegas-1,3).
+    pub const ORIGINAL: VegasParameters = VegasParameters { alpha: 1.0, beta: 3.0, gamma: 1.0, flavour: VegasFlavour::Original };
+}
+
+/// Rounds with fewer samples say nothing, as the receiver may delay ACKs (the kernel).
+const FEW_SAMPLES: u32 = 2;
+/// Section 4.3: what the original leaves slow start with.
+const SLOW_START_EXIT: f64 = 7.0 / 8.0;
+
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    parameters: VegasParameters,
+    window: Window,
+    slow_start: SlowStart,
+    counter: Counter,
+    round: Round,
+    /// The smallest RTT since sending began.
+    base: Option<Span>,
+    /// Of the round: smallest RTT, sum and number of samples.
+    smallest: Span,
+    sum: f64,
+    samples: u32,
+    begin: Begin,
+    /// Rounds seen, for growth in every other one.
+    even: bool,
+    /// A recovery came between: the next ACK begins a round.
+    interrupted: bool,
+}
+
+/// Where the round began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Begin {
+    cleared: u64,
+    sent: u64,
+    cwnd: f64,
+}
+
+/// Section 4.2: Diff = (Expected - Actual)*BaseRTT, the segments queued when `window` of them take `rtt`.
+pub fn vegas_queued(window: f64, base: Span, rtt: Span) -> f64 {
+    window * (1.0 - base.as_secs() / rtt.as_secs())
+}
+
+impl Vegas {
+    pub fn new(parameters: VegasParameters, window: Window, slow_start: SlowStart) -> Vegas {
+        Vegas {
+            parameters,
+            window,
+            slow_start,
+            counter: Counter::default(),
+            round: Round::START,
+            base: None,
+            smallest: Span::MAX,
+            sum: 0.0,
+            samples: 0,
+            begin: Begin { cwnd: window.cwnd, ..Begin::default() },
+            even: false,
+            interrupted: true,
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.slow_start.applies(&self.window)
+    }
+
+    fn see(&mut self, rtt: Span) {
+        // A clock's grain must not make a round trip of nothing.
+        let rtt = rtt.max(Span::from_us(1));
+        self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
+        self.smallest = self.smallest.min(rtt);
+        self.sum += rtt.as_secs();
+        self.samples += 1;
+    }
+
+    fn begin_round(&mut self, ack: &Ack) {
+        self.begin = Begin { cleared: self.begin.sent, sent: ack.sent, cwnd: self.window.cwnd };
+        (self.smallest, self.sum, self.samples) = (Span::MAX, 0.0, 0);
+        self.even = !self.even;
+    }
+
+    fn round_trip(&self) -> Span {
+        match self.parameters.flavour {
+            VegasFlavour::Linux => self.smallest,
+            VegasFlavour::Original => Span::from_secs_f64(self.sum / f64::from(self.samples)),
+        }
+    }
+
+    /// Once a round trip. Whether it steered: a round of too few samples is Reno's.
+    fn end_round(&mut self, ack: &Ack) -> bool {
+        let (begin, few) = (self.begin, self.samples <= FEW_SAMPLES);
+        let rtt = if few { Span::MAX } else { self.round_trip() };
+        self.begin_round(ack);
+        let Some(base) = self.base.filter(|_| !few) else { return false };
+        let sent = (begin.sent - begin.cleared.min(begin.sent)) as f64;
+        let queued = vegas_queued(sent, base, rtt);
+        if self.in_slow_start() {
+            if queued > self.parameters.gamma {
+                self.leave_slow_start(sent - queued);
+            }
+        } else if ack.limited || queued > self.parameters.beta {
+            self.steer(queued, begin.cwnd);
+        }
+        true
+    }
+
+    /// `carried`: segments that the path itself carries in a round trip.
+    fn leave_slow_start(&mut self, carried: f64) {
+        self.window.ssthresh = 2.0;
+        self.window.cwnd = match self.parameters.flavour {
+            VegasFlavour::Linux => self.window.cwnd.min(libm::floor(carried) + 1.0),
+            VegasFlavour::Original => self.window.cwnd * SLOW_START_EXIT,
+        }
+        .max(2.0);
+    }
+
+    /// Section 4.2: one segment more below alpha, one less above beta.
+    fn steer(&mut self, queued: f64, old: f64) {
+        let p = &self.parameters;
+        let from = if p.flavour == VegasFlavour::Linux { old } else { self.window.cwnd };
+        let step = f64::from(i8::from(queued < p.alpha) - i8::from(queued > p.beta));
+        let aim = from + step;
+        self.window.cwnd = (self.window.cwnd + (aim - self.window.cwnd).clamp(-1.0, 1.0)).max(2.0);
+    }
+
+    fn reno(&mut self, ack: &Ack) {
+        if self.in_slow_start() {
+            self.slow_start.open(ack, &mut self.window);
+        } else {
+            self.window.cwnd += self.counter.add(ack.credit, libm::floor(self.window.cwnd));
+        }
+    }
+}
+
+impl CongestionControl for Vegas {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.see(rtt);
+        }
+        if self.interrupted {
+            self.interrupted = false;
+            self.begin.sent = ack.cleared;
+            self.round.restart(ack);
+            // The kernel leaves the old round's window in place, so the first round after a recovery grows.
+            let old = self.begin.cwnd;
+            self.begin_round(ack);
+            self.begin.cwnd = old;
+        }
+        let steered = !self.round.over(ack) || self.end_round(ack);
+        if !ack.limited {
+            return;
+        }
+        let every_other = self.parameters.flavour == VegasFlavour::Original && self.even;
+        if !steered || (self.in_slow_start() && !every_other) {
+            self.reno(ack);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        self.window.cut_to(libm::floor(reno_ssthresh(congestion.flight)), congestion.signal);
+        self.interrupted = true;
+    }
+
+    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
+    fn on_idle(&mut self, _now: Time, _idle: Span) {
+        self.base = None;
+        self.interrupted = true;
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+    fn halving_floor(&self) -> f64 {
+        libm::floor(self.window.ssthresh / 2.0)
+    }
+}
+
+#[cfg(test)]
+#[path = "vegas_tests.rs"]
+mod tests;

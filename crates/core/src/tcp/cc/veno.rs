@@ -1,0 +1,147 @@
+//! Veno (Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2), 2003): Vegas's
+//! estimate of the queue tells a loss by congestion from a random one.
+
+use super::slow_start::{Opening, SlowStart};
+use super::vegas::vegas_queued;
+use super::{Ack, Congestion, CongestionControl, Counter, Window, reno_ssthresh};
+use crate::units::{Span, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VenoParameters {
+    /// Segments queued from which the path counts as congested (section III-A: 3).
+    pub beta: f64,
+    /// What a random loss leaves (section III-B: 4/5).
+    pub random_loss: f64,
+    /// Samples after a recovery that say nothing (the kernel's, for delayed ACKs).
+    pub few_samples: u32,
+}
+
+impl VenoParameters {
+    pub const PAPER: VenoParameters = VenoParameters { beta: 3.0, random_loss: 0.8, few_samples: 2 };
+}
+
+#[derive(Clone, Debug)]
+pub struct Veno {
+    parameters: VenoParameters,
+    window: Window,
+    slow_start: SlowStart,
+    counter: Counter,
+    base: Option<Span>,
+    samples: u32,
+    /// N: segments queued, by the newest sample.
+    queued: f64,
+    /// In a congested round the window grows in every other one.
+    skip: bool,
+}
+
+impl Veno {
+    pub fn new(parameters: VenoParameters, window: Window, slow_start: SlowStart) -> Veno {
+        let counter = Counter::default();
+        Veno { parameters, window, slow_start, counter, base: None, samples: 0, queued: 0.0, skip: false }
+    }
+
+    /// N of section III-A.
+    fn see(&mut self, rtt: Span) {
+        let rtt = rtt.max(Span::from_us(1));
+        let base = self.base.map_or(rtt, |b| b.min(rtt));
+        self.base = Some(base);
+        self.samples = self.samples.saturating_add(1);
+        self.queued = vegas_queued(self.window.cwnd, base, rtt);
+    }
+
+    fn congested(&self) -> bool {
+        self.queued >= self.parameters.beta
+    }
+
+    /// Section III-C: one segment a round, every other round while congested.
+    fn avoid(&mut self, credit: f64) {
+        let grown = self.counter.add(credit, libm::floor(self.window.cwnd));
+        if grown == 0.0 {
+            return;
+        }
+        let known = self.samples > self.parameters.few_samples;
+        self.skip = known && self.congested() && !self.skip;
+        if !self.skip {
+            self.window.cwnd += grown;
+        }
+    }
+}
+
+impl CongestionControl for Veno {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.see(rtt);
+        }
+        if !ack.limited {
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        if credit > 0.0 {
+            self.avoid(credit);
+        }
+    }
+
+    /// Section III-B, for losses shown by duplicates; a timeout is Reno's.
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let random = congestion.signal == super::Signal::Duplicates && !self.congested();
+        let left = if random { congestion.flight * self.parameters.random_loss } else { reno_ssthresh(congestion.flight) };
+        self.window.cut_to(libm::floor(left), congestion.signal);
+        self.counter.clear();
+        self.skip = false;
+    }
+
+    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
+    fn on_idle(&mut self, _now: Time, _idle: Span) {
+        (self.base, self.samples) = (None, 0);
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Path, classic, loss, timeout};
+    use super::*;
+
+    /// A Veno flow with 100 ms of base and this many of 100 segments queued.
+    fn veno(queued: f64) -> (Veno, Path) {
+        let mut cc = Veno::new(VenoParameters::PAPER, Window { cwnd: 100.0, ssthresh: 2.0 }, classic());
+        let mut path = Path::new(Span::from_ms(100));
+        path.ack(&mut cc);
+        path.rtt = Span::from_secs_f64(0.1 * 100.0 / (100.0 - queued));
+        path.ack(&mut cc);
+        (cc, path)
+    }
+
+    #[test]
+    fn a_random_loss_leaves_four_fifths_and_congestion_half() {
+        for (queued, signal, left) in [(2.9, loss(100.0), 80.0), (3.1, loss(100.0), 50.0), (2.9, timeout(100.0), 1.0)] {
+            let (mut cc, _) = veno(queued);
+            cc.on_congestion(&signal);
+            assert_eq!(cc.cwnd(), left, "{queued} queued");
+        }
+        let (mut cc, _) = veno(2.9);
+        cc.on_congestion(&timeout(100.0));
+        assert_eq!(cc.ssthresh(), 50.0);
+    }
+
+    #[test]
+    fn it_grows_by_one_a_round_and_by_half_of_that_when_congested() {
+        for (queued, grown) in [(1.0, 8.0), (8.0, 4.0)] {
+            let (mut cc, mut path) = veno(queued);
+            path.rounds(&mut cc, 8);
+            assert!((cc.cwnd() - 100.0 - grown).abs() <= 1.0, "{queued} queued: {}", cc.cwnd());
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! YeAH (Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007): Scalable while the queue is short, Reno
+//! and an early retreat when it is not.
+
+use super::slow_start::{Opening, SlowStart};
+use super::vegas::vegas_queued;
+use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Round, Signal, Window, window_methods};
+use crate::units::{Span, Time};
+
+/// Section 2, with the names of the paper and of Linux.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct YeahParameters {
+    /// Q_max: segments queued up to which it is fast (alpha).
+    pub queue: f64,
+    /// Queueing delay up to which it is fast, as a share of the smallest RTT (1/phi).
+    pub delay: f64,
+    /// Most that the retreat takes of the window (2^-epsilon).
+    pub retreat: f64,
+    /// Least that a loss takes without Reno competing (2^-delta).
+    pub least_cut: f64,
+    /// Slow rounds in a row that mean that Reno competes (rho).
+    pub slow_rounds: u32,
+    /// Fast rounds after which it no longer does (zeta).
+    pub fast_rounds: u32,
+    /// Growth per segment acknowledged while fast (Scalable's a).
+    pub a: f64,
+}
+
+impl YeahParameters {
+    pub const PAPER: YeahParameters = YeahParameters {
+        queue: 80.0,
+        delay: 1.0 / 8.0,
+        retreat: 0.5,
+        least_cut: 1.0 / 8.0,
+        slow_rounds: 16,
+        fast_rounds: 50,
+        a: 0.01,
+    };
+}
+
+#[derive(Clone, Debug)]
+pub struct Yeah {
+    parameters: YeahParameters,
+    window: Window,
+    slow_start: SlowStart,
+    round: Round,
+    base: Option<Span>,
+    smallest: Span,
+    samples: u32,
+    /// Segments queued, by the last round.
+    queued: f64,
+    /// What a Reno flow beside it would have.
+    reno: f64,
+    slow: u32,
+    fast: u32,
+}
+
+/// Rounds with fewer samples say nothing, as the receiver may delay ACKs (Linux).
+const FEW_SAMPLES: u32 = 2;
+
+impl Yeah {
+    pub fn new(parameters: YeahParameters, window: Window, slow_start: SlowStart) -> Yeah {
+        Yeah {
+            parameters,
+            window,
+            slow_start,
+            round: Round::START,
+            base: None,
+            smallest: Span::MAX,
+            samples: 0,
+            queued: 0.0,
+            reno: MIN_SSTHRESH,
+            slow: 0,
+            fast: 0,
+        }
+    }
+
+    fn end_round(&mut self) {
+        let p = self.parameters;
+        if let Some(base) = self.base.filter(|_| self.samples > FEW_SAMPLES) {
+            self.queued = vegas_queued(self.window.cwnd, base, self.smallest);
+            let delayed = (self.smallest - base).as_secs() > p.delay * base.as_secs();
+            if self.queued > p.queue || delayed {
+                self.slow_round();
+            } else {
+                self.fast += 1;
+                self.slow = 0;
+                if self.fast > p.fast_rounds {
+                    (self.reno, self.fast) = (MIN_SSTHRESH, 0);
+                }
+            }
+        }
+        (self.smallest, self.samples) = (Span::MAX, 0);
+    }
+
+    /// Section 2.2: precautionary decongestion, not below what Reno would have.
+    fn slow_round(&mut self) {
+        let p = self.parameters;
+        let w = &mut self.window;
+        if self.queued > p.queue && w.cwnd > self.reno {
+            w.cwnd = (w.cwnd - self.queued.min(w.cwnd * p.retreat)).max(self.reno);
+            w.ssthresh = w.cwnd;
+        }
+        self.reno = if self.reno <= MIN_SSTHRESH { (w.cwnd / 2.0).max(MIN_SSTHRESH) } else { self.reno + 1.0 };
+        self.slow = self.slow.saturating_add(1);
+    }
+}
+
+impl CongestionControl for Yeah {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            let rtt = rtt.max(Span::from_us(1));
+            self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
+            self.smallest = self.smallest.min(rtt);
+            self.samples += 1;
+        }
+        if ack.limited {
+            let mut credit = ack.credit;
+            if self.slow_start.applies(&self.window) {
+                credit = self.slow_start.open(ack, &mut self.window);
+            }
+            let reno = 1.0 / self.window.cwnd;
+            self.window.cwnd += credit * if self.slow == 0 { self.parameters.a.max(reno) } else { reno };
+        }
+        if self.round.over(ack) {
+            self.end_round();
+        }
+    }
+
+    /// Section 2.3: the queue, but not less than an eighth; half where Reno competes.
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let (p, cwnd) = (self.parameters, self.window.cwnd);
+        let alone = self.slow < p.slow_rounds && congestion.signal != Signal::Timeout;
+        let cut = if alone { self.queued.clamp(cwnd * p.least_cut, cwnd / 2.0) } else { cwnd / 2.0 };
+        self.fast = 0;
+        self.reno = (self.reno / 2.0).max(MIN_SSTHRESH);
+        self.window.cut_to(cwnd - cut, congestion.signal);
+    }
+
+    window_methods!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Path, classic, loss};
+    use super::*;
+
+    fn settled(cwnd: f64, queued: f64) -> (Yeah, Path) {
+        let mut cc = Yeah::new(YeahParameters::PAPER, Window { cwnd, ssthresh: 2.0 }, classic());
+        cc.base = Some(Span::from_ms(100));
+        let path = Path::new(Span::from_secs_f64(0.1 * cwnd / (cwnd - queued)));
+        (cc, path)
+    }
+
+    #[test]
+    fn with_a_short_queue_it_is_scalable_with_a_long_one_reno() {
+        for (queued, grown) in [(20.0, 5.0), (70.0, 1.0)] {
+            let (mut cc, mut path) = settled(500.0, queued);
+            path.rounds(&mut cc, 2);
+            let before = cc.cwnd();
+            path.round(&mut cc);
+            assert!((cc.cwnd() - before - grown).abs() < 0.2, "{queued}: {}", cc.cwnd() - before);
+        }
+    }
+
+    #[test]
+    fn more_than_80_queued_are_given_back() {
+        let (mut cc, mut path) = settled(500.0, 100.0);
+        path.rounds(&mut cc, 2);
+        assert!((395.0..=412.0).contains(&cc.cwnd()), "{}", cc.cwnd());
+    }
+
+    #[test]
+    fn a_loss_takes_the_queue_an_eighth_at_least_and_half_where_reno_competes() {
+        for (queued, rounds, left) in [(0.0, 3, 7.0 / 8.0), (75.0, 3, 0.85), (75.0, 20, 0.5)] {
+            let (mut cc, mut path) = settled(500.0, queued);
+            path.rounds(&mut cc, rounds);
+            let before = cc.cwnd();
+            cc.on_congestion(&loss(before));
+            assert!((cc.cwnd() / before - left).abs() < 0.01, "{queued} queued: {}", cc.cwnd() / before);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What a host's TCP is made of. Host stacks are data: the front reads them from files and fills this in whole.
+
+use super::autotune::{ReceiveTuning, SendTuning};
+use super::cc::Variant;
+use super::cc::slow_start::{Classic, SlowStart};
+use super::recovery::RecoveryKind;
+use crate::units::Span;
+
+/// One TCP's parameters. Windows are in segments, sizes in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpConfig {
+    /// How the window moves.
+    pub variant: Variant,
+    /// How the window opens, for variants that have no way of their own.
+    pub slow_start: SlowStart,
+    /// How loss is repaired.
+    pub recovery: RecoveryKind,
+    /// Payload of a full segment.
+    pub segment: u32,
+    /// IP and TCP header without options.
+    pub header: u32,
+    /// Most bytes sent and not yet acknowledged; `u64::MAX`: no limit.
+    pub send_buffer: u64,
+    /// The most that is ever advertised.
+    pub receive_buffer: u32,
+    /// None: the buffers keep their sizes.
+    pub send_tuning: Option<SendTuning>,
+    pub receive_tuning: Option<ReceiveTuning>,
+    pub window_rule: WindowRule,
+    /// None acknowledges every segment.
+    pub delayed_ack: Option<DelayedAck>,
+    /// Segments acknowledged one by one at the start, and again after data arrives twice.
+    pub quick_acks: u32,
+    /// In segments.
+    pub initial_window: f64,
+    /// In segments; infinity: slow start runs to the first loss.
+    pub initial_ssthresh: f64,
+    pub rto: RtoConfig,
+    pub sack: bool,
+    /// Report segments that arrive twice (RFC 2883).
+    pub dsack: bool,
+    /// Take back a cut that D-SACKs or a timestamp show to have been for nothing (RFC 3708, RFC 3522, RFC 4015).
+    pub undo: bool,
+    pub timestamps: bool,
+    /// What the timestamps option costs on the wire; 12 in a real stack, 0 in ns-2.
+    pub timestamp_bytes: u32,
+    /// What a SACK option costs beside its blocks; 4 with its padding, 0 in ns-2.
+    pub sack_base_bytes: u32,
+    pub sack_block_bytes: u32,
+    pub syn_option_bytes: u32,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    /// Spread a window over the round trip, for variants that do not pace themselves (they always do).
+    pub pacing: bool,
+    /// Most segments of growth that one ACK may earn; 0 counts ACKs (before RFC 3465).
+    pub byte_counting: u32,
+    pub dupack_threshold: u32,
+    pub newreno_exit: NewRenoExit,
+    /// RFC 3042: a new segment on each of the first two duplicate ACKs.
+    pub limited_transmit: bool,
+    /// RFC 5681, section 4.2: acknowledge at once when a segment fills a gap.
+    pub immediate_ack_on_fill: bool,
+}
+
+/// RFC 1122, section 4.2.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// An ACK for this many full segments at the latest.
+    pub segments: u32,
+    /// And after this time at the latest.
+    pub timer: Span,
+}
+
+/// RFC 6298 with the parameters in which stacks differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    pub initial: Span,
+    pub min: Span,
+    pub max: Span,
+    /// Clock granularity G.
+    pub tick: Span,
+    /// What the minimum bounds.
+    pub floor: RtoFloor,
+}
+
+/// The RFC bounds the timeout; Linux bounds the variance term, so its timeout is never below SRTT + minimum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoFloor {
+    Timeout,
+    Variance,
+}
+
+/// Where NewReno's window goes at the end of a recovery (RFC 6582, section 3.2, step 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewRenoExit {
+    /// Option 1: min(ssthresh, what is in flight + 1): no burst.
+    Flight,
+    /// Option 2: ssthresh, burst or not; what ns-2 does.
+    Threshold,
+}
+
+/// What the advertised window bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowRule {
+    /// Sequence space from the last byte acknowledged, out-of-order data included (RFC 9293): a loss soon stalls the sender.
+    Sequence,
+    /// What is in flight, as ns-2's `window_` does: its receivers hold any amount out of order.
+    InFlight,
+}
+
+impl TcpConfig {
+    /// IP length of a segment with this payload and these options.
+    pub fn wire_len(&self, payload: u32, timestamps: bool, sack_blocks: u32) -> u16 {
+        let stamps = if timestamps { self.timestamp_bytes } else { 0 };
+        let sack = if sack_blocks > 0 { self.sack_base_bytes + sack_blocks * self.sack_block_bytes } else { 0 };
+        u16::try_from(self.header + stamps + sack + payload).unwrap_or(u16::MAX)
+    }
+
+    /// Blocks that fit: three beside timestamps, else four (RFC 2018, section 3).
+    pub fn max_sack_blocks(&self) -> usize {
+        if self.timestamps { 3 } else { 4 }
+    }
+
+    /// RFC 7323: the smallest scale by which the whole buffer can be advertised in 16 bits.
+    pub fn window_scale(&self) -> Option<u8> {
+        self.window_scaling.then(|| (0..14).find(|s| self.receive_buffer >> s <= 0xFFFF).unwrap_or(14))
+    }
+}
+
+impl Default for TcpConfig {
+    /// ns-2's stack, which the oracles use: no option costs bytes, every ACK counts one.
+    fn default() -> TcpConfig {
+        TcpConfig {
+            variant: Variant::Reno,
+            slow_start: SlowStart::Classic(Classic),
+            recovery: RecoveryKind::Sack,
+            segment: 1024,
+            header: 40,
+            send_buffer: u64::MAX,
+            receive_buffer: 1 << 20,
+            send_tuning: None,
+            receive_tuning: None,
+            window_rule: WindowRule::InFlight,
+            delayed_ack: None,
+            quick_acks: 0,
+            initial_window: 2.0,
+            initial_ssthresh: f64::INFINITY,
+            rto: RtoConfig {
+                initial: Span::from_secs(3),
+                min: Span::from_ms(200),
+                max: Span::from_secs(60),
+                tick: Span::from_ms(1),
+                floor: RtoFloor::Timeout,
+            },
+            sack: true,
+            dsack: false,
+            undo: false,
+            timestamps: true,
+            timestamp_bytes: 0,
+            sack_base_bytes: 0,
+            sack_block_bytes: 8,
+            syn_option_bytes: 0,
+            window_scaling: true,
+            ecn: false,
+            pacing: false,
+            byte_counting: 0,
+            dupack_threshold: 3,
+            newreno_exit: NewRenoExit::Threshold,
+            limited_transmit: false,
+            immediate_ack_on_fill: true,
+        }
+    }
+}

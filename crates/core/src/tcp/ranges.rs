@@ -1,0 +1,107 @@
+//! A set of byte ranges, for what has been SACKed and for what waits out of order.
+
+use std::collections::VecDeque;
+
+/// Half-open, disjoint, not touching, sorted. The ends are cheap to change, as reordering and loss mostly happen there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet {
+    ranges: VecDeque<(u64, u64)>,
+}
+
+impl RangeSet {
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+    pub fn first(&self) -> Option<(u64, u64)> {
+        self.ranges.front().copied()
+    }
+    pub fn last(&self) -> Option<(u64, u64)> {
+        self.ranges.back().copied()
+    }
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// The range that holds `at`, if one does.
+    pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
+        let i = self.index_of_end_above(at);
+        self.ranges.get(i).copied().filter(|r| r.0 <= at)
+    }
+
+    /// Adds [start, end) and calls `fresh` with each part that was not there, in order.
+    pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
+        if start >= end {
+            return;
+        }
+        // The first range that touches or lies beyond `start`.
+        let first = self.ranges.partition_point(|r| r.1 < start);
+        let (mut low, mut high, mut cursor, mut last) = (start, end, start, first);
+        while let Some(&(s, e)) = self.ranges.get(last).filter(|r| r.0 <= end) {
+            if cursor < s {
+                fresh(cursor, s);
+            }
+            cursor = cursor.max(e);
+            low = low.min(s);
+            high = high.max(e);
+            last += 1;
+        }
+        if cursor < end {
+            fresh(cursor, end);
+        }
+        match last - first {
+            0 => self.ranges.insert(first, (low, high)),
+            1 => self.ranges[first] = (low, high),
+            _ => {
+                self.ranges[first] = (low, high);
+                self.ranges.drain(first + 1..last);
+            }
+        }
+    }
+
+    /// Forgets everything below `edge`.
+    pub fn remove_below(&mut self, edge: u64) {
+        while let Some(front) = self.ranges.front_mut() {
+            if front.0 >= edge {
+                return;
+            }
+            if front.1 > edge {
+                front.0 = edge;
+                return;
+            }
+            self.ranges.pop_front();
+        }
+    }
+
+    fn index_of_end_above(&self, at: u64) -> usize {
+        self.ranges.partition_point(|r| r.1 <= at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_a_bitmap(adds in prop::collection::vec((0u64..60, 1u64..12), 0..40), edge in 0u64..60) {
+            let mut set = RangeSet::default();
+            let mut bits = [false; 80];
+            for (start, len) in adds {
+                set.insert(start, start + len, |s, e| {
+                    for b in &mut bits[s as usize..e as usize] {
+                        assert!(!*b, "a part was called fresh twice");
+                        *b = true;
+                    }
+                });
+            }
+            set.remove_below(edge);
+            for (i, b) in bits.iter().enumerate() {
+                prop_assert_eq!(set.containing(i as u64).is_some(), *b && i as u64 >= edge);
+            }
+        }
+    }
+}

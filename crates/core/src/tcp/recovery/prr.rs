@@ -1,0 +1,124 @@
+//! Proportional rate reduction (RFC 9937, which replaces RFC 6937): losses as RFC 6675 finds them, and the window falls with what
+//! arrives, so that a recovery ends at the variant's window without a pause and without a burst.
+
+use super::{AckFacts, Recovery, Repair, Resend, Sack};
+use crate::tcp::cc::{AnyCc, CongestionControl};
+use crate::tcp::scoreboard::{Index, Scoreboard};
+
+#[derive(Clone, Debug, Default)]
+pub struct Prr {
+    sack: Sack,
+    reduction: Option<Reduction>,
+}
+
+/// The window of one recovery, in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// RecoverFS: what was in flight, less what SACK had already told.
+    flight: f64,
+    /// prr_delivered.
+    delivered: f64,
+    /// Segments sent before the recovery: prr_out is what has been sent since.
+    sent_before: u64,
+    /// The board's losses at the last ACK.
+    losses: u64,
+    window: f64,
+}
+
+impl Reduction {
+    /// Section 6.1. The ACK that begins the recovery has been taken off the board and counts as arriving in it.
+    pub fn start(ack: &AckFacts, repair: &Repair<'_>) -> Reduction {
+        let sacked_earlier = repair.board.sacked_out() + ack.sacked_before - ack.sacked.min(repair.board.sacked_out());
+        let flight = (repair.board.len() + ack.acked).saturating_sub(sacked_earlier).max(1);
+        let mut reduction = Reduction {
+            flight: f64::from(flight),
+            delivered: 0.0,
+            sent_before: repair.stats.segments_sent,
+            losses: repair.board.losses(),
+            window: 0.0,
+        };
+        reduction.on_ack(ack, repair);
+        reduction
+    }
+
+    /// Section 6.2: how many segments this ACK may send.
+    pub fn on_ack(&mut self, ack: &AckFacts, repair: &Repair<'_>) {
+        let delivered = f64::from(ack.delivered());
+        let safe = ack.advanced && repair.board.losses() == self.losses;
+        self.losses = repair.board.losses();
+        let first = self.delivered == 0.0;
+        if delivered == 0.0 && !first {
+            return;
+        }
+        self.delivered += delivered;
+        let out = (repair.stats.segments_sent - self.sent_before) as f64;
+        let in_flight = f64::from(repair.board.in_flight());
+        let target = repair.cc.cwnd();
+        let mut count = if in_flight > target {
+            proportional(self.delivered, target, self.flight) - out
+        } else {
+            // The conservative bound, and slow start's while all goes well (SafeACK).
+            let bound = (self.delivered - out).max(delivered) + f64::from(u8::from(safe));
+            bound.min(target - in_flight)
+        };
+        if out == 0.0 {
+            // The fast retransmission itself.
+            count = count.max(1.0);
+        }
+        self.window = in_flight + count.max(0.0);
+    }
+
+    /// Losses have come to light between ACKs: what their leaving the pipe frees, no ACK has earned.
+    pub fn on_timer(&mut self, repair: &Repair<'_>) {
+        self.losses = repair.board.losses();
+        self.window = f64::from(repair.board.in_flight()) + 1.0;
+    }
+
+    pub fn window(&self) -> f64 {
+        self.window
+    }
+}
+
+/// Section 6.2: CEIL(prr_delivered * ssthresh / RecoverFS).
+fn proportional(delivered: f64, ssthresh: f64, flight: f64) -> f64 {
+    libm::ceil(delivered * ssthresh / flight)
+}
+
+impl Recovery for Prr {
+    fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
+        let grow = self.sack.on_ack(ack, repair);
+        if !self.sack.active() {
+            self.reduction = None;
+        } else if let Some(reduction) = &mut self.reduction {
+            reduction.on_ack(ack, repair);
+        } else {
+            self.reduction = Some(Reduction::start(ack, repair));
+        }
+        grow
+    }
+
+    fn on_timeout(&mut self, repair: &mut Repair<'_>) {
+        self.sack.on_timeout(repair);
+        self.reduction = None;
+    }
+
+    fn window(&self, cc: &AnyCc) -> f64 {
+        self.reduction.map_or_else(|| cc.cwnd(), |r| r.window)
+    }
+
+    fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
+        self.sack.next_resend(board)
+    }
+
+    fn last_resort(&mut self, board: &mut Scoreboard) -> Option<Index> {
+        self.sack.last_resort(board)
+    }
+
+    fn active(&self) -> bool {
+        self.sack.active()
+    }
+
+    fn reported_window(&self, cc: &AnyCc) -> f64 {
+        self.window(cc)
+    }
+}

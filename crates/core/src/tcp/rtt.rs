@@ -1,0 +1,143 @@
+//! Round-trip times and the retransmission timeout they give (RFC 6298).
+
+use super::config::{RtoConfig, RtoFloor};
+use crate::units::Span;
+
+/// Integers throughout: the estimate of a seed is the same on every machine, and costs no conversion per ACK.
+#[derive(Clone, Copy, Debug)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    srtt: Option<Span>,
+    rttvar: Span,
+    min: Option<Span>,
+    latest: Option<Span>,
+    /// The timeout without backing off.
+    base: Span,
+    /// Doublings since the last timeout that has not been answered.
+    backoff: u32,
+}
+
+/// 1/alpha of RFC 6298, section 2.
+const SRTT_SHARE: u64 = 8;
+/// 1/beta of RFC 6298, section 2.
+const RTTVAR_SHARE: u64 = 4;
+/// K of RFC 6298, section 2.
+const VARIANCES: u64 = 4;
+/// Backing off further than this changes nothing: every maximum is reached.
+const MAX_BACKOFF: u32 = 16;
+
+/// `old` moved towards `new` by a share of the way, to the nearest picosecond below.
+fn smooth(old: Span, new: Span, share: u64) -> Span {
+    if new >= old { old + Span((new - old).0 / share) } else { old - Span((old - new).0 / share) }
+}
+
+impl RttEstimator {
+    pub fn new(config: RtoConfig) -> RttEstimator {
+        let base = config.initial.round_up_to(config.tick);
+        RttEstimator { config, srtt: None, rttvar: Span::ZERO, min: None, latest: None, base, backoff: 0 }
+    }
+
+    /// RFC 6298 (2.2) and (2.3): the first sample sets, later ones smooth; the variance uses the old SRTT.
+    pub fn sample(&mut self, rtt: Span) {
+        let srtt = match self.srtt {
+            None => {
+                self.rttvar = Span(rtt.0 / 2);
+                rtt
+            }
+            Some(srtt) => {
+                self.rttvar = smooth(self.rttvar, Span(srtt.0.abs_diff(rtt.0)), RTTVAR_SHARE);
+                smooth(srtt, rtt, SRTT_SHARE)
+            }
+        };
+        self.srtt = Some(srtt);
+        self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
+        self.latest = Some(rtt);
+        let variance = self.rttvar.saturating_mul(VARIANCES).max(self.config.tick);
+        let base = match self.config.floor {
+            RtoFloor::Timeout => (srtt + variance).max(self.config.min),
+            RtoFloor::Variance => srtt + variance.max(self.config.min),
+        };
+        self.base = base.round_up_to(self.config.tick);
+    }
+
+    /// RFC 6298 (5.7): a SYN had to be sent twice, so without a sample the timeout is not below three seconds.
+    pub fn distrust_first(&mut self) {
+        self.base = self.base.max(Span::from_secs(3));
+    }
+
+    /// RFC 6298 (2.1), (2.3), (2.4), (5.5): with the backing off in force.
+    pub fn rto(&self) -> Span {
+        self.base.saturating_mul(1 << self.backoff).min(self.config.max)
+    }
+
+    /// RFC 6298 (5.5): a timeout doubles the timer.
+    pub fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+    }
+
+    /// New data was acknowledged.
+    pub fn forget_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    pub fn srtt(&self) -> Option<Span> {
+        self.srtt
+    }
+    pub fn min(&self) -> Option<Span> {
+        self.min
+    }
+    pub fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(floor: RtoFloor) -> RtoConfig {
+        RtoConfig {
+            initial: Span::from_secs(1),
+            min: Span::from_ms(200),
+            max: Span::from_secs(60),
+            tick: Span::from_ms(1),
+            floor,
+        }
+    }
+
+    #[test]
+    fn the_first_sample_sets_and_the_second_smooths_as_rfc_6298_says() {
+        let mut e = RttEstimator::new(config(RtoFloor::Timeout));
+        assert_eq!(e.rto(), Span::from_secs(1));
+        e.sample(Span::from_ms(100));
+        assert_eq!(e.rto(), Span::from_ms(300), "100 + 4*50");
+        e.sample(Span::from_ms(140));
+        // RTTVAR = 0.75*50 + 0.25*40 = 47.5; SRTT = 105; RTO = 105 + 190
+        assert_eq!(e.rto(), Span::from_ms(295));
+    }
+
+    #[test]
+    fn the_floor_bounds_the_timeout_or_the_variance() {
+        for (floor, expected) in [(RtoFloor::Timeout, 200), (RtoFloor::Variance, 300)] {
+            let mut e = RttEstimator::new(config(floor));
+            for _ in 0..100 {
+                e.sample(Span::from_ms(100));
+            }
+            assert_eq!(e.rto(), Span::from_ms(expected), "{floor:?}");
+        }
+    }
+
+    #[test]
+    fn timeouts_double_up_to_the_maximum() {
+        let mut e = RttEstimator::new(config(RtoFloor::Timeout));
+        e.sample(Span::from_ms(100));
+        for expected in [600, 1200, 2400] {
+            e.back_off();
+            assert_eq!(e.rto(), Span::from_ms(expected));
+        }
+        for _ in 0..40 {
+            e.back_off();
+        }
+        assert_eq!(e.rto(), Span::from_secs(60));
+    }
+}

@@ -1,0 +1,96 @@
+use super::*;
+use proptest::prelude::*;
+
+const SIZE: u64 = 100;
+
+fn board(n: u64) -> Scoreboard {
+    let mut board = Scoreboard::default();
+    for i in 0..n {
+        board.push(i * SIZE, SIZE as u32, Time(i));
+    }
+    board
+}
+
+fn lost(board: &Scoreboard) -> Vec<u64> {
+    (0..1000).filter(|&i| board.get(i).is_some_and(Sent::is_lost)).collect()
+}
+
+#[test]
+fn a_hole_is_lost_when_three_segments_above_it_are_sacked() {
+    let mut b = board(10);
+    for (upto, expected) in [(2, vec![]), (3, vec![]), (4, vec![0])] {
+        b.sack(SIZE, upto * SIZE);
+        b.mark_lost_below_sacks(3);
+        assert_eq!(lost(&b), expected, "SACKed up to segment {upto}");
+    }
+    assert_eq!(b.in_flight(), 10 - 3 - 1);
+}
+
+#[test]
+fn fack_takes_every_hole_well_below_the_forward_ack_as_lost() {
+    let mut b = board(10);
+    b.sack(5 * SIZE, 6 * SIZE);
+    b.mark_lost_below_forward_ack(3);
+    assert_eq!(lost(&b), [0, 1, 2]);
+}
+
+#[test]
+fn a_retransmission_is_lost_when_later_data_is_sacked() {
+    let mut b = board(6);
+    b.sack(SIZE, 4 * SIZE);
+    b.mark_lost_below_sacks(3);
+    assert_eq!(b.next_lost(), Some(0));
+    b.on_resend(0, 6 * SIZE, Time(50));
+    assert_eq!(b.next_lost(), None);
+    b.push(6 * SIZE, SIZE as u32, Time(60));
+    b.mark_lost_resends();
+    assert_eq!(b.next_lost(), None, "nothing sent after it has arrived");
+    b.sack(6 * SIZE, 7 * SIZE);
+    b.mark_lost_resends();
+    assert_eq!(b.next_lost(), Some(0));
+}
+
+#[test]
+fn karn_no_sample_from_what_was_sent_twice() {
+    let mut b = board(3);
+    b.on_resend(0, 3 * SIZE, Time(9));
+    let acked = b.ack_to(SIZE);
+    assert_eq!((acked.first_sent, acked.resent), (None, true));
+    assert_eq!(b.ack_to(3 * SIZE).last_sent, Some(Time(2)));
+}
+
+#[test]
+fn an_ack_inside_a_segment_leaves_its_rest() {
+    let mut b = board(2);
+    assert_eq!(b.ack_to(150).bytes, 150);
+    assert_eq!(b.first().map(|s| (s.seq, s.len)), Some((150, 50)));
+}
+
+proptest! {
+    /// The counts are what a recount gives, whatever happens in whatever order.
+    #[test]
+    fn counts_agree_with_a_recount(steps in prop::collection::vec((0u8..7, 0u64..40, 1u64..6), 1..200)) {
+        let mut b = Scoreboard::default();
+        let mut next = 0;
+        for (what, at, n) in steps {
+            let edge = (b.first().map_or(next, |s| s.seq) + at * SIZE / 2).min(next);
+            match what {
+                0 | 1 => for _ in 0..n { b.push(next, SIZE as u32, Time(next)); next += SIZE; },
+                2 => { b.ack_to(edge); }
+                3 => { b.sack(edge, (edge + n * SIZE / 2).min(next)); b.mark_lost_below_sacks(3); }
+                4 => { b.sack(edge, (edge + n * SIZE).min(next)); b.mark_lost_below_forward_ack(3); b.mark_lost_resends(); }
+                5 => if let Some(i) = b.next_lost() { b.on_resend(i, next, Time(next)); },
+                _ => b.mark_all_lost(),
+            }
+            let all: Vec<Sent> = b.ring.iter().copied().collect();
+            let count = |f: fn(&Sent) -> bool| all.iter().filter(|s| f(s)).count() as u32;
+            prop_assert_eq!(b.sacked_out, count(Sent::is_sacked));
+            prop_assert_eq!(b.lost_out, count(Sent::is_lost));
+            prop_assert_eq!(b.resent_out, count(Sent::is_resent));
+            let waiting = (0..all.len()).find(|&i| all[i].is_lost() && !all[i].is_resent()).map(|i| b.base + i as u64);
+            prop_assert_eq!(b.next_lost(), waiting);
+            let below = all.iter().take((b.scanned - b.base) as usize).filter(|s| s.is_sacked()).count() as u32;
+            prop_assert_eq!(b.sacked_below_scan, below);
+        }
+    }
+}

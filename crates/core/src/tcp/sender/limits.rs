@@ -1,0 +1,66 @@
+//! What holds the sender back: windows, buffers, the application.
+
+use super::{STREAM_START, Sender};
+use crate::app::Socket;
+use crate::tcp::cc::CongestionControl;
+use crate::tcp::config::WindowRule;
+use crate::tcp::recovery::Recovery;
+use crate::tcp::stats::Limit;
+use crate::units::Time;
+
+impl Sender {
+    pub(super) fn room(&self) -> bool {
+        f64::from(self.recovery.in_flight(&self.board)) + 1.0 <= self.recovery.window(&self.cc)
+    }
+
+    /// The next new piece as far as application, receive window and send buffer allow.
+    pub(super) fn new_piece(&self, socket: &Socket) -> Result<(u32, bool), Limit> {
+        let end = socket.written.saturating_add(STREAM_START);
+        let waiting = end.saturating_sub(self.next);
+        let fin = socket.closed && self.fin.is_none();
+        if waiting == 0 && !fin {
+            return Err(Limit::Application);
+        }
+        // A send buffer smaller than a segment makes small segments.
+        let payload = waiting.min(u64::from(self.segment)).min(self.send_buffer.max(1));
+        let usable = self.usable_window();
+        let payload = if payload <= usable {
+            payload
+        } else if usable > 0 && usable >= self.largest_window / 2 {
+            // RFC 9293, section 3.8.6.2.1: half the largest window is worth a small segment.
+            usable
+        } else {
+            return Err(Limit::ReceiveWindow);
+        };
+        if self.next - self.una + payload > self.send_buffer {
+            return Err(Limit::SendBuffer);
+        }
+        Ok((payload as u32, fin && payload == waiting))
+    }
+
+    /// A send buffer that grows follows the window up, never down.
+    pub(super) fn tune_send_buffer(&mut self) {
+        if let Some(tuning) = self.config.send_tuning {
+            self.send_buffer = self.send_buffer.max(tuning.payload(self.cc.cwnd(), self.segment));
+        }
+    }
+
+    /// Bytes that the peer's window still allows.
+    pub(super) fn usable_window(&self) -> u64 {
+        match self.config.window_rule {
+            WindowRule::Sequence => self.right_edge.saturating_sub(self.next),
+            WindowRule::InFlight => {
+                let flight = u64::from(self.recovery.in_flight(&self.board)) * u64::from(self.segment);
+                self.peer_window.saturating_sub(flight)
+            }
+        }
+    }
+
+    pub(super) fn note_limit(&mut self, now: Time, limit: Limit) {
+        if limit != self.limit {
+            self.stats.limited[self.limit as usize] = self.stats.limited[self.limit as usize] + (now - self.limit_since);
+            self.limit_since = now;
+            self.limit = limit;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What may be sent now, and what an ACK means for it: the sending half of a connection.
+
+mod ack;
+mod limits;
+mod send;
+mod timers;
+mod undo;
+
+pub use undo::Undo;
+
+use super::cc::{AnyCc, CongestionControl, Window};
+use super::config::TcpConfig;
+use super::delivery::Deliveries;
+use super::pacer::Pacer;
+use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
+use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::stats::{Limit, SenderSample, SenderStats};
+use crate::units::{Span, Time};
+use std::sync::Arc;
+
+/// A piece of the stream to put into a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    pub seq: u64,
+    pub payload: u32,
+    pub fin: bool,
+    pub retransmission: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: Arc<TcpConfig>,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    cc: AnyCc,
+    recovery: AnyRecovery,
+    /// Kept for congestion controls that watch deliveries.
+    deliveries: Option<Box<Deliveries>>,
+    /// Kept where a spurious cut is to be taken back.
+    undo: Option<Box<Undo>>,
+    /// None sends as soon as the window allows.
+    pacer: Option<Pacer>,
+    /// Payload of a full segment: the host's, or less if the peer's MSS says so.
+    segment: u32,
+    /// First byte not acknowledged, and first byte never sent.
+    una: u64,
+    next: u64,
+    /// Sequence number of the FIN, once it has been sent.
+    fin: Option<u64>,
+    /// First byte that the peer's window does not allow.
+    right_edge: u64,
+    peer_window: u64,
+    largest_window: u64,
+    /// Most bytes sent and not yet acknowledged, now.
+    send_buffer: u64,
+    rto_at: Time,
+    /// When the recovery wants to be woken.
+    repair_at: Time,
+    /// When a closed window is probed next.
+    probe_at: Time,
+    probes: u32,
+    timeouts_in_a_row: u32,
+    /// First byte that had not been sent at the last timeout.
+    timed_out_to: u64,
+    limit: Limit,
+    limit_since: Time,
+    last_send: Option<Time>,
+    stats: SenderStats,
+}
+
+/// The first byte of the stream follows the SYN.
+pub const STREAM_START: u64 = 1;
+
+impl Sender {
+    pub fn new(config: Arc<TcpConfig>) -> Sender {
+        let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
+        let cc = config.variant.build(window, config.slow_start);
+        Sender {
+            board: Scoreboard::default(),
+            rtt: RttEstimator::new(config.rto),
+            deliveries: cc.watches().then(Box::default),
+            undo: config.undo.then(Box::default),
+            pacer: (config.pacing || cc.pacing_rate().is_some()).then(Pacer::default),
+            cc,
+            recovery: config.recovery.build(),
+            segment: config.segment,
+            una: STREAM_START,
+            next: STREAM_START,
+            fin: None,
+            right_edge: STREAM_START,
+            peer_window: 0,
+            largest_window: 0,
+            send_buffer: config.send_tuning.map_or(config.send_buffer, |tuning| tuning.payload(0.0, config.segment)),
+            rto_at: Time::NEVER,
+            repair_at: Time::NEVER,
+            probe_at: Time::NEVER,
+            probes: 0,
+            timeouts_in_a_row: 0,
+            timed_out_to: 0,
+            limit: Limit::Application,
+            limit_since: Time::ZERO,
+            last_send: None,
+            stats: SenderStats::default(),
+            config,
+        }
+    }
+
+    /// The peer's SYN: the largest segment it takes and the window it starts with.
+    pub fn meet(&mut self, peer_segment: u32, window: u64) {
+        self.segment = self.segment.min(peer_segment);
+        self.set_window(STREAM_START, window);
+    }
+
+    /// The handshake is done; `syn_rtt` is none if the SYN was sent twice (Karn).
+    pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool) {
+        self.limit_since = now;
+        if let Some(rtt) = syn_rtt {
+            self.rtt.sample(rtt);
+        }
+        if syn_lost {
+            // RFC 5681, section 3.1: one segment after a lost SYN.
+            self.cc.on_recovered(now, 1.0);
+            self.rtt.distrust_first();
+        }
+    }
+
+    /// The peer does not do SACK: recoveries that live on it would be blind, so NewReno stands in (as RFC 6675, section 1, has it).
+    pub fn do_without_sack(&mut self) {
+        if self.config.recovery.needs_sack() {
+            self.recovery = RecoveryKind::NewReno.build();
+        }
+    }
+
+    pub fn next_seq(&self) -> u64 {
+        self.next
+    }
+
+    /// Everything including the FIN has been acknowledged.
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.una > fin)
+    }
+
+    /// The counters, with the open interval closed at `now`.
+    pub fn stats(&self, now: Time) -> SenderStats {
+        let mut stats = self.stats.clone();
+        let open = &mut stats.limited[self.limit as usize];
+        *open = *open + (now - self.limit_since);
+        stats
+    }
+
+    /// A measurement window begins: averages start anew, counters go on.
+    pub fn restart_meters(&mut self, now: Time) {
+        self.stats.rtt = Default::default();
+        self.stats.idle = Span::ZERO;
+        self.stats.limited = Default::default();
+        self.limit_since = now;
+    }
+
+    pub fn sample(&self) -> SenderSample {
+        let bytes = f64::from(self.segment);
+        SenderSample {
+            cwnd_bytes: self.recovery.reported_window(&self.cc) * bytes,
+            ssthresh_bytes: self.cc.ssthresh() * bytes,
+            srtt_ms: self.rtt.srtt().map(Span::as_millis),
+            flight_bytes: self.next - self.una,
+            delivered_bytes: self.stats.acked_bytes,
+            retransmitted_segments: self.stats.retransmitted_segments,
+        }
+    }
+}

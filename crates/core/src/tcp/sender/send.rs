@@ -1,0 +1,148 @@
+//! What goes out next, and what is noted when it does.
+
+use super::{STREAM_START, Sender, Transmit};
+use crate::app::Socket;
+use crate::tcp::cc::{CongestionControl, Phase};
+use crate::tcp::pacer;
+use crate::tcp::recovery::{Recovery, Resend};
+use crate::tcp::scoreboard::Index;
+use crate::tcp::stats::Limit;
+use crate::units::Time;
+
+impl Sender {
+    /// Nothing to send, nothing in flight: an end that only receives.
+    pub fn is_quiet(&self, socket: &Socket) -> bool {
+        self.limit == Limit::Application && self.board.is_empty() && socket.written <= socket.sent && !socket.closed
+    }
+
+    /// The next piece to send, if the windows allow one.
+    pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<Transmit> {
+        if let Some(Resend::Now(index)) = self.forced_resend() {
+            return Some(self.resend(now, index));
+        }
+        match self.next_piece(now, socket) {
+            Ok(transmit) => {
+                socket.sent = self.next.min(self.fin.unwrap_or(u64::MAX)) - STREAM_START;
+                Some(transmit)
+            }
+            Err(limit) => {
+                if limit == Limit::Application
+                    && let Some(deliveries) = &mut self.deliveries
+                {
+                    deliveries.on_app_limited(self.board.in_flight());
+                }
+                self.note_limit(now, limit);
+                self.check_window_closed(now, limit);
+                None
+            }
+        }
+    }
+
+    fn forced_resend(&mut self) -> Option<Resend> {
+        if !self.recovery.active() {
+            return None;
+        }
+        match self.recovery.next_resend(&mut self.board)? {
+            resend @ Resend::Now(_) => Some(resend),
+            Resend::IfRoom(_) => None,
+        }
+    }
+
+    fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<Transmit, Limit> {
+        let room = self.room();
+        let window = if self.recovery.active() { Limit::Recovery } else { Limit::Cwnd };
+        if self.pacer.is_some() && room && self.must_wait(now, socket) {
+            return Err(Limit::Pacing);
+        }
+        if self.board.lost_out() > 0 {
+            match self.recovery.next_resend(&mut self.board) {
+                Some(Resend::IfRoom(index)) if room => return Ok(self.resend(now, index)),
+                // What holds back a retransmission is the window, whatever would hold back new data.
+                Some(_) => return Err(window),
+                None => {}
+            }
+        }
+        match self.new_piece(socket) {
+            Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin)),
+            Ok(_) => Err(window),
+            Err(limit) => {
+                if room && let Some(index) = self.recovery.last_resort(&mut self.board) {
+                    return Ok(self.resend(now, index));
+                }
+                Err(limit)
+            }
+        }
+    }
+
+    fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Transmit {
+        let seq = self.next;
+        let space = payload + u32::from(fin);
+        if fin {
+            self.fin = Some(seq + u64::from(payload));
+        }
+        self.board.push(seq, space, now);
+        self.next += u64::from(space);
+        self.note_send(now, false, self.board.end_index() - 1);
+        self.stats.first_data.get_or_insert(now);
+        Transmit { seq, payload, fin, retransmission: false }
+    }
+
+    fn resend(&mut self, now: Time, index: Index) -> Transmit {
+        self.board.on_resend(index, self.next, now);
+        if let Some(undo) = &mut self.undo {
+            undo.on_resend(now);
+        }
+        self.note_send(now, true, index);
+        let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
+        let fin = self.fin.is_some_and(|f| f < seq + u64::from(len));
+        Transmit { seq, payload: len - u32::from(fin), fin, retransmission: true }
+    }
+
+    fn note_send(&mut self, now: Time, retransmission: bool, index: Index) {
+        if self.deliveries.is_some() {
+            self.note_departure(now, index);
+        }
+        if self.pacer.is_some() {
+            self.pace(now);
+        }
+        self.stats.segments_sent += 1;
+        self.stats.retransmitted_segments += u64::from(retransmission);
+        if let (Some(last), Some(srtt)) = (self.last_send, self.rtt.srtt()) {
+            self.stats.idle = self.stats.idle + ((now - last) - srtt);
+        }
+        self.last_send = Some(now);
+        if self.rto_at == Time::NEVER {
+            self.rto_at = now + self.rtt.rto();
+        }
+        self.probe_at = Time::NEVER;
+        if self.recovery.watches_sends() {
+            let (recovery, mut repair) = self.split(now);
+            recovery.on_sent(index, retransmission, &mut repair);
+        }
+    }
+
+    /// The pace says not yet, though the window has room and there is something to send.
+    #[inline(never)]
+    fn must_wait(&self, now: Time, socket: &Socket) -> bool {
+        self.pacer.is_some_and(|p| now < p.next()) && (self.board.unsent_losses() || self.new_piece(socket).is_ok())
+    }
+
+    #[inline(never)]
+    fn note_departure(&mut self, now: Time, index: Index) {
+        if let Some(deliveries) = &mut self.deliveries {
+            deliveries.on_send(now, index, self.board.in_flight(), self.board.losses());
+        }
+    }
+
+    /// A segment has left: when the next may.
+    #[inline(never)]
+    fn pace(&mut self, now: Time) {
+        let rate = self.cc.pacing_rate().or_else(|| {
+            let srtt = self.rtt.srtt()?;
+            Some(pacer::window_rate(self.cc.cwnd(), srtt, self.cc.phase() == Phase::SlowStart))
+        });
+        if let (Some(pacer), Some(rate)) = (&mut self.pacer, rate) {
+            pacer.on_send(now, rate);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The retransmission timer and the probing of a closed window.
+
+use super::Sender;
+use crate::tcp::cc::{Congestion, CongestionControl, LOSS_WINDOW, Signal};
+use crate::tcp::recovery::Recovery;
+use crate::tcp::stats::Limit;
+use crate::units::Time;
+
+impl Sender {
+    /// RFC 6298, (5.2) and (5.3), unless the recovery holds the timer (RFC 6582, section 4).
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        if self.board.is_empty() {
+            self.rto_at = Time::NEVER;
+        } else if self.recovery.restarts_timer() {
+            self.rto_at = now + self.rtt.rto();
+        }
+    }
+
+    /// A timer may have gone off.
+    pub fn on_timer(&mut self, now: Time) {
+        if now >= self.repair_at {
+            self.on_repair_timer(now);
+        }
+        if now >= self.rto_at {
+            self.on_timeout(now);
+        }
+    }
+
+    fn on_repair_timer(&mut self, now: Time) {
+        let (recovery, mut repair) = self.split(now);
+        if recovery.on_timer(&mut repair) {
+            self.rto_at = now + self.rtt.rto();
+        }
+    }
+
+    /// RFC 6298, (5.4) to (5.6), and RFC 5681, section 3.1.
+    fn on_timeout(&mut self, now: Time) {
+        if self.board.is_empty() {
+            self.rto_at = Time::NEVER;
+            return;
+        }
+        self.stats.timeouts += 1;
+        if self.timeouts_in_a_row == 0
+            && let Some(undo) = &mut self.undo
+        {
+            undo.remember(&self.cc, (self.una, self.next), true);
+        }
+        // A segment that times out again holds ssthresh where it is (RFC 5681, below equation (4)).
+        if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() {
+            self.cc.on_recovered(now, LOSS_WINDOW);
+        } else {
+            self.stats.window_cuts += 1;
+            let flight = f64::from(self.board.len()).min(libm::floor(self.recovery.reported_window(&self.cc)));
+            self.cc.on_congestion(&Congestion { now, signal: Signal::Timeout, flight });
+        }
+        self.timeouts_in_a_row += 1;
+        self.timed_out_to = self.next;
+        self.board.mark_all_lost();
+        let (recovery, mut repair) = self.split(now);
+        recovery.on_timeout(&mut repair);
+        self.rtt.back_off();
+        self.rto_at = now + self.rtt.rto();
+    }
+
+    /// RFC 9293, section 3.8.6.1: a closed window with nothing in flight is probed, at growing intervals.
+    pub(super) fn check_window_closed(&mut self, now: Time, limit: Limit) {
+        if limit == Limit::ReceiveWindow && self.board.is_empty() && self.probe_at == Time::NEVER {
+            self.probe_at = now + self.rtt.rto().saturating_mul(1 << self.probes.min(16)).min(self.config.rto.max);
+        }
+    }
+
+    pub(super) fn check_probe(&mut self, now: Time) {
+        if self.usable_window() > 0 {
+            self.probe_at = Time::NEVER;
+            self.probes = 0;
+        } else if self.probe_at <= now {
+            self.probe_at = Time::NEVER;
+        }
+    }
+
+    /// A window probe is due: a segment without payload just below the window, which the peer must answer.
+    pub fn probe_due(&mut self, now: Time) -> Option<u64> {
+        if self.probe_at > now {
+            return None;
+        }
+        self.probes += 1;
+        self.probe_at = now + self.rtt.rto().saturating_mul(1 << self.probes.min(16)).min(self.config.rto.max);
+        Some(self.una - 1)
+    }
+
+    pub fn due(&self) -> Time {
+        let paced = if self.limit == Limit::Pacing { self.pacer.map_or(Time::NEVER, |p| p.next()) } else { Time::NEVER };
+        self.rto_at.min(self.probe_at).min(paced).min(self.repair_at)
+    }
+}

@@ -1,0 +1,203 @@
+//! Time, rate and size. Integers only, so that the same seed gives the same bytes on every machine.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// Picoseconds in a second.
+pub const PS_PER_S: u64 = 1_000_000_000_000;
+
+/// An instant: picoseconds since the start of the run (213 days fit).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(pub u64);
+
+/// A length of time in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(pub u64);
+
+impl Time {
+    pub const ZERO: Time = Time(0);
+    /// Later than everything: the due time of an element that waits for nothing.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// Seconds since the start, for reports and for equations that are written in real numbers.
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+
+    /// How long ago `earlier` was; zero when it lies ahead.
+    #[inline]
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    pub const ZERO: Span = Span(0);
+    pub const MAX: Span = Span(u64::MAX);
+
+    pub const fn from_ps(ps: u64) -> Span {
+        Span(ps)
+    }
+    pub const fn from_ns(ns: u64) -> Span {
+        Span(ns * 1_000)
+    }
+    pub const fn from_us(us: u64) -> Span {
+        Span(us * 1_000_000)
+    }
+    pub const fn from_ms(ms: u64) -> Span {
+        Span(ms * 1_000_000_000)
+    }
+    pub const fn from_secs(s: u64) -> Span {
+        Span(s * PS_PER_S)
+    }
+
+    /// The nearest span to `s` seconds; negative and non-finite values become zero, too large ones `MAX`.
+    pub fn from_secs_f64(s: f64) -> Span {
+        // `as` saturates, and turns NaN into 0.
+        Span(libm::round(s * PS_PER_S as f64) as u64)
+    }
+
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+
+    pub fn as_millis(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The smallest multiple of `tick` that is not below this span (`tick` zero changes nothing).
+    #[inline]
+    pub fn round_up_to(self, tick: Span) -> Span {
+        if tick.0 == 0 {
+            return self;
+        }
+        Span(self.0.div_ceil(tick.0).saturating_mul(tick.0))
+    }
+
+    #[inline]
+    pub fn saturating_mul(self, n: u64) -> Span {
+        Span(self.0.saturating_mul(n))
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    /// Saturates at `NEVER`: a timer far beyond the end of the run is simply never due.
+    #[inline]
+    fn add(self, rhs: Span) -> Time {
+        Time(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, rhs: Span) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub<Time> for Time {
+    type Output = Span;
+    #[inline]
+    fn sub(self, rhs: Time) -> Span {
+        self.since(rhs)
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    #[inline]
+    fn add(self, rhs: Span) -> Span {
+        Span(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    #[inline]
+    fn sub(self, rhs: Span) -> Span {
+        Span(self.0.saturating_sub(rhs.0))
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::NEVER { write!(f, "never") } else { write!(f, "{:.9}s", self.as_secs()) }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.6}ms", self.as_millis())
+    }
+}
+
+/// A bit rate, in bits per second, never zero.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    bps: u64,
+    /// Picoseconds per byte when that is a whole number, else 0: most links avoid the division.
+    ps_per_byte: u64,
+}
+
+impl Rate {
+    /// Picoseconds per second times bits per byte.
+    const PS_BITS: u64 = 8 * PS_PER_S;
+
+    /// # Panics
+    /// On zero: plans are checked before rates are made.
+    pub const fn from_bps(bps: u64) -> Rate {
+        assert!(bps > 0, "a rate is never zero");
+        let whole = Self::PS_BITS.is_multiple_of(bps);
+        Rate { bps, ps_per_byte: if whole { Self::PS_BITS / bps } else { 0 } }
+    }
+
+    pub fn bps(self) -> u64 {
+        self.bps
+    }
+
+    /// How long `bytes` take, to the nearest picosecond.
+    #[inline]
+    pub fn time_to_send(self, bytes: u32) -> Span {
+        if self.ps_per_byte != 0 {
+            return Span(u64::from(bytes) * self.ps_per_byte);
+        }
+        let ps = (u128::from(bytes) * u128::from(Self::PS_BITS) + u128::from(self.bps / 2)) / u128::from(self.bps);
+        Span(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
+    /// Whole bytes that fit into `span`.
+    pub fn bytes_in(self, span: Span) -> u64 {
+        (u128::from(span.0) * u128::from(self.bps) / u128::from(Self::PS_BITS)) as u64
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} b/s", self.bps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_divides_is_exact_and_one_that_does_not_is_right_to_half_a_picosecond() {
+        assert_eq!(Rate::from_bps(10_000_000).time_to_send(1064), Span(851_200_000));
+        assert_eq!(Rate::from_bps(28_800).time_to_send(1000).0, 277_777_777_778);
+        assert_eq!(Rate::from_bps(9_600).time_to_send(6), Span::from_ms(5));
+        for bps in [3, 7, 9_999_991, 123_456_789] {
+            let exact = 1500.0 * 8e12 / bps as f64;
+            let got = Rate::from_bps(bps).time_to_send(1500).0 as f64;
+            assert!((got - exact).abs() <= 0.5 + exact * 1e-15, "{bps}: {got} {exact}");
+        }
+    }
+
+    #[test]
+    fn spans_saturate_instead_of_wrapping() {
+        assert_eq!(Time::NEVER + Span(1), Time::NEVER);
+        assert_eq!(Span::from_secs_f64(-1.0), Span::ZERO);
+        assert_eq!(Span::from_secs_f64(f64::NAN), Span::ZERO);
+        assert_eq!(Span::from_ms(3).round_up_to(Span::from_ms(2)), Span::from_ms(4));
+    }
+}

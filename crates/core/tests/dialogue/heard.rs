@@ -1,0 +1,57 @@
+//! What a segment that the endpoint sent must be.
+
+use ackclock_core::packet::{Flags, Segment};
+use std::ops::Range;
+
+/// A segment that the endpoint sent.
+pub struct Heard(pub Segment);
+
+impl Heard {
+    fn bytes(&self) -> Range<u64> {
+        self.0.seq..self.0.seq + u64::from(self.0.payload)
+    }
+    pub fn syn(self) -> Heard {
+        assert!(self.0.flags.has(Flags::SYN), "{:?}", self.0);
+        self
+    }
+    /// New data.
+    pub fn data(self, bytes: Range<u64>) -> Heard {
+        assert_eq!((self.bytes(), self.0.retransmission), (bytes, false), "new data: {:?}", self.0);
+        self
+    }
+    /// Data sent again.
+    pub fn resent(self, bytes: Range<u64>) -> Heard {
+        assert_eq!((self.bytes(), self.0.retransmission), (bytes, true), "a retransmission: {:?}", self.0);
+        self
+    }
+    /// No payload, and this ACK number.
+    pub fn ack(self, ack: u64) -> Heard {
+        assert_eq!((self.0.payload, self.0.ack), (0, ack), "an ACK: {:?}", self.0);
+        self
+    }
+    pub fn acknowledging(self, ack: u64) -> Heard {
+        assert_eq!(self.0.ack, ack, "{:?}", self.0);
+        self
+    }
+    pub fn window(self, bytes: u32) -> Heard {
+        assert_eq!(self.0.window, bytes, "window: {:?}", self.0);
+        self
+    }
+    pub fn sacks(self, blocks: &[Range<u64>]) -> Heard {
+        let told: Vec<_> = self.0.sack.near(self.0.ack).map(|(s, e)| s..e).collect();
+        assert_eq!(told, blocks, "SACK blocks: {:?}", self.0);
+        self
+    }
+    pub fn fin(self) -> Heard {
+        assert!(self.0.flags.has(Flags::FIN), "a FIN: {:?}", self.0);
+        self
+    }
+    pub fn no_fin(self) -> Heard {
+        assert!(!self.0.flags.has(Flags::FIN), "no FIN yet: {:?}", self.0);
+        self
+    }
+    pub fn echoes(self, value: u32) -> Heard {
+        assert_eq!(self.0.timestamps.map(|t| t.echo), Some(value), "timestamp echo: {:?}", self.0);
+        self
+    }
+}

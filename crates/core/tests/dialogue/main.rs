@@ -1,0 +1,20 @@
+//! TCP in dialogue: each test says what reaches an endpoint and when, and what it must answer (after packetdrill).
+#![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
+
+mod autotuning;
+mod closing;
+mod fack;
+mod growth;
+mod handshake;
+mod heard;
+mod limits;
+mod loss_by_duplicates;
+mod loss_by_sack;
+mod loss_by_timeout;
+mod prr;
+mod rack;
+mod rate_halving;
+mod receiving;
+mod script;
+mod spurious;
+mod timers;

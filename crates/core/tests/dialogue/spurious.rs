@@ -1,0 +1,83 @@
+//! D-SACK (RFC 2883), and cuts that are taken back (RFC 3708, RFC 3522, RFC 4015).
+
+use crate::script::*;
+use ackclock_core::packet::{Flags, Segment, Timestamps};
+use ackclock_core::tcp::RecoveryKind::{self, Sack};
+use ackclock_core::tcp::TcpConfig;
+
+fn twenty(recovery: RecoveryKind) -> Dialogue {
+    let mut d = Dialogue::sender(TcpConfig { initial_window: 20.0, undo: true, ..tcp(recovery) });
+    d.expects_new(0.1, 1..20_001);
+    d
+}
+
+/// RFC 2883, section 4.1: below the ACK; told once.
+#[test]
+fn a_segment_that_arrives_again_is_reported_first() {
+    let mut d = Dialogue::receiver(TcpConfig { dsack: true, ..tcp(Sack) }, None);
+    d.at(0.2).data(1..1001);
+    d.expects(0.2).ack(1001);
+    d.at(0.21).data(1..1001);
+    d.expects(0.21).ack(1001).sacks(&[1..1001]);
+    d.at(0.22).data(2001..3001);
+    d.expects(0.22).ack(1001).sacks(&[2001..3001]);
+}
+
+/// RFC 2883, section 4.2: above the ACK, before the block that holds it.
+#[test]
+fn a_copy_out_of_order_is_reported_before_its_block() {
+    let mut d = Dialogue::receiver(TcpConfig { dsack: true, ..tcp(Sack) }, None);
+    d.at(0.2).data(1001..2001);
+    d.at(0.2).data(2001..3001);
+    d.expects(0.2).ack(1).sacks(&[1001..2001]);
+    d.expects(0.2).ack(1).sacks(&[1001..3001]);
+    d.at(0.21).data(2001..3001);
+    d.expects(0.21).ack(1).sacks(&[2001..3001, 1001..3001]);
+}
+
+/// RFC 3708: all that was sent again had arrived, so window and threshold are as before, whatever repairs the loss.
+#[test]
+fn a_cut_is_taken_back_when_every_retransmission_was_for_nothing() {
+    for recovery in RecoveryKind::ALL.iter().copied().filter(|r| r.needs_sack()) {
+        let mut d = twenty(recovery);
+        d.at(0.2).sack(1, &[1001..4001]);
+        d.at(0.201).sack(4001, &[1..1001]);
+        assert!(d.cwnd() >= 17.0, "{recovery:?} {}", d.cwnd());
+        assert_eq!(d.endpoint.sample().ssthresh_bytes, f64::INFINITY, "{recovery:?}");
+    }
+}
+
+/// RFC 3708: one that was needed keeps the cut.
+#[test]
+fn a_cut_stays_while_a_retransmission_may_have_been_needed() {
+    let mut d = twenty(Sack);
+    d.at(0.2).sack(1, &[1001..2001, 3001..7001]);
+    d.expects(0.2).resent(1..1001);
+    d.at(0.21).sack(1, &[1001..2001, 3001..20_001]);
+    d.expects(0.21).resent(2001..3001);
+    d.at(0.3).sack(20_001, &[1..1001]);
+    d.window_is(10.0, 10.0);
+}
+
+/// RFC 3522, section 3.2: the echo is older than the retransmission, so the timeout was a delay.
+#[test]
+fn a_timeout_is_taken_back_when_the_echo_is_older_than_the_retransmission() {
+    for (echo, spurious) in [(100, true), (401, false)] {
+        let mut d = Dialogue::client(TcpConfig { undo: true, timestamps: true, ..tcp(Sack) });
+        let stamps = |echo| Some(Timestamps { value: 5, echo });
+        d.expects(0.0).syn();
+        d.at(0.1).syn_with(true, Some(OPTIONS), stamps(0));
+        d.expects_new(0.1, 1..10_001);
+        d.expects(0.4).resent(1..1001);
+        d.at(0.45).segment(Segment {
+            seq: 1,
+            ack: 1001,
+            window: 65_535,
+            flags: Flags::ACK,
+            timestamps: stamps(echo),
+            ..Segment::default()
+        });
+        let restored = d.cwnd() >= 10.0 && d.endpoint.sample().ssthresh_bytes.is_infinite();
+        assert_eq!(restored, spurious, "echo {echo}: {}", d.cwnd());
+    }
+}

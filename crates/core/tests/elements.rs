@@ -1,0 +1,192 @@
+//! The contract of [`ackclock_core::Element`], held by every kind of element under any traffic and either driver.
+
+mod common;
+
+use ackclock_core::element::{AnyElement, Tally};
+use ackclock_core::line::{Delay, Distribution, Duplicate, Jitter, Loss, LossModel, Outage, Reorder, Sojourns};
+use ackclock_core::link::{Framing, RateLink, TraceLink, Wire};
+use ackclock_core::queue::{AnyQueue, DropTail, Limit};
+use ackclock_core::rng::Rng;
+use ackclock_core::units::{Rate, Span, Time};
+use common::{Driver, Journey, traffic, travel};
+use proptest::prelude::*;
+
+/// How to build an element, as often as wanted.
+#[derive(Clone, Debug)]
+enum Recipe {
+    Wire { bps: Option<u64>, delay: Span, limit: Limit, framing: Framing },
+    RateLink { bps: u64, limit: Limit, framing: Framing },
+    TraceLink { times_ms: Vec<u64>, limit: Limit, framing: Framing },
+    Delay(Span),
+    Jitter { distribution: Distribution, in_order: bool },
+    Bernoulli(f64),
+    GilbertElliott(Sojourns),
+    List(Vec<u64>),
+    Duplicate(f64),
+    Reorder(f64, Span),
+    Outage(Vec<(Time, Time)>),
+}
+
+impl Recipe {
+    fn build(&self, seed: u64) -> AnyElement {
+        let rng = Rng::for_element(seed, "element");
+        let tail = |limit: Limit| AnyQueue::DropTail(DropTail::new(limit));
+        match self.clone() {
+            Recipe::Wire { bps, delay, limit, framing } => Wire::new(bps.map(Rate::from_bps), delay, limit, framing, true).into(),
+            Recipe::RateLink { bps, limit, framing } => RateLink::new(Rate::from_bps(bps), framing, tail(limit)).into(),
+            Recipe::TraceLink { times_ms, limit, framing } => {
+                TraceLink::new(times_ms.into(), framing, tail(limit)).unwrap().into()
+            }
+            Recipe::Delay(delay) => Delay::new(delay).into(),
+            Recipe::Jitter { distribution, in_order } => Jitter::new(distribution, in_order, rng).into(),
+            Recipe::Bernoulli(mean) => Loss::new(LossModel::bernoulli(mean, rng)).into(),
+            Recipe::GilbertElliott(sojourns) => Loss::new(LossModel::gilbert_elliott(sojourns, rng)).into(),
+            Recipe::List(packets) => Loss::new(LossModel::list(packets)).into(),
+            Recipe::Duplicate(mean) => Duplicate::new(mean, rng).into(),
+            Recipe::Reorder(mean, delay) => Reorder::new(mean, delay, rng).into(),
+            Recipe::Outage(outages) => Outage::new(outages).unwrap().into(),
+        }
+    }
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![Just(Span::ZERO), Just(Span(1)), (0u64..50).prop_map(Span::from_ms), (0u64..50_000_000_000).prop_map(Span)]
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![Just(Limit::NONE), (0u64..8).prop_map(Limit::packets), (0u64..5000).prop_map(Limit::bytes)]
+}
+
+fn framing() -> impl Strategy<Value = Framing> {
+    prop_oneof![Just(Framing::None), Just(Framing::Cslip)]
+}
+
+fn distribution() -> impl Strategy<Value = Distribution> {
+    prop_oneof![
+        (span(), span()).prop_map(|(low, high)| Distribution::Uniform { low, high }),
+        (span(), span()).prop_map(|(mean, sd)| Distribution::Normal { mean, sd }),
+        span().prop_map(|mean| Distribution::Exponential { mean }),
+        (span(), 0.5f64..3.0).prop_map(|(mean, shape)| Distribution::Pareto { mean, shape }),
+    ]
+}
+
+fn sojourns() -> impl Strategy<Value = Sojourns> {
+    (span(), span(), 0.0..=1.0, 0.0..=1.0).prop_map(|(good, bad, loss_good, loss_bad)| Sojourns {
+        good,
+        bad,
+        loss_good,
+        loss_bad,
+    })
+}
+
+/// Sorted and apart, made of gaps and lengths.
+fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
+    prop::collection::vec((span(), span()), 0..6).prop_map(|pairs| {
+        let mut at = Time::ZERO;
+        let outage = |(gap, length)| {
+            let start = at + gap;
+            at = start + length + Span(1);
+            (start, at)
+        };
+        pairs.into_iter().map(outage).collect()
+    })
+}
+
+fn times_ms() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(0u64..30, 1..20).prop_map(|mut times| {
+        times.sort();
+        times.push(times[times.len() - 1].max(1));
+        times
+    })
+}
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let bps = || prop_oneof![Just(8_000_000u64), Just(28_800), 1_000u64..1_000_000_000];
+    let share = || 0.0..=1.0f64;
+    prop_oneof![
+        (prop::option::of(bps()), span(), limit(), framing()).prop_map(|(bps, delay, limit, framing)| Recipe::Wire {
+            bps,
+            delay,
+            limit,
+            framing
+        }),
+        (bps(), limit(), framing()).prop_map(|(bps, limit, framing)| Recipe::RateLink { bps, limit, framing }),
+        (times_ms(), limit(), framing()).prop_map(|(times_ms, limit, framing)| Recipe::TraceLink { times_ms, limit, framing }),
+        span().prop_map(Recipe::Delay),
+        (distribution(), any::<bool>()).prop_map(|(distribution, in_order)| Recipe::Jitter { distribution, in_order }),
+        share().prop_map(Recipe::Bernoulli),
+        sojourns().prop_map(Recipe::GilbertElliott),
+        prop::collection::vec(0u64..100, 0..20).prop_map(Recipe::List),
+        share().prop_map(Recipe::Duplicate),
+        (share(), span()).prop_map(|(mean, delay)| Recipe::Reorder(mean, delay)),
+        outages().prop_map(Recipe::Outage),
+    ]
+}
+
+/// What can be seen from outside: when which packet left, and what became of the others.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    left: Vec<(Time, u64)>,
+    tally: Tally,
+}
+
+fn seen(journey: &Journey) -> Seen {
+    Seen { left: journey.left.iter().map(|(at, p)| (*at, p.id)).collect(), tally: journey.tally }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// The driver itself asserts conservation after every call, that waking too early does nothing, that no body leaks, and that an
+    /// element that was woken in time is not due again at the same instant.
+    #[test]
+    fn any_element_does_the_same_whoever_drives_it(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+        let steps = travel(recipe.build(seed), &traffic, Driver::Steps);
+        let restless = travel(recipe.build(seed), &traffic, Driver::Restless { seed });
+        prop_assert_eq!(seen(&steps), seen(&restless));
+        prop_assert_eq!(seen(&steps), seen(&travel(recipe.build(seed), &traffic, Driver::Steps)), "same seed, same packets");
+        prop_assert_eq!(steps.held, 0, "all this traffic has an end");
+    }
+
+    #[test]
+    fn at_the_end_of_time_packets_stay_where_they_are(recipe in recipe(), mut traffic in traffic(80), seed in 0u64..1000, before in 1u64..100_000_000_000) {
+        traffic.iter_mut().for_each(|arrival| arrival.at = Time((arrival.at + Span(u64::MAX - before)).0.min(u64::MAX - 1)));
+        let steps = travel(recipe.build(seed), &traffic, Driver::Steps);
+        prop_assert_eq!(seen(&steps), seen(&travel(recipe.build(seed), &traffic, Driver::Restless { seed })));
+    }
+
+    #[test]
+    fn packets_that_leave_together_leave_in_the_order_in_which_they_came(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+        let left = travel(recipe.build(seed), &traffic, Driver::Restless { seed }).times();
+        for pair in left.windows(2) {
+            prop_assert!(pair[0] <= pair[1], "{:?} before {:?}", pair[0], pair[1]);
+        }
+    }
+
+    #[test]
+    fn an_element_that_has_not_been_told_to_never_reorders(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+        let reorders = matches!(recipe, Recipe::Reorder(..) | Recipe::Jitter { in_order: false, .. });
+        let numbers = travel(recipe.build(seed), &traffic, Driver::Steps).numbers();
+        prop_assert!(reorders || numbers.is_sorted(), "{numbers:?}");
+    }
+}
+
+#[test]
+fn another_seed_is_another_run_for_every_element_that_draws() {
+    let ms = Span::from_ms;
+    let traffic = common::arrivals((0..500).map(|i| (Time::ZERO + ms(i), 1000)));
+    let distributions = [
+        Distribution::Uniform { low: ms(0), high: ms(5) },
+        Distribution::Normal { mean: ms(5), sd: ms(1) },
+        Distribution::Exponential { mean: ms(5) },
+        Distribution::Pareto { mean: ms(5), shape: 2.5 },
+    ];
+    let jitters = distributions.map(|distribution| Recipe::Jitter { distribution, in_order: false });
+    let fading = Sojourns { good: ms(20), bad: ms(5), loss_good: 0.0, loss_bad: 1.0 };
+    let others = [Recipe::Bernoulli(0.2), Recipe::GilbertElliott(fading), Recipe::Duplicate(0.2), Recipe::Reorder(0.2, ms(3))];
+    for recipe in jitters.into_iter().chain(others) {
+        let run = |seed| seen(&travel(recipe.build(seed), &traffic, Driver::Steps));
+        assert_eq!(run(1), run(1), "{recipe:?}");
+        assert_ne!(run(1), run(2), "{recipe:?}");
+    }
+}

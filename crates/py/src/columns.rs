@@ -1,0 +1,65 @@
+//! Recorded columns as Arrow, under the names of `series.parquet` and `hops.parquet`.
+
+use ackclock_sim::Plan;
+use ackclock_sim::recorder::{HopSeries, Series};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::ArrowError;
+use std::sync::Arc;
+
+/// One row for each flow and sample.
+pub fn series(plan: &Plan, s: &Series) -> Result<RecordBatch, ArrowError> {
+    let flow = s.flow.iter().map(|&i| plan.flows[i as usize].name.as_str());
+    table([
+        ("seed", seed(plan, s.flow.len())),
+        ("flow", text(flow)),
+        ("time_s", real(&s.time_s)),
+        ("cwnd_bytes", real(&s.cwnd_bytes)),
+        ("ssthresh_bytes", maybe(&s.ssthresh_bytes)),
+        ("srtt_ms", maybe(&s.srtt_ms)),
+        ("flight_bytes", count(&s.flight_bytes)),
+        ("delivered_bytes", count(&s.delivered_bytes)),
+        ("retransmitted_segments", count(&s.retransmitted_segments)),
+    ])
+}
+
+/// One row for each queue and sample.
+pub fn hops(plan: &Plan, s: &HopSeries) -> Result<RecordBatch, ArrowError> {
+    let hop = s.hop.iter().map(|&i| plan.hops[i as usize].name.as_str());
+    table([
+        ("seed", seed(plan, s.hop.len())),
+        ("hop", text(hop)),
+        ("direction", text(s.direction.iter().copied())),
+        ("station", Arc::new(UInt32Array::from(s.station.clone()))),
+        ("time_s", real(&s.time_s)),
+        ("queue_packets", count(&s.queue_packets)),
+        ("queue_bytes", count(&s.queue_bytes)),
+        ("drops", count(&s.drops)),
+        ("marks", count(&s.marks)),
+        ("delivered_bytes", count(&s.delivered_bytes)),
+    ])
+}
+
+fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch, ArrowError> {
+    // Every column may be null, so that an empty table has the same schema as a full one.
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
+}
+
+fn seed(plan: &Plan, rows: usize) -> ArrayRef {
+    Arc::new(UInt64Array::from_value(plan.seed, rows))
+}
+
+fn text<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+fn real(values: &[f64]) -> ArrayRef {
+    Arc::new(Float64Array::from(values.to_vec()))
+}
+
+fn maybe(values: &[Option<f64>]) -> ArrayRef {
+    Arc::new(Float64Array::from(values.to_vec()))
+}
+
+fn count(values: &[u64]) -> ArrayRef {
+    Arc::new(UInt64Array::from(values.to_vec()))
+}

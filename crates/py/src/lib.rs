@@ -1,0 +1,80 @@
+//! The Python module `ackclock._native`: unwrap, call, wrap. Defaults, units and documents are Python's; models are the core's.
+
+mod columns;
+mod table;
+
+use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use table::Table;
+
+/// What one run leaves behind.
+#[pyclass(frozen)]
+struct Run {
+    summary: String,
+    series: Table,
+    hops: Table,
+}
+
+#[pymethods]
+impl Run {
+    /// The figures, as JSON.
+    fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// TCP flows over time, as an Arrow table.
+    fn series(&self) -> Table {
+        self.series.clone()
+    }
+
+    /// Queues over time, as an Arrow table.
+    fn hops(&self) -> Table {
+        self.hops.clone()
+    }
+}
+
+/// Runs a plan (JSON). ValueError: a bad plan; RuntimeError: a failed run. Other threads run meanwhile, and signals are seen.
+#[pyfunction]
+fn run(py: Python<'_>, plan: &str) -> PyResult<Run> {
+    let mut signal = None;
+    let done = py.detach(|| {
+        let plan = Plan::from_json(plan)?;
+        let mut keep_going = || {
+            signal = Python::attach(|py| py.check_signals()).err();
+            signal.is_none()
+        };
+        let result = run_while(&plan, &mut keep_going)?;
+        Ok::<_, RunError>((plan, result))
+    });
+    if let Some(raised) = signal {
+        return Err(raised);
+    }
+    let (plan, result) = done.map_err(|e| match e {
+        RunError::Plan(bad) => PyValueError::new_err(bad.to_string()),
+        failed => PyRuntimeError::new_err(failed.to_string()),
+    })?;
+    let summary = serde_json::to_string(&result.summary).map_err(failure)?;
+    let series = columns::series(&plan, &result.series).map_err(failure)?;
+    let hops = columns::hops(&plan, &result.hops).map_err(failure)?;
+    Ok(Run { summary, series: Table::new(series), hops: Table::new(hops) })
+}
+
+/// What a plan may name, as JSON.
+#[pyfunction]
+fn catalogue() -> PyResult<String> {
+    serde_json::to_string(&all()).map_err(failure)
+}
+
+fn failure(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Run>()?;
+    module.add_class::<Table>()?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue, module)?)
+}

@@ -1,0 +1,168 @@
+//! The scenarios: bulk flows over one bottleneck, with windows and buffers that nothing overflows.
+//!
+//!     sender i --10 Gb/s, 1 ms-- RATE, 18 ms, droptail --10 Gb/s, 1 ms-- receiver i
+//!
+//! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
+
+use ackclock_sim::plan::{
+    Flow, Framing, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way, WindowRule,
+    Workload,
+};
+
+/// Payload of a segment in bytes; its header is 40.
+pub const SEGMENT: u32 = 1024;
+const PACKET_BITS: f64 = 8.0 * (SEGMENT + 40) as f64;
+const ROUND_TRIP_S: f64 = 0.040;
+const MS: u64 = 1_000_000_000;
+const PS_PER_S: f64 = 1e12;
+/// Windows are this many times the share of the path's capacity, so that the bottleneck never runs dry.
+const OVERSIZE: f64 = 1.3;
+
+pub const NAMES: [&str; 8] =
+    ["one-1g", "hundred-1g", "one-10m", "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"];
+
+pub struct Case {
+    pub name: &'static str,
+    flows: u32,
+    rate_bps: f64,
+    /// In segments.
+    window: u32,
+    lost: Vec<u64>,
+    pub seconds: f64,
+    pub repetitions: u32,
+}
+
+impl Case {
+    pub fn from_name(name: &str) -> Option<Case> {
+        let name = NAMES.into_iter().find(|n| *n == name)?;
+        Some(match name {
+            "one-1g" => Case::speed(name, 1, 1e9, 20.0),
+            "hundred-1g" => Case::speed(name, 100, 1e9, 20.0),
+            "one-10m" => Case::speed(name, 1, 10e6, 1000.0),
+            "flows-10" => Case::scaled(name, 10, 200.0),
+            "flows-1000" => Case::scaled(name, 1000, 3.0),
+            "flows-10000" => Case::scaled(name, 10_000, 1.5),
+            // Short and often: the window is full for most of the time, and every repetition loses a third of it.
+            "noloss-6000" => Case { window: 6000, repetitions: 10, ..Case::speed(name, 1, 1e9, 2.0) },
+            _ => Case {
+                window: 6000,
+                lost: (0..2000).map(|i| 30_000 + 3 * i).collect(),
+                repetitions: 10,
+                ..Case::speed(name, 1, 1e9, 2.0)
+            },
+        })
+    }
+
+    /// As `speed.tcl` has it.
+    fn speed(name: &'static str, flows: u32, rate_bps: f64, seconds: f64) -> Case {
+        let window = (OVERSIZE * capacity(rate_bps) as f64 / f64::from(flows)).ceil() as u32;
+        Case { name, flows, rate_bps, window, lost: Vec::new(), seconds, repetitions: 1 }
+    }
+
+    /// The link grows with the flows: each keeps a window of 40 segments.
+    fn scaled(name: &'static str, flows: u32, seconds: f64) -> Case {
+        let rate = f64::from(flows) * 40.0 / OVERSIZE * PACKET_BITS / ROUND_TRIP_S;
+        Case { window: 40, ..Case::speed(name, flows, rate, seconds) }
+    }
+
+    pub fn plan(&self) -> Plan {
+        let buffer = 2 * capacity(self.rate_bps) + 10 * u64::from(self.flows);
+        let access = || way(10e9, 1, None);
+        let loss = (!self.lost.is_empty()).then(|| Loss::List { packets: self.lost.clone() });
+        let down = Way { loss, ..way(self.rate_bps, 18, Some(buffer)) };
+        Plan {
+            seed: 1,
+            duration_ps: (self.seconds * PS_PER_S) as u64,
+            sample_ps: 0,
+            clients: self.flows,
+            measure: Measure::All {},
+            hops: vec![
+                hop("sender", true, access(), access()),
+                hop("bottleneck", false, down, way(self.rate_bps, 18, Some(buffer))),
+                hop("receiver", true, access(), access()),
+            ],
+            flows: (0..self.flows).map(|i| self.flow(i)).collect(),
+            captures: Vec::new(),
+        }
+    }
+
+    fn flow(&self, number: u32) -> Flow {
+        // A millisecond apart, but all within a second.
+        let start = u64::from(number) * MS.min(1000 * MS / u64::from(self.flows));
+        Flow {
+            name: number.to_string(),
+            client: number,
+            direction: Toward::Down,
+            hops: vec![0, 1, 2],
+            start: Start { low_ps: start, high_ps: start },
+            stop_ps: None,
+            overhead_ps: 0,
+            workload: Workload::Bulk { read_bps: None },
+            tcp: Some(tcp(self.window * SEGMENT)),
+        }
+    }
+}
+
+/// Packets that the path holds without a queue.
+fn capacity(rate_bps: f64) -> u64 {
+    (rate_bps * ROUND_TRIP_S / PACKET_BITS) as u64
+}
+
+fn hop(name: &str, per_client: bool, down: Way, up: Way) -> Hop {
+    Hop { name: name.to_owned(), per_client, down: Some(down), up: Some(up) }
+}
+
+fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {
+    Way {
+        queue: buffer.map(|packets| Queue::Droptail { packets: Some(packets), bytes: None }),
+        rate: Some(RatePlan::Fixed { bps: bps as u64 }),
+        framing: Framing::None,
+        outage: Vec::new(),
+        loss: None,
+        duplicate: None,
+        delay_ps: delay_ms * MS,
+        jitter: None,
+        reorder: None,
+    }
+}
+
+/// ns-2's TCP over a SACK sink: an ACK for each segment, options that cost no bytes.
+fn tcp(receive_buffer: u32) -> Tcp {
+    Tcp {
+        variant: "reno".to_owned(),
+        recovery: "sack".to_owned(),
+        slow_start: "classic".to_owned(),
+        segment: SEGMENT,
+        header: 40,
+        send_buffer: None,
+        receive_buffer,
+        send_tuning: None,
+        receive_tuning: None,
+        window_rule: WindowRule::InFlight,
+        delayed_ack: None,
+        quick_acks: 0,
+        initial_window: 2.0,
+        initial_ssthresh: None,
+        rto_initial_ps: 3000 * MS,
+        rto_min_ps: 200 * MS,
+        rto_max_ps: 60_000 * MS,
+        rto_tick_ps: MS,
+        rto_floor: RtoFloor::Timeout,
+        sack: true,
+        dsack: false,
+        undo: false,
+        timestamps: true,
+        timestamp_bytes: 0,
+        sack_base_bytes: 0,
+        sack_block_bytes: 8,
+        syn_option_bytes: 0,
+        window_scaling: true,
+        ecn: false,
+        pacing: false,
+        byte_counting: 0,
+        dupack_threshold: 3,
+        newreno_exit: NewRenoExit::Threshold,
+        limited_transmit: false,
+        immediate_ack_on_fill: true,
+    }
+}

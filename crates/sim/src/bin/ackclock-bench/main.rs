@@ -1,0 +1,120 @@
+//! Runs one fixed scenario without recording and prints what it cost, as one line of JSON.
+//!
+//!     ackclock-bench CASE [--seconds S] [--metered]
+//!
+//! `--metered` lets every link measure its queue, as runs with a summary do.
+
+mod cases;
+mod usage;
+
+use ackclock_core::Time;
+use ackclock_core::network::VirtualClock;
+use ackclock_sim::build::{Metering, Role, World, build};
+use ackclock_sim::tcp_of;
+use cases::Case;
+use serde::Serialize;
+use std::process::ExitCode;
+
+#[derive(Serialize)]
+struct Report {
+    case: &'static str,
+    /// Delivered in order at the receivers.
+    data_packets: u64,
+    cpu_s: f64,
+    wall_s: f64,
+    element_calls: u64,
+    calls_per_cpu_s: f64,
+    packets_per_cpu_s: f64,
+    peak_rss_kb: u64,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+#[derive(Default)]
+struct Done {
+    data_packets: u64,
+    element_calls: u64,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+fn main() -> ExitCode {
+    match ask() {
+        Ok(asked) => {
+            println!("{}", measure(&asked));
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("ackclock-bench: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+struct Asked {
+    case: Case,
+    metering: Metering,
+}
+
+fn ask() -> Result<Asked, String> {
+    let mut words = std::env::args().skip(1);
+    let usage = || format!("usage: ackclock-bench CASE [--seconds S] [--metered], CASE one of {}", cases::NAMES.join(", "));
+    let name = words.next().ok_or_else(usage)?;
+    let mut asked = Asked { case: Case::from_name(&name).ok_or_else(usage)?, metering: Metering::Off };
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--metered" => asked.metering = Metering::On,
+            "--seconds" => {
+                let seconds = words.next().and_then(|s| s.parse().ok()).filter(|&s: &f64| s > 0.0 && s < 1e6);
+                asked.case.seconds = seconds.ok_or("--seconds takes a positive number")?;
+            }
+            _ => return Err(usage()),
+        }
+    }
+    Ok(asked)
+}
+
+fn measure(asked: &Asked) -> String {
+    let watch = usage::Watch::start();
+    let mut all = Done::default();
+    for _ in 0..asked.case.repetitions {
+        let done = run(asked);
+        all.data_packets += done.data_packets;
+        all.element_calls += done.element_calls;
+        all.retransmissions += done.retransmissions;
+        all.timeouts += done.timeouts;
+    }
+    let used = watch.stop();
+    let report = Report {
+        case: asked.case.name,
+        data_packets: all.data_packets,
+        cpu_s: used.cpu_s,
+        wall_s: used.wall_s,
+        element_calls: all.element_calls,
+        calls_per_cpu_s: all.element_calls as f64 / used.cpu_s,
+        packets_per_cpu_s: all.data_packets as f64 / used.cpu_s,
+        peak_rss_kb: used.peak_rss_kb,
+        retransmissions: all.retransmissions,
+        timeouts: all.timeouts,
+    };
+    serde_json::to_string(&report).unwrap_or_else(|e| format!("{{\"error\":\"{e}\"}}"))
+}
+
+fn run(asked: &Asked) -> Done {
+    let plan = asked.case.plan();
+    let mut world = build(&plan, asked.metering);
+    let end = Time(plan.duration_ps);
+    world.network.run(end, &mut VirtualClock, &mut ());
+    let World { network, flows, .. } = &world;
+    let mut done = Done { element_calls: network.calls(), ..Done::default() };
+    for ends in flows {
+        let tcp = |role| tcp_of(network.endpoint(ends.end(role)));
+        if let (Some(sender), Some(receiver)) = (tcp(Role::Sender), tcp(Role::Receiver)) {
+            let stats = sender.sender_stats(end);
+            done.data_packets += receiver.receiver_stats().in_order_bytes / u64::from(cases::SEGMENT);
+            done.retransmissions += stats.retransmitted_segments;
+            done.timeouts += stats.timeouts;
+        }
+    }
+    done
+}

@@ -1,0 +1,176 @@
+//! One direction of a hop as elements, in the order in which a packet meets them:
+//! queue and rate, outage, loss, duplication, delay, jitter, reordering.
+
+use super::Metering;
+use crate::plan::{self, Hop, Loss as LossPlan, Queue, RatePlan, Toward, Way};
+use ackclock_core::element::{Place, Port};
+use ackclock_core::line::{
+    Delay, Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossList, LossModel, Outage, Reorder, Sojourns,
+};
+use ackclock_core::link::{Framing, Terms, TraceLink, Wire};
+use ackclock_core::network::{NetworkBuilder, Route};
+use ackclock_core::queue::{AnyQueue, DropTail, Limit};
+use ackclock_core::rng::Rng;
+use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
+use std::sync::Arc;
+
+/// One direction of one hop for one client, or for all: a place on a link, and what comes after it.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    /// Owns the queue; joined hops share it.
+    pub link: NodeId,
+    pub place: Place,
+    pub after: Vec<NodeId>,
+}
+
+impl Chain {
+    pub fn entry(&self) -> Route {
+        Route::Node(self.link, Port(0))
+    }
+    pub fn last(&self) -> NodeId {
+        self.after.last().copied().unwrap_or(self.link)
+    }
+}
+
+/// What a hop's queue and rate become.
+pub enum Link {
+    /// A fixed rate, or none: it may be joined to its neighbours.
+    Wire(Wire),
+    Recorded(Box<TraceLink>),
+}
+
+/// Lays the chains of one direction of a hop.
+pub struct Mason<'a> {
+    seed: u64,
+    hop: &'a Hop,
+    toward: Toward,
+    way: &'a Way,
+    metered: bool,
+    /// Of a recorded rate: all clients read one copy.
+    times_ms: Arc<[u64]>,
+}
+
+impl<'a> Mason<'a> {
+    pub fn new(seed: u64, hop: &'a Hop, toward: Toward, way: &'a Way, metering: Metering) -> Mason<'a> {
+        let times_ms = match &way.rate {
+            Some(RatePlan::Trace { times_ms }) => times_ms.as_slice().into(),
+            _ => Arc::default(),
+        };
+        Mason { seed, hop, toward, way, metered: metering == Metering::On, times_ms }
+    }
+
+    /// The link with all that it does itself, for `stations` clients.
+    pub fn link(&self, stations: u32, clients: Arc<[u32]>) -> Link {
+        let limit = match self.way.queue {
+            None => Limit::NONE,
+            Some(Queue::Droptail { packets, bytes }) => {
+                Limit { packets: packets.unwrap_or(u64::MAX), bytes: bytes.unwrap_or(u64::MAX) }
+            }
+        };
+        let framing = match self.way.framing {
+            // SLIP sends the whole packet (RFC 1055); its end mark and escapes are left out.
+            plan::Framing::None | plan::Framing::Slip => Framing::None,
+            plan::Framing::Cslip => Framing::Cslip,
+        };
+        let rate = match self.way.rate {
+            None => None,
+            Some(RatePlan::Fixed { bps }) => Some(Rate::from_bps(bps)),
+            Some(RatePlan::Trace { .. }) => {
+                let queue = AnyQueue::DropTail(DropTail::new(limit));
+                // A checked plan's trace is never refused.
+                if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, queue) {
+                    return Link::Recorded(Box::new(link));
+                }
+                None
+            }
+        };
+        let delay = if self.between_nothing() { Span(self.way.delay_ps) } else { Span::ZERO };
+        Link::Wire(Wire::with_stations(Terms { rate, delay, limit, framing }, stations, clients, self.metered))
+    }
+
+    /// Nothing stands between the rate and the delay, so the link can see to both.
+    fn between_nothing(&self) -> bool {
+        let way = self.way;
+        let recorded = matches!(way.rate, Some(RatePlan::Trace { .. }));
+        !recorded && way.outage.is_empty() && way.loss.is_none() && way.duplicate.is_none()
+    }
+
+    /// The link does all that this hop does.
+    pub fn is_only_a_wire(&self) -> bool {
+        self.between_nothing() && self.way.jitter.is_none() && self.way.reorder.is_none()
+    }
+
+    /// Adds what comes after the link, in path order, and joins it up.
+    pub fn lay_after(&self, link: NodeId, client: Option<u32>, builder: &mut NetworkBuilder) -> Vec<NodeId> {
+        let nodes: Vec<NodeId> = self.after(client).into_iter().map(|element| builder.element(element)).collect();
+        let mut from = link;
+        for &to in &nodes {
+            builder.connect(from, Port(0), Route::Node(to, Port(0)));
+            from = to;
+        }
+        nodes
+    }
+
+    fn after(&self, client: Option<u32>) -> Vec<AnyElement> {
+        let way = self.way;
+        let mut elements = self.between(client);
+        if !self.between_nothing() && way.delay_ps > 0 {
+            elements.push(Delay::new(Span(way.delay_ps)).into());
+        }
+        if let Some(jitter) = way.jitter {
+            elements.push(jitter_element(jitter, self.rng("jitter", client)).into());
+        }
+        if let Some(reorder) = way.reorder {
+            elements.push(Reorder::new(reorder.mean, Span(reorder.delay_ps), self.rng("reorder", client)).into());
+        }
+        elements
+    }
+
+    /// What stands between the rate and the delay.
+    fn between(&self, client: Option<u32>) -> Vec<AnyElement> {
+        let mut elements = Vec::new();
+        let outages: Vec<_> = self.way.outage.iter().map(|o| (Time(o.start_ps), Time(o.end_ps))).collect();
+        if !outages.is_empty() {
+            elements.extend(Outage::new(outages).ok().map(AnyElement::from));
+        }
+        if let Some(loss) = &self.way.loss {
+            elements.push(Loss::new(self.loss_model(loss, client)).into());
+        }
+        if let Some(duplicate) = self.way.duplicate {
+            elements.push(Duplicate::new(duplicate.mean, self.rng("duplicate", client)).into());
+        }
+        elements
+    }
+
+    fn loss_model(&self, loss: &LossPlan, client: Option<u32>) -> LossModel {
+        let rng = self.rng("loss", client);
+        match *loss {
+            LossPlan::Bernoulli { mean } => LossModel::Bernoulli { mean, rng },
+            LossPlan::GilbertElliott { good_ps, bad_ps, loss_good, loss_bad } => {
+                let sojourns = Sojourns { good: Span(good_ps), bad: Span(bad_ps), loss_good, loss_bad };
+                LossModel::GilbertElliott(GilbertElliott::new(sojourns, rng))
+            }
+            LossPlan::List { ref packets } => LossModel::List(LossList::new(packets.clone())),
+        }
+    }
+
+    /// Each element draws from a stream of its own, which its name and the seed fix.
+    fn rng(&self, what: &str, client: Option<u32>) -> Rng {
+        let station = client.map_or_else(String::new, |c| format!(".{c}"));
+        Rng::for_element(self.seed, &format!("hop.{}.{what}.{}{station}", self.hop.name, self.toward.name()))
+    }
+}
+
+fn jitter_element(jitter: plan::Jitter, rng: Rng) -> Jitter {
+    let (distribution, in_order) = match jitter {
+        plan::Jitter::Uniform { low_ps, high_ps, in_order } => {
+            (Distribution::Uniform { low: Span(low_ps), high: Span(high_ps) }, in_order)
+        }
+        plan::Jitter::Normal { mean_ps, sd_ps, in_order } => {
+            (Distribution::Normal { mean: Span(mean_ps), sd: Span(sd_ps) }, in_order)
+        }
+        plan::Jitter::Exponential { mean_ps, in_order } => (Distribution::Exponential { mean: Span(mean_ps) }, in_order),
+        plan::Jitter::Pareto { mean_ps, shape, in_order } => (Distribution::Pareto { mean: Span(mean_ps), shape }, in_order),
+    };
+    Jitter::new(distribution, in_order, rng)
+}

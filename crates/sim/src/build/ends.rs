@@ -1,0 +1,151 @@
+//! The two ends of each flow: endpoints, applications, start times, and the sender's overhead.
+
+use super::Lane;
+use crate::plan::{Flow, OnDistribution, Plan, Toward, Workload};
+use ackclock_core::app::{AnyApp, Pattern, Sink, Source, UdpSource};
+use ackclock_core::element::Port;
+use ackclock_core::endpoint::AnyEndpoint;
+use ackclock_core::line::{Distribution, Jitter};
+use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
+use ackclock_core::rng::Rng;
+use ackclock_core::tcp::{TcpConfig, TcpEndpoint};
+use ackclock_core::{Rate, Span, Time};
+use std::sync::Arc;
+
+/// Where a flow's ends are.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends {
+    pub server: EndpointId,
+    pub client: EndpointId,
+    pub toward: Toward,
+    pub start: Time,
+}
+
+/// An end by what it does with the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Sender,
+    Receiver,
+}
+
+impl Ends {
+    pub fn end(&self, role: Role) -> EndpointId {
+        match (self.toward, role) {
+            (Toward::Down, Role::Sender) | (Toward::Up, Role::Receiver) => self.server,
+            (Toward::Up, Role::Sender) | (Toward::Down, Role::Receiver) => self.client,
+        }
+    }
+
+    /// The end that packets going `toward` reach.
+    pub fn target(&self, toward: Toward) -> EndpointId {
+        match toward {
+            Toward::Down => self.client,
+            Toward::Up => self.server,
+        }
+    }
+}
+
+/// Adds both ends of every flow.
+pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<Ends> {
+    let mut config = None;
+    let flows = plan.flows.iter().enumerate();
+    flows
+        .map(|(number, flow)| {
+            let shared = number.checked_sub(1).is_some_and(|before| plan.flows[before].tcp == flow.tcp);
+            if !shared {
+                config = flow.tcp.as_ref().and_then(|tcp| tcp.config().ok()).map(Arc::new);
+            }
+            add_flow(plan, lanes, number, config.clone(), builder)
+        })
+        .collect()
+}
+
+fn add_flow(plan: &Plan, lanes: &[Lane], number: usize, config: Option<Arc<TcpConfig>>, builder: &mut NetworkBuilder) -> Ends {
+    let flow = &plan.flows[number];
+    let start = draw_start(plan.seed, flow);
+    // Endpoints are numbered in the order in which they are added: a flow's server is even, its client odd.
+    let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
+    let ends = Ends { server, client, toward: flow.direction, start };
+    let (server_end, client_end) = endpoints(plan.seed, flow, config, start);
+    for (endpoint, toward) in [(server_end, Toward::Down), (client_end, Toward::Up)] {
+        let mut entry = entry(plan, lanes, flow, &ends, toward);
+        if toward == flow.direction && flow.overhead_ps > 0 {
+            entry = overhead(plan.seed, flow, entry, builder);
+        }
+        builder.endpoint(endpoint, number as u32, entry);
+    }
+    ends
+}
+
+fn draw_start(seed: u64, flow: &Flow) -> Time {
+    let mut rng = Rng::for_element(seed, &format!("flow.{}.start", flow.name));
+    Time::ZERO + rng.uniform_span(Span(flow.start.low_ps), Span(flow.start.high_ps))
+}
+
+/// The first hop that packets going `toward` meet; the other end itself where no hop leads there.
+fn entry(plan: &Plan, lanes: &[Lane], flow: &Flow, ends: &Ends, toward: Toward) -> Route {
+    let first = flow.path(&plan.hops, toward).first().copied();
+    let lane = first.and_then(|hop| lanes.iter().find(|l| l.hop == hop && l.toward == toward));
+    lane.map_or(Route::Endpoint(ends.target(toward)), |lane| lane.chain(flow.client).entry())
+}
+
+/// A little time that the sending host takes for each packet: real hosts do, and clean runs would otherwise be phase-locked.
+fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) -> Route {
+    let rng = Rng::for_element(seed, &format!("flow.{}.overhead", flow.name));
+    let distribution = Distribution::Uniform { low: Span::ZERO, high: Span(flow.overhead_ps) };
+    let jitter = builder.element(Jitter::new(distribution, true, rng));
+    builder.connect(jitter, Port(0), entry);
+    Route::Node(jitter, Port(0))
+}
+
+/// The server's and the client's end. The client opens every TCP connection.
+fn endpoints(seed: u64, flow: &Flow, config: Option<Arc<TcpConfig>>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+    let (sender, receiver) = match config {
+        Some(config) => return tcp_endpoints(flow, config, start),
+        None => udp_endpoints(seed, flow, start),
+    };
+    match flow.direction {
+        Toward::Down => (sender, receiver),
+        Toward::Up => (receiver, sender),
+    }
+}
+
+fn tcp_endpoints(flow: &Flow, config: Arc<TcpConfig>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+    let bytes = match flow.workload {
+        Workload::Transfer { bytes, .. } => bytes,
+        _ => u64::MAX,
+    };
+    let source = AnyApp::Source(Source::new(bytes, stop(flow)));
+    let sink = AnyApp::Sink(Sink::new(flow.workload.read_bps().map(Rate::from_bps)));
+    let (at_server, at_client) = match flow.direction {
+        Toward::Down => (source, sink),
+        Toward::Up => (sink, source),
+    };
+    let server = TcpEndpoint::server(config.clone(), at_server);
+    let client = TcpEndpoint::client(config, at_client, start);
+    (AnyEndpoint::Tcp(Box::new(server)), AnyEndpoint::Tcp(Box::new(client)))
+}
+
+fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+    let source = match flow.workload {
+        Workload::Onoff { bps, on_ps, off_ps, distribution, shape, packet } => {
+            let rng = Rng::for_element(seed, &format!("flow.{}.onoff", flow.name));
+            let (on, off) = (Span(on_ps), Span(off_ps));
+            let pattern = match distribution {
+                OnDistribution::Pareto => Pattern::Pareto { on, off, shape, rng },
+                OnDistribution::Exponential => Pattern::Exponential { on, off, rng },
+            };
+            UdpSource::new(Rate::from_bps(bps), packet, pattern, start, stop(flow))
+        }
+        Workload::Cbr { bps, packet } => UdpSource::new(Rate::from_bps(bps), packet, Pattern::Constant, start, stop(flow)),
+        // Not UDP, and so not here: a checked plan gives them TCP.
+        Workload::Bulk { .. } | Workload::Transfer { .. } => {
+            UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO)
+        }
+    };
+    (AnyEndpoint::UdpSource(Box::new(source)), AnyEndpoint::UdpSink(Box::default()))
+}
+
+fn stop(flow: &Flow) -> Time {
+    flow.stop_ps.map_or(Time::NEVER, Time)
+}

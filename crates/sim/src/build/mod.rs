@@ -1,0 +1,58 @@
+//! From a checked plan to a network: the hops' elements in path order, the flows' ends, and the routes between them.
+
+mod chain;
+mod ends;
+mod lanes;
+mod routes;
+
+pub use chain::Chain;
+pub use ends::{Ends, Role};
+
+use crate::plan::{Plan, Toward};
+use ackclock_core::Network;
+use ackclock_core::network::NetworkBuilder;
+
+/// One direction of one hop: a chain of elements that all share, or one for each client.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    pub hop: usize,
+    pub toward: Toward,
+    pub per_client: bool,
+    /// Whether it has a rate, without which nothing ever waits and no share of it is used.
+    pub rated: bool,
+    /// It continues the wire of the lane before it, so nothing is handed over between them.
+    pub joined: bool,
+    pub chains: Vec<Chain>,
+}
+
+impl Lane {
+    /// The chain that a client's packets take.
+    pub fn chain(&self, client: u32) -> &Chain {
+        &self.chains[if self.per_client { client as usize } else { 0 }]
+    }
+}
+
+/// A network and where its hops and flows are in it.
+pub struct World {
+    pub network: Network,
+    /// Hop by hop, server first; down before up.
+    pub lanes: Vec<Lane>,
+    /// In the plan's order.
+    pub flows: Vec<Ends>,
+}
+
+/// Whether links measure their queues. A benchmark may leave that out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metering {
+    On,
+    Off,
+}
+
+/// Puts the network together; nothing has moved yet.
+pub fn build(plan: &Plan, metering: Metering) -> World {
+    let mut builder = NetworkBuilder::default();
+    let lanes = lanes::lay(plan, metering, &mut builder);
+    let flows = ends::add(plan, &lanes, &mut builder);
+    routes::connect(plan, &lanes, &flows, &mut builder);
+    World { network: builder.build(), lanes, flows }
+}

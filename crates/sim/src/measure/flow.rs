@@ -1,0 +1,126 @@
+//! What one flow did in a window.
+
+use crate::build::{Ends, Role};
+use crate::plan::{Flow, Workload};
+use crate::tcp_of;
+use ackclock_core::endpoint::AnyEndpoint;
+use ackclock_core::meter::Histogram;
+use ackclock_core::network::Network;
+use ackclock_core::tcp::Limit;
+use ackclock_core::{Span, Time};
+
+/// Counters from the start of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Payload delivered once and in order, in bytes.
+    pub payload: u64,
+    /// IP bytes of what brought something new.
+    pub ip_bytes: u64,
+    pub segments: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    pub fast_retransmits: u64,
+    pub window_cuts: u64,
+}
+
+/// What only TCP has.
+#[derive(Debug, Clone, Default)]
+pub struct Tcp {
+    pub rtt: Histogram,
+    pub idle: Span,
+    pub limited: [Span; Limit::ALL.len()],
+}
+
+/// One flow's figures over `from` to `to`.
+#[derive(Debug, Clone, Default)]
+pub struct FlowFigures {
+    pub from: Time,
+    pub to: Time,
+    pub counts: Counts,
+    pub tcp: Option<Tcp>,
+    /// When its transfer was complete, if it has one and it was.
+    pub completed: Option<Time>,
+}
+
+impl Counts {
+    fn since(self, before: &Counts) -> Counts {
+        Counts {
+            payload: self.payload - before.payload,
+            ip_bytes: self.ip_bytes - before.ip_bytes,
+            segments: self.segments - before.segments,
+            retransmitted: self.retransmitted - before.retransmitted,
+            timeouts: self.timeouts - before.timeouts,
+            fast_retransmits: self.fast_retransmits - before.fast_retransmits,
+            window_cuts: self.window_cuts - before.window_cuts,
+        }
+    }
+}
+
+impl FlowFigures {
+    pub fn span(&self) -> Span {
+        self.to - self.from
+    }
+
+    /// Bits per second over the window; none where the flow has no time in it.
+    pub fn rate(&self, bytes: u64) -> Option<f64> {
+        (self.span() > Span::ZERO).then(|| bytes as f64 * 8.0 / self.span().as_secs())
+    }
+}
+
+/// A flow's counters at `now`.
+pub fn counts(flow: &Flow, ends: &Ends, network: &Network, now: Time) -> Counts {
+    let (sender, receiver) = (network.endpoint(ends.end(Role::Sender)), network.endpoint(ends.end(Role::Receiver)));
+    if let (Some(sender), Some(receiver)) = (tcp_of(sender), tcp_of(receiver)) {
+        let (s, r) = (sender.sender_stats(now), receiver.receiver_stats());
+        return Counts {
+            payload: r.in_order_bytes,
+            ip_bytes: r.unique_ip_bytes,
+            segments: s.segments_sent,
+            retransmitted: s.retransmitted_segments,
+            timeouts: s.timeouts,
+            fast_retransmits: s.fast_retransmits,
+            window_cuts: s.window_cuts,
+        };
+    }
+    match (sender, receiver) {
+        (AnyEndpoint::UdpSource(source), AnyEndpoint::UdpSink(sink)) => {
+            let size = u64::from(datagram_size(flow));
+            let header = u64::from(crate::plan::UDP_HEADER);
+            Counts {
+                payload: sink.packets * (size - header),
+                ip_bytes: sink.packets * size,
+                segments: source.sent(),
+                ..Counts::default()
+            }
+        }
+        _ => Counts::default(),
+    }
+}
+
+fn datagram_size(flow: &Flow) -> u16 {
+    match flow.workload {
+        Workload::Cbr { packet, .. } | Workload::Onoff { packet, .. } => packet,
+        Workload::Bulk { .. } | Workload::Transfer { .. } => crate::plan::UDP_HEADER,
+    }
+}
+
+/// A measurement window begins.
+pub fn restart_meters(ends: &Ends, network: &mut Network, now: Time) {
+    if let AnyEndpoint::Tcp(sender) = network.endpoint_mut(ends.end(Role::Sender)) {
+        sender.restart_meters(now);
+    }
+}
+
+/// A flow's figures over `span`, which ends earlier where the transfer was complete before.
+pub fn read(flow: &Flow, ends: &Ends, network: &Network, span: (Time, Time), before: &Counts) -> FlowFigures {
+    let (from, now) = span;
+    let finished = tcp_of(network.endpoint(ends.end(Role::Receiver))).and_then(|tcp| tcp.receiver_stats().finished);
+    let to = finished.map_or(now, |t| t.min(now));
+    let tcp = tcp_of(network.endpoint(ends.end(Role::Sender))).map(|sender| {
+        let stats = sender.sender_stats(to);
+        Tcp { rtt: stats.rtt, idle: stats.idle, limited: stats.limited }
+    });
+    let transfer = matches!(flow.workload, Workload::Transfer { .. });
+    let counts = counts(flow, ends, network, now).since(before);
+    FlowFigures { from, to: to.max(from), counts, tcp, completed: finished.filter(|_| transfer) }
+}

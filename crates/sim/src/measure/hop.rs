@@ -1,0 +1,89 @@
+//! What one direction of one hop did in a window. Where each client has its own, their figures are added up.
+
+use crate::build::{Chain, Lane};
+use ackclock_core::element::{Cause, Element};
+use ackclock_core::meter::Histogram;
+use ackclock_core::network::Network;
+use ackclock_core::{AnyElement, Time};
+
+type Drops = [u64; Cause::ALL.len()];
+
+/// Counters of a lane when the window began.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Before {
+    drops: Drops,
+    delivered: u64,
+}
+
+/// A lane's figures.
+#[derive(Debug, Clone, Default)]
+pub struct HopFigures {
+    /// The used share of what could have been sent, the mean over clients where each has its own; none without a rate.
+    pub utilization: Option<f64>,
+    /// Waiting times, service not included.
+    pub queue_delay: Histogram,
+    /// Packets waiting, on average, in all queues together.
+    pub waiting: f64,
+    pub drops: Drops,
+    pub marks: u64,
+    /// Packets that left the hop at its far end.
+    pub delivered: u64,
+}
+
+/// Meters start again; says what the counters were.
+pub fn restart(lane: &Lane, network: &mut Network, now: Time) -> Before {
+    for chain in &lane.chains {
+        if let Some(meter) = network.element(chain.link).meter(now, chain.place) {
+            meter.restart(now);
+        }
+    }
+    counters(lane, network, now)
+}
+
+fn counters(lane: &Lane, network: &mut Network, now: Time) -> Before {
+    let mut sum = Before::default();
+    for chain in &lane.chains {
+        for (total, more) in sum.drops.iter_mut().zip(drops(chain, network, now)) {
+            *total += more;
+        }
+        sum.delivered += delivered(chain, network, now);
+    }
+    sum
+}
+
+/// Packets that left the hop at its far end before `now`.
+fn delivered(chain: &Chain, network: &mut Network, now: Time) -> u64 {
+    if chain.after.is_empty()
+        && let AnyElement::Wire(wire) = network.element(chain.link)
+    {
+        return wire.delivered(now, chain.place);
+    }
+    network.tally(chain.last()).forwarded
+}
+
+/// Drops anywhere on a hop before `now`, by cause. A queue knows its own: a joined wire's tally is that of all its links.
+pub fn drops(chain: &Chain, network: &mut Network, now: Time) -> Drops {
+    let mut drops: Drops = std::array::from_fn(|cause| chain.after.iter().map(|&node| network.tally(node).dropped[cause]).sum());
+    let queue = network.element(chain.link).sample(now, chain.place);
+    drops[Cause::QueueFull as usize] += queue.map_or(0, |queue| queue.drops);
+    drops
+}
+
+/// A lane's figures from when its meters last started until `now`.
+pub fn read(lane: &Lane, network: &mut Network, now: Time, before: &Before) -> HopFigures {
+    let mut figures = HopFigures::default();
+    let mut used = 0.0;
+    for chain in &lane.chains {
+        if let Some(meter) = network.element(chain.link).meter(now, chain.place) {
+            figures.queue_delay.merge(&meter.queue_delay);
+            figures.waiting += meter.mean_waiting(now);
+            figures.marks += meter.marks;
+            used += meter.utilization(now);
+        }
+    }
+    let after = counters(lane, network, now);
+    figures.drops = std::array::from_fn(|i| after.drops[i] - before.drops[i]);
+    figures.delivered = after.delivered - before.delivered;
+    figures.utilization = lane.rated.then(|| used / lane.chains.len().max(1) as f64);
+    figures
+}

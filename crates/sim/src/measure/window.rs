@@ -1,0 +1,52 @@
+//! What the figures cover: all of the run, the time in which every flow runs, or a given interval.
+
+use crate::build::{Metering, Role, World, build};
+use crate::plan::{Measure, Plan};
+use crate::tcp_of;
+use ackclock_core::network::VirtualClock;
+use ackclock_core::{Span, Time};
+
+/// From `from` until just before `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub from: Time,
+    pub to: Time,
+}
+
+/// The window of a run whose flows are already placed; an error where the flows never all run at once.
+pub fn window(plan: &Plan, world: &World) -> Result<Window, String> {
+    let end = Time(plan.duration_ps);
+    match plan.measure {
+        Measure::All {} => Ok(Window { from: Time::ZERO, to: end }),
+        Measure::Interval { from_ps, to_ps } => Ok(Window { from: Time(from_ps), to: Time(to_ps) }),
+        Measure::AllActive {} => {
+            let from = world.flows.iter().map(|f| f.start).max().unwrap_or(Time::ZERO);
+            let stop = plan.flows.iter().filter_map(|f| f.stop_ps).min().map_or(end, |ps| end.min(Time(ps)));
+            let to = first_completion(plan, stop).map_or(stop, |t| stop.min(t));
+            if from < to {
+                return Ok(Window { from, to });
+            }
+            Err(format!("the flows never all run at once: the last starts at {from:?}, the first ends at {to:?}"))
+        }
+    }
+}
+
+/// When the first transfer completes, found by running ahead: only then is it known what to measure.
+fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
+    if !plan.flows.iter().any(|f| matches!(f.workload, crate::plan::Workload::Transfer { .. })) {
+        return None;
+    }
+    let mut world = build(plan, Metering::Off);
+    let step = Span((until.0 / 1000).max(1));
+    let mut now = Time::ZERO;
+    while now < until {
+        now = until.min(now + step);
+        world.network.run(now, &mut VirtualClock, &mut ());
+        let completed = |f: &crate::build::Ends| tcp_of(world.network.endpoint(f.end(Role::Receiver)))?.receiver_stats().finished;
+        if let Some(first) = world.flows.iter().filter_map(completed).min() {
+            // What happens at that instant still counts.
+            return Some(first + Span(1));
+        }
+    }
+    None
+}

@@ -1,0 +1,95 @@
+//! What a flow and its TCP must fulfil.
+
+use super::super::limits::{PACKET, UDP_HEADER, WINDOW};
+use super::super::{Flow, Plan, Start, Tcp, Toward, Workload};
+use super::{Checked, check_shape, ensure, span};
+use ackclock_core::{Rate, Span};
+
+pub fn check(plan: &Plan, flow: &Flow) -> Checked {
+    ensure(flow.client < plan.clients, || format!("client {} of {}: they are numbered from 0", flow.client, plan.clients))?;
+    let contiguous = flow.hops.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+    let known = flow.hops.iter().all(|&h| h < plan.hops.len());
+    let what = || format!("hops {:?}: they must be neighbours, server first, below {}", flow.hops, plan.hops.len());
+    ensure(contiguous && known && !flow.hops.is_empty(), what)?;
+    ensure(!flow.path(&plan.hops, flow.direction).is_empty(), || format!("none of its hops leads {}", flow.direction.name()))?;
+    check_times(flow)?;
+    ensure(flow.workload.read_bps() != Some(0), || "read_bps is 0: nothing would ever be read".into())?;
+    match (&flow.tcp, flow.workload) {
+        (Some(tcp), Workload::Bulk { .. } | Workload::Transfer { .. }) => {
+            ensure(!matches!(flow.workload, Workload::Transfer { bytes: 0, .. }), || "a transfer of 0 bytes".into())?;
+            check_tcp(tcp)?;
+            ensure(takes_time(plan, flow), || "its round trip takes no time: give one of its hops a rate or a delay".into())
+        }
+        (None, Workload::Cbr { bps, packet }) => check_datagrams(bps, packet),
+        (None, Workload::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
+            check_datagrams(bps, packet)?;
+            span("on_ps", on_ps).and_then(|()| span("off_ps", off_ps)).and_then(|()| check_shape(shape))?;
+            let gap = Rate::from_bps(bps).time_to_send(u32::from(packet));
+            ensure(Span(on_ps) >= gap, || format!("on_ps {on_ps} is shorter than one packet's {} ps", gap.0))
+        }
+        (Some(_), _) => Err("tcp must be null for UDP".into()),
+        (None, _) => Err("tcp is null, but the workload needs it".into()),
+    }
+}
+
+fn check_times(flow: &Flow) -> Checked {
+    let Start { low_ps, high_ps } = flow.start;
+    ensure(low_ps <= high_ps, || format!("it starts between {low_ps} and {high_ps} ps: the first must not be above the second"))?;
+    span("start.high_ps", high_ps)?;
+    span("overhead_ps", flow.overhead_ps)?;
+    ensure(flow.stop_ps.is_none_or(|stop| stop > high_ps), || {
+        format!("it stops at {} ps, not after its start", flow.stop_ps.unwrap_or(0))
+    })
+}
+
+fn check_datagrams(bps: u64, packet: u16) -> Checked {
+    ensure(packet > UDP_HEADER, || format!("packets of {packet} bytes: an IPv4 and UDP header alone are {UDP_HEADER}"))?;
+    ensure(bps > 0, || "it sends 0 b/s".into())?;
+    ensure(Rate::from_bps(bps).time_to_send(u32::from(packet)) > Span::ZERO, || {
+        format!("{bps} b/s is less than a picosecond for a packet")
+    })
+}
+
+/// A rate or a delay somewhere, or a bulk sender would send for ever at one instant.
+fn takes_time(plan: &Plan, flow: &Flow) -> bool {
+    Toward::BOTH.into_iter().any(|toward| {
+        let mut ways = flow.path(&plan.hops, toward).into_iter().filter_map(|h| plan.hops[h].way(toward));
+        ways.any(|way| way.rate.is_some() || way.delay_ps > 0)
+    })
+}
+
+fn check_tcp(tcp: &Tcp) -> Checked {
+    tcp.config()?;
+    ensure(tcp.segment > 0, || "segments of 0 bytes".into())?;
+    let options = tcp.timestamp_bytes.saturating_add(tcp.sack_base_bytes).saturating_add(tcp.sack_block_bytes.saturating_mul(4));
+    let longest = tcp.segment.saturating_add(tcp.header).saturating_add(options.max(tcp.syn_option_bytes));
+    ensure(longest <= PACKET, || {
+        format!("segments of {} bytes make packets of up to {longest}: at most {PACKET} are possible", tcp.segment)
+    })?;
+    ensure(tcp.header > 0, || "headers of 0 bytes".into())?;
+    ensure((1..=WINDOW).contains(&tcp.receive_buffer), || {
+        format!("a receive buffer of {} bytes: 1 to {WINDOW} can be advertised", tcp.receive_buffer)
+    })?;
+    ensure(tcp.send_tuning.is_none_or(|t| 0 < t.start && t.start <= t.limit), || {
+        "send_tuning starts at 0 bytes or above its limit".into()
+    })?;
+    ensure(tcp.receive_tuning.is_none_or(|t| 0 < t.start && t.start <= tcp.receive_buffer && t.opening > 0), || {
+        "receive_tuning starts at 0 bytes or above receive_buffer".into()
+    })?;
+    ensure(tcp.receive_tuning.is_none_or(|t| 0.0 < t.share && t.share <= 1.0), || {
+        "receive_tuning advertises none of its buffer, or more than all of it".into()
+    })?;
+    ensure(tcp.send_buffer != Some(0), || "a send buffer of 0 bytes".into())?;
+    ensure(tcp.initial_window >= 1.0, || format!("initial_window {}: one segment at least", tcp.initial_window))?;
+    ensure(tcp.initial_ssthresh.is_none_or(|s| s >= 1.0), || "initial_ssthresh is below one segment".into())?;
+    ensure(tcp.dupack_threshold > 0, || "dupack_threshold is 0".into())?;
+    ensure(tcp.delayed_ack.is_none_or(|d| d.segments > 0 && d.timer_ps > 0), || {
+        "delayed_ack counts 0 segments or waits 0 ps".into()
+    })?;
+    for (key, ps) in [("rto_initial_ps", tcp.rto_initial_ps), ("rto_min_ps", tcp.rto_min_ps), ("rto_max_ps", tcp.rto_max_ps)] {
+        span(key, ps)?;
+        ensure(ps > 0, || format!("{key} is 0"))?;
+    }
+    span("rto_tick_ps", tcp.rto_tick_ps)?;
+    ensure(tcp.rto_min_ps <= tcp.rto_max_ps, || format!("rto_min_ps {} is above rto_max_ps {}", tcp.rto_min_ps, tcp.rto_max_ps))
+}

@@ -1,0 +1,99 @@
+//! What a plan must fulfil beyond its grammar. Each failure says where, what was found and what is allowed, in one line.
+
+mod flow;
+mod way;
+
+use super::limits::{LONGEST_PS, MEMBERS, ROWS};
+use super::{Measure, Plan, PlanError, Toward};
+use std::collections::HashSet;
+
+type Checked = Result<(), String>;
+
+impl Plan {
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        self.check_frame()
+            .and_then(|()| self.check_hops())
+            .and_then(|()| self.check_flows())
+            .and_then(|()| self.check_captures())
+            .map_err(PlanError)
+    }
+
+    fn check_frame(&self) -> Checked {
+        span("duration_ps", self.duration_ps)?;
+        ensure(self.duration_ps > 0, || "duration_ps is 0: a run needs some time".into())?;
+        ensure(self.clients > 0, || "clients is 0: there must be one at least".into())?;
+        ensure(!self.hops.is_empty(), || "hops is empty: a path has one hop at least".into())?;
+        ensure(!self.flows.is_empty(), || "flows is empty: a run needs one at least".into())?;
+        if let Measure::Interval { from_ps, to_ps } = self.measure {
+            let what = || {
+                format!("measure covers {from_ps} to {to_ps} ps: it must begin before it ends, and end by {}", self.duration_ps)
+            };
+            ensure(from_ps < to_ps && to_ps <= self.duration_ps, what)?;
+        }
+        self.check_size()
+    }
+
+    /// Everything that is held at once must fit.
+    fn check_size(&self) -> Checked {
+        let (clients, flows) = (u64::from(self.clients), self.flows.len() as u64);
+        let ways = |per_client: bool| self.hops.iter().filter(|h| h.per_client == per_client).count() as u64 * 2;
+        // At most seven elements stand in one direction of a hop; an endpoint at each end and an overhead for each flow.
+        let members = 7 * (ways(false) + ways(true) * clients) + 3 * flows;
+        ensure(members < MEMBERS, || {
+            format!("{clients} clients and {flows} flows need up to {members} elements: at most {MEMBERS} are possible")
+        })?;
+        let samples = self.duration_ps.checked_div(self.sample_ps).unwrap_or(0);
+        let rows = samples.saturating_mul(flows + ways(false) + ways(true) * clients);
+        ensure(rows <= ROWS, || format!("sample_ps {} asks for {rows} rows: at most {ROWS} are possible", self.sample_ps))
+    }
+
+    fn check_hops(&self) -> Checked {
+        let mut names = HashSet::new();
+        for hop in &self.hops {
+            ensure(names.insert(&hop.name), || format!("two hops are called '{}'", hop.name))?;
+            ensure(hop.down.is_some() || hop.up.is_some(), || format!("hop '{}' allows no direction", hop.name))?;
+            for toward in Toward::BOTH {
+                if let Some(way) = hop.way(toward) {
+                    way::check(way).map_err(|e| format!("hop '{}' {}: {e}", hop.name, toward.name()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_flows(&self) -> Checked {
+        let mut names = HashSet::new();
+        for flow in &self.flows {
+            ensure(names.insert(&flow.name), || format!("two flows are called '{}'", flow.name))?;
+            flow::check(self, flow).map_err(|e| format!("flow '{}': {e}", flow.name))?;
+        }
+        Ok(())
+    }
+
+    fn check_captures(&self) -> Checked {
+        let mut paths = HashSet::new();
+        for capture in &self.captures {
+            ensure(paths.insert(&capture.path), || format!("two captures go to {}", capture.path.display()))?;
+            ensure(self.flows.iter().any(|f| f.name == capture.flow), || {
+                format!("a capture names the unknown flow '{}'", capture.flow)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+fn span(key: &str, ps: u64) -> Checked {
+    ensure(ps <= LONGEST_PS, || format!("{key} is {ps}: at most {LONGEST_PS} (100 days) is possible"))
+}
+
+fn fraction(key: &str, p: f64) -> Checked {
+    ensure((0.0..=1.0).contains(&p), || format!("{key} is {p}: it must lie between 0 and 1"))
+}
+
+fn check_shape(shape: f64) -> Checked {
+    ensure(shape > 1.0, || format!("a Pareto shape of {shape}: it must be above 1, or there is no mean"))
+}

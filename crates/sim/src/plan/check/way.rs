@@ -1,0 +1,75 @@
+//! What one direction of a hop must fulfil.
+
+use super::super::limits::LONGEST_PS;
+use super::super::{Jitter, Loss, Queue, RatePlan, Way};
+use super::{Checked, check_shape, ensure, fraction, span};
+
+pub fn check(way: &Way) -> Checked {
+    match (&way.rate, way.queue) {
+        (Some(RatePlan::Fixed { bps: 0 }), _) => return Err("the rate is 0 b/s".into()),
+        (
+            Some(RatePlan::Trace { .. }),
+            Some(Queue::Droptail { packets: Some(0), .. } | Queue::Droptail { bytes: Some(0), .. }),
+        ) => {
+            return Err("the queue's limit is 0: before a recorded rate every packet waits".into());
+        }
+        (Some(RatePlan::Trace { times_ms }), _) => check_trace(times_ms)?,
+        _ => {}
+    }
+    span("delay_ps", way.delay_ps)?;
+    way.loss.as_ref().map_or(Ok(()), check_loss)?;
+    way.jitter.as_ref().map_or(Ok(()), check_jitter)?;
+    way.duplicate.map_or(Ok(()), |d| fraction("duplicate.mean", d.mean))?;
+    if let Some(reorder) = way.reorder {
+        fraction("reorder.mean", reorder.mean)?;
+        span("reorder.delay_ps", reorder.delay_ps)?;
+    }
+    let mut ended = 0;
+    for outage in &way.outage {
+        let what = || {
+            format!(
+                "an outage from {} to {} ps: outages must be in order and apart, and end after they start",
+                outage.start_ps, outage.end_ps
+            )
+        };
+        ensure(outage.start_ps >= ended && outage.start_ps < outage.end_ps, what)?;
+        ended = outage.end_ps;
+    }
+    Ok(())
+}
+
+fn check_trace(times_ms: &[u64]) -> Checked {
+    ensure(times_ms.last().is_some_and(|&t| t > 0), || "the recorded rate has no opportunity after 0 ms".into())?;
+    let sorted = times_ms.windows(2).all(|pair| pair[0] <= pair[1]);
+    ensure(sorted && times_ms.last() <= Some(&(LONGEST_PS / 1_000_000_000)), || {
+        "the recorded rate's times are not in order".into()
+    })
+}
+
+fn check_loss(loss: &Loss) -> Checked {
+    match *loss {
+        Loss::Bernoulli { mean } => fraction("loss.mean", mean),
+        Loss::GilbertElliott { good_ps, bad_ps, loss_good, loss_bad } => {
+            ensure(good_ps > 0 && bad_ps > 0, || "a mean sojourn of the loss model is 0".into())?;
+            span("loss.good_ps", good_ps)?;
+            span("loss.bad_ps", bad_ps)?;
+            fraction("loss.loss_good", loss_good)?;
+            fraction("loss.loss_bad", loss_bad)
+        }
+        Loss::List { ref packets } => {
+            ensure(packets.iter().all(|&p| p > 0), || "a loss list counts packets from 1, and has 0".into())
+        }
+    }
+}
+
+fn check_jitter(jitter: &Jitter) -> Checked {
+    match *jitter {
+        Jitter::Uniform { low_ps, high_ps, .. } => {
+            span("jitter.high_ps", high_ps)?;
+            ensure(low_ps <= high_ps, || format!("jitter from {low_ps} to {high_ps} ps: the first must not be above the second"))
+        }
+        Jitter::Normal { mean_ps, sd_ps, .. } => span("jitter.mean_ps", mean_ps).and_then(|()| span("jitter.sd_ps", sd_ps)),
+        Jitter::Exponential { mean_ps, .. } => span("jitter.mean_ps", mean_ps),
+        Jitter::Pareto { mean_ps, shape, .. } => span("jitter.mean_ps", mean_ps).and_then(|()| check_shape(shape)),
+    }
+}

@@ -1,0 +1,116 @@
+//! The flows of a plan: who sends what to whom, when, and over which hops.
+
+use super::{Tcp, nullable};
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    pub name: String,
+    pub client: u32,
+    pub direction: Toward,
+    /// Indices of the hops it crosses, contiguous, server first whatever the direction.
+    pub hops: Vec<usize>,
+    pub start: Start,
+    #[serde(deserialize_with = "nullable")]
+    pub stop_ps: Option<u64>,
+    /// Each of the data sender's packets leaves it after a uniform [0, overhead] delay, in order.
+    pub overhead_ps: u64,
+    pub workload: Workload,
+    /// Null for UDP.
+    #[serde(deserialize_with = "nullable")]
+    pub tcp: Option<Tcp>,
+}
+
+/// Down is from the server to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Toward {
+    Down,
+    Up,
+}
+
+/// Drawn uniformly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    pub low_ps: u64,
+    pub high_ps: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Workload {
+    Bulk {
+        #[serde(default)]
+        read_bps: Option<u64>,
+    },
+    Transfer {
+        bytes: u64,
+        #[serde(default)]
+        read_bps: Option<u64>,
+    },
+    /// `packet` is the IP size in bytes.
+    Cbr {
+        bps: u64,
+        packet: u16,
+    },
+    Onoff {
+        bps: u64,
+        on_ps: u64,
+        off_ps: u64,
+        distribution: OnDistribution,
+        shape: f64,
+        packet: u16,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnDistribution {
+    Pareto,
+    Exponential,
+}
+
+impl Toward {
+    pub const BOTH: [Toward; 2] = [Toward::Down, Toward::Up];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Toward::Down => "down",
+            Toward::Up => "up",
+        }
+    }
+
+    pub fn back(self) -> Toward {
+        match self {
+            Toward::Down => Toward::Up,
+            Toward::Up => Toward::Down,
+        }
+    }
+}
+
+impl Workload {
+    pub fn is_tcp(&self) -> bool {
+        matches!(self, Workload::Bulk { .. } | Workload::Transfer { .. })
+    }
+
+    /// Bits per second at which the reader reads; none reads at once.
+    pub fn read_bps(&self) -> Option<u64> {
+        match *self {
+            Workload::Bulk { read_bps } | Workload::Transfer { read_bps, .. } => read_bps,
+            Workload::Cbr { .. } | Workload::Onoff { .. } => None,
+        }
+    }
+}
+
+impl Flow {
+    /// The indices of the hops its packets meet on their way `toward` an end, in that order.
+    pub fn path<'a>(&'a self, hops: &'a [super::Hop], toward: Toward) -> Vec<usize> {
+        let allowed = self.hops.iter().copied().filter(|&h| hops[h].way(toward).is_some());
+        match toward {
+            Toward::Down => allowed.collect(),
+            Toward::Up => allowed.rev().collect(),
+        }
+    }
+}

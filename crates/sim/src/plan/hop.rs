@@ -1,0 +1,129 @@
+//! The hops of a plan: what a packet meets in each direction.
+
+use super::nullable;
+use serde::Deserialize;
+
+/// Two places and what lies between them. A hop that only one direction uses has null for the other.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    pub name: String,
+    /// Each client has its own.
+    pub per_client: bool,
+    #[serde(deserialize_with = "nullable")]
+    pub down: Option<Way>,
+    #[serde(deserialize_with = "nullable")]
+    pub up: Option<Way>,
+}
+
+/// One direction of a hop, in the order in which a packet meets its parts.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// Null waits without limit.
+    #[serde(deserialize_with = "nullable")]
+    pub queue: Option<Queue>,
+    /// Null is unlimited.
+    #[serde(deserialize_with = "nullable")]
+    pub rate: Option<RatePlan>,
+    pub framing: Framing,
+    pub outage: Vec<OutageSpan>,
+    #[serde(deserialize_with = "nullable")]
+    pub loss: Option<Loss>,
+    #[serde(deserialize_with = "nullable")]
+    pub duplicate: Option<Duplication>,
+    pub delay_ps: u64,
+    #[serde(deserialize_with = "nullable")]
+    pub jitter: Option<Jitter>,
+    #[serde(deserialize_with = "nullable")]
+    pub reorder: Option<Reordering>,
+}
+
+/// Limits count what waits; the packet being sent does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Queue {
+    Droptail {
+        #[serde(deserialize_with = "nullable")]
+        packets: Option<u64>,
+        #[serde(deserialize_with = "nullable")]
+        bytes: Option<u64>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RatePlan {
+    Fixed {
+        bps: u64,
+    },
+    /// Opportunities of 1500 bytes, repeated with the last time as the period.
+    Trace {
+        times_ms: Vec<u64>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Framing {
+    None,
+    Slip,
+    Cslip,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutageSpan {
+    pub start_ps: u64,
+    pub end_ps: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Loss {
+    Bernoulli {
+        mean: f64,
+    },
+    /// Mean sojourns in continuous time.
+    GilbertElliott {
+        good_ps: u64,
+        bad_ps: u64,
+        loss_good: f64,
+        loss_bad: f64,
+    },
+    /// Data packets from 1 at the first one, retransmissions included.
+    List {
+        packets: Vec<u64>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Duplication {
+    pub mean: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Jitter {
+    Uniform { low_ps: u64, high_ps: u64, in_order: bool },
+    Normal { mean_ps: u64, sd_ps: u64, in_order: bool },
+    Exponential { mean_ps: u64, in_order: bool },
+    Pareto { mean_ps: u64, shape: f64, in_order: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    pub mean: f64,
+    pub delay_ps: u64,
+}
+
+impl Hop {
+    pub fn way(&self, toward: super::Toward) -> Option<&Way> {
+        match toward {
+            super::Toward::Down => self.down.as_ref(),
+            super::Toward::Up => self.up.as_ref(),
+        }
+    }
+}

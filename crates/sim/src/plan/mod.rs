@@ -1,0 +1,92 @@
+//! The plan: one run in integers, as `docs/plan.md` says. Reading one checks it whole; what comes out can be built without a doubt.
+
+mod check;
+mod flow;
+mod hop;
+mod limits;
+mod tcp;
+
+pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
+pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, Queue, RatePlan, Reordering, Way};
+pub use limits::UDP_HEADER;
+pub use tcp::{DelayedAck, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule};
+
+use serde::{Deserialize, Deserializer};
+
+/// One run. Times are picoseconds, rates bits per second, sizes bytes, probabilities fractions.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub seed: u64,
+    pub duration_ps: u64,
+    /// 0 records no series.
+    pub sample_ps: u64,
+    pub clients: u32,
+    pub measure: Measure,
+    /// Server first.
+    pub hops: Vec<Hop>,
+    pub flows: Vec<Flow>,
+    pub captures: Vec<Capture>,
+}
+
+/// What the reported figures cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Measure {
+    /// Each flow from its start to its end.
+    All {},
+    /// From the last start to the first end.
+    AllActive {},
+    Interval {
+        from_ps: u64,
+        to_ps: u64,
+    },
+}
+
+/// One end's packets of one flow, written to a file while the run goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    pub flow: String,
+    pub end: End,
+    pub path: std::path::PathBuf,
+    pub format: CaptureFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    Server,
+    Client,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CaptureFormat {
+    Pcap,
+    Pcapng,
+}
+
+/// What is wrong with a plan, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PlanError(pub(crate) String);
+
+impl Plan {
+    /// Reads and checks a plan.
+    pub fn from_json(text: &str) -> Result<Plan, PlanError> {
+        let plan: Plan = serde_json::from_str(text)
+            .map_err(|e| PlanError(format!("the plan cannot be read: {}", one_line(&e.to_string()))))?;
+        plan.check()?;
+        Ok(plan)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+/// A key that must be there, though it may be null: serde alone would take a missing one for null.
+fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(from)
+}

@@ -1,0 +1,180 @@
+//! A flow's TCP: every key of a host stack, resolved, and its translation into the core's terms.
+
+use super::nullable;
+use ackclock_core::Span;
+use ackclock_core::tcp::{self, RecoveryKind, SlowStart, TcpConfig, Variant};
+use serde::Deserialize;
+
+/// Windows are in segments, sizes in bytes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tcp {
+    pub variant: String,
+    pub recovery: String,
+    pub slow_start: String,
+    pub segment: u32,
+    pub header: u32,
+    /// Null: as large as needed.
+    #[serde(deserialize_with = "nullable")]
+    pub send_buffer: Option<u64>,
+    /// The largest window; where it is tuned, the limit of the buffer of which it is a share.
+    pub receive_buffer: u32,
+    /// Null or absent: the buffers keep their sizes.
+    #[serde(default)]
+    pub send_tuning: Option<SendTuning>,
+    #[serde(default)]
+    pub receive_tuning: Option<ReceiveTuning>,
+    pub window_rule: WindowRule,
+    /// Null: every segment is acknowledged.
+    #[serde(deserialize_with = "nullable")]
+    pub delayed_ack: Option<DelayedAck>,
+    /// Segments acknowledged one by one at the start, and again after a duplicate.
+    #[serde(default)]
+    pub quick_acks: u32,
+    pub initial_window: f64,
+    /// Null: slow start runs to the first loss.
+    #[serde(deserialize_with = "nullable")]
+    pub initial_ssthresh: Option<f64>,
+    pub rto_initial_ps: u64,
+    pub rto_min_ps: u64,
+    pub rto_max_ps: u64,
+    pub rto_tick_ps: u64,
+    pub rto_floor: RtoFloor,
+    pub sack: bool,
+    /// Absent: segments that arrive twice are not reported (RFC 2883).
+    #[serde(default)]
+    pub dsack: bool,
+    /// Absent: no cut is taken back.
+    #[serde(default)]
+    pub undo: bool,
+    pub timestamps: bool,
+    pub timestamp_bytes: u32,
+    pub sack_base_bytes: u32,
+    pub sack_block_bytes: u32,
+    pub syn_option_bytes: u32,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    pub pacing: bool,
+    pub byte_counting: u32,
+    pub dupack_threshold: u32,
+    pub newreno_exit: NewRenoExit,
+    pub limited_transmit: bool,
+    pub immediate_ack_on_fill: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayedAck {
+    pub segments: u32,
+    pub timer_ps: u64,
+}
+
+/// A send buffer of twice the window, from `start` to `limit`; each segment takes `overhead` beside its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendTuning {
+    pub start: u64,
+    pub limit: u64,
+    pub overhead: u32,
+}
+
+/// A receive buffer that grows from `start` to `receive_buffer`; `share` of it is advertised, at first no more than `opening`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveTuning {
+    pub start: u32,
+    pub share: f64,
+    pub opening: u32,
+}
+
+/// What the advertised window bounds: sequence space (RFC 9293), or what is in flight (ns-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowRule {
+    Sequence,
+    InFlight,
+}
+
+/// Where NewReno's window goes at the end of a recovery (RFC 6582, section 3.2, step 3, options 1 and 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewRenoExit {
+    Flight,
+    Threshold,
+}
+
+/// What `rto_min` bounds: the timeout (RFC 6298), or its variance term (Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RtoFloor {
+    Timeout,
+    Variance,
+}
+
+impl Tcp {
+    /// The core's configuration, or the key that cannot be.
+    pub fn config(&self) -> Result<TcpConfig, String> {
+        let variant = Variant::from_name(&self.variant).ok_or_else(|| format!("there is no TCP variant '{}'", self.variant))?;
+        let recovery =
+            RecoveryKind::from_name(&self.recovery).ok_or_else(|| format!("there is no recovery '{}'", self.recovery))?;
+        let slow_start =
+            SlowStart::from_name(&self.slow_start).ok_or_else(|| format!("there is no slow start '{}'", self.slow_start))?;
+        if self.ecn {
+            return Err("ecn is not available".to_owned());
+        }
+        let receive_tuning = self.receive_tuning.map(|t| tcp::ReceiveTuning {
+            start: t.start,
+            limit: self.receive_buffer,
+            share: t.share,
+            opening: t.opening,
+        });
+        Ok(TcpConfig {
+            variant,
+            slow_start,
+            recovery,
+            segment: self.segment,
+            header: self.header,
+            send_buffer: self.send_buffer.unwrap_or(u64::MAX),
+            receive_buffer: receive_tuning.map_or(self.receive_buffer, |t| t.window(self.receive_buffer)),
+            send_tuning: self.send_tuning.map(|t| tcp::SendTuning { start: t.start, limit: t.limit, overhead: t.overhead }),
+            receive_tuning,
+            window_rule: match self.window_rule {
+                WindowRule::Sequence => tcp::WindowRule::Sequence,
+                WindowRule::InFlight => tcp::WindowRule::InFlight,
+            },
+            delayed_ack: self.delayed_ack.map(|d| tcp::DelayedAck { segments: d.segments, timer: Span(d.timer_ps) }),
+            quick_acks: self.quick_acks,
+            initial_window: self.initial_window,
+            initial_ssthresh: self.initial_ssthresh.unwrap_or(f64::INFINITY),
+            rto: self.rto(),
+            sack: self.sack,
+            dsack: self.dsack,
+            undo: self.undo,
+            timestamps: self.timestamps,
+            timestamp_bytes: self.timestamp_bytes,
+            sack_base_bytes: self.sack_base_bytes,
+            sack_block_bytes: self.sack_block_bytes,
+            syn_option_bytes: self.syn_option_bytes,
+            window_scaling: self.window_scaling,
+            ecn: self.ecn,
+            pacing: self.pacing,
+            byte_counting: self.byte_counting,
+            dupack_threshold: self.dupack_threshold,
+            newreno_exit: match self.newreno_exit {
+                NewRenoExit::Flight => tcp::NewRenoExit::Flight,
+                NewRenoExit::Threshold => tcp::NewRenoExit::Threshold,
+            },
+            limited_transmit: self.limited_transmit,
+            immediate_ack_on_fill: self.immediate_ack_on_fill,
+        })
+    }
+
+    fn rto(&self) -> tcp::RtoConfig {
+        let floor = match self.rto_floor {
+            RtoFloor::Timeout => tcp::RtoFloor::Timeout,
+            RtoFloor::Variance => tcp::RtoFloor::Variance,
+        };
+        let [initial, min, max, tick] = [self.rto_initial_ps, self.rto_min_ps, self.rto_max_ps, self.rto_tick_ps].map(Span);
+        tcp::RtoConfig { initial, min, max, tick, floor }
+    }
+}

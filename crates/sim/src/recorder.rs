@@ -1,0 +1,110 @@
+//! Time series as columns, at exact multiples of the sampling step and before the events of that instant.
+
+use crate::build::{Role, World};
+use crate::measure;
+use crate::plan::Plan;
+use crate::tcp_of;
+use ackclock_core::element::Element;
+use ackclock_core::{Span, Time};
+
+/// TCP flows at each sample from their start until they have ended. Counters run from the flow's start.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// Index into the plan's flows.
+    pub flow: Vec<u32>,
+    pub time_s: Vec<f64>,
+    pub cwnd_bytes: Vec<f64>,
+    /// None while slow start has no bound.
+    pub ssthresh_bytes: Vec<Option<f64>>,
+    pub srtt_ms: Vec<Option<f64>>,
+    pub flight_bytes: Vec<u64>,
+    /// Payload acknowledged at the sender.
+    pub delivered_bytes: Vec<u64>,
+    pub retransmitted_segments: Vec<u64>,
+}
+
+/// Every queue at each sample. Counters run from the start of the run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HopSeries {
+    /// Index into the plan's hops.
+    pub hop: Vec<u32>,
+    pub direction: Vec<&'static str>,
+    /// The client whose queue it is; none where all share.
+    pub station: Vec<Option<u32>>,
+    pub time_s: Vec<f64>,
+    pub queue_packets: Vec<u64>,
+    pub queue_bytes: Vec<u64>,
+    /// On the whole hop, from whatever cause.
+    pub drops: Vec<u64>,
+    pub marks: Vec<u64>,
+    /// Bytes sent on the line.
+    pub delivered_bytes: Vec<u64>,
+}
+
+/// Takes samples when they are due.
+pub struct Recorder {
+    step: Span,
+    due: Time,
+    /// Flows whose end has been recorded.
+    ended: Vec<bool>,
+    pub series: Series,
+    pub hops: HopSeries,
+}
+
+impl Recorder {
+    /// A step of zero records nothing.
+    pub fn new(plan: &Plan) -> Recorder {
+        let step = Span(plan.sample_ps);
+        let due = if step == Span::ZERO { Time::NEVER } else { Time::ZERO + step };
+        Recorder { step, due, ended: vec![false; plan.flows.len()], series: Series::default(), hops: HopSeries::default() }
+    }
+
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Takes the sample of `now`, which is due.
+    pub fn take(&mut self, now: Time, world: &mut World) {
+        self.due = now + self.step;
+        for (number, ends) in world.flows.iter().enumerate() {
+            let Some(sender) = tcp_of(world.network.endpoint(ends.end(Role::Sender))) else { continue };
+            if now <= ends.start || self.ended[number] {
+                continue;
+            }
+            self.ended[number] = sender.finished();
+            self.series.push(number, now, &sender.sample());
+        }
+        self.take_hops(now, world);
+    }
+
+    fn take_hops(&mut self, now: Time, world: &mut World) {
+        for lane in &world.lanes {
+            for (station, chain) in lane.chains.iter().enumerate() {
+                let Some(queue) = world.network.element(chain.link).sample(now, chain.place) else { continue };
+                let hops = &mut self.hops;
+                hops.hop.push(lane.hop as u32);
+                hops.direction.push(lane.toward.name());
+                hops.station.push(lane.per_client.then_some(station as u32));
+                hops.time_s.push(now.as_secs());
+                hops.queue_packets.push(queue.packets);
+                hops.queue_bytes.push(queue.bytes);
+                hops.drops.push(measure::drops(chain, &mut world.network, now).iter().sum());
+                hops.marks.push(queue.marks);
+                hops.delivered_bytes.push(queue.delivered_bytes);
+            }
+        }
+    }
+}
+
+impl Series {
+    fn push(&mut self, flow: usize, now: Time, sample: &ackclock_core::tcp::SenderSample) {
+        self.flow.push(flow as u32);
+        self.time_s.push(now.as_secs());
+        self.cwnd_bytes.push(sample.cwnd_bytes);
+        self.ssthresh_bytes.push(Some(sample.ssthresh_bytes).filter(|s| s.is_finite()));
+        self.srtt_ms.push(sample.srtt_ms);
+        self.flight_bytes.push(sample.flight_bytes);
+        self.delivered_bytes.push(sample.delivered_bytes);
+        self.retransmitted_segments.push(sample.retransmitted_segments);
+    }
+}

@@ -1,0 +1,198 @@
+//! One run's summary: the JSON that `docs/plan.md` promises, built from the measured figures.
+
+use crate::build::World;
+use crate::measure::{FlowFigures, HopFigures};
+use crate::plan::{Flow, Plan};
+use ackclock_core::element::Cause;
+use ackclock_core::meter::Histogram;
+use ackclock_core::tcp::Limit;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    pub seed: u64,
+    pub flows: Vec<FlowRow>,
+    pub hops: Vec<HopRow>,
+    /// Jain's fairness index over the TCP flows' goodput; none without any.
+    pub jain: Option<f64>,
+    pub engine: Engine,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Engine {
+    pub elements_called: u64,
+    /// Segments' worth of payload delivered in order, and datagrams.
+    pub data_packets: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct FlowRow {
+    pub flow: String,
+    pub variant: String,
+    pub direction: &'static str,
+    pub client: u32,
+    pub goodput_bps: Option<f64>,
+    pub throughput_bps: Option<f64>,
+    pub rtt_ms: Spread,
+    pub retransmitted_segments: u64,
+    /// Of the segments sent.
+    pub retransmission_rate: Option<f64>,
+    pub timeouts: u64,
+    pub fast_retransmits: u64,
+    pub window_cuts: u64,
+    /// Of the flow's time.
+    pub idle_share: Option<f64>,
+    pub limited_share: Option<BTreeMap<&'static str, f64>>,
+    pub segments_sent: u64,
+    /// From the flow's start; none for a flow without a size, or unfinished.
+    pub completed_s: Option<f64>,
+    pub host_start_s: f64,
+    pub end_s: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct HopRow {
+    pub hop: String,
+    pub direction: &'static str,
+    pub utilization: Option<f64>,
+    pub queue_delay_ms: Waiting,
+    pub queue_packets_mean: f64,
+    pub drops: u64,
+    pub drops_by_cause: BTreeMap<&'static str, u64>,
+    pub marks: u64,
+    pub delivered: u64,
+    /// Packets of the medium's own; wired hops have none.
+    pub control_packets: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Spread {
+    pub count: u64,
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    pub max: Option<f64>,
+    pub sd: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Waiting {
+    pub count: u64,
+    pub mean: Option<f64>,
+    pub p95: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// Puts the figures into rows.
+pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopFigures]) -> Summary {
+    let goodputs = flows.iter().filter(|f| f.tcp.is_some()).filter_map(|f| f.rate(f.counts.payload));
+    Summary {
+        seed: plan.seed,
+        jain: jain(goodputs),
+        flows: plan
+            .flows
+            .iter()
+            .zip(flows)
+            .enumerate()
+            .map(|(i, (flow, f))| flow_row(flow, f, world.flows[i].start.as_secs()))
+            .collect(),
+        hops: world.lanes.iter().zip(hops).map(|(lane, h)| hop_row(&plan.hops[lane.hop].name, lane.toward.name(), h)).collect(),
+        engine: Engine {
+            elements_called: world.network.calls(),
+            data_packets: plan.flows.iter().zip(flows).map(|(flow, f)| f.counts.payload.div_ceil(payload_of(flow))).sum(),
+        },
+    }
+}
+
+fn payload_of(flow: &Flow) -> u64 {
+    use crate::plan::{UDP_HEADER, Workload};
+    match (&flow.tcp, flow.workload) {
+        (Some(tcp), _) => u64::from(tcp.segment),
+        (None, Workload::Cbr { packet, .. } | Workload::Onoff { packet, .. }) => u64::from(packet - UDP_HEADER),
+        (None, _) => 1,
+    }
+}
+
+/// Jain, Chiu and Hawe (1984): 1 when all have the same, 1/n when one has all.
+fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
+fn flow_row(flow: &Flow, f: &FlowFigures, start: f64) -> FlowRow {
+    let span = f.span().as_secs();
+    let tcp = f.tcp.clone().unwrap_or_default();
+    FlowRow {
+        flow: flow.name.clone(),
+        variant: flow.tcp.as_ref().map_or_else(|| "udp".to_owned(), |tcp| tcp.variant.clone()),
+        direction: flow.direction.name(),
+        client: flow.client,
+        goodput_bps: f.rate(f.counts.payload),
+        throughput_bps: f.rate(f.counts.ip_bytes),
+        rtt_ms: spread(&tcp.rtt),
+        retransmitted_segments: f.counts.retransmitted,
+        retransmission_rate: share(f.counts.retransmitted as f64, f.counts.segments as f64),
+        timeouts: f.counts.timeouts,
+        fast_retransmits: f.counts.fast_retransmits,
+        window_cuts: f.counts.window_cuts,
+        idle_share: f.tcp.as_ref().and_then(|tcp| share(tcp.idle.as_secs(), span)).map(|s| s.min(1.0)),
+        limited_share: f.tcp.as_ref().and_then(|tcp| limits(&tcp.limited)),
+        segments_sent: f.counts.segments,
+        completed_s: f.completed.map(|t| t.as_secs() - start),
+        host_start_s: start,
+        end_s: f.to.as_secs(),
+    }
+}
+
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn limits(spent: &[ackclock_core::Span; Limit::ALL.len()]) -> Option<BTreeMap<&'static str, f64>> {
+    let all: f64 = spent.iter().map(|s| s.as_secs()).sum();
+    (all > 0.0).then(|| Limit::ALL.into_iter().map(|limit| (limit.name(), spent[limit as usize].as_secs() / all)).collect())
+}
+
+fn hop_row(name: &str, direction: &'static str, h: &HopFigures) -> HopRow {
+    let delay = spread(&h.queue_delay);
+    HopRow {
+        hop: name.to_owned(),
+        direction,
+        utilization: h.utilization,
+        queue_delay_ms: Waiting { count: delay.count, mean: delay.mean, p95: delay.p95, max: delay.max },
+        queue_packets_mean: h.waiting,
+        drops: h.drops.iter().sum(),
+        drops_by_cause: Cause::ALL.into_iter().map(|cause| (cause.name(), h.drops[cause as usize])).collect(),
+        marks: h.marks,
+        delivered: h.delivered,
+        control_packets: 0,
+    }
+}
+
+/// A histogram's figures in milliseconds.
+fn spread(h: &Histogram) -> Spread {
+    let ms = |s: f64| s * 1e3;
+    Spread {
+        count: h.count(),
+        min: h.min().map(|s| s.as_millis()),
+        mean: h.mean().map(ms),
+        p50: h.quantile(0.50).map(ms),
+        p95: h.quantile(0.95).map(ms),
+        max: h.max().map(|s| s.as_millis()),
+        sd: h.sd().map(ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::jain;
+
+    #[test]
+    fn jains_index_is_1_for_equals_and_1_over_n_for_one_that_has_all() {
+        assert_eq!(jain([3.0, 3.0, 3.0].into_iter()), Some(1.0));
+        assert_eq!(jain([5.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
+        assert_eq!(jain([0.0].into_iter()), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! The block-structured capture file (draft-ietf-opsawg-pcapng, section 4): one section, one interface, nanosecond stamps.
+
+use super::{Frame, LINKTYPE_ETHERNET, unix_nanoseconds};
+use ackclock_core::Time;
+use std::io::{self, BufWriter, Write};
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const OPTION_IF_NAME: u16 = 2;
+const OPTION_IF_TSRESOL: u16 = 9;
+/// The section's length is not known while it is written.
+const LENGTH_UNKNOWN: u64 = u64::MAX;
+
+pub struct PcapngWriter<W: Write> {
+    out: BufWriter<W>,
+    block: Vec<u8>,
+}
+
+impl<W: Write> PcapngWriter<W> {
+    /// `interface` names where the packets were seen.
+    pub fn new(file: W, snap_len: u32, interface: &str) -> io::Result<PcapngWriter<W>> {
+        let mut writer = PcapngWriter { out: BufWriter::new(file), block: Vec::with_capacity(256) };
+        writer.block.extend(BYTE_ORDER_MAGIC.to_le_bytes());
+        writer.block.extend([1, 0, 0, 0]);
+        writer.block.extend(LENGTH_UNKNOWN.to_le_bytes());
+        writer.end_block(SECTION_HEADER)?;
+        writer.block.extend(u32::from(LINKTYPE_ETHERNET).to_le_bytes());
+        writer.block.extend(snap_len.to_le_bytes());
+        let name = &interface.as_bytes()[..interface.len().min(1024)];
+        writer.option(OPTION_IF_NAME, name);
+        writer.option(OPTION_IF_TSRESOL, &[9]);
+        writer.option(0, &[]);
+        writer.end_block(INTERFACE_DESCRIPTION)?;
+        Ok(writer)
+    }
+
+    pub fn write(&mut self, at: Time, frame: &Frame<'_>) -> io::Result<()> {
+        let stamp = unix_nanoseconds(at);
+        for field in [0, (stamp >> 32) as u32, stamp as u32, frame.bytes.len() as u32, frame.original_len] {
+            self.block.extend(field.to_le_bytes());
+        }
+        self.block.extend(frame.bytes);
+        self.end_block(ENHANCED_PACKET)
+    }
+
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        self.block.extend(code.to_le_bytes());
+        self.block.extend((value.len() as u16).to_le_bytes());
+        self.block.extend(value);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    /// Writes the collected body between its type and its length, which stands on both sides.
+    fn end_block(&mut self, kind: u32) -> io::Result<()> {
+        self.pad();
+        let len = (self.block.len() as u32 + 12).to_le_bytes();
+        self.out.write_all(&kind.to_le_bytes())?;
+        self.out.write_all(&len)?;
+        self.out.write_all(&self.block)?;
+        self.block.clear();
+        self.out.write_all(&len)
+    }
+}

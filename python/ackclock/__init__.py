@@ -1,0 +1,81 @@
+"""ackclock: a laboratory for TCP over access links.
+
+>>> import ackclock
+>>> run = ackclock.simulate("cable-dialup", [{"workload": {"kind": "bulk"}}], duration="50 s")
+>>> run.flows["goodput_bps"]        # bits/s; one row per seed and flow, a Polars frame
+
+Everything is imported when first used, so importing ackclock costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    __version__: str
+    from ackclock.api import (
+        list_hosts,
+        list_links,
+        list_papers,
+        list_queues,
+        list_variants,
+        simulate,
+        sweep,
+    )
+    from ackclock.comparison import Comparison, compare
+    from ackclock.errors import InputError, RunFailed
+    from ackclock.papers.reproduce import Reproduction, reproduce
+    from ackclock.simulation import Simulation
+    from ackclock.sweeping import Sweep
+
+_HOME = {
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "list_papers": "api",
+    "reproduce": "papers.reproduce",
+    "Reproduction": "papers.reproduce",
+    "InputError": "errors",
+    "RunFailed": "errors",
+    "Simulation": "simulation",
+    "Sweep": "sweeping",
+    "list_hosts": "api",
+    "list_links": "api",
+    "list_queues": "api",
+    "list_variants": "api",
+    "simulate": "api",
+    "sweep": "api",
+}
+
+__all__ = [
+    "Comparison",
+    "InputError",
+    "Reproduction",
+    "RunFailed",
+    "Simulation",
+    "Sweep",
+    "compare",
+    "list_hosts",
+    "list_links",
+    "list_papers",
+    "list_queues",
+    "list_variants",
+    "reproduce",
+    "simulate",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("ackclock")
+    if name not in _HOME:
+        raise AttributeError(f"module 'ackclock' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"ackclock.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, "__version__"])

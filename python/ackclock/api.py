@@ -1,0 +1,158 @@
+"""What `import ackclock` offers. Quantities are strings with units, as in the files: "10 Mb/s", "45 ms", "64 KiB"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock import catalogue
+from ackclock.link.packaged import packaged_links
+
+if TYPE_CHECKING:
+    from ackclock.scenario.draft import Draft
+    from ackclock.simulation import Simulation
+    from ackclock.sweeping import Sweep
+
+_PAPERS = {
+    "wimax-measured": "TCP over commercial fixed WiMAX (Halepovic et al.), measured",
+    "asymmetry": "The effects of asymmetry on TCP (Balakrishnan, Padmanabhan and Katz), measured and simulated",
+    "wimax-bursts": "TCP in a pre-WiMAX access network (Perez et al.), measured",
+    "wimax-simulated": "Five TCP variants over 802.16 and 802.11b, simulated",
+    "wibro": "TCP and UDP over WiBro Wave 2, measured with synchronised clocks",
+}
+Seeds = int | Sequence[int]
+
+
+def simulate(
+    link: str | Path | Mapping[str, Any],
+    flows: Sequence[Mapping[str, Any]] | None = None,
+    duration: str | None = None,
+    seed: Seeds | None = None,
+    *,
+    tcp: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    captures: str | None = None,
+    workers: int | None = None,
+    **keys: Any,
+) -> Simulation:
+    """Simulate flows over a link.
+
+    Args:
+        link: with `flows`: a packaged link's name, a link file, or a dict with `hop` (the link file as a dict).
+            Without `flows`: a scenario file, or a scenario as a dict.
+        flows: [[flow]] tables as dicts, such as ``{"workload": {"kind": "bulk"}, "count": 2}``.
+        duration: simulated time, such as ``"60 s"``. Needed unless the scenario says it.
+        seed: one seed or several, whole numbers from 0; default: those of the scenario, else 1.
+        tcp: the [tcp] table, such as ``{"host": "ns2", "variant": "reno"}``.
+        out: a run folder to write; nothing is written without it.
+        captures: "pcap" or "pcapng" captures of every flow at both ends, in ``out/captures``; needs `out`.
+        workers: threads for several seeds; default: all cores.
+        **keys: other top-level keys of a scenario: ``clients``, ``sample``, ``measure``, ``phase_jitter``.
+
+    Returns:
+        A Simulation: `summaries` (dicts), `flows`, `series`, `hops` (Polars frames; rates in bits/s, RTT in ms,
+        times in s), `plot()`, `report()`.
+
+    Raises:
+        InputError: bad input, with file, line and key where there are any.
+        RunFailed: the engine gave up on a run.
+    """
+    from ackclock.simulation import simulate_scenario
+
+    if captures is not None and captures not in ("pcap", "pcapng"):
+        raise ValueError('captures is "pcap" or "pcapng"')
+    if captures and out is None:
+        raise ValueError("captures need a run folder: pass out=")
+    scenario = _draft(link, flows, duration, seed, tcp, keys).check()
+    name = str(link) if isinstance(link, str | Path) else ""
+    folder = Path(out) if out is not None else None
+    return simulate_scenario(scenario, name=name, folder=folder, captures=captures, workers=workers)
+
+
+def sweep(
+    link: str | Path | Mapping[str, Any],
+    flows: Sequence[Mapping[str, Any]] | None = None,
+    duration: str | None = None,
+    seed: Seeds | None = None,
+    *,
+    over: Mapping[str, Sequence[Any]] | None = None,
+    tcp: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    dask: str | None = None,
+    **keys: Any,
+) -> Sweep:
+    """Simulate every combination of some values; arguments as for `simulate`, and:
+
+    Args:
+        over: values by dotted path, such as ``{"tcp.variant": ["reno", "cubic"], "hop.air.loss.down.mean": [0, 1e-3]}``;
+            it replaces the scenario's own [sweep].
+        out: a folder that keeps every finished run, so that an interrupted sweep goes on where it was.
+        dask: address of a Dask scheduler to run on, instead of this machine's cores.
+
+    Returns:
+        A Sweep: `points` (params, metrics with 95 % intervals, runs), `metrics` and `flows` (Polars frames).
+    """
+    from ackclock.errors import InputError
+    from ackclock.sweeping import sweep_draft
+
+    if over is not None:
+        keys["sweep"] = {path: list(values) for path, values in over.items()}
+    draft = _draft(link, flows, duration, seed, tcp, keys)
+    if not draft.document.data.get("sweep"):
+        raise InputError("nothing to sweep", 'over={"tcp.variant": ["reno", "cubic"]}, or a [sweep] in the scenario')
+    folder = Path(out) if out is not None else None
+    return sweep_draft(draft, folder=folder, workers=workers, dask=dask)
+
+
+def _draft(
+    link: str | Path | Mapping[str, Any],
+    flows: Sequence[Mapping[str, Any]] | None,
+    duration: str | None,
+    seed: Seeds | None,
+    tcp: Mapping[str, Any] | None,
+    keys: Mapping[str, Any],
+) -> Draft:
+    """The scenario the arguments describe: a link with flows, or a scenario some keys of which are replaced."""
+    from ackclock.scenario.draft import draft_of, read_draft
+
+    said: dict[str, Any] = dict(keys)
+    if flows is not None:
+        said["flow"] = [dict(flow) for flow in flows]
+    if duration is not None:
+        said["duration"] = duration
+    if seed is not None:
+        said["seeds"] = [seed] if isinstance(seed, int) else list(seed)
+    if tcp is not None:
+        said["tcp"] = dict(tcp)
+    if isinstance(link, Mapping):
+        return draft_of({**link, **said})
+    if flows is not None:
+        return draft_of({"link": str(link), **said})
+    return read_draft(Path(link)).replaced(said)
+
+
+def list_links() -> dict[str, str]:
+    """Packaged links: name -> title."""
+    return packaged_links()
+
+
+def list_variants() -> dict[str, str]:
+    """TCP variants (congestion controls): name -> what it is."""
+    return {entry["name"]: entry["summary"] for entry in catalogue.entries("variants")}
+
+
+def list_hosts() -> dict[str, str]:
+    """Host stacks: name -> title."""
+    return catalogue.hosts()
+
+
+def list_papers() -> dict[str, str]:
+    """The papers whose claims can be checked: name -> what it is about."""
+    return dict(_PAPERS)
+
+
+def list_queues() -> dict[str, str]:
+    """Queues: kind -> what it is."""
+    return {entry["name"]: entry["summary"] for entry in catalogue.entries("queues")}

@@ -1,0 +1,18 @@
+"""Options that every command has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The run folder (default: runs/<hash>).", show_default=False)]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's.", show_default=False)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Runs at a time (default: all cores).", show_default=False)]
+Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")]
+Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)]

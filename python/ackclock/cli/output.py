@@ -1,0 +1,78 @@
+"""What commands print: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+WIDE = 200  # columns of a table that nobody looks at on a terminal: wide enough that only sentences wrap
+
+
+def deliver(
+    document: Callable[[], Any],
+    tables: Callable[[], Iterable[Table]],
+    folder: Path | None,
+    *,
+    report: bool,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Write the report beside the results, then print the document or the tables."""
+    page = write_report(folder, quiet=quiet) if folder and report else None
+    if json:
+        print_json(document())
+        return
+    print_tables(tables())
+    if folder:
+        remark(f"run folder: {folder}", quiet=quiet)
+    if page:
+        remark(f"report: {page}", quiet=quiet)
+
+
+def write_report(folder: Path, *, quiet: bool) -> Path | None:
+    """The HTML report of a run folder; None, with a remark, where the packages that draw it are not installed."""
+    page = folder / "report.html"
+    if page.is_file():
+        return page
+    try:
+        from ackclock.report import for_run
+
+        return for_run(folder)
+    except ImportError as error:
+        remark(f"no HTML report ({error}); pip install 'ackclock[report]' and `ackclock report {folder}`", quiet=quiet)
+        return None
+
+
+def print_json(document: Any) -> None:
+    """One document on stdout."""
+    print(json_format.dumps(document, indent=2, allow_nan=False))
+
+
+def print_tables(tables: Iterable[Table]) -> None:
+    """Tables on stdout, as wide as they need where that is no terminal."""
+    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        console.print(table)
+
+
+def print_names(names: Mapping[str, str]) -> None:
+    """Names and what they are, one a line."""
+    width = max(map(len, names), default=0)
+    for name, text in names.items():
+        print(f"{name:<{width}}  {text}".rstrip())
+
+
+def remark(text: str, *, quiet: bool) -> None:
+    """A remark on stderr."""
+    if not quiet:
+        print(text, file=sys.stderr)

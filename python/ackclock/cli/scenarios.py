@@ -1,0 +1,79 @@
+"""simulate and sweep: a scenario as it is, or over its [sweep]. Imports are late, so that --help is quick."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Dask, Json, Out, Quiet, Report, Seed, Workers
+
+
+class CaptureFormat(StrEnum):
+    pcap = "pcap"
+    pcapng = "pcapng"
+
+
+def simulate(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file.", show_default=False)],
+    pcap: Annotated[bool, typer.Option("--pcap", help="Write captures of every flow at both ends.")] = False,
+    pcap_format: Annotated[CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")] = CaptureFormat.pcap,
+    workers: Workers = None,
+    report: Report = True,
+    json: Json = False,
+    out: Out = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """One scenario: flows, hops, time series, captures."""
+    from ackclock.cli.output import deliver, remark
+    from ackclock.progress import progress
+    from ackclock.scenario.draft import read_draft
+    from ackclock.show import simulation_tables
+    from ackclock.simulation import default_folder, simulate_scenario
+
+    draft = read_draft(scenario)
+    checked = draft.check()
+    if draft.document.data.get("sweep"):
+        remark(f"{scenario}: its [sweep] is left out here; `ackclock sweep` runs it", quiet=quiet)
+    if seed is not None:
+        checked = checked.model_copy(update={"seeds": (seed,)})
+    with progress("simulate", quiet=quiet) as update:
+        done = simulate_scenario(
+            checked,
+            name=str(scenario),
+            folder=out or default_folder(checked),
+            captures=pcap_format.value if pcap else None,
+            workers=workers,
+            progress=update,
+        )
+    deliver(done.document, lambda: simulation_tables(done), done.folder, report=report, json=json, quiet=quiet)
+
+
+def sweep(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].", show_default=False)],
+    workers: Workers = None,
+    dask: Dask = None,
+    report: Report = True,
+    json: Json = False,
+    out: Out = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """A scenario's [sweep] on all cores; run it again to go on where it was interrupted."""
+    from ackclock.cli.output import deliver
+    from ackclock.errors import InputError
+    from ackclock.progress import progress
+    from ackclock.scenario.draft import read_draft
+    from ackclock.show import sweep_table
+    from ackclock.sweeping import check_points, sweep_checked, sweep_folder
+
+    draft = read_draft(scenario)
+    if not draft.document.data.get("sweep"):
+        raise InputError("no [sweep]", '[sweep] with a list, such as "tcp.variant" = ["reno", "cubic"]', file=str(scenario))
+    points = check_points(draft, None if seed is None else [seed])
+    with progress("sweep", quiet=quiet) as update:
+        done = sweep_checked(draft, points, folder=out or sweep_folder(points), workers=workers, dask=dask, progress=update)
+    deliver(done.document, lambda: [sweep_table(done)], done.folder, report=report, json=json, quiet=quiet)

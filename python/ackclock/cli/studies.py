@@ -1,0 +1,152 @@
+"""compare, reproduce and report: the commands that end in a ranking, a verdict or a page."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Out, Quiet, Report, Seed, Workers
+
+
+class DelayedAcks(StrEnum):
+    on = "on"
+    off = "off"
+    both = "both"
+
+
+class RankBy(StrEnum):
+    goodput = "goodput"
+    rtt = "rtt"
+    retransmissions = "retransmissions"
+    jain = "jain"
+
+
+ALL_BUFFERS, DURATION, SEEDS = "16 KiB,64 KiB,256 KiB,auto", "30 s", 10
+_QUICK = {ALL_BUFFERS: "64 KiB,auto", DURATION: "10 s"}
+QUICK_SEEDS = 3
+_METRIC = {
+    RankBy.goodput: "goodput_bps",
+    RankBy.rtt: "rtt_p95_ms",
+    RankBy.retransmissions: "retransmission_rate",
+    RankBy.jain: "jain",
+}
+_DELAYED = {DelayedAcks.on: (True,), DelayedAcks.off: (False,), DelayedAcks.both: (True, False)}
+
+
+def compare(
+    link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
+    variants: Annotated[str | None, typer.Option(help="TCP variants, with commas between (default: all).")] = None,
+    buffers: Annotated[
+        str, typer.Option(help='Socket buffers, with commas between; "send/receive" sets the two apart.')
+    ] = ALL_BUFFERS,
+    delayed_ack: Annotated[DelayedAcks, typer.Option(help="Delayed ACKs: on, off or both.")] = DelayedAcks.both,
+    flows: Annotated[int, typer.Option(min=1, help="Bulk flows that share the link.")] = 1,
+    direction: Annotated[str, typer.Option(help="down (server to client) or up.")] = "down",
+    duration: Annotated[str, typer.Option(help="Simulated time of a run.")] = DURATION,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 1..N for every configuration.")] = SEEDS,
+    host: Annotated[str | None, typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).")] = None,
+    rank_by: Annotated[RankBy, typer.Option(help="What the ranking goes by.")] = RankBy.goodput,
+    quick: Annotated[bool, typer.Option("--quick", help="A look: 3 seeds, 10 s, buffers of 64 KiB and auto.")] = False,
+    workers: Workers = None,
+    report: Report = True,
+    json: Json = False,
+    out: Out = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Which TCP variant, socket buffer and ACK policy for this link, and why; with an HTML report."""
+    from ackclock.cli.output import deliver
+    from ackclock.comparison import compare as run_comparison
+    from ackclock.comparison.table import ranking_table
+    from ackclock.progress import progress
+
+    if quick:  # what was said stands; only the defaults are cut
+        buffers, duration = _QUICK.get(buffers, buffers), _QUICK.get(duration, duration)
+        seeds = QUICK_SEEDS if seeds == SEEDS else seeds
+    with progress("compare", quiet=quiet) as update:
+        done = run_comparison(
+            link,
+            variants=_listed(variants) if variants is not None else None,
+            buffers=[_pair(text) for text in _listed(buffers)],
+            delayed_ack=_DELAYED[delayed_ack],
+            flows=flows,
+            direction=direction,
+            duration=duration,
+            seeds=seeds if seed is None else [seed],
+            host=host,
+            rank_by=_METRIC[rank_by],
+            workers=workers,
+            out=out,
+            keep=True,
+            progress=update,
+        )
+    deliver(done.as_json, lambda: [ranking_table(done)], done.folder, report=report, json=json, quiet=quiet)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _pair(text: str) -> str | tuple[str, str]:
+    send, slash, receive = text.partition("/")
+    return (send.strip(), receive.strip()) if slash else text
+
+
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(help="A paper (`ackclock list papers`); all when left out.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed: a look, not a result.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Every seed of the papers' scenarios (the default).")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All papers.")] = False,
+    workers: Workers = None,
+    json: Json = False,
+    out: Out = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """The papers' tables and figures beside ours, claim by claim."""
+    from ackclock.cli.output import print_json, print_tables, remark, write_report
+    from ackclock.errors import InputError
+    from ackclock.papers.claims import PAPERS
+    from ackclock.papers.reproduce import reproduce as run_paper
+    from ackclock.papers.table import verdict_table
+    from ackclock.progress import progress
+
+    if quick and full:
+        raise InputError("--quick and --full", "one of them")
+    if paper and every:
+        raise InputError(f"the paper {paper} and --all", "one of them")
+    papers = [paper] if paper else list(PAPERS)
+    documents = []
+    for name in papers:
+        with progress(f"reproduce {name}", quiet=quiet) as update:
+            folder = out / name if out and len(papers) > 1 else out
+            seeds = None if seed is None else [seed]
+            done = run_paper(name, quick=quick, seeds=seeds, workers=workers, out=folder, keep=True, progress=update)
+        documents.append(done.as_json())
+        if not json:
+            print_tables([verdict_table(done)])
+        if done.folder and (page := write_report(done.folder, quiet=quiet)):
+            remark(f"report: {page}", quiet=quiet)
+    if json:
+        print_json(documents[0] if paper else {"papers": documents})
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    json: Json = False,
+    out: Out = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """The HTML report of an earlier run, made again."""
+    from ackclock.cli.output import print_json
+    from ackclock.report import for_run
+
+    page = for_run(run)
+    if json:
+        print_json({"run": str(run), "report": str(page)})
+    else:
+        print(page)

@@ -1,0 +1,108 @@
+"""The ranking: by goodput (or another metric) with ties as ties, then by p95 RTT inside a tie, each with its
+reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ackclock.comparison.configuration import Configuration
+from ackclock.comparison.metrics import Run, over_seeds
+from ackclock.comparison.reasons import Standing, why
+from ackclock.errors import InputError, one_of, show
+from ackclock.statistics import Interval, Place, rank
+
+RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmission_rate": False, "jain": True}
+"""What a ranking may go by, and whether more of it is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One line of the ranking. ``tied_with`` are the labels of the configurations that cannot be told from this
+    one; ``same_as`` is the label of an earlier one with the very same figures, if there is one.
+    """
+
+    rank: int
+    configuration: Configuration
+    metrics: Mapping[str, Interval]
+    why: str
+    tied_with: tuple[str, ...]
+    same_as: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """An entry of ``ranking`` in ``compare``'s JSON document."""
+        return {
+            "rank": self.rank,
+            "label": self.configuration.label,
+            "params": self.configuration.params,
+            "why": self.why,
+            "tied_with": list(self.tied_with),
+            "same_as": self.same_as,
+        }
+
+
+def just_so(label: str, twins: Sequence[str]) -> str:
+    """A sentence that names the configurations with the same figures as ``label``; empty without any. Those that differ
+    in the variant alone are named by it.
+    """
+    if not twins:
+        return ""
+    rest = label.partition(", ")[2]
+    names = [name if of == rest else twin for twin in twins for name, _, of in [twin.partition(", ")]]
+    return f" The same in every figure: {'; '.join(names)}."
+
+
+def check_rank_by(rank_by: str, flows: int) -> None:
+    """Refuse a metric that cannot rank ``flows`` flows. Raises InputError."""
+    if rank_by not in RANK_BY:
+        raise InputError(show(rank_by), one_of(RANK_BY, rank_by), key="rank_by")
+    if rank_by == "jain" and flows < 2:
+        raise InputError('"jain" with one flow', "two flows or more, or another metric", key="rank_by")
+
+
+def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goodput_bps", usual: str = "") -> list[Ranked]:
+    """Rank configurations by a metric; ``runs[configuration][seed]`` are the metrics of one run.
+
+    Configurations share seeds and are told apart by paired differences with Holm's correction (``statistics.rank``).
+    Inside a tie the lower p95 RTT (to two digits) comes first, then the fewer retransmissions, then what asks for no
+    change: the ``usual`` variant, delayed ACKs. ``rank_by`` has passed ``check_rank_by``.
+    """
+    metrics = {choice: over_seeds(of_seed.values()) for choice, of_seed in runs.items()}
+    values = {
+        choice: {seed: run[rank_by] for seed, run in of_seed.items() if not math.isnan(run.get(rank_by, math.nan))}
+        for choice, of_seed in runs.items()
+    }
+
+    def then(choice: Configuration) -> tuple[float, ...]:
+        of = metrics[choice]
+        rtt, again = of.get("rtt_p95_ms"), of.get("retransmission_rate")
+        return (
+            float(f"{rtt.mean:.2g}") if rtt else math.inf,
+            float(f"{again.mean:.2g}") if again else math.inf,
+            choice.variant != usual,
+            not choice.delayed_ack,
+        )
+
+    places = rank(values, higher_is_better=RANK_BY[rank_by], then=then)
+    winner = places[0]
+    best = metrics[winner.key]
+
+    def standing(place: Place[Configuration]) -> Standing:
+        return "best" if place is winner else "tied" if place.rank == winner.rank else "behind"
+
+    first_of: dict[tuple[float, ...], Configuration] = {}
+    lines = []
+    for place in places:
+        of = metrics[place.key]
+        twin = first_of.setdefault(tuple(found.mean for found in of.values()), place.key)
+        reason = (
+            why(of, place.key, best=best, standing=standing(place))
+            if twin == place.key
+            # Two variants can be one on a host: newreno with SACK, or anything that never leaves a small window.
+            else f"The same in every figure as {twin.label}."
+        )
+        same_as = None if twin == place.key else twin.label
+        lines.append(Ranked(place.rank, place.key, of, reason, tuple(other.label for other in place.tied_with), same_as))
+    return lines

@@ -1,0 +1,161 @@
+"""Why a configuration ended where it did: one sentence from what its runs recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ackclock.comparison.configuration import Configuration
+from ackclock.statistics import SAME_WITHIN, Interval
+
+Metrics = Mapping[str, Interval]
+Standing = Literal["best", "tied", "behind"]
+"""Where a configuration stands: the winner, in its tie, or below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A way to explain a goodput: how much of the story it is (0..1) and how to say it."""
+
+    weight: Callable[[Metrics], float]
+    say: Callable[[Metrics, Configuration], str]
+
+
+def mean(metrics: Metrics, name: str) -> float:
+    """The mean of a metric, 0 where there is none."""
+    return metrics[name].mean if name in metrics else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.0f} %" if share >= 0.1 or share == 0.0 else f"{100.0 * share:.2g} %"
+
+
+def _window_ceiling(metrics: Metrics, who: str, size: str) -> str:
+    rtt = mean(metrics, "rtt_mean_ms")
+    return f"{who} ({size}) set the pace {{share}} of the time: one window per {rtt:.0f} ms round trip is all it can carry"
+
+
+def _receive_window(metrics: Metrics, choice: Configuration) -> str:
+    text = _window_ceiling(metrics, "the receive window", choice.receive_buffer)
+    return text.format(share=_percent(mean(metrics, "limited_receive_window")))
+
+
+def _send_buffer(metrics: Metrics, choice: Configuration) -> str:
+    text = _window_ceiling(metrics, "the send buffer", choice.send_buffer)
+    return text.format(share=_percent(mean(metrics, "limited_send_buffer")))
+
+
+def _timeouts(metrics: Metrics, choice: Configuration) -> str:
+    return (
+        f"{_count(mean(metrics, 'timeouts'), 'retransmission timeout')} a run left it idle "
+        f"{_percent(mean(metrics, 'idle_share'))} of the time"
+    )
+
+
+def _recovery(metrics: Metrics, choice: Configuration) -> str:
+    rate = _percent(mean(metrics, "retransmission_rate"))
+    return f"it spent {_percent(mean(metrics, 'limited_recovery'))} of the time repairing loss ({rate} of its segments were sent again)"
+
+
+def _lost_acks(metrics: Metrics, choice: Configuration) -> str:
+    return (
+        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its ACKs and held the others "
+        f"{mean(metrics, 'ack_queue_delay_ms'):.0f} ms, so the window opens late and in bursts"
+    )
+
+
+def _full(metrics: Metrics, choice: Configuration) -> str:
+    return f"it keeps the bottleneck {_percent(mean(metrics, 'utilization'))} busy"
+
+
+def _congestion(metrics: Metrics, choice: Configuration) -> str:
+    cuts = mean(metrics, "window_cuts")
+    cut = f", cut {_count(cuts, 'time')} a run," if cuts >= 0.05 else ""
+    return (
+        f"its congestion window{cut} set the pace {_percent(mean(metrics, 'limited_cwnd'))} of the time and kept the "
+        f"bottleneck {_percent(mean(metrics, 'utilization'))} busy"
+    )
+
+
+def _fills(metrics: Metrics) -> float:
+    return 1.0 if mean(metrics, "utilization") >= 0.95 else 0.0
+
+
+_CAUSES: tuple[Cause, ...] = (
+    Cause(_fills, _full),
+    Cause(lambda m: mean(m, "idle_share") if mean(m, "timeouts") >= 0.5 else 0.0, _timeouts),
+    Cause(lambda m: 0.9 * mean(m, "ack_drop_share"), _lost_acks),
+    Cause(lambda m: mean(m, "limited_receive_window"), _receive_window),
+    Cause(lambda m: mean(m, "limited_send_buffer"), _send_buffer),
+    Cause(lambda m: mean(m, "limited_recovery"), _recovery),
+    Cause(lambda m: 0.25 * mean(m, "limited_cwnd"), _congestion),
+)
+"""In order of precedence among equals. The congestion window is what should set the pace, so it explains a result
+only where nothing else does; lost ACKs are weighed a little below a limit that the sender itself reports."""
+
+
+def main_cause(metrics: Metrics, choice: Configuration) -> str:
+    """The strongest explanation of this configuration's goodput, as a clause."""
+    best = max(_CAUSES, key=lambda cause: cause.weight(metrics))
+    return best.say(metrics, choice)
+
+
+def cost(metrics: Metrics) -> str:
+    """What the goodput costs in delay and repair, as a clause."""
+    queue = mean(metrics, "queue_delay_ms")
+    added = f"adds {queue:.0f} ms of queueing on average" if queue >= 1.0 else "adds no queueing to speak of"
+    base = mean(metrics, "rtt_min_ms")
+    timeouts = mean(metrics, "timeouts")
+    repair = f"with {_count(timeouts, 'timeout')} a run" if timeouts >= 0.05 else "without a timeout"
+    return f"it {added} to a {base:.0f} ms path, {repair}"
+
+
+def why(metrics: Metrics, choice: Configuration, *, best: Metrics, standing: Standing) -> str:
+    """One sentence: how the configuration compares with the best, the main cause, and (for the best) what it costs."""
+    cause = main_cause(metrics, choice)
+    ours, top = mean(metrics, "goodput_bps"), mean(best, "goodput_bps")
+    if ours <= 0.0:
+        return f"Delivered nothing: {cause}."
+    if standing == "best":
+        return f"{_success(metrics, cause)}; {cost(metrics)}."
+    behind = 1.0 - ours / top
+    difference = f"{_percent(abs(behind))} {'less' if behind > 0.0 else 'more'} goodput"
+    if standing == "tied":
+        apart = "within 1 % of" if abs(behind) <= SAME_WITHIN else f"not told apart ({difference}) from"
+        return f"Tied, {apart} the best, {_delay(metrics, best)}: {cause}."
+    if abs(behind) > SAME_WITHIN:
+        return f"{difference[0].upper()}{difference[1:]} than the best: {cause}{_contrast(metrics, best)}."
+    return f"Same goodput as the best, {_delay(metrics, best)}: {cause}{_contrast(metrics, best)}."
+
+
+def _success(metrics: Metrics, cause: str) -> str:
+    """What the winner reaches, and what keeps it from more."""
+    held = f"; what holds it back: {cause}" if not _fills(metrics) else ""
+    return f"It keeps the bottleneck {_percent(mean(metrics, 'utilization'))} busy{held}"
+
+
+def _contrast(metrics: Metrics, best: Metrics) -> str:
+    """Where a configuration repairs clearly more than the best does; empty where it does not."""
+    more = mean(metrics, "timeouts"), mean(best, "timeouts")
+    if more[0] >= more[1] + 1.0:
+        return f", with {_count(more[0], 'timeout')} a run against {_number(more[1])}"
+    again = mean(metrics, "retransmission_rate"), mean(best, "retransmission_rate")
+    if again[0] >= again[1] + 0.005:
+        return f", with {_percent(again[0])} of its segments sent again against {_percent(again[1])}"
+    return ""
+
+
+def _delay(metrics: Metrics, best: Metrics) -> str:
+    slower = mean(metrics, "rtt_p95_ms") - mean(best, "rtt_p95_ms")
+    return f"{abs(slower):.0f} ms {'more' if slower > 0 else 'less'} p95 RTT" if abs(slower) >= 1.0 else "the same p95 RTT"
+
+
+def _number(number: float) -> str:
+    if number < 0.05:
+        return "none"
+    return f"{number:.0f}" if number >= 10.0 or number == round(number) else f"{number:.1f}"
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{_number(number)} {noun}" + ("" if number == 1.0 else "s")

@@ -1,0 +1,132 @@
+"""``compare``: every variant, socket buffer and delayed-ACK setting over one link, on all cores, ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ackclock import catalogue, runs
+from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
+from ackclock.comparison.asymmetry import asymmetry
+from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, configurations
+from ackclock.comparison.metrics import of_run
+from ackclock.comparison.ranking import check_rank_by, ranking
+from ackclock.comparison.result import Comparison
+from ackclock.scenario import draft_of
+from ackclock.scenario.hosts import DEFAULT_HOST, host_file
+from ackclock.scenario.resolved import resolved
+
+DOCUMENT = "compare.json"
+"""The run folder's file with the JSON document and what the report needs besides."""
+
+
+def compare(
+    link: str | Path | Sequence[Mapping[str, Any]],
+    *,
+    variants: Sequence[str] | None = None,
+    buffers: Sequence[str | tuple[str, str]] = DEFAULT_BUFFERS,
+    delayed_ack: Sequence[bool] = (True, False),
+    flows: int = 1,
+    direction: str = "down",
+    duration: str = "30 s",
+    seeds: int | Sequence[int] = 10,
+    host: str | None = None,
+    rank_by: str = "goodput_bps",
+    workers: int | None = None,
+    out: str | Path | None = None,
+    keep: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Which TCP variant, socket buffer and ACK policy does best on a link, and why.
+
+    Args:
+        link: a packaged link's name, a link file, or [[hop]] tables as dicts.
+        variants: congestion controls; all the engine has when None.
+        buffers: socket buffers, each one quantity for both ends ("64 KiB", "auto") or a (send, receive) pair.
+        delayed_ack: delayed-ACK settings: the host's rule (True), an ACK per segment (False).
+        flows: bulk flows that share the link, 1 or more.
+        direction: "down" (server to client) or "up".
+        duration: a quantity such as "30 s"; long against the link's RTT and its variations, or the start decides.
+        seeds: how many (10 means 1..10), or a list; every configuration runs with each of them.
+        host: the host stack that says everything else; "linux-6" when None.
+        rank_by: "goodput_bps" (the flows' sum), "rtt_p95_ms", "retransmission_rate" or "jain".
+        workers: threads; all cores when None.
+        out: the run folder; finished runs found there are not run again.
+        keep: without ``out``, keep the runs in ``runs/<hash>``.
+        progress: called with runs done, runs in all, and what was done last.
+
+    Ties are shown as ties: two configurations differ in rank only when their difference over shared seeds is
+    significant at 5 % after Holm's correction and above 1 % of the better. Among equals the lower p95 RTT comes
+    first.
+
+    Raises:
+        InputError: a link, choice or quantity that cannot be taken; nothing is written.
+        RunFailed: a run failed in the engine.
+    """
+    check_rank_by(rank_by, flows)
+    choices = configurations(list(variants) if variants is not None else catalogue.variants(), buffers, delayed_ack)
+    draft = draft_of(
+        {
+            **_path(link),
+            "duration": duration,
+            "seeds": seeds if isinstance(seeds, int) else list(seeds),
+            "tcp": {"host": host} if host is not None else {},
+            "flow": [{"name": "flow", "direction": direction, "count": flows, "workload": {"kind": "bulk"}}],
+        }
+    )
+    scenarios = {choice: draft.check(choice.tcp_keys) for choice in choices}
+    cells = [Cell(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds]
+    folder = Path(out) if out is not None else runs.RUNS / _digest(cells, rank_by) if keep else None
+    done = run_cells(cells, workers=workers, store=Store(folder) if folder else None, progress=progress)
+    results = _by_choice(choices, done)
+    base = scenarios[choices[0]]
+    ranked = ranking(
+        {choice: {one.seed: of_run(one.summary) for one in of_choice} for choice, of_choice in results.items()},
+        rank_by,
+        usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
+    )
+    comparison = Comparison(
+        link=str(link) if isinstance(link, str | Path) else "inline",
+        title=base.title,
+        scenario=resolved(base, lambda path: path.name),
+        rank_by=rank_by,
+        ranking=ranked,
+        results=results,
+        asymmetry=asymmetry(cells[0].plan.document),
+        folder=folder,
+    )
+    if folder:
+        _write(comparison, folder)
+    return comparison
+
+
+def _path(link: str | Path | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"link": str(link)} if isinstance(link, str | Path) else {"hop": [dict(hop) for hop in link]}
+
+
+def _digest(cells: Sequence[Cell], rank_by: str) -> str:
+    return sha256(" ".join([rank_by, *(cell.key for cell in cells)]).encode()).hexdigest()[:16]
+
+
+def _by_choice(choices: Sequence[Configuration], done: Sequence[CellResult]) -> dict[Configuration, list[CellResult]]:
+    each = len(done) // len(choices)
+    return {choice: list(done[i * each : (i + 1) * each]) for i, choice in enumerate(choices)}
+
+
+def _write(comparison: Comparison, folder: Path) -> None:
+    first = next(iter(comparison.results.values()))
+    every = [one for of_choice in comparison.results.values() for one in of_choice]
+    swept = {"sweep": _sweep(comparison)}
+    scenario = first[0].cell.scenario
+    (folder / "report.html").unlink(missing_ok=True)  # it would tell of an earlier engine's or ranking's figures
+    runs.write_scenario(folder, scenario, extra=swept)
+    runs.write_json(folder / "environment.json", runs.environment(scenario.seeds))
+    runs.write_parquet(folder / "flows.parquet", runs.flows_frame([r.summary for r in every], [r.params for r in every]))
+    runs.write_json(folder / DOCUMENT, {**comparison.as_json(), "shown": comparison.shown_folders()})
+
+
+def _sweep(comparison: Comparison) -> dict[str, list[object]]:
+    points = [choice.tcp_keys for choice in comparison.results]
+    return {key: list(dict.fromkeys(point[key] for point in points)) for key in points[0]}

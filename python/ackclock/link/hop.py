@@ -1,0 +1,148 @@
+"""A hop: what lies between two machines, in each direction."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import model_validator
+
+from ackclock.errors import Refusal, one_of, show
+from ackclock.link.jitter import Jitter, Reorder
+from ackclock.link.loss import Duplication, Loss, Outages
+from ackclock.link.queue import Queue
+from ackclock.link.rate import LineRate, rate_plan
+from ackclock.quantities import Time
+from ackclock.table import Flag, Loc, Name, Table, word
+
+Plan = dict[str, Any]
+DIRECTIONS = ("down", "up")
+
+
+class Direction(Table):
+    """One direction of a hop: queue, then rate (and framing), then outage, loss and duplicates, delay, jitter, reorder.
+
+    Left out: queue and rate unlimited, no loss, no delay.
+    """
+
+    queue: Queue | None = None
+    rate: LineRate | None = None
+    framing: Annotated[str, word("none", "slip", "cslip")] = "none"
+    outage: Outages = ()
+    loss: Loss | None = None
+    duplicate: Duplication | None = None
+    delay: Time = 0
+    jitter: Jitter | None = None
+    reorder: Reorder | None = None
+
+    def plan(self) -> Plan:
+        return {
+            "queue": self.queue.plan() if self.queue else None,
+            "rate": rate_plan(self.rate),
+            "framing": self.framing,
+            "outage": [outage.plan() for outage in self.outage],
+            "loss": self.loss.plan() if self.loss else None,
+            "duplicate": self.duplicate.plan() if self.duplicate else None,
+            "delay_ps": self.delay,
+            "jitter": self.jitter.plan() if self.jitter else None,
+            "reorder": self.reorder.plan() if self.reorder else None,
+        }
+
+    def written(self) -> dict[str, Any]:
+        """What is there, each part with all its keys; absent parts are left out."""
+        defaults = {name: field.default for name, field in Direction.model_fields.items()}
+        absent = {name for name, default in defaults.items() if getattr(self, name) == default}
+        return self.model_dump(exclude=absent, exclude_none=True)
+
+
+PER_DIRECTION = tuple(Direction.model_fields)
+
+
+def is_per_direction(value: Any) -> bool:
+    """Whether a key was written as `key.down = .., key.up = ..`."""
+    return isinstance(value, dict) and bool(value) and set(value) <= set(DIRECTIONS)
+
+
+class Hop(Table):
+    """One hop. Clients share it unless `per_client`; `only` makes it one-way (the other direction is None)."""
+
+    name: Name
+    per_client: Flag = False
+    down: Direction | None
+    up: Direction | None
+
+    @classmethod
+    def written_keys(cls) -> list[str]:
+        return ["name", "only", "per_client", *PER_DIRECTION]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, data: Any) -> Any:
+        """Replaces Table's check: judges the keys as written, then splits them into `down` and `up`."""
+        if not isinstance(data, dict):
+            raise Refusal(show(data), "a [[hop]] table")
+        if "medium" in data:
+            raise Refusal(show(data["medium"]), "no medium: shared media are not available yet, use rate", ("medium",))
+        for key in data:
+            if key not in cls.written_keys():
+                raise Refusal(f'unknown key "{key}"', one_of(cls.written_keys(), key), (key,))
+        if "name" not in data:
+            raise Refusal("a hop without a name", 'name = "..." in every [[hop]]')
+        only = data.get("only")
+        if only is not None and only not in DIRECTIONS:
+            raise Refusal(show(only), '"down" or "up"', ("only",))
+        split: dict[str, Any] = {key: data[key] for key in ("name", "per_client") if key in data}
+        for way in DIRECTIONS:
+            split[way] = None if only not in (None, way) else _one_direction(data, way, only)
+        return split
+
+    def plan(self) -> Plan:
+        return {
+            "name": self.name,
+            "per_client": self.per_client,
+            "down": self.down.plan() if self.down else None,
+            "up": self.up.plan() if self.up else None,
+        }
+
+    def written(self) -> dict[str, Any]:
+        """The hop as a link file would say it, shortest form: keys equal in both directions once."""
+        both = {way: side.written() for way in DIRECTIONS if (side := getattr(self, way))}
+        out: dict[str, Any] = {"name": self.name}
+        if len(both) == 1:
+            out["only"] = next(iter(both))
+        if self.per_client:
+            out["per_client"] = True
+        for key in PER_DIRECTION:
+            values = {way: side[key] for way, side in both.items() if key in side}
+            if len(values) == len(both) and all(value == next(iter(values.values())) for value in values.values()):
+                out[key] = next(iter(values.values()))
+            elif values:
+                out[key] = values
+        return out
+
+
+def _one_direction(data: dict[str, Any], way: str, only: str | None) -> dict[str, Any]:
+    out = {}
+    for key in PER_DIRECTION:
+        if key not in data:
+            continue
+        value = data[key]
+        if isinstance(value, dict) and not is_per_direction(value) and set(value) & set(DIRECTIONS):
+            raise Refusal(show(value), f"either {key}.down and {key}.up, or one {key} for both", (key,))
+        if not is_per_direction(value):
+            out[key] = value
+        elif only is not None and set(value) != {only}:
+            extra = "up" if only == "down" else "down"
+            raise Refusal(f"{key}.{extra} on a hop with only = {show(only)}", f"{key} or {key}.{only}", (key, extra))
+        elif way in value:
+            out[key] = value[way]
+    return out
+
+
+def written_loc(data: Any, loc: Loc) -> Loc:
+    """Where a location in the checked hop (.., way, key, ..) stands in the hop as written."""
+    if len(loc) < 2 or loc[0] not in DIRECTIONS or not isinstance(data, dict):
+        return loc
+    way, key, *rest = loc
+    if is_per_direction(data.get(str(key))):
+        return (key, way, *rest)
+    return (key, *rest)

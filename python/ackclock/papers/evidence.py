@@ -1,0 +1,113 @@
+"""What we can hold against a claim, and the verdict that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ackclock.papers.claims import Claim
+from ackclock.papers.tolerance import read_tolerance
+from ackclock.statistics import Interval
+
+Verdict = Literal["holds", "fails", "calibration", "not_tested"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Our side of one claim.
+
+    ``ours`` is in the unit the paper prints. ``says`` is the evaluator's own judgement, for orderings and
+    inequalities; it is None where the claim's tolerance decides. ``ns2`` is the independent simulator's value in
+    the same unit. ``also`` holds the same claim on variants of the network, by name; they inform and never decide.
+    """
+
+    ours: Interval | None
+    why: str
+    says: bool | None = None
+    ns2: float | None = None
+    case: str = ""
+    by: Literal["simulation", "arithmetic"] = "simulation"
+    also: Mapping[str, Interval] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim with its verdict and the sentence that explains it."""
+
+    claim: Claim
+    verdict: Verdict
+    why: str
+    evidence: Evidence | None = None
+    ns2_agrees: bool | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """One entry of the ``claims`` list of ``reproduce``'s JSON document."""
+        quantity = self.claim.quantity()
+        found = self.evidence
+        ours = found.ours if found else None
+        out: dict[str, object] = {
+            "id": self.claim.id,
+            "where": self.claim.where,
+            "metric": self.claim.metric,
+            "scenario": self.claim.scenario,
+            "variant": self.claim.variant,
+            "parameters": self.claim.parameters,
+            "paper_value": self.claim.value,
+            "paper_number": quantity.value if quantity else None,
+            "unit": quantity.unit if quantity else "",
+            "ours": _brief(ours) if ours else None,
+            "tolerance": self.claim.tolerance,
+            "verdict": self.verdict,
+            "by": found.by if found else None,
+            "ns2_agrees": self.ns2_agrees,
+            "why": self.why,
+        }
+        if found and found.also:
+            out["also"] = {name: _brief(value) for name, value in found.also.items()}
+        return out
+
+
+def _brief(found: Interval) -> dict[str, object]:
+    document = found.as_json()
+    del document["sd"]
+    return document
+
+
+Evaluate = Callable[[Claim], Evidence]
+"""Looks at one claim and returns our side of it."""
+
+
+def judge(claim: Claim, evaluate: Evaluate | None, untested: str) -> Judged:
+    """The verdict on one claim.
+
+    Doubtful figures and configuration are never judged, whatever an evaluator would say; a claim without an
+    evaluator is ``not_tested`` because of ``untested``.
+    """
+    if claim.do_not_gate:
+        return Judged(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
+    if claim.is_configuration:
+        return Judged(claim, "calibration", "a setting of the paper's experiment, not an outcome: agreeing proves nothing")
+    if evaluate is None:
+        return Judged(claim, "not_tested", untested)
+    found = evaluate(claim)
+    holds = found.says if found.says is not None else _within(claim, found)
+    return Judged(claim, "holds" if holds else "fails", found.why, found, _ns2_agrees(claim, found))
+
+
+def _within(claim: Claim, found: Evidence) -> bool:
+    quantity = claim.quantity()
+    if quantity is None or found.ours is None:
+        raise ValueError(f"{claim.id} has no number to compare; its evaluator must judge it")
+    return read_tolerance(claim.tolerance, found.case).admits(found.ours.mean, quantity)
+
+
+def _ns2_agrees(claim: Claim, found: Evidence) -> bool | None:
+    """Whether ns-2's value lies within the claim's tolerance of *ours*, the paper's value left aside; None without
+    one.
+    """
+    quantity = claim.quantity()
+    if found.ns2 is None or found.ours is None or quantity is None:
+        return None
+    ours = type(quantity)(found.ours.mean, quantity.unit, quantity.rounding)
+    return read_tolerance(claim.tolerance, found.case).admits(found.ns2, ours)

@@ -1,0 +1,142 @@
+"""``reproduce``: a paper's claims beside ours, each with a verdict and a reason."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_args
+
+from ackclock import runs
+from ackclock.cells import Progress
+from ackclock.engine import engine_digest
+from ackclock.papers import asymmetry
+from ackclock.papers.claims import claims_of
+from ackclock.papers.evidence import Evaluate, Judged, Verdict, judge
+from ackclock.papers.table1 import Table1Runs
+
+DOCUMENT = "reproduce.json"
+QUICK_SEEDS = (1,)
+FULL_SEEDS = tuple(range(1, 11))
+"""P1 repeats its random cases ten times; so do we."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Every claim of a paper, judged. ``folder`` is the run folder, None when nothing was kept."""
+
+    paper: str
+    claims: Sequence[Judged]
+    folder: Path | None = None
+
+    @property
+    def totals(self) -> dict[Verdict, int]:
+        """How many claims got each verdict."""
+        return {verdict: sum(claim.verdict == verdict for claim in self.claims) for verdict in get_args(Verdict)}
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of ``reproduce --json``."""
+        return {
+            "paper": self.paper,
+            "claims": [claim.as_json() for claim in self.claims],
+            "totals": self.totals,
+            **({"folder": str(self.folder)} if self.folder else {}),
+        }
+
+    def report(self, path: Path | str | None = None) -> Path:
+        """Write the HTML report to ``path`` or into the run folder.
+
+        Raises:
+            ValueError: nothing was kept and no path was given.
+        """
+        from ackclock.report.render import html
+        from ackclock.report.reproduction import page
+
+        if path is None and self.folder is None:
+            raise ValueError("no run folder was kept; give a path")
+        target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
+        target.write_text(html(page(self.as_json())), "utf-8")
+        return target
+
+
+def reproduce(
+    paper: str,
+    *,
+    quick: bool = False,
+    seeds: Sequence[int] | None = None,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    keep: bool = False,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Judge every claim of a paper in ``claims.csv``.
+
+    Args:
+        paper: one of ``PAPERS``, such as "asymmetry".
+        quick: one seed instead of ten: a look, not a result.
+        seeds: these seeds instead.
+        workers: threads; all cores when None.
+        out: the run folder; finished runs found there are not run again.
+        keep: without ``out``, keep the runs in ``runs/<hash>``.
+        progress: called with runs done, runs in all, and what was done last.
+
+    Raises:
+        InputError: no paper has that name.
+        RunFailed: a run failed in the engine.
+    """
+    claims = claims_of(paper)
+    chosen = tuple(seeds) if seeds is not None else QUICK_SEEDS if quick else FULL_SEEDS
+    folder = Path(out) if out is not None else _folder(paper, chosen) if keep else None
+    found = _EVALUATORS[paper](chosen, workers, folder, progress) if paper in _EVALUATORS else {}
+    judged = [judge(claim, found.get(claim.id), untested(claim.id)) for claim in claims]
+    done = Reproduction(paper, judged, folder)
+    if folder:
+        runs.prepare(folder)
+        (folder / "report.html").unlink(missing_ok=True)  # it would tell of an earlier engine's figures
+        runs.write_json(folder / "environment.json", runs.environment(chosen if found else ()))
+        runs.write_json(folder / DOCUMENT, done.as_json())
+    return done
+
+
+def _folder(paper: str, seeds: Sequence[int]) -> Path:
+    return runs.RUNS / sha256(f"{paper} {list(seeds)} {engine_digest()}".encode()).hexdigest()[:16]
+
+
+Seeds = tuple[int, ...]
+
+
+def _asymmetry(seeds: Seeds, workers: int | None, folder: Path | None, progress: Progress | None) -> Mapping[str, Evaluate]:
+    return asymmetry.evaluators(Table1Runs(seeds, workers, folder, progress))
+
+
+_EVALUATORS: dict[str, Callable[[Seeds, int | None, Path | None, Progress | None], Mapping[str, Evaluate]]] = {
+    "asymmetry": _asymmetry,
+}
+"""What each paper's evaluators need to be made; a paper without an entry has no verdicts yet."""
+
+
+@cache
+def _reasons() -> tuple[tuple[frozenset[str], str], ...]:
+    text = resources.files(__package__).joinpath("not_tested.toml").read_text("utf-8")
+    return tuple((frozenset(_ids(entry["claims"])), entry["why"]) for entry in tomllib.loads(text)["reason"])
+
+
+def _ids(named: Sequence[str]) -> list[str]:
+    found = []
+    for name in named:
+        if spanned := re.fullmatch(r"(P\d)-(\d{3})\.\.\1-(\d{3})", name):
+            prefix, first, last = spanned.groups()
+            found += [f"{prefix}-{number:03d}" for number in range(int(first), int(last) + 1)]
+        else:
+            found.append(name)
+    return found
+
+
+def untested(claim_id: str) -> str:
+    """Why a claim that has no evaluator is not tested (``not_tested.toml``; the first entry that names it)."""
+    return next((why for ids, why in _reasons() if claim_id in ids), "no evaluator covers this claim yet")

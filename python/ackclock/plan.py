@@ -1,0 +1,112 @@
+"""Scenario and seed into a plan: all of one run in integers, as docs/plan.md says it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from ackclock.link.trace import Recording
+from ackclock.scenario.model import Scenario, measured_ps
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A packet capture to write: of which flow, at which end (server or client), where, pcap or pcapng."""
+
+    flow: str
+    end: str
+    path: Path
+    format: str = "pcap"
+
+    def plan(self) -> dict[str, str]:
+        return {"flow": self.flow, "end": self.end, "path": str(self.path.absolute()), "format": self.format}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan in which recordings still stand for their times, so that it is cheap to compare and to hash."""
+
+    document: dict[str, Any]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over everything but where captures go; the contents of recordings count."""
+        said = {key: value for key, value in self.document.items() if key != "captures"}
+        return hashlib.sha256(_dumps(said).encode()).hexdigest()
+
+    def text(self) -> str:
+        """The JSON the engine reads."""
+        text = _dumps(self.document)
+        for recording in _recordings(self.document):
+            text = text.replace(f'"{recording.digest}"', _times_text(recording))
+        return text
+
+    def expanded(self) -> dict[str, Any]:
+        """The whole plan as plain JSON values."""
+        plan: dict[str, Any] = json.loads(self.text())
+        return plan
+
+
+def _dumps(document: dict[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), default=lambda recording: recording.digest)
+
+
+@lru_cache(maxsize=16)
+def _times_text(recording: Recording) -> str:
+    return json.dumps(recording.times_ms, separators=(",", ":"))
+
+
+def _recordings(document: dict[str, Any]) -> set[Recording]:
+    sides = [side for hop in document["hops"] for side in (hop["down"], hop["up"]) if side]
+    return {side["rate"]["times_ms"] for side in sides if side["rate"] and side["rate"]["kind"] == "trace"}
+
+
+def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = ()) -> Plan:
+    """The plan of one run: `scenario` with one seed."""
+    return Plan(
+        {
+            "seed": seed,
+            "duration_ps": scenario.duration,
+            "sample_ps": scenario.sample,
+            "clients": scenario.clients,
+            "measure": _measure(scenario),
+            "hops": [hop.plan() for hop in scenario.hop],
+            "flows": list(_flows(scenario)),
+            "captures": [capture.plan() for capture in captures],
+        }
+    )
+
+
+def _measure(scenario: Scenario) -> dict[str, Any]:
+    window = scenario.measure.window
+    if isinstance(window, str):
+        return {"kind": window}
+    start, end = measured_ps(window, scenario.duration)
+    return {"kind": "interval", "from_ps": start, "to_ps": end}
+
+
+def _flows(scenario: Scenario) -> Iterator[dict[str, Any]]:
+    for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
+        shared = {
+            "direction": flow.direction,
+            "hops": scenario.hops_of(flow),
+            "overhead_ps": scenario.overhead_ps(flow),
+            "workload": flow.workload.plan(),
+            "tcp": None if flow.is_udp else scenario.tcp_of(flow).plan(),
+        }
+        low, high = scenario.start_ps(flow)
+        for index, name in enumerate(flow.instance_names(base)):
+            later, place = divmod(index, flow.count)
+            shift = later * (flow.repeat.every if flow.repeat else 0)
+            yield {
+                "name": name,
+                "client": place % scenario.clients,
+                "start": {"low_ps": low + shift, "high_ps": high + shift},
+                "stop_ps": None if flow.stop is None else flow.stop + shift,
+                **shared,
+            }

@@ -1,0 +1,170 @@
+"""The four time series worth a look (window, round-trip time, goodput, queue) as plain lines, from a run's frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from ackclock.plot.theme import MOST_LINES
+
+POINTS = 400
+"""Most points a line keeps; a chart is about that many pixels wide."""
+RATE_BINS = 120
+"""Goodput is averaged over at least this fraction of the run, or single samples would hide the level in noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One named curve: times in seconds, values in the panel's unit."""
+
+    name: str
+    times: list[float]
+    values: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart: what it shows, the unit of its values, its lines, and a sentence on how to read it."""
+
+    key: str
+    title: str
+    unit: str
+    reading: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """A run's ``series`` and ``hops`` frames (the columns of ``series.parquet`` and ``hops.parquet``), one seed or
+    more.
+    """
+
+    series: pl.DataFrame
+    hops: pl.DataFrame
+
+    def one_seed(self) -> Frames:
+        """The lowest seed's rows only: curves of different seeds do not line up."""
+        return Frames(_first_seed(self.series), _first_seed(self.hops))
+
+
+def _first_seed(frame: pl.DataFrame) -> pl.DataFrame:
+    if "seed" not in frame.columns or frame.is_empty():
+        return frame
+    return frame.filter(pl.col("seed") == pl.col("seed").min())
+
+
+_READING = {
+    "cwnd": "The congestion window in force. A sawtooth is loss and recovery; a flat top is a buffer, not the network, setting the pace.",
+    "rtt": "The sender's smoothed round-trip time. The lowest level is the path itself; whatever lies above it is time spent in queues.",
+    "goodput": "Payload acknowledged per second, averaged over short bins. Gaps are stalls, mostly retransmission timeouts.",
+    "queue": "Packets waiting. A queue that never empties adds delay without adding throughput; one that is often empty wastes the link.",
+}
+
+
+def panels_of_run(frames: Frames) -> list[Panel]:
+    """Panels of one run: a line for every flow (the busiest ones when there are many) and for every queue that was
+    used.
+    """
+    one = frames.one_seed()
+    shown = _busiest(one.series)
+    flows = {name: one.series.filter(pl.col("flow") == name).sort("time_s") for name in shown}
+    queues = {_queue_name(key): frame for key, frame in _queues(one.hops).items()}
+    more = _more(one.series, shown)
+    return _assemble(flows, flows, queues, "Queue at each hop" if queues else "Queue", more)
+
+
+def panels_of_runs(runs: Mapping[str, Frames]) -> list[Panel]:
+    """Panels that lay runs over each other, one line per run: its first flow's window and RTT, the sum of its
+    flows' goodput, and the queue that was fullest on average over all the runs."""
+    ones = {name: frames.one_seed() for name, frames in list(runs.items())[:MOST_LINES]}
+    firsts = {name: _first_flow(one.series) for name, one in ones.items()}
+    totals = {name: _total(one.series) for name, one in ones.items()}
+    fullest = _fullest({name: _queues(one.hops) for name, one in ones.items()})
+    queues = {n: q[fullest] for n, one in ones.items() if fullest and fullest in (q := _queues(one.hops))}
+    title = f"Queue at {_queue_name(fullest)}" if fullest else "Queue"
+    return _assemble(firsts, totals, queues, title, "")
+
+
+def _assemble(
+    flows: Mapping[str, pl.DataFrame],
+    totals: Mapping[str, pl.DataFrame],
+    queues: Mapping[str, pl.DataFrame],
+    queue_title: str,
+    more: str,
+) -> list[Panel]:
+    made = [
+        Panel("cwnd", "Congestion window" + more, "KiB", _READING["cwnd"], _lines(flows, "cwnd_bytes", 1.0 / 1024.0)),
+        Panel("rtt", "Round-trip time" + more, "ms", _READING["rtt"], _lines(flows, "srtt_ms", 1.0)),
+        Panel("goodput", "Goodput" + more, "Mb/s", _READING["goodput"], tuple(_rate(n, f) for n, f in totals.items())),
+        Panel("queue", queue_title, "packets", _READING["queue"], _lines(queues, "queue_packets", 1.0)),
+    ]
+    return [panel for panel in made if any(line.times for line in panel.lines)]
+
+
+def _lines(frames: Mapping[str, pl.DataFrame], column: str, scale: float) -> tuple[Line, ...]:
+    made = []
+    for name, frame in frames.items():
+        known = frame.select("time_s", pl.col(column).cast(pl.Float64) * scale).drop_nulls().drop_nans()
+        thin = known.gather_every(max(1, -(-known.height // POINTS)))
+        made.append(Line(name, thin["time_s"].to_list(), thin[column].to_list()))
+    return tuple(made)
+
+
+def _rate(name: str, frame: pl.DataFrame) -> Line:
+    if frame.height < 2:
+        return Line(name, [], [])
+    every = max(1, frame.height // RATE_BINS)
+    thin = frame.select("time_s", "delivered_bytes").gather_every(every)
+    span = pl.col("time_s").diff()
+    rates = thin.select("time_s", (pl.col("delivered_bytes").cast(pl.Float64).diff() * 8e-6 / span).alias("rate")).drop_nulls()
+    return Line(name, rates["time_s"].to_list(), rates["rate"].to_list())
+
+
+def _busiest(series: pl.DataFrame) -> list[str]:
+    delivered = series.group_by("flow", maintain_order=True).agg(pl.col("delivered_bytes").max())
+    kept = delivered.sort("delivered_bytes", descending=True, maintain_order=True).head(MOST_LINES)["flow"]
+    return [name for name in delivered["flow"] if name in set(kept)]
+
+
+def _more(series: pl.DataFrame, shown: list[str]) -> str:
+    flows = series["flow"].n_unique()
+    return f" (the {len(shown)} busiest of {flows} flows)" if flows > len(shown) else ""
+
+
+def _first_flow(series: pl.DataFrame) -> pl.DataFrame:
+    return series.filter(pl.col("flow") == series["flow"].first()).sort("time_s") if not series.is_empty() else series
+
+
+def _total(series: pl.DataFrame) -> pl.DataFrame:
+    return series.group_by("time_s").agg(pl.col("delivered_bytes").sum()).sort("time_s")
+
+
+QueueKey = tuple[str, str, str]
+
+
+def _queues(hops: pl.DataFrame) -> dict[QueueKey, pl.DataFrame]:
+    """The queues in which something ever waited, by (hop, direction, station), in path order."""
+    found: dict[QueueKey, pl.DataFrame] = {}
+    if hops.is_empty():
+        return found
+    keyed = hops.with_columns(pl.col("station").cast(pl.String).fill_null(""))
+    for (hop, direction, station), frame in keyed.group_by("hop", "direction", "station", maintain_order=True):
+        if (frame["queue_packets"].max() or 0) and len(found) < MOST_LINES:
+            found[str(hop), str(direction), str(station)] = frame.sort("time_s")
+    return found
+
+
+def _queue_name(key: QueueKey) -> str:
+    hop, direction, station = key
+    return f"{hop} {direction}" + (f", station {station}" if station else "")
+
+
+def _fullest(queues: Mapping[str, Mapping[QueueKey, pl.DataFrame]]) -> QueueKey | None:
+    mean: dict[QueueKey, float] = {}
+    for of_run in queues.values():
+        for key, frame in of_run.items():
+            level = frame["queue_packets"].cast(pl.Float64).mean()
+            mean[key] = mean.get(key, 0.0) + (level if isinstance(level, float) else 0.0)
+    return max(mean, key=lambda key: mean[key]) if mean else None

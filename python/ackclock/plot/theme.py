@@ -1,0 +1,43 @@
+"""Colours and sizes shared by the figures and the interactive charts.
+
+The palette is Okabe and Ito's (2008), which readers with any of the common colour-vision deficiencies can tell
+apart; lines also differ in dash so that a black-and-white print still works.
+"""
+
+from __future__ import annotations
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
+MPL_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
+VEGA_DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 2], [5, 1, 1, 1, 1, 1], [10, 3], [1, 1])
+INK = "#1f2933"
+MUTED = "#6b7785"
+GRID = "#e4e7eb"
+MOST_LINES = len(PALETTE)
+"""Lines one chart can carry; more than this and nobody can follow any of them."""
+
+
+def spread(positions: list[float], gap: float) -> list[float]:
+    """Move label positions apart until neighbours are at least ``gap`` away, keeping their order and, about, their
+    middle.
+    """
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    placed = list(positions)
+    clusters: list[list[int]] = []
+    for i in order:
+        clusters.append([i])
+        while len(clusters) > 1 and _bottom(clusters[-1], positions, gap) - _top(clusters[-2], positions, gap) < gap:
+            clusters[-2:] = [clusters[-2] + clusters[-1]]
+    for cluster in clusters:
+        first = _bottom(cluster, positions, gap)
+        for step, i in enumerate(cluster):
+            placed[i] = first + step * gap
+    return placed
+
+
+def _bottom(cluster: list[int], positions: list[float], gap: float) -> float:
+    middle = sum(positions[i] for i in cluster) / len(cluster)
+    return middle - gap * (len(cluster) - 1) / 2.0
+
+
+def _top(cluster: list[int], positions: list[float], gap: float) -> float:
+    return _bottom(cluster, positions, gap) + gap * (len(cluster) - 1)

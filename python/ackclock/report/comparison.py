@@ -1,0 +1,209 @@
+"""The report of a comparison: what to use and why, the ranking, the trade-off, and how the runs went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ackclock.comparison.ranking import just_so
+from ackclock.plot import chart
+from ackclock.report.link_path import link_path
+from ackclock.report.numbers import measured, milliseconds, percent, rate, three
+from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
+from ackclock.report.sections import run_section, time_section
+
+if TYPE_CHECKING:
+    from ackclock.plot.panels import Panel
+
+Document = Mapping[str, Any]
+_RANKED_BY = {
+    "goodput_bps": "goodput",
+    "rtt_p95_ms": "95th percentile of the RTT",
+    "retransmission_rate": "retransmission rate",
+    "jain": "fairness (Jain's index)",
+}
+
+
+def page(document: Document, panels: Sequence[Panel], environment: Document | None = None, toml: str = "") -> Page:
+    """The page of ``compare``'s JSON document, with the panels of some of its runs."""
+    metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
+    best = document["ranking"][0]
+    title = document["title"] or document["link"]
+    several = "jain" in metrics[best["label"]]
+    return Page(
+        title=f"TCP over {title}",
+        subtitle=f"{len(metrics)} configurations compared over {document['link']}, {_runs(document)}",
+        answer=_answer(document, metrics),
+        because=best["why"] + _tie(document) + _quick(document, metrics),
+        sections=[
+            Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
+            Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
+            time_section(
+                panels, "one seed each: the best, the quickest of the good ones, the best of every other variant, and the last"
+            ),
+            Section("The link", [link_path(document["scenario"]["hop"]), Facts(_link_facts(document))]),
+            run_section(document["scenario"], environment, toml),
+        ],
+        notes=_notes(document),
+    )
+
+
+def _runs(document: Document) -> str:
+    n = document["cells"][0]["n"]
+    return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} a run"
+
+
+def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
+    best = document["ranking"][0]
+    of = metrics[best["label"]]
+    params = best["params"]
+    buffers = params["send_buffer"]
+    if params["receive_buffer"] != buffers:
+        buffers = f"{buffers} send and {params['receive_buffer']} receive"
+    sockets = "the host's automatic socket buffers" if buffers == "auto" else f"{buffers} socket buffers"
+    acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
+    return (
+        f"Use {params['variant']} with {sockets} and {acks}: {rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
+        f"{three(of['rtt_p95_ms']['mean'])} ms."
+    )
+
+
+def _tie(document: Document) -> str:
+    """What else would do as well: the choices that the winner's tie spans."""
+    tied = [ranked["params"] for ranked in document["ranking"] if ranked["rank"] == 1]
+    if len(tied) == 1:
+        return ""
+    said = []
+    for name, key in (("variant", "variant"), ("buffers", "receive_buffer"), ("delayed ACK", "delayed_ack")):
+        values = list(dict.fromkeys(_word(params[key]) for params in tied))
+        if len(values) > 1:
+            said.append(f"{name} {' or '.join([', '.join(values[:-1]), values[-1]])}")
+    others = "1 other does" if len(tied) == 2 else f"{len(tied) - 1} others do"
+    return f" {others} as well: {'; '.join(said)}."
+
+
+def _quick(document: Document, metrics: Mapping[str, Document]) -> str:
+    """The choice for whoever cares about delay more than about the last tenth of goodput."""
+    label = document.get("quick")
+    if not label:
+        return ""
+    of, best = metrics[label], metrics[document["ranking"][0]["label"]]
+    less = 1.0 - of["goodput_bps"]["mean"] / best["goodput_bps"]["mean"]
+    cost = f"for {percent(less)} less goodput" if less >= 0.001 else "for the same goodput"
+    return (
+        f" If delay matters, use {label}: a p95 RTT of {milliseconds(of['rtt_p95_ms']['mean'])} instead of "
+        f"{milliseconds(best['rtt_p95_ms']['mean'])}, {cost}."
+    )
+
+
+def _notes(document: Document) -> list[str]:
+    notes = [
+        "Intervals are 95 % intervals of the mean over seeds. Configurations share seeds and are told apart by paired "
+        "differences with Holm's correction; differences below 1 % count as ties whatever their significance."
+    ]
+    if any("trace" in str(hop.get("rate", "")) for hop in document["scenario"]["hop"]):
+        notes.append(
+            "The link's rate is recorded: every run replays the same recording from its start, so the intervals say how much "
+            "the result depends on chance in the run, and nothing about other recordings."
+        )
+    return notes
+
+
+def _word(value: Any) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _rule(document: Document) -> str:
+    return (
+        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations cannot be told apart over the seeds "
+        "that were run, or differ by less than 1 %. Among equals the lower p95 RTT comes first, then the fewer retransmissions, then what asks "
+        "for no change: the host's own variant and delayed ACKs."
+    )
+
+
+def _ranking(document: Document, metrics: Mapping[str, Document], several: bool) -> Table:
+    columns = [
+        Column("Rank", numeric=True),
+        Column("Configuration", room="medium"),
+        Column("Goodput (Mb/s)", numeric=True),
+        Column("p95 RTT (ms)", numeric=True),
+        Column("Sent again (%)", numeric=True),
+        *([Column("Jain", numeric=True)] if several else []),
+        Column("Why", room="wide"),
+    ]
+    rows, emphasis = [], []
+    twins: dict[str, list[str]] = {}
+    for ranked in document["ranking"]:
+        if ranked["same_as"]:
+            twins.setdefault(ranked["same_as"], []).append(ranked["label"])
+    for ranked in document["ranking"]:
+        if ranked["same_as"]:
+            continue
+        of, params = metrics[ranked["label"]], ranked["params"]
+        rows.append(
+            [
+                Cell(f"{ranked['rank']}{'=' if ranked['tied_with'] else ''}"),
+                Cell(str(params["variant"]), ranked["label"].partition(", ")[2]),
+                measured(of.get("goodput_bps"), 1e-6),
+                measured(of.get("rtt_p95_ms")),
+                measured(of.get("retransmission_rate"), 100.0),
+                *([measured(of.get("jain"))] if several else []),
+                Cell(ranked["why"] + just_so(ranked["label"], twins.get(ranked["label"], []))),
+            ]
+        )
+        emphasis.append("best" if ranked["rank"] == 1 else "")
+    reading = "Configurations with the same figures share a line. Means over seeds, with the 95 % interval below where it is wider than the last digit shown."
+    return Table(columns, rows, reading, emphasis)
+
+
+def _trade_off(metrics: Mapping[str, Document]) -> Chart:
+    rows = []
+    for label, of in metrics.items():
+        goodput, rtt = of.get("goodput_bps"), of.get("rtt_p95_ms")
+        if goodput and rtt:
+            rows.append(
+                {
+                    "label": label,
+                    "variant": label.partition(",")[0],
+                    "goodput": goodput["mean"] / 1e6,
+                    "goodput_lo": goodput["lo"] / 1e6,
+                    "goodput_hi": goodput["hi"] / 1e6,
+                    "rtt": rtt["mean"],
+                    "rtt_lo": rtt["lo"],
+                    "rtt_hi": rtt["hi"],
+                }
+            )
+    reading = (
+        "Each point is a configuration, its lines the 95 % intervals; higher is faster, further left is more responsive, so the "
+        "best choices lie towards the upper left. Point at one to see its name."
+    )
+    return Chart("What delay the goodput costs", reading, chart.trade_off(rows))
+
+
+def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
+    rows = []
+    for ranked in document["ranking"]:
+        goodput = metrics[ranked["label"]].get("goodput_bps")
+        if goodput and not ranked["same_as"]:
+            rows.append({"label": ranked["label"], **{key: goodput[key] / 1e6 for key in ("mean", "lo", "hi")}})
+    reading = "In ranking order. Where the lines overlap widely, the choice hardly matters."
+    return Chart("Goodput of every configuration", reading, chart.bars(rows, "Goodput (Mb/s)"))
+
+
+def _link_facts(document: Document) -> list[tuple[str, str]]:
+    facts = []
+    found = document.get("asymmetry")
+    if found:
+        slow = "the return path saturates first with an ACK per segment" if found["k"] > 1.0 else "ACKs have room enough"
+        facts.append(
+            (
+                "Normalised bandwidth ratio k",
+                f"{three(found['k'])} = ({rate(found['forward_bps'])} / {rate(found['reverse_bps'])}) / "
+                f"({found['data_bytes']} B / {found['ack_bytes']} B): {slow}",
+            )
+        )
+    best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
+    for name, key in (("Busiest hop, best configuration", "utilization"), ("ACKs dropped, best configuration", "ack_drop_share")):
+        if key in best:
+            facts.append((name, percent(best[key]["mean"])))
+    return facts

@@ -1,0 +1,105 @@
+"""What a report page is made of, before it is HTML: a headline, then sections of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A table column; ``numeric`` ones are set right-aligned; ``room`` is ``medium``, ``wide`` or empty (as
+    needed).
+    """
+
+    title: str
+    numeric: bool = False
+    room: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table cell: its text, a smaller second line, and a ``tone`` (good, bad, muted) that colours it."""
+
+    text: str
+    note: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a sentence above it on how to read it. A row's ``emphasis`` is ``best``, ``tied`` or empty."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    reading: str = ""
+    emphasis: Sequence[str] = ()
+    kind: str = field(default="table", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A Vega-Lite specification with a title and a sentence on how to read it."""
+
+    title: str
+    reading: str
+    spec: Mapping[str, Any]
+    kind: str = field(default="chart", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One hop of a link as a packet meets it: its name and what it does, one line per direction or for both."""
+
+    name: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A link in path order, server first."""
+
+    steps: Sequence[PathStep]
+    kind: str = field(default="path", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and values, in order."""
+
+    items: Sequence[tuple[str, str]]
+    kind: str = field(default="facts", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Verbatim text, folded away until asked for."""
+
+    title: str
+    text: str
+    kind: str = field(default="listing", init=False)
+
+
+Block = Table | Chart | Path | Facts | Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, an optional lead sentence, and blocks."""
+
+    title: str
+    blocks: Sequence[Block]
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole report. ``answer`` is the one sentence a reader in a hurry needs; ``because`` says why in another."""
+
+    title: str
+    subtitle: str
+    answer: str
+    because: str
+    sections: Sequence[Section]
+    notes: Sequence[str] = ()

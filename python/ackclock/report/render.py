@@ -1,0 +1,46 @@
+"""A page as one self-contained HTML file: styles, scripts and data inside, nothing fetched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ackclock.report.page import Chart, Page
+
+
+def html(page: Page) -> str:
+    """Render ``page``. Text is escaped; the chart script is inlined once, and only when the page has a chart.
+
+    Raises:
+        ImportError: the page has charts and vl-convert is not installed.
+    """
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ackclock.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    charts = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
+    ids = {id(chart): f"chart-{i}" for i, chart in enumerate(charts, 1)}
+    script = ""
+    if charts:
+        from ackclock.plot.chart import script as chart_script
+
+        script = chart_script()
+    return environment.get_template("page.html.j2").render(
+        page=page,
+        chart_id=lambda chart: ids[id(chart)],
+        # Specifications and script are ours and already safe inside a script element; escaping would break them.
+        specs=Markup(_safe_json({ids[id(chart)]: chart.spec for chart in charts})),
+        script=Markup(script),
+    )
+
+
+def _safe_json(value: Mapping[str, Any]) -> str:
+    # Inside a script element only "</" and "<!--" could end or confuse it; names come from users' files.
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,86 @@
+"""The report of a reproduction: the paper's claims beside ours, verdict by verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.report.numbers import significant
+from ackclock.report.page import Cell, Column, Page, Section, Table
+
+Document = Mapping[str, Any]
+_VERDICTS = (
+    (
+        "fails",
+        "Fails",
+        "bad",
+        "Ours and the paper's differ by more than the claim's tolerance, or the stated order is not there.",
+    ),
+    ("holds", "Holds", "good", "Computed or simulated here, and within the claim's tolerance of the paper's figure."),
+    ("calibration", "Calibration", "muted", "Used to set the experiment up, or a setting of it: agreeing proves nothing."),
+    ("not_tested", "Not tested", "muted", "No verdict, and why. Nothing follows from these lines for or against the paper."),
+)
+
+
+def page(document: Document, environment: Document | None = None) -> Page:
+    """The page of ``reproduce``'s JSON document."""
+    totals, claims = document["totals"], document["claims"]
+    tested = totals["holds"] + totals["fails"]
+    simulated = sum(claim["by"] == "simulation" for claim in claims)
+    sections = []
+    for verdict, title, tone, lead in _VERDICTS:
+        of = [claim for claim in claims if claim["verdict"] == verdict]
+        if of:
+            sections.append(Section(f"{title} ({len(of)})", [_table(of, tone, judged=verdict in ("holds", "fails"))], lead))
+    version = (environment or {}).get("ackclock", "")
+    return Page(
+        title=f"Reproduction: {document['paper']}",
+        subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
+        answer=f"{totals['holds']} of the {tested} claims tested hold; {totals['not_tested']} are not tested yet.",
+        because=(
+            f"Of the tested, {simulated} were simulated and {tested - simulated} are arithmetic. {totals['fails']} fail; "
+            f"{totals['calibration']} more are settings of the paper's experiment, which prove nothing. Every claim is listed "
+            "with its reason."
+        ),
+        sections=sections,
+        notes=[
+            "ns-2 columns say whether an independent simulator (ns-2 2.35, our own runs) agrees with us within the claim's tolerance.",
+        ],
+    )
+
+
+def _table(claims: Sequence[Document], tone: str, *, judged: bool) -> Table:
+    columns = [Column("Claim"), Column("What", room="medium"), Column("Paper", numeric=True)]
+    if judged:
+        columns += [Column("Ours", numeric=True), Column("Tolerance"), Column("ns-2 agrees")]
+    columns.append(Column("Why", room="wide"))
+    rows = []
+    for claim in claims:
+        row = [
+            Cell(claim["id"], claim["where"], tone),
+            Cell(claim["metric"], _setting(claim)),
+            Cell(claim["paper_value"]),
+        ]
+        if judged:
+            agrees = {True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]]
+            row += [_ours(claim), Cell(claim["tolerance"]), Cell(agrees)]
+        rows.append([*row, Cell(claim["why"])])
+    # Orderings are sentences, which a right-aligned column without wrapping would stretch across the page.
+    if any(len(claim["paper_value"]) > 24 for claim in claims):
+        columns[2] = Column("Paper")
+    return Table(columns, rows)
+
+
+def _setting(claim: Document) -> str:
+    return "; ".join(part for part in (claim["variant"], claim["parameters"]) if part not in ("", "-"))
+
+
+def _ours(claim: Document) -> Cell:
+    ours = claim["ours"]
+    if ours is None or ours["mean"] is None:
+        return Cell("-", tone="muted")
+    # Four digits: the paper prints up to four, and rounding ours to fewer would hide what the verdict was made on.
+    text = f"{significant(ours['mean'], 4)} {claim['unit']}".strip()
+    wide = ours["n"] > 1 and ours["hi"] - ours["lo"] > 5e-4 * abs(ours["mean"])
+    lo, hi = significant(ours["lo"], 4), significant(ours["hi"], 4)
+    return Cell(text, f"{lo} to {hi}, {ours['n']} seeds" if wide else "")

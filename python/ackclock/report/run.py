@@ -1,0 +1,103 @@
+"""The report of any run folder, whatever made it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.errors import InputError
+from ackclock.report.page import Page
+from ackclock.report.render import html
+from ackclock.runs import atomic_write
+
+if TYPE_CHECKING:
+    from ackclock.plot.panels import Frames, Panel
+
+REPORT = "report.html"
+MOST_POINTS = 5
+"""Points of a sweep whose runs are laid over each other."""
+
+
+def for_run(path: Path | str) -> Path:
+    """Write the HTML report of a run folder (simulate, sweep, compare or reproduce) and return the file's path.
+
+    Raises:
+        InputError: the folder holds no finished run.
+        ImportError: altair or vl-convert is not installed.
+    """
+    folder = Path(path)
+    made = _page(folder)
+    target = folder / REPORT
+    atomic_write(target, html(made).encode())
+    return target
+
+
+def _page(folder: Path) -> Page:
+    environment = _read(folder / "environment.json") or {}
+    if document := _read(folder / "reproduce.json"):
+        from ackclock.report import reproduction
+
+        return reproduction.page(document, environment)
+    toml = _text(folder / "scenario.toml")
+    scenario = tomllib.loads(toml)
+    if document := _read(folder / "compare.json"):
+        from ackclock.report import comparison
+
+        return comparison.page(document, _of_runs(folder, document["shown"]), environment, toml)
+    if document := _read(folder / "sweep.json"):
+        from ackclock.report import sweep
+
+        return sweep.page(document, scenario, _of_runs(folder, _points(folder, document)), environment, toml)
+    if summaries := _read(folder / "summary.json"):
+        from ackclock.plot.panels import panels_of_run
+        from ackclock.report import simulation
+
+        listed = summaries if isinstance(summaries, list) else [summaries]
+        return simulation.page(scenario, listed, panels_of_run(_frames(folder)), environment, toml)
+    raise InputError("no finished run", "a run folder of simulate, sweep, compare or reproduce", file=str(folder))
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise InputError("no run", "a run folder, which has a scenario.toml", file=str(path.parent))
+    return path.read_text("utf-8")
+
+
+def _frames(folder: Path) -> Frames:
+    import polars as pl
+
+    from ackclock.plot.panels import Frames
+
+    series, hops = (pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "hops"))
+    return Frames(series, hops)
+
+
+def _of_runs(folder: Path, shown: dict[str, str]) -> list[Panel]:
+    from ackclock.plot.panels import panels_of_runs
+
+    return panels_of_runs({label: _frames(folder / "cells" / cell) for label, cell in shown.items()})
+
+
+def _points(folder: Path, document: dict[str, Any]) -> dict[str, str]:
+    """Of a sweep's points, evenly picked, the folder of one seed each, by label."""
+    import polars as pl
+
+    from ackclock.report.sweep import label
+
+    cells = document["cells"]
+    picked = cells[:: -(-len(cells) // MOST_POINTS)]
+    flows = pl.read_parquet(folder / "flows.parquet", glob=False)
+    found = {}
+    for cell in picked:
+        rows = flows
+        for key, value in cell["params"].items():
+            text = json.dumps(value) if isinstance(value, dict | list) else value
+            rows = rows.filter(pl.col(key) == text)
+        found[label(cell["params"])] = str(rows.sort("seed")["cell"][0])
+    return found

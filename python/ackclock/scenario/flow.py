@@ -1,0 +1,101 @@
+"""Flows: who sends what, between which machines, over which hops, when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from ackclock.errors import Refusal, show
+from ackclock.quantities import Span
+from ackclock.scenario.tcp import TcpKeys
+from ackclock.scenario.workload import UDP, Workload
+from ackclock.table import Count, Name, Table, word
+from ackclock.units import show_time, time_ps, uniform_ps
+
+
+@dataclass(frozen=True)
+class Start:
+    """When a flow starts: drawn uniformly from low to high, in ps. Equal bounds are a fixed time."""
+
+    low_ps: int
+    high_ps: int
+
+    @property
+    def is_random(self) -> bool:
+        return self.high_ps > self.low_ps
+
+    def written(self) -> str:
+        if self.is_random:
+            return f"uniform({show_time(self.low_ps)}, {show_time(self.high_ps)})"
+        return show_time(self.low_ps)
+
+
+def _start(text: Any) -> Start:
+    try:
+        low, high = uniform_ps(text) or (time_ps(text),) * 2
+    except Refusal as refusal:
+        raise Refusal(refusal.found, f"{refusal.allowed}; or uniform(5 s, 10 s)") from None
+    if low < 0 or high < low:
+        raise Refusal(show(text), "a start of zero or more; in uniform(a, b), b not before a")
+    return Start(low, high)
+
+
+class Repeat(Table):
+    """The flow again `every` so often, `times` in all."""
+
+    every: Span
+    times: Count
+
+
+def _hop_names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+        raise Refusal(show(value), 'a list of hop names, such as ["core"]')
+    return tuple(value)
+
+
+class Flow(TcpKeys):
+    """A [[flow]]: `count` flows in all, dealt to the clients in turn, with any key of [tcp] of their own."""
+
+    name: Name | None = None
+    direction: Annotated[Literal["down", "up"], word("down", "up")] = "down"
+    over: Annotated[tuple[str, ...], BeforeValidator(_hop_names)] | None = None
+    workload: Workload
+    count: Count = 1
+    start: Annotated[Start, BeforeValidator(_start), PlainSerializer(Start.written)] = Start(0, 0)
+    stop: Span | None = None
+    repeat: Repeat | None = None
+
+    @classmethod
+    def written_keys(cls) -> list[str]:
+        own = [key for key in cls.model_fields if key not in TcpKeys.model_fields]
+        return own + list(TcpKeys.model_fields)
+
+    def model_post_init(self, _context: Any) -> None:
+        if self.stop is not None and self.stop <= self.start.high_ps:
+            raise Refusal(f"stop = {show(show_time(self.stop))}", "a stop after the start", ("stop",))
+
+    @property
+    def instances(self) -> int:
+        """How many single flows this stands for."""
+        return self.count * (self.repeat.times if self.repeat else 1)
+
+    def instance_names(self, base: str) -> list[str]:
+        """Names of the single flows: `base` when there is one, else numbered from 1."""
+        return [base] if self.instances == 1 else [f"{base}-{number}" for number in range(1, self.instances + 1)]
+
+    @property
+    def is_udp(self) -> bool:
+        return isinstance(self.workload, UDP)
+
+    @property
+    def data_bytes(self) -> int | None:
+        """IP size of a data packet where the workload fixes it (UDP)."""
+        return self.workload.packet if isinstance(self.workload, UDP) else None
+
+    def written(self) -> dict[str, Any]:
+        """The flow as a scenario would say it, without its TCP keys."""
+        out: dict[str, Any] = self.model_dump(exclude_none=True, exclude=set(TcpKeys.model_fields))
+        out["start"] = self.start.written()
+        return out

@@ -1,0 +1,148 @@
+"""The keys of [tcp]. Any of them may stand in a [[flow]]; what nobody says comes from the host stack."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+
+from ackclock.catalogue import hosts, recoveries, slow_starts, variants
+from ackclock.errors import Refusal, one_of, show
+from ackclock.quantities import Size, SomeBytes, Span, Time
+from ackclock.table import Count, Flag, Table, number, whole, word
+from ackclock.units import show_size, show_time, size_bytes
+
+SHORTEST_TIMER_PS = 10**6
+LARGEST_WINDOW = 65535 << 14  # what 16 bits and a scale of 14 can advertise
+
+
+def _known(names: Any, what: str) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        known = list(names())
+        if value not in known:
+            raise Refusal(show(value), f"{what} {one_of(known, value)}")
+        return value
+
+    return BeforeValidator(check)
+
+
+def _buffer(*words: str) -> BeforeValidator:
+    def take(value: Any) -> Any:
+        if value in words:
+            return value
+        try:
+            size = size_bytes(value)
+        except Refusal as refusal:
+            quoted = ", ".join(f'"{one}"' for one in words)
+            raise Refusal(refusal.found, f"{quoted}, or {refusal.allowed}") from None
+        if not 0 < size <= LARGEST_WINDOW:
+            raise Refusal(show(value), f"a buffer above zero, at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
+        return size
+
+    return BeforeValidator(take)
+
+
+def _written_buffer(value: Any) -> Any:
+    return show_size(value) if isinstance(value, int) else value
+
+
+def _timer(ps: int) -> int:
+    if ps < SHORTEST_TIMER_PS:
+        raise Refusal(show(show_time(ps)), "a timer of at least 1 us: no host has a finer one")
+    return ps
+
+
+Timer = Annotated[Span, AfterValidator(_timer)]
+
+
+class DelayedAck(Table):
+    """One ACK per `segments` full segments, or when `timer` has run since the first unacknowledged one."""
+
+    segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
+    timer: Timer
+
+
+def _delayed_ack(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, dict):
+        return DelayedAck.model_validate(value)
+    raise Refusal(show(value), 'true (the host\'s rule), false, or { segments = 2, timer = "40 ms" }')
+
+
+def _ssthresh(value: Any) -> Any:
+    if value == "unlimited" or (isinstance(value, int) and not isinstance(value, bool) and value >= 2):
+        return value
+    raise Refusal(show(value), 'a number of segments, 2 or more, or "unlimited"')
+
+
+def _not_yet(value: bool) -> bool:
+    if value:
+        raise Refusal("true", "false; it is not available yet")
+    return value
+
+
+def _fits_a_packet(size: int) -> int:
+    if size > 65535 - 120:  # an IP packet less the longest IP and TCP headers
+        raise Refusal(show(show_size(size)), "a segment of at most 65415 B")
+    return size
+
+
+def _advertisable(size: int) -> int:
+    if size > LARGEST_WINDOW:
+        raise Refusal(show(show_size(size)), f"at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
+    return size
+
+
+class TcpKeys(Table):
+    """What a file says about TCP; None where it says nothing. Sizes in bytes, times in ps, windows in segments."""
+
+    host: Annotated[str, _known(hosts, "a host stack:")] | None = None
+    variant: Annotated[str, _known(variants, "a variant:")] | None = None
+    recovery: Annotated[str, _known(recoveries, "a recovery:")] | None = None
+    slow_start: Annotated[str, _known(slow_starts, "a slow start:")] | None = None
+    segment: Annotated[SomeBytes, AfterValidator(_fits_a_packet)] | None = None
+    header: SomeBytes | None = None
+    send_buffer: Annotated[
+        int | str, _buffer("auto", "unlimited", "tuned"), PlainSerializer(_written_buffer)
+    ] | None = None  # fmt: skip
+    receive_buffer: Annotated[
+        int | str, _buffer("auto", "tuned"), PlainSerializer(_written_buffer)
+    ] | None = None  # fmt: skip
+    receive_start: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
+    receive_limit: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
+    window_share: Annotated[float, number(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = None
+    receive_opening: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
+    send_start: SomeBytes | None = None
+    send_limit: SomeBytes | None = None
+    send_overhead: Size | None = None
+    window_rule: Annotated[str, word("sequence", "in-flight")] | None = None
+    delayed_ack: Annotated[bool | DelayedAck, BeforeValidator(_delayed_ack)] | None = None
+    quick_acks: Annotated[int, whole(0, "a number of segments, 0 or more")] | None = None
+    initial_window: Count | None = None
+    initial_ssthresh: Annotated[int | Literal["unlimited"], BeforeValidator(_ssthresh)] | None = None
+    rto_initial: Timer | None = None
+    rto_min: Timer | None = None
+    rto_max: Timer | None = None
+    rto_tick: Span | None = None
+    rto_floor: Annotated[str, word("timeout", "variance")] | None = None
+    sack: Flag | None = None
+    timestamps: Flag | None = None
+    timestamp_bytes: Size | None = None
+    sack_base_bytes: Size | None = None
+    sack_block_bytes: Size | None = None
+    syn_option_bytes: Size | None = None
+    window_scaling: Flag | None = None
+    ecn: Annotated[Flag, AfterValidator(_not_yet)] | None = None
+    pacing: Flag | None = None
+    byte_counting: Annotated[int, whole(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
+    dupack_threshold: Count | None = None
+    newreno_exit: Annotated[str, word("flight", "threshold")] | None = None
+    limited_transmit: Flag | None = None
+    immediate_ack_on_fill: Flag | None = None
+    overhead: Time | None = None
+
+    def said(self) -> dict[str, Any]:
+        """The keys that were written, checked."""
+        keys = TcpKeys.model_fields
+        return {key: value for key in keys if key in self.model_fields_set and (value := getattr(self, key)) is not None}

@@ -1,0 +1,87 @@
+"""Who wants to send, and how much."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from ackclock.errors import Refusal, show
+from ackclock.quantities import Rate, SomeBytes, Span
+from ackclock.table import Table, by_kind, number, word
+from ackclock.units import PS_PER_S, show_size, show_time
+
+Plan = dict[str, Any]
+
+UDP_HEADERS = 28  # IPv4 20 B + UDP 8 B
+
+
+def _packet(size: int) -> int:
+    if not UDP_HEADERS < size <= 65535:
+        raise Refusal(show(show_size(size)), f"an IP packet of {UDP_HEADERS + 1} B to 65535 B, headers included")
+    return size
+
+
+Packet = Annotated[SomeBytes, AfterValidator(_packet)]
+
+
+class Bulk(Table):
+    """Always something to send. `read_rate` slows the receiving application down; without it, it reads at once."""
+
+    kind: Annotated[str, word("bulk")]
+    read_rate: Rate | None = None
+
+    def plan(self) -> Plan:
+        return {"kind": self.kind, **_reading(self.read_rate)}
+
+
+class Transfer(Table):
+    """A transfer of `size` bytes of payload."""
+
+    kind: Annotated[str, word("transfer")]
+    size: SomeBytes
+    read_rate: Rate | None = None
+
+    def plan(self) -> Plan:
+        return {"kind": self.kind, "bytes": self.size, **_reading(self.read_rate)}
+
+
+def _reading(rate: int | None) -> Plan:
+    return {} if rate is None else {"read_bps": rate}
+
+
+class ConstantRate(Table):
+    """UDP packets of IP size `packet` at constant `rate`."""
+
+    kind: Annotated[str, word("cbr")]
+    rate: Rate
+    packet: Packet = 1000
+
+    def plan(self) -> Plan:
+        return {"kind": self.kind, "bps": self.rate, "packet": self.packet}
+
+
+class OnOff(Table):
+    """UDP at `rate` during on periods, silence in between; `on` and `off` are mean lengths."""
+
+    kind: Annotated[str, word("onoff")]
+    rate: Rate
+    on: Span
+    off: Span
+    distribution: Annotated[str, word("exponential", "pareto")] = "exponential"
+    shape: Annotated[float, number(lambda s: s > 1, "a shape above 1 (below, a Pareto mean is infinite)")] = 1.5
+    packet: Packet = 1000
+
+    def model_post_init(self, _context: Any) -> None:
+        one_packet = self.packet * 8 * PS_PER_S // self.rate
+        if self.on < one_packet:
+            raise Refusal(f"on = {show(show_time(self.on))}", f"at least one packet's time, {show_time(one_packet)}", ("on",))
+
+    def plan(self) -> Plan:
+        return {"kind": self.kind, "bps": self.rate, "on_ps": self.on, "off_ps": self.off,
+                "distribution": self.distribution, "shape": self.shape, "packet": self.packet}  # fmt: skip
+
+
+WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "cbr": ConstantRate, "onoff": OnOff}
+UDP = (ConstantRate, OnOff)
+Workload = Annotated[Bulk | Transfer | ConstantRate | OnOff, by_kind(WORKLOADS)]

@@ -1,0 +1,162 @@
+"""One scenario, all its seeds, into one run folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock import runs
+from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
+from ackclock.engine import engine_digest
+from ackclock.errors import InputError
+from ackclock.scenario.model import Scenario
+from ackclock.scenario.resolved import scenario_hash
+from ackclock.summary import metrics_json
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a scenario gave: one summary per seed, and tables over all seeds.
+
+    `flows` has one row per seed and flow, `series` one per seed, flow and sample, `hops` one per seed, hop,
+    direction, station and sample; columns as in the Parquet files. `folder` is the run folder, None when nothing
+    was written.
+    """
+
+    scenario: Scenario
+    name: str
+    summaries: tuple[dict[str, Any], ...]
+    series: pl.DataFrame
+    hops: pl.DataFrame
+    folder: Path | None = None
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per seed and flow: the fields of the JSON, nested names joined by underscores."""
+        return runs.flows_frame(self.summaries)
+
+    @property
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Every metric's mean, lo, hi and sd over the seeds (95 % interval)."""
+        return metrics_json(self.summaries)
+
+    def document(self) -> dict[str, Any]:
+        """The document `ackclock simulate --json` prints."""
+        one_each = [{"scenario": self.name, **summary} for summary in self.summaries]
+        if len(one_each) == 1:
+            document = one_each[0]
+        else:
+            document = {
+                "scenario": self.name,
+                "runs": one_each,
+                "summary": {"n": len(one_each), "metrics": self.metrics},
+            }
+        return {**document, "folder": str(self.folder)} if self.folder else document
+
+    def plot(self) -> Any:
+        """The four time series (cwnd, RTT, goodput, queue) of the first seed as a matplotlib figure."""
+        from ackclock.plot import Frames, figure, panels_of_run
+
+        return figure(panels_of_run(Frames(self.series, self.hops)), self.scenario.title)
+
+    def report(self) -> Path:
+        """Write `report.html` into the run folder and return its path. Needs `out` or a run from the command line."""
+        if self.folder is None:
+            raise ValueError("this run has no folder; pass out= to simulate")
+        from ackclock.report import for_run
+
+        return Path(for_run(self.folder))
+
+
+def simulate_scenario(
+    scenario: Scenario,
+    *,
+    name: str = "",
+    folder: Path | None = None,
+    captures: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Run every seed of a scenario. With a `folder`, take up what an earlier call left there and keep everything."""
+    name = name or scenario.title or "scenario"
+    if folder and is_finished(folder, scenario, captures):
+        return open_run(folder, scenario, name)
+    for other in ("sweep", "compare", "reproduce"):
+        if folder and (folder / f"{other}.json").exists():
+            raise InputError(f"the results of {other}", "a new folder, or one of simulate", file=str(folder), key="--out")
+    cells = [Cell(scenario, seed, captures=captures) for seed in scenario.seeds]
+    store = Store(folder) if folder else None
+    results = run_cells(cells, workers=workers, store=store, progress=progress)
+    series, hops = joined(results)
+    done = Simulation(scenario, name, tuple(result.summary for result in results), series, hops, folder)
+    if store:
+        _finish(store.folder, done, results)
+    return done
+
+
+def joined(results: Sequence[CellResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The series and hops of several cells under one another."""
+    import polars as pl
+
+    return pl.concat([result.series for result in results]), pl.concat([result.hops for result in results])
+
+
+def default_folder(scenario: Scenario) -> Path:
+    """`runs/<hash>`: where a run goes that was not told where."""
+    return runs.RUNS / scenario_hash(scenario)
+
+
+def is_finished(folder: Path, scenario: Scenario, captures: str | None = None) -> bool:
+    """Whether the folder holds this very scenario, run to its end by this very engine."""
+    try:
+        found = json.loads((folder / "environment.json").read_text())
+    except (OSError, ValueError):
+        return False
+    if captures and not list((folder / "captures").glob(f"*.{captures}")):
+        return False
+    return bool(found.get("scenario") == scenario_hash(scenario) and found.get("engine") == engine_digest())
+
+
+def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
+    """A finished run, read back."""
+    import polars as pl
+
+    summaries = json.loads((folder / "summary.json").read_text())
+    series, hops = (pl.read_parquet(folder / f"{table}.parquet", glob=False) for table in ("series", "hops"))
+    return Simulation(scenario, name, tuple(summaries), series, hops, folder)
+
+
+def _finish(folder: Path, done: Simulation, results: Sequence[CellResult]) -> None:
+    """The run folder's own files; environment.json comes last and says that it is whole."""
+    (folder / "environment.json").unlink(missing_ok=True)
+    (folder / "report.html").unlink(missing_ok=True)
+    runs.write_scenario(folder, done.scenario)
+    runs.write_parquet(folder / "flows.parquet", done.flows)
+    runs.write_parquet(folder / "series.parquet", done.series)
+    runs.write_parquet(folder / "hops.parquet", done.hops)
+    runs.write_json(folder / "summary.json", done.summaries)
+    _gather_captures(folder, results)
+    about = {**runs.environment(done.scenario.seeds), "scenario": scenario_hash(done.scenario)}
+    runs.write_json(folder / "environment.json", about)
+    for result in results:
+        if result.folder:
+            shutil.rmtree(result.folder)
+    with contextlib.suppress(OSError):  # what others keep there stays
+        (folder / "cells").rmdir()
+
+
+def _gather_captures(folder: Path, results: Sequence[CellResult]) -> None:
+    for result in results:
+        if result.cell.captures and result.folder:
+            (folder / "captures").mkdir(exist_ok=True)
+            before = "" if len(results) == 1 else f"seed{result.seed}-"
+            for capture in sorted((result.folder / "captures").iterdir()):
+                capture.rename(folder / "captures" / f"{before}{capture.name}")

@@ -1,0 +1,120 @@
+"""Which configurations differ, by paired differences over shared seeds, and a ranking that shows ties as ties."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ackclock.statistics.intervals import Interval, interval, negligible
+
+K = TypeVar("K")
+
+SAME_WITHIN = 0.01
+"""Differences below this share of the better mean are ties whatever their p value: nobody should choose by them."""
+
+
+NEAR_THE_BEST = 0.05
+"""Inside a tie, only what is this close to the leader's mean may be put before it for another merit: with few seeds
+a tie can hold values that differ a lot, and nobody should be told to take the least of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Paired difference a - b over the seeds both have: its interval, its p value, and that value after Holm's
+    correction.
+    """
+
+    interval: Interval
+    p: float
+    p_holm: float
+
+
+def paired_p(differences: Sequence[float], scale: float) -> float:
+    """Two-sided p value of Student's paired t test that the mean difference is 0.
+
+    ``scale`` is the size of the values compared; differences far below it are rounding. One pair decides nothing (p
+    = 1); identical non-zero differences leave no doubt (p = 0).
+    """
+    found = interval(differences)
+    if found.n < 2 or negligible(max((abs(d) for d in differences), default=0.0), scale):
+        return 1.0
+    if found.sd == 0.0:
+        return 0.0
+    from scipy.special import stdtr
+
+    t = found.mean / (found.sd / math.sqrt(found.n))
+    return float(2.0 * stdtr(found.n - 1, -abs(t)))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's (1979) step-down adjustment of a family of p values, in the order given; each is in 0..1."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted = [0.0] * len(p_values)
+    worst = 0.0
+    for step, i in enumerate(order):
+        worst = max(worst, min(1.0, (len(p_values) - step) * p_values[i]))
+        adjusted[i] = worst
+    return adjusted
+
+
+def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K]) -> dict[K, Difference]:
+    """Paired differences of ``best`` against each of ``others`` over their common seeds, Holm-corrected as one
+    family.
+
+    ``values[key][seed]`` is a metric of one run; configurations share seeds so that what a seed does to both cancels.
+    """
+    pairs = {k: [values[best][s] - values[k][s] for s in sorted(values[best].keys() & values[k].keys())] for k in others}
+    scale = max((abs(v) for v in values[best].values()), default=0.0)
+    raw = [paired_p(pairs[k], scale) for k in others]
+    return {k: Difference(interval(pairs[k]), p, adjusted) for k, p, adjusted in zip(others, raw, holm(raw), strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Generic[K]):
+    """One line of a ranking: competition rank (1, 1, 3, ..) and the other members of its tie."""
+
+    key: K
+    rank: int
+    tied_with: tuple[K, ...]
+
+
+def rank(
+    values: Mapping[K, Mapping[int, float]],
+    *,
+    higher_is_better: bool = True,
+    then: Callable[[K], tuple[float, ...]] | None = None,
+    alpha: float = 0.05,
+    same_within: float = SAME_WITHIN,
+) -> list[Place[K]]:
+    """Order configurations by the mean of a metric, with ties shown as ties.
+
+    The best mean leads; every other configuration is compared with it by a paired t test over shared seeds, Holm-
+    corrected over all those comparisons. What is not significantly worse at ``alpha``, or is within ``same_within``
+    of the leader's mean, ties with the leader; the best of the rest leads the next group. With a single seed there
+    is no test, and only ``same_within`` makes ties. Inside a tie, what is within ``NEAR_THE_BEST`` of the leader is
+    ordered by ``then`` (smaller first), the others follow by their mean. A configuration without any value comes
+    last.
+    """
+    sign = -1.0 if higher_is_better else 1.0
+    means = {k: interval(v.values()).mean for k, v in values.items()}
+    rest = sorted((k for k in values if not math.isnan(means[k])), key=lambda k: sign * means[k])
+    places: list[Place[K]] = []
+    while rest:
+        leader, followers = rest[0], rest[1:]
+        found = against(values, leader, followers)
+        margin = same_within * abs(means[leader])
+        tied = [k for k in followers if _is_tie(found[k], alpha) or abs(means[leader] - means[k]) <= margin]
+        near = [k for k in tied if abs(means[leader] - means[k]) <= NEAR_THE_BEST * abs(means[leader])]
+        group = sorted([leader, *near], key=then) if then else [leader, *near]
+        group += [k for k in tied if k not in near]
+        at = len(places) + 1
+        places += [Place(k, at, tuple(other for other in group if other != k)) for k in group]
+        rest = [k for k in followers if k not in tied]
+    at = len(places) + 1
+    return places + [Place(k, at, ()) for k in values if math.isnan(means[k])]
+
+
+def _is_tie(found: Difference, alpha: float) -> bool:
+    return found.interval.n != 1 and found.p_holm >= alpha

@@ -1,0 +1,139 @@
+"""The base of every table in a link file or scenario: unknown and missing keys are refused by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+
+from ackclock.errors import Refusal, one_of, show
+
+Loc = tuple[str | int, ...]
+T = TypeVar("T", bound=BaseModel)
+
+
+class Table(BaseModel):
+    """A TOML table with known keys. Immutable once checked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def written_keys(cls) -> list[str]:
+        """The keys a file may hold here."""
+        return list(cls.model_fields)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise Refusal(show(data), "a table with the keys " + ", ".join(cls.written_keys()))
+        allowed = cls.written_keys()
+        for key in data:
+            if key not in allowed:
+                raise Refusal(f'unknown key "{key}"', one_of(allowed, key), (key,))
+        for name, field in cls.model_fields.items():
+            if field.is_required() and name not in data:
+                raise Refusal(f'no "{name}"', f'the key "{name}" is needed here; keys: {", ".join(allowed)}')
+        return data
+
+
+def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeValidator:
+    """A table whose `kind` says which model it is."""
+
+    def choose(data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise Refusal(show(data), f"a table with a kind: {', '.join(kinds)}")
+        kind = data.get("kind", default)
+        if kind is None:
+            raise Refusal(show(data), f'the key "kind" is needed here: {", ".join(kinds)}')
+        if not isinstance(kind, str) or kind not in kinds:
+            raise Refusal(show(kind), f"kind {one_of(kinds, kind)}", ("kind",))
+        return kinds[kind].model_validate({**data, "kind": kind})
+
+    return BeforeValidator(choose)
+
+
+def word(*allowed: str) -> BeforeValidator:
+    """One of a few words."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or value not in allowed:
+            raise Refusal(show(value), one_of((f'"{name}"' for name in allowed), show(value)))
+        return value
+
+    return BeforeValidator(check)
+
+
+def number(check: Callable[[float], bool], allowed: str) -> BeforeValidator:
+    """A number (TOML integer or float) within limits."""
+
+    def take(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not check(value) or not math.isfinite(value):
+            raise Refusal(show(value), allowed)
+        return float(value)
+
+    return BeforeValidator(take)
+
+
+def whole(lowest: int, allowed: str) -> BeforeValidator:
+    """A TOML integer from `lowest` to what the engine can count."""
+
+    def take(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= 2**31 - 1:
+            raise Refusal(show(value), allowed)
+        return value
+
+    return BeforeValidator(take)
+
+
+def _yes_or_no(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Refusal(show(value), "true or false")
+    return value
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or "." in value or "/" in value:
+        raise Refusal(show(value), "a name without dots or slashes")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Refusal(show(value), "text in quotes")
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_yes_or_no)]
+Name = Annotated[str, BeforeValidator(_name)]
+Text = Annotated[str, BeforeValidator(_text)]
+
+
+def listed(what: str) -> BeforeValidator:
+    """An array of tables."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise Refusal(show(value), what)
+        return value
+
+    return BeforeValidator(check)
+
+
+Count = Annotated[int, whole(1, "a whole number, 1 or more")]
+Probability = Annotated[float, number(lambda p: 0 <= p <= 1, "a probability from 0 to 1")]
+
+
+def first_refusal(error: ValidationError) -> tuple[Loc, Refusal]:
+    """Where the first problem is, and the problem."""
+    detail = error.errors(include_url=False)[0]
+    cause = detail.get("ctx", {}).get("error")
+    loc: Loc = detail["loc"]
+    if isinstance(cause, ValidationError):
+        inner, refusal = first_refusal(cause)
+        return loc + inner, refusal
+    if isinstance(cause, Refusal):
+        return loc + cause.key, cause
+    return loc, Refusal(show(detail["input"]), detail["msg"])

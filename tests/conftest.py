@@ -1,0 +1,114 @@
+"""What tests share: where the oracles and recorded links are (skipped where they are absent), and scenarios to start from."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("ackclock", deadline=None)  # a loaded machine is no bug
+settings.load_profile("ackclock")
+
+
+def _folder(variable: str) -> Path:
+    named = os.environ.get(variable)
+    if not named or not Path(named).is_dir():
+        pytest.skip(f"{variable} names no folder")
+    return Path(named)
+
+
+@pytest.fixture(scope="session")
+def oracles() -> Path:
+    """Results of independent simulators and analysers."""
+    return _folder("ACKCLOCK_ORACLES")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Recorded links."""
+    return _folder("ACKCLOCK_DATA")
+
+
+@pytest.fixture(params=["TMobile-LTE-short", "Verizon-LTE-short", "TMobile-UMTS-driving"])
+def cellular_link(request, data, write) -> Path:
+    """A link file over a recorded cellular network, both directions as recorded."""
+    traces = {way: data / "cellular" / f"{request.param}.{way}.gz" for way in ("down", "up")}
+    return write(
+        "cellular.toml",
+        f"""title = "{request.param}"
+source = "recorded with mahimahi's saturator"
+[[hop]]
+name = "core"
+delay = "20 ms"
+[[hop]]
+name = "air"
+rate.down = {{ trace = "{traces["down"]}" }}
+rate.up = {{ trace = "{traces["up"]}" }}
+queue = {{ kind = "droptail", packets = 250 }}
+""",
+    )
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    """Writes a text file into the test's own folder and returns its path."""
+
+    def to(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return to
+
+
+SMALL = """\
+duration = "3 s"
+sample = "100 ms"
+seeds = 2
+
+[[hop]]
+name = "air"
+rate = "2 Mb/s"
+delay = "20 ms"
+queue = { kind = "droptail", packets = 20 }
+loss.down = 0.01
+
+[[flow]]
+name = "download"
+workload = { kind = "bulk" }
+"""
+
+
+@pytest.fixture
+def small(write) -> Path:
+    """A scenario that runs in milliseconds: one bulk flow over 2 Mb/s with 1 % loss, two seeds."""
+    return write("small.toml", SMALL)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command line left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def ackclock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs the command line in the test's folder, in this process: starting one takes longer than most runs."""
+    from ackclock.cli import run as command_line
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.chdir(tmp_path)
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            status = command_line([str(argument) for argument in arguments])
+        return Done(status, out.getvalue(), err.getvalue())
+
+    return run

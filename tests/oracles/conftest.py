@@ -1,0 +1,20 @@
+"""Every test here needs the oracles' results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.oracles.agreement import Check
+
+
+@pytest.fixture
+def verify(oracles: Path):
+    """Measures one row of a scenario's table and fails unless every figure is as stated."""
+
+    def of(scenario, row: int) -> None:
+        check: Check = scenario.checks(oracles)[row]
+        check.verify()
+
+    return of

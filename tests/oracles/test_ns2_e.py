@@ -1,0 +1,10 @@
+"""Scenario E against ns-2: the same losses give the same repair, cuts, window and goodput."""
+
+import pytest
+
+from tests.oracles import scenario_e
+
+
+@pytest.mark.parametrize("row", range(len(scenario_e.SENDERS)), ids=[sender.name for sender in scenario_e.SENDERS])
+def test_the_same_losses_give_the_same_repair_window_and_goodput(verify, row: int) -> None:
+    verify(scenario_e, row)

@@ -1,0 +1,69 @@
+"""What the documents point at is there."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def prose(document: Path) -> str:
+    """The text without its code blocks, whose brackets are no links."""
+    return re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def links(document: Path) -> list[str]:
+    found = re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", prose(document))
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(document: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", prose(document), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_every_anchor_to_a_title(document: Path) -> None:
+    missing = []
+    for link in links(document):
+        name, _, anchor = link.partition("#")
+        target = (document.parent / name).resolve() if name else document
+        there = target.exists() and target.is_relative_to(ROOT)
+        if not there or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            missing.append(link)
+    assert not missing
+
+
+def test_the_first_two_commands_of_the_readme_are_make_demo_and_make_test() -> None:
+    block = re.search(r"```\w*\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert block is not None
+    commands = [line.split("#")[0].strip() for line in block[1].splitlines()]
+    assert commands == ["make demo", "make test"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_make_target_that_is_named_exists(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", document.read_text(), flags=re.MULTILINE))
+    assert {a or b for a, b in named} <= targets
+
+
+def test_the_lock_pins_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *extras["plot"], *extras["report"], *project["dependency-groups"]["dev"]]
+    pinned = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
+    assert {re.split(r"[<>=\[]", name)[0] for name in wanted} <= pinned
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert block is not None
+    done = subprocess.run([sys.executable, "-c", block[1]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "first" / "report.html").exists()

@@ -1,0 +1,132 @@
+"""What the front lets through, the engine takes: every scenario is refused with a message or it runs."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from ackclock import engine
+from ackclock.errors import InputError
+from ackclock.plan import build_plan
+from ackclock.scenario import draft_of
+
+TIMES = st.sampled_from(["5 ms", "1 us", "20 ms", "300 ms", "2 s", "100 day"])
+SOON = st.sampled_from(["0 s", "1 ps", "5 ms", "60 ms", "399 ms"])
+SIZES = st.sampled_from(["1 B", "29 B", "40 B", "1500 B", "9 kB", "65415 B", "64 KiB", "1 MB"])
+RATES = st.sampled_from(["1 b/s", "9.6 kb/s", "1 Mb/s", "10 Mb/s"])
+SHARES = st.sampled_from([0, 1e-3, 0.3, 0.999, 1])
+COUNTS = st.sampled_from([1, 2, 3])
+FLAGS = st.booleans()
+
+
+def table(required=None, **optional):
+    return st.fixed_dictionaries(required or {}, optional=optional)
+
+
+def kind(name, required=None, **optional):
+    return table({"kind": st.just(name), **(required or {})}, **optional)
+
+
+LOSS = st.one_of(
+    SHARES,
+    kind("bernoulli", {"mean": SHARES}),
+    kind("gilbert-elliott", {"mean": st.sampled_from([0, 1e-6, 0.5]), "bad_sojourn": TIMES}),
+    kind("gilbert-elliott", {"good_sojourn": TIMES, "bad_sojourn": TIMES, "loss_good": SHARES, "loss_bad": SHARES}),
+    kind("list", {"packets": st.lists(st.integers(1, 30), min_size=1, max_size=3, unique=True).map(sorted)}),
+)
+JITTER = st.one_of(
+    kind("uniform", {"high": TIMES}, low=st.sampled_from(["0 s", "1 ps"]), in_order=FLAGS),
+    kind("normal", {"mean": TIMES, "sd": TIMES}, in_order=FLAGS),
+    kind("exponential", {"mean": TIMES}, in_order=FLAGS),
+    kind("pareto", {"mean": TIMES}, shape=st.sampled_from([1.001, 1.5, 20]), in_order=FLAGS),
+)
+OUTAGES = st.sampled_from([[], [{"start": "0 s", "end": "1 ps"}, {"start": "20 ms", "end": "300 ms"}]])
+SIDE = {
+    "queue": kind("droptail", packets=COUNTS, bytes=SIZES),
+    "rate": RATES,
+    "framing": st.sampled_from(["none", "slip", "cslip"]),
+    "outage": OUTAGES,
+    "loss": LOSS,
+    "duplicate": SHARES,
+    "delay": st.sampled_from(["30 ms", "0 s", "100 day"]),
+    "jitter": JITTER,
+    "reorder": table({"mean": SHARES, "delay": TIMES}),
+}
+HOP = table({"delay": SIDE.pop("delay")}, per_client=FLAGS, **SIDE)
+ONE_WAY = table({"only": st.sampled_from(["down", "up"])}, **SIDE)
+TCP = {
+    "host": st.sampled_from(["ns2", "linux-6", "linux-2.6.20", "linux-2.6.8", "windows-xp", "bsd-1997"]),
+    "variant": st.sampled_from(["reno", "newreno", "cubic"]),
+    "recovery": st.sampled_from(["classic", "newreno", "sack", "rate-halving"]),
+    "segment": st.sampled_from(["100 B", "1448 B", "9 kB"]),
+    "header": st.sampled_from(["1 B", "40 B"]),
+    "send_buffer": st.one_of(SIZES, st.sampled_from(["auto", "unlimited", "tuned"])),
+    "send_start": SIZES,
+    "send_limit": SIZES,
+    "send_overhead": SIZES,
+    "quick_acks": st.integers(0, 3),
+    "delayed_ack": st.one_of(FLAGS, table({"segments": COUNTS, "timer": TIMES})),
+    "initial_window": COUNTS,
+    "initial_ssthresh": st.one_of(st.just("unlimited"), COUNTS),
+    "rto_min": TIMES,
+    "rto_max": st.sampled_from(["100 day", "2 s"]),
+    "rto_initial": TIMES,
+    "rto_tick": TIMES,
+    "sack": FLAGS,
+    "timestamps": FLAGS,
+    "timestamp_bytes": st.sampled_from(["0 B", "12 B"]),
+    "window_scaling": FLAGS,
+    "byte_counting": st.integers(0, 3),
+    "dupack_threshold": COUNTS,
+    "overhead": TIMES,
+}
+WORKLOAD = st.one_of(
+    kind("bulk", read_rate=RATES),
+    kind("transfer", {"size": SIZES}),
+    kind("cbr", {"rate": RATES}, packet=st.sampled_from(["29 B", "1500 B"])),
+    kind(
+        "onoff",
+        {"rate": RATES, "on": st.sampled_from(["300 ms", "9000 s"]), "off": TIMES},
+        distribution=st.sampled_from(["exponential", "pareto"]),
+    ),
+)
+FLOW = table(
+    {"workload": WORKLOAD, "receive_buffer": st.sampled_from(["1 B", "1500 B", "64 KiB"])},  # bounds the work
+    direction=st.sampled_from(["down", "up"]),
+    over=st.sampled_from([["a"], ["a", "b"], ["b"]]),
+    count=COUNTS,
+    start=st.one_of(SOON, st.just("uniform(0 s, 100 ms)")),
+    stop=st.sampled_from(["400 ms", "1 day"]),
+    repeat=table({"every": st.sampled_from(["1 ms", "1 ps"]), "times": COUNTS}),
+    **TCP,
+)
+SCENARIO = st.fixed_dictionaries(
+    {
+        "duration": st.just("400 ms"),
+        "hop": st.tuples(HOP, st.one_of(HOP, ONE_WAY)).map(
+            lambda hops: [{"name": name, **hop} for name, hop in zip("ab", hops, strict=True)]
+        ),
+        "flow": st.lists(FLOW, min_size=1, max_size=2),
+    },
+    optional={
+        "clients": COUNTS,
+        "sample": st.sampled_from(["0 s", "100 ms", "1 ms"]),
+        "phase_jitter": FLAGS,
+        "measure": table(window=st.sampled_from(["all", "all-active", ["100 ms", "-100 ms"]])),
+    },
+)
+
+
+@settings(max_examples=150)
+@given(SCENARIO)
+def test_a_scenario_is_refused_by_the_front_or_taken_by_the_engine(data):
+    try:
+        plan = build_plan(draft_of(data).check(), 1)
+    except InputError as error:
+        event(f"refused: {error.key.rpartition('.')[2]}")
+        return
+    event("ran")
+    result = engine.run(plan)
+    json.dumps(result.summary, allow_nan=False)

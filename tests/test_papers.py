@@ -1,0 +1,178 @@
+"""The papers' claims: every row read, tolerances, verdicts, arithmetic."""
+
+from __future__ import annotations
+
+import csv
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from ackclock.errors import InputError
+from ackclock.papers import arithmetic, asymmetry
+from ackclock.papers.claims import PAPERS, Claim, Quantity, all_claims, claims_of
+from ackclock.papers.evidence import Evidence, judge
+from ackclock.papers.reproduce import reproduce, untested
+from ackclock.papers.tolerance import read_tolerance
+from ackclock.statistics import Interval, interval
+
+
+def test_every_row_of_the_claims_file_is_a_claim_of_one_paper() -> None:
+    text = resources.files("ackclock.papers").joinpath("claims.csv").read_text("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [claim.id for claim in all_claims()] == [row["id"] for row in rows]
+    assert sum(len(claims_of(paper)) for paper in PAPERS) == len(rows)
+    assert len({claim.id for claim in all_claims()}) == len(rows)
+
+
+def test_an_unknown_paper_is_refused_with_the_names_of_the_known_ones() -> None:
+    with pytest.raises(InputError, match="asymmetry"):
+        reproduce("asymetry")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1.78 Mbps", Quantity(1.78, "Mbps", 0.005)),
+        ("k = 18.05", Quantity(18.05, "", 0.005)),
+        ("9800.00 Kbps", Quantity(9800.0, "Kbps", 0.005)),
+        ("280 ms (277.8)", Quantity(280.0, "ms", 0.5)),
+        ("about 2.5 s", Quantity(2.5, "s", 0.05)),
+        ("35 %", Quantity(35.0, "%", 0.5)),
+        ("AF > ACC > Reno", None),
+    ],
+)
+def test_a_claims_number_is_read_with_its_unit_and_rounding(value: str, expected: Quantity | None) -> None:
+    assert _claim(value=value).quantity() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "case", "paper", "inside", "outside"),
+    [
+        ("+-15 %", "", 4.35, [4.35, 3.70, 5.00], [3.69, 5.01]),
+        ("+-50 % relative", "", 2.0, [1.0, 3.0], [0.99, 3.01]),
+        ("+-0.05", "", 1.1, [1.05, 1.15], [1.04, 1.16]),
+        ("0.01", "", 18.05, [18.0556, 18.04], [18.07]),
+        ("+-3 ms", "", 280.0, [277.8, 283.0], [276.9]),
+        ("+-10 points", "", 25.0, [15.0, 35.0], [14.9]),
+        ("factor 2", "", 10.0, [5.0, 20.0], [4.9, 20.1]),
+        ("5 to 15 s", "", 10.0, [5.0, 15.0], [4.9, 15.1]),
+        ("exact", "", 0.052, [0.052, 0.0524], [0.053]),
+        ("+-25 % (AF: factor 3)", "", 1740.0, [1305.0, 2175.0], [1300.0, 2180.0]),
+        ("+-25 % (AF: factor 3)", "AF", 135.8, [46.0, 407.0], [45.0, 408.0]),
+        ("+-15 % (rates, RTT), factor 2 (retransmissions)", "rates", 100.0, [86.0, 115.0], [84.0]),
+        ("+-15 % (rates, RTT), factor 2 (retransmissions)", "retransmissions", 100.0, [50.0, 200.0], [49.0]),
+    ],
+)
+def test_tolerances_are_read_as_written(text: str, case: str, paper: float, inside: list[float], outside: list[float]) -> None:
+    tolerance = read_tolerance(text, case)
+    # Three decimals printed, so that "exact" means the third.
+    quantity = Quantity(paper, "", 0.0005)
+    assert [value for value in inside if not tolerance.admits(value, quantity)] == []
+    assert [value for value in outside if tolerance.admits(value, quantity)] == []
+
+
+@pytest.mark.parametrize("text", ["none", "ties within 2 %", "do not gate", "-", "shape only"])
+def test_a_tolerance_in_words_leaves_the_judgement_to_the_evaluator(text: str) -> None:
+    tolerance = read_tolerance(text)
+    assert tolerance.kind == "stated"
+    with pytest.raises(ValueError, match="evaluator"):
+        tolerance.admits(1.0, Quantity(1.0, "", 0.5))
+
+
+@pytest.mark.parametrize(
+    ("change", "evidence", "verdict"),
+    [
+        ({}, Evidence(interval([1.9]), "ran"), "holds"),
+        ({}, Evidence(interval([2.2]), "ran"), "fails"),
+        ({}, None, "not_tested"),
+        ({"tolerance": "none"}, Evidence(None, "ordered", says=True), "holds"),
+        ({"tolerance": "none"}, Evidence(None, "not ordered", says=False), "fails"),
+        ({"tolerance": "do not gate"}, Evidence(interval([1.78]), "ran"), "not_tested"),
+        ({"tolerance_reason": "configuration"}, Evidence(interval([1.78]), "set"), "calibration"),
+    ],
+)
+def test_verdicts_follow_from_claim_and_evidence(change: dict[str, str], evidence: Evidence | None, verdict: str) -> None:
+    evaluate = None if evidence is None else lambda claim: evidence
+    judged = judge(_claim(**change), evaluate, "waits for a model")
+    assert judged.verdict == verdict
+    assert judged.why
+    if verdict == "not_tested" and evidence is None:
+        assert judged.why == "waits for a model"
+
+
+@pytest.mark.parametrize(("ns2", "agrees"), [(None, None), (2.3, True), (1.78, False)])
+def test_ns2_agrees_when_its_value_is_within_the_tolerance_of_ours(ns2: float | None, agrees: bool | None) -> None:
+    judged = judge(_claim(), lambda claim: Evidence(interval([2.4]), "ran", ns2=ns2), "")
+    assert judged.verdict == "fails"
+    assert judged.ns2_agrees is agrees
+
+
+def test_k_is_what_the_paper_works_out() -> None:
+    k = arithmetic.normalized_bandwidth_ratio
+    assert k(10e6, 100e3, 1000, 40) == pytest.approx(4.0)
+    assert k(10e6, 28.8e3, 1000, 52) == pytest.approx(18.05, abs=0.01)
+    assert k(10e6, 9.6e3, 1000, 40) == pytest.approx(41.7, abs=0.05)
+    assert arithmetic.ack_limited_throughput(10e6, 18.05, 2) == pytest.approx(1.1e6, rel=0.01)
+    assert arithmetic.ack_limited_throughput(10e6, 0.5, 1) == 10e6
+    assert arithmetic.transmission_time(1000, 28.8e3) == pytest.approx(0.2778, abs=1e-4)
+
+
+def _table(v1: tuple[float, float, float, float]) -> dict[str, dict[str, Interval]]:
+    cells = dict(zip(("9.6", "9.6 C", "28.8", "28.8 C"), ([v, v * 1.01] for v in v1), strict=True))
+    return {network: {path: interval(values) for path, values in cells.items()} for network in ("V1", "V2")}
+
+
+def test_table_1_is_judged_cell_by_cell_against_the_paper_with_ns2_beside_it() -> None:
+    evaluators = asymmetry.evaluators(lambda: _table((1.93, 6.96, 4.48, 5.0)))
+    judged = {c.id: judge(c, evaluators.get(c.id), untested(c.id)) for c in claims_of("asymmetry")}
+    assert [judged[f"P1-0{n}"].verdict for n in (18, 21, 24, 27)] == ["holds", "holds", "holds", "fails"]
+    assert [judged[f"P1-0{n}"].ns2_agrees for n in (18, 27)] == [True, False]
+    entry: dict[str, Any] = judged["P1-018"].as_json()
+    assert entry["paper_value"] == "1.78 Mbps"
+    assert entry["ours"] == {"mean": pytest.approx(1.94, abs=0.01), "lo": pytest.approx(1.82, abs=0.01), "hi": pytest.approx(2.06, abs=0.01), "n": 2}  # fmt: skip
+    assert entry["also"].keys() == {"V2"}
+
+
+def test_every_claim_of_arithmetic_holds_by_our_own_functions() -> None:
+    evaluators = asymmetry.evaluators(lambda: _table((1.8, 6.7, 4.3, 9.5)))
+    runs = set(asymmetry.PLAIN_RENO) | {"P1-031"}
+    for claim in claims_of("asymmetry"):
+        if claim.id in evaluators and claim.id not in runs:
+            assert judge(claim, evaluators[claim.id], "").verdict == "holds", claim.id
+
+
+@pytest.mark.parametrize("paper", [name for name in PAPERS if name != "asymmetry"])
+def test_papers_without_models_yet_list_every_claim_with_a_reason(paper: str) -> None:
+    document = reproduce(paper).as_json()
+    assert [entry["id"] for entry in document["claims"]] == [claim.id for claim in claims_of(paper)]
+    assert sum(document["totals"].values()) == len(document["claims"])
+    assert document["totals"]["holds"] == document["totals"]["fails"] == 0
+    assert all(entry["why"] for entry in document["claims"])
+
+
+def test_every_claim_has_a_reason_of_its_own_when_nothing_evaluates_it() -> None:
+    assert [claim.id for claim in all_claims() if "no evaluator" in untested(claim.id) and not _is_judged(claim)] == []
+
+
+def _is_judged(claim: Claim) -> bool:
+    known = asymmetry.evaluators(dict)
+    return claim.id in known or claim.is_configuration or claim.do_not_gate
+
+
+def _claim(**changes: str) -> Claim:
+    fields = {
+        "id": "P1-018",
+        "paper": "",
+        "where": "Table 1",
+        "scenario": "",
+        "metric": "throughput",
+        "variant": "Reno",
+        "parameters": "",
+        "value": "1.78 Mbps",
+        "tolerance": "+-15 %",
+        "tolerance_reason": "",
+        "kind": "exact table cell",
+        "network_bound": "no",
+    }
+    return Claim(**{**fields, **changes})

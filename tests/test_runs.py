@@ -1,0 +1,302 @@
+"""Run folders: what is in them, the same bytes every time, and nothing lost when a run is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ackclock
+from ackclock.cells import Cell, Store, run_cells
+from ackclock.scenario import draft_of, read_draft
+from ackclock.scenario.resolved import scenario_hash
+from ackclock.simulation import simulate_scenario
+from ackclock.sweeping import sweep_draft
+
+SERIES = ["seed", "flow", "time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms", "flight_bytes", "delivered_bytes",
+          "retransmitted_segments"]  # fmt: skip
+HOPS = ["seed", "hop", "direction", "station", "time_s", "queue_packets", "queue_bytes", "drops", "marks", "delivered_bytes"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_run_folder_has_the_promised_files_and_columns(small, tmp_path):
+    done = ackclock.simulate(small, out=tmp_path / "run")
+    assert sorted(contents(tmp_path / "run")) == [
+        "environment.json", "flows.parquet", "hops.parquet", "scenario.toml", "series.parquet", "summary.json",
+    ]  # fmt: skip
+    series = pl.read_parquet(tmp_path / "run" / "series.parquet")
+    assert series.columns == SERIES
+    assert pl.read_parquet(tmp_path / "run" / "hops.parquet").columns == HOPS
+    flows = pl.read_parquet(tmp_path / "run" / "flows.parquet")
+    assert flows["seed"].to_list() == [1, 2]
+    assert {"flow", "variant", "goodput_bps", "rtt_ms_p95", "retransmission_rate"} <= set(flows.columns)
+    assert series["seed"].unique(maintain_order=True).to_list() == [1, 2]
+    assert done.flows.equals(flows)
+
+
+def test_series_lie_at_exact_multiples_of_the_sample_step(small):
+    series = ackclock.simulate(small, seed=1).series
+    assert series["time_s"].to_list() == [pytest.approx(0.1 * step, abs=1e-12) for step in range(1, len(series) + 1)]
+    assert series["delivered_bytes"].is_sorted()
+
+
+def test_the_same_seed_gives_the_same_bytes_twice_and_with_any_number_of_workers(small, tmp_path):
+    folders = []
+    for name, workers in (("once", 1), ("twice", 1), ("wide", 2)):
+        ackclock.simulate(small, seed=[1, 2, 3], out=tmp_path / name, workers=workers)
+        folders.append(contents(tmp_path / name))
+    assert folders[0] == folders[1] == folders[2]
+
+
+def test_another_seed_gives_another_run(small):
+    first, second = (ackclock.simulate(small, seed=seed).series for seed in (1, 2))
+    assert not first.drop("seed").equals(second.drop("seed"))
+
+
+def test_the_resolved_scenario_runs_again_to_the_same_result(small, tmp_path):
+    first = ackclock.simulate(small, out=tmp_path / "first")
+    second = ackclock.simulate(tmp_path / "first" / "scenario.toml", out=tmp_path / "second")
+    assert first.summaries == second.summaries
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+
+
+def test_a_run_keeps_the_traces_it_used_and_runs_again_without_the_originals(tmp_path, write):
+    (tmp_path / "cell").write_text("".join(f"{time}\n" for time in range(1, 100)))
+    scenario = write(
+        "traced.toml",
+        'duration = "2 s"\n[[hop]]\nname = "air"\nrate.down = { trace = "cell" }\ndelay = "10 ms"\n'
+        '[[flow]]\nworkload = { kind = "bulk" }\n',
+    )
+    first = ackclock.simulate(scenario, out=tmp_path / "run")
+    (tmp_path / "cell").unlink()
+    second = ackclock.simulate(tmp_path / "run" / "scenario.toml")
+    assert first.summaries == second.summaries
+    assert len(list((tmp_path / "run" / "traces").iterdir())) == 1
+
+
+def test_a_finished_run_is_found_and_not_run_again(small, tmp_path, monkeypatch):
+    scenario = read_draft(small).check()
+    first = simulate_scenario(scenario, folder=tmp_path / "run")
+    monkeypatch.setattr("ackclock.engine.run", None)
+    second = simulate_scenario(scenario, folder=tmp_path / "run")
+    assert second.summaries == first.summaries
+    assert second.series.equals(first.series)
+
+
+def test_results_of_another_engine_are_not_taken(small, tmp_path, monkeypatch):
+    scenario = read_draft(small).check()
+    simulate_scenario(scenario, folder=tmp_path / "run")
+    about = tmp_path / "run" / "environment.json"
+    about.write_text(about.read_text().replace(json.loads(about.read_text())["engine"], "another"))
+    monkeypatch.setattr("ackclock.engine.run", None)
+    with pytest.raises(TypeError):
+        simulate_scenario(scenario, folder=tmp_path / "run")
+
+
+def test_a_folder_with_other_files_is_refused_and_left_alone(small, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    with pytest.raises(ackclock.InputError, match="a folder with other files"):
+        ackclock.simulate(small, out=tmp_path / "mine")
+    assert contents(tmp_path / "mine") == {"thesis.txt": b"precious"}
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_captures_of_every_flow_at_both_ends(small, tmp_path, form):
+    magic = {"pcap": (b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1"), "pcapng": (b"\x0a\x0d\x0d\x0a",)}[form]
+    ackclock.simulate(small, seed=1, out=tmp_path / "run", captures=form)
+    captures = {path.name: path.read_bytes()[:4] for path in (tmp_path / "run" / "captures").iterdir()}
+    assert sorted(captures) == [f"download.client.{form}", f"download.server.{form}"]
+    assert all(first in magic for first in captures.values())
+
+
+def test_captures_of_several_seeds_are_told_apart(small, tmp_path):
+    ackclock.simulate(small, out=tmp_path / "run", captures="pcap")
+    names = sorted(path.name for path in (tmp_path / "run" / "captures").iterdir())
+    assert names == [f"seed{seed}-download.{end}.pcap" for seed in (1, 2) for end in ("client", "server")]
+
+
+SWEEP = """\
+duration = "3 s"
+sample = "1 s"
+seeds = 2
+[[hop]]
+name = "air"
+rate = "2 Mb/s"
+delay = "20 ms"
+queue = { packets = 20 }
+[[flow]]
+workload = { kind = "bulk" }
+[sweep]
+"tcp.variant" = ["reno", "cubic"]
+"hop.air.loss.down.mean" = [0, 0.01, 0.05]
+"""
+
+
+def test_a_sweep_gives_every_point_its_intervals(write, tmp_path):
+    sweep = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "run")
+    cells = sweep.document()["cells"]
+    assert [cell["params"] for cell in cells] == [
+        {"tcp.variant": variant, "hop.air.loss.down.mean": mean} for variant in ("reno", "cubic") for mean in (0, 0.01, 0.05)
+    ]
+    for cell in cells:
+        assert cell["n"] == 2
+        assert {"goodput_bps", "rtt_p95_ms", "retransmission_rate", "jain"} <= set(cell["metrics"])
+        goodput = cell["metrics"]["goodput_bps"]
+        assert goodput["lo"] <= goodput["mean"] <= goodput["hi"]
+    assert cells[0]["metrics"]["goodput_bps"]["mean"] > cells[2]["metrics"]["goodput_bps"]["mean"]
+    flows = pl.read_parquet(tmp_path / "run" / "flows.parquet")
+    assert flows.height == 12
+    assert set(flows["cell"]) == {path.name for path in (tmp_path / "run" / "cells").iterdir()}
+    assert tomllib.loads((tmp_path / "run" / "scenario.toml").read_text())["sweep"]["tcp.variant"] == ["reno", "cubic"]
+
+
+def test_a_sweep_is_the_same_with_any_number_of_workers(write, tmp_path):
+    draft = read_draft(write("sweep.toml", SWEEP))
+    for name, workers in (("one", 1), ("two", 2)):
+        sweep_draft(draft, folder=tmp_path / name, workers=workers)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_the_resolved_sweep_runs_again_to_the_same_result(write, tmp_path):
+    first = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "first")
+    second = sweep_draft(read_draft(tmp_path / "first" / "scenario.toml"))
+    assert first.document()["cells"] == second.document()["cells"]
+
+
+def test_only_missing_cells_are_run(write, tmp_path, monkeypatch):
+    draft = read_draft(write("sweep.toml", SWEEP))
+    scenario = draft.check(draft.points()[0])
+    store = Store(tmp_path / "run")
+    (kept,) = run_cells([Cell(scenario, 1)], store=store)
+    seen: list[tuple[int, int, str]] = []
+    results = run_cells([Cell(scenario, 1), Cell(scenario, 2)], store=store, progress=lambda *now: seen.append(now))
+    assert [now[:2] for now in seen] == [(1, 2), (2, 2)]
+    assert results[0].summary == kept.summary
+    assert results[0].folder == kept.folder
+    assert results[0].series.columns == SERIES
+
+
+def test_a_failing_run_names_its_parameters_and_seed(small, monkeypatch):
+    def fail(plan):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr("ackclock.engine.run", fail)
+    with pytest.raises(ackclock.RunFailed, match=r"^tcp\.variant=reno seed 7: out of luck$"):
+        run_cells([Cell(read_draft(small).check(), 7, {"tcp.variant": "reno"})])
+
+
+LONG_SWEEP = SWEEP.replace("3 s", "300 s").replace("seeds = 2", "seeds = 10").replace('"2 Mb/s"', '"20 Mb/s"')
+
+
+def start_sweep(scenario: Path, out: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ackclock", "sweep", str(scenario), "--out", str(out), "--workers", "1", "--json"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_cells(out: Path, running: subprocess.Popen[str], number: int = 2) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until and running.poll() is None:
+        if len(finished(out)) >= number:
+            return
+        time.sleep(0.01)
+    pytest.fail("the sweep ended, or hung, before it could be stopped")
+
+
+def finished(out: Path) -> set[str]:
+    cells = out / "cells"
+    return {path.name for path in cells.iterdir() if not path.name.startswith(".")} if cells.is_dir() else set()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_was_stopped_goes_on_where_it_was(write, tmp_path, how):
+    text = LONG_SWEEP
+    out = tmp_path / "run"
+    scenario = write("sweep.toml", text)
+    running = start_sweep(scenario, out)
+    try:
+        wait_for_cells(out, running)
+        os.kill(running.pid, how)
+        _, complaint = running.communicate(timeout=30)
+    finally:
+        running.kill()
+    kept = finished(out)
+    assert running.returncode == (130 if how is signal.SIGINT else -signal.SIGKILL)
+    assert "Traceback" not in complaint
+    assert kept
+    assert not (out / "sweep.json").exists()
+    for name in kept:  # whole cells only
+        assert json.loads((out / "cells" / name / "summary.json").read_text())["flows"]
+        assert pl.read_parquet(out / "cells" / name / "series.parquet").columns == SERIES
+    stamps = {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept}
+
+    draft = read_draft(scenario)
+    cell = next(iter(Cell(draft.check(draft.points()[0]), seed) for seed in (1,)))
+    assert cell.key in kept
+    results = run_cells([cell], store=Store(out))
+    assert results[0].folder == out / "cells" / cell.key
+    assert not list((out / "cells").glob(".*.tmp"))
+    assert {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept} == stamps
+
+
+def test_the_default_folder_is_named_after_what_the_scenario_does(small, write):
+    renamed = write("other.toml", 'title = "another title"\n' + small.read_text())
+    longer = write("longer.toml", small.read_text().replace("3 s", "4 s"))
+    hashes = [scenario_hash(read_draft(path).check()) for path in (small, renamed, longer)]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_udp_alone_runs():
+    link = {"hop": [{"name": "line", "rate": "1 Mb/s"}]}
+    run = ackclock.simulate(link, [{"workload": {"kind": "cbr", "rate": "100 kb/s"}}], "10 s", phase_jitter=False)
+    (flow,) = run.summaries[0]["flows"]
+    assert (flow["variant"], flow["rtt_ms"]["mean"]) == ("udp", None)
+    assert flow["throughput_bps"] == pytest.approx(100e3, rel=0.02)
+
+
+def test_the_api_takes_a_link_and_flows(tmp_path):
+    run = ackclock.simulate("dumbbell-10m", [{"workload": {"kind": "bulk"}, "count": 2}], "5 s", seed=[1, 2])
+    assert run.flows.height == 4
+    assert run.folder is None
+    assert {"goodput_bps", "jain"} <= set(run.metrics)
+    sweep = ackclock.sweep("dumbbell-10m", [{"workload": {"kind": "bulk"}}], "2 s", over={"tcp.variant": ["reno", "cubic"]})
+    assert sweep.metrics["tcp.variant"].to_list() == ["reno", "cubic"]
+    with pytest.raises(ackclock.InputError, match="nothing to sweep"):
+        ackclock.sweep("dumbbell-10m", [{"workload": {"kind": "bulk"}}], "2 s")
+
+
+def test_a_draft_from_python_is_checked_like_a_file():
+    with pytest.raises(ackclock.InputError, match='found no "duration"'):
+        ackclock.simulate(draft_of({}).document.data, [{"workload": {"kind": "bulk"}}])
+
+
+def test_recorded_cellular_links_carry_close_to_what_was_recorded(cellular_link):
+    run = ackclock.simulate(cellular_link, [{"workload": {"kind": "bulk"}}], "20 s", phase_jitter=False)
+    air = next(hop for hop in run.summaries[0]["hops"] if (hop["hop"], hop["direction"]) == ("air", "down"))
+    assert 0.5 < air["utilization"] <= 1
+    assert air["drops"] < air["delivered"]
+
+
+def test_seeds_from_python_are_checked():
+    for seed in ([], [1, 1], -1):
+        with pytest.raises(ackclock.InputError, match=r"seeds(\[1\])?: found"):
+            ackclock.simulate("dumbbell-10m", [{"workload": {"kind": "bulk"}}], "1 s", seed)
+
+
+def test_simulate_does_not_write_into_a_sweeps_folder(write, small, tmp_path):
+    sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "run")
+    before = contents(tmp_path / "run")
+    with pytest.raises(ackclock.InputError, match="the results of sweep"):
+        ackclock.simulate(small, out=tmp_path / "run")
+    assert contents(tmp_path / "run") == before
