@@ -31,13 +31,14 @@ build: $(VENV)/.built ## an optimised .venv/bin/ackclock
 demo: build ## compare TCP variants on a packaged link, simulate a scenario, write a report: about a minute
 	@PATH="$(abspath $(BIN)):$$PATH" sh tools/demo.sh
 
+# The gate draws the same cases every time; test-slow draws new ones, and prints what fails.
 test: build ## every test that takes seconds: cargo test, then pytest
-	$(CARGO) test $(RUST)
+	PROPTEST_RNG_SEED=1 $(CARGO) test $(RUST)
 	$(BIN)/python -m pytest -m "not slow"
 
-test-slow: build ## the tests that take minutes
-	$(CARGO) test $(RUST) -- --ignored
-	$(BIN)/python -m pytest -m slow
+test-slow: build ## all tests, those that take minutes too, and property tests on cases never drawn before
+	$(CARGO) test $(RUST) -- --include-ignored
+	ACKCLOCK_FRESH=1 $(BIN)/python -m pytest
 
 check: build ## formatting, lints and types
 	$(CARGO) fmt --all --check

@@ -108,7 +108,8 @@ class Scenario(Table):
         """Bounds between which a flow's start is drawn, phase jitter included."""
         low, high = flow.start.low_ps, flow.start.high_ps
         if self.phase_jitter and not flow.start.is_random:
-            high += PHASE_START_PS
+            # A short flow's jitter ends before the flow does.
+            high = min(high + PHASE_START_PS, (flow.stop or self.duration) - 1)
         return low, high
 
 
