@@ -145,3 +145,12 @@ def test_no_arguments_give_the_help(ackclock):
 def test_everything_the_package_offers_is_there_and_documented():
     for name in package.__all__:
         assert getattr(package, name).__doc__
+
+
+def test_a_mistake_in_a_sweep_is_a_mistake_for_simulate_too(ackclock, write, small, tmp_path):
+    swept = write("swept.toml", small.read_text() + '\n[sweep]\n"hop.nowhere.rate" = ["1 Mb/s"]\n')
+    done = ackclock("simulate", "--no-report", swept)
+    assert done.returncode == 2
+    assert "swept.toml" in done.stderr
+    assert "hop.nowhere.rate" in done.stderr
+    assert not (tmp_path / "runs").exists()

@@ -300,3 +300,18 @@ def test_simulate_does_not_write_into_a_sweeps_folder(write, small, tmp_path):
     with pytest.raises(ackclock.InputError, match="the results of sweep"):
         ackclock.simulate(small, out=tmp_path / "run")
     assert contents(tmp_path / "run") == before
+
+
+def test_seeds_over_a_clean_droptail_queue_differ_by_more_than_which_flow_is_which():
+    hops = [
+        {"name": "core", "rate": "100 Mb/s", "delay": "45 ms"},
+        {"name": "air", "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 50}},
+    ]
+    data = {
+        "hop": hops, "duration": "20 s", "seeds": 4,
+        "tcp": {"host": "ns2", "variant": "newreno", "recovery": "sack"},
+        "flow": [{"workload": {"kind": "bulk"}, "count": 6}],
+    }  # fmt: skip
+    run = simulate_scenario(draft_of(data).check())
+    sorted_goodputs = [sorted(round(flow["goodput_bps"], -4) for flow in summary["flows"]) for summary in run.summaries]
+    assert len(set(map(tuple, sorted_goodputs))) == 4

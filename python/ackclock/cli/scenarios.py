@@ -33,10 +33,12 @@ def simulate(
     from ackclock.scenario.draft import read_draft
     from ackclock.show import simulation_tables
     from ackclock.simulation import default_folder, simulate_scenario
+    from ackclock.sweeping import check_points
 
     draft = read_draft(scenario)
     checked = draft.check()
-    if draft.document.data.get("sweep"):
+    if "sweep" in draft.document.data:
+        check_points(draft, None)  # a mistake in what is left out is a mistake all the same
         remark(f"{scenario}: its [sweep] is left out here; `ackclock sweep` runs it", quiet=quiet)
     if seed is not None:
         checked = checked.model_copy(update={"seeds": (seed,)})
