@@ -6,7 +6,7 @@ use super::ack::reported_twice;
 use crate::packet::Segment;
 use crate::tcp::cc::AnyCc;
 use crate::tcp::recovery::Recovery;
-use crate::tcp::timestamp;
+use crate::tcp::timestamps::timestamp;
 use crate::units::{Span, Time};
 
 /// What the last cut may be taken back to.

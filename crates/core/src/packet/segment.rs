@@ -1,63 +1,6 @@
-//! What travels: a small `Copy` header, and a body that stays in one arena slot from sender to receiver.
+//! A TCP segment as the two ends see it.
 
-use crate::units::Time;
-
-/// Where a packet's body lies in the [`Arena`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct BodyId(u32);
-
-/// The two ECN bits of the IP header (RFC 3168, section 5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Ecn {
-    #[default]
-    NotEct = 0,
-    Ect1 = 1,
-    Ect0 = 2,
-    Ce = 3,
-}
-
-/// What an element may know of a packet without reading its body.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Kind(u8);
-
-impl Kind {
-    pub const TCP: Kind = Kind(1);
-    /// Carries no payload and no SYN, FIN or RST: it only acknowledges.
-    pub const PURE_ACK: Kind = Kind(2);
-    /// Carries payload.
-    pub const DATA: Kind = Kind(4);
-    /// Sets up or ends a connection (SYN, FIN, RST).
-    pub const CONTROL: Kind = Kind(8);
-
-    pub const fn with(self, other: Kind) -> Kind {
-        Kind(self.0 | other.0)
-    }
-    #[inline]
-    pub const fn has(self, other: Kind) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
-/// A packet's header: 32 bytes, copied from queue to queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Packet {
-    /// Unique in a run; a copy made by the network gets its own.
-    pub id: u64,
-    /// When it entered the network.
-    pub entered: Time,
-    pub body: BodyId,
-    pub flow: u32,
-    /// IP length in bytes.
-    pub len: u16,
-    /// Bytes on the current line, which header compression makes fewer than `len`.
-    pub wire_len: u16,
-    pub ecn: Ecn,
-    pub class: u8,
-    pub kind: Kind,
-}
-
-const _: () = assert!(size_of::<Packet>() <= 32);
+use super::{Ecn, Kind};
 
 /// TCP header flags (RFC 9293, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -175,76 +118,6 @@ impl Segment {
     }
 }
 
-/// A simulated UDP datagram.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Datagram {
-    pub number: u64,
-}
-
-/// What a packet carries: a simulated segment or datagram, or the bytes of a real one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Body {
-    Segment(Segment),
-    Datagram(Datagram),
-    Raw(Box<[u8]>),
-}
-
-#[derive(Debug)]
-struct Slot {
-    body: Body,
-    /// 0 marks a free slot.
-    refs: u32,
-}
-
-/// All bodies in flight, reference-counted because the network may duplicate a packet.
-#[derive(Debug, Default)]
-pub struct Arena {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-}
-
-impl Arena {
-    #[inline]
-    pub fn insert(&mut self, body: Body) -> BodyId {
-        let slot = Slot { body, refs: 1 };
-        if let Some(i) = self.free.pop() {
-            self.slots[i as usize] = slot;
-            BodyId(i)
-        } else {
-            self.slots.push(slot);
-            BodyId((self.slots.len() - 1) as u32)
-        }
-    }
-
-    #[inline]
-    pub fn get(&self, id: BodyId) -> &Body {
-        &self.slots[id.0 as usize].body
-    }
-
-    /// One more packet carries this body.
-    pub fn retain(&mut self, id: BodyId) {
-        self.slots[id.0 as usize].refs += 1;
-    }
-
-    /// One packet less carries this body; the last one frees it.
-    #[inline]
-    pub fn release(&mut self, id: BodyId) {
-        let slot = &mut self.slots[id.0 as usize];
-        slot.refs -= 1;
-        if slot.refs == 0 {
-            if let Body::Raw(bytes) = &mut slot.body {
-                *bytes = Box::default();
-            }
-            self.free.push(id.0);
-        }
-    }
-
-    /// Bodies alive; zero after a run has drained, or something leaked.
-    pub fn live(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,17 +128,5 @@ mod tests {
         assert_eq!(unwrap_seq(20, reference), (7 << 32) + 20);
         assert_eq!(unwrap_seq(u32::MAX, reference), (7 << 32) - 1);
         assert_eq!(unwrap_seq(5, 0xFFFF_FFF0), (1 << 32) + 5);
-    }
-
-    #[test]
-    fn a_body_lives_until_its_last_packet_is_gone() {
-        let mut arena = Arena::default();
-        let id = arena.insert(Body::Datagram(Datagram { number: 1 }));
-        arena.retain(id);
-        arena.release(id);
-        assert_eq!(arena.live(), 1);
-        arena.release(id);
-        assert_eq!(arena.live(), 0);
-        assert_eq!(arena.insert(Body::Datagram(Datagram { number: 2 })), id, "the slot is used again");
     }
 }

@@ -1,0 +1,94 @@
+//! Where bodies lie while their packets travel.
+
+use super::Segment;
+
+/// Where a packet's body lies in the [`Arena`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct BodyId(u32);
+
+/// A simulated UDP datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    pub number: u64,
+}
+
+/// What a packet carries: a simulated segment or datagram, or the bytes of a real one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Body {
+    Segment(Segment),
+    Datagram(Datagram),
+    Raw(Box<[u8]>),
+}
+
+#[derive(Debug)]
+struct Slot {
+    body: Body,
+    /// 0 marks a free slot.
+    refs: u32,
+}
+
+/// All bodies in flight, reference-counted because the network may duplicate a packet.
+#[derive(Debug, Default)]
+pub struct Arena {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Arena {
+    #[inline]
+    pub fn insert(&mut self, body: Body) -> BodyId {
+        let slot = Slot { body, refs: 1 };
+        if let Some(i) = self.free.pop() {
+            self.slots[i as usize] = slot;
+            BodyId(i)
+        } else {
+            self.slots.push(slot);
+            BodyId((self.slots.len() - 1) as u32)
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, id: BodyId) -> &Body {
+        &self.slots[id.0 as usize].body
+    }
+
+    /// One more packet carries this body.
+    pub fn retain(&mut self, id: BodyId) {
+        self.slots[id.0 as usize].refs += 1;
+    }
+
+    /// One packet less carries this body; the last one frees it.
+    #[inline]
+    pub fn release(&mut self, id: BodyId) {
+        let slot = &mut self.slots[id.0 as usize];
+        slot.refs -= 1;
+        if slot.refs == 0 {
+            if let Body::Raw(bytes) = &mut slot.body {
+                *bytes = Box::default();
+            }
+            self.free.push(id.0);
+        }
+    }
+
+    /// Bodies alive; zero after a run has drained, or something leaked.
+    pub fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_lives_until_its_last_packet_is_gone() {
+        let mut arena = Arena::default();
+        let id = arena.insert(Body::Datagram(Datagram { number: 1 }));
+        arena.retain(id);
+        arena.release(id);
+        assert_eq!(arena.live(), 1);
+        arena.release(id);
+        assert_eq!(arena.live(), 0);
+        assert_eq!(arena.insert(Body::Datagram(Datagram { number: 2 })), id, "the slot is used again");
+    }
+}

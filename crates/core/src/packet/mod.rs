@@ -1,0 +1,62 @@
+//! What travels: a small `Copy` header, and a body that stays in one arena slot from sender to receiver.
+
+mod arena;
+mod segment;
+
+pub use arena::{Arena, Body, BodyId, Datagram};
+pub use segment::{Flags, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
+
+use crate::units::Time;
+
+/// The two ECN bits of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    #[default]
+    NotEct = 0,
+    Ect1 = 1,
+    Ect0 = 2,
+    Ce = 3,
+}
+
+/// What an element may know of a packet without reading its body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kind(u8);
+
+impl Kind {
+    pub const TCP: Kind = Kind(1);
+    /// Carries no payload and no SYN, FIN or RST: it only acknowledges.
+    pub const PURE_ACK: Kind = Kind(2);
+    /// Carries payload.
+    pub const DATA: Kind = Kind(4);
+    /// Sets up or ends a connection (SYN, FIN, RST).
+    pub const CONTROL: Kind = Kind(8);
+
+    pub const fn with(self, other: Kind) -> Kind {
+        Kind(self.0 | other.0)
+    }
+    #[inline]
+    pub const fn has(self, other: Kind) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A packet's header: 32 bytes, copied from queue to queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// Unique in a run; a copy made by the network gets its own.
+    pub id: u64,
+    /// When it entered the network.
+    pub entered: Time,
+    pub body: BodyId,
+    pub flow: u32,
+    /// IP length in bytes.
+    pub len: u16,
+    /// Bytes on the current line, which header compression makes fewer than `len`.
+    pub wire_len: u16,
+    pub ecn: Ecn,
+    pub class: u8,
+    pub kind: Kind,
+}
+
+const _: () = assert!(size_of::<Packet>() <= 32);

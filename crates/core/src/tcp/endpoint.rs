@@ -1,0 +1,174 @@
+//! A TCP endpoint: a sending and a receiving half, with an application above them.
+
+use crate::app::{AnyApp, Application, Socket};
+use crate::endpoint::{Endpoint, Outgoing};
+use crate::packet::{Arena, Body, Ecn, Flags, Segment, Timestamps};
+use crate::tcp::config::TcpConfig;
+use crate::tcp::handshake::{Handshake, State};
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::{STREAM_START, Sender, Transmit};
+use crate::tcp::stats::{ReceiverStats, SenderSample, SenderStats};
+use crate::tcp::timestamps::timestamp;
+use crate::units::Time;
+use std::sync::Arc;
+
+/// One end of a connection with its application.
+#[derive(Clone, Debug)]
+pub struct TcpEndpoint {
+    pub(super) config: Arc<TcpConfig>,
+    pub(super) state: State,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) app: AnyApp,
+    pub(super) socket: Socket,
+    pub(super) handshake: Handshake,
+    /// Both ends offered it.
+    pub(super) sack: bool,
+    pub(super) timestamps: bool,
+    pub(super) scaling: bool,
+    /// TS.Recent of RFC 7323, and the ACK number last sent, which decides when to renew it.
+    pub(super) ts_recent: u32,
+    pub(super) last_ack_sent: u64,
+}
+
+impl TcpEndpoint {
+    /// The end that opens the connection at `start`. Flows of one kind share their configuration (and so its cache lines).
+    pub fn client(config: impl Into<Arc<TcpConfig>>, app: AnyApp, start: Time) -> TcpEndpoint {
+        Self::new(config.into(), app, State::Closed, start)
+    }
+
+    /// The end that waits to be called.
+    pub fn server(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
+        Self::new(config.into(), app, State::Listen, Time::NEVER)
+    }
+
+    fn new(config: Arc<TcpConfig>, app: AnyApp, state: State, start: Time) -> TcpEndpoint {
+        TcpEndpoint {
+            state,
+            sender: Sender::new(config.clone()),
+            receiver: Receiver::new(config.clone()),
+            app,
+            socket: Socket::default(),
+            handshake: Handshake { at: start, first_sent: None, tries: 0 },
+            sack: false,
+            timestamps: false,
+            scaling: false,
+            ts_recent: 0,
+            last_ack_sent: 0,
+            config,
+        }
+    }
+
+    pub fn sender_stats(&self, now: Time) -> SenderStats {
+        self.sender.stats(now)
+    }
+    pub fn receiver_stats(&self) -> ReceiverStats {
+        self.receiver.stats()
+    }
+    pub fn restart_meters(&mut self, now: Time) {
+        self.sender.restart_meters(now);
+    }
+    pub fn sample(&self) -> SenderSample {
+        self.sender.sample()
+    }
+    /// Everything it had to send, FIN included, has been acknowledged.
+    pub fn finished(&self) -> bool {
+        self.sender.finished()
+    }
+
+    fn on_segment(&mut self, now: Time, segment: &Segment) {
+        if segment.flags.has(Flags::SYN) {
+            return self.on_syn(now, segment);
+        }
+        match self.state {
+            State::Closed | State::Listen | State::SynSent => return,
+            State::SynReceived if segment.ack == STREAM_START => self.establish(now),
+            // RFC 9293, section 3.10.7.4: an ACK of what was never sent does not open a connection.
+            State::SynReceived => return,
+            State::Established => {}
+        }
+        let echo_rtt = self.take_timestamps(now, segment);
+        self.sender.on_segment(now, segment, echo_rtt);
+        self.receiver.on_segment(now, segment);
+        self.receiver.tune(now, segment, echo_rtt);
+        if segment.space() > 0 {
+            self.run_app(now);
+        }
+    }
+
+    pub(super) fn run_app(&mut self, now: Time) {
+        self.socket.arrived = self.receiver.arrived();
+        self.socket.peer_closed = self.receiver.peer_closed();
+        if self.socket.established {
+            self.app.act(now, &mut self.socket);
+            self.receiver.on_read(now, self.socket.read);
+        }
+    }
+
+    fn segment(&mut self, now: Time, piece: Transmit) -> Segment {
+        let mut flags = if piece.payload > 0 { Flags::PSH } else { Flags::NONE };
+        if piece.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        let mut segment =
+            Segment { seq: piece.seq, payload: piece.payload, flags, retransmission: piece.retransmission, ..Segment::default() };
+        self.receiver.fill(&mut segment, self.socket.read, self.sack);
+        self.last_ack_sent = segment.ack;
+        segment.timestamps = self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent });
+        segment.len = self.config.wire_len(piece.payload, self.timestamps, segment.sack.len() as u32);
+        segment
+    }
+
+    /// What an established connection sends next: a piece of the stream, a window probe, or an ACK alone.
+    fn next_piece(&mut self, now: Time) -> Option<Transmit> {
+        let bare = |seq| Transmit { seq, payload: 0, fin: false, retransmission: false };
+        if !self.sender.is_quiet(&self.socket) {
+            if let Some(piece) = self.sender.poll(now, &mut self.socket) {
+                return Some(piece);
+            }
+            if let Some(seq) = self.sender.probe_due(now) {
+                return Some(bare(seq));
+            }
+        }
+        self.receiver.wants_ack().then(|| bare(self.sender.next_seq()))
+    }
+}
+
+impl Endpoint for TcpEndpoint {
+    fn receive(&mut self, now: Time, body: &Body, _ecn: Ecn) {
+        if let Body::Segment(segment) = body {
+            self.on_segment(now, segment);
+        }
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        if self.state != State::Established {
+            return;
+        }
+        self.sender.on_timer(now);
+        self.receiver.on_timer(now);
+        if self.app.due() <= now {
+            self.run_app(now);
+        }
+    }
+
+    fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
+        let segment = if self.state == State::Established {
+            let piece = self.next_piece(now)?;
+            self.segment(now, piece)
+        } else if self.handshake.at <= now {
+            self.syn(now)
+        } else {
+            return None;
+        };
+        let (len, kind, ecn) = (segment.len, segment.kind(), segment.ecn);
+        Some(Outgoing { len, kind, ecn, body: arena.insert(Body::Segment(segment)) })
+    }
+
+    fn due(&self) -> Time {
+        if self.state != State::Established {
+            return self.handshake.at;
+        }
+        self.sender.due().min(self.receiver.due()).min(self.app.due())
+    }
+}

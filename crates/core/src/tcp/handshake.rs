@@ -1,0 +1,115 @@
+//! Opening a connection (RFC 9293, section 3.5), and what the two ends agree on.
+
+use super::endpoint::TcpEndpoint;
+use super::sender::STREAM_START;
+use super::timestamps::timestamp;
+use crate::packet::{Flags, Segment, SynOptions, Timestamps};
+use crate::units::Time;
+
+/// Where the connection stands. Closing needs no states of its own: each half knows whether its FIN is through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// A client before its start.
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handshake {
+    /// When the SYN (or SYN-ACK) goes out next.
+    pub(super) at: Time,
+    pub(super) first_sent: Option<Time>,
+    pub(super) tries: u32,
+}
+
+/// Doublings of the SYN timer: a server that stays silent is asked ever more rarely.
+const MAX_SYN_BACKOFF: u32 = 6;
+
+impl TcpEndpoint {
+    pub(super) fn on_syn(&mut self, now: Time, segment: &Segment) {
+        let answer = segment.flags.has(Flags::ACK);
+        match (self.state, answer) {
+            (State::SynSent, true) if segment.ack == STREAM_START => {
+                self.agree(segment);
+                self.establish(now);
+                self.receiver.on_segment(now, &Segment { seq: 0, ..Segment::default() });
+            }
+            (State::Listen, false) => {
+                self.agree(segment);
+                self.state = State::SynReceived;
+                self.handshake.at = now;
+            }
+            // Our SYN-ACK was lost: say it again.
+            (State::SynReceived, false) => {
+                self.ts_recent = segment.timestamps.map_or(self.ts_recent, |stamps| stamps.value);
+                self.handshake.at = now;
+            }
+            // Our last ACK was lost, or a SYN comes late (RFC 9293, section 3.10.7.4): an ACK says where we stand.
+            (State::Established, _) => self.receiver.on_segment(now, &Segment::default()),
+            _ => {}
+        }
+    }
+
+    /// What both ends offer holds.
+    fn agree(&mut self, syn: &Segment) {
+        let peer = syn.syn.unwrap_or(SynOptions { mss: 536, window_scale: None, sack_permitted: false });
+        self.sack = self.config.sack && peer.sack_permitted;
+        self.timestamps = self.config.timestamps && syn.timestamps.is_some();
+        if let Some(stamps) = syn.timestamps {
+            self.ts_recent = stamps.value;
+        }
+        if let (Some(own), Some(_)) = (self.config.window_scale(), peer.window_scale) {
+            self.scaling = true;
+            self.receiver.scale_windows(own);
+        }
+        if !self.sack {
+            self.sender.do_without_sack();
+        }
+        let stamps = if self.timestamps { self.config.timestamp_bytes } else { 0 };
+        self.sender.meet(u32::from(peer.mss).saturating_sub(stamps).max(1), u64::from(syn.window));
+    }
+
+    pub(super) fn establish(&mut self, now: Time) {
+        self.state = State::Established;
+        let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries <= 1).map(|sent| now - sent);
+        self.handshake.at = Time::NEVER;
+        self.sender.establish(now, rtt, self.handshake.tries > 1);
+        self.socket.established = true;
+        self.run_app(now);
+    }
+
+    pub(super) fn syn(&mut self, now: Time) -> Segment {
+        self.handshake.first_sent.get_or_insert(now);
+        let backoff = self.config.rto.initial.saturating_mul(1 << self.handshake.tries.min(MAX_SYN_BACKOFF));
+        self.handshake.tries += 1;
+        self.handshake.at = now + backoff.min(self.config.rto.max);
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+        }
+        let answering = self.state == State::SynReceived;
+        if answering {
+            self.last_ack_sent = STREAM_START;
+        }
+        // An answer agrees to what was offered and offers nothing else (RFC 2018, section 2; RFC 7323, sections 2.2 and 3.2).
+        let timestamps = if answering { self.timestamps } else { self.config.timestamps };
+        // The MSS option leaves the timestamps' share to the sender (RFC 6691).
+        let mss = self.config.segment + if self.config.timestamps { self.config.timestamp_bytes } else { 0 };
+        Segment {
+            ack: u64::from(answering),
+            flags: if answering { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
+            window: self.receiver.first_window(),
+            timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
+            len: u16::try_from(self.config.header + self.config.syn_option_bytes).unwrap_or(u16::MAX),
+            syn: Some(SynOptions {
+                mss: u16::try_from(mss).unwrap_or(u16::MAX),
+                window_scale: self.config.window_scale().filter(|_| !answering || self.scaling),
+                sack_permitted: if answering { self.sack } else { self.config.sack },
+            }),
+            retransmission: self.handshake.tries > 1,
+            ..Segment::default()
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What is taken for lost, and what of it is to be sent again.
+
+use super::sent::{LOST, RESENT};
+use super::{Index, Scoreboard, Sent};
+use crate::units::Time;
+
+impl Scoreboard {
+    /// RFC 6675, IsLost: `threshold` or more segments above it have been SACKed.
+    pub fn mark_lost_below_sacks(&mut self, threshold: u32) {
+        if self.sacked_out < threshold {
+            return;
+        }
+        while self.scanned < self.end_index() {
+            let sacked = self.get(self.scanned).is_some_and(Sent::is_sacked);
+            let above = self.sacked_out - self.sacked_below_scan - u32::from(sacked);
+            if above < threshold {
+                return;
+            }
+            self.scan_one(sacked);
+        }
+    }
+
+    /// FACK: everything `reordering` or more segments below the forward-most SACK is lost (Mathis and Mahdavi 1996).
+    pub fn mark_lost_below_forward_ack(&mut self, reordering: u32) {
+        let Some(highest) = self.highest_sacked else { return };
+        while self.scanned + u64::from(reordering) <= highest {
+            let sacked = self.get(self.scanned).is_some_and(Sent::is_sacked);
+            self.scan_one(sacked);
+        }
+    }
+
+    fn scan_one(&mut self, sacked: bool) {
+        if sacked {
+            self.sacked_below_scan += 1;
+        } else if self.get(self.scanned).is_some_and(|s| !s.is_lost()) {
+            // One that is known to be lost may have been resent: that retransmission is still in flight.
+            self.mark_lost(self.scanned);
+        }
+        self.scanned += 1;
+    }
+
+    /// Marks one segment lost; a retransmission of it in flight is given up.
+    pub fn mark_lost(&mut self, index: Index) {
+        let Some(at) = index.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
+        let Some(sent) = self.ring.get_mut(at).filter(|s| !s.is_sacked()) else { return };
+        self.resent_out -= u32::from(sent.is_resent());
+        self.lost_out += u32::from(!sent.is_lost());
+        self.losses += u64::from(!sent.is_lost() || sent.is_resent());
+        sent.marks = LOST;
+        self.resend_from = self.resend_from.min(index);
+    }
+
+    /// After a timeout nothing is taken to be in flight (RFC 6675, section 5.1; without SACK: go back N).
+    pub fn mark_all_lost(&mut self) {
+        for index in self.base..self.end_index() {
+            self.mark_lost(index);
+        }
+        self.resends.clear();
+    }
+
+    /// They were only late: what is lost and has not been sent again is in flight.
+    pub fn forgive_losses(&mut self) {
+        for sent in self.ring.iter_mut().filter(|s| s.is_lost() && !s.is_resent()) {
+            sent.marks = 0;
+            self.lost_out -= 1;
+        }
+        (self.scanned, self.sacked_below_scan) = (self.base, 0);
+    }
+
+    /// The first segment that is lost and has not been resent since.
+    pub fn next_lost(&mut self) -> Option<Index> {
+        if self.lost_out == self.resent_out {
+            return None;
+        }
+        while let Some(sent) = self.get(self.resend_from) {
+            if sent.is_lost() && !sent.is_resent() {
+                return Some(self.resend_from);
+            }
+            self.resend_from += 1;
+        }
+        None
+    }
+
+    /// A segment goes out again; `next` is the sequence number that new data would have.
+    pub fn on_resend(&mut self, index: Index, next: u64, now: Time) {
+        let Some(at) = index.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
+        let Some(sent) = self.ring.get_mut(at) else { return };
+        self.lost_out += u32::from(!sent.is_lost());
+        self.resent_out += u32::from(!sent.is_resent());
+        sent.marks = LOST | RESENT;
+        sent.sends = sent.sends.saturating_add(1);
+        sent.sent_at = now;
+        self.resends.push_back((index, next));
+    }
+
+    /// A retransmission is lost when data sent after it has been SACKed (the kernel of 2.6 with FACK; Mathis and Mahdavi 1996).
+    pub fn mark_lost_resends(&mut self) {
+        let Some(reached) = self.highest_sacked_end() else { return };
+        while let Some(&(index, next)) = self.resends.front() {
+            let waiting = self.get(index).is_some_and(Sent::is_resent);
+            if waiting && reached <= next {
+                return;
+            }
+            self.resends.pop_front();
+            if waiting {
+                self.mark_lost(index);
+            }
+        }
+    }
+
+    /// RFC 6675, NextSeg rule 3: a segment below the highest SACKed one that is neither SACKed nor resent.
+    pub fn next_hole(&self, from: Index) -> Option<Index> {
+        let highest = self.highest_sacked?;
+        (from.max(self.base)..highest).find(|&i| self.get(i).is_some_and(|s| !s.is_sacked() && !s.is_resent()))
+    }
+}

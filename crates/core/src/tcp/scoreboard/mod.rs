@@ -1,0 +1,180 @@
+//! What has been sent and not yet acknowledged, and what is known of it.
+//!
+//! Segments lie in a ring in sequence order and are numbered from the connection's start, so a number stays valid while the
+//! ring moves. Every mark is set and cleared once, and every scan only moves forward, so the work per ACK is amortised O(1) plus a
+//! binary search over the SACKed ranges, whatever the window and however many segments are missing.
+
+mod losses;
+mod sacked;
+mod sent;
+#[cfg(test)]
+mod tests;
+
+pub use sent::Sent;
+
+use super::ranges::RangeSet;
+use crate::units::Time;
+use std::collections::VecDeque;
+
+/// A segment's number since the connection began.
+pub type Index = u64;
+
+/// What a cumulative ACK took off the board.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Acked {
+    pub segments: u32,
+    /// Those of them that had been SACKed before.
+    pub sacked_before: u32,
+    pub bytes: u64,
+    /// When the first and the last of the segments left that were sent once and had not been SACKed (Karn).
+    pub first_sent: Option<Time>,
+    pub last_sent: Option<Time>,
+    /// One of them had been sent more than once.
+    pub resent: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    ring: VecDeque<Sent>,
+    /// Number of the ring's first segment.
+    base: Index,
+    sacked: RangeSet,
+    sacked_out: u32,
+    lost_out: u32,
+    resent_out: u32,
+    /// Times a segment was taken for lost.
+    losses: u64,
+    /// The segment sent last of those reported to have arrived since `take_newest_arrival`, and when it was sent.
+    newest_arrival: Option<(Time, Index)>,
+    /// The lowest of the segments sent once that have arrived since `take_lowest_arrival`.
+    lowest_arrival: Index,
+    highest_sacked: Option<Index>,
+    /// Segments below have been looked at for loss.
+    scanned: Index,
+    /// SACKed segments on the board below `scanned`.
+    sacked_below_scan: u32,
+    /// No segment below is lost and not yet resent.
+    resend_from: Index,
+    /// Retransmissions in flight, in the order of sending, with the sequence number next to be sent then.
+    resends: VecDeque<(Index, u64)>,
+}
+
+impl Scoreboard {
+    pub fn len(&self) -> u32 {
+        self.ring.len() as u32
+    }
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+    pub fn sacked_out(&self) -> u32 {
+        self.sacked_out
+    }
+    pub fn lost_out(&self) -> u32 {
+        self.lost_out
+    }
+    /// Retransmissions in flight.
+    pub fn resent_out(&self) -> u32 {
+        self.resent_out
+    }
+    /// Something is lost and has not been resent since.
+    pub fn unsent_losses(&self) -> bool {
+        self.lost_out > self.resent_out
+    }
+    pub fn losses(&self) -> u64 {
+        self.losses
+    }
+    /// Of the segments reported to have arrived since the last call, the one that was sent last.
+    pub fn take_newest_arrival(&mut self) -> Option<Index> {
+        self.newest_arrival.take().map(|(_, index)| index)
+    }
+    /// The same without taking it, with the time it was sent.
+    pub fn newest_arrival(&self) -> Option<(Time, Index)> {
+        self.newest_arrival
+    }
+    /// Of the segments sent once and reported to have arrived since the last call, the lowest.
+    pub fn take_lowest_arrival(&mut self) -> Index {
+        std::mem::replace(&mut self.lowest_arrival, Index::MAX)
+    }
+    /// RFC 6675's pipe and Linux's packets in flight: sent, not SACKed, not lost, and every retransmission of the lost.
+    pub fn in_flight(&self) -> u32 {
+        (self.len() + self.resent_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+    pub fn get(&self, index: Index) -> Option<&Sent> {
+        self.ring.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
+    }
+    pub fn first(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+    pub fn first_index(&self) -> Index {
+        self.base
+    }
+    pub fn end_index(&self) -> Index {
+        self.base + self.ring.len() as u64
+    }
+    /// Segments from the first to the highest SACKed one: Linux's fackets_out.
+    pub fn forward_acked(&self) -> u32 {
+        self.highest_sacked.map_or(0, |h| (h + 1).saturating_sub(self.base) as u32)
+    }
+    pub fn highest_sacked_end(&self) -> Option<u64> {
+        self.highest_sacked.and_then(|h| self.get(h)).map(Sent::end)
+    }
+
+    /// A segment goes out for the first time.
+    pub fn push(&mut self, seq: u64, len: u32, now: Time) {
+        self.ring.push_back(Sent { seq, len, sends: 1, marks: 0, sent_at: now });
+    }
+
+    /// Everything below `ack` has arrived.
+    pub fn ack_to(&mut self, ack: u64) -> Acked {
+        let mut acked = Acked::default();
+        while let Some(front) = self.ring.front_mut() {
+            if front.end() > ack {
+                // An ACK inside a segment: the rest of it is still out.
+                let cut = ack.saturating_sub(front.seq) as u32;
+                front.seq += u64::from(cut);
+                front.len -= cut;
+                acked.bytes += u64::from(cut);
+                break;
+            }
+            let sent = *front;
+            self.ring.pop_front();
+            self.forget(&sent);
+            if !sent.is_sacked() {
+                self.newest_arrival = self.newest_arrival.max(Some((sent.sent_at, self.base)));
+            }
+            self.base += 1;
+            acked.segments += 1;
+            acked.bytes += u64::from(sent.len);
+            acked.sacked_before += u32::from(sent.is_sacked());
+            if sent.sends > 1 {
+                acked.resent = true;
+            } else if !sent.is_sacked() {
+                if acked.first_sent.is_none() {
+                    acked.first_sent = Some(sent.sent_at);
+                    self.lowest_arrival = self.lowest_arrival.min(self.base - 1);
+                }
+                acked.last_sent = Some(sent.sent_at);
+            }
+        }
+        while self.resends.front().is_some_and(|&(index, _)| index < self.base) {
+            self.resends.pop_front();
+        }
+        self.scanned = self.scanned.max(self.base);
+        self.resend_from = self.resend_from.max(self.base);
+        if self.highest_sacked.is_some_and(|h| h < self.base) {
+            self.highest_sacked = None;
+        }
+        self.sacked.remove_below(ack);
+        acked
+    }
+
+    /// Takes a leaving segment's marks out of the counts.
+    fn forget(&mut self, sent: &Sent) {
+        self.sacked_out -= u32::from(sent.is_sacked());
+        self.lost_out -= u32::from(sent.is_lost());
+        self.resent_out -= u32::from(sent.is_resent());
+        if sent.is_sacked() && self.base < self.scanned {
+            self.sacked_below_scan -= 1;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What SACK blocks report.
+
+use super::sent::SACKED;
+use super::{Scoreboard, Sent};
+
+impl Scoreboard {
+    /// A SACK block. Returns how many segments it newly reports.
+    pub fn sack(&mut self, start: u64, end: u64) -> u32 {
+        let Some(first) = self.ring.front().map(|s| s.seq) else { return 0 };
+        let (start, end) = (start.max(first), end.min(self.ring.back().map_or(first, Sent::end)));
+        if start >= end || self.sacked.containing(start).is_some_and(|r| r.1 >= end) {
+            return 0;
+        }
+        let mut fresh: [(u64, u64); 8] = [(0, 0); 8];
+        let mut parts = 0;
+        let mut more = Vec::new();
+        self.sacked.insert(start, end, |s, e| {
+            if parts < fresh.len() {
+                fresh[parts] = (s, e);
+                parts += 1;
+            } else {
+                more.push((s, e));
+            }
+        });
+        let before = self.sacked_out;
+        for &(s, e) in fresh[..parts].iter().chain(&more) {
+            self.mark_sacked(s, e);
+        }
+        self.sacked_out - before
+    }
+
+    /// Marks the segments that [start, end) completes. A segment reported in two halves is complete when both are known.
+    fn mark_sacked(&mut self, start: u64, end: u64) {
+        let mut at = self.position(start);
+        while let Some(sent) = self.ring.get_mut(at) {
+            if sent.seq >= end {
+                break;
+            }
+            let index = self.base + at as u64;
+            let whole =
+                (start <= sent.seq && sent.end() <= end) || self.sacked.containing(sent.seq).is_some_and(|r| r.1 >= sent.end());
+            if whole && !sent.is_sacked() {
+                self.lost_out -= u32::from(sent.is_lost());
+                self.resent_out -= u32::from(sent.is_resent());
+                sent.marks = SACKED;
+                if sent.sends == 1 {
+                    self.lowest_arrival = self.lowest_arrival.min(index);
+                }
+                self.newest_arrival = self.newest_arrival.max(Some((sent.sent_at, index)));
+                self.sacked_out += 1;
+                self.sacked_below_scan += u32::from(index < self.scanned);
+                self.highest_sacked = Some(self.highest_sacked.map_or(index, |h| h.max(index)));
+            }
+            at += 1;
+        }
+    }
+
+    /// Where in the ring the segment that holds `seq` lies. Segments are mostly of one size, so a guess mostly hits.
+    fn position(&self, seq: u64) -> usize {
+        let Some(first) = self.ring.front() else { return 0 };
+        let last = self.ring.len() - 1;
+        let size = u64::from(self.ring[last / 2].len.max(1));
+        let guess = ((seq.saturating_sub(first.seq)) / size).min(last as u64) as usize;
+        let hit = self.ring[guess];
+        if hit.seq <= seq && seq < hit.end() { guess } else { self.ring.partition_point(|s| s.end() <= seq) }
+    }
+}
