@@ -6,7 +6,7 @@ use ackclock_core::app::{AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
-    DelayedAck, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, SlowStart, TcpConfig, TcpEndpoint, Variant, WindowRule,
+    DelayedAck, FrtoKind, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, SlowStart, TcpConfig, TcpEndpoint, Variant, WindowRule,
 };
 use ackclock_core::units::{Rate, Span, Time};
 use path::{Actor, Path, Weather};
@@ -15,7 +15,13 @@ use proptest::sample::select;
 
 /// Every algorithm and every rule, and buffers down to less than a segment.
 fn configs() -> impl Strategy<Value = TcpConfig> {
-    let algorithms = (select(Variant::ALL), select(RecoveryKind::ALL), any::<[bool; 9]>(), select(vec![0u32, 1, 2, 65_535]));
+    let algorithms = (
+        select(Variant::ALL),
+        select(RecoveryKind::ALL),
+        any::<[bool; 10]>(),
+        select(vec![0u32, 1, 2, 65_535]),
+        select(vec![FrtoKind::Off, FrtoKind::Basic, FrtoKind::Sack]),
+    );
     let sizes = (
         select(vec![1u32, 100, 536, 1448]),
         select(vec![1u32, 50, 536, 2000, 9000, 65_535, 200_000]),
@@ -29,8 +35,13 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
         select(vec![1u64, 10, 500]),
     );
     (algorithms, sizes, timing).prop_map(|(algorithms, sizes, timing)| {
-        let (variant, recovery, [sack, timestamps, in_flight, flag, floor, scaling, pacing, dsack, undo], byte_counting) =
-            algorithms;
+        let (
+            variant,
+            recovery,
+            [sack, timestamps, in_flight, flag, floor, scaling, pacing, dsack, undo, eifel],
+            byte_counting,
+            frto,
+        ) = algorithms;
         let (segment, receive_buffer, send_buffer) = sizes;
         let (every, timer, initial_window, slow_start, tick) = timing;
         TcpConfig {
@@ -53,6 +64,8 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             sack,
             dsack,
             undo,
+            eifel,
+            frto,
             timestamps,
             timestamp_bytes: 12,
             window_scaling: scaling,

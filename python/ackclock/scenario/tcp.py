@@ -127,6 +127,10 @@ class TcpKeys(Table):
     rto_tick: Span | None = None
     rto_floor: Annotated[str, word("timeout", "variance")] | None = None
     sack: Flag | None = None
+    dsack: Flag | None = None
+    undo: Flag | None = None
+    eifel: Flag | None = None
+    frto: Annotated[str, word("off", "basic", "sack")] | None = None
     timestamps: Flag | None = None
     timestamp_bytes: Size | None = None
     sack_base_bytes: Size | None = None

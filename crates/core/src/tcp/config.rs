@@ -39,8 +39,12 @@ pub struct TcpConfig {
     pub sack: bool,
     /// Report segments that arrive twice (RFC 2883).
     pub dsack: bool,
-    /// Take back a cut that D-SACKs or a timestamp show to have been for nothing (RFC 3708, RFC 3522, RFC 4015).
+    /// Take back a cut that D-SACKs show to have been for nothing (RFC 3708).
     pub undo: bool,
+    /// Likewise one that the echo of a timestamp does (Eifel detection, RFC 3522).
+    pub eifel: bool,
+    /// Likewise one that F-RTO does (RFC 5682).
+    pub frto: FrtoKind,
     pub timestamps: bool,
     /// What the timestamps option costs on the wire; 12 in a real stack, 0 in ns-2.
     pub timestamp_bytes: u32,
@@ -99,6 +103,16 @@ pub enum NewRenoExit {
     Threshold,
 }
 
+/// The form of F-RTO (RFC 5682).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrtoKind {
+    Off,
+    /// Section 2.1: by ACK numbers alone.
+    Basic,
+    /// Section 3.1: with what SACK tells; `Basic` where the peer does no SACK.
+    Sack,
+}
+
 /// What the advertised window bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowRule {
@@ -155,6 +169,8 @@ impl Default for TcpConfig {
             sack: true,
             dsack: false,
             undo: false,
+            eifel: false,
+            frto: FrtoKind::Off,
             timestamps: true,
             timestamp_bytes: 0,
             sack_base_bytes: 0,

@@ -9,7 +9,7 @@ mod tcp;
 pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
 pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, Queue, RatePlan, Reordering, Way};
 pub use limits::UDP_HEADER;
-pub use tcp::{DelayedAck, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule};
+pub use tcp::{DelayedAck, Frto, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule};
 
 use serde::{Deserialize, Deserializer};
 

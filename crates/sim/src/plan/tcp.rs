@@ -44,9 +44,13 @@ pub struct Tcp {
     /// Absent: segments that arrive twice are not reported (RFC 2883).
     #[serde(default)]
     pub dsack: bool,
-    /// Absent: no cut is taken back.
+    /// Absent: no cut is taken back, by D-SACK (RFC 3708), by a timestamp's echo (RFC 3522) or by F-RTO (RFC 5682).
     #[serde(default)]
     pub undo: bool,
+    #[serde(default)]
+    pub eifel: bool,
+    #[serde(default)]
+    pub frto: Frto,
     pub timestamps: bool,
     pub timestamp_bytes: u32,
     pub sack_base_bytes: u32,
@@ -103,6 +107,16 @@ pub enum NewRenoExit {
     Threshold,
 }
 
+/// The form of F-RTO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Frto {
+    #[default]
+    Off,
+    Basic,
+    Sack,
+}
+
 /// What `rto_min` bounds: the timeout (RFC 6298), or its variance term (Linux).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -150,6 +164,12 @@ impl Tcp {
             sack: self.sack,
             dsack: self.dsack,
             undo: self.undo,
+            eifel: self.eifel,
+            frto: match self.frto {
+                Frto::Off => tcp::FrtoKind::Off,
+                Frto::Basic => tcp::FrtoKind::Basic,
+                Frto::Sack => tcp::FrtoKind::Sack,
+            },
             timestamps: self.timestamps,
             timestamp_bytes: self.timestamp_bytes,
             sack_base_bytes: self.sack_base_bytes,

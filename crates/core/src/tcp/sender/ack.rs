@@ -39,7 +39,7 @@ impl Sender {
             echo: echo_rtt,
         };
         if self.undo.is_some() {
-            self.take_back(now, segment, echo_rtt, advanced);
+            self.take_back(now, segment, &facts);
         }
         let (recovery, mut repair) = self.split(now);
         let grow = recovery.on_ack(&facts, &mut repair);

@@ -1,6 +1,7 @@
 //! What may be sent now, and what an ACK means for it: the sending half of a connection.
 
 mod ack;
+mod frto;
 mod limits;
 mod send;
 mod timers;
@@ -80,7 +81,7 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto),
             deliveries: cc.watches().then(Box::default),
-            undo: config.undo.then(Box::default),
+            undo: Undo::new(&config),
             pacer: (config.pacing || cc.pacing_rate().is_some()).then(Pacer::default),
             cc,
             recovery: config.recovery.build(),
@@ -129,6 +130,9 @@ impl Sender {
     pub fn do_without_sack(&mut self) {
         if self.config.recovery.needs_sack() {
             self.recovery = RecoveryKind::NewReno.build();
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.frto.do_without_sack();
         }
     }
 

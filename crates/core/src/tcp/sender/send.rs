@@ -1,5 +1,6 @@
 //! What goes out next, and what is noted when it does.
 
+use super::frto::Turn;
 use super::{STREAM_START, Sender, Transmit};
 use crate::app::Socket;
 use crate::tcp::cc::{CongestionControl, Phase};
@@ -55,11 +56,15 @@ impl Sender {
             return Err(Limit::Pacing);
         }
         if self.board.lost_out() > 0 {
-            match self.recovery.next_resend(&mut self.board) {
-                Some(Resend::IfRoom(index)) if room => return Ok(self.resend(now, index)),
-                // What holds back a retransmission is the window, whatever would hold back new data.
-                Some(_) => return Err(window),
-                None => {}
+            match self.frto_turn(socket) {
+                Turn::New => {}
+                Turn::Wait => return Err(window),
+                Turn::Repair => match self.recovery.next_resend(&mut self.board) {
+                    Some(Resend::IfRoom(index)) if room => return Ok(self.resend(now, index)),
+                    // What holds back a retransmission is the window, whatever would hold back new data.
+                    Some(_) => return Err(window),
+                    None => {}
+                },
             }
         }
         match self.new_piece(socket) {

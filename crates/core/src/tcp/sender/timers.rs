@@ -40,6 +40,7 @@ impl Sender {
             return;
         }
         self.stats.timeouts += 1;
+        self.start_frto();
         if self.timeouts_in_a_row == 0
             && let Some(undo) = &mut self.undo
         {

@@ -1,17 +1,27 @@
-//! Taking back a cut that was made for nothing: D-SACK for all retransmissions (RFC 2883, section 5; RFC 3708), or a timestamp that says
-//! the original had arrived (the Eifel algorithm, RFC 3522; the answer after RFC 4015).
+//! Taking back a cut that was made for nothing: D-SACK for all retransmissions (RFC 2883, section 5; RFC 3708), a timestamp that says
+//! the original had arrived (Eifel detection, RFC 3522), or F-RTO (`frto.rs`). The answer is RFC 4015's: everything as it was.
 
 use super::Sender;
 use super::ack::reported_twice;
+use super::frto::{Frto, Verdict};
 use crate::packet::Segment;
-use crate::tcp::cc::AnyCc;
-use crate::tcp::recovery::Recovery;
+use crate::tcp::cc::{AnyCc, CongestionControl};
+use crate::tcp::config::{FrtoKind, TcpConfig};
+use crate::tcp::recovery::{AckFacts, Recovery};
 use crate::tcp::timestamps::timestamp;
 use crate::units::{Span, Time};
 
-/// What the last cut may be taken back to.
-#[derive(Clone, Debug, Default)]
+/// What the last cut may be taken back to, and what may show that it was for nothing.
+#[derive(Clone, Debug)]
 pub struct Undo {
+    by_dsack: bool,
+    by_echo: bool,
+    pub(super) frto: Frto,
+    cut: Cut,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cut {
     before: Option<AnyCc>,
     /// What had not been acknowledged, and what had been sent, at the cut.
     from: u64,
@@ -26,15 +36,25 @@ pub struct Undo {
 }
 
 impl Undo {
+    /// None where the host never takes anything back.
+    pub fn new(config: &TcpConfig) -> Option<Box<Undo>> {
+        let wanted = config.undo || config.eifel || config.frto != FrtoKind::Off;
+        wanted.then(|| {
+            Box::new(Undo { by_dsack: config.undo, by_echo: config.eifel, frto: Frto::new(config.frto), cut: Cut::default() })
+        })
+    }
+
     pub fn remember(&mut self, cc: &AnyCc, (from, to): (u64, u64), timeout: bool) {
-        *self = Undo { before: Some(cc.clone()), from, to, timeout, ..Undo::default() };
+        self.cut = Cut { before: Some(cc.clone()), from, to, timeout, ..Cut::default() };
     }
 
     pub fn on_resend(&mut self, now: Time) {
-        self.first_resent.get_or_insert(now);
-        self.outstanding += 1;
+        self.cut.first_resent.get_or_insert(now);
+        self.cut.outstanding += 1;
     }
+}
 
+impl Cut {
     /// RFC 2883: everything that was sent again has arrived twice.
     fn all_twice(&mut self, block: Option<(u64, u64)>) -> bool {
         let Some((start, end)) = block.filter(|b| b.0 >= self.from && b.1 <= self.to) else { return false };
@@ -46,21 +66,26 @@ impl Undo {
     }
 
     /// RFC 3522, section 3.2, steps 4 and 5: the first ACK that moves echoes something older than the retransmission.
-    fn echoes_original(&mut self, now: Time, echo: Option<Span>, advanced: bool) -> bool {
-        let Some(resent) = self.first_resent.filter(|_| advanced && !self.answered) else { return false };
+    fn echoes_original(&mut self, now: Time, ack: &AckFacts) -> bool {
+        let Some(resent) = self.first_resent.filter(|_| ack.advanced && !self.answered) else { return false };
         self.answered = true;
         let since = Span::from_ms(u64::from(timestamp(now).wrapping_sub(timestamp(resent))).max(1));
-        echo.is_some_and(|echo| echo > since)
+        ack.echo.is_some_and(|echo| echo > since)
     }
 }
 
 impl Sender {
     /// If this ACK shows that the last cut was for nothing, everything is as it was before it.
-    pub(super) fn take_back(&mut self, now: Time, segment: &Segment, echo: Option<Span>, advanced: bool) {
-        let Some(undo) = self.undo.as_deref_mut().filter(|u| u.before.is_some()) else { return };
-        let spurious = undo.echoes_original(now, echo, advanced) || undo.all_twice(reported_twice(segment));
-        if spurious && let Some(before) = undo.before.take() {
-            let timeout = undo.timeout;
+    pub(super) fn take_back(&mut self, now: Time, segment: &Segment, facts: &AckFacts) {
+        let (una, next) = (self.una, self.next);
+        let Some(undo) = self.undo.as_deref_mut().filter(|u| u.cut.before.is_some()) else { return };
+        let verdict = undo.frto.on_ack(segment, facts, next);
+        let spurious = verdict == Verdict::Spurious
+            || (undo.by_echo && undo.cut.echoes_original(now, facts))
+            || (undo.by_dsack && undo.cut.all_twice(reported_twice(segment)));
+        if spurious && let Some(before) = undo.cut.before.take() {
+            let timeout = undo.cut.timeout;
+            undo.frto.stop();
             self.cc = before;
             let (recovery, mut repair) = self.split(now);
             recovery.abandon(&mut repair);
@@ -69,9 +94,11 @@ impl Sender {
                 self.timed_out_to = 0;
                 self.rtt.forget_backoff();
             }
-        } else if segment.ack > undo.to {
+        } else if una > undo.cut.to {
             // A D-SACK takes a round trip more than the end of the recovery; by now it would have come.
-            undo.before = None;
+            undo.cut.before = None;
+        } else if let Verdict::Genuine(window) = verdict {
+            self.cc.on_recovered(now, window);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    Flow, Framing, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way, WindowRule,
+    Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way, WindowRule,
     Workload,
 };
 
@@ -151,6 +151,8 @@ fn tcp(receive_buffer: u32) -> Tcp {
         sack: true,
         dsack: false,
         undo: false,
+        eifel: false,
+        frto: Frto::Off,
         timestamps: true,
         timestamp_bytes: 0,
         sack_base_bytes: 0,
