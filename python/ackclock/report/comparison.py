@@ -11,6 +11,7 @@ from ackclock.report.link_path import link_path
 from ackclock.report.numbers import measured, milliseconds, percent, rate, three
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
 from ackclock.report.sections import run_section, time_section
+from ackclock.statistics import SAME_WITHIN
 
 if TYPE_CHECKING:
     from ackclock.plot.panels import Panel
@@ -34,7 +35,7 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         title=f"TCP over {title}",
         subtitle=f"{len(metrics)} configurations compared over {document['link']}, {_runs(document)}",
         answer=_answer(document, metrics),
-        because=best["why"] + _tie(document) + _quick(document, metrics),
+        because=best["why"] + _tie(document, metrics) + _quick(document, metrics),
         sections=[
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
             Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
@@ -68,18 +69,38 @@ def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
     )
 
 
-def _tie(document: Document) -> str:
-    """What else would do as well: the choices that the winner's tie spans."""
-    tied = [ranked["params"] for ranked in document["ranking"] if ranked["rank"] == 1]
-    if len(tied) == 1:
-        return ""
+def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
+    """What else would do as well, and what this many seeds cannot tell from it: the choices that the winner's tie spans."""
+    best, *tied = [ranked for ranked in document["ranking"] if ranked["rank"] == 1]
+    by = document["rank_by"]
+    values = {ranked["label"]: metrics[ranked["label"]][by]["mean"] for ranked in (best, *tied)}
+    top = values[best["label"]]
+    gaps = {label: abs(value - top) / abs(top) if top else 0.0 for label, value in values.items()}
+    close = [ranked for ranked in tied if gaps[ranked["label"]] <= SAME_WITHIN]
+    unsure = len(tied) - len(close)
+    said = ""
+    if close:
+        others = "1 other does" if len(close) == 1 else f"{len(close)} others do"
+        said = f" {others} as well{_spanned([ranked['params'] for ranked in (best, *close)])}."
+    if unsure:
+        seeds = document["cells"][0]["n"]
+        more = "more " if close else ""
+        subject = f"1 {more}cannot" if unsure == 1 else f"{unsure} {more}cannot"
+        said += (
+            f" {subject} be told from it by {seeds} seed{'s' if seeds > 1 else ''}, though "
+            f"{'its mean lies' if unsure == 1 else 'their means lie up to'} {percent(max(gaps.values()))} apart: more seeds would tell."
+        )
+    return said
+
+
+def _spanned(tied: Sequence[Document]) -> str:
+    """Which variants, buffers and ACK policies these choices have."""
     said = []
     for name, key in (("variant", "variant"), ("buffers", "receive_buffer"), ("delayed ACK", "delayed_ack")):
         values = list(dict.fromkeys(_word(params[key]) for params in tied))
         if len(values) > 1:
             said.append(f"{name} {' or '.join([', '.join(values[:-1]), values[-1]])}")
-    others = "1 other does" if len(tied) == 2 else f"{len(tied) - 1} others do"
-    return f" {others} as well: {'; '.join(said)}."
+    return f": {'; '.join(said)}" if said else ""
 
 
 def _quick(document: Document, metrics: Mapping[str, Document]) -> str:
