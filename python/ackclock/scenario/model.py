@@ -16,8 +16,8 @@ from ackclock.table import Count, Flag, Loc, Table, Text, listed
 from ackclock.units import show_time, time_ps
 
 PHASE_START_PS = 10 * 10**9  # flows start within 10 ms of the time asked for
-MOST_OVERHEAD_PS = 10**9  # packets wait up to 1 ms in the sending host
-UNPHASED_OVERHEAD_PS = 100 * 10**6  # and up to 100 us where no rate says how long a packet takes, or nothing answers to losses
+ALONE_OVERHEAD_PS = 100 * 10**6  # a packet waits in its sending host up to 100 us,
+SHARED_OVERHEAD_PS = 10**9  # or up to 1 ms where flows share a queue
 
 
 MOST_FLOWS = 100_000
@@ -92,10 +92,11 @@ class Scenario(Table):
         return [flow.name or f"flow{place}" for place, flow in enumerate(self.flow, start=1)]
 
     def overhead_ps(self, flow: Flow) -> int:
-        """The most a packet waits in its sending host, in ps: as said, or its service time at the slowest hop, at most 1 ms.
+        """The most a packet waits in its sending host, in ps: as said, or a part of its service time at the slowest hop.
 
-        A whole service time is what breaks phase locking (Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched
-        Gateways, 1992, section 3.2): with a tenth of it, six flows over one droptail queue do the same in every seed.
+        TCP flows that share a queue lock in phase until packets can change places (Floyd and Jacobson, On Traffic Phase Effects
+        in Packet-Switched Gateways, 1992), which takes half a service time: with a tenth, six flows did the same in every seed,
+        only dealt to other flows. A flow alone has nobody to lock with, and a tenth moves it as little as may be.
         """
         for said in (flow.overhead, self.tcp.overhead):
             if said is not None:
@@ -107,9 +108,10 @@ class Scenario(Table):
         sides = (getattr(self.hop[index], flow.direction) for index in self.hops_of(flow))
         rates = [side.rate for side in sides if side and isinstance(side.rate, int)]
         slowest = min(rates, default=0)
-        if not slowest:
-            return UNPHASED_OVERHEAD_PS
-        return min(UNPHASED_OVERHEAD_PS if flow.is_udp else MOST_OVERHEAD_PS, size * 8 * 10**12 // slowest)
+        service = size * 8 * 10**12 // slowest if slowest else SHARED_OVERHEAD_PS
+        if flow.is_udp or sum(other.instances for other in self.flow if not other.is_udp) == 1:
+            return min(ALONE_OVERHEAD_PS, service // 10)
+        return min(SHARED_OVERHEAD_PS, service // 2)
 
     def start_ps(self, flow: Flow) -> tuple[int, int]:
         """Bounds between which a flow's start is drawn, phase jitter included."""
