@@ -42,9 +42,10 @@ JITTER = st.one_of(
     kind("exponential", {"mean": TIMES}, in_order=FLAGS),
     kind("pareto", {"mean": TIMES}, shape=st.sampled_from([1.001, 1.5, 20]), in_order=FLAGS),
 )
+MARKS = st.sampled_from(["0 packets", "20 packets", "3 kB", "1 ms"])
 OUTAGES = st.sampled_from([[], [{"start": "0 s", "end": "1 ps"}, {"start": "20 ms", "end": "300 ms"}]])
 SIDE = {
-    "queue": kind("droptail", packets=COUNTS, bytes=SIZES),
+    "queue": kind("droptail", packets=COUNTS, bytes=SIZES, mark=MARKS, drop=st.sampled_from(["tail", "front"])),
     "rate": RATES,
     "framing": st.sampled_from(["none", "slip", "cslip"]),
     "outage": OUTAGES,

@@ -61,6 +61,9 @@ COMPLAINTS = [
     (HOP + "framing = 'ppp'\n", 6, "hop.air.framing", '"ppp"', '"none", "slip", "cslip"'),
     (HOP + "queue = { kind = 'codell' }\n", 6, "hop.air.queue.kind", '"codell"', "droptail"),
     (HOP + "queue = { packets = 0 }\n", 6, "hop.air.queue.packets", "0", "1 or more"),
+    (HOP + "queue = { mark = '20' }\n", 6, "hop.air.queue.mark", '"20"', "20 packets"),
+    (HOP + "queue = { mark = '1.5 packets' }\n", 6, "hop.air.queue.mark", '"1.5 packets"', "1 ms"),
+    (HOP + "queue = { drop = 'head' }\n", 6, "hop.air.queue.drop", '"head"', '"tail", "front"'),
     (HOP + "per_client = 1\n", 6, "hop.air.per_client", "1", "true or false"),
     # loss, jitter, outages
     (HOP + "loss.down = 1.5\n", 6, "hop.air.loss.down.mean", "1.5", "from 0 to 1"),

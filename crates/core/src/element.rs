@@ -4,8 +4,9 @@ use crate::line::{Delay, Duplicate, Jitter, Loss, Outage, Reorder};
 use crate::link::{RateLink, TraceLink, Wire};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::NodeId;
-use crate::packet::{Arena, Packet};
+use crate::packet::{Arena, Ecn, Packet};
 use crate::units::Time;
+use crate::view::TcpEdit;
 
 /// A way in or out of an element. One-in-one-out elements use only `Port(0)`; on a medium it is station and side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,6 +43,8 @@ impl Cause {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     Dropped(Packet, Cause),
+    /// It now says that it met congestion.
+    Marked(Packet),
     Copied(Packet),
 }
 
@@ -51,6 +54,8 @@ pub struct Tally {
     pub pushed: u64,
     pub forwarded: u64,
     pub copied: u64,
+    /// Packets that were told of congestion; they are forwarded or dropped like others.
+    pub marked: u64,
     pub dropped: [u64; Cause::ALL.len()],
 }
 
@@ -140,6 +145,24 @@ impl<'a> Out<'a> {
         *self.next_id += 1;
         self.note(Event::Copied(twin));
         twin
+    }
+
+    /// Sets Congestion Experienced on a packet whose sender understands it (RFC 3168, section 5). On others it does nothing and
+    /// returns false; then a queue drops instead.
+    #[must_use]
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        match packet.ecn {
+            Ecn::NotEct => false,
+            // It has met congestion before: the news is on its way.
+            Ecn::Ce => true,
+            Ecn::Ect0 | Ecn::Ect1 => {
+                packet.ecn = Ecn::Ce;
+                packet.body = self.arena.edit(packet.body, &TcpEdit::ecn(Ecn::Ce));
+                self.tally.marked += 1;
+                self.note(Event::Marked(*packet));
+                true
+            }
+        }
     }
 
     fn note(&mut self, event: Event) {

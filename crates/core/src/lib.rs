@@ -14,6 +14,7 @@ pub mod probe;
 pub mod ring;
 pub mod rng;
 pub mod units;
+pub mod view;
 
 pub mod app;
 pub mod endpoint;

@@ -1,5 +1,6 @@
 //! Counting without keeping: a histogram for delays, and what a link says of itself.
 
+use crate::element::Tally;
 use crate::units::{Span, Time};
 
 /// Log-linear histogram: 64 steps to an octave, so a quantile is right to within 0.8 %. Octaves are allocated when first met.
@@ -163,6 +164,13 @@ impl LinkMeter {
     pub fn begin(&mut self, wait: Span) {
         self.queue_delay.add(wait);
         self.sent_packets += 1;
+    }
+
+    /// Adds what a queue dropped and marked between two states of its element's tally.
+    #[inline]
+    pub fn count(&mut self, before: &Tally, after: &Tally) {
+        self.drops += after.drops() - before.drops();
+        self.marks += after.marked - before.marked;
     }
 
     /// The used share of what could have been sent from the start of measuring until `end`.

@@ -44,17 +44,17 @@ impl Element for RateLink {
         // What ends at this very instant has ended, whoever the driver calls first: else the limit would depend on its order.
         self.wake(now, out);
         self.integrate(now);
-        let before = out.tally.drops();
+        let before = *out.tally;
         if self.sending.is_some() {
             self.queue.enqueue(now, packet, out);
         } else if let Some(packet) = self.queue.pass(now, packet, out) {
             self.start(now, Span::ZERO, packet);
         }
-        self.meter.drops += out.tally.drops() - before;
+        self.meter.count(&before, out.tally);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        let before = out.tally.drops();
+        let before = *out.tally;
         while let Some((done, mut packet)) = self.sending.filter(|&(done, _)| done <= now) {
             self.integrate(done);
             packet.wire_len = packet.len;
@@ -62,7 +62,7 @@ impl Element for RateLink {
             self.sending = None;
             self.start_next(done, out);
         }
-        self.meter.drops += out.tally.drops() - before;
+        self.meter.count(&before, out.tally);
     }
 
     fn due(&self) -> Time {

@@ -127,9 +127,9 @@ impl Element for TraceLink {
         self.wake(now, out);
         self.integrate(now);
         let was_idle = self.idle();
-        let before = out.tally.drops();
+        let before = *out.tally;
         self.queue.enqueue(now, packet, out);
-        self.meter.drops += out.tally.drops() - before;
+        self.meter.count(&before, out.tally);
         if was_idle && !self.idle() {
             self.next = self.opportunities.until(now);
             self.due = self.opportunities.time_of(self.next);
@@ -137,7 +137,7 @@ impl Element for TraceLink {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        let before = out.tally.drops();
+        let before = *out.tally;
         while self.due <= now && self.due != Time::NEVER {
             let at = self.due;
             self.integrate(at);
@@ -145,7 +145,7 @@ impl Element for TraceLink {
             self.next += 1;
             self.due = if self.idle() { Time::NEVER } else { self.opportunities.time_of(self.next) };
         }
-        self.meter.drops += out.tally.drops() - before;
+        self.meter.count(&before, out.tally);
     }
 
     fn due(&self) -> Time {

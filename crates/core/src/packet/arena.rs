@@ -52,6 +52,20 @@ impl Arena {
         &self.slots[id.0 as usize].body
     }
 
+    pub(crate) fn get_mut(&mut self, id: BodyId) -> &mut Body {
+        &mut self.slots[id.0 as usize].body
+    }
+
+    /// A body that no other packet carries: itself, or a copy of it.
+    pub(crate) fn own(&mut self, id: BodyId) -> BodyId {
+        if self.slots[id.0 as usize].refs == 1 {
+            return id;
+        }
+        let body = self.get(id).clone();
+        self.release(id);
+        self.insert(body)
+    }
+
     /// One more packet carries this body.
     pub fn retain(&mut self, id: BodyId) {
         self.slots[id.0 as usize].refs += 1;

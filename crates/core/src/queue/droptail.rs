@@ -1,10 +1,10 @@
-//! First in, first out, and what finds no room is dropped.
+//! First in, first out, and what finds no room is dropped. It may mark beyond a threshold, as DCTCP wants it.
 
 use super::Queue;
+use super::fifo::Fifo;
 use crate::element::{Cause, Out};
 use crate::packet::Packet;
-use crate::units::Time;
-use std::collections::VecDeque;
+use crate::units::{Span, Time};
 
 /// How much may wait; the packet being sent does not count. The service unit is a packet: it is dropped whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,43 +30,92 @@ impl Limit {
     }
 }
 
+/// Beyond what every ECN-capable packet is marked (RFC 8257, section 3.1). Others are not touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// More than this many packets wait when it comes.
+    Packets(u64),
+    /// More than this many IP bytes wait when it comes.
+    Bytes(u64),
+    /// It has waited longer than this when it goes.
+    Time(Span),
+}
+
+/// Which packet goes when there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DropFrom {
+    /// The one that comes.
+    #[default]
+    Tail,
+    /// The ones that have waited longest, until the one that comes fits: its sender hears of it sooner.
+    Front,
+}
+
 #[derive(Debug)]
 pub struct DropTail {
     limit: Limit,
-    waiting: VecDeque<(Time, Packet)>,
-    bytes: u64,
+    from: DropFrom,
+    mark: Option<Threshold>,
+    line: Fifo,
 }
 
 impl DropTail {
     pub fn new(limit: Limit) -> DropTail {
-        DropTail { limit, waiting: VecDeque::new(), bytes: 0 }
+        DropTail { limit, from: DropFrom::Tail, mark: None, line: Fifo::default() }
+    }
+
+    pub fn drop_from(self, from: DropFrom) -> DropTail {
+        DropTail { from, ..self }
+    }
+
+    pub fn mark_beyond(self, mark: Option<Threshold>) -> DropTail {
+        DropTail { mark, ..self }
+    }
+
+    fn admits(&self, packet: &Packet) -> bool {
+        self.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
+    }
+
+    /// Room at the front for a packet that could fit at all.
+    fn make_room(&mut self, packet: &Packet, out: &mut Out<'_>) {
+        while self.from == DropFrom::Front && self.limit.admits(0, 0, packet.len) && !self.admits(packet) {
+            let Some(first) = self.line.pop() else { return };
+            out.drop(first.packet, Cause::QueueFull);
+        }
     }
 }
 
 impl Queue for DropTail {
-    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
-        if self.limit.admits(self.packets(), self.bytes, packet.len) {
-            self.bytes += u64::from(packet.len);
-            self.waiting.push_back((now, packet));
-        } else {
-            out.drop(packet, Cause::QueueFull);
+    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+        self.make_room(&packet, out);
+        if !self.admits(&packet) {
+            return out.drop(packet, Cause::QueueFull);
         }
+        let beyond = match self.mark {
+            Some(Threshold::Packets(most)) => self.line.packets() > most,
+            Some(Threshold::Bytes(most)) => self.line.bytes() > most,
+            Some(Threshold::Time(_)) | None => false,
+        };
+        // A packet that cannot be marked is let through: this is no policer.
+        let _ = beyond && out.mark(&mut packet);
+        self.line.push(now, packet);
     }
 
     fn pass(&mut self, _now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
         Some(packet)
     }
 
-    fn dequeue(&mut self, _now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
-        let (since, packet) = self.waiting.pop_front()?;
-        self.bytes -= u64::from(packet.len);
-        Some((since, packet))
+    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+        let mut first = self.line.pop()?;
+        let beyond = matches!(self.mark, Some(Threshold::Time(most)) if first.sojourn(now) > most);
+        let _ = beyond && out.mark(&mut first.packet);
+        Some((first.since, first.packet))
     }
 
     fn packets(&self) -> u64 {
-        self.waiting.len() as u64
+        self.line.packets()
     }
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.line.bytes()
     }
 }

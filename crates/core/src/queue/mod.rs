@@ -1,8 +1,10 @@
 //! Where packets wait. A queue is passive: a link takes from it what it can send.
 
 mod droptail;
+mod fifo;
 
-pub use droptail::{DropTail, Limit};
+pub use droptail::{DropFrom, DropTail, Limit, Threshold};
+pub use fifo::{Fifo, Waiting};
 
 use crate::element::Out;
 use crate::packet::Packet;

@@ -1,15 +1,15 @@
 //! One direction of a hop as elements, in the order in which a packet meets them:
 //! queue and rate, outage, loss, duplication, delay, jitter, reordering.
 
-use super::Metering;
+use super::{Metering, queue};
 use crate::plan::{self, Hop, Loss as LossPlan, Queue, RatePlan, Toward, Way};
 use ackclock_core::element::{Place, Port};
 use ackclock_core::line::{
     Delay, Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossList, LossModel, Outage, Reorder, Sojourns,
 };
-use ackclock_core::link::{Framing, Terms, TraceLink, Wire};
+use ackclock_core::link::{Framing, RateLink, Terms, TraceLink, Wire};
 use ackclock_core::network::{NetworkBuilder, Route};
-use ackclock_core::queue::{AnyQueue, DropTail, Limit};
+use ackclock_core::queue::Limit;
 use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
 use std::sync::Arc;
@@ -34,9 +34,10 @@ impl Chain {
 
 /// What a hop's queue and rate become.
 pub enum Link {
-    /// A fixed rate, or none: it may be joined to its neighbours.
+    /// A plain queue before a fixed rate, or none: it may be joined to its neighbours.
     Wire(Wire),
-    Recorded(Box<TraceLink>),
+    /// A queue that decides while packets wait, or a recorded rate.
+    Alone(AnyElement),
 }
 
 /// Lays the chains of one direction of a hop.
@@ -61,12 +62,6 @@ impl<'a> Mason<'a> {
 
     /// The link with all that it does itself, for `stations` clients.
     pub fn link(&self, stations: u32, clients: Arc<[u32]>) -> Link {
-        let limit = match self.way.queue {
-            None => Limit::NONE,
-            Some(Queue::Droptail { packets, bytes }) => {
-                Limit { packets: packets.unwrap_or(u64::MAX), bytes: bytes.unwrap_or(u64::MAX) }
-            }
-        };
         let framing = match self.way.framing {
             // SLIP sends the whole packet (RFC 1055); its end mark and escapes are left out.
             plan::Framing::None | plan::Framing::Slip => Framing::None,
@@ -74,25 +69,44 @@ impl<'a> Mason<'a> {
         };
         let rate = match self.way.rate {
             None => None,
-            Some(RatePlan::Fixed { bps }) => Some(Rate::from_bps(bps)),
+            Some(RatePlan::Fixed { bps }) if self.queue_is_plain() => Some(Rate::from_bps(bps)),
+            Some(RatePlan::Fixed { bps }) => {
+                return Link::Alone(RateLink::new(Rate::from_bps(bps), framing, queue::build(self.way.queue)).into());
+            }
             Some(RatePlan::Trace { .. }) => {
-                let queue = AnyQueue::DropTail(DropTail::new(limit));
                 // A checked plan's trace is never refused.
-                if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, queue) {
-                    return Link::Recorded(Box::new(link));
+                if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, queue::build(self.way.queue)) {
+                    return Link::Alone(link.into());
                 }
                 None
             }
+        };
+        let limit = match self.way.queue {
+            Some(Queue::Droptail { packets, bytes, .. }) => queue::limit(packets, bytes),
+            // Without a rate nothing ever waits.
+            _ => Limit::NONE,
         };
         let delay = if self.between_nothing() { Span(self.way.delay_ps) } else { Span::ZERO };
         Link::Wire(Wire::with_stations(Terms { rate, delay, limit, framing }, stations, clients, self.metered))
     }
 
+    fn queue_is_plain(&self) -> bool {
+        self.way.queue.is_none_or(|queue| queue.is_plain())
+    }
+
+    /// Whether the link is a [`Wire`], which knows a packet's future on arrival.
+    fn foreseen(&self) -> bool {
+        match self.way.rate {
+            None => true,
+            Some(RatePlan::Fixed { .. }) => self.queue_is_plain(),
+            Some(RatePlan::Trace { .. }) => false,
+        }
+    }
+
     /// Nothing stands between the rate and the delay, so the link can see to both.
     fn between_nothing(&self) -> bool {
         let way = self.way;
-        let recorded = matches!(way.rate, Some(RatePlan::Trace { .. }));
-        !recorded && way.outage.is_empty() && way.loss.is_none() && way.duplicate.is_none()
+        self.foreseen() && way.outage.is_empty() && way.loss.is_none() && way.duplicate.is_none()
     }
 
     /// The link does all that this hop does.

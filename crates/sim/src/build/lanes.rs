@@ -63,9 +63,9 @@ impl Road<'_> {
                     self.close_with(&mason);
                 }
             }
-            Link::Recorded(link) => {
+            Link::Alone(link) => {
                 self.close();
-                let link = self.builder.element(*link);
+                let link = self.builder.element(link);
                 let after = mason.lay_after(link, None, self.builder);
                 self.push_lane(at, vec![Chain { link, place: Place::default(), after }], false);
             }
@@ -77,7 +77,7 @@ impl Road<'_> {
         let lay_one = |client: u32| {
             let link = match mason.link(1, Arc::default()) {
                 Link::Wire(wire) => self.builder.element(wire),
-                Link::Recorded(link) => self.builder.element(*link),
+                Link::Alone(link) => self.builder.element(link),
             };
             Chain { link, place: Place::default(), after: mason.lay_after(link, Some(client), self.builder) }
         };

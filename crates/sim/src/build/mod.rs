@@ -3,6 +3,7 @@
 mod chain;
 mod ends;
 mod lanes;
+mod queue;
 mod routes;
 
 pub use chain::Chain;

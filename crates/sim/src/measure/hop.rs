@@ -61,11 +61,15 @@ fn delivered(chain: &Chain, network: &mut Network, now: Time) -> u64 {
     network.tally(chain.last()).forwarded
 }
 
-/// Drops anywhere on a hop before `now`, by cause. A queue knows its own: a joined wire's tally is that of all its links.
+/// Drops anywhere on a hop before `now`, by cause. A wire knows its queues' own: its tally is that of all its links, and runs ahead.
 pub fn drops(chain: &Chain, network: &mut Network, now: Time) -> Drops {
     let mut drops: Drops = std::array::from_fn(|cause| chain.after.iter().map(|&node| network.tally(node).dropped[cause]).sum());
-    let queue = network.element(chain.link).sample(now, chain.place);
-    drops[Cause::QueueFull as usize] += queue.map_or(0, |queue| queue.drops);
+    match network.element(chain.link) {
+        AnyElement::Wire(wire) => {
+            drops[Cause::QueueFull as usize] += wire.sample(now, chain.place).map_or(0, |queue| queue.drops);
+        }
+        _ => drops.iter_mut().zip(network.tally(chain.link).dropped).for_each(|(sum, more)| *sum += more),
+    }
     drops
 }
 

@@ -1,6 +1,6 @@
 //! The hops of a plan: what a packet meets in each direction.
 
-use super::nullable;
+use super::{Queue, nullable};
 use serde::Deserialize;
 
 /// Two places and what lies between them. A hop that only one direction uses has null for the other.
@@ -37,18 +37,6 @@ pub struct Way {
     pub jitter: Option<Jitter>,
     #[serde(deserialize_with = "nullable")]
     pub reorder: Option<Reordering>,
-}
-
-/// Limits count what waits; the packet being sent does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Queue {
-    Droptail {
-        #[serde(deserialize_with = "nullable")]
-        packets: Option<u64>,
-        #[serde(deserialize_with = "nullable")]
-        bytes: Option<u64>,
-    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

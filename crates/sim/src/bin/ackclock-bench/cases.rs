@@ -5,8 +5,8 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way, WindowRule,
-    Workload,
+    DropFrom, Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way,
+    WindowRule, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
@@ -114,7 +114,7 @@ fn hop(name: &str, per_client: bool, down: Way, up: Way) -> Hop {
 
 fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {
     Way {
-        queue: buffer.map(|packets| Queue::Droptail { packets: Some(packets), bytes: None }),
+        queue: buffer.map(|packets| Queue::Droptail { packets: Some(packets), bytes: None, mark: None, drop: DropFrom::Tail }),
         rate: Some(RatePlan::Fixed { bps: bps as u64 }),
         framing: Framing::None,
         outage: Vec::new(),

@@ -1,6 +1,7 @@
 //! What a plan must fulfil beyond its grammar. Each failure says where, what was found and what is allowed, in one line.
 
 mod flow;
+mod queue;
 mod way;
 
 use super::limits::{LONGEST_PS, MEMBERS, ROWS};

@@ -2,7 +2,7 @@
 
 use super::super::limits::LONGEST_PS;
 use super::super::{Jitter, Loss, Queue, RatePlan, Way};
-use super::{Checked, check_shape, ensure, fraction, span};
+use super::{Checked, check_shape, ensure, fraction, queue, span};
 
 pub fn check(way: &Way) -> Checked {
     match (&way.rate, way.queue) {
@@ -16,6 +16,7 @@ pub fn check(way: &Way) -> Checked {
         (Some(RatePlan::Trace { times_ms }), _) => check_trace(times_ms)?,
         _ => {}
     }
+    way.queue.map_or(Ok(()), |queue| queue::check(&queue))?;
     span("delay_ps", way.delay_ps)?;
     way.loss.as_ref().map_or(Ok(()), check_loss)?;
     way.jitter.as_ref().map_or(Ok(()), check_jitter)?;
