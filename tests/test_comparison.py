@@ -154,7 +154,7 @@ def test_a_ranking_by_delay_puts_the_short_queue_first() -> None:
 def _plan(up: dict[str, Any], *, timestamps: bool = False) -> dict[str, Any]:
     side = {"rate": {"kind": "fixed", "bps": 10_000_000}, "framing": "none"}
     tcp = {"segment": 960, "header": 40, "timestamps": timestamps, "timestamp_bytes": 12}
-    hops = [{"down": side, "up": side}, {"down": side, "up": None}, {"down": None, "up": up}]
+    hops = [{"medium": None, "down": one, "up": other} for one, other in ((side, side), (side, None), (None, up))]
     return {"flows": [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}], "hops": hops}
 
 
@@ -169,9 +169,16 @@ def test_k_takes_the_slowest_hop_each_way_and_header_compression(bps: int, frami
     assert found.reverse_bps == bps
 
 
+def test_a_path_over_a_medium_has_no_k_as_its_directions_share_one_capacity() -> None:
+    plan = _plan({"rate": {"kind": "fixed", "bps": 28_800}, "framing": "none"})
+    assert asymmetry(plan) is not None
+    plan["hops"][0]["medium"] = {"kind": "half-duplex", "bps": 100_000, "turnaround_ps": 0}
+    assert asymmetry(plan) is None
+
+
 def test_a_path_without_rates_has_no_k() -> None:
     plan = _plan({"rate": None, "framing": "none"})
-    plan["hops"] = [{"down": {"rate": None, "framing": "none"}, "up": {"rate": None, "framing": "none"}}] * 3
+    plan["hops"] = [{"medium": None, "down": {"rate": None, "framing": "none"}, "up": {"rate": None, "framing": "none"}}] * 3
     assert asymmetry(plan) is None
 
 

@@ -57,7 +57,12 @@ COMPLAINTS = [
     (HOP.replace('name = "air"', "delay = '1 ms'"), 4, "hop[1]", "a hop without a name", "name"),
     (HOP + "only = 'left'\n", 6, "hop.air.only", '"left"', '"down" or "up"'),
     (HOP + "only = 'down'\nrate.up = '1 Mb/s'\n", 7, "hop.air.rate.up", "rate.up on a hop with only", "rate.down"),
-    (HOP + "medium = { kind = 'wimax' }\n", 6, "hop.air.medium", "a table (kind)", "not available yet"),
+    (HOP + "medium = { kind = 'half-duplexx' }\n", 6, "hop.air.medium.kind", '"half-duplexx"', "did you mean half-duplex?"),
+    (HOP + "medium = { kind = 'half-duplex' }\n", 6, "hop.air.medium", 'no "rate"', '"rate" is needed'),
+    (
+        HOP + "rate = '1 Mb/s'\nmedium = { kind = 'half-duplex', rate = '1 Mb/s' }\n",
+        6, "hop.air.rate", "a medium and a rate", "either a medium or a rate",
+    ),
     (HOP + "framing = 'ppp'\n", 6, "hop.air.framing", '"ppp"', '"none", "slip", "cslip"'),
     (HOP + "queue = { kind = 'codell' }\n", 6, "hop.air.queue.kind", '"codell"', "droptail"),
     (HOP + "queue = { packets = 0 }\n", 6, "hop.air.queue.packets", "0", "1 or more"),
@@ -113,7 +118,7 @@ COMPLAINTS = [
     (FLOW + "[tcp]\nreceive_buffer = '2 GB'\n", 6, "tcp.receive_buffer", '"2 GB"', "RFC 7323"),
     (FLOW + "[tcp]\nrto_min = '1 ns'\n", 6, "tcp.rto_min", '"1 ns"', "at least 1 us"),
     # the engine's limits
-    (HOP, 2, "flow[1]", "takes no time", "a rate or a delay"),
+    (HOP, 2, "flow[1]", "takes no time", "a rate, a medium or a delay"),
     (HOP + "rate = '200000 Gb/s'\n", 6, "hop.air.rate", '"200000 Gb/s"', "at most 100000 Gb/s"),
     (HOP + "delay = '101 day'\n", 6, "hop.air.delay", '"101 day"', "at most 100 day"),
     (HOP + "loss = { kind = 'gilbert-elliott', mean = 1e-12, bad_sojourn = '1 s' }\n", 6, "hop.air.loss.mean", "1e-12", "100 days"),

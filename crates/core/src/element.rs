@@ -2,6 +2,7 @@
 
 use crate::line::{Delay, Duplicate, Jitter, Loss, Outage, Reorder};
 use crate::link::{RateLink, TraceLink, Wire};
+use crate::medium::HalfDuplex;
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::NodeId;
 use crate::packet::{Arena, Ecn, Packet};
@@ -66,7 +67,7 @@ impl Tally {
     }
 }
 
-/// Which of an element's queues: most have but one, and take no notice.
+/// Which of an element's queues: most have but one, and take no notice. On a medium the link is the direction: 0 down, 1 up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place {
     /// Of the links that it joins, in path order.
@@ -94,6 +95,10 @@ pub trait Element {
     }
     /// Its queue just before `now`, for elements that have one.
     fn sample(&mut self, _now: Time, _place: Place) -> Option<QueueSample> {
+        None
+    }
+    /// What became of the packets of one of its places, for elements that join several stations or directions.
+    fn tally(&self, _place: Place) -> Option<Tally> {
         None
     }
 }
@@ -205,6 +210,9 @@ macro_rules! any_element {
             fn sample(&mut self, now: Time, place: Place) -> Option<QueueSample> {
                 match self { $(AnyElement::$kind(e) => e.sample(now, place),)* $(AnyElement::$large(e) => e.sample(now, place),)* AnyElement::User(e) => e.sample(now, place) }
             }
+            fn tally(&self, place: Place) -> Option<Tally> {
+                match self { $(AnyElement::$kind(e) => e.tally(place),)* $(AnyElement::$large(e) => e.tally(place),)* AnyElement::User(e) => e.tally(place) }
+            }
         }
 
         $(impl From<$kind> for AnyElement {
@@ -216,4 +224,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink);
+any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex);

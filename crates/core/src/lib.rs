@@ -20,6 +20,7 @@ pub mod app;
 pub mod endpoint;
 pub mod line;
 pub mod link;
+pub mod medium;
 pub mod network;
 pub mod queue;
 pub mod tcp;

@@ -129,6 +129,8 @@ pub struct LinkMeter {
     pub sent_bytes: u64,
     pub drops: u64,
     pub marks: u64,
+    /// Frames that a medium sent of its own: requests, grants, acknowledgements.
+    pub control_packets: u64,
     /// Integral of waiting packets over time, in packet-picoseconds.
     pub packet_time: u128,
     /// `busy` and `packet_time` are complete up to here.

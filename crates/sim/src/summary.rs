@@ -167,7 +167,7 @@ fn hop_row(name: &str, direction: &'static str, h: &HopFigures) -> HopRow {
         drops_by_cause: Cause::ALL.into_iter().map(|cause| (cause.name(), h.drops[cause as usize])).collect(),
         marks: h.marks,
         delivered: h.delivered,
-        control_packets: 0,
+        control_packets: h.control,
     }
 }
 

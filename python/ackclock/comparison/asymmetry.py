@@ -41,7 +41,7 @@ class Asymmetry:
 def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
     """k of the first TCP flow of a plan (``docs/plan.md``); None when no TCP flow or one way has no limited rate.
 
-    A recorded rate counts with its mean.
+    A recorded rate counts with its mean. None too where a medium is crossed: its directions share one capacity, so they have no ratio.
     """
     flow = next((flow for flow in plan["flows"] if flow["tcp"]), None)
     if flow is None:
@@ -49,6 +49,8 @@ def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
     tcp, ways = flow["tcp"], ("down", "up") if flow["direction"] == "down" else ("up", "down")
     options = tcp["timestamp_bytes"] if tcp["timestamps"] else 0
     hops = [plan["hops"][index] for index in flow["hops"]]
+    if any(hop["medium"] for hop in hops):
+        return None
     data = _slowest(hops, ways[0], tcp["segment"] + tcp["header"] + options)
     ack = _slowest(hops, ways[1], tcp["header"] + options)
     if data is None or ack is None:

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from ackclock.errors import Refusal, one_of, show
 from ackclock.link.jitter import Jitter, Reorder
 from ackclock.link.loss import Duplication, Loss, Outages
+from ackclock.link.medium import Medium
 from ackclock.link.queue import Queue
 from ackclock.link.rate import LineRate, rate_plan
 from ackclock.quantities import Time
@@ -63,16 +64,21 @@ def is_per_direction(value: Any) -> bool:
 
 
 class Hop(Table):
-    """One hop. Clients share it unless `per_client`; `only` makes it one-way (the other direction is None)."""
+    """One hop. Clients share it unless `per_client`; `only` makes it one-way (the other direction is None).
+
+    With a `medium` each client is a station with its own queue in each direction; `per_client` then says whether it also has its own
+    of what comes after the medium.
+    """
 
     name: Name
     per_client: Flag = False
+    medium: Medium | None = None
     down: Direction | None
     up: Direction | None
 
     @classmethod
     def written_keys(cls) -> list[str]:
-        return ["name", "only", "per_client", *PER_DIRECTION]
+        return ["name", "only", "per_client", "medium", *PER_DIRECTION]
 
     @model_validator(mode="before")
     @classmethod
@@ -80,25 +86,38 @@ class Hop(Table):
         """Replaces Table's check: judges the keys as written, then splits them into `down` and `up`."""
         if not isinstance(data, dict):
             raise Refusal(show(data), "a [[hop]] table")
-        if "medium" in data:
-            raise Refusal(show(data["medium"]), "no medium: shared media are not available yet, use rate", ("medium",))
         for key in data:
             if key not in cls.written_keys():
                 raise Refusal(f'unknown key "{key}"', one_of(cls.written_keys(), key), (key,))
         if "name" not in data:
             raise Refusal("a hop without a name", 'name = "..." in every [[hop]]')
+        for key in ("rate", "framing"):
+            if "medium" in data and key in data:
+                raise Refusal(f"a medium and a {key}", f"either a medium or a {key} on one hop", (key,))
         only = data.get("only")
         if only is not None and only not in DIRECTIONS:
             raise Refusal(show(only), '"down" or "up"', ("only",))
-        split: dict[str, Any] = {key: data[key] for key in ("name", "per_client") if key in data}
+        split: dict[str, Any] = {key: data[key] for key in ("name", "per_client", "medium") if key in data}
         for way in DIRECTIONS:
             split[way] = None if only not in (None, way) else _one_direction(data, way, only)
         return split
+
+    def slowest_bps(self, way: str) -> int | None:
+        """What limits the direction `way` at any time: a fixed rate, or what its medium could carry at best. None without either."""
+        side: Direction | None = getattr(self, way)
+        if side is None or self.medium:
+            return self.medium.nominal_bps(way) if side and self.medium else None
+        return side.rate if isinstance(side.rate, int) else None
+
+    def has_stations(self) -> bool:
+        """Whether each client has queues of its own here."""
+        return self.per_client or self.medium is not None
 
     def plan(self) -> Plan:
         return {
             "name": self.name,
             "per_client": self.per_client,
+            "medium": self.medium.plan() if self.medium else None,
             "down": self.down.plan() if self.down else None,
             "up": self.up.plan() if self.up else None,
         }
@@ -111,6 +130,8 @@ class Hop(Table):
             out["only"] = next(iter(both))
         if self.per_client:
             out["per_client"] = True
+        if self.medium:
+            out["medium"] = self.medium.model_dump(exclude_none=True)
         for key in PER_DIRECTION:
             values = {way: side[key] for way, side in both.items() if key in side}
             if len(values) == len(both) and all(value == next(iter(values.values())) for value in values.values()):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ackclock.report.page import Path, PathStep
 
-_KEYS = ("rate", "framing", "queue", "loss", "delay", "jitter", "outage", "duplicate", "reorder")
+_KEYS = ("medium", "rate", "framing", "queue", "loss", "delay", "jitter", "outage", "duplicate", "reorder")
 _ARROW = {"down": "↓", "up": "↑"}
 
 

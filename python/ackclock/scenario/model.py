@@ -74,7 +74,7 @@ class Scenario(Table):
         _check_hops(self.hop)
         _check_flows(self)
         _check_window(self.measure, self.duration)
-        each = sum(flow.instances for flow in self.flow) + 2 * sum(self.clients if hop.per_client else 1 for hop in self.hop)
+        each = sum(flow.instances for flow in self.flow) + 2 * sum(self.clients if hop.has_stations() else 1 for hop in self.hop)
         if self.sample and self.duration // self.sample * each > MOST_ROWS:
             shortest = show_time(-(-self.duration * each // MOST_ROWS))
             raise Refusal(show(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",))
@@ -105,8 +105,7 @@ class Scenario(Table):
             return 0
         keys = self.tcp_of(flow).keys
         size = flow.data_bytes or keys["segment"] + keys["header"]
-        sides = (getattr(self.hop[index], flow.direction) for index in self.hops_of(flow))
-        rates = [side.rate for side in sides if side and isinstance(side.rate, int)]
+        rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps(flow.direction))]
         slowest = min(rates, default=0)
         service = size * 8 * 10**12 // slowest if slowest else SHARED_OVERHEAD_PS
         if flow.is_udp or sum(other.instances for other in self.flow if not other.is_udp) == 1:
@@ -169,9 +168,9 @@ def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
     if longest > LONGEST_PACKET:
         key = (*loc, "segment") if flow.segment else ("tcp", "segment")
         raise Refusal(f"packets of up to {longest} B with headers and options", f"at most {LONGEST_PACKET} B", key)
-    sides = [side for index in scenario.hops_of(flow) for side in (scenario.hop[index].down, scenario.hop[index].up) if side]
-    if not any(side.rate or side.delay for side in sides):
-        raise Refusal("a path that takes no time", "a rate or a delay on one of its hops", loc)
+    hops = [scenario.hop[index] for index in scenario.hops_of(flow)]
+    if not any(hop.medium or any(side.rate or side.delay for side in (hop.down, hop.up) if side) for hop in hops):
+        raise Refusal("a path that takes no time", "a rate, a medium or a delay on one of its hops", loc)
     if keys["rto_min"] > keys["rto_max"]:
         key = (*loc, "rto_min") if flow.rto_min else ("tcp", "rto_min")
         raise Refusal(show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", key)

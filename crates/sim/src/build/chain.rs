@@ -20,15 +20,23 @@ pub struct Chain {
     /// Owns the queue; joined hops share it.
     pub link: NodeId,
     pub place: Place,
+    /// Where packets come into the link and where they leave it: a medium has two ports for each station.
+    pub ports: (Port, Port),
     pub after: Vec<NodeId>,
 }
 
 impl Chain {
-    pub fn entry(&self) -> Route {
-        Route::Node(self.link, Port(0))
+    /// A link with one way in and one way out.
+    pub fn new(link: NodeId, place: Place, after: Vec<NodeId>) -> Chain {
+        Chain { link, place, ports: (Port(0), Port(0)), after }
     }
-    pub fn last(&self) -> NodeId {
-        self.after.last().copied().unwrap_or(self.link)
+
+    pub fn entry(&self) -> Route {
+        Route::Node(self.link, self.ports.0)
+    }
+    /// Where its packets leave.
+    pub fn exit(&self) -> (NodeId, Port) {
+        self.after.last().map_or((self.link, self.ports.1), |&last| (last, Port(0)))
     }
 }
 
@@ -86,7 +94,7 @@ impl<'a> Mason<'a> {
             // Without a rate nothing ever waits.
             _ => Limit::NONE,
         };
-        let delay = if self.between_nothing() { Span(self.way.delay_ps) } else { Span::ZERO };
+        let delay = if self.link_delays() { Span(self.way.delay_ps) } else { Span::ZERO };
         Link::Wire(Wire::with_stations(Terms { rate, delay, limit, framing }, stations, clients, self.metered))
     }
 
@@ -97,30 +105,37 @@ impl<'a> Mason<'a> {
     /// Whether the link is a [`Wire`], which knows a packet's future on arrival.
     fn foreseen(&self) -> bool {
         match self.way.rate {
-            None => true,
+            None => self.hop.medium.is_none(),
             Some(RatePlan::Fixed { .. }) => self.queue_is_plain(),
             Some(RatePlan::Trace { .. }) => false,
         }
     }
 
     /// Nothing stands between the rate and the delay, so the link can see to both.
-    fn between_nothing(&self) -> bool {
+    fn link_delays(&self) -> bool {
         let way = self.way;
         self.foreseen() && way.outage.is_empty() && way.loss.is_none() && way.duplicate.is_none()
     }
 
     /// The link does all that this hop does.
     pub fn is_only_a_wire(&self) -> bool {
-        self.between_nothing() && self.way.jitter.is_none() && self.way.reorder.is_none()
+        self.link_delays() && self.way.jitter.is_none() && self.way.reorder.is_none()
     }
 
     /// Adds what comes after the link, in path order, and joins it up.
     pub fn lay_after(&self, link: NodeId, client: Option<u32>, builder: &mut NetworkBuilder) -> Vec<NodeId> {
+        let nodes = self.lay_apart(client, builder);
+        if let Some(&first) = nodes.first() {
+            builder.connect(link, Port(0), Route::Node(first, Port(0)));
+        }
+        nodes
+    }
+
+    /// Adds what comes after a link, joined up, but not to a link.
+    pub fn lay_apart(&self, client: Option<u32>, builder: &mut NetworkBuilder) -> Vec<NodeId> {
         let nodes: Vec<NodeId> = self.after(client).into_iter().map(|element| builder.element(element)).collect();
-        let mut from = link;
-        for &to in &nodes {
-            builder.connect(from, Port(0), Route::Node(to, Port(0)));
-            from = to;
+        for pair in nodes.windows(2) {
+            builder.connect(pair[0], Port(0), Route::Node(pair[1], Port(0)));
         }
         nodes
     }
@@ -128,7 +143,7 @@ impl<'a> Mason<'a> {
     fn after(&self, client: Option<u32>) -> Vec<AnyElement> {
         let way = self.way;
         let mut elements = self.between(client);
-        if !self.between_nothing() && way.delay_ps > 0 {
+        if !self.link_delays() && way.delay_ps > 0 {
             elements.push(Delay::new(Span(way.delay_ps)).into());
         }
         if let Some(jitter) = way.jitter {

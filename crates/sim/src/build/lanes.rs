@@ -1,8 +1,9 @@
 //! Which hops become which elements: hops that are only wires and that all the same flows cross are joined to one element.
 
 use super::chain::{Chain, Link, Mason};
-use super::{Lane, Metering};
+use super::{Lane, Metering, media};
 use crate::plan::{Hop, Plan, Toward};
+use ackclock_core::NodeId;
 use ackclock_core::element::Place;
 use ackclock_core::link::Wire;
 use ackclock_core::network::NetworkBuilder;
@@ -11,9 +12,10 @@ use std::sync::Arc;
 /// All lanes, hop by hop, server first, down before up.
 pub fn lay(plan: &Plan, metering: Metering, builder: &mut NetworkBuilder) -> Vec<Lane> {
     let clients: Arc<[u32]> = plan.flows.iter().map(|f| f.client).collect();
+    let media = media::lay(plan, builder);
     let mut lanes = Vec::new();
     for toward in Toward::BOTH {
-        let mut road = Road { plan, metering, toward, clients: &clients, builder, lanes: Vec::new(), open: None };
+        let mut road = Road { plan, metering, toward, clients: &clients, media: &media, builder, lanes: Vec::new(), open: None };
         let mut hops: Vec<usize> = (0..plan.hops.len()).collect();
         if toward == Toward::Up {
             hops.reverse();
@@ -33,6 +35,8 @@ struct Road<'a> {
     toward: Toward,
     /// Each flow's client.
     clients: &'a Arc<[u32]>,
+    /// By hop: the element that both directions share.
+    media: &'a [Option<NodeId>],
     builder: &'a mut NetworkBuilder,
     lanes: Vec<Lane>,
     /// A wire to which the next hop may be joined, and the lanes it makes so far.
@@ -50,6 +54,11 @@ impl Road<'_> {
         let hop: &Hop = &self.plan.hops[at];
         let Some(way) = hop.way(self.toward) else { return };
         let mason = Mason::new(self.plan.seed, hop, self.toward, way, self.metering);
+        if let Some(medium) = self.media[at] {
+            self.close();
+            let lane = media::lane(medium, (at, self.toward), self.plan, &mason, self.builder);
+            return self.lanes.push(lane);
+        }
         let stations = if hop.per_client { self.plan.clients.max(1) } else { 1 };
         if stations > 1 && !mason.is_only_a_wire() {
             self.close();
@@ -67,7 +76,7 @@ impl Road<'_> {
                 self.close();
                 let link = self.builder.element(link);
                 let after = mason.lay_after(link, None, self.builder);
-                self.push_lane(at, vec![Chain { link, place: Place::default(), after }], false);
+                self.push_lane(at, vec![Chain::new(link, Place::default(), after)], false);
             }
         }
     }
@@ -79,7 +88,7 @@ impl Road<'_> {
                 Link::Wire(wire) => self.builder.element(wire),
                 Link::Alone(link) => self.builder.element(link),
             };
-            Chain { link, place: Place::default(), after: mason.lay_after(link, Some(client), self.builder) }
+            Chain::new(link, Place::default(), mason.lay_after(link, Some(client), self.builder))
         };
         let chains = (0..stations).map(lay_one).collect();
         self.push_lane(at, chains, false);
@@ -109,7 +118,7 @@ impl Road<'_> {
         let Some((wire, joined)) = self.open.take() else { return };
         let link = self.builder.element(wire);
         for (number, Joined { hop, stations }) in (0..).zip(joined) {
-            let chain = |station| Chain { link, place: Place { link: number, station }, after: Vec::new() };
+            let chain = |station| Chain::new(link, Place { link: number, station }, Vec::new());
             self.push_lane(hop, (0..stations).map(chain).collect(), number > 0);
         }
     }
@@ -125,6 +134,7 @@ impl Road<'_> {
     fn push_lane(&mut self, at: usize, chains: Vec<Chain>, joined: bool) {
         let hop = &self.plan.hops[at];
         let rated = hop.way(self.toward).is_some_and(|way| way.rate.is_some());
-        self.lanes.push(Lane { hop: at, toward: self.toward, per_client: hop.per_client, rated, joined, chains });
+        let (toward, per_client) = (self.toward, hop.per_client);
+        self.lanes.push(Lane { hop: at, toward, per_client, medium: false, rated, joined, chains, after: Vec::new() });
     }
 }

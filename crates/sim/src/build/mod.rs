@@ -3,6 +3,7 @@
 mod chain;
 mod ends;
 mod lanes;
+mod media;
 mod queue;
 mod routes;
 
@@ -10,8 +11,9 @@ pub use chain::Chain;
 pub use ends::{Ends, Role};
 
 use crate::plan::{Plan, Toward};
-use ackclock_core::Network;
+use ackclock_core::element::Port;
 use ackclock_core::network::NetworkBuilder;
+use ackclock_core::{Network, NodeId};
 
 /// One direction of one hop: a chain of elements that all share, or one for each client.
 #[derive(Debug, Clone)]
@@ -19,17 +21,26 @@ pub struct Lane {
     pub hop: usize,
     pub toward: Toward,
     pub per_client: bool,
+    /// Its chains' links are the stations of one medium, so what they use of it adds up.
+    pub medium: bool,
     /// Whether it has a rate, without which nothing ever waits and no share of it is used.
     pub rated: bool,
     /// It continues the wire of the lane before it, so nothing is handed over between them.
     pub joined: bool,
     pub chains: Vec<Chain>,
+    /// What all its chains lead into.
+    pub after: Vec<NodeId>,
 }
 
 impl Lane {
     /// The chain that a client's packets take.
     pub fn chain(&self, client: u32) -> &Chain {
         &self.chains[if self.per_client { client as usize } else { 0 }]
+    }
+
+    /// Where the packets of one of its chains leave.
+    pub fn exit(&self, chain: &Chain) -> (NodeId, Port) {
+        self.after.last().map_or(chain.exit(), |&last| (last, Port(0)))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::{Ends, Lane};
 use crate::plan::{Plan, Toward};
-use ackclock_core::element::Port;
 use ackclock_core::network::{NetworkBuilder, Route};
 
 /// The next stop of every flow after one lane, by flow; `None` for flows that do not cross it.
@@ -44,7 +43,7 @@ fn lane_index(plan: &Plan, lanes: &[Lane]) -> Vec<[Option<usize>; 2]> {
 
 fn connect_lane(plan: &Plan, lane: &Lane, onward: &Onward, builder: &mut NetworkBuilder) {
     // Clients' own links on one wire have one way out.
-    let one_exit = lane.chains.windows(2).all(|pair| pair[0].last() == pair[1].last());
+    let one_exit = lane.chains.windows(2).all(|pair| lane.exit(&pair[0]) == lane.exit(&pair[1]));
     // What the flows that leave by each exit agree on: nothing yet, one way, or no longer anything.
     let mut agreed: Vec<Result<Option<Route>, ()>> = vec![Ok(None); if one_exit { 1 } else { lane.chains.len() }];
     for (flow, &next) in plan.flows.iter().zip(&onward.next) {
@@ -66,6 +65,7 @@ fn connect_lane(plan: &Plan, lane: &Lane, onward: &Onward, builder: &mut Network
                 *table.get_or_insert_with(|| builder.table(onward.next.iter().map(|r| r.unwrap_or(Route::Nowhere)).collect()))
             }
         };
-        builder.connect(chain.last(), Port(0), route);
+        let (node, port) = lane.exit(chain);
+        builder.connect(node, port, route);
     }
 }

@@ -18,7 +18,8 @@ pub struct Before {
 /// A lane's figures.
 #[derive(Debug, Clone, Default)]
 pub struct HopFigures {
-    /// The used share of what could have been sent, the mean over clients where each has its own; none without a rate.
+    /// The used share of what could have been sent, the mean over clients where each has its own; none without a rate. On a medium the
+    /// share of its time that this direction used.
     pub utilization: Option<f64>,
     /// Waiting times, service not included.
     pub queue_delay: Histogram,
@@ -28,6 +29,8 @@ pub struct HopFigures {
     pub marks: u64,
     /// Packets that left the hop at its far end.
     pub delivered: u64,
+    /// Frames of the medium's own.
+    pub control: u64,
 }
 
 /// Meters start again; says what the counters were.
@@ -48,27 +51,43 @@ fn counters(lane: &Lane, network: &mut Network, now: Time) -> Before {
         }
         sum.delivered += delivered(chain, network, now);
     }
+    for &node in &lane.after {
+        let tally = network.tally(node);
+        sum.drops.iter_mut().zip(tally.dropped).for_each(|(total, more)| *total += more);
+    }
+    if let Some(&last) = lane.after.last() {
+        sum.delivered = network.tally(last).forwarded;
+    }
     sum
 }
 
-/// Packets that left the hop at its far end before `now`.
+/// Packets that left a chain at its far end before `now`.
 fn delivered(chain: &Chain, network: &mut Network, now: Time) -> u64 {
-    if chain.after.is_empty()
-        && let AnyElement::Wire(wire) = network.element(chain.link)
-    {
-        return wire.delivered(now, chain.place);
+    if let Some(&last) = chain.after.last() {
+        return network.tally(last).forwarded;
     }
-    network.tally(chain.last()).forwarded
+    if let Some(tally) = network.element(chain.link).tally(chain.place) {
+        return tally.forwarded;
+    }
+    match network.element(chain.link) {
+        AnyElement::Wire(wire) => wire.delivered(now, chain.place),
+        _ => network.tally(chain.link).forwarded,
+    }
 }
 
-/// Drops anywhere on a hop before `now`, by cause. A wire knows its queues' own: its tally is that of all its links, and runs ahead.
+/// Drops anywhere on a chain before `now`, by cause. A wire knows its queues' own: its tally is that of all its links, and runs ahead;
+/// a medium keeps a tally for each station.
 pub fn drops(chain: &Chain, network: &mut Network, now: Time) -> Drops {
     let mut drops: Drops = std::array::from_fn(|cause| chain.after.iter().map(|&node| network.tally(node).dropped[cause]).sum());
+    let all = network.tally(chain.link);
     match network.element(chain.link) {
         AnyElement::Wire(wire) => {
             drops[Cause::QueueFull as usize] += wire.sample(now, chain.place).map_or(0, |queue| queue.drops);
         }
-        _ => drops.iter_mut().zip(network.tally(chain.link).dropped).for_each(|(sum, more)| *sum += more),
+        link => {
+            let tally = link.tally(chain.place).unwrap_or(all);
+            drops.iter_mut().zip(tally.dropped).for_each(|(sum, more)| *sum += more);
+        }
     }
     drops
 }
@@ -82,12 +101,14 @@ pub fn read(lane: &Lane, network: &mut Network, now: Time, before: &Before) -> H
             figures.queue_delay.merge(&meter.queue_delay);
             figures.waiting += meter.mean_waiting(now);
             figures.marks += meter.marks;
+            figures.control += meter.control_packets;
             used += meter.utilization(now);
         }
     }
     let after = counters(lane, network, now);
     figures.drops = std::array::from_fn(|i| after.drops[i] - before.drops[i]);
     figures.delivered = after.delivered - before.delivered;
-    figures.utilization = lane.rated.then(|| used / lane.chains.len().max(1) as f64);
+    let shares = if lane.medium { 1 } else { lane.chains.len().max(1) };
+    figures.utilization = lane.rated.then(|| used / shares as f64);
     figures
 }

@@ -1,6 +1,6 @@
 //! The hops of a plan: what a packet meets in each direction.
 
-use super::{Queue, nullable};
+use super::{Medium, Queue, nullable};
 use serde::Deserialize;
 
 /// Two places and what lies between them. A hop that only one direction uses has null for the other.
@@ -10,6 +10,10 @@ pub struct Hop {
     pub name: String,
     /// Each client has its own.
     pub per_client: bool,
+    /// Clients contend for it in both directions, in place of a rate. Each has its own queues then, and `per_client` says whether it
+    /// also has its own of what comes after the medium.
+    #[serde(deserialize_with = "nullable")]
+    pub medium: Option<Medium>,
     #[serde(deserialize_with = "nullable")]
     pub down: Option<Way>,
     #[serde(deserialize_with = "nullable")]

@@ -4,12 +4,14 @@ mod check;
 mod flow;
 mod hop;
 mod limits;
+mod medium;
 mod queue;
 mod tcp;
 
 pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
 pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
 pub use limits::UDP_HEADER;
+pub use medium::Medium;
 pub use queue::{DropFrom, Mark, Queue};
 pub use tcp::{DelayedAck, Frto, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule};
 

@@ -18,7 +18,7 @@ pub fn way(bps: u64, delay_ms: u64, packets: u64) -> Value {
 }
 
 pub fn hop(name: &str, down: Value, up: Value) -> Value {
-    json!({"name": name, "per_client": false, "down": down, "up": up})
+    json!({"name": name, "per_client": false, "medium": null, "down": down, "up": up})
 }
 
 pub fn tcp(variant: &str) -> Value {

@@ -50,11 +50,11 @@ fn check_datagrams(bps: u64, packet: u16) -> Checked {
     })
 }
 
-/// A rate or a delay somewhere, or a bulk sender would send for ever at one instant.
+/// A rate, a medium or a delay somewhere, or a bulk sender would send for ever at one instant.
 fn takes_time(plan: &Plan, flow: &Flow) -> bool {
     Toward::BOTH.into_iter().any(|toward| {
-        let mut ways = flow.path(&plan.hops, toward).into_iter().filter_map(|h| plan.hops[h].way(toward));
-        ways.any(|way| way.rate.is_some() || way.delay_ps > 0)
+        let mut hops = flow.path(&plan.hops, toward).into_iter().map(|h| &plan.hops[h]);
+        hops.any(|hop| hop.medium.is_some() || hop.way(toward).is_some_and(|way| way.rate.is_some() || way.delay_ps > 0))
     })
 }
 

@@ -1,11 +1,12 @@
 //! What a plan must fulfil beyond its grammar. Each failure says where, what was found and what is allowed, in one line.
 
 mod flow;
+mod medium;
 mod queue;
 mod way;
 
 use super::limits::{LONGEST_PS, MEMBERS, ROWS};
-use super::{Measure, Plan, PlanError, Toward};
+use super::{Hop, Measure, Plan, PlanError, Toward};
 use std::collections::HashSet;
 
 type Checked = Result<(), String>;
@@ -37,7 +38,9 @@ impl Plan {
     /// Everything that is held at once must fit.
     fn check_size(&self) -> Checked {
         let (clients, flows) = (u64::from(self.clients), self.flows.len() as u64);
-        let ways = |per_client: bool| self.hops.iter().filter(|h| h.per_client == per_client).count() as u64 * 2;
+        // Each station of a medium counts as a client with its own.
+        let own = |h: &Hop| h.per_client || h.medium.is_some();
+        let ways = |per_client: bool| self.hops.iter().filter(|h| own(h) == per_client).count() as u64 * 2;
         // At most seven elements stand in one direction of a hop; an endpoint at each end and an overhead for each flow.
         let members = 7 * (ways(false) + ways(true) * clients) + 3 * flows;
         ensure(members < MEMBERS, || {
@@ -53,6 +56,7 @@ impl Plan {
         for hop in &self.hops {
             ensure(names.insert(&hop.name), || format!("two hops are called '{}'", hop.name))?;
             ensure(hop.down.is_some() || hop.up.is_some(), || format!("hop '{}' allows no direction", hop.name))?;
+            medium::check(self, hop).map_err(|e| format!("hop '{}': {e}", hop.name))?;
             for toward in Toward::BOTH {
                 if let Some(way) = hop.way(toward) {
                     way::check(way).map_err(|e| format!("hop '{}' {}: {e}", hop.name, toward.name()))?;

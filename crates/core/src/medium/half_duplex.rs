@@ -1,0 +1,102 @@
+//! A half-duplex channel with perfect arbitration: one frame at a time in either direction, and nobody loses time or frames by
+//! contending. What a real medium access costs is what it falls short of this.
+
+use super::{Direction, Stream, Streams};
+use crate::element::{Cause, Element, Out, Place, Port, Tally};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::Packet;
+use crate::queue::AnyQueue;
+use crate::units::{Rate, Span, Time};
+
+/// The radio that sends: the network's one, or a station's.
+type Radio = Option<u32>;
+
+/// Streams that have something to send take turns, packet by packet. When another radio sends than the last time, it begins no
+/// earlier than `turnaround` after the last frame's end.
+pub struct HalfDuplex {
+    rate: Rate,
+    turnaround: Span,
+    streams: Streams,
+    sending: Option<Sending>,
+    /// Who sent last, and until when.
+    last: Option<(Radio, Time)>,
+    /// The stream whose turn is next.
+    turn: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Sending {
+    done: Time,
+    stream: Stream,
+    packet: Packet,
+}
+
+impl HalfDuplex {
+    /// With one queue for each stream, in the order of [`Stream::index`].
+    pub fn new(rate: Rate, turnaround: Span, queues: impl IntoIterator<Item = AnyQueue>) -> HalfDuplex {
+        HalfDuplex { rate, turnaround, streams: Streams::new(queues), sending: None, last: None, turn: 0 }
+    }
+
+    fn start(&mut self, now: Time, stream: Stream, packet: Packet) {
+        let radio = (stream.direction == Direction::Up).then_some(stream.station);
+        let from = match self.last {
+            Some((last, end)) if last != radio => now.max(end + self.turnaround),
+            _ => now,
+        };
+        let done = from + self.rate.time_to_send(u32::from(packet.len));
+        self.streams.of(stream).set_sending(now, true);
+        self.sending = Some(Sending { done, stream, packet });
+        self.last = Some((radio, done));
+        self.turn = (stream.index() + 1) % self.streams.len();
+    }
+
+    fn start_next(&mut self, now: Time, out: &mut Out<'_>) {
+        // A queue may drop all it holds instead of giving a packet; then it is another's turn.
+        while let Some(stream) = self.streams.next_waiting(self.turn) {
+            if let Some(packet) = self.streams.of(stream).dequeue(now, out) {
+                return self.start(now, stream, packet);
+            }
+        }
+    }
+}
+
+impl Element for HalfDuplex {
+    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
+        // What ends at this very instant has ended, whoever the driver calls first.
+        self.wake(now, out);
+        let stream = Stream::entering(port);
+        if !self.streams.contains(stream) {
+            out.drop(packet, Cause::NoRoute);
+        } else if self.sending.is_some() {
+            self.streams.of(stream).enqueue(now, packet, out);
+        } else if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
+            self.start(now, stream, packet);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+        while let Some(Sending { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
+            let buffer = self.streams.of(stream);
+            buffer.set_sending(done, false);
+            buffer.forward(stream, packet, out);
+            self.sending = None;
+            self.start_next(done, out);
+        }
+    }
+
+    fn due(&self) -> Time {
+        self.sending.map_or(Time::NEVER, |s| s.done)
+    }
+    fn held(&self) -> u64 {
+        self.streams.waiting() + u64::from(self.sending.is_some())
+    }
+    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
+        self.streams.meter(now, place)
+    }
+    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
+        self.streams.sample(place)
+    }
+    fn tally(&self, place: Place) -> Option<Tally> {
+        self.streams.tally(place)
+    }
+}

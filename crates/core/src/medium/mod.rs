@@ -1,0 +1,86 @@
+//! Whom a packet contends with: stations that share one channel, in both directions.
+//!
+//! A medium is one element. A packet for station `s` is pushed at `Port(2s)` and leaves by `Port(2s + 1)`; a packet from it is pushed
+//! at `Port(2s + 1)` and leaves by `Port(2s)`. The medium owns the queues, one for each station and direction: [`Streams`].
+
+mod half_duplex;
+mod streams;
+
+pub use half_duplex::HalfDuplex;
+pub use streams::{Buffer, Streams};
+
+use crate::element::{Place, Port};
+
+/// Towards the station, or from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Direction {
+    Down,
+    Up,
+}
+
+/// The packets of one station in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub struct Stream {
+    pub station: u32,
+    pub direction: Direction,
+}
+
+/// A port is a 16-bit number, and each station has two.
+pub const MOST_STATIONS: u32 = 1 << 15;
+
+impl Stream {
+    pub fn new(station: u32, direction: Direction) -> Stream {
+        Stream { station, direction }
+    }
+
+    /// Its number: streams count station by station, down before up.
+    pub fn index(self) -> usize {
+        2 * self.station as usize + self.direction as usize
+    }
+
+    pub fn from_index(index: usize) -> Stream {
+        let direction = if index.is_multiple_of(2) { Direction::Down } else { Direction::Up };
+        Stream { station: (index / 2) as u32, direction }
+    }
+
+    /// Where its packets come in: down at the network's side of the station, up at the station's own.
+    pub fn entry(self) -> Port {
+        Port(self.index() as u16)
+    }
+
+    /// Where its packets leave: at the other side.
+    pub fn exit(self) -> Port {
+        Port(self.index() as u16 ^ 1)
+    }
+
+    pub fn entering(port: Port) -> Stream {
+        Stream::from_index(usize::from(port.0))
+    }
+
+    /// Where its queue is asked for: the link is the direction.
+    pub fn place(self) -> Place {
+        Place { link: self.direction as u32, station: self.station }
+    }
+
+    pub fn at(place: Place) -> Stream {
+        let direction = if place.link == 0 { Direction::Down } else { Direction::Up };
+        Stream { station: place.station, direction }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_leaves_at_the_other_side_of_the_same_station() {
+        for index in [0, 1, 6, 7, 65_535] {
+            let stream = Stream::from_index(index);
+            assert_eq!((stream.index(), Stream::entering(stream.entry()), Stream::at(stream.place())), (index, stream, stream));
+            assert_eq!(stream.exit().0 / 2, stream.entry().0 / 2);
+            assert_ne!(stream.exit(), stream.entry());
+        }
+        assert_eq!(Stream::new(3, Direction::Down).entry(), Port(6));
+        assert_eq!(Stream::new(3, Direction::Up).entry(), Port(7));
+    }
+}

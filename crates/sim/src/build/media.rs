@@ -1,0 +1,55 @@
+//! Hops whose clients contend: one element for both directions, and what comes after it in each.
+
+use super::chain::{Chain, Mason};
+use super::{Lane, queue};
+use crate::plan::{Hop, Medium, Plan, Toward};
+use ackclock_core::element::Port;
+use ackclock_core::medium::{Direction, HalfDuplex, Stream};
+use ackclock_core::network::{NetworkBuilder, Route};
+use ackclock_core::queue::AnyQueue;
+use ackclock_core::{AnyElement, NodeId, Rate, Span};
+
+/// Every hop's medium, if it has one.
+pub fn lay(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
+    let lay_one = |hop: &Hop| hop.medium.as_ref().map(|medium| builder.element(element(plan, hop, medium)));
+    plan.hops.iter().map(lay_one).collect()
+}
+
+fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> AnyElement {
+    let queues = queues(plan, hop);
+    match *medium {
+        Medium::HalfDuplex { bps, turnaround_ps } => HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues).into(),
+    }
+}
+
+/// One queue for each client and direction, in the order of [`Stream::index`]. A direction that the hop does not allow has one too.
+fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 'a {
+    let pair = move || Toward::BOTH.map(|toward| queue::build(hop.way(toward).and_then(|way| way.queue)));
+    (0..plan.clients).flat_map(move |_| pair())
+}
+
+/// One direction of a medium: a chain for each client, and what comes after, which all share unless the hop is `per_client`.
+pub fn lane(
+    medium: NodeId,
+    (hop, toward): (usize, Toward),
+    plan: &Plan,
+    mason: &Mason<'_>,
+    builder: &mut NetworkBuilder,
+) -> Lane {
+    let direction = match toward {
+        Toward::Down => Direction::Down,
+        Toward::Up => Direction::Up,
+    };
+    let own = plan.hops[hop].per_client;
+    let shared = if own { Vec::new() } else { mason.lay_apart(None, builder) };
+    let chain = |client: u32| {
+        let stream = Stream::new(client, direction);
+        let after = if own { mason.lay_apart(Some(client), builder) } else { Vec::new() };
+        if let Some(&next) = after.first().or(shared.first()) {
+            builder.connect(medium, stream.exit(), Route::Node(next, Port(0)));
+        }
+        Chain { link: medium, place: stream.place(), ports: (stream.entry(), stream.exit()), after }
+    };
+    let chains = (0..plan.clients).map(chain).collect();
+    Lane { hop, toward, per_client: true, medium: true, rated: true, joined: false, chains, after: shared }
+}

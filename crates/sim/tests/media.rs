@@ -1,0 +1,116 @@
+//! Hops with a medium: one element for both directions and all clients.
+
+mod common;
+
+use common::{MS, bulk, cbr, close, go, hop, plan, way};
+use serde_json::{Value, json};
+
+/// A half-duplex channel of 1 Mb/s with queues of `packets`, between hops of 1 ms.
+fn channel(turnaround_ms: u64, packets: u64) -> Value {
+    let mut hop = hop("air", way(0, 1, packets), way(0, 1, packets));
+    hop["medium"] = json!({"kind": "half-duplex", "bps": 1_000_000, "turnaround_ps": turnaround_ms * MS});
+    hop
+}
+
+/// Datagrams of 1000 bytes at this rate.
+fn datagrams(name: &str, client: u32, direction: &str, bps: u64) -> Value {
+    let mut flow = cbr(name, &[0]);
+    flow["client"] = json!(client);
+    flow["direction"] = json!(direction);
+    flow["workload"]["bps"] = json!(bps);
+    flow
+}
+
+fn with_clients(clients: u32, mut plan: Value) -> Value {
+    plan["clients"] = json!(clients);
+    plan
+}
+
+#[test]
+fn one_datagram_flow_fills_a_half_duplex_channel_and_pays_no_turnaround() {
+    let result = go(&plan(10_000, json!([channel(5, 10)]), json!([datagrams("d", 0, "down", 2_000_000)])));
+    close(result.summary.flows[0].throughput_bps, 1e6, 5e3);
+    close(result.summary.hops[0].utilization, 1.0, 1e-9);
+    close(result.summary.hops[1].utilization, 0.0, 1e-9);
+}
+
+#[test]
+fn two_directions_take_turns_and_pay_a_turnaround_for_each_packet() {
+    // A packet is 8 ms on the air, then 2 ms pass before the other radio sends: 8/10 of the rate, half of it each way.
+    let flows = json!([datagrams("d", 0, "down", 2_000_000), datagrams("u", 0, "up", 2_000_000)]);
+    let result = go(&plan(20_000, json!([channel(2, 10)]), flows));
+    for flow in &result.summary.flows {
+        close(flow.throughput_bps, 0.4e6, 2e3);
+    }
+    close(result.summary.hops[0].utilization, 0.5, 1e-3);
+    close(result.summary.hops[1].utilization, 0.5, 1e-3);
+}
+
+#[test]
+fn stations_share_a_medium_and_have_queues_of_their_own() {
+    let flows = json!([datagrams("greedy", 0, "down", 3_000_000), datagrams("modest", 1, "down", 200_000)]);
+    let result = go(&with_clients(2, plan(20_000, json!([channel(0, 10)]), flows)));
+    close(result.summary.flows[0].throughput_bps, 0.8e6, 4e3);
+    close(result.summary.flows[1].throughput_bps, 0.2e6, 2e3);
+    let stations: Vec<_> = result.hops.station[..4].to_vec();
+    assert_eq!(stations, [Some(0), Some(1), Some(0), Some(1)], "down, then up");
+    let drops = |station| {
+        (0..result.hops.hop.len()).filter(|&i| result.hops.station[i] == Some(station)).map(|i| result.hops.drops[i]).max()
+    };
+    assert!(drops(0) > Some(1000) && drops(1) == Some(0), "{:?} {:?}", drops(0), drops(1));
+}
+
+#[test]
+fn what_comes_after_a_medium_is_shared_unless_each_client_has_its_own() {
+    // The list loses the first three data packets that come by: of all stations together, or of each.
+    let lost = |per_client: bool| {
+        let mut hop = channel(0, 0);
+        hop["down"]["loss"] = json!({"kind": "list", "packets": [1, 2, 3]});
+        hop["per_client"] = json!(per_client);
+        let mut flows = [datagrams("a", 0, "down", 100_000), datagrams("b", 1, "down", 100_000)];
+        flows.iter_mut().for_each(|f| {
+            f["workload"] = json!({"kind": "transfer", "bytes": 100_000});
+            f["tcp"] = common::tcp("reno");
+        });
+        let row = go(&with_clients(2, plan(60_000, json!([hop]), json!(flows)))).summary.hops.swap_remove(0);
+        assert_eq!(row.drops_by_cause["loss"], row.drops);
+        (row.drops, row.delivered)
+    };
+    let (shared, own) = (lost(false), lost(true));
+    assert_eq!((shared.0, own.0), (3, 6));
+    assert!(shared.1 >= 200 && own.1 >= 200, "what is lost is sent again: {shared:?} {own:?}");
+}
+
+#[test]
+fn tcp_crosses_a_medium_between_other_hops_in_both_directions() {
+    let hops = json!([
+        hop("core", way(10_000_000, 5, 100), way(10_000_000, 5, 100)),
+        channel(1, 20),
+        hop("home", way(0, 1, 0), way(0, 1, 0))
+    ]);
+    let mut flow = bulk("d", &[0, 1, 2]);
+    flow["client"] = json!(1);
+    let result = go(&with_clients(3, plan(30_000, hops, json!([flow]))));
+    // With an ACK for each packet a pair takes (1052 + 52) * 8 us and at most two turnarounds.
+    let goodput = result.summary.flows[0].goodput_bps.unwrap();
+    assert!(goodput > 0.9 * 8e3 / (8.832e-3 + 2e-3) && goodput < 1e6 * 1000.0 / 1104.0, "{goodput}");
+}
+
+#[test]
+fn a_hop_with_a_medium_has_no_rate_and_no_framing_and_not_too_many_clients() {
+    let base = || plan(1000, json!([channel(0, 10)]), json!([cbr("x", &[0])]));
+    let cases = [
+        ("/hops/0/down/rate", json!({"kind": "fixed", "bps": 1}), "only one of them"),
+        ("/hops/0/up/framing", json!("cslip"), "framing"),
+        ("/hops/0/medium/bps", json!(0), "0 b/s"),
+        ("/hops/0/medium/turnaround_ps", json!(u64::MAX), "100 days"),
+        ("/hops/0/medium/kind", json!("ether"), "ether"),
+        ("/clients", json!(40_000), "32768"),
+    ];
+    for (pointer, value, word) in cases {
+        let mut plan = base();
+        *plan.pointer_mut(pointer).unwrap() = value;
+        let error = ackclock_sim::Plan::from_json(&plan.to_string()).expect_err(pointer).to_string();
+        assert!(error.contains(word) && !error.contains('\n'), "{pointer}: {error}");
+    }
+}

@@ -1,0 +1,15 @@
+"""What the clients of a hop contend for, in both directions: one element in place of a rate.
+
+Each kind is a model in a file of its own with two methods: `plan()`, what the engine is told (docs/plan.md), and
+`nominal_bps(way)`, the most it can carry in one direction.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ackclock.link.half_duplex import HalfDuplex
+from ackclock.table import by_kind
+
+MEDIA = {"half-duplex": HalfDuplex}
+Medium = Annotated[HalfDuplex, by_kind(MEDIA)]
