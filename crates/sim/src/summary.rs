@@ -41,6 +41,10 @@ pub struct FlowRow {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub window_cuts: u64,
+    /// Those of them that were for marks.
+    pub ecn_cuts: u64,
+    /// Segments that arrived marked.
+    pub marked_segments: u64,
     /// Of the flow's time.
     pub idle_share: Option<f64>,
     pub limited_share: Option<BTreeMap<&'static str, f64>>,
@@ -137,6 +141,8 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: f64) -> FlowRow {
         timeouts: f.counts.timeouts,
         fast_retransmits: f.counts.fast_retransmits,
         window_cuts: f.counts.window_cuts,
+        ecn_cuts: f.counts.ecn_cuts,
+        marked_segments: f.counts.marked,
         idle_share: f.tcp.as_ref().and_then(|tcp| share(tcp.idle.as_secs(), span)).map(|s| s.min(1.0)),
         limited_share: f.tcp.as_ref().and_then(|tcp| limits(&tcp.limited)),
         segments_sent: f.counts.segments,

@@ -1,9 +1,11 @@
 //! What travels: a small `Copy` header, and a body that stays in one arena slot from sender to receiver.
 
 mod arena;
+mod extra;
 mod segment;
 
 pub use arena::{Arena, Body, BodyId, Datagram};
+pub use extra::{AccEcn, Extra, Room, U24};
 pub use segment::{Flags, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
 
 use crate::units::Time;

@@ -1,10 +1,10 @@
 //! A TCP segment as the two ends see it.
 
-use super::{Ecn, Kind};
+use super::{Ecn, Extra, Kind};
 
 /// TCP header flags (RFC 9293, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);
@@ -15,6 +15,8 @@ impl Flags {
     pub const ACK: Flags = Flags(16);
     pub const ECE: Flags = Flags(64);
     pub const CWR: Flags = Flags(128);
+    /// RFC 9768, section 3.1.
+    pub const AE: Flags = Flags(256);
 
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -89,6 +91,9 @@ pub struct Segment {
     pub ecn: Ecn,
     /// This payload has been sent before.
     pub retransmission: bool,
+    /// Duplicate ACKs for which this one stands, besides itself: those that its receiver or an ACK filter left out (`asymmetry`, section 4.3.3).
+    pub dupacks: u8,
+    pub extra: Extra,
 }
 
 /// Options that only SYNs carry.

@@ -3,6 +3,7 @@
 use super::autotune::{ReceiveTuning, SendTuning};
 use super::cc::Variant;
 use super::cc::slow_start::{Classic, SlowStart};
+use super::ecn::{EcnMode, EcnPackets};
 use super::recovery::RecoveryKind;
 use crate::units::Span;
 
@@ -53,7 +54,10 @@ pub struct TcpConfig {
     pub sack_block_bytes: u32,
     pub syn_option_bytes: u32,
     pub window_scaling: bool,
-    pub ecn: bool,
+    pub ecn: EcnMode,
+    pub ecn_packets: EcnPackets,
+    /// What a mark leaves of the window, for variants whose answer to one RFC 8511 (ABE) changes.
+    pub ecn_beta: Option<f64>,
     /// Spread a window over the round trip, for variants that do not pace themselves (they always do).
     pub pacing: bool,
     /// Most segments of growth that one ACK may earn; 0 counts ACKs (before RFC 3465).
@@ -177,7 +181,9 @@ impl Default for TcpConfig {
             sack_block_bytes: 8,
             syn_option_bytes: 0,
             window_scaling: true,
-            ecn: false,
+            ecn: EcnMode::Off,
+            ecn_packets: EcnPackets::Data,
+            ecn_beta: None,
             pacing: false,
             byte_counting: 0,
             dupack_threshold: 3,

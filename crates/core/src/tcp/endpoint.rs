@@ -4,6 +4,7 @@ use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Ecn, Flags, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
+use crate::tcp::ecn::EcnEnd;
 use crate::tcp::handshake::{Handshake, State};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{STREAM_START, Sender, Transmit};
@@ -26,6 +27,7 @@ pub struct TcpEndpoint {
     pub(super) sack: bool,
     pub(super) timestamps: bool,
     pub(super) scaling: bool,
+    pub(super) ecn: EcnEnd,
     /// TS.Recent of RFC 7323, and the ACK number last sent, which decides when to renew it.
     pub(super) ts_recent: u32,
     pub(super) last_ack_sent: u64,
@@ -53,6 +55,7 @@ impl TcpEndpoint {
             sack: false,
             timestamps: false,
             scaling: false,
+            ecn: EcnEnd::default(),
             ts_recent: 0,
             last_ack_sent: 0,
             config,
@@ -76,9 +79,9 @@ impl TcpEndpoint {
         self.sender.finished()
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment) {
+    fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         if segment.flags.has(Flags::SYN) {
-            return self.on_syn(now, segment);
+            return self.on_syn(now, segment, ecn);
         }
         match self.state {
             State::Closed | State::Listen | State::SynSent => return,
@@ -88,6 +91,9 @@ impl TcpEndpoint {
             State::Established => {}
         }
         let echo_rtt = self.take_timestamps(now, segment);
+        if self.ecn.on() {
+            self.note_codepoint(segment, ecn);
+        }
         self.sender.on_segment(now, segment, echo_rtt);
         self.receiver.on_segment(now, segment);
         self.receiver.tune(now, segment, echo_rtt);
@@ -116,6 +122,9 @@ impl TcpEndpoint {
         self.last_ack_sent = segment.ack;
         segment.timestamps = self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent });
         segment.len = self.config.wire_len(piece.payload, self.timestamps, segment.sack.len() as u32);
+        if self.ecn.on() {
+            self.say_ecn(&mut segment);
+        }
         segment
     }
 
@@ -135,9 +144,9 @@ impl TcpEndpoint {
 }
 
 impl Endpoint for TcpEndpoint {
-    fn receive(&mut self, now: Time, body: &Body, _ecn: Ecn) {
+    fn receive(&mut self, now: Time, body: &Body, ecn: Ecn) {
         if let Body::Segment(segment) = body {
-            self.on_segment(now, segment);
+            self.on_segment(now, segment, ecn);
         }
     }
 
@@ -154,8 +163,14 @@ impl Endpoint for TcpEndpoint {
 
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
         let segment = if self.state == State::Established {
-            let piece = self.next_piece(now)?;
-            self.segment(now, piece)
+            if self.ecn.owes()
+                && let Some(segment) = self.owed_ack(now)
+            {
+                segment
+            } else {
+                let piece = self.next_piece(now)?;
+                self.segment(now, piece)
+            }
         } else if self.handshake.at <= now {
             self.syn(now)
         } else {

@@ -3,7 +3,7 @@
 use super::endpoint::TcpEndpoint;
 use super::sender::STREAM_START;
 use super::timestamps::timestamp;
-use crate::packet::{Flags, Segment, SynOptions, Timestamps};
+use crate::packet::{Ecn, Flags, Segment, SynOptions, Timestamps};
 use crate::units::Time;
 
 /// Where the connection stands. Closing needs no states of its own: each half knows whether its FIN is through.
@@ -29,16 +29,18 @@ pub(super) struct Handshake {
 const MAX_SYN_BACKOFF: u32 = 6;
 
 impl TcpEndpoint {
-    pub(super) fn on_syn(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn on_syn(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         let answer = segment.flags.has(Flags::ACK);
         match (self.state, answer) {
             (State::SynSent, true) if segment.ack == STREAM_START => {
                 self.agree(segment);
+                self.hear_answer(segment, ecn);
                 self.establish(now);
                 self.receiver.on_segment(now, &Segment { seq: 0, ..Segment::default() });
             }
             (State::Listen, false) => {
                 self.agree(segment);
+                self.hear_offer(segment, ecn);
                 self.state = State::SynReceived;
                 self.handshake.at = now;
             }
@@ -99,7 +101,8 @@ impl TcpEndpoint {
         let mss = self.config.segment + if self.config.timestamps { self.config.timestamp_bytes } else { 0 };
         Segment {
             ack: u64::from(answering),
-            flags: if answering { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
+            flags: self.syn_flags(answering),
+            ecn: self.syn_codepoint(answering),
             window: self.receiver.first_window(),
             timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
             len: u16::try_from(self.config.header + self.config.syn_option_bytes).unwrap_or(u16::MAX),

@@ -84,6 +84,28 @@ impl Receiver {
         self.ack_at
     }
 
+    /// The number of the ACK that is being delayed, if one is.
+    pub fn delayed(&self) -> Option<u64> {
+        (self.unacknowledged > 0 && !self.ack_now).then_some(self.next)
+    }
+
+    /// Its data came marked.
+    pub fn note_mark(&mut self) {
+        self.stats.marked_segments += 1;
+    }
+
+    /// What came must be acknowledged at once.
+    pub fn hurry(&mut self) {
+        self.ack_now = true;
+    }
+
+    /// An ACK for what came before the newest segment.
+    pub fn earlier_ack(&mut self, seq: u64, ack: u64) -> Segment {
+        self.stats.acks_sent += 1;
+        let window = (self.advertised_edge - ack).min(0xFFFF_u64 << self.window_scale) >> self.window_scale << self.window_scale;
+        Segment { seq, ack, flags: Flags::ACK, window: window as u32, ..Segment::default() }
+    }
+
     /// A segment with payload or FIN, or a probe.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         let end = segment.seq.saturating_add(segment.space());

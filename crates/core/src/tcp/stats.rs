@@ -40,8 +40,10 @@ pub struct SenderStats {
     pub retransmitted_segments: u64,
     pub timeouts: u64,
     pub fast_retransmits: u64,
-    /// Times the congestion control was told to cut: once per recovery or timeout episode.
+    /// Times the congestion control was told to cut: once per recovery or timeout episode, and once per flight with marks.
     pub window_cuts: u64,
+    /// Those of them that were for marks.
+    pub ecn_cuts: u64,
     /// RTT samples of segments sent once (Karn).
     pub rtt: Histogram,
     /// Time in gaps between transmissions beyond one smoothed RTT.
@@ -64,6 +66,8 @@ pub struct ReceiverStats {
     pub acks_sent: u64,
     /// Segments that brought nothing new.
     pub duplicates: u64,
+    /// Segments with payload that came marked.
+    pub marked_segments: u64,
     /// When the peer's FIN had arrived in order.
     pub finished: Option<Time>,
 }

@@ -21,6 +21,9 @@ pub struct Counts {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub window_cuts: u64,
+    pub ecn_cuts: u64,
+    /// Segments that arrived marked.
+    pub marked: u64,
 }
 
 /// What only TCP has.
@@ -52,6 +55,8 @@ impl Counts {
             timeouts: self.timeouts - before.timeouts,
             fast_retransmits: self.fast_retransmits - before.fast_retransmits,
             window_cuts: self.window_cuts - before.window_cuts,
+            ecn_cuts: self.ecn_cuts - before.ecn_cuts,
+            marked: self.marked - before.marked,
         }
     }
 }
@@ -80,6 +85,8 @@ pub fn counts(flow: &Flow, ends: &Ends, network: &Network, now: Time) -> Counts 
             timeouts: s.timeouts,
             fast_retransmits: s.fast_retransmits,
             window_cuts: s.window_cuts,
+            ecn_cuts: s.ecn_cuts,
+            marked: r.marked_segments,
         };
     }
     match (sender, receiver) {

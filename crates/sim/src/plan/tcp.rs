@@ -57,7 +57,13 @@ pub struct Tcp {
     pub sack_block_bytes: u32,
     pub syn_option_bytes: u32,
     pub window_scaling: bool,
-    pub ecn: bool,
+    /// False, true (RFC 3168) or "accecn" (RFC 9768).
+    pub ecn: Ecn,
+    #[serde(default)]
+    pub ecn_packets: EcnPackets,
+    /// Null or absent: a mark leaves what the variant says.
+    #[serde(default)]
+    pub ecn_beta: Option<f64>,
     pub pacing: bool,
     pub byte_counting: u32,
     pub dupack_threshold: u32,
@@ -89,6 +95,29 @@ pub struct ReceiveTuning {
     pub start: u32,
     pub share: f64,
     pub opening: u32,
+}
+
+/// Off, RFC 3168, or by its word RFC 9768.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "ecn is true, false or \"accecn\"")]
+pub enum Ecn {
+    Flag(bool),
+    Word(EcnWord),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnWord {
+    Accecn,
+}
+
+/// Which packets are ECN-capable: new data, or all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnPackets {
+    #[default]
+    Data,
+    All,
 }
 
 /// What the advertised window bounds: sequence space (RFC 9293), or what is in flight (ns-2).
@@ -133,9 +162,11 @@ impl Tcp {
             RecoveryKind::from_name(&self.recovery).ok_or_else(|| format!("there is no recovery '{}'", self.recovery))?;
         let slow_start =
             SlowStart::from_name(&self.slow_start).ok_or_else(|| format!("there is no slow start '{}'", self.slow_start))?;
-        if self.ecn {
-            return Err("ecn is not available".to_owned());
-        }
+        let ecn = match self.ecn {
+            Ecn::Flag(false) => tcp::EcnMode::Off,
+            Ecn::Flag(true) => tcp::EcnMode::Classic,
+            Ecn::Word(EcnWord::Accecn) => tcp::EcnMode::Accurate,
+        };
         let receive_tuning = self.receive_tuning.map(|t| tcp::ReceiveTuning {
             start: t.start,
             limit: self.receive_buffer,
@@ -176,7 +207,12 @@ impl Tcp {
             sack_block_bytes: self.sack_block_bytes,
             syn_option_bytes: self.syn_option_bytes,
             window_scaling: self.window_scaling,
-            ecn: self.ecn,
+            ecn,
+            ecn_packets: match self.ecn_packets {
+                EcnPackets::Data => tcp::EcnPackets::Data,
+                EcnPackets::All => tcp::EcnPackets::All,
+            },
+            ecn_beta: self.ecn_beta,
             pacing: self.pacing,
             byte_counting: self.byte_counting,
             dupack_threshold: self.dupack_threshold,

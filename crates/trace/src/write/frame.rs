@@ -100,7 +100,9 @@ impl FlowFrames {
         let acknowledged = if segment.flags.has(Flags::ACK) { (segment.ack as u32).wrapping_add(peer) } else { 0 };
         self.buffer.extend((segment.seq as u32).wrapping_add(own).to_be_bytes());
         self.buffer.extend(acknowledged.to_be_bytes());
-        self.buffer.extend([(header_len as u8 / 4) << 4, segment.flags.0]);
+        // AE is the last of the bits between the header's length and the old flags.
+        let [ae, flags] = segment.flags.0.to_be_bytes();
+        self.buffer.extend([(header_len as u8 / 4) << 4 | ae, flags]);
         self.buffer.extend(self.window_field(from, segment).to_be_bytes());
         self.buffer.extend([0; 4]);
         self.buffer.extend(options.bytes());

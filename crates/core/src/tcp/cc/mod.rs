@@ -74,6 +74,8 @@ pub struct Ack {
     /// Segments acknowledged, and segments sent once or more, since the connection began: what rounds are counted by.
     pub cleared: u64,
     pub sent: u64,
+    /// Segments that it newly reports as marked; known to `on_marks` only.
+    pub marked: f64,
     /// How fast segments arrive; known to `on_delivery` only.
     pub rate: Option<RateSample>,
 }
@@ -97,6 +99,28 @@ pub struct Congestion {
     pub flight: f64,
 }
 
+/// What a congestion control makes of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkUse {
+    /// One is a cut, as a loss is (RFC 3168).
+    Cut,
+    /// It counts them, cuts by their share, and does not grow in the round trip after a cut (RFC 8257).
+    Share,
+    /// It counts them, asks the network for many small ones by ECT(1), and goes on growing (RFC 9331).
+    Scalable,
+}
+
+/// What the two ends have agreed on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EcnTerms {
+    /// Marks are echoed at all.
+    pub echoed: bool,
+    /// They are counted (RFC 9768).
+    pub accurate: bool,
+    /// What a mark leaves of the window, where it is not what a loss leaves (RFC 8511).
+    pub beta: Option<f64>,
+}
+
 /// Where in its cycle an algorithm is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -108,6 +132,14 @@ pub enum Phase {
 pub trait CongestionControl {
     /// New data was acknowledged and no recovery is in force, so the window may grow.
     fn on_ack(&mut self, ack: &Ack);
+    /// What it makes of marks.
+    fn marks(&self) -> MarkUse {
+        MarkUse::Cut
+    }
+    /// Both ends have agreed on ECN, or on none.
+    fn agree(&mut self, _terms: &EcnTerms) {}
+    /// What an ACK says of marks, before any cut for them: every ACK, if it counts them.
+    fn on_marks(&mut self, _ack: &Ack) {}
     /// Whether it wants `on_delivery`, for which the sender keeps a note of each segment in flight.
     fn watches(&self) -> bool {
         false
@@ -257,6 +289,9 @@ macro_rules! any_cc {
             fn on_idle(&mut self, now: Time, idle: Span) { match self { $(AnyCc::$kind(c) => c.on_idle(now, idle)),* } }
             fn cwnd(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.cwnd()),* } }
             fn ssthresh(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.ssthresh()),* } }
+            fn marks(&self) -> MarkUse { match self { $(AnyCc::$kind(c) => c.marks()),* } }
+            fn agree(&mut self, terms: &EcnTerms) { match self { $(AnyCc::$kind(c) => c.agree(terms)),* } }
+            fn on_marks(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_marks(ack)),* } }
             fn watches(&self) -> bool { match self { $(AnyCc::$kind(c) => c.watches()),* } }
             fn on_delivery(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_delivery(ack)),* } }
             fn pacing_rate(&self) -> Option<f64> { match self { $(AnyCc::$kind(c) => c.pacing_rate()),* } }

@@ -2,6 +2,7 @@
 //! says to what the window is cut (ADR: variant and recovery are independent).
 
 mod classic;
+mod cwr;
 mod fack;
 mod newreno;
 mod prr;
@@ -12,6 +13,7 @@ mod sack;
 mod tail;
 
 pub use classic::Classic;
+pub use cwr::Cwr;
 pub use fack::Fack;
 pub use newreno::NewReno;
 pub use prr::Prr;
@@ -76,6 +78,8 @@ pub struct Repair<'a> {
     /// When the recovery wants `on_timer`.
     pub timer: &'a mut Time,
     pub undo: Option<&'a mut Undo>,
+    /// The window has been cut for a mark in this flight: a loss in it is no reason for a second cut (RFC 3168, section 6.1.2).
+    pub spared: bool,
 }
 
 impl Repair<'_> {
@@ -85,7 +89,10 @@ impl Repair<'_> {
     }
 
     /// Tells the congestion control of a loss and counts the cut.
-    fn cut(&mut self, signal: Signal, flight: f64) {
+    pub fn cut(&mut self, signal: Signal, flight: f64) {
+        if self.spared {
+            return;
+        }
         self.stats.window_cuts += 1;
         if let Some(undo) = &mut self.undo {
             undo.remember(self.cc, (self.una, self.next), false);

@@ -13,12 +13,22 @@ pub struct RateHalving {
     dupacks: u32,
 }
 
+/// A window on its way down.
 #[derive(Clone, Copy, Debug)]
-struct Episode {
+pub struct Episode {
     until: u64,
     /// The window in force, whole segments.
     window: f64,
     odd: bool,
+}
+
+impl Episode {
+    pub fn begin(until: u64, window: f64) -> Episode {
+        Episode { until, window, odd: false }
+    }
+    pub fn window(&self) -> f64 {
+        self.window
+    }
 }
 
 /// A window is never more than this above what is in flight once an ACK is doubtful, so that no burst follows.
@@ -32,11 +42,11 @@ impl RateHalving {
         if repair.board.lost_out() == 0 {
             repair.board.mark_lost(repair.board.first_index());
         }
-        self.episode = Some(Episode { until: repair.next, window, odd: false });
+        self.episode = Some(Episode::begin(repair.next, window));
     }
 
     /// One segment less on every second ACK, down to where the variant lets it, and never far above what is in flight.
-    fn fall(episode: &mut Episode, repair: &Repair<'_>) {
+    pub(super) fn fall(episode: &mut Episode, repair: &Repair<'_>) {
         if episode.odd && episode.window > repair.cc.halving_floor() {
             episode.window -= 1.0;
         }

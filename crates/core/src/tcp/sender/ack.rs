@@ -4,6 +4,7 @@ use super::{STREAM_START, Sender};
 use crate::packet::{Flags, Segment};
 use crate::tcp::cc::{Ack, CongestionControl};
 use crate::tcp::delivery::Arrivals;
+use crate::tcp::ecn::Marks;
 use crate::tcp::recovery::{AckFacts, AnyRecovery, Recovery, Repair};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::Limit;
@@ -41,8 +42,12 @@ impl Sender {
         if self.undo.is_some() {
             self.take_back(now, segment, &facts);
         }
+        let marks = if self.ecn.is_some() { self.hear_marks(now, segment, &acked, &facts) } else { Marks::default() };
         let (recovery, mut repair) = self.split(now);
-        let grow = recovery.on_ack(&facts, &mut repair);
+        let mut grow = recovery.on_ack(&facts, &mut repair);
+        if self.ecn.is_some() {
+            grow = self.answer_marks(now, marks, &facts, grow);
+        }
         if self.deliveries.is_some() {
             self.note_arrivals(now, &acked, &facts);
         }
@@ -68,6 +73,7 @@ impl Sender {
     }
 
     pub(super) fn split(&mut self, now: Time) -> (&mut AnyRecovery, Repair<'_>) {
+        let spared = self.ecn.is_some() && self.cut_by_mark();
         let repair = Repair {
             now,
             board: &mut self.board,
@@ -82,6 +88,7 @@ impl Sender {
             rto_at: self.rto_at,
             timer: &mut self.repair_at,
             undo: self.undo.as_deref_mut(),
+            spared,
         };
         (&mut self.recovery, repair)
     }
@@ -109,7 +116,7 @@ impl Sender {
 
     /// What the congestion control may know of an ACK.
     #[inline]
-    fn reading(&self, now: Time, acked: &Acked) -> Ack {
+    pub(super) fn reading(&self, now: Time, acked: &Acked) -> Ack {
         // RFC 3465, section 2.3: one segment an ACK while a timeout's losses are repaired, as an ACK may cover what arrived before.
         let most = if self.una <= self.timed_out_to { self.config.byte_counting.min(1) } else { self.config.byte_counting };
         let credit = if most == 0 { 1.0 } else { f64::from((acked.segments - acked.sacked_before).min(most)) };

@@ -10,7 +10,16 @@ use crate::units::Time;
 
 impl Sender {
     pub(super) fn room(&self) -> bool {
-        f64::from(self.recovery.in_flight(&self.board)) + 1.0 <= self.recovery.window(&self.cc)
+        f64::from(self.recovery.in_flight(&self.board)) + 1.0 <= self.window()
+    }
+
+    fn window(&self) -> f64 {
+        if self.ecn.is_some() && let Some(window) = self.marked_window() { window } else { self.recovery.window(&self.cc) }
+    }
+
+    /// The window in force, to report.
+    pub(super) fn reported_window(&self) -> f64 {
+        self.marked_window().unwrap_or_else(|| self.recovery.reported_window(&self.cc))
     }
 
     /// The next new piece as far as application, receive window and send buffer allow.

@@ -1,19 +1,21 @@
 //! What may be sent now, and what an ACK means for it: the sending half of a connection.
 
 mod ack;
+mod ecn;
 mod frto;
 mod limits;
 mod send;
 mod timers;
 mod undo;
 
+pub use ecn::SenderEcn;
 pub use undo::Undo;
 
 use super::cc::{AnyCc, CongestionControl, Window};
 use super::config::TcpConfig;
 use super::delivery::Deliveries;
 use super::pacer::Pacer;
-use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
+use super::recovery::{AnyRecovery, RecoveryKind};
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::stats::{Limit, SenderSample, SenderStats};
@@ -40,6 +42,8 @@ pub struct Sender {
     deliveries: Option<Box<Deliveries>>,
     /// Kept where a spurious cut is to be taken back.
     undo: Option<Box<Undo>>,
+    /// None where marks are not echoed.
+    ecn: Option<Box<SenderEcn>>,
     /// None sends as soon as the window allows.
     pacer: Option<Pacer>,
     /// Payload of a full segment: the host's, or less if the peer's MSS says so.
@@ -82,6 +86,7 @@ impl Sender {
             rtt: RttEstimator::new(config.rto),
             deliveries: cc.watches().then(Box::default),
             undo: Undo::new(&config),
+            ecn: None,
             pacer: (config.pacing || cc.pacing_rate().is_some()).then(Pacer::default),
             cc,
             recovery: config.recovery.build(),
@@ -164,7 +169,7 @@ impl Sender {
     pub fn sample(&self) -> SenderSample {
         let bytes = f64::from(self.segment);
         SenderSample {
-            cwnd_bytes: self.recovery.reported_window(&self.cc) * bytes,
+            cwnd_bytes: self.reported_window() * bytes,
             ssthresh_bytes: self.cc.ssthresh() * bytes,
             srtt_ms: self.rtt.srtt().map(Span::as_millis),
             flight_bytes: self.next - self.una,

@@ -47,15 +47,16 @@ impl Sender {
             undo.remember(&self.cc, (self.una, self.next), true);
         }
         // A segment that times out again holds ssthresh where it is (RFC 5681, below equation (4)).
-        if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() {
+        if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() || self.cut_by_mark() {
             self.cc.on_recovered(now, LOSS_WINDOW);
         } else {
             self.stats.window_cuts += 1;
-            let flight = f64::from(self.board.len()).min(libm::floor(self.recovery.reported_window(&self.cc)));
+            let flight = f64::from(self.board.len()).min(libm::floor(self.reported_window()));
             self.cc.on_congestion(&Congestion { now, signal: Signal::Timeout, flight });
         }
         self.timeouts_in_a_row += 1;
         self.timed_out_to = self.next;
+        self.forget_marks();
         self.board.mark_all_lost();
         let (recovery, mut repair) = self.split(now);
         recovery.on_timeout(&mut repair);

@@ -48,6 +48,11 @@ impl Undo {
         self.cut = Cut { before: Some(cc.clone()), from, to, timeout, ..Cut::default() };
     }
 
+    /// The window has been cut for a reason that stands.
+    pub fn forget(&mut self) {
+        self.before = None;
+    }
+
     pub fn on_resend(&mut self, now: Time) {
         self.cut.first_resent.get_or_insert(now);
         self.cut.outstanding += 1;

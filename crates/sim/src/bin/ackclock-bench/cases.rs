@@ -5,7 +5,7 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    DropFrom, Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way,
+    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way,
     WindowRule, Workload,
 };
 
@@ -159,7 +159,9 @@ fn tcp(receive_buffer: u32) -> Tcp {
         sack_block_bytes: 8,
         syn_option_bytes: 0,
         window_scaling: true,
-        ecn: false,
+        ecn: Ecn::Flag(false),
+        ecn_packets: EcnPackets::Data,
+        ecn_beta: None,
         pacing: false,
         byte_counting: 0,
         dupack_threshold: 3,

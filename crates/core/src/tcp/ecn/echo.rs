@@ -1,0 +1,152 @@
+//! What a receiver says of the marks it saw.
+
+use super::{EcnMode, FIRST_CE_PACKETS, FIRST_ECT_BYTES, ace_flags, handshake_code};
+use crate::packet::{AccEcn, Ecn, Extra, Flags, Segment, U24};
+
+/// The receiving half's feedback.
+#[derive(Clone, Debug)]
+pub struct Echo {
+    style: Style,
+    /// An ACK for what came before the state changed, which is sent before any other (RFC 8257, section 3.2): its number and ECE.
+    owed: Option<(u64, bool)>,
+    /// A pure ACK came marked, which the next data says (`asymmetry`, section 4.3.1).
+    ack_was_marked: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Style {
+    /// RFC 3168, section 6.1.3: ECE from a mark until the sender's CWR.
+    Latch { ece: bool },
+    /// RFC 8257, section 3.2: ECE is the state of the last data.
+    State { ce: bool },
+    /// RFC 9768, section 3.2.
+    Count(Box<Counters>),
+}
+
+#[derive(Clone, Debug)]
+struct Counters {
+    /// How the SYN-ACK came, which a client's first segment says.
+    handshake: Option<u8>,
+    ce_packets: u64,
+    ce_bytes: u64,
+    ect0_bytes: u64,
+    ect1_bytes: u64,
+    /// Of the last data.
+    was_ce: bool,
+    marks_since_ack: u32,
+    /// Something has been counted that no option has said.
+    news: bool,
+}
+
+/// RFC 9768, section 3.2.2.5.1: an ACK after so many marks at the latest.
+const MARKS_PER_ACK: u32 = 2;
+/// A header's room for options.
+const OPTION_ROOM: u16 = 40;
+
+impl Echo {
+    /// `by_state`: the sender counts marked segments by each ACK's ECE.
+    pub fn new(agreed: EcnMode, by_state: bool, answered: Option<Ecn>) -> Echo {
+        let style = match agreed {
+            EcnMode::Accurate => Style::Count(Box::new(Counters {
+                handshake: answered.map(handshake_code),
+                ce_packets: FIRST_CE_PACKETS + u64::from(answered == Some(Ecn::Ce)),
+                ce_bytes: 0,
+                ect0_bytes: FIRST_ECT_BYTES,
+                ect1_bytes: FIRST_ECT_BYTES,
+                was_ce: false,
+                marks_since_ack: 0,
+                news: false,
+            })),
+            _ if by_state => Style::State { ce: false },
+            _ => Style::Latch { ece: false },
+        };
+        Echo { style, owed: None, ack_was_marked: false }
+    }
+
+    /// A segment has come; `waiting` is the number of an ACK that is being delayed. Says whether an ACK must go out at once.
+    pub fn on_arrival(&mut self, segment: &Segment, ecn: Ecn, waiting: Option<u64>) -> bool {
+        let ce = ecn == Ecn::Ce;
+        let data = segment.payload > 0;
+        if ce && !data {
+            self.ack_was_marked = true;
+        }
+        match &mut self.style {
+            Style::Latch { ece } if data => {
+                *ece = ce || (*ece && !segment.flags.has(Flags::CWR));
+                false
+            }
+            Style::State { ce: state } if data && *state != ce => {
+                self.owed = waiting.map(|ack| (ack, *state));
+                *state = ce;
+                true
+            }
+            Style::Count(counters) => counters.count(segment.payload, ecn),
+            _ => false,
+        }
+    }
+
+    /// The ACK that is due before any other.
+    pub fn take_owed(&mut self) -> Option<(u64, bool)> {
+        self.owed.take()
+    }
+
+    pub fn owes(&self) -> bool {
+        self.owed.is_some()
+    }
+
+    /// Says on an outgoing segment what has been seen.
+    pub fn fill(&mut self, segment: &mut Segment) {
+        match &mut self.style {
+            Style::Latch { ece } | Style::State { ce: ece } => {
+                let ack_was_marked = segment.payload > 0 && std::mem::take(&mut self.ack_was_marked);
+                if *ece || ack_was_marked {
+                    segment.flags = segment.flags.with(Flags::ECE);
+                }
+            }
+            Style::Count(counters) => counters.fill(segment),
+        }
+    }
+}
+
+impl Counters {
+    /// RFC 9768, sections 3.2.1 and 3.2.2.5.1: counts, and says whether this calls for an ACK.
+    fn count(&mut self, payload: u32, ecn: Ecn) -> bool {
+        let bytes = u64::from(payload);
+        match ecn {
+            Ecn::NotEct => {}
+            Ecn::Ect0 => self.ect0_bytes += bytes,
+            Ecn::Ect1 => self.ect1_bytes += bytes,
+            Ecn::Ce => {
+                self.ce_packets += 1;
+                self.ce_bytes += bytes;
+                self.marks_since_ack += 1;
+            }
+        }
+        if payload == 0 {
+            return false;
+        }
+        self.news |= ecn != Ecn::NotEct;
+        let began = ecn == Ecn::Ce && !self.was_ce;
+        self.was_ce = ecn == Ecn::Ce;
+        began || self.marks_since_ack >= MARKS_PER_ACK
+    }
+
+    fn fill(&mut self, segment: &mut Segment) {
+        let code = self.handshake.take().unwrap_or((self.ce_packets % 8) as u8);
+        segment.flags = segment.flags.with(ace_flags(code));
+        self.marks_since_ack = 0;
+        let stamps = if segment.timestamps.is_some() { 12 } else { 0 };
+        let sack = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() as u16 };
+        let option = Extra::AccEcn(AccEcn {
+            ect0: U24::new(self.ect0_bytes),
+            ce: U24::new(self.ce_bytes),
+            ect1: U24::new(self.ect1_bytes),
+        });
+        // SACK goes first: the ACE field goes on counting without the option.
+        if self.news && segment.extra == Extra::None && stamps + sack + option.wire_bytes() <= OPTION_ROOM {
+            segment.extra = option;
+            segment.len = segment.len.saturating_add(option.wire_bytes());
+            self.news = false;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a sender reads from the echoes.
+
+use super::{EcnMode, FIRST_CE_PACKETS, ace};
+use crate::packet::{Extra, Flags, Segment};
+
+/// What one ACK tells of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Marks {
+    /// It tells of congestion.
+    pub seen: bool,
+    /// Segments that it newly reports as marked.
+    pub segments: f64,
+}
+
+/// What has been heard so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    accurate: bool,
+    /// s.cep of RFC 9768, appendix A.2; only its low three bits can be known.
+    ce_packets: u64,
+    /// s.ceb.
+    ce_bytes: u64,
+    /// Bytes of marked payload told so far, by whichever field.
+    told: f64,
+}
+
+impl Heard {
+    pub fn new(agreed: EcnMode) -> Heard {
+        Heard { accurate: agreed == EcnMode::Accurate, ce_packets: FIRST_CE_PACKETS, ce_bytes: 0, told: 0.0 }
+    }
+
+    /// `delivered` segments of `size` bytes are what the ACK says has arrived.
+    pub fn hear(&mut self, segment: &Segment, delivered: u32, size: u32) -> Marks {
+        if self.accurate {
+            return self.hear_counts(segment, delivered, size);
+        }
+        let seen = segment.flags.has(Flags::ECE);
+        Marks { seen, segments: if seen { f64::from(delivered) } else { 0.0 } }
+    }
+
+    fn hear_counts(&mut self, segment: &Segment, delivered: u32, size: u32) -> Marks {
+        let by_field = u32::from(ace(segment.flags).wrapping_sub((self.ce_packets % 8) as u8) % 8);
+        self.ce_packets += u64::from(by_field);
+        let size = f64::from(size);
+        let by_bytes = match segment.extra {
+            Extra::AccEcn(option) => {
+                self.ce_bytes += u64::from(option.ce.ahead_of(self.ce_bytes));
+                (self.ce_bytes as f64 - self.told).max(0.0)
+            }
+            _ => f64::from(wrapped_marks(by_field, delivered)) * size,
+        };
+        self.told += by_bytes;
+        Marks { seen: by_field > 0 || by_bytes > 0.0, segments: by_bytes / size }
+    }
+}
+
+/// RFC 9768, appendix A.2.1: three bits wrap, and where an ACK covers so much that they may have, the most that they can mean is assumed.
+fn wrapped_marks(field: u32, delivered: u32) -> u32 {
+    if delivered <= 7 { field } else { delivered - (delivered - field) % 8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ace_flags;
+    use super::*;
+    use crate::packet::{AccEcn, U24};
+
+    fn ack(code: u8, ce_bytes: Option<u64>) -> Segment {
+        let extra = ce_bytes.map_or(Extra::None, |n| Extra::AccEcn(AccEcn { ce: U24::new(n), ..AccEcn::default() }));
+        Segment { flags: Flags::ACK.with(ace_flags(code)), extra, ..Segment::default() }
+    }
+
+    #[test]
+    fn the_field_counts_packets_modulo_eight() {
+        let mut heard = Heard::new(EcnMode::Accurate);
+        assert_eq!(heard.hear(&ack(5, None), 2, 1000), Marks::default());
+        assert_eq!(heard.hear(&ack(7, None), 2, 1000).segments, 2.0);
+        assert_eq!(heard.hear(&ack(1, None), 2, 1000).segments, 2.0);
+    }
+
+    #[test]
+    fn the_option_says_bytes_and_what_the_field_has_said_is_not_counted_twice() {
+        let mut heard = Heard::new(EcnMode::Accurate);
+        assert_eq!(heard.hear(&ack(6, None), 1, 1000).segments, 1.0);
+        assert_eq!(heard.hear(&ack(0, Some(3000)), 2, 1000).segments, 2.0);
+        assert_eq!(heard.hear(&ack(0, Some(3000)), 1, 1000), Marks::default());
+    }
+
+    /// Appendix A.2.1: 9 segments acknowledged and the field one ahead: 9 marks are possible, and safe to assume.
+    #[test]
+    fn a_field_that_may_have_wrapped_counts_the_most() {
+        assert_eq!(wrapped_marks(1, 9), 9);
+        assert_eq!(wrapped_marks(1, 8), 1);
+        assert_eq!(wrapped_marks(0, 20), 16);
+        assert_eq!(wrapped_marks(3, 7), 3);
+    }
+}

@@ -1,0 +1,96 @@
+//! Explicit congestion notification: what the two ends agree on (RFC 3168, section 6.1.1; RFC 9768, section 3.1).
+
+mod echo;
+mod ends;
+mod heard;
+
+pub use echo::Echo;
+pub use ends::EcnEnd;
+pub use heard::{Heard, Marks};
+
+use crate::packet::{Ecn, Flags};
+
+/// What a host offers, and at most agrees to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EcnMode {
+    #[default]
+    Off,
+    /// RFC 3168: the receiver echoes that something was marked until the sender says that it has reacted.
+    Classic,
+    /// RFC 9768: the receiver counts marks, and every ACK carries the count.
+    Accurate,
+}
+
+/// Which packets are sent as ECN-capable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EcnPackets {
+    /// New data (RFC 3168, section 6.1).
+    #[default]
+    Data,
+    /// Retransmissions and pure ACKs, too (draft-ietf-tcpm-generalized-ecn), and with AccECN the handshake.
+    All,
+}
+
+/// The flags of an ECN-setup SYN.
+pub fn offer(mode: EcnMode) -> Flags {
+    match mode {
+        EcnMode::Off => Flags::NONE,
+        EcnMode::Classic => Flags::ECE.with(Flags::CWR),
+        EcnMode::Accurate => Flags::AE.with(Flags::ECE).with(Flags::CWR),
+    }
+}
+
+/// What a server makes of a SYN's flags.
+pub fn answer(own: EcnMode, syn: Flags) -> EcnMode {
+    match (own, syn.has(Flags::ECE.with(Flags::CWR)), syn.has(Flags::AE)) {
+        (EcnMode::Off, ..) | (_, false, _) => EcnMode::Off,
+        (EcnMode::Accurate, true, true) => EcnMode::Accurate,
+        _ => EcnMode::Classic,
+    }
+}
+
+/// The flags of the SYN-ACK that says so, given how the SYN came (RFC 9768, table 2).
+pub fn answer_flags(agreed: EcnMode, syn: Ecn) -> Flags {
+    match agreed {
+        EcnMode::Off => Flags::NONE,
+        EcnMode::Classic => Flags::ECE,
+        EcnMode::Accurate => ace_flags(handshake_code(syn)),
+    }
+}
+
+/// What a client makes of the SYN-ACK's flags (RFC 9768, table 2). All three set is the echo of a broken host.
+pub fn accept(own: EcnMode, answer: Flags) -> EcnMode {
+    match (own, ace(answer)) {
+        (EcnMode::Off, _) => EcnMode::Off,
+        (_, 0b001) | (EcnMode::Accurate, 0b101) => EcnMode::Classic,
+        (EcnMode::Accurate, 0b010 | 0b011 | 0b100 | 0b110) => EcnMode::Accurate,
+        _ => EcnMode::Off,
+    }
+}
+
+/// How a packet of the handshake came, in the three bits with which it is answered (RFC 9768, tables 2 and 3).
+pub fn handshake_code(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    }
+}
+
+/// The ACE field: AE, CWR and ECE, the highest bit first (RFC 9768, section 3.2.2).
+pub fn ace(flags: Flags) -> u8 {
+    let bit = |flag| u8::from(flags.has(flag));
+    bit(Flags::AE) << 2 | bit(Flags::CWR) << 1 | bit(Flags::ECE)
+}
+
+pub fn ace_flags(ace: u8) -> Flags {
+    [(4, Flags::AE), (2, Flags::CWR), (1, Flags::ECE)]
+        .into_iter()
+        .filter(|&(bit, _)| ace & bit != 0)
+        .fold(Flags::NONE, |all, (_, flag)| all.with(flag))
+}
+
+/// The counters' first values: no codepoint's absence looks like a cleared field (RFC 9768, section 3.2.1).
+const FIRST_CE_PACKETS: u64 = 5;
+const FIRST_ECT_BYTES: u64 = 1;
