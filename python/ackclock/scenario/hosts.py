@@ -18,6 +18,7 @@ DEFAULT_HOST = "linux-6"
 TUNING_HOST = "linux-2.6.20"  # says how a "tuned" buffer grows on hosts that have no such thing themselves
 RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_opening")
 SEND_TUNING = ("send_start", "send_limit", "send_overhead")
+NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without marks these are Reno, so ECN is on unless it is said to be off
 WITHOUT_SACK = ("classic", "newreno")  # these recoveries read cumulative ACKs only, so SACK is off unless asked for
 
 
@@ -95,6 +96,9 @@ def resolve(*said: TcpKeys) -> Tcp:
     implied = brought.said() if brought else {}
     if spoken.get("recovery", implied.get("recovery")) in WITHOUT_SACK:
         implied.setdefault("sack", False)
+    needed = NEEDS_ECN.get(spoken.get("variant", defaults["variant"]))
+    if needed is not None:
+        implied.setdefault("ecn", needed)
     repair = host.recovery.get(spoken.get("recovery", implied.get("recovery", defaults["recovery"])))
     keys = {**defaults, **(repair.said() if repair else {}), **implied, **spoken}
     words = host.words.said()

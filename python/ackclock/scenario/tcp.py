@@ -76,10 +76,10 @@ def _ssthresh(value: Any) -> Any:
     raise Refusal(show(value), 'a number of segments, 2 or more, or "unlimited"')
 
 
-def _not_yet(value: bool) -> bool:
-    if value:
-        raise Refusal("true", "false; it is not available yet")
-    return value
+def _ecn(value: Any) -> Any:
+    if isinstance(value, bool) or value == "accecn":
+        return value
+    raise Refusal(show(value), 'true (RFC 3168), "accecn" (RFC 9768) or false')
 
 
 def _fits_a_packet(size: int) -> int:
@@ -137,7 +137,9 @@ class TcpKeys(Table):
     sack_block_bytes: Size | None = None
     syn_option_bytes: Size | None = None
     window_scaling: Flag | None = None
-    ecn: Annotated[Flag, AfterValidator(_not_yet)] | None = None
+    ecn: Annotated[bool | str, BeforeValidator(_ecn)] | None = None
+    ecn_packets: Annotated[str, word("data", "all")] | None = None
+    ecn_beta: Annotated[float, number(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
     pacing: Flag | None = None
     byte_counting: Annotated[int, whole(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None

@@ -1,6 +1,6 @@
 //! What a segment that the endpoint sent must be.
 
-use ackclock_core::packet::{Flags, Segment};
+use ackclock_core::packet::{Ecn, Flags, Segment};
 use std::ops::Range;
 
 /// A segment that the endpoint sent.
@@ -40,6 +40,19 @@ impl Heard {
     pub fn sacks(self, blocks: &[Range<u64>]) -> Heard {
         let told: Vec<_> = self.0.sack.near(self.0.ack).map(|(s, e)| s..e).collect();
         assert_eq!(told, blocks, "SACK blocks: {:?}", self.0);
+        self
+    }
+    pub fn has_flags(self, flags: Flags) -> Heard {
+        assert!(self.0.flags.has(flags), "flags {flags:?}: {:?}", self.0);
+        self
+    }
+    pub fn lacks_flags(self, flags: Flags) -> Heard {
+        assert!(!self.0.flags.any(flags), "none of {flags:?}: {:?}", self.0);
+        self
+    }
+    /// The IP header's ECN bits.
+    pub fn with_codepoint(self, ecn: Ecn) -> Heard {
+        assert_eq!(self.0.ecn, ecn, "{:?}", self.0);
         self
     }
     pub fn fin(self) -> Heard {

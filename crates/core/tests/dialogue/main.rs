@@ -3,6 +3,7 @@
 
 mod autotuning;
 mod closing;
+mod ecn;
 mod fack;
 mod growth;
 mod handshake;

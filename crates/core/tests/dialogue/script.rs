@@ -173,8 +173,33 @@ pub struct Says<'a>(&'a mut Dialogue);
 
 impl Says<'_> {
     pub fn segment(self, segment: Segment) {
-        self.0.endpoint.receive(self.0.now, &Body::Segment(segment), Ecn::NotEct);
+        self.segment_as(Ecn::NotEct, segment);
+    }
+    /// A segment in a packet with this codepoint.
+    pub fn segment_as(self, ecn: Ecn, segment: Segment) {
+        self.0.endpoint.receive(self.0.now, &Body::Segment(segment), ecn);
         self.0.drain();
+    }
+
+    pub fn syn_with_flags(self, flags: Flags) {
+        let window = self.0.window.min(65_535);
+        self.segment(Segment { flags: Flags::SYN.with(flags), window, syn: Some(OPTIONS), ..Segment::default() });
+    }
+    pub fn syn_ack_with_flags(self, flags: Flags) {
+        let window = self.0.window.min(65_535);
+        let flags = Flags::SYN.with(Flags::ACK).with(flags);
+        self.segment(Segment { ack: 1, flags, window, syn: Some(OPTIONS), ..Segment::default() });
+    }
+    pub fn ack_with_flags(self, ack: u64, flags: Flags) {
+        let window = self.0.window;
+        self.segment(Segment { seq: 1, ack, window, flags: Flags::ACK.with(flags), ..Segment::default() });
+    }
+    pub fn data_with_flags(self, bytes: Range<u64>, flags: Flags) {
+        self.segment(piece(bytes, Flags::ACK.with(flags)));
+    }
+    /// Data that some queue has marked.
+    pub fn marked_data(self, bytes: Range<u64>) {
+        self.segment_as(Ecn::Ce, piece(bytes, Flags::ACK));
     }
 
     pub fn syn_with(self, answer: bool, syn: Option<SynOptions>, timestamps: Option<Timestamps>) {

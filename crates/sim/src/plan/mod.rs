@@ -13,7 +13,7 @@ pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reo
 pub use limits::UDP_HEADER;
 pub use medium::Medium;
 pub use queue::{DropFrom, Mark, Queue};
-pub use tcp::{DelayedAck, Frto, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule};
+pub use tcp::{DelayedAck, Ecn, EcnPackets, Frto, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule};
 
 use serde::{Deserialize, Deserializer};
 

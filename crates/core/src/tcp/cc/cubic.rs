@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438).
 
 use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Signal, Window};
+use super::{Ack, Congestion, CongestionControl, EcnTerms, MIN_SSTHRESH, Signal, Window};
 use crate::units::{Span, Time};
 
 /// The constants of RFC 9438, section 4 and 5, as parameters.
@@ -31,6 +31,8 @@ pub struct Cubic {
     /// The window at the last cut: where alpha_cubic becomes 1 (section 4.3).
     cwnd_prior: f64,
     epoch: Option<Epoch>,
+    /// What a mark leaves: beta_cubic (section 4.6), or what RFC 8511 has instead, which proposes 0.85.
+    beta_ecn: f64,
 }
 
 /// One congestion avoidance stage.
@@ -68,7 +70,7 @@ pub fn cubic_target(w_next_rtt: f64, cwnd: f64) -> f64 {
 
 impl Cubic {
     pub fn new(parameters: CubicParameters, window: Window, slow_start: SlowStart) -> Cubic {
-        Cubic { parameters, window, slow_start, w_max: 0.0, cwnd_prior: 0.0, epoch: None }
+        Cubic { parameters, window, slow_start, w_max: 0.0, cwnd_prior: 0.0, epoch: None, beta_ecn: parameters.beta }
     }
 
     fn begin_epoch(&mut self, now: Time) -> Epoch {
@@ -119,12 +121,17 @@ impl CongestionControl for Cubic {
         // Section 4.7: a flow that lost below its old maximum gives room to others.
         self.w_max = if cwnd < self.w_max && p.fast_convergence { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
-        self.window.cut_to((cwnd * p.beta).max(MIN_SSTHRESH), congestion.signal);
+        let beta = if congestion.signal == Signal::Ecn { self.beta_ecn } else { p.beta };
+        self.window.cut_to((cwnd * beta).max(MIN_SSTHRESH), congestion.signal);
         self.epoch = None;
         if congestion.signal == Signal::Timeout {
             // Section 4.8: after slow start the stage begins anew, with K = 0.
             self.w_max = 0.0;
         }
+    }
+
+    fn agree(&mut self, terms: &EcnTerms) {
+        self.beta_ecn = terms.beta.unwrap_or(self.parameters.beta);
     }
 
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {

@@ -1,7 +1,7 @@
 //! Reno (RFC 5681): one segment a round trip, half on loss.
 
 use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::{Ack, Congestion, CongestionControl, EcnTerms, Signal, Window};
 use crate::units::Time;
 
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub struct Reno {
     slow_start: SlowStart,
     /// Credit towards the next segment.
     counted: f64,
+    /// What a mark leaves: a half, as a loss does, or more (RFC 8511, which proposes 0.8).
+    beta_ecn: f64,
 }
 
 /// RFC 5681, equation (4).
@@ -17,7 +19,7 @@ const BETA: f64 = 0.5;
 
 impl Reno {
     pub fn new(window: Window, slow_start: SlowStart) -> Reno {
-        Reno { window, slow_start, counted: 0.0 }
+        Reno { window, slow_start, counted: 0.0, beta_ecn: BETA }
     }
 }
 
@@ -52,8 +54,13 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        self.window.cut_to(libm::floor(reno_ssthresh(congestion.flight)), congestion.signal);
+        let left = if congestion.signal == Signal::Ecn { congestion.flight * self.beta_ecn } else { reno_ssthresh(congestion.flight) };
+        self.window.cut_to(libm::floor(left), congestion.signal);
         self.counted = 0.0;
+    }
+
+    fn agree(&mut self, terms: &EcnTerms) {
+        self.beta_ecn = terms.beta.unwrap_or(BETA);
     }
 
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
@@ -75,7 +82,7 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::super::slow_start::Classic;
-    use super::super::{LOSS_WINDOW, Signal};
+    use super::super::LOSS_WINDOW;
     use super::*;
 
     fn reno(cwnd: f64, ssthresh: f64) -> Reno {

@@ -50,7 +50,7 @@ impl Undo {
 
     /// The window has been cut for a reason that stands.
     pub fn forget(&mut self) {
-        self.before = None;
+        self.cut.before = None;
     }
 
     pub fn on_resend(&mut self, now: Time) {
