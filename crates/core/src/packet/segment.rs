@@ -91,8 +91,6 @@ pub struct Segment {
     pub ecn: Ecn,
     /// This payload has been sent before.
     pub retransmission: bool,
-    /// Duplicate ACKs for which this one stands, besides itself: those that its receiver or an ACK filter left out (`asymmetry`, section 4.3.3).
-    pub dupacks: u8,
     pub extra: Extra,
 }
 
