@@ -54,7 +54,8 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        let left = if congestion.signal == Signal::Ecn { congestion.flight * self.beta_ecn } else { reno_ssthresh(congestion.flight) };
+        let left =
+            if congestion.signal == Signal::Ecn { congestion.flight * self.beta_ecn } else { reno_ssthresh(congestion.flight) };
         self.window.cut_to(libm::floor(left), congestion.signal);
         self.counted = 0.0;
     }
@@ -81,8 +82,8 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 mod tests {
-    use super::super::slow_start::Classic;
     use super::super::LOSS_WINDOW;
+    use super::super::slow_start::Classic;
     use super::*;
 
     fn reno(cwnd: f64, ssthresh: f64) -> Reno {

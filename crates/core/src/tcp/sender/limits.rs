@@ -14,7 +14,13 @@ impl Sender {
     }
 
     fn window(&self) -> f64 {
-        if self.ecn.is_some() && let Some(window) = self.marked_window() { window } else { self.recovery.window(&self.cc) }
+        if self.ecn.is_some()
+            && let Some(window) = self.marked_window()
+        {
+            window
+        } else {
+            self.recovery.window(&self.cc)
+        }
     }
 
     /// The window in force, to report.

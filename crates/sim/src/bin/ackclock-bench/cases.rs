@@ -5,8 +5,8 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp, Toward, Way,
-    WindowRule, Workload,
+    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp,
+    Toward, Way, WindowRule, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
