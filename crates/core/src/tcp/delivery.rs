@@ -33,6 +33,20 @@ impl RateSample {
     }
 }
 
+/// A segment taken for lost, by what was noted when it left (draft-ietf-ccwg-bbr-06, section 5.5.10.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LossSample {
+    /// The segment's number since the connection began.
+    pub segment: Index,
+    /// In flight when it left, itself included.
+    pub tx_in_flight: u32,
+    /// Taken for lost since it left, itself included.
+    pub lost: u64,
+    /// Segments that had arrived in all when it was taken for lost.
+    pub total: u64,
+    pub app_limited: bool,
+}
+
 /// Section 3.1.2: what is noted of a segment when it leaves.
 #[derive(Clone, Copy, Debug)]
 struct Note {
@@ -60,6 +74,8 @@ pub struct Deliveries {
     /// Duplicate ACKs without SACK each stand for a segment; the ACK that advances must not count those again.
     foreseen: u32,
     losses: u64,
+    /// Losses that `on_loss` has told of.
+    told: u64,
 }
 
 /// What one ACK changed.
@@ -130,6 +146,19 @@ impl Deliveries {
             self.app_limited_until = 0;
         }
         Delivered { segments, lost, rate }
+    }
+
+    /// A segment was taken for lost; called for each in the order of marking, before it is sent again.
+    pub fn on_loss(&mut self, segment: Index) -> Option<LossSample> {
+        self.told += 1;
+        let note = self.notes.get(usize::try_from(segment.checked_sub(self.base)?).ok()?)?;
+        Some(LossSample {
+            segment,
+            tx_in_flight: note.in_flight,
+            lost: self.told.saturating_sub(note.losses),
+            total: self.delivered,
+            app_limited: note.app_limited,
+        })
     }
 
     /// Segments that this ACK is the first to report.

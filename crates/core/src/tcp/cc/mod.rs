@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod bbr;
+mod bbr3;
 mod biad;
 mod bic;
 mod counter;
@@ -14,6 +15,7 @@ mod hybla;
 mod illinois;
 mod ledbat_pp;
 mod lp;
+mod lull;
 mod reno;
 mod round;
 mod scalable;
@@ -26,6 +28,7 @@ mod westwood;
 mod yeah;
 
 pub use bbr::{Bbr, BbrParameters};
+pub use bbr3::{Bbr3, Bbr3Parameters};
 pub use biad::Biad;
 pub use bic::{Bic, BicParameters};
 pub use counter::{Counter, DelayedAckRatio};
@@ -45,7 +48,7 @@ pub use veno::{Veno, VenoParameters};
 pub use westwood::Westwood;
 pub use yeah::{Yeah, YeahParameters};
 
-use super::delivery::RateSample;
+use super::delivery::{LossSample, RateSample};
 use crate::units::{Span, Time};
 use slow_start::SlowStart;
 
@@ -146,12 +149,23 @@ pub trait CongestionControl {
     }
     /// Segments arrived or were lost: every ACK that says so, in recovery or not, before `on_ack`.
     fn on_delivery(&mut self, _ack: &Ack) {}
+    /// A segment was taken for lost, for each, and before the next `on_delivery`; told to those that watch deliveries.
+    fn on_loss(&mut self, _now: Time, _loss: &LossSample) {}
     /// Cut the window: sets `ssthresh`, and `cwnd` to where the recovery is to bring it (1 after a timeout).
     fn on_congestion(&mut self, congestion: &Congestion);
     /// A recovery is over (or has moderated the window) and leaves it here.
     fn on_recovered(&mut self, now: Time, cwnd: f64);
     /// Sending begins again after `idle` without anything in flight.
     fn on_idle(&mut self, _now: Time, _idle: Span) {}
+    /// The last cut was for nothing. True if it has taken back what that loss changed and keeps what it has learned since; otherwise
+    /// the sender puts the copy in its place that it made before the cut.
+    fn take_back(&mut self) -> bool {
+        false
+    }
+    /// Whether its window holds in a recovery too, so that no proportional reduction is laid over it (Linux's `cong_control`).
+    fn governs_recovery(&self) -> bool {
+        false
+    }
     fn cwnd(&self) -> f64;
     fn ssthresh(&self) -> f64;
     /// Segments a second, if it paces itself.
@@ -272,6 +286,8 @@ variants! {
         "a background transport that keeps 60 ms of queue and steps aside at times", "draft-irtf-iccrg-ledbat-plus-plus-01";
     Bbr => "bbr", |w, _| AnyCc::Bbr(Bbr::new(BbrParameters::LINUX, w)),
         "sends at the rate the path delivers, whatever is lost; paced", "Cardwell et al. 2016, BBR v1 as in Linux 6";
+    Bbr3 => "bbr3", |w, _| AnyCc::Bbr3(Bbr3::new(Bbr3Parameters::DRAFT, w)),
+        "BBR that backs off when more than 2 % is lost, and leaves room for others; paced", "draft-ietf-ccwg-bbr-06 (BBR v3)";
     Yeah => "yeah", |w, s| AnyCc::Yeah(Yeah::new(YeahParameters::PAPER, w, s)),
         "Scalable while the queue is short, Reno and an early retreat when it is not", "Baiocchi, Castellani and Vacirca 2007";
 }
@@ -294,6 +310,9 @@ macro_rules! any_cc {
             fn on_marks(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_marks(ack)),* } }
             fn watches(&self) -> bool { match self { $(AnyCc::$kind(c) => c.watches()),* } }
             fn on_delivery(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_delivery(ack)),* } }
+            fn on_loss(&mut self, now: Time, loss: &LossSample) { match self { $(AnyCc::$kind(c) => c.on_loss(now, loss)),* } }
+            fn take_back(&mut self) -> bool { match self { $(AnyCc::$kind(c) => c.take_back()),* } }
+            fn governs_recovery(&self) -> bool { match self { $(AnyCc::$kind(c) => c.governs_recovery()),* } }
             fn pacing_rate(&self) -> Option<f64> { match self { $(AnyCc::$kind(c) => c.pacing_rate()),* } }
             fn halving_floor(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.halving_floor()),* } }
             fn phase(&self) -> Phase { match self { $(AnyCc::$kind(c) => c.phase()),* } }
@@ -302,5 +321,6 @@ macro_rules! any_cc {
 }
 
 any_cc!(
-    Reno, Cubic, Cubic2, Bic, Vegas, Veno, Westwood, Biad, Htcp, Hybla, Illinois, Scalable, HighSpeed, Yeah, Bbr, Lp, LedbatPp
+    Reno, Cubic, Cubic2, Bic, Vegas, Veno, Westwood, Biad, Htcp, Hybla, Illinois, Scalable, HighSpeed, Yeah, Bbr, Bbr3, Lp,
+    LedbatPp
 );

@@ -74,8 +74,9 @@ impl Reduction {
         self.window = f64::from(repair.board.in_flight()) + 1.0;
     }
 
-    pub fn window(&self) -> f64 {
-        self.window
+    /// A congestion control that governs recovery itself keeps its own window.
+    pub fn window(&self, cc: &AnyCc) -> f64 {
+        if cc.governs_recovery() { cc.cwnd() } else { self.window }
     }
 }
 
@@ -103,7 +104,7 @@ impl Recovery for Prr {
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
-        self.reduction.map_or_else(|| cc.cwnd(), |r| r.window)
+        self.reduction.map_or_else(|| cc.cwnd(), |r| r.window(cc))
     }
 
     fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {

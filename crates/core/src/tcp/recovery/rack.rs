@@ -192,7 +192,7 @@ impl Recovery for Rack {
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
-        self.0.reduction.map_or_else(|| cc.cwnd().max(self.0.tail.window()), |r| r.window())
+        self.0.reduction.map_or_else(|| cc.cwnd().max(self.0.tail.window()), |r| r.window(cc))
     }
 
     fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
@@ -209,6 +209,6 @@ impl Recovery for Rack {
     }
 
     fn reported_window(&self, cc: &AnyCc) -> f64 {
-        self.0.reduction.map_or_else(|| cc.cwnd(), |r| r.window())
+        self.0.reduction.map_or_else(|| cc.cwnd(), |r| r.window(cc))
     }
 }

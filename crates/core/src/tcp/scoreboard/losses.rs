@@ -5,6 +5,19 @@ use super::{Index, Scoreboard, Sent};
 use crate::units::Time;
 
 impl Scoreboard {
+    /// From now on it notes which segments are taken for lost.
+    pub fn log_losses(&mut self) {
+        self.lost_log.get_or_insert_default();
+    }
+
+    /// Hands over the segments taken for lost since the last call, in that order.
+    pub fn take_lost(&mut self, into: &mut Vec<Index>) {
+        if let Some(log) = &mut self.lost_log {
+            std::mem::swap(log, into);
+            log.clear();
+        }
+    }
+
     /// RFC 6675, IsLost: `threshold` or more segments above it have been SACKed.
     pub fn mark_lost_below_sacks(&mut self, threshold: u32) {
         if self.sacked_out < threshold {
@@ -45,7 +58,12 @@ impl Scoreboard {
         let Some(sent) = self.ring.get_mut(at).filter(|s| !s.is_sacked()) else { return };
         self.resent_out -= u32::from(sent.is_resent());
         self.lost_out += u32::from(!sent.is_lost());
-        self.losses += u64::from(!sent.is_lost() || sent.is_resent());
+        if !sent.is_lost() || sent.is_resent() {
+            self.losses += 1;
+            if let Some(log) = &mut self.lost_log {
+                log.push(index);
+            }
+        }
         sent.marks = LOST;
         self.resend_from = self.resend_from.min(index);
     }

@@ -44,6 +44,8 @@ pub struct Scoreboard {
     resent_out: u32,
     /// Times a segment was taken for lost.
     losses: u64,
+    /// The segments taken for lost since `take_lost`, in that order; kept for congestion controls that watch deliveries.
+    lost_log: Option<Vec<Index>>,
     /// The segment sent last of those reported to have arrived since `take_newest_arrival`, and when it was sent.
     newest_arrival: Option<(Time, Index)>,
     /// The lowest of the segments sent once that have arrived since `take_lowest_arrival`.

@@ -145,9 +145,24 @@ impl Sender {
         }
     }
 
+    /// Tells a congestion control that watches deliveries of each segment that was taken for lost since the last call.
+    #[inline(never)]
+    pub(super) fn note_losses(&mut self, now: Time) {
+        let Some(deliveries) = &mut self.deliveries else { return };
+        let mut lost = std::mem::take(&mut self.lost);
+        self.board.take_lost(&mut lost);
+        for index in lost.drain(..) {
+            if let Some(loss) = deliveries.on_loss(index) {
+                self.cc.on_loss(now, &loss);
+            }
+        }
+        self.lost = lost;
+    }
+
     /// Tells a congestion control that watches deliveries what arrived and what was lost.
     #[inline(never)]
     fn note_arrivals(&mut self, now: Time, acked: &Acked, facts: &AckFacts) {
+        self.note_losses(now);
         let mut ack = self.reading(now, acked);
         ack.recovering = self.recovery.active() || self.una <= self.timed_out_to;
         let Some(deliveries) = &mut self.deliveries else { return };

@@ -17,7 +17,7 @@ use super::delivery::Deliveries;
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, RecoveryKind};
 use super::rtt::RttEstimator;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Index, Scoreboard};
 use super::stats::{Limit, SenderSample, SenderStats};
 use crate::units::{Span, Time};
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct Sender {
     recovery: AnyRecovery,
     /// Kept for congestion controls that watch deliveries.
     deliveries: Option<Box<Deliveries>>,
+    /// Scratch space for `note_losses`.
+    lost: Vec<Index>,
     /// Kept where a spurious cut is to be taken back.
     undo: Option<Box<Undo>>,
     /// None where marks are not echoed.
@@ -81,8 +83,13 @@ impl Sender {
     pub fn new(config: Arc<TcpConfig>) -> Sender {
         let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
         let cc = config.variant.build(window, config.slow_start);
+        let mut board = Scoreboard::default();
+        if cc.watches() {
+            board.log_losses();
+        }
         Sender {
-            board: Scoreboard::default(),
+            board,
+            lost: Vec::new(),
             rtt: RttEstimator::new(config.rto),
             deliveries: cc.watches().then(Box::default),
             undo: Undo::new(&config),

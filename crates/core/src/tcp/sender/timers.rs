@@ -31,6 +31,7 @@ impl Sender {
         if recovery.on_timer(&mut repair) {
             self.rto_at = now + self.rtt.rto();
         }
+        self.note_losses(now);
     }
 
     /// RFC 6298, (5.4) to (5.6), and RFC 5681, section 3.1.
@@ -58,6 +59,7 @@ impl Sender {
         self.timed_out_to = self.next;
         self.forget_marks();
         self.board.mark_all_lost();
+        self.note_losses(now);
         let (recovery, mut repair) = self.split(now);
         recovery.on_timeout(&mut repair);
         self.rtt.back_off();

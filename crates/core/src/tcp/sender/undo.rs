@@ -91,7 +91,9 @@ impl Sender {
         if spurious && let Some(before) = undo.cut.before.take() {
             let timeout = undo.cut.timeout;
             undo.frto.stop();
-            self.cc = before;
+            if !self.cc.take_back() {
+                self.cc = before;
+            }
             let (recovery, mut repair) = self.split(now);
             recovery.abandon(&mut repair);
             if timeout {

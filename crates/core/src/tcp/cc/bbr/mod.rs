@@ -6,6 +6,7 @@ mod cycle;
 mod model;
 mod window;
 
+use super::lull::Lull;
 use super::{Ack, Congestion, CongestionControl, LOSS_WINDOW, Phase, Signal, Window};
 use crate::units::{Span, Time};
 use cycle::Cycle;
@@ -73,6 +74,8 @@ struct State {
     has_rtt: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
+    /// What is sent while probing for the round trip says nothing of the bandwidth.
+    lull: Lull,
 }
 
 /// The rate before any sample: the initial window in a millisecond (Linux).
@@ -92,13 +95,18 @@ impl Bbr {
             has_rtt: false,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
+            lull: Lull::default(),
         }))
     }
 }
 
 impl State {
-    fn on_delivery(&mut self, ack: &Ack) {
-        self.model.update(&self.p, ack);
+    fn on_delivery(&mut self, mut ack: Ack) {
+        if let Some(rate) = &mut ack.rate {
+            rate.app_limited |= self.lull.covers(rate.prior_delivered);
+        }
+        let ack = &ack;
+        self.model.update(&self.p, ack, self.cap.cwnd());
         if self.mode == Mode::ProbeBw && self.cycle.is_over(&self.p, &self.model, ack) {
             self.cycle.advance(ack.now);
         }
@@ -111,7 +119,8 @@ impl State {
         self.look_for_min_rtt(ack);
         self.set_gains();
         self.set_pacing_rate(ack);
-        let target = self.target(self.cwnd_gain) + self.model.extra_acked();
+        let extra = if self.model.full(&self.p) { self.model.extra_acked() } else { 0.0 };
+        let target = self.target(self.cwnd_gain) + extra;
         self.cap.update(&self.p, ack, &self.model, target, self.mode == Mode::ProbeRtt);
     }
 
@@ -136,6 +145,7 @@ impl State {
         if self.mode != Mode::ProbeRtt {
             return;
         }
+        self.lull.extend(self.model.delivered(), ack.in_flight);
         match self.probe_rtt_done {
             None if f64::from(ack.in_flight) <= self.p.least => {
                 self.probe_rtt_done = Some(ack.now + self.p.probe_rtt);
@@ -191,7 +201,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_delivery(&mut self, ack: &Ack) {
-        self.0.on_delivery(ack);
+        self.0.on_delivery(*ack);
     }
 
     /// Everything is done on delivery.
@@ -217,7 +227,20 @@ impl CongestionControl for Bbr {
     }
 
     fn on_idle(&mut self, now: Time, _idle: Span) {
-        self.0.model.restart(now);
+        let state = &mut *self.0;
+        state.model.restart(now);
+        if state.mode == Mode::ProbeBw && state.model.bandwidth() > 0.0 {
+            state.pacing_rate = state.model.bandwidth() * (1.0 - state.p.margin);
+        }
+    }
+
+    /// Linux's `undo_cwnd`: the window comes back with the end of the recovery, and growth is looked for anew.
+    fn take_back(&mut self) -> bool {
+        self.0.model.forget_plateau();
+        true
+    }
+    fn governs_recovery(&self) -> bool {
+        true
     }
 
     fn cwnd(&self) -> f64 {

@@ -31,7 +31,8 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn update(&mut self, p: &BbrParameters, ack: &Ack) {
+    /// `cwnd`: the window that this ACK finds.
+    pub fn update(&mut self, p: &BbrParameters, ack: &Ack, cwnd: f64) {
         self.round_started = false;
         if let Some(rate) = ack.rate {
             self.delivered = rate.total;
@@ -48,7 +49,7 @@ impl Model {
                 self.check_full(p);
             }
         }
-        self.see_aggregation(ack);
+        self.see_aggregation(ack, cwnd);
         self.see_rtt(p, ack);
     }
 
@@ -70,14 +71,15 @@ impl Model {
     }
 
     /// Linux's allowance for ACKs that come bunched: how much more arrives than the bandwidth explains.
-    fn see_aggregation(&mut self, ack: &Ack) {
+    fn see_aggregation(&mut self, ack: &Ack, cwnd: f64) {
         let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
         if self.extra_acked <= expected || self.extra_acked > EXTRA_EPOCH {
             (self.extra_since, self.extra_acked) = (ack.now, 0.0);
         }
         self.extra_acked += f64::from(ack.delivered);
         let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
-        self.extra.see(self.rounds, (self.extra_acked - expected).clamp(0.0, self.bandwidth.get() * EXTRA_LIMIT.as_secs()));
+        let most = cwnd.min(self.bandwidth.get() * EXTRA_LIMIT.as_secs());
+        self.extra.see(self.rounds, (self.extra_acked - expected).clamp(0.0, most));
     }
 
     fn see_rtt(&mut self, p: &BbrParameters, ack: &Ack) {
@@ -86,7 +88,8 @@ impl Model {
             return;
         };
         let old = self.min_rtt.is_some_and(|(_, at)| ack.now > at + p.min_rtt_window);
-        if old || self.min_rtt.is_none_or(|(min, _)| rtt <= min) {
+        // Only a smaller one puts the probe off, not an equal one (Linux since 6.6).
+        if old || self.min_rtt.is_none_or(|(min, _)| rtt < min) {
             self.min_rtt = Some((rtt, ack.now));
         }
         self.expired = old && !self.idle;
@@ -126,6 +129,10 @@ impl Model {
     /// After a timeout growth may begin anew (Linux).
     pub fn forget_full(&mut self) {
         self.full_bandwidth = 0.0;
+    }
+    /// And after a loss that was none.
+    pub fn forget_plateau(&mut self) {
+        (self.full_bandwidth, self.full_count) = (0.0, 0);
     }
     /// Sending begins again: a round trip that was not looked for is not old.
     pub fn restart(&mut self, now: Time) {

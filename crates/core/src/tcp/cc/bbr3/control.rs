@@ -1,0 +1,98 @@
+//! Pacing rate and window (draft, section 5.6).
+
+use super::State;
+use super::phase::Phase;
+use super::sample::Sample;
+
+/// Section 5.5.8: so many chunks that hosts send at once are allowed for.
+const CHUNKS: f64 = 3.0;
+/// Section 5.6.3: a chunk is what this many seconds carry, from two segments to 64 KB, here 44 segments.
+const CHUNK_TIME: f64 = 1e-3;
+const SMALLEST_CHUNK: f64 = 2.0;
+const LARGEST_CHUNK: f64 = 44.0;
+/// Room to accelerate (section 5.6.4.2).
+const PROBE_ROOM: f64 = 2.0;
+
+impl State {
+    /// BBR.bw: segments a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.path.max_rate().min(self.short.bounds.rate)
+    }
+
+    /// BBR.bdp, once there are a rate and a round trip.
+    pub(super) fn bdp(&self) -> Option<f64> {
+        Some(self.rate() * self.min_rtt.get()?.as_secs()).filter(|bdp| *bdp > 0.0)
+    }
+
+    fn bdp_times(&self, rate: f64, gain: f64) -> f64 {
+        self.min_rtt.get().map_or(self.first, |rtt| gain * rate * rtt.as_secs())
+    }
+
+    /// QuantizationBudget: never less than hosts bunch together.
+    fn quantized(&self, in_flight: f64) -> f64 {
+        let chunk = libm::floor(self.pacing_rate * CHUNK_TIME).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
+        let room = if self.phase == Phase::Up { PROBE_ROOM } else { 0.0 };
+        in_flight.max(CHUNKS * chunk).max(self.p.least) + room
+    }
+
+    /// Inflight(rate, gain).
+    pub(super) fn budget(&self, rate: f64, gain: f64) -> f64 {
+        self.quantized(self.bdp_times(rate, gain))
+    }
+    pub(super) fn in_flight_for(&self, gain: f64) -> f64 {
+        self.budget(self.rate(), gain)
+    }
+
+    /// TargetInflight (section 5.3.3.8).
+    pub(super) fn target_in_flight(&self) -> f64 {
+        self.bdp().unwrap_or(self.first).min(self.cwnd)
+    }
+
+    /// ProbeRTTCwnd.
+    pub(super) fn probe_rtt_cwnd(&self) -> f64 {
+        self.bdp_times(self.rate(), self.p.probe_rtt_cwnd_gain).max(self.p.least)
+    }
+
+    /// SetPacingRateWithGain: until the pipe has been full the rate never falls.
+    pub(super) fn pace(&mut self, gain: f64) {
+        let rate = gain * self.rate() * (1.0 - self.p.margin);
+        if rate > 0.0 && (self.pipe.reached() || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// SetCwnd.
+    pub(super) fn set_cwnd(&mut self, sample: &Sample) {
+        let extra = self.path.extra_acked(self.pipe.reached());
+        let most = self.quantized(self.bdp_times(self.rate(), self.phase.cwnd_gain(&self.p)) + extra);
+        if self.pipe.reached() {
+            self.cwnd = (self.cwnd + sample.newly_acked).min(most);
+        } else if self.cwnd < most || (self.path.delivered() as f64) < self.first {
+            self.cwnd += sample.newly_acked;
+        }
+        self.cwnd = self.cwnd.max(self.p.least);
+        if self.phase == Phase::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        self.cwnd = self.cwnd.min(self.bound().max(self.p.least));
+    }
+
+    /// BoundCwndForModel.
+    fn bound(&self) -> f64 {
+        let long = match self.phase {
+            Phase::Down | Phase::Refill | Phase::Up => self.long.most,
+            Phase::Cruise | Phase::ProbeRtt => self.long.with_headroom(self.p.headroom, self.p.least),
+            Phase::Startup | Phase::Drain => f64::INFINITY,
+        };
+        long.min(self.short.bounds.in_flight)
+    }
+
+    /// SaveCwnd and RestoreCwnd (section 5.6.4.4): the window that neither a recovery nor ProbeRTT has touched.
+    pub(super) fn save_cwnd(&mut self) {
+        let touched = self.recovering || self.phase == Phase::ProbeRtt;
+        self.prior_cwnd = if touched { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+    }
+    pub(super) fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}

@@ -1,0 +1,150 @@
+//! The long-term bound on what is in flight: cut when probing loses too much, raised when it does not (draft, sections 5.3.3.9 and
+//! 5.5.10.2).
+
+use super::State;
+use super::phase::Phase;
+use super::sample::Sample;
+use crate::tcp::delivery::LossSample;
+
+/// What ACKs tell about, seen from the last probe for bandwidth (BBR.ack_phase).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Feedback {
+    #[default]
+    None,
+    Refilling,
+    Starting,
+    Probing,
+    Stopping,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct LongTerm {
+    /// BBR.inflight_longterm.
+    pub most: f64,
+    pub feedback: Feedback,
+    /// is_bw_probe_sample: losses tell of a probe that has not been answered yet.
+    pub probing: bool,
+    /// prev_probe_too_high and prev_probe_precautionary.
+    pub too_high: bool,
+    pub precautionary: bool,
+    /// Growth: arrivals since the last step, arrivals a step needs, rounds it has doubled for.
+    acked: f64,
+    acked_per_step: f64,
+    rounds: u32,
+}
+
+impl Default for LongTerm {
+    fn default() -> Self {
+        LongTerm {
+            most: f64::INFINITY,
+            feedback: Feedback::None,
+            probing: false,
+            too_high: false,
+            precautionary: false,
+            acked: 0.0,
+            acked_per_step: f64::INFINITY,
+            rounds: 0,
+        }
+    }
+}
+
+/// Doublings after which growth goes on at the same slope.
+const MAX_DOUBLINGS: u32 = 30;
+
+impl LongTerm {
+    pub fn restart_growth(&mut self) {
+        (self.acked, self.rounds) = (0.0, 0);
+    }
+    pub fn stop_growth(&mut self) {
+        self.acked_per_step = f64::INFINITY;
+    }
+
+    /// RaiseInflightLongtermSlope: 1, 2, 4, .. segments a round.
+    pub fn raise_slope(&mut self, cwnd: f64) {
+        let growth = libm::exp2(f64::from(self.rounds));
+        self.rounds = (self.rounds + 1).min(MAX_DOUBLINGS);
+        self.acked_per_step = (cwnd / growth).max(1.0);
+    }
+
+    /// ProbeInflightLongtermUpward, for a flow that uses all of the bound.
+    pub fn grow(&mut self, acked: f64, cwnd: f64, round_started: bool) {
+        self.acked += acked;
+        if self.acked >= self.acked_per_step {
+            let steps = libm::floor(self.acked / self.acked_per_step);
+            self.acked -= steps * self.acked_per_step;
+            self.most += steps;
+        }
+        if round_started {
+            self.raise_slope(cwnd);
+        }
+    }
+
+    /// InflightWithHeadroom: what is left when others get their share.
+    pub fn with_headroom(&self, headroom: f64, least: f64) -> f64 {
+        if self.most.is_finite() { (self.most - (headroom * self.most).max(1.0)).max(least) } else { f64::INFINITY }
+    }
+}
+
+/// InflightAtLoss: the number in flight at which losses passed the threshold, for a segment of which `lost`, itself included, went
+/// missing while `in_flight`, itself included, were out.
+pub fn in_flight_at_loss(threshold: f64, in_flight: f64, lost: f64) -> f64 {
+    let before = in_flight - 1.0;
+    before + (threshold * before - (lost - 1.0)) / (1.0 - threshold)
+}
+
+impl State {
+    /// IsInflightTooHigh.
+    pub(super) fn too_much_lost(&self, lost: f64, tx_in_flight: f64) -> bool {
+        lost > tx_in_flight * self.p.loss_threshold
+    }
+
+    /// HandleLostPacket.
+    pub(super) fn answer_loss(&mut self, loss: &LossSample) {
+        let (lost, tx_in_flight) = (loss.lost as f64, f64::from(loss.tx_in_flight));
+        if self.long.probing && self.too_much_lost(lost, tx_in_flight) {
+            let at = in_flight_at_loss(self.p.loss_threshold, tx_in_flight, lost);
+            self.in_flight_was_too_high(at, loss.app_limited);
+        }
+    }
+
+    /// HandleInflightTooHigh: once a probe.
+    pub(super) fn in_flight_was_too_high(&mut self, in_flight: f64, app_limited: bool) {
+        self.long.too_high = true;
+        self.long.probing = false;
+        if !app_limited {
+            self.long.most = in_flight.max(self.target_in_flight() * self.p.beta).max(self.p.least);
+        }
+        if self.phase == Phase::Up {
+            self.undo.left = Some(Phase::Up);
+            self.start_down(self.now);
+        }
+    }
+
+    /// AdaptLongTermModel: whether it has decided what comes next.
+    pub(super) fn adapt_long_term(&mut self, sample: &Sample) -> bool {
+        let round = self.path.round_started();
+        if self.long.feedback == Feedback::Starting && round {
+            self.long.feedback = Feedback::Probing;
+        }
+        if self.long.feedback == Feedback::Stopping && round {
+            self.long.probing = false;
+            self.long.feedback = Feedback::None;
+            if self.phase.probes_bandwidth() {
+                if !sample.app_limited {
+                    self.path.next_cycle();
+                }
+                if self.long.precautionary && !self.long.too_high {
+                    self.start_refill();
+                    return true;
+                }
+            }
+        }
+        if self.long.most.is_finite() && !self.too_much_lost(sample.lost, sample.tx_in_flight) {
+            self.long.most = self.long.most.max(sample.tx_in_flight);
+            if self.phase == Phase::Up && self.fills_window() && self.cwnd >= self.long.most {
+                self.long.grow(sample.newly_acked, self.cwnd, round);
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,257 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr-06): it sends at the rate the path delivers, as version 1 does, and also learns how much may be in
+//! flight before more than 2 % is lost, leaves room below that for others, and slows down with losses between its probes.
+
+mod control;
+mod drain;
+mod full_pipe;
+mod long_term;
+mod parameters;
+mod path;
+mod phase;
+mod probe_bw;
+mod probe_rtt;
+mod sample;
+mod short_term;
+mod startup;
+mod undo;
+
+pub use parameters::Bbr3Parameters;
+
+use super::lull::Lull;
+use super::{Ack, Congestion, CongestionControl, LOSS_WINDOW, Signal, Window};
+use crate::tcp::delivery::LossSample;
+use crate::units::{Span, Time};
+use full_pipe::FullPipe;
+use long_term::LongTerm;
+use path::Path;
+use phase::Phase;
+use probe_bw::Wait;
+use probe_rtt::{Ending, MinRtt};
+use sample::Sample;
+use short_term::ShortTerm;
+use undo::Undo;
+
+/// In a box: it is larger than every window-based variant.
+#[derive(Clone, Debug)]
+pub struct Bbr3(Box<State>);
+
+#[derive(Clone, Debug)]
+struct State {
+    p: Bbr3Parameters,
+    phase: Phase,
+    path: Path,
+    pipe: FullPipe,
+    min_rtt: MinRtt,
+    short: ShortTerm,
+    long: LongTerm,
+    undo: Undo,
+    wait: Wait,
+    ending: Ending,
+    lull: Lull,
+    drain_since: u64,
+    now: Time,
+    cwnd: f64,
+    /// The initial window, and the window to come back to.
+    first: f64,
+    prior_cwnd: f64,
+    pacing_rate: f64,
+    /// A round trip has set the first pacing rate.
+    has_rtt: bool,
+    recovering: bool,
+    /// The round in which fast recovery began.
+    recovery_round: Option<u64>,
+    idle_restart: bool,
+    /// C.is_cwnd_limited: the window was full in this round, and in the one before.
+    full_window: [bool; 2],
+}
+
+/// The rate before any sample: the initial window in a millisecond (section 5.6.2).
+const FIRST_RTT: Span = Span::from_ms(1);
+
+impl Bbr3 {
+    pub fn new(p: Bbr3Parameters, window: Window) -> Bbr3 {
+        Bbr3(Box::new(State {
+            p,
+            phase: Phase::Startup,
+            path: Path::default(),
+            pipe: FullPipe::default(),
+            min_rtt: MinRtt::default(),
+            short: ShortTerm::default(),
+            long: LongTerm::default(),
+            undo: Undo::default(),
+            wait: Wait::default(),
+            ending: Ending::default(),
+            lull: Lull::default(),
+            drain_since: 0,
+            now: Time::ZERO,
+            cwnd: window.cwnd,
+            first: window.cwnd,
+            prior_cwnd: 0.0,
+            pacing_rate: p.startup_pacing * window.cwnd / FIRST_RTT.as_secs(),
+            has_rtt: false,
+            recovering: false,
+            recovery_round: None,
+            idle_restart: false,
+            full_window: [false; 2],
+        }))
+    }
+}
+
+impl State {
+    /// UpdateOnACK (section 5.2.3).
+    fn on_delivery(&mut self, ack: &Ack) {
+        self.now = ack.now;
+        self.note_recovery(ack.recovering);
+        self.set_first_rate(ack);
+        let Some(mut sample) = Sample::of(ack) else { return };
+        sample.app_limited |= self.lull.covers(sample.prior_delivered);
+        self.update_model(&sample);
+        self.pace(self.phase.pacing_gain(&self.p));
+        self.set_cwnd(&sample);
+    }
+
+    /// UpdateModelAndState.
+    fn update_model(&mut self, sample: &Sample) {
+        self.short.see(sample);
+        if self.path.update(sample) {
+            self.wait.rounds += 1;
+        }
+        self.note_use(sample);
+        if self.short.round_started() && !self.phase.accelerates() {
+            self.short.adapt(&self.p, self.path.max_rate(), self.cwnd);
+        }
+        self.path.see_aggregation(sample, self.rate(), self.cwnd);
+        self.pipe.check(&self.p, sample, self.path.round_started());
+        self.check_startup(sample);
+        if self.short.round_started() {
+            self.short.forget_losses();
+        }
+        self.check_drain(sample);
+        self.cycle(sample);
+        self.update_min_rtt(sample);
+        self.check_probe_rtt(sample);
+        self.short.advance(sample);
+    }
+
+    /// Whether the window was full when this ACK came.
+    fn note_use(&mut self, sample: &Sample) {
+        if self.path.round_started() {
+            self.full_window = [self.full_window[1], false];
+        }
+        self.full_window[1] |= sample.in_flight + sample.newly_acked + sample.newly_lost + 1.0 > self.cwnd;
+    }
+    fn fills_window(&self) -> bool {
+        self.full_window[0] || self.full_window[1]
+    }
+
+    /// A recovery is over: the window before it, bounded by what the model has learned (section 5.6.4.4).
+    fn note_recovery(&mut self, recovering: bool) {
+        if self.recovering && !recovering {
+            self.recovering = false;
+            self.recovery_round = None;
+            self.restore_cwnd();
+        }
+    }
+
+    /// InitPacingRate, once the round trip is known (section 5.6.2).
+    fn set_first_rate(&mut self, ack: &Ack) {
+        if let (false, Some(srtt)) = (self.has_rtt, ack.srtt) {
+            self.has_rtt = true;
+            self.pacing_rate = self.p.startup_pacing * self.first / srtt.as_secs().max(1e-6);
+        }
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn on_delivery(&mut self, ack: &Ack) {
+        self.0.on_delivery(ack);
+    }
+
+    fn on_loss(&mut self, now: Time, loss: &LossSample) {
+        let state = &mut *self.0;
+        state.now = now;
+        if state.short.note_loss(loss.segment, loss.total) {
+            state.save();
+        }
+        state.answer_loss(loss);
+    }
+
+    /// Everything is done on delivery.
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    /// The model answers each loss; here only the beginning of a recovery is noted (section 5.6.4.4). A mark bounds the short term as a
+    /// loss does, and ends a probe: the draft leaves it open.
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let state = &mut *self.0;
+        state.now = congestion.now;
+        match congestion.signal {
+            Signal::Ecn => {
+                if state.short.note_mark(state.path.delivered()) {
+                    state.save();
+                }
+                if state.long.probing {
+                    state.in_flight_was_too_high(congestion.flight, false);
+                }
+            }
+            Signal::Duplicates => {
+                state.save();
+                state.recovering = true;
+                state.recovery_round = Some(state.path.rounds());
+            }
+            Signal::Timeout => {
+                state.save();
+                state.recovering = true;
+                state.cwnd = LOSS_WINDOW;
+            }
+        }
+    }
+
+    /// A lost SYN leaves one segment; the ends of recoveries are seen on delivery.
+    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        if cwnd <= LOSS_WINDOW {
+            self.0.cwnd = LOSS_WINDOW;
+        }
+    }
+
+    /// HandleRestartFromIdle (section 5.4.1).
+    fn on_idle(&mut self, now: Time, _idle: Span) {
+        let state = &mut *self.0;
+        state.now = now;
+        state.idle_restart = true;
+        state.path.restart_aggregation(now);
+        if state.phase.probes_bandwidth() {
+            state.pace(1.0);
+        }
+    }
+
+    fn take_back(&mut self) -> bool {
+        self.0.take_back();
+        true
+    }
+    fn governs_recovery(&self) -> bool {
+        true
+    }
+    fn cwnd(&self) -> f64 {
+        self.0.cwnd
+    }
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.0.pacing_rate)
+    }
+    fn halving_floor(&self) -> f64 {
+        self.cwnd()
+    }
+    fn phase(&self) -> super::Phase {
+        if self.0.phase == Phase::Startup { super::Phase::SlowStart } else { super::Phase::CongestionAvoidance }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

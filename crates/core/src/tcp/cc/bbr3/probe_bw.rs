@@ -1,0 +1,109 @@
+//! ProbeBW: down, cruise, refill, up, and down again (draft, section 5.3.3).
+
+use super::State;
+use super::long_term::Feedback;
+use super::phase::Phase;
+use super::sample::Sample;
+use crate::units::{Span, Time};
+
+/// When the next probe for bandwidth is due.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wait {
+    /// The cycle began.
+    since: Time,
+    length: Span,
+    /// rounds_since_probe_up.
+    pub rounds: u64,
+}
+
+impl Wait {
+    /// PickProbeWait: the instant draws, so that flows do not probe together and a run repeats exactly.
+    fn pick(p: &super::Bbr3Parameters, now: Time) -> Wait {
+        let drawn = mixed(now.0);
+        let share = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
+        let spread = Span::from_secs_f64(p.probe_wait_spread.as_secs() * share);
+        Wait { since: now, length: p.probe_wait + spread, rounds: drawn & 1 }
+    }
+}
+
+/// The finisher of splitmix64.
+fn mixed(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+impl State {
+    /// StartProbeBW_DOWN, also EnterProbeBW.
+    pub(super) fn start_down(&mut self, now: Time) {
+        self.short.forget_signals();
+        self.long.stop_growth();
+        self.wait = Wait::pick(&self.p, now);
+        self.long.feedback = Feedback::Stopping;
+        self.path.begin_round();
+        self.phase = Phase::Down;
+    }
+
+    /// StartProbeBW_REFILL: the short term is forgotten.
+    pub(super) fn start_refill(&mut self) {
+        self.short.bounds = super::short_term::Bounds::NONE;
+        self.long.restart_growth();
+        self.long.precautionary = false;
+        self.long.feedback = Feedback::Refilling;
+        self.path.begin_round();
+        self.phase = Phase::Refill;
+    }
+
+    fn start_up(&mut self, sample: &Sample) {
+        self.long.probing = true;
+        self.long.feedback = Feedback::Starting;
+        self.path.begin_round();
+        self.pipe.search_from(sample.rate);
+        self.long.raise_slope(self.cwnd);
+        self.phase = Phase::Up;
+    }
+
+    /// UpdateProbeBWCyclePhase.
+    pub(super) fn cycle(&mut self, sample: &Sample) {
+        if !self.pipe.reached() || self.adapt_long_term(sample) {
+            return;
+        }
+        let ends_up = self.phase == Phase::Up && self.is_time_to_go_down(sample);
+        match self.phase {
+            Phase::Down | Phase::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
+            Phase::Down if self.is_time_to_cruise(sample) => self.phase = Phase::Cruise,
+            Phase::Refill if self.path.round_started() => self.start_up(sample),
+            Phase::Up if ends_up => {
+                self.long.too_high = false;
+                self.start_down(sample.now);
+            }
+            _ => {}
+        }
+    }
+
+    /// IsTimeToProbeBW (section 5.3.3.8): by the clock, or after as many rounds as Reno would need for its window.
+    fn is_time_to_probe(&self, now: Time) -> bool {
+        let rounds = self.target_in_flight().min(self.p.reno_rounds);
+        now > self.wait.since + self.wait.length || self.wait.rounds as f64 >= rounds
+    }
+
+    /// IsTimeToCruise: the queue is gone and there is room for others.
+    fn is_time_to_cruise(&self, sample: &Sample) -> bool {
+        let room = self.long.with_headroom(self.p.headroom, self.p.least);
+        sample.in_flight <= room && sample.in_flight <= self.budget(self.path.max_rate(), 1.0)
+    }
+
+    /// IsTimeToGoDown: a probe after one that went too high stops where that one did; any other, when the rate no longer grows.
+    fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
+        if self.long.too_high && sample.in_flight >= self.long.most {
+            self.long.precautionary = true;
+            return true;
+        }
+        if self.fills_window() && self.cwnd >= self.long.most {
+            // The bound holds the rate, not the path.
+            self.pipe.search_from(sample.rate);
+            return false;
+        }
+        self.pipe.now()
+    }
+}

@@ -1,0 +1,100 @@
+//! The smallest round trip, and ProbeRTT: what is in flight is halved so that it can be seen again (draft, section 5.3.4).
+
+use super::State;
+use super::long_term::Feedback;
+use super::phase::Phase;
+use super::sample::Sample;
+use super::short_term::Bounds;
+use crate::units::{Span, Time};
+
+/// The smallest round trip of the filter's window and of the last interval between probes, each with when it was seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MinRtt {
+    long: Option<(Span, Time)>,
+    recent: Option<(Span, Time)>,
+    /// The recent one is older than the interval.
+    expired: bool,
+}
+
+impl MinRtt {
+    pub fn get(&self) -> Option<Span> {
+        self.long.map(|(rtt, _)| rtt)
+    }
+}
+
+/// When ProbeRTT may end; none until so little is in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ending {
+    at: Option<Time>,
+    round_done: bool,
+}
+
+impl State {
+    /// UpdateMinRTT.
+    pub(super) fn update_min_rtt(&mut self, sample: &Sample) {
+        let (p, seen) = (&self.p, &mut self.min_rtt);
+        let older = |entry: Option<(Span, Time)>, age: Span| entry.is_some_and(|(_, at)| sample.now > at + age);
+        seen.expired = older(seen.recent, p.probe_rtt_interval);
+        if let Some(rtt) = sample.rtt
+            && (seen.expired || seen.recent.is_none_or(|(least, _)| rtt < least))
+        {
+            seen.recent = Some((rtt, sample.now));
+        }
+        let smaller = seen.recent.zip(seen.long).is_none_or(|(recent, long)| recent.0 < long.0);
+        if smaller || older(seen.long, p.min_rtt_window) {
+            seen.long = seen.recent;
+        }
+    }
+
+    /// CheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, sample: &Sample) {
+        if self.phase != Phase::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
+            self.save_cwnd();
+            self.phase = Phase::ProbeRtt;
+            self.ending = Ending::default();
+            self.long.feedback = Feedback::Stopping;
+            self.path.begin_round();
+        }
+        if self.phase == Phase::ProbeRtt {
+            self.handle_probe_rtt(sample);
+        }
+        if sample.delivered > 0.0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn handle_probe_rtt(&mut self, sample: &Sample) {
+        self.lull.extend(sample.total, sample.in_flight as u32);
+        match self.ending.at {
+            None if sample.in_flight <= self.probe_rtt_cwnd() => {
+                self.ending = Ending { at: Some(sample.now + self.p.probe_rtt), round_done: false };
+                self.path.begin_round();
+            }
+            None => {}
+            Some(_) => {
+                self.ending.round_done |= self.path.round_started();
+                if self.ending.round_done {
+                    self.check_probe_rtt_done(sample.now);
+                }
+            }
+        }
+    }
+
+    /// CheckProbeRTTDone.
+    fn check_probe_rtt_done(&mut self, now: Time) {
+        if !self.ending.at.is_some_and(|at| now > at) {
+            return;
+        }
+        if let Some((_, at)) = &mut self.min_rtt.recent {
+            *at = now;
+        }
+        self.restore_cwnd();
+        self.short.bounds = Bounds::NONE;
+        if self.pipe.reached() {
+            self.start_down(now);
+            self.phase = Phase::Cruise;
+        } else {
+            self.phase = Phase::Startup;
+        }
+    }
+}

@@ -1,0 +1,400 @@
+use super::super::testing::loss as loss_at;
+use super::long_term::in_flight_at_loss;
+use super::*;
+use crate::tcp::delivery::RateSample;
+
+const RTT: Span = Span::from_ms(100);
+
+/// A path that delivers what the test says it does; one ACK is a round unless it says otherwise.
+struct Feed {
+    cc: Bbr3,
+    now: Time,
+    total: u64,
+    rtt: Span,
+    tx_in_flight: u32,
+    in_flight: u32,
+    recovering: bool,
+}
+
+impl Feed {
+    fn new() -> Feed {
+        let window = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        let cc = Bbr3::new(Bbr3Parameters::DRAFT, window);
+        let now = Time::ZERO + Span::from_secs(1);
+        Feed { cc, now, total: 0, rtt: RTT, tx_in_flight: 10, in_flight: 10, recovering: false }
+    }
+
+    fn state(&mut self) -> &mut State {
+        &mut self.cc.0
+    }
+
+    /// An ACK `after` the last for `n` segments at `rate`; `round`: the segment left after the last such ACK.
+    fn ack(&mut self, after: Span, n: u32, rate: f64, round: bool) {
+        let prior_delivered = if round { self.total } else { self.total.saturating_sub(1_000_000) };
+        self.now += after;
+        self.total += u64::from(n);
+        let sample = RateSample {
+            delivered: (rate * self.rtt.as_secs()).round() as u64,
+            interval: self.rtt,
+            prior_delivered,
+            total: self.total,
+            lost: 0,
+            tx_in_flight: self.tx_in_flight,
+            app_limited: false,
+        };
+        self.say(n, sample);
+    }
+
+    fn say(&mut self, n: u32, sample: RateSample) {
+        let ack = Ack {
+            now: self.now,
+            acked: n,
+            delivered: n,
+            in_flight: self.in_flight,
+            rtt: Some(self.rtt),
+            srtt: Some(self.rtt),
+            min_rtt: Some(RTT),
+            recovering: self.recovering,
+            rate: Some(sample),
+            ..Ack::default()
+        };
+        self.cc.on_delivery(&ack);
+    }
+
+    /// A round trip in which `rate` is delivered.
+    fn round(&mut self, rate: f64) {
+        let n = (rate * RTT.as_secs()).round() as u32;
+        self.ack(RTT, n.max(1), rate, true);
+    }
+
+    fn lose(&mut self, segment: u64, lost: u64, tx_in_flight: u32) {
+        let loss = LossSample { segment, tx_in_flight, lost, total: self.total, app_limited: false };
+        self.cc.on_loss(self.now, &loss);
+    }
+
+    /// Startup over a path of 1000 segments a second, 100 in flight, to the middle of a cycle.
+    fn cruising() -> Feed {
+        let mut feed = Feed::new();
+        for rate in [100.0, 200.0, 400.0, 800.0, 1000.0, 1000.0, 1000.0, 1000.0] {
+            feed.round(rate);
+        }
+        assert_eq!(feed.state().phase, Phase::Drain);
+        feed.in_flight = 90;
+        feed.round(1000.0);
+        feed.round(1000.0);
+        assert_eq!(feed.state().phase, Phase::Cruise);
+        feed
+    }
+
+    /// On to the probe: the wait is over after three seconds at the latest.
+    fn probing() -> Feed {
+        let mut feed = Feed::cruising();
+        feed.tx_in_flight = 100;
+        for _ in 0..31 {
+            if feed.state().phase == Phase::Up {
+                break;
+            }
+            feed.round(1000.0);
+        }
+        assert_eq!(feed.state().phase, Phase::Up);
+        feed
+    }
+}
+
+fn near(got: f64, want: f64) {
+    assert!((got - want).abs() <= 1e-6 * want.abs().max(1.0), "{got}, not {want}");
+}
+
+/// Section 5.3.1.1: rate and window double each round, the pace is 2.77 times what arrives, less 1 %.
+#[test]
+fn startup_doubles_each_round() {
+    let mut feed = Feed::new();
+    let mut expected = 10.0;
+    for rate in [100.0, 200.0, 400.0, 800.0] {
+        feed.round(rate);
+        expected += rate * 0.1;
+        near(feed.cc.cwnd(), expected);
+        near(feed.cc.pacing_rate().unwrap_or(0.0), 2.77 * rate * 0.99);
+    }
+}
+
+/// Section 5.3.1.2: three rounds that bring less than a quarter more; then half the rate until one product is in flight.
+#[test]
+fn startup_ends_on_a_plateau_and_the_queue_is_drained() {
+    let mut feed = Feed::new();
+    for rate in [100.0, 200.0, 400.0, 480.0, 499.0] {
+        feed.round(rate);
+        assert_eq!(feed.state().phase, Phase::Startup, "{rate}");
+    }
+    feed.round(499.0);
+    assert_eq!(feed.state().phase, Phase::Drain);
+    near(feed.cc.pacing_rate().unwrap_or(0.0), 0.5 * 499.0 * 0.99);
+    feed.in_flight = 51;
+    feed.round(499.0);
+    assert_eq!(feed.state().phase, Phase::Drain);
+    feed.in_flight = 49;
+    feed.round(499.0);
+    assert_eq!(feed.state().phase, Phase::Down);
+    near(feed.cc.pacing_rate().unwrap_or(0.0), 0.9 * 499.0 * 0.99);
+}
+
+/// Section 5.3.2: a rate that was taken for too high does not hold it in Drain for more than three rounds.
+#[test]
+fn drain_ends_after_three_rounds_whatever_is_in_flight() {
+    let mut feed = Feed::new();
+    for rate in [100.0, 100.0, 100.0, 100.0] {
+        feed.round(rate);
+    }
+    feed.in_flight = 1000;
+    let phases: Vec<Phase> = (0..4)
+        .map(|_| {
+            feed.round(100.0);
+            feed.state().phase
+        })
+        .collect();
+    assert_eq!(phases, [Phase::Drain, Phase::Drain, Phase::Drain, Phase::Down]);
+}
+
+/// Section 5.3.1.3: more than 2 % lost in a round of recovery, in six gaps or more.
+#[test]
+fn startup_ends_on_loss_if_it_is_spread_and_above_two_per_cent() {
+    for (gaps, lost, in_flight, phase) in
+        [(6, 6, 100, Phase::Drain), (5, 6, 100, Phase::Startup), (6, 2, 100, Phase::Startup), (6, 3, 100, Phase::Drain)]
+    {
+        let mut feed = Feed::new();
+        feed.round(100.0);
+        feed.round(200.0);
+        feed.cc.on_congestion(&loss_at(40.0));
+        feed.recovering = true;
+        feed.round(400.0);
+        for gap in 0..gaps {
+            feed.lose(100 + 10 * gap, gap + 1, in_flight);
+        }
+        feed.now += RTT;
+        feed.total += 40;
+        let (total, tx_in_flight) = (feed.total, in_flight);
+        let sample = RateSample {
+            delivered: 80,
+            interval: RTT,
+            prior_delivered: total - 1,
+            total,
+            lost,
+            tx_in_flight,
+            app_limited: false,
+        };
+        feed.say(40, sample);
+        assert_eq!(feed.state().phase, phase, "{gaps} gaps, {lost} of {in_flight} lost");
+        if phase == Phase::Drain {
+            // max(bdp, what a round has delivered): both 80 segments here.
+            near(feed.state().long.most, 80.0);
+        }
+    }
+}
+
+/// Sections 5.3.3 and 5.6.1: 0.9 until the queue is gone, 1 for two to three seconds, 1 for a round, 1.25 until nothing more comes of it.
+#[test]
+fn the_cycle_goes_down_cruises_refills_and_goes_up() {
+    let mut feed = Feed::cruising();
+    let mut seen: Vec<(Phase, f64, u32)> = Vec::new();
+    for _ in 0..60 {
+        feed.round(1000.0);
+        let gain = feed.cc.pacing_rate().unwrap_or(0.0) / (1000.0 * 0.99);
+        let phase = feed.state().phase;
+        match seen.last_mut() {
+            Some(last) if last.0 == phase => last.2 += 1,
+            _ => seen.push((phase, gain, 1)),
+        }
+    }
+    let order: Vec<Phase> = seen.iter().map(|s| s.0).take(6).collect();
+    assert_eq!(order, [Phase::Cruise, Phase::Refill, Phase::Up, Phase::Down, Phase::Cruise, Phase::Refill]);
+    for (phase, gain, rounds) in &seen[..5] {
+        let (want, least, most) = match phase {
+            Phase::Down => (0.9, 1, 1),
+            Phase::Up => (1.25, 3, 3),
+            Phase::Refill => (1.0, 1, 1),
+            _ => (1.0, 15, 30),
+        };
+        near(*gain, want);
+        assert!((least..=most).contains(rounds), "{phase:?} for {rounds} rounds");
+    }
+}
+
+/// Section 5.3.3.8: a window of 8 segments is probed as often as Reno would fill it, not every two seconds.
+#[test]
+fn a_small_window_probes_as_often_as_reno_loses() {
+    let mut feed = Feed::new();
+    for _ in 0..5 {
+        feed.round(80.0);
+    }
+    feed.in_flight = 4;
+    let mut rounds = 0;
+    while feed.state().phase != Phase::Refill {
+        feed.round(80.0);
+        rounds += 1;
+        assert!(rounds < 12);
+    }
+}
+
+/// Section 5.5.10.2: where losses crossed 2 %; the table is worked out by hand.
+#[test]
+fn the_bound_is_what_was_in_flight_when_losses_crossed_two_per_cent() {
+    for (in_flight, lost, want) in [
+        (100.0, 3.0, 99.0 - 0.02 / 0.98),
+        (101.0, 3.0, 100.0),
+        (200.0, 5.0, 199.0 - 0.02 / 0.98),
+        (50.0, 2.0, 49.0 - 0.02 / 0.98),
+    ] {
+        near(in_flight_at_loss(0.02, in_flight, lost), want);
+    }
+}
+
+#[test]
+fn a_probe_that_loses_more_than_two_per_cent_is_cut_short_and_sets_the_bound() {
+    let mut feed = Feed::probing();
+    feed.lose(500, 1, 150);
+    feed.lose(501, 2, 150);
+    feed.lose(502, 3, 150);
+    assert_eq!((feed.state().phase, feed.state().long.most), (Phase::Up, f64::INFINITY), "2 % of 150 is borne");
+    feed.lose(503, 4, 150);
+    near(feed.state().long.most, in_flight_at_loss(0.02, 150.0, 4.0));
+    assert_eq!(feed.state().phase, Phase::Down);
+    // Once a probe; and never below 0.7 of the target (section 5.5.10.2).
+    feed.lose(504, 100, 150);
+    near(feed.state().long.most, in_flight_at_loss(0.02, 150.0, 4.0));
+    let mut feed = Feed::probing();
+    feed.lose(500, 50, 60);
+    near(feed.state().long.most, 0.7 * 100.0);
+}
+
+/// Sections 5.3.3.1 and 5.6.4.7: cruising leaves 15 % of the bound free.
+#[test]
+fn below_the_bound_there_is_room_for_others() {
+    let mut feed = Feed::probing();
+    feed.lose(500, 4, 150);
+    feed.tx_in_flight = 80;
+    feed.in_flight = 80;
+    feed.round(1000.0);
+    feed.round(1000.0);
+    assert_eq!(feed.state().phase, Phase::Cruise);
+    let most = feed.state().long.most;
+    near(feed.cc.cwnd(), 0.85 * most);
+}
+
+/// Section 5.3.3.5: 1, 2, 4, 8 segments more in the rounds of a probe that uses all of the bound.
+#[test]
+fn the_bound_grows_by_powers_of_two_while_it_is_used() {
+    let mut long = LongTerm { most: 100.0, ..LongTerm::default() };
+    let mut grown = Vec::new();
+    long.raise_slope(100.0);
+    for _ in 0..5 {
+        let before = long.most;
+        for ack in 0..100 {
+            long.grow(1.0, 100.0, ack == 99);
+        }
+        grown.push(long.most - before);
+    }
+    // Whole arrivals a step: 100/16 is 6.25.
+    assert_eq!(grown, [1.0, 2.0, 4.0, 8.0, 16.0]);
+}
+
+/// Section 5.5.10.3: a round with loss outside a probe leaves what it delivered, or 0.7 of what was.
+#[test]
+fn a_lossy_round_outside_a_probe_bounds_rate_and_window() {
+    for (delivered, rate) in [(900.0, 900.0), (300.0, 700.0)] {
+        let mut feed = Feed::cruising();
+        let cwnd = feed.cc.cwnd();
+        feed.ack(RTT / 2, 1, delivered, false);
+        feed.state().short.advance(&sample_of(delivered));
+        feed.lose(700, 1, 90);
+        feed.round(delivered);
+        near(feed.state().short.bounds.rate, rate);
+        let in_flight = (0.7 * cwnd).max(delivered * 0.1);
+        assert!(feed.state().short.bounds.in_flight >= in_flight - 1e-9);
+        near(feed.state().rate(), rate);
+        // The next probe forgets it.
+        feed.state().start_refill();
+        near(feed.state().rate(), 1000.0);
+    }
+}
+
+fn sample_of(rate: f64) -> Sample {
+    let ack = Ack {
+        rate: Some(RateSample { delivered: (rate * 0.1) as u64, interval: RTT, ..RateSample::default() }),
+        ..Ack::default()
+    };
+    Sample::of(&ack).expect("it has a rate")
+}
+
+/// Section 5.3.4: five seconds without a smaller round trip, then half a product for 200 ms, then on.
+#[test]
+fn every_five_seconds_the_round_trip_is_probed_at_half_a_product() {
+    let mut feed = Feed::cruising();
+    feed.rtt = Span::from_ms(101);
+    let begun = feed.now;
+    while feed.state().phase != Phase::ProbeRtt {
+        feed.round(1000.0);
+        assert!(feed.now < begun + Span::from_secs(7));
+    }
+    assert!(feed.now > Time::ZERO + Span::from_secs(6), "the smallest was seen in the first second");
+    near(feed.cc.cwnd(), 0.5 * 1000.0 * 0.1);
+    feed.in_flight = 50;
+    feed.round(500.0);
+    let entered = feed.now;
+    while feed.state().phase == Phase::ProbeRtt {
+        feed.round(500.0);
+    }
+    assert!(feed.now >= entered + Span::from_ms(200) && feed.now <= entered + Span::from_ms(500));
+    assert_eq!(feed.state().phase, Phase::Cruise);
+    assert!(feed.cc.cwnd() > 150.0, "the window is back: {}", feed.cc.cwnd());
+    near(feed.state().path.max_rate(), 1000.0);
+    near(feed.state().min_rtt.get().map_or(0.0, Span::as_secs), 0.1);
+}
+
+/// Section 5.5.11: bounds, window and phase are back.
+#[test]
+fn a_loss_that_was_none_is_taken_back() {
+    let mut feed = Feed::probing();
+    let (cwnd, max_rate) = (feed.cc.cwnd(), feed.state().path.max_rate());
+    feed.lose(500, 4, 150);
+    feed.cc.on_congestion(&loss_at(150.0));
+    assert_eq!(feed.state().phase, Phase::Down);
+    assert!(feed.cc.take_back());
+    assert_eq!(feed.state().long.most, f64::INFINITY);
+    assert_eq!((feed.state().phase, feed.cc.cwnd()), (Phase::Refill, cwnd));
+    near(feed.state().path.max_rate(), max_rate);
+}
+
+/// Section 5.6.4.4.
+#[test]
+fn a_timeout_leaves_one_segment_and_the_model() {
+    let mut feed = Feed::cruising();
+    let before = feed.cc.cwnd();
+    feed.cc.on_congestion(&super::super::testing::timeout(90.0));
+    assert_eq!(feed.cc.cwnd(), 1.0);
+    feed.recovering = true;
+    feed.round(1000.0);
+    feed.recovering = false;
+    feed.round(1000.0);
+    near(feed.cc.cwnd(), before);
+}
+
+/// Section 5.4.1.
+#[test]
+fn after_idling_it_goes_on_at_its_rate() {
+    let mut feed = Feed::probing();
+    near(feed.cc.pacing_rate().unwrap_or(0.0), 1.25 * 1000.0 * 0.99);
+    feed.cc.on_idle(feed.now, Span::from_secs(3));
+    near(feed.cc.pacing_rate().unwrap_or(0.0), 1000.0 * 0.99);
+}
+
+#[test]
+fn a_mark_bounds_as_a_loss_does() {
+    let mut feed = Feed::cruising();
+    feed.cc.on_congestion(&Congestion { signal: Signal::Ecn, ..loss_at(90.0) });
+    feed.round(1000.0);
+    feed.round(1000.0);
+    assert!(feed.state().short.bounds.rate.is_finite());
+    let mut feed = Feed::probing();
+    feed.cc.on_congestion(&Congestion { signal: Signal::Ecn, ..loss_at(120.0) });
+    assert_eq!((feed.state().phase, feed.state().long.most), (Phase::Down, 120.0));
+}
