@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ackclock import catalogue
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -67,3 +69,23 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", block[1]], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs" / "first" / "report.html").exists()
+
+
+def page_of(name: str) -> str:
+    """The page under docs/models that covers a variant, a recovery or a slow start."""
+    shared = {"newreno": "newreno", "westwood+": "westwood", "westwood-ns2": "westwood", "vegas-original": "vegas"}
+    shared |= {"bic-paper": "bic", "bic-2.6.8": "bic", "ledbat++": "ledbat-pp"}
+    return shared.get(name, name)
+
+
+@pytest.mark.parametrize("kind", ["variants", "recoveries", "slow_starts"])
+def test_every_entry_of_the_catalogue_has_its_page_with_how_it_was_checked(kind: str) -> None:
+    folder = ROOT / "docs" / "models"
+    index = (folder / "README.md").read_text()
+    for entry in catalogue.entries(kind):
+        page = "slow-starts" if kind == "slow_starts" else page_of(entry["name"])
+        text = (folder / f"{page}.md").read_text()
+        assert f"({page}.md)" in index, f"{page} is not in the index"
+        assert f"`{entry['name']}`" in text or f'"{entry["name"]}"' in text, f"{page}.md does not name {entry['name']}"
+        assert re.search(r"checked", text, flags=re.IGNORECASE), f"{page}.md does not say how it was checked"
+        assert entry["summary"] and entry["source"], entry

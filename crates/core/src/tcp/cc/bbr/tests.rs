@@ -120,3 +120,39 @@ fn a_loss_leaves_the_rate_alone_and_a_timeout_one_segment_until_it_is_over() {
     pipe.round(&mut cc);
     assert!(cc.cwnd() > 0.9 * cwnd, "{}", cc.cwnd());
 }
+
+/// Linux marks what it sends there as limited by the application; a short path sees twenty rounds in one probe.
+#[test]
+fn probing_for_the_round_trip_it_does_not_forget_the_bandwidth() {
+    let (mut cc, mut pipe) = started();
+    pipe.rtt = Span::from_ms(10);
+    pipe.rate = 10_000.0;
+    for _ in 0..1200 {
+        pipe.round(&mut cc);
+        assert!(cc.0.model.bandwidth() > 9_000.0 || cc.0.mode == Mode::Startup, "{}", cc.0.model.bandwidth());
+    }
+}
+
+/// Linux's `undo_cwnd`.
+#[test]
+fn after_a_loss_that_was_none_it_looks_for_growth_anew_and_keeps_its_model() {
+    let (mut cc, mut pipe) = started();
+    for _ in 0..15 {
+        pipe.round(&mut cc);
+    }
+    cc.on_congestion(&loss(100.0));
+    let before = cc.0.model.bandwidth();
+    assert!(cc.take_back());
+    assert!(!cc.0.model.full(&BbrParameters::LINUX) && cc.0.model.bandwidth() == before);
+}
+
+#[test]
+fn after_idling_it_goes_on_at_its_bandwidth() {
+    let (mut cc, mut pipe) = started();
+    for _ in 0..15 {
+        pipe.round(&mut cc);
+    }
+    let bandwidth = cc.0.model.bandwidth();
+    cc.on_idle(pipe.now, Span::from_secs(3));
+    assert_eq!(cc.pacing_rate(), Some(bandwidth * 0.99));
+}

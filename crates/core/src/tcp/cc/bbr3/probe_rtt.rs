@@ -82,7 +82,7 @@ impl State {
 
     /// CheckProbeRTTDone.
     fn check_probe_rtt_done(&mut self, now: Time) {
-        if !self.ending.at.is_some_and(|at| now > at) {
+        if self.ending.at.is_none_or(|at| now <= at) {
             return;
         }
         if let Some((_, at)) = &mut self.min_rtt.recent {
