@@ -57,7 +57,7 @@ impl Cwr {
     pub fn window(&self, cc: &AnyCc) -> f64 {
         match &self.way {
             Way::AtOnce => cc.cwnd(),
-            Way::Proportional(reduction) => reduction.window(),
+            Way::Proportional(reduction) => reduction.window(cc),
             Way::Halving(episode) => episode.window(),
         }
     }
