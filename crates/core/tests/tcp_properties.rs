@@ -6,7 +6,8 @@ use ackclock_core::app::{AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
-    DelayedAck, FrtoKind, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, SlowStart, TcpConfig, TcpEndpoint, Variant, WindowRule,
+    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, SlowStart, TcpConfig, TcpEndpoint,
+    Variant, WindowRule,
 };
 use ackclock_core::units::{Rate, Span, Time};
 use path::{Actor, Path, Weather};
@@ -66,6 +67,9 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             undo,
             eifel,
             frto,
+            idle_restart: if eifel { IdleRestart::Decay } else { IdleRestart::Restart },
+            window_validation: undo,
+            fine_timer: dsack,
             timestamps,
             timestamp_bytes: 12,
             window_scaling: scaling,

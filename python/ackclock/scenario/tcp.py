@@ -131,6 +131,9 @@ class TcpKeys(Table):
     undo: Flag | None = None
     eifel: Flag | None = None
     frto: Annotated[str, word("off", "basic", "sack")] | None = None
+    idle_restart: Annotated[str, word("off", "restart", "decay")] | None = None
+    window_validation: Flag | None = None
+    fine_timer: Flag | None = None
     timestamps: Flag | None = None
     timestamp_bytes: Size | None = None
     sack_base_bytes: Size | None = None

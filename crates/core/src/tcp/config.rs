@@ -46,6 +46,12 @@ pub struct TcpConfig {
     pub eifel: bool,
     /// Likewise one that F-RTO does (RFC 5682).
     pub frto: FrtoKind,
+    /// What a pause leaves of the window.
+    pub idle_restart: IdleRestart,
+    /// A window that is not used shrinks (RFC 2861, section 3.2).
+    pub window_validation: bool,
+    /// Vegas's retransmission by the time a segment left (Brakmo and Peterson 1995, section 3.1).
+    pub fine_timer: bool,
     pub timestamps: bool,
     /// What the timestamps option costs on the wire; 12 in a real stack, 0 in ns-2.
     pub timestamp_bytes: u32,
@@ -117,6 +123,17 @@ pub enum FrtoKind {
     Sack,
 }
 
+/// What is left of the window when nothing has been sent for longer than a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// All of it.
+    Off,
+    /// The initial window (RFC 5681, section 4.1).
+    Restart,
+    /// Half for each timeout (RFC 2861, section 3.1, as in Linux).
+    Decay,
+}
+
 /// What the advertised window bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowRule {
@@ -175,6 +192,9 @@ impl Default for TcpConfig {
             undo: false,
             eifel: false,
             frto: FrtoKind::Off,
+            idle_restart: IdleRestart::Off,
+            window_validation: false,
+            fine_timer: false,
             timestamps: true,
             timestamp_bytes: 0,
             sack_base_bytes: 0,

@@ -21,7 +21,7 @@ mod timestamps;
 pub use autotune::{ReceiveTuning, SendTuning};
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
-pub use config::{DelayedAck, FrtoKind, NewRenoExit, RtoConfig, RtoFloor, TcpConfig, WindowRule};
+pub use config::{DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, TcpConfig, WindowRule};
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use recovery::RecoveryKind;

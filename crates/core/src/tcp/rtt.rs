@@ -70,6 +70,11 @@ impl RttEstimator {
         self.base.saturating_mul(1 << self.backoff).min(self.config.max)
     }
 
+    /// The timeout without clock, minimum and backing off: what Vegas holds a segment's age against.
+    pub fn fine_timeout(&self) -> Option<Span> {
+        Some(self.srtt? + self.rttvar.saturating_mul(VARIANCES))
+    }
+
     /// RFC 6298 (5.5): a timeout doubles the timer.
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);

@@ -5,6 +5,7 @@ mod autotuning;
 mod closing;
 mod ecn;
 mod fack;
+mod fine_timer;
 mod growth;
 mod handshake;
 mod heard;

@@ -13,7 +13,9 @@ pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reo
 pub use limits::UDP_HEADER;
 pub use medium::Medium;
 pub use queue::{DropFrom, Mark, Queue};
-pub use tcp::{DelayedAck, Ecn, EcnPackets, Frto, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule};
+pub use tcp::{
+    DelayedAck, Ecn, EcnPackets, Frto, IdleRestart, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule,
+};
 
 use serde::{Deserialize, Deserializer};
 

@@ -51,6 +51,15 @@ pub struct Tcp {
     pub eifel: bool,
     #[serde(default)]
     pub frto: Frto,
+    /// What a pause leaves of the window; absent: all of it.
+    #[serde(default)]
+    pub idle_restart: IdleRestart,
+    /// A window that is not used shrinks (RFC 2861, section 3.2).
+    #[serde(default)]
+    pub window_validation: bool,
+    /// Vegas's retransmission by the time a segment left.
+    #[serde(default)]
+    pub fine_timer: bool,
     pub timestamps: bool,
     pub timestamp_bytes: u32,
     pub sack_base_bytes: u32,
@@ -146,6 +155,16 @@ pub enum Frto {
     Sack,
 }
 
+/// What a pause of more than a timeout leaves of the window: all, the initial one (RFC 5681), or half for each timeout (RFC 2861).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdleRestart {
+    #[default]
+    Off,
+    Restart,
+    Decay,
+}
+
 /// What `rto_min` bounds: the timeout (RFC 6298), or its variance term (Linux).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -201,6 +220,13 @@ impl Tcp {
                 Frto::Basic => tcp::FrtoKind::Basic,
                 Frto::Sack => tcp::FrtoKind::Sack,
             },
+            idle_restart: match self.idle_restart {
+                IdleRestart::Off => tcp::IdleRestart::Off,
+                IdleRestart::Restart => tcp::IdleRestart::Restart,
+                IdleRestart::Decay => tcp::IdleRestart::Decay,
+            },
+            window_validation: self.window_validation,
+            fine_timer: self.fine_timer,
             timestamps: self.timestamps,
             timestamp_bytes: self.timestamp_bytes,
             sack_base_bytes: self.sack_base_bytes,

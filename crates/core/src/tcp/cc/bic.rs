@@ -181,6 +181,10 @@ impl CongestionControl for Bic {
         }
     }
 
+    fn on_restart(&mut self, _now: Time, window: Window) {
+        self.window = window;
+    }
+
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
     }

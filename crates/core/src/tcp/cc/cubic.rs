@@ -134,6 +134,10 @@ impl CongestionControl for Cubic {
         self.beta_ecn = terms.beta.unwrap_or(self.parameters.beta);
     }
 
+    fn on_restart(&mut self, _now: Time, window: Window) {
+        self.window = window;
+    }
+
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
     }

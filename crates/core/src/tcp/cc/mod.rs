@@ -155,6 +155,10 @@ pub trait CongestionControl {
     fn on_congestion(&mut self, congestion: &Congestion);
     /// A recovery is over (or has moderated the window) and leaves it here.
     fn on_recovered(&mut self, now: Time, cwnd: f64);
+    /// The window has not been used and is set to what is still trusted of it (RFC 5681, section 4.1; RFC 2861).
+    fn on_restart(&mut self, now: Time, window: Window) {
+        self.on_recovered(now, window.cwnd);
+    }
     /// Sending begins again after `idle` without anything in flight.
     fn on_idle(&mut self, _now: Time, _idle: Span) {}
     /// The last cut was for nothing. True if it has taken back what that loss changed and keeps what it has learned since; otherwise
@@ -205,6 +209,9 @@ macro_rules! window_methods {
     () => {
         fn on_recovered(&mut self, _now: Time, cwnd: f64) {
             self.window.cwnd = cwnd;
+        }
+        fn on_restart(&mut self, _now: Time, window: $crate::tcp::cc::Window) {
+            self.window = window;
         }
         fn cwnd(&self) -> f64 {
             self.window.cwnd
@@ -302,6 +309,7 @@ macro_rules! any_cc {
             fn on_ack(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_ack(ack)),* } }
             fn on_congestion(&mut self, c: &Congestion) { match self { $(AnyCc::$kind(cc) => cc.on_congestion(c)),* } }
             fn on_recovered(&mut self, now: Time, cwnd: f64) { match self { $(AnyCc::$kind(c) => c.on_recovered(now, cwnd)),* } }
+            fn on_restart(&mut self, now: Time, window: Window) { match self { $(AnyCc::$kind(c) => c.on_restart(now, window)),* } }
             fn on_idle(&mut self, now: Time, idle: Span) { match self { $(AnyCc::$kind(c) => c.on_idle(now, idle)),* } }
             fn cwnd(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.cwnd()),* } }
             fn ssthresh(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.ssthresh()),* } }

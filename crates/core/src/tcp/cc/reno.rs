@@ -64,6 +64,10 @@ impl CongestionControl for Reno {
         self.beta_ecn = terms.beta.unwrap_or(BETA);
     }
 
+    fn on_restart(&mut self, _now: Time, window: Window) {
+        self.window = window;
+    }
+
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
     }

@@ -188,6 +188,10 @@ impl CongestionControl for Vegas {
         self.interrupted = true;
     }
 
+    fn on_restart(&mut self, _now: Time, window: Window) {
+        self.window = window;
+    }
+
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
     }

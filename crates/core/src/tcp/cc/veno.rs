@@ -93,6 +93,10 @@ impl CongestionControl for Veno {
         self.skip = false;
     }
 
+    fn on_restart(&mut self, _now: Time, window: Window) {
+        self.window = window;
+    }
+
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
     }

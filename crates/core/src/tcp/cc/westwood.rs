@@ -87,6 +87,10 @@ impl CongestionControl for Westwood {
         }
     }
 
+    fn on_restart(&mut self, _now: Time, window: Window) {
+        self.window = window;
+    }
+
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
         // The first call after a loss is the recovery's end, unless a timeout cut it short.

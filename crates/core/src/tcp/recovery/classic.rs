@@ -23,7 +23,7 @@ impl Classic {
         repair.stats.fast_retransmits += 1;
         self.allowance = 0;
         self.resend = Some(repair.board.first_index());
-        self.inflation = Some(repair.threshold);
+        self.inflation = Some(self.dupacks);
     }
 }
 
@@ -44,7 +44,8 @@ impl Recovery for Classic {
             self.dupacks += 1;
             if let Some(inflation) = &mut self.inflation {
                 *inflation += 1;
-            } else if self.dupacks == repair.threshold && repair.una > self.recover && repair.board.lost_out() == 0 {
+            } else if (self.dupacks == repair.threshold || ack.late) && repair.una > self.recover && repair.board.lost_out() == 0
+            {
                 self.enter(repair);
             } else if repair.limited_transmit {
                 self.allowance = self.dupacks.min(LIMITED_TRANSMIT);

@@ -49,7 +49,7 @@ impl Recovery for Fack {
             return false;
         }
         // Section 4.1: (snd.fack - snd.una) > 3 MSS, or three duplicates.
-        let lost = repair.board.forward_acked() > repair.threshold || self.dupacks >= repair.threshold;
+        let lost = repair.board.forward_acked() > repair.threshold || self.dupacks >= repair.threshold || ack.late;
         if lost && repair.una >= self.not_before && !repair.board.is_empty() {
             self.enter(repair);
             repair.board.mark_lost_below_forward_ack(ALL_BELOW);

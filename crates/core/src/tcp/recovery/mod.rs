@@ -49,6 +49,8 @@ pub struct AckFacts {
     pub dsack: bool,
     /// The round trip by its timestamp echo.
     pub echo: Option<Span>,
+    /// The first segment has waited so long that this duplicate need not be the third (Vegas).
+    pub late: bool,
 }
 
 impl AckFacts {

@@ -31,7 +31,7 @@ impl NewReno {
         repair.stats.fast_retransmits += 1;
         self.allowance = 0;
         self.resend = Some(repair.board.first_index());
-        self.episode = Some(Episode { inflation: i64::from(repair.threshold), partial_acks: 0 });
+        self.episode = Some(Episode { inflation: i64::from(self.dupacks), partial_acks: 0 });
     }
 
     /// Section 3.2, step 3: a full ACK ends it, a partial one shows the next hole.
@@ -66,7 +66,8 @@ impl Recovery for NewReno {
             self.dupacks += 1;
             if let Some(episode) = &mut self.episode {
                 episode.inflation += 1;
-            } else if self.dupacks == repair.threshold && repair.una > self.recover && repair.board.lost_out() == 0 {
+            } else if (self.dupacks == repair.threshold || ack.late) && repair.una > self.recover && repair.board.lost_out() == 0
+            {
                 self.enter(repair);
             } else if repair.limited_transmit {
                 self.allowance = self.dupacks.min(LIMITED_TRANSMIT);

@@ -90,7 +90,7 @@ impl Recovery for RateHalving {
             Self::moderate(repair);
             return ack.advanced;
         }
-        let lost = repair.board.lost_out() > 0 || self.dupacks >= repair.threshold;
+        let lost = repair.board.lost_out() > 0 || self.dupacks >= repair.threshold || ack.late;
         if lost && !repair.board.is_empty() {
             self.enter(repair);
             if let Some(episode) = &mut self.episode {

@@ -45,7 +45,7 @@ impl Recovery for Sack {
             }
             return false;
         }
-        let lost = self.dupacks >= repair.threshold || (ack.sacked > 0 && repair.board.lost_out() > 0);
+        let lost = self.dupacks >= repair.threshold || ack.late || (ack.sacked > 0 && repair.board.lost_out() > 0);
         if lost && repair.una >= self.not_before && !repair.board.is_empty() {
             self.enter(repair);
             return false;

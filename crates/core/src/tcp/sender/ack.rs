@@ -30,7 +30,7 @@ impl Sender {
         let acked = if advanced { self.advance(now, segment.ack, echo_rtt) } else { Acked::default() };
         let bare = segment.payload == 0 && !segment.flags.any(Flags::SYN.with(Flags::FIN));
         let duplicate = !advanced && flight_before > 0 && (sacked > 0 || (bare && same_window && segment.sack.is_empty()));
-        let facts = AckFacts {
+        let mut facts = AckFacts {
             advanced,
             acked: acked.segments,
             sacked_before: acked.sacked_before,
@@ -38,7 +38,11 @@ impl Sender {
             duplicate,
             dsack,
             echo: echo_rtt,
+            late: false,
         };
+        if self.fine_timer.is_some() {
+            facts.late = self.check_fine_timer(now, &facts);
+        }
         if self.undo.is_some() {
             self.take_back(now, segment, &facts);
         }

@@ -2,7 +2,9 @@
 
 mod ack;
 mod ecn;
+mod fine_timer;
 mod frto;
+mod idle;
 mod limits;
 mod send;
 mod timers;
@@ -10,6 +12,9 @@ mod undo;
 
 pub use ecn::SenderEcn;
 pub use undo::Undo;
+
+use fine_timer::FineTimer;
+use idle::Usage;
 
 use super::cc::{AnyCc, CongestionControl, Window};
 use super::config::TcpConfig;
@@ -46,6 +51,10 @@ pub struct Sender {
     undo: Option<Box<Undo>>,
     /// None where marks are not echoed.
     ecn: Option<Box<SenderEcn>>,
+    /// Kept where a window that is not used shrinks.
+    usage: Option<Usage>,
+    /// Kept where early duplicates may show a loss.
+    fine_timer: Option<FineTimer>,
     /// None sends as soon as the window allows.
     pacer: Option<Pacer>,
     /// Payload of a full segment: the host's, or less if the peer's MSS says so.
@@ -94,6 +103,8 @@ impl Sender {
             deliveries: cc.watches().then(Box::default),
             undo: Undo::new(&config),
             ecn: None,
+            usage: config.window_validation.then(Usage::default),
+            fine_timer: config.fine_timer.then(FineTimer::default),
             pacer: (config.pacing || cc.pacing_rate().is_some()).then(Pacer::default),
             cc,
             recovery: config.recovery.build(),

@@ -32,6 +32,9 @@ impl Sender {
                 {
                     deliveries.on_app_limited(self.board.in_flight());
                 }
+                if self.usage.is_some() {
+                    self.validate_window(now, limit);
+                }
                 self.note_limit(now, limit);
                 self.check_window_closed(now, limit);
                 None
@@ -41,7 +44,7 @@ impl Sender {
 
     fn forced_resend(&mut self) -> Option<Resend> {
         if !self.recovery.active() {
-            return None;
+            return self.fine_timer.as_mut()?.take_due().map(Resend::Now);
         }
         match self.recovery.next_resend(&mut self.board)? {
             resend @ Resend::Now(_) => Some(resend),
@@ -82,6 +85,8 @@ impl Sender {
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Transmit {
         if self.limit == Limit::Application && self.board.is_empty() {
             self.end_idle(now);
+        if self.board.is_empty() && self.limit == Limit::Application {
+            self.wake(now);
         }
         let seq = self.next;
         let space = payload + u32::from(fin);
@@ -99,6 +104,9 @@ impl Sender {
         self.board.on_resend(index, self.next, now);
         if let Some(undo) = &mut self.undo {
             undo.on_resend(now);
+        }
+        if let Some(timer) = &mut self.fine_timer {
+            timer.on_resend();
         }
         self.note_send(now, true, index);
         let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));

@@ -5,8 +5,8 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan, RtoFloor, Start, Tcp,
-    Toward, Way, WindowRule, Workload,
+    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, IdleRestart, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan,
+    RtoFloor, Start, Tcp, Toward, Way, WindowRule, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
@@ -153,6 +153,9 @@ fn tcp(receive_buffer: u32) -> Tcp {
         undo: false,
         eifel: false,
         frto: Frto::Off,
+        idle_restart: IdleRestart::Off,
+        window_validation: false,
+        fine_timer: false,
         timestamps: true,
         timestamp_bytes: 0,
         sack_base_bytes: 0,
