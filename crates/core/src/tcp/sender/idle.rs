@@ -29,9 +29,9 @@ fn decayed(window: Window, restart: f64, idle: Span, rto: Span) -> Window {
 }
 
 impl Sender {
-    /// A segment is about to leave after a pause in which nothing was in flight and the application had nothing to send.
+    /// Nothing was in flight because the application had nothing to send, and now it has.
     #[inline(never)]
-    pub(super) fn wake(&mut self, now: Time) {
+    pub(super) fn end_idle(&mut self, now: Time) {
         let Some(idle) = self.last_send.map(|last| now - last) else { return };
         self.cc.on_idle(now, idle);
         let rto = self.rtt.rto();

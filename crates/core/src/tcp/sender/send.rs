@@ -85,8 +85,6 @@ impl Sender {
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Transmit {
         if self.limit == Limit::Application && self.board.is_empty() {
             self.end_idle(now);
-        if self.board.is_empty() && self.limit == Limit::Application {
-            self.wake(now);
         }
         let seq = self.next;
         let space = payload + u32::from(fin);
@@ -134,13 +132,6 @@ impl Sender {
         if self.recovery.watches_sends() {
             let (recovery, mut repair) = self.split(now);
             recovery.on_sent(index, retransmission, &mut repair);
-        }
-    }
-
-    /// Nothing was in flight because the application had nothing to send, and now it has.
-    fn end_idle(&mut self, now: Time) {
-        if let Some(last) = self.last_send {
-            self.cc.on_idle(now, now - last);
         }
     }
 
