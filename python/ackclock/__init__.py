@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
+    from ackclock.analysis import Analysis, analyze
     from ackclock.api import (
         list_hosts,
         list_links,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ackclock.sweeping import Sweep
 
 _HOME = {
+    "Analysis": "analysis",
+    "analyze": "analysis",
     "Comparison": "comparison",
     "compare": "comparison",
     "list_papers": "api",
@@ -47,12 +50,14 @@ _HOME = {
 }
 
 __all__ = [
+    "Analysis",
     "Comparison",
     "InputError",
     "Reproduction",
     "RunFailed",
     "Simulation",
     "Sweep",
+    "analyze",
     "compare",
     "list_hosts",
     "list_links",

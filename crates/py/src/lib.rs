@@ -1,5 +1,6 @@
 //! The Python module `ackclock._native`: unwrap, call, wrap. Defaults, units and documents are Python's; models are the core's.
 
+mod captures;
 mod columns;
 mod table;
 
@@ -75,6 +76,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Run>()?;
     module.add_class::<Table>()?;
+    module.add_class::<captures::CaptureReader>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)
 }

@@ -1,0 +1,82 @@
+//! A segment that the capture has seen before. The rules ask what the sender knew when it sent: which ACKs had come, how long it had been silent.
+
+use super::{Cause, Verdict};
+
+/// What is known when a segment passes again. Times in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Repeat {
+    /// Since the sender last sent anything or, where the capture is at its end, last heard anything.
+    pub quiet: i64,
+    /// Since the timer can have been set: the last ACK with news, or the segment's last transmission.
+    pub age: i64,
+    /// Smoothed RTT of sender and receiver, and its deviation; none before the first sample.
+    pub rtt: Option<(i64, i64)>,
+    /// It starts at the lowest number not acknowledged.
+    pub is_first: bool,
+    /// It ends at the highest number sent.
+    pub is_last: bool,
+    /// It was seen once before, not oftener.
+    pub first_repeat: bool,
+    /// Data behind it has been selectively acknowledged.
+    pub sacked_above: bool,
+    /// Duplicate ACKs since the last one with news.
+    pub duplicates: u32,
+    /// A timeout is not repaired yet.
+    pub after_timeout: bool,
+    /// A recovery is under way.
+    pub in_recovery: bool,
+    /// A timer has already sent something since the last ACK with news.
+    pub timer_fired: bool,
+    /// Whether this sender is known to use, or not to use, tail-loss probes.
+    pub probes: Option<bool>,
+    /// SACK was agreed on, which tail-loss probes need.
+    pub sack: bool,
+}
+
+/// Silence that only a timer breaks: half an RTT without ACKs or data, and at least this. ACK-driven senders act within
+/// microseconds, paced ones within their pacing interval.
+const LEAST_QUIET: i64 = 10_000_000;
+/// The shortest minimum of a retransmission timer in common stacks (Linux, ns-2): 200 ms.
+const COMMON_RTO_MIN: i64 = 200_000_000;
+
+/// The cause of a repeated segment. The order of the questions is the order in which a sender's own code would meet them.
+pub fn why(r: &Repeat) -> Verdict {
+    let srtt = r.rtt.map_or(COMMON_RTO_MIN, |(smoothed, _)| smoothed);
+    let by_timer = r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10;
+    if by_timer {
+        return timer(r, srtt);
+    }
+    if r.after_timeout {
+        // Behind a timeout everything is sent again in order; SACK may single out holes, which is still that repair.
+        return Verdict::new(Cause::GoBackN, if r.in_recovery { 0.7 } else { 0.95 });
+    }
+    if !r.first_repeat && (r.sacked_above || r.in_recovery) {
+        return Verdict::new(Cause::Rack, 0.85);
+    }
+    if r.duplicates >= 3 || r.in_recovery {
+        return Verdict::new(Cause::Fast, if r.sacked_above { 0.99 } else { 0.95 });
+    }
+    if r.sacked_above {
+        // Fewer than three duplicates, but SACK blocks: three segments' worth of them, or time (RACK).
+        return Verdict::new(Cause::Fast, 0.9);
+    }
+    if r.duplicates > 0 && r.is_first {
+        return Verdict::new(Cause::Fast, 0.6);
+    }
+    Verdict::new(Cause::Unexplained, 0.5)
+}
+
+/// Timer-driven: the probe comes first and sends the end, the timeout sends the beginning.
+fn timer(r: &Repeat, srtt: i64) -> Verdict {
+    if !r.is_first {
+        let probe = r.is_last && !r.timer_fired;
+        return if probe { Verdict::new(Cause::TailProbe, 0.97) } else { Verdict::new(Cause::GoBackN, 0.5) };
+    }
+    if r.is_last && r.sack && !r.timer_fired && r.first_repeat && r.probes != Some(false) && !r.after_timeout {
+        // One run outstanding: probe and timeout look alike. A probe waits two RTTs and a little, so does a timeout of 200 ms or more.
+        let sure = if r.probes == Some(true) { 0.9 } else { 0.7 };
+        return Verdict::new(Cause::TailProbe, sure);
+    }
+    let rto = srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(COMMON_RTO_MIN);
+    Verdict::new(Cause::Timeout, if r.age >= rto * 9 / 10 { 0.97 } else { 0.8 })
+}

@@ -1,0 +1,90 @@
+//! From a captured record to the TCP segment in it: link layer, IP, TCP, options. Nothing here keeps state or copies payload.
+
+mod checksum;
+mod ip;
+mod link;
+mod options;
+mod tcp;
+
+pub use ip::Ip;
+pub use options::{Options, Sack, Stamps, SynChoices};
+pub use tcp::{Flags, Segment};
+
+use crate::read::Record;
+
+/// An end of a flow; IPv4 addresses in their IPv6-mapped form (RFC 4291, section 2.5.5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    pub ip: u128,
+    pub port: u16,
+}
+
+/// Why a record gave no TCP segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Skip {
+    /// Sound, and not for us.
+    NotIp,
+    NotTcp,
+    /// A later part of a datagram: the ports were in the first.
+    Fragment,
+    UnknownLink,
+    /// Cut by the capture before the TCP header ended.
+    CutOff,
+    /// Wrong in itself.
+    BadLink,
+    BadIpv4,
+    BadIpv6,
+    BadTcp,
+    /// More headers inside one another than any network puts there.
+    Nested,
+}
+
+impl Skip {
+    pub const ALL: [Skip; 10] = [
+        Skip::NotIp,
+        Skip::NotTcp,
+        Skip::Fragment,
+        Skip::UnknownLink,
+        Skip::CutOff,
+        Skip::BadLink,
+        Skip::BadIpv4,
+        Skip::BadIpv6,
+        Skip::BadTcp,
+        Skip::Nested,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Skip::NotIp => "not_ip",
+            Skip::NotTcp => "not_tcp",
+            Skip::Fragment => "fragment",
+            Skip::UnknownLink => "unknown_link_type",
+            Skip::CutOff => "cut_off_header",
+            Skip::BadLink => "bad_link_header",
+            Skip::BadIpv4 => "bad_ipv4_header",
+            Skip::BadIpv6 => "bad_ipv6_header",
+            Skip::BadTcp => "bad_tcp_header",
+            Skip::Nested => "nested_too_deep",
+        }
+    }
+
+    /// True for packets that are wrong, as opposed to not ours.
+    pub fn is_malformed(self) -> bool {
+        !matches!(self, Skip::NotIp | Skip::NotTcp | Skip::Fragment | Skip::UnknownLink)
+    }
+}
+
+/// The TCP segment of a record.
+#[inline]
+pub fn decode<'a>(record: &Record<'a>) -> Result<Segment<'a>, Skip> {
+    let (protocol, at) = link::network(record)?;
+    let ip = ip::transport(record, protocol, at)?;
+    tcp::segment(record, &ip)
+}
+
+/// Two bytes, big endian; none beyond the end.
+#[inline]
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]))
+}

@@ -1,0 +1,98 @@
+//! The TCP header (RFC 9293, section 3.1), and how much payload was behind it on the wire.
+
+use super::checksum::is_sound;
+use super::{Endpoint, Ip, Options, Skip};
+use crate::read::Record;
+
+/// FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, from bit 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    pub const FIN: u8 = 1;
+    pub const SYN: u8 = 2;
+    pub const RST: u8 = 4;
+    pub const PSH: u8 = 8;
+    pub const ACK: u8 = 16;
+    pub const ECE: u8 = 64;
+    pub const CWR: u8 = 128;
+
+    #[inline]
+    pub fn has(self, bits: u8) -> bool {
+        self.0 & bits != 0
+    }
+}
+
+/// One TCP segment as it was on the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment<'a> {
+    pub source: Endpoint,
+    pub destination: Endpoint,
+    pub seq: u32,
+    pub ack: u32,
+    pub flags: Flags,
+    /// As in the header: not scaled.
+    pub window: u16,
+    /// Payload on the wire; the capture may have less of it.
+    pub payload: u32,
+    /// The datagram, IP header included, on the wire.
+    pub ip_len: u32,
+    pub ip_id: Option<u16>,
+    pub ttl: u8,
+    pub ecn: u8,
+    pub options: Options,
+    pub header_len: u8,
+    pub bad_checksum: bool,
+    /// What was captured of the payload.
+    pub captured: &'a [u8],
+}
+
+impl Segment<'_> {
+    /// Sequence space: payload, and one number each for SYN and FIN.
+    #[inline]
+    pub fn space(&self) -> u32 {
+        self.payload + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
+    }
+}
+
+#[inline]
+pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
+    // What lies behind the datagram is the link's padding.
+    let bytes = record.bytes.get(ip.tcp_at..).ok_or(Skip::CutOff)?;
+    let bytes = &bytes[..bytes.len().min(ip.tcp_len as usize)];
+    let Some(header) = bytes.first_chunk::<20>() else {
+        return Err(if ip.tcp_len < 20 { Skip::BadTcp } else { Skip::CutOff });
+    };
+    let header_len = usize::from(header[12] >> 4) * 4;
+    if header_len < 20 || header_len as u32 > ip.tcp_len {
+        return Err(Skip::BadTcp);
+    }
+    let half = |i: usize| u16::from_be_bytes([header[i], header[i + 1]]);
+    let word = |i: usize| u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+    // A capture may have cut the options: what is there still counts.
+    let options = Options::of(&bytes[20..header_len.min(bytes.len())]);
+    Ok(Segment {
+        source: Endpoint { ip: ip.source, port: half(0) },
+        destination: Endpoint { ip: ip.destination, port: half(2) },
+        seq: word(4),
+        ack: word(8),
+        flags: Flags(header[13]),
+        window: half(14),
+        payload: ip.tcp_len - header_len as u32,
+        ip_len: ip.total_len,
+        ip_id: ip.id,
+        ttl: ip.ttl,
+        ecn: ip.ecn,
+        options,
+        header_len: header_len as u8,
+        bad_checksum: ip.bad_checksum || (bytes.len() == ip.tcp_len as usize && !is_sound(pseudo_header(ip), bytes)),
+        captured: &bytes[header_len.min(bytes.len())..],
+    })
+}
+
+/// Addresses, protocol and length as 16-bit words (RFC 9293, section 3.1). The mapped form's extra ones add up to zero.
+fn pseudo_header(ip: &Ip) -> u64 {
+    const TCP: u64 = 6;
+    let words = |address: u128| (0..8).map(|i| (address >> (16 * i)) as u64 & 0xffff).sum::<u64>();
+    words(ip.source) + words(ip.destination) + TCP + u64::from(ip.tcp_len >> 16) + u64::from(ip.tcp_len & 0xffff)
+}

@@ -1,0 +1,240 @@
+//! An acknowledgement of this direction's data passes.
+
+use super::half::Half;
+use super::seq::{ahead, before, later};
+use super::trouble::Trouble;
+use crate::cause::Cause;
+use crate::decode::{Flags, Segment};
+
+/// What an acknowledgement said.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Heard {
+    /// Bytes newly acknowledged, cumulatively.
+    pub news: u32,
+    pub duplicate: bool,
+    /// A round-trip sample, nanoseconds.
+    pub rtt: Option<i64>,
+    /// Retransmissions that it showed to have been unnecessary.
+    pub spurious: u32,
+}
+
+/// An ACK comes this much before the least RTT has passed at the soonest: clocks and paths vary.
+const EARLY: (i64, i64) = (9, 10);
+
+impl Half {
+    /// A packet of the other end with the ACK flag.
+    #[inline]
+    pub(super) fn heard(&mut self, now: i64, s: &Segment<'_>) -> Heard {
+        self.advance_clock(now);
+        let window = self.take_window(s);
+        if !self.started {
+            (self.next, self.una, self.started) = (s.ack, s.ack, true);
+        }
+        if !self.heard {
+            self.heard = true;
+            if self.outstanding.is_empty() {
+                self.una = s.ack;
+            }
+            self.last_news_at = now;
+        }
+        self.echoed(now, s);
+        let mut heard = Heard::default();
+        let blocks = s.options.sack.blocks();
+        if !blocks.is_empty() {
+            heard.spurious += self.duplicate_report(s.ack, blocks);
+        }
+        let ahead_by = ahead(self.una, s.ack);
+        if ahead_by > 0 {
+            self.news(now, s, &mut heard);
+        } else if ahead_by == 0 {
+            let idle = self.una == self.next;
+            // RFC 5681, section 2: data outstanding, no data, the same number and the same window. SACK makes up for a changed window.
+            let bare = s.payload == 0 && !s.flags.has(Flags::SYN | Flags::FIN | Flags::RST);
+            if bare && !idle && (window == self.window || !blocks.is_empty()) {
+                self.duplicates = self.duplicates.saturating_add(1);
+                self.counts.duplicate_acks += 1;
+                heard.duplicate = true;
+            }
+        }
+        self.window = window;
+        if !blocks.is_empty() {
+            self.mark(blocks);
+        }
+        if s.payload == 0 && self.counts.payload > 0 {
+            self.acks.get_or_insert_default().passed(now);
+        }
+        self.last_heard_at = now;
+        heard
+    }
+
+    #[inline]
+    fn take_window(&mut self, s: &Segment<'_>) -> u32 {
+        let syn = s.flags.has(Flags::SYN);
+        let window = if syn { u32::from(s.window) } else { u32::from(s.window) << self.window_shift };
+        if !syn && !s.flags.has(Flags::RST) {
+            self.offered.add(window);
+            self.counts.zero_windows += u32::from(window == 0 && self.window != 0);
+        }
+        window
+    }
+
+    /// The time from a stamp to its echo (RFC 7323, section 4).
+    #[inline]
+    fn echoed(&mut self, now: i64, s: &Segment<'_>) {
+        if let (Some(stamps), Some((value, at))) = (s.options.stamps, self.watched) {
+            let past = ahead(value, stamps.echo);
+            if past >= 0 {
+                self.watched = None;
+                if past == 0 {
+                    self.stamp_rtt.add(now - at);
+                }
+            }
+        }
+    }
+
+    /// The cumulative number moved.
+    #[inline]
+    fn news(&mut self, now: i64, s: &Segment<'_>, heard: &mut Heard) {
+        let news = ahead(self.una, s.ack) as u32;
+        if let Some(trouble) = self.trouble.as_deref_mut() {
+            heard.spurious += trouble.judge(now, s, self.una, self.rtt.min());
+            let next = self.next;
+            trouble.settle(s.ack, next);
+        }
+        let mut latest_again = i64::MIN;
+        let mut last = None;
+        while let Some(sent) = self.outstanding.acknowledged(s.ack) {
+            if sent.times > 1 {
+                latest_again = latest_again.max(sent.last_at);
+            }
+            self.sacked -= if sent.sacked { sent.len.min(self.sacked) } else { 0 };
+            last = Some(sent);
+        }
+        if let Some(sent) = last {
+            // Karn; and a segment that waited for one below it to be repaired says nothing about the path.
+            if sent.end() == s.ack && sent.times == 1 && !sent.sacked && latest_again <= sent.first_at {
+                let sample = now - sent.first_at;
+                self.rtt.add(sample);
+                heard.rtt = Some(sample);
+            }
+            if self.counts.payload > 0 {
+                let segments = u64::from(news.div_ceil(self.counts.largest_segment.max(1)));
+                let gap = now - self.last_news_at;
+                self.acks.get_or_insert_default().advanced(segments, sent.first_at, gap);
+            }
+        }
+        self.una = s.ack;
+        if before(self.next, s.ack) {
+            // Acknowledged, so it was sent; the capture has not seen it.
+            let unseen = ahead(self.next, s.ack) as u32;
+            self.trouble_mut().missed_bytes += u64::from(unseen);
+            self.next = s.ack;
+        }
+        self.outstanding.shrink();
+        if self.outstanding.is_empty() {
+            self.sacked = 0;
+        }
+        self.duplicates = 0;
+        self.last_news_at = now;
+        self.times.last_news = now;
+        heard.news = news;
+    }
+
+    /// Marks what SACK blocks name (RFC 2018). What the last ACK named already is not walked again.
+    fn mark(&mut self, blocks: &[(u32, u32)]) {
+        let (una, next) = (self.una, self.next);
+        let mut marked = [(0, 0); 4];
+        for (place, &(left, right)) in marked.iter_mut().zip(blocks) {
+            let sound = before(left, right) && !before(left, una) && !before(next, right);
+            if !sound || ahead(una, left) < 0 {
+                continue;
+            }
+            *place = (left, right);
+            let known = self.trouble_mut().marked.iter().find(|m| m.0 == left && !before(right, m.1)).copied();
+            let from = known.map_or(left, |m| m.1);
+            let mut i = self.outstanding.find(from);
+            while let Some(sent) = self.outstanding.get_mut(i).filter(|e| !before(right, e.end())) {
+                if !sent.sacked && !before(sent.start, from) {
+                    sent.sacked = true;
+                    self.sacked += sent.len;
+                }
+                i += 1;
+            }
+            let trouble = self.trouble_mut();
+            trouble.sack_high = Some(trouble.sack_high.map_or(right, |high| later(high, right)));
+        }
+        self.trouble_mut().marked = marked;
+    }
+
+    /// A first block that lies below the cumulative number, or within the second block, reports a duplicate (RFC 2883).
+    /// Returns the retransmissions that it shows to have been unnecessary.
+    fn duplicate_report(&mut self, ack: u32, blocks: &[(u32, u32)]) -> u32 {
+        let (left, right) = blocks[0];
+        let below = !before(ack, right);
+        let within = blocks.get(1).is_some_and(|b| !before(left, b.0) && !before(b.1, right));
+        if !before(left, right) || !(below || within) {
+            return 0;
+        }
+        self.trouble_mut().reported(left, right)
+    }
+}
+
+impl Trouble {
+    /// The latest repair of this range was a duplicate at the receiver.
+    fn reported(&mut self, left: u32, right: u32) -> u32 {
+        let found = self.repairs.iter_mut().rev().find(|r| before(r.start, right) && before(left, r.end));
+        let Some(repair) = found.filter(|r| !r.judged) else { return 0 };
+        repair.judged = true;
+        let (segments, of_timeout) = (repair.segments, repair.cause == Cause::Timeout);
+        self.spurious.by_dsack += segments;
+        self.spurious.of_timeouts += u32::from(of_timeout);
+        segments
+    }
+
+    /// Repairs that this ACK covers: was it the first copy that arrived? By the echoed stamp (RFC 3522), or as the ACK comes
+    /// sooner than any can (papers/README.md, 7.7).
+    fn judge(&mut self, now: i64, s: &Segment<'_>, una: u32, least: Option<i64>) -> u32 {
+        let mut found = 0;
+        for repair in self.repairs.iter_mut().rev().take_while(|r| !before(r.end, una)).filter(|r| !r.judged) {
+            if before(s.ack, repair.end) || before(repair.end, una) || repair.end == una {
+                continue;
+            }
+            let echo_is_older = s.options.stamps.zip(repair.stamp).is_some_and(|(stamps, sent)| ahead(sent, stamps.echo) < 0);
+            let early = least.is_some_and(|rtt| (now - repair.at) * EARLY.1 < rtt * EARLY.0);
+            if echo_is_older && repair.start == una {
+                self.spurious.by_stamp += repair.segments;
+            } else if early && repair.start == una {
+                self.spurious.by_early_ack += repair.segments;
+            } else {
+                continue;
+            }
+            repair.judged = true;
+            self.spurious.of_timeouts += u32::from(repair.cause == Cause::Timeout);
+            found += repair.segments;
+        }
+        found
+    }
+
+    /// Ends what the cumulative number has reached, and forgets holes below it.
+    fn settle(&mut self, ack: u32, _next: u32) {
+        self.timer_fired = false;
+        if self.loss_point.is_some_and(|p| !before(ack, p)) {
+            self.loss_point = None;
+        }
+        if self.recovery_point.is_some_and(|p| !before(ack, p)) {
+            self.recovery_point = None;
+        }
+        if self.sack_high.is_some_and(|high| !before(ack, high)) {
+            self.sack_high = None;
+        }
+        while let Some(hole) = self.holes.front_mut().filter(|h| before(h.start, ack)) {
+            let gone = if before(ack, hole.end) { ahead(hole.start, ack) } else { ahead(hole.start, hole.end) };
+            self.missed_bytes += gone as u64;
+            if before(ack, hole.end) {
+                hole.start = ack;
+            } else {
+                self.holes.pop_front();
+            }
+        }
+    }
+}

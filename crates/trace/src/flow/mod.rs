@@ -1,0 +1,177 @@
+//! Flows: two directions between two ends, rebuilt from the segments that passed the capture.
+
+mod ack;
+mod data;
+mod half;
+mod key;
+mod sent;
+mod seq;
+mod table;
+mod trouble;
+
+pub use ack::Heard;
+pub use data::{Data, View};
+pub use half::{Choices, Counts, Half, Offered, Times};
+pub use key::{Key, Side};
+pub use table::Table;
+pub use trouble::{Spurious, Trouble};
+
+use crate::decode::{Endpoint, Flags, Segment};
+use seq::ahead;
+
+/// One connection.
+#[derive(Debug)]
+pub struct Flow {
+    key: Key,
+    client: Side,
+    pub(crate) handshake: Handshake,
+    pub first_at: i64,
+    pub last_at: i64,
+    halves: [Half; 2],
+}
+
+/// The three packets that open a connection, and how it ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Handshake {
+    pub syn_at: Option<i64>,
+    pub answer_at: Option<i64>,
+    pub done_at: Option<i64>,
+    pub(crate) reset: bool,
+}
+
+/// What one packet was to its flow.
+#[derive(Debug, Clone, Copy)]
+pub struct Passed {
+    pub from: Side,
+    pub data: Data,
+    /// What it said about the other end's data, if it had an ACK.
+    pub heard: Option<Heard>,
+}
+
+/// The well-known ports' end.
+const WELL_KNOWN: u16 = 1024;
+
+impl Flow {
+    pub fn new(key: Key, from: Side, at: i64, first: &Segment<'_>) -> Flow {
+        let syn = first.flags.has(Flags::SYN);
+        let to_service = key.end(from).port >= WELL_KNOWN && key.end(from.other()).port < WELL_KNOWN;
+        let from_service = key.end(from).port < WELL_KNOWN && key.end(from.other()).port >= WELL_KNOWN;
+        let client = match (syn, first.flags.has(Flags::ACK)) {
+            (true, false) => from,
+            (true, true) => from.other(),
+            _ if from_service && !to_service => from.other(),
+            _ => from,
+        };
+        Flow { key, client, handshake: Handshake::default(), first_at: at, last_at: at, halves: Default::default() }
+    }
+
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub fn client(&self) -> Side {
+        self.client
+    }
+
+    pub fn end(&self, side: Side) -> Endpoint {
+        self.key.end(side)
+    }
+
+    /// What this end sent.
+    pub fn half(&self, side: Side) -> &Half {
+        &self.halves[side as usize]
+    }
+
+    /// The next packet, whose time may lie before the last one's: clocks step.
+    #[inline]
+    pub fn pass(&mut self, at: i64, from: Side, s: &Segment<'_>) -> Passed {
+        let now = at.max(self.last_at);
+        self.last_at = now;
+        if s.flags.has(Flags::SYN) {
+            self.opening(now, from, s);
+        }
+        self.handshake.reset |= s.flags.has(Flags::RST);
+        let view = self.view(from);
+        let heard = if s.flags.has(Flags::ACK) && !s.flags.has(Flags::RST) {
+            if self.handshake.done_at.is_none() {
+                self.opened(now, from, s);
+            }
+            Some(self.halves[from.other() as usize].heard(now, s))
+        } else {
+            None
+        };
+        let data = self.halves[from as usize].sent(now, s, &view);
+        Passed { from, data, heard }
+    }
+
+    /// Where the capture stands, seen from the data of `from`.
+    #[inline]
+    fn view(&self, from: Side) -> View {
+        let other = &self.halves[from.other() as usize];
+        let least = match (other.rtt.min(), other.stamp_rtt.min()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        View {
+            turn: least,
+            turn_now: other.stamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
+            both_ways: other.counts.packets > 0,
+            sack: self.sack(),
+        }
+    }
+
+    /// Both ends agreed to selective acknowledgement, or nobody saw whether they did.
+    pub fn sack(&self) -> bool {
+        self.halves.iter().all(|h| !h.choices.seen || h.choices.sack)
+    }
+
+    fn opening(&mut self, now: i64, from: Side, s: &Segment<'_>) {
+        if s.flags.has(Flags::ACK) {
+            self.handshake.answer_at.get_or_insert(now);
+        } else {
+            self.handshake.syn_at.get_or_insert(now);
+        }
+        let scale = s.options.syn.window_scale.map(|shift| shift.min(14));
+        // A scale counts once both have offered one (RFC 7323, section 2.2); the answer completes it.
+        let offered = &self.halves[from.other() as usize].choices;
+        let both = scale.is_some() && offered.window_scale.is_some();
+        if both {
+            let theirs = offered.window_scale.unwrap_or(0).min(14);
+            self.halves[from.other() as usize].window_shift = scale.unwrap_or(0);
+            self.halves[from as usize].window_shift = theirs;
+        }
+        if let Some(mss) = s.options.syn.mss {
+            for half in &mut self.halves {
+                half.mss = if half.mss == 0 { u32::from(mss) } else { half.mss.min(u32::from(mss)) };
+            }
+        }
+    }
+
+    fn opened(&mut self, now: i64, from: Side, s: &Segment<'_>) {
+        if self.handshake.answer_at.is_some() && from == self.client && !s.flags.has(Flags::SYN) {
+            self.handshake.done_at = Some(now);
+        }
+    }
+
+    /// True if this SYN cannot belong here: the four numbers are used again.
+    #[inline]
+    pub fn is_over_for(&self, from: Side, s: &Segment<'_>) -> bool {
+        if !s.flags.has(Flags::SYN) || s.flags.has(Flags::ACK) {
+            return false;
+        }
+        let half = &self.halves[from as usize];
+        if !half.started {
+            return false;
+        }
+        let repeated = half.choices.seen && ahead(s.seq, half.una).unsigned_abs() <= 1 && half.counts.payload == 0;
+        let closed = self.handshake.reset || self.halves.iter().all(|h| h.counts.fins > 0);
+        // An initial number within the window of a live connection is an old SYN, or an attack; it changes nothing.
+        let far = ahead(half.next, s.seq).unsigned_abs() > 1 << 20;
+        !repeated && (closed || far || half.choices.seen && half.counts.payload > 0)
+    }
+
+    /// Memory of this flow in bytes, everything included.
+    pub fn memory(&self) -> usize {
+        size_of::<Flow>() + self.halves.iter().map(Half::memory).sum::<usize>()
+    }
+}

@@ -1,0 +1,109 @@
+//! The ACK clock: how far apart the acknowledgements pass, and how much each one covers.
+
+/// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram (papers/README.md, 7.6).
+pub const ACK_BINS_MS: [u32; 20] = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600];
+
+/// Two ACKs of data that was sent further apart than they arrive were pushed together on their way (Zhang, Shenker and Clark 1991).
+/// Counted as compressed when they come in less than this share of the spacing of what they acknowledge.
+const COMPRESSED: i64 = 4;
+
+#[derive(Debug, Clone, Default)]
+pub struct AckClock {
+    last_at: Option<i64>,
+    bins: [u32; ACK_BINS_MS.len() + 1],
+    count: u64,
+    sum: f64,
+    sum_of_squares: f64,
+    min: i64,
+    max: i64,
+    /// ACKs that brought news, and the bytes and segments they covered.
+    advancing: u64,
+    segments: u64,
+    /// More than two segments' worth (RFC 2525, stretch ACKs).
+    stretched: u64,
+    compressed: u64,
+    comparable: u64,
+    last_sent_at: Option<i64>,
+}
+
+impl AckClock {
+    /// An ACK for this direction's data passed.
+    #[inline]
+    pub fn passed(&mut self, now: i64) {
+        if let Some(last) = self.last_at {
+            let gap = (now - last).max(0);
+            let at = if gap <= 1_000_000 { 0 } else { ACK_BINS_MS.partition_point(|&edge| gap > i64::from(edge) * 1_000_000) };
+            self.bins[at] = self.bins[at].saturating_add(1);
+            (self.min, self.max) = if self.count == 0 { (gap, gap) } else { (self.min.min(gap), self.max.max(gap)) };
+            self.count += 1;
+            let ms = gap as f64 * 1e-6;
+            self.sum += ms;
+            self.sum_of_squares += ms * ms;
+        }
+        self.last_at = Some(now);
+    }
+
+    /// It covered something new: `segments` full ones' worth, the last of which had been sent at `sent_at`; `gap` since the
+    /// advancing ACK before it.
+    #[inline]
+    pub fn advanced(&mut self, segments: u64, sent_at: i64, gap: i64) {
+        self.advancing += 1;
+        self.segments += segments;
+        self.stretched += u64::from(segments > 2);
+        if let Some(last) = self.last_sent_at
+            && sent_at > last
+        {
+            self.comparable += 1;
+            self.compressed += u64::from(gap * COMPRESSED < sent_at - last);
+        }
+        self.last_sent_at = Some(sent_at);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn bins(&self) -> &[u32] {
+        &self.bins
+    }
+
+    /// Milliseconds: least, mean, most, standard deviation.
+    pub fn spread_ms(&self) -> Option<[f64; 4]> {
+        let n = self.count as f64;
+        (self.count > 0).then(|| {
+            let variance =
+                if self.count > 1 { (self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0) } else { 0.0 };
+            [self.min as f64 * 1e-6, self.sum / n, self.max as f64 * 1e-6, variance.sqrt()]
+        })
+    }
+
+    pub fn segments_per_ack(&self) -> Option<f64> {
+        (self.advancing > 0).then(|| self.segments as f64 / self.advancing as f64)
+    }
+
+    pub fn stretched_share(&self) -> Option<f64> {
+        (self.advancing > 0).then(|| self.stretched as f64 / self.advancing as f64)
+    }
+
+    /// Of the advancing ACKs whose data had left one after another: those that came closer together than a quarter of that.
+    pub fn compressed_share(&self) -> Option<f64> {
+        (self.comparable > 0).then(|| self.compressed as f64 / self.comparable as f64)
+    }
+
+    /// Percentile in milliseconds from the histogram, laid evenly within its bin.
+    pub fn quantile_ms(&self, q: f64) -> Option<f64> {
+        let wanted = q * self.count as f64;
+        let mut below = 0.0;
+        for (i, &n) in self.bins.iter().enumerate() {
+            let n = f64::from(n);
+            if n > 0.0 && below + n >= wanted {
+                let most = self.max as f64 * 1e-6;
+                let low = if i == 0 { 0.0 } else { f64::from(ACK_BINS_MS[i - 1]) };
+                let high = ACK_BINS_MS.get(i).map_or(most, |&edge| f64::from(edge).min(most));
+                return Some(low + (high - low).max(0.0) * (wanted - below) / n);
+            }
+            below += n;
+        }
+        None
+    }
+}

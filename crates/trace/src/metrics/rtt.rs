@@ -1,0 +1,99 @@
+//! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes comes back.
+
+use super::LogHistogram;
+
+/// Sample statistics, and the smoothed estimate of RFC 6298 for comparison with timers.
+#[derive(Debug, Clone, Default)]
+pub struct Rtt {
+    count: u64,
+    min: i64,
+    max: i64,
+    /// In units of 1 ns, about the first sample, so that large offsets cost no precision.
+    origin: i64,
+    sum: f64,
+    sum_of_squares: f64,
+    smoothed: i64,
+    deviation: i64,
+    histogram: LogHistogram,
+}
+
+impl Rtt {
+    #[inline]
+    pub fn add(&mut self, sample: i64) {
+        let sample = sample.max(0);
+        if self.count == 0 {
+            (self.min, self.max, self.origin) = (sample, sample, sample);
+            (self.smoothed, self.deviation) = (sample, sample / 2);
+        } else {
+            self.min = self.min.min(sample);
+            self.max = self.max.max(sample);
+            // RFC 6298, section 2.3: gains 1/4 and 1/8, the old estimate in the deviation.
+            self.deviation += ((self.smoothed - sample).abs() - self.deviation) / 4;
+            self.smoothed += (sample - self.smoothed) / 8;
+        }
+        let off = (sample - self.origin) as f64;
+        self.count += 1;
+        self.sum += off;
+        self.sum_of_squares += off * off;
+        self.histogram.add(sample as u64);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Smallest sample in nanoseconds; none without samples.
+    #[inline]
+    pub fn min(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    pub fn max(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// Smoothed RTT and mean deviation, RFC 6298.
+    pub fn smoothed(&self) -> Option<(i64, i64)> {
+        (self.count > 0).then_some((self.smoothed, self.deviation))
+    }
+
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.origin as f64 + self.sum / self.count as f64)
+    }
+
+    /// Standard deviation of a sample (over n - 1); zero for a single one.
+    pub fn sd(&self) -> Option<f64> {
+        let n = self.count as f64;
+        match self.count {
+            0 => None,
+            1 => Some(0.0),
+            _ => Some(((self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0)).sqrt()),
+        }
+    }
+
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        // A bin's edges may lie beyond what was seen.
+        self.histogram.quantile(q).map(|v| v.clamp(self.min as f64, self.max as f64))
+    }
+
+    pub fn memory(&self) -> usize {
+        self.histogram.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rtt;
+
+    #[test]
+    fn mean_and_deviation_are_those_of_the_formulas() {
+        let mut rtt = Rtt::default();
+        for sample in [100, 104, 96, 112] {
+            rtt.add(sample * 1_000_000);
+        }
+        assert_eq!(rtt.mean(), Some(103e6));
+        // Deviations -3, 1, -7, 9: squares 140, over 3.
+        assert!((rtt.sd().unwrap() - (140.0f64 / 3.0).sqrt() * 1e6).abs() < 1.0);
+        assert_eq!((rtt.min(), rtt.max()), (Some(96_000_000), Some(112_000_000)));
+    }
+}

@@ -1,0 +1,202 @@
+//! Reading captures: any format, compressed or not, from a file, a pipe or a file that grows.
+
+mod compress;
+mod pcap;
+mod pcapng;
+mod source;
+
+use pcap::Pcap;
+use pcapng::Pcapng;
+use source::Source;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Longer than any packet (IPv6 jumbograms that hosts make are below 1 MB). A longer record is damage, and must not cost memory.
+const MAX_RECORD: u32 = 16 << 20;
+
+/// What the first bytes of a packet are: a number of the tcpdump group's list, <https://www.tcpdump.org/linktypes.html>.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkType(pub u16);
+
+/// One captured packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// Nanoseconds of Unix time.
+    pub at: i64,
+    pub link: LinkType,
+    /// Length on the wire, at least what is here of it.
+    pub original_len: u32,
+    pub bytes: &'a [u8],
+}
+
+/// Why a capture cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("found what cannot be read ({0}); allowed: a readable pcap or pcapng capture")]
+    Io(#[from] io::Error),
+    #[error("found a folder; allowed: a pcap or pcapng capture")]
+    Folder,
+    #[error("found an empty file; allowed: a pcap or pcapng capture")]
+    Empty,
+    #[error("found a file that begins with {0}; allowed: a pcap or pcapng capture, plain or in gzip or zstd")]
+    NotACapture(String),
+    #[error("found a file that ends within its header; allowed: a whole pcap or pcapng header")]
+    CutOffHeader,
+    #[error("found pcap version {major}.{minor}; allowed: 2.0 to 2.4")]
+    Version { major: u16, minor: u16 },
+}
+
+/// What is wrong with the file itself, beside what may be wrong with packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Damage {
+    /// A length that no record has: what follows cannot be found, so reading ends there.
+    RecordLength,
+    /// A section that is neither little nor big endian: likewise.
+    ByteOrder,
+    /// The file ends within a record.
+    CutOff,
+    /// A block too short for what it holds.
+    ShortBlock,
+    /// A packet of an interface that was not described.
+    UnknownInterface,
+    /// Decompression failed: likewise.
+    Compression,
+}
+
+impl Damage {
+    pub fn name(self) -> &'static str {
+        match self {
+            Damage::RecordLength => "record_length",
+            Damage::ByteOrder => "byte_order",
+            Damage::CutOff => "cut_off_file",
+            Damage::ShortBlock => "short_block",
+            Damage::UnknownInterface => "unknown_interface",
+            Damage::Compression => "damaged_compression",
+        }
+    }
+}
+
+/// A packet at the front of the source.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    at: i64,
+    link: LinkType,
+    original_len: u32,
+    /// Bytes of the whole record, and where in it the packet's lie.
+    whole: usize,
+    from: usize,
+    captured: usize,
+}
+
+/// What a format's reader found in front of it.
+enum Next {
+    Packet(Found),
+    /// One bad record, stepped over; reading goes on.
+    Bad(Damage),
+    /// Reading cannot go on.
+    Damaged(Damage),
+    /// No whole record is at hand.
+    End,
+}
+
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// A capture being read.
+pub struct Capture {
+    source: Source,
+    format: Format,
+    damage: BTreeMap<Damage, u64>,
+    broken: bool,
+}
+
+impl Capture {
+    /// Opens a file; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Capture, ReadError> {
+        if path.as_os_str() == "-" {
+            return Capture::from_reader(Box::new(io::stdin()));
+        }
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(ReadError::Folder);
+        }
+        Capture::from_reader(Box::new(file))
+    }
+
+    pub fn from_reader(raw: Box<dyn Read + Send + Sync>) -> Result<Capture, ReadError> {
+        let mut source = Source::new(compress::plain(raw)?);
+        if !source.has(4)? {
+            return Err(if source.bytes().is_empty() { ReadError::Empty } else { ReadError::CutOffHeader });
+        }
+        let front = source.bytes();
+        let magic = [front[0], front[1], front[2], front[3]];
+        let format = if Pcap::begins(magic) {
+            Format::Pcap(Pcap::open(&mut source)?)
+        } else if Pcapng::begins(magic) {
+            Format::Pcapng(Pcapng::default())
+        } else {
+            return Err(ReadError::NotACapture(format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3])));
+        };
+        Ok(Capture { source, format, damage: BTreeMap::new(), broken: false })
+    }
+
+    /// The next packet; none at the end of what there is now. A growing file may have more later.
+    #[inline]
+    pub fn packet(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        while !self.broken {
+            let next = match &mut self.format {
+                Format::Pcap(pcap) => pcap.next(&mut self.source),
+                Format::Pcapng(pcapng) => pcapng.next(&mut self.source),
+            };
+            match next {
+                Ok(Next::Packet(found)) => {
+                    let bytes = &self.source.take(found.whole)[found.from..found.from + found.captured];
+                    let original_len = found.original_len.max(found.captured as u32);
+                    return Ok(Some(Record { at: found.at, link: found.link, original_len, bytes }));
+                }
+                Ok(Next::End) => return Ok(None),
+                Ok(Next::Bad(damage)) => self.note(damage),
+                Ok(Next::Damaged(damage)) => self.stop(damage),
+                // A disk that cannot be read is the user's affair; damage inside a compressed file is the capture's.
+                Err(error) if is_damage(&error) => self.stop(Damage::Compression),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says that no more will come: what is left over is a record cut off.
+    pub fn finish(&mut self) {
+        if !self.broken && !self.source.bytes().is_empty() {
+            self.stop(Damage::CutOff);
+        }
+    }
+
+    /// How often the file itself was damaged, by kind.
+    pub fn damage(&self) -> &BTreeMap<Damage, u64> {
+        &self.damage
+    }
+
+    /// Where reading stands, in bytes after decompression.
+    pub fn offset(&self) -> u64 {
+        self.source.offset()
+    }
+
+    fn note(&mut self, damage: Damage) {
+        *self.damage.entry(damage).or_default() += 1;
+    }
+
+    fn stop(&mut self, damage: Damage) {
+        self.note(damage);
+        self.broken = true;
+    }
+}
+
+fn is_damage(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | Other | UnexpectedEof)
+}

@@ -1,0 +1,250 @@
+//! The figures of one direction: data that one end sent, and what the other end's ACKs said of it.
+
+use super::seconds;
+use crate::cause::Cause;
+use crate::flow::{Flow, Half, Side, Spurious};
+use crate::metrics::{ACK_BINS_MS, AckClock, Rtt};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Serialize)]
+pub struct Direction {
+    pub packets: u64,
+    pub segments: u64,
+    pub payload_bytes: u64,
+    pub unique_bytes: u64,
+    pub retransmitted_segments: u64,
+    pub retransmission_rate: Option<f64>,
+    pub rto_retransmits: u32,
+    pub fast_retransmits: u32,
+    pub tlp_retransmits: u32,
+    pub go_back_n_retransmits: u32,
+    pub spurious_retransmits: u32,
+    pub out_of_order: u32,
+    pub network_duplicates: u32,
+    pub duplicate_acks: u64,
+    pub rtt_ms: RttReport,
+    pub timestamp_rtt_ms: RttReport,
+    pub outstanding_bytes: Bytes,
+    pub throughput_bps: Option<f64>,
+    pub goodput_bps: Option<f64>,
+    pub window_limited_share: Option<f64>,
+    pub recovery_share: Option<f64>,
+    pub idle_share: Option<f64>,
+    pub ack_interarrival_ms: AckGaps,
+    pub advertised_window_bytes: WindowReport,
+    pub causes: BTreeMap<&'static str, CauseReport>,
+    pub spurious: SpuriousReport,
+    pub repairs: RepairReport,
+    pub pure_acks: u64,
+    pub zero_window_probes: u32,
+    pub zero_windows: u32,
+    pub keep_alives: u32,
+    pub resets: u32,
+    pub ecn: EcnReport,
+    pub bad_checksums: u64,
+    pub largest_segment_bytes: u32,
+    /// From the flow's first packet to this direction's first data, and from its last data to the last ACK that covered something.
+    pub first_data_ms: Option<f64>,
+    pub tail_ms: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct RttReport {
+    pub count: u64,
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub max: Option<f64>,
+    pub sd: Option<f64>,
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Bytes {
+    /// Over the time in which anything was outstanding.
+    pub mean: Option<f64>,
+    pub max: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct WindowReport {
+    pub min: Option<u32>,
+    pub mean: Option<f64>,
+    pub max: Option<u32>,
+}
+
+/// Gaps between the ACKs for this direction's data, where they pass the capture.
+#[derive(Debug, Default, Serialize)]
+pub struct AckGaps {
+    pub count: u64,
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub max: Option<f64>,
+    pub sd: Option<f64>,
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    /// Upper edges in milliseconds; the last bin, which is open, has none.
+    pub histogram: Vec<Bin>,
+    pub segments_per_ack: Option<f64>,
+    pub stretched_share: Option<f64>,
+    pub compressed_share: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Bin {
+    pub up_to: Option<u32>,
+    pub count: u32,
+}
+
+#[derive(Debug, Serialize)]
+pub struct CauseReport {
+    pub count: u32,
+    pub confidence: f64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct SpuriousReport {
+    pub dsack: u32,
+    pub timestamp: u32,
+    pub early_ack: u32,
+    pub of_timeouts: u32,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct RepairReport {
+    pub timeouts: u32,
+    pub recoveries: u32,
+    /// Tail-loss probes that carried new data: no retransmissions, so not in `tlp_retransmits`.
+    pub new_data_probes: u32,
+    pub fast_then_timeout: u32,
+    /// Retransmissions that fill a hole: the first copy was lost before the capture.
+    pub lost_upstream: u32,
+    /// Transmissions that only the sender's packet numbers show.
+    pub unseen_transmissions: u32,
+    /// Acknowledged without having been captured.
+    pub missed_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct EcnReport {
+    pub marked: u64,
+    pub echoed: u64,
+    pub reduced: u64,
+}
+
+impl Direction {
+    pub fn of(flow: &Flow, side: Side) -> Direction {
+        let half = flow.half(side);
+        let (c, t, tally) = (&half.counts, &half.times, half.tally());
+        let spurious = half.trouble().map_or(Spurious::default(), |t| t.spurious);
+        let life = seconds(flow.last_at - flow.first_at);
+        let rate = |bytes: u64| (life > 0.0).then(|| bytes as f64 * 8.0 / life);
+        let span = t.busy + t.idle;
+        let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
+        let present = Cause::ALL.into_iter().filter_map(|cause| Some((cause, tally.confidence(cause)?)));
+        Direction {
+            packets: c.packets,
+            segments: c.segments,
+            payload_bytes: c.payload,
+            unique_bytes: c.unique,
+            retransmitted_segments: c.retransmitted,
+            retransmission_rate: (c.segments > 0).then(|| c.retransmitted as f64 / c.segments as f64),
+            rto_retransmits: tally.of(Cause::Timeout),
+            fast_retransmits: tally.of(Cause::Fast) + tally.of(Cause::Rack),
+            tlp_retransmits: tally.of(Cause::TailProbe),
+            go_back_n_retransmits: tally.of(Cause::GoBackN),
+            spurious_retransmits: spurious.all(),
+            out_of_order: tally.of(Cause::Reordered),
+            network_duplicates: tally.of(Cause::NetworkDuplicate),
+            duplicate_acks: c.duplicate_acks,
+            rtt_ms: RttReport::of(&half.rtt),
+            timestamp_rtt_ms: RttReport::of(&half.stamp_rtt),
+            outstanding_bytes: Bytes { mean: half.flight.mean(), max: half.flight.max() },
+            throughput_bps: rate(c.unique_ip_bytes),
+            goodput_bps: rate(c.unique),
+            window_limited_share: share(t.window),
+            recovery_share: share(t.recovery),
+            idle_share: share(t.idle),
+            ack_interarrival_ms: half.ack_clock().map(AckGaps::of).unwrap_or_default(),
+            advertised_window_bytes: WindowReport::of(half),
+            causes: present
+                .map(|(cause, sure)| (cause.name(), CauseReport { count: tally.of(cause), confidence: f64::from(sure) }))
+                .collect(),
+            spurious: SpuriousReport {
+                dsack: spurious.by_dsack,
+                timestamp: spurious.by_stamp,
+                early_ack: spurious.by_early_ack,
+                of_timeouts: spurious.of_timeouts,
+            },
+            repairs: RepairReport::of(half),
+            pure_acks: c.pure_acks,
+            zero_window_probes: tally.of(Cause::WindowProbe),
+            zero_windows: c.zero_windows,
+            keep_alives: tally.of(Cause::KeepAlive),
+            resets: c.resets,
+            ecn: EcnReport { marked: c.marks, echoed: c.echoes, reduced: c.reductions },
+            bad_checksums: c.bad_checksums,
+            largest_segment_bytes: c.largest_segment,
+            first_data_ms: t.first_data.map(|at| super::ms(at - flow.first_at)),
+            tail_ms: t.first_data.map(|_| super::ms((t.last_news - t.last_data).max(0))),
+        }
+    }
+}
+
+impl RttReport {
+    fn of(rtt: &Rtt) -> RttReport {
+        let ms = |ns: f64| ns * 1e-6;
+        RttReport {
+            count: rtt.count(),
+            min: rtt.min().map(super::ms),
+            mean: rtt.mean().map(ms),
+            max: rtt.max().map(super::ms),
+            sd: rtt.sd().map(ms),
+            p50: rtt.quantile(0.5).map(ms),
+            p95: rtt.quantile(0.95).map(ms),
+        }
+    }
+}
+
+impl WindowReport {
+    fn of(half: &Half) -> WindowReport {
+        let o = &half.offered;
+        let some = o.count > 0;
+        WindowReport { min: some.then_some(o.min), mean: some.then(|| o.sum / o.count as f64), max: some.then_some(o.max) }
+    }
+}
+
+impl AckGaps {
+    fn of(clock: &AckClock) -> AckGaps {
+        let spread = clock.spread_ms();
+        let edges = ACK_BINS_MS.iter().copied().map(Some).chain([None]);
+        AckGaps {
+            count: clock.count(),
+            min: spread.map(|s| s[0]),
+            mean: spread.map(|s| s[1]),
+            max: spread.map(|s| s[2]),
+            sd: spread.map(|s| s[3]),
+            p50: clock.quantile_ms(0.5),
+            p95: clock.quantile_ms(0.95),
+            histogram: edges.zip(clock.bins()).map(|(up_to, &count)| Bin { up_to, count }).collect(),
+            segments_per_ack: clock.segments_per_ack(),
+            stretched_share: clock.stretched_share(),
+            compressed_share: clock.compressed_share(),
+        }
+    }
+}
+
+impl RepairReport {
+    fn of(half: &Half) -> RepairReport {
+        half.trouble().map_or(RepairReport::default(), |t| RepairReport {
+            timeouts: t.timeouts,
+            recoveries: t.recoveries,
+            new_data_probes: t.new_probes,
+            fast_then_timeout: t.fast_then_timeout,
+            lost_upstream: t.lost_upstream,
+            unseen_transmissions: t.unseen,
+            missed_bytes: t.missed_bytes,
+        })
+    }
+}

@@ -1,0 +1,207 @@
+//! The result as others read it: the fields of `ackclock analyze --json`, in their units. docs/analyze.md says what each means.
+
+mod direction;
+mod findings;
+
+pub use direction::Direction;
+pub use findings::Finding;
+
+use crate::analyze::Analysis;
+use crate::decode::{Endpoint, Skip};
+use crate::flow::{Flow, Half, Side};
+use crate::read::Capture;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub packets: u64,
+    pub tcp_packets: u64,
+    /// Packets and records that are wrong in themselves.
+    pub malformed: u64,
+    pub malformed_kinds: BTreeMap<&'static str, u64>,
+    /// Sound packets that hold no TCP of ours.
+    pub skipped: BTreeMap<&'static str, u64>,
+    pub bad_checksums: u64,
+    pub cut_short: u64,
+    pub time_backwards: u64,
+    /// Unix time of the first packet, and how long the capture lasts, seconds.
+    pub start_s: Option<f64>,
+    pub duration_s: f64,
+    pub flows: Vec<FlowReport>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct FlowReport {
+    pub client: String,
+    pub server: String,
+    pub packets: u64,
+    /// IP bytes, both directions.
+    pub bytes: u64,
+    /// From the capture's first packet.
+    pub start_s: f64,
+    pub duration_s: f64,
+    pub handshake_rtt_ms: Option<f64>,
+    pub handshake: HandshakeReport,
+    pub vantage: Vantage,
+    pub a2b: Direction,
+    pub b2a: Direction,
+    pub diagnosis: Vec<Finding>,
+}
+
+/// What the two SYNs agreed on.
+#[derive(Debug, Serialize)]
+pub struct HandshakeReport {
+    pub complete: bool,
+    pub client_side_ms: Option<f64>,
+    pub server_side_ms: Option<f64>,
+    pub mss: Option<u16>,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    pub ended: &'static str,
+}
+
+/// Where the capture was taken, as far as the answers' delays show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    Client,
+    Server,
+    Middle,
+    Unknown,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Vantage {
+    pub place: Place,
+    /// Least time from a packet towards this end to its answer.
+    pub to_client_ms: Option<f64>,
+    pub to_server_ms: Option<f64>,
+}
+
+/// One end answers in less than this share of the whole: the capture is there.
+const NEAR: f64 = 0.1;
+/// Both ends answer within this: one host, or one Ethernet, and the ends cannot be told apart.
+const LOCAL_MS: f64 = 0.3;
+
+impl Report {
+    pub fn of(analysis: &Analysis, capture: &Capture) -> Report {
+        let totals = &analysis.totals;
+        let mut malformed_kinds: BTreeMap<&'static str, u64> = capture.damage().iter().map(|(d, &n)| (d.name(), n)).collect();
+        let mut skipped = BTreeMap::new();
+        for skip in Skip::ALL {
+            let n = totals.skipped[skip as usize];
+            if n > 0 {
+                if skip.is_malformed() {
+                    malformed_kinds.insert(skip.name(), n)
+                } else {
+                    skipped.insert(skip.name(), n)
+                };
+            }
+        }
+        let malformed: u64 = malformed_kinds.values().sum();
+        if totals.broken_options > 0 {
+            malformed_kinds.insert("broken_tcp_options", totals.broken_options);
+        }
+        let start = totals.first_at.unwrap_or(0);
+        Report {
+            packets: totals.packets,
+            tcp_packets: totals.tcp,
+            malformed: malformed + totals.broken_options,
+            malformed_kinds,
+            skipped,
+            bad_checksums: totals.bad_checksums,
+            cut_short: totals.cut_short,
+            time_backwards: totals.backwards,
+            start_s: totals.first_at.map(seconds),
+            duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
+            flows: analysis.flows().iter().map(|flow| FlowReport::of(flow, start)).collect(),
+        }
+    }
+}
+
+impl FlowReport {
+    pub fn of(flow: &Flow, start: i64) -> FlowReport {
+        let (a, b) = (flow.client(), flow.client().other());
+        let (client, server) = (flow.half(a), flow.half(b));
+        let vantage = Vantage::of(flow);
+        let h = &flow.handshake;
+        FlowReport {
+            client: name(flow.end(a)),
+            server: name(flow.end(b)),
+            packets: client.counts.packets + server.counts.packets,
+            bytes: client.counts.ip_bytes + server.counts.ip_bytes,
+            start_s: seconds(flow.first_at.saturating_sub(start)),
+            duration_s: seconds(flow.last_at - flow.first_at),
+            handshake_rtt_ms: h.syn_at.zip(h.done_at).map(|(from, to)| ms(to - from)),
+            handshake: HandshakeReport {
+                complete: h.syn_at.is_some() && h.answer_at.is_some() && h.done_at.is_some(),
+                server_side_ms: h.syn_at.zip(h.answer_at).map(|(from, to)| ms(to - from)),
+                client_side_ms: h.answer_at.zip(h.done_at).map(|(from, to)| ms(to - from)),
+                mss: [client, server].iter().filter_map(|h| h.choices.mss).min(),
+                sack: client.choices.sack && server.choices.sack,
+                timestamps: client.choices.stamps && server.choices.stamps,
+                window_scaling: client.choices.window_scale.is_some() && server.choices.window_scale.is_some(),
+                ecn: client.choices.ecn && server.choices.ecn,
+                ended: ended(flow),
+            },
+            a2b: Direction::of(flow, a),
+            b2a: Direction::of(flow, b),
+            diagnosis: findings::of(flow, vantage.place),
+            vantage,
+        }
+    }
+}
+
+impl Vantage {
+    pub fn of(flow: &Flow) -> Vantage {
+        // The answers to one end's data are the other end's.
+        let answer = |side: Side| least_answer(flow.half(side.other()));
+        let (client, server) = (answer(flow.client()), answer(flow.client().other()));
+        let place = match (client, server) {
+            (Some(c), Some(s)) if c + s <= LOCAL_MS => Place::Unknown,
+            (Some(c), Some(s)) if c <= NEAR * (c + s) => Place::Client,
+            (Some(c), Some(s)) if s <= NEAR * (c + s) => Place::Server,
+            (Some(_), Some(_)) => Place::Middle,
+            // Answers of one end only: within a fraction of a millisecond is what a host takes.
+            (Some(c), None) if c <= LOCAL_MS => Place::Client,
+            (None, Some(s)) if s <= LOCAL_MS => Place::Server,
+            _ => Place::Unknown,
+        };
+        Vantage { place, to_client_ms: client, to_server_ms: server }
+    }
+}
+
+fn least_answer(half: &Half) -> Option<f64> {
+    [half.rtt.min(), half.stamp_rtt.min()].into_iter().flatten().min().map(ms)
+}
+
+fn ended(flow: &Flow) -> &'static str {
+    let fins = [Side::Low, Side::High].into_iter().filter(|&side| flow.half(side).counts.fins > 0).count();
+    match (flow.handshake.reset, fins) {
+        (true, _) => "reset",
+        (false, 2) => "closed",
+        (false, 1) => "half_closed",
+        _ => "open",
+    }
+}
+
+/// `192.0.2.1:80`, `[2001:db8::1]:80`.
+fn name(end: Endpoint) -> String {
+    let ip = Ipv6Addr::from(end.ip);
+    match ip.to_ipv4_mapped() {
+        Some(v4) => format!("{v4}:{}", end.port),
+        None => format!("[{ip}]:{}", end.port),
+    }
+}
+
+pub(crate) fn ms(ns: i64) -> f64 {
+    ns as f64 * 1e-6
+}
+
+pub(crate) fn seconds(ns: i64) -> f64 {
+    ns as f64 * 1e-9
+}

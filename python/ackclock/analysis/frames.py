@@ -1,0 +1,29 @@
+"""The document as frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def flows_frame(document: Mapping[str, Any]) -> pl.DataFrame:
+    """One row per flow. Lists (histograms, findings) are left out: the document has them."""
+    import polars as pl
+
+    frame = pl.DataFrame([_flat(flow) for flow in document["flows"]], infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64)) if frame.width else frame
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key == "causes":  # as many as there are: every flow has a column for each that any flow has
+            flat.update({f"{before}cause_{name}": cause["count"] for name, cause in value.items()})
+        elif isinstance(value, Mapping):
+            flat.update(_flat(value, f"{before}{key}_"))
+        elif not isinstance(value, list):
+            flat[f"{before}{key}"] = value
+    return flat

@@ -1,0 +1,57 @@
+"""analyze: what a capture shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Quiet, Seed
+
+
+def analyze(
+    capture: Annotated[str, typer.Argument(help="A capture: pcap or pcapng, plain or in gzip or zstd; - is standard input.")],
+    flow: Annotated[str | None, typer.Option(help="Only this flow: its number, or one of its ends (ADDRESS:PORT).")] = None,
+    filter: Annotated[str | None, typer.Option(help="Only these flows: `host ADDRESS and port NUMBER`.")] = None,
+    since: Annotated[str | None, typer.Option(help="From this long after the first packet on, such as 5 s.")] = None,
+    until: Annotated[str | None, typer.Option(help="Until this long after the first packet, such as 1 min.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on reading while the file grows; Ctrl-C ends and prints.")] = False,
+    json: Json = False,
+    out: Annotated[Path | None, typer.Option(help="A folder for tables and JSON (default: nothing is written).")] = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Per-flow metrics and diagnosis from one capture."""
+    from ackclock.analysis.filters import Only, parse_filter
+    from ackclock.analysis.follow import read_all
+    from ackclock.analysis.run import Analysis, document_of, open_capture
+    from ackclock.analysis.table import analysis_tables
+    from ackclock.cli.output import print_json, print_tables, remark
+
+    hosts, ports = parse_filter(filter) if filter else ((), ())
+    reader = open_capture(capture, Only(hosts, ports, _seconds(since, "--since"), _seconds(until, "--until")))
+    read_all(capture, reader, follow=follow, quiet=quiet)
+    done = Analysis(document_of(capture, reader, flow))
+    if out is not None:
+        from ackclock.analysis.folder import write_folder
+
+        write_folder(out, done)
+        remark(f"results: {out}", quiet=quiet)
+    if json:
+        print_json(done.document)
+    else:
+        print_tables(analysis_tables(done.document))
+
+
+def _seconds(text: str | None, option: str) -> float | None:
+    """A time such as `5 s` or `200 ms`; a bare number is seconds."""
+    from ackclock.errors import InputError, Refusal
+    from ackclock.units import PS_PER_S, time_ps
+
+    if text is None:
+        return None
+    try:
+        return time_ps(text if not text.replace(".", "", 1).isdigit() else f"{text} s") / PS_PER_S
+    except Refusal as error:
+        raise InputError(error.found, error.allowed, key=option) from None
