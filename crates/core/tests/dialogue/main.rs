@@ -1,6 +1,7 @@
 //! TCP in dialogue: each test says what reaches an endpoint and when, and what it must answer (after packetdrill).
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
+mod accecn;
 mod autotuning;
 mod closing;
 mod ecn;

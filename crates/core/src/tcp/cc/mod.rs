@@ -8,6 +8,7 @@ mod bic;
 mod counter;
 mod cubic;
 mod cubic2;
+mod dctcp;
 mod filter;
 mod highspeed;
 mod htcp;
@@ -16,6 +17,7 @@ mod illinois;
 mod ledbat_pp;
 mod lp;
 mod lull;
+mod prague;
 mod reno;
 mod round;
 mod scalable;
@@ -34,12 +36,14 @@ pub use bic::{Bic, BicParameters};
 pub use counter::{Counter, DelayedAckRatio};
 pub use cubic::{Cubic, CubicParameters, cubic_k, cubic_window};
 pub use cubic2::{Cubic2, Cubic2Parameters};
+pub use dctcp::{Dctcp, DctcpParameters, dctcp_alpha, dctcp_window};
 pub use highspeed::{HighSpeed, HighSpeedParameters};
 pub use htcp::{Htcp, HtcpParameters};
 pub use hybla::{Hybla, HyblaParameters};
 pub use illinois::{Illinois, IllinoisParameters};
 pub use ledbat_pp::{LedbatPp, LedbatPpParameters};
 pub use lp::{Lp, LpParameters};
+pub use prague::{Prague, PragueParameters, prague_increase};
 pub use reno::{Reno, reno_ssthresh};
 pub use round::Round;
 pub use scalable::{Scalable, ScalableParameters};
@@ -109,8 +113,8 @@ pub enum MarkUse {
     Cut,
     /// It counts them, cuts by their share, and does not grow in the round trip after a cut (RFC 8257).
     Share,
-    /// It counts them, asks the network for many small ones by ECT(1), and goes on growing (RFC 9331).
-    Scalable,
+    /// It counts them, asks the network for many small ones by ECT(1), and goes on growing (RFC 9331); cuts lie so far apart at least.
+    Scalable { spacing: Span },
 }
 
 /// What the two ends have agreed on.
@@ -295,6 +299,10 @@ variants! {
         "sends at the rate the path delivers, whatever is lost; paced", "Cardwell et al. 2016, BBR v1 as in Linux 6";
     Bbr3 => "bbr3", |w, _| AnyCc::Bbr3(Bbr3::new(Bbr3Parameters::DRAFT, w)),
         "BBR that backs off when more than 2 % is lost, and leaves room for others; paced", "draft-ietf-ccwg-bbr-06 (BBR v3)";
+    Dctcp => "dctcp", |w, s| AnyCc::Dctcp(Dctcp::new(DctcpParameters::RFC8257, w, s)),
+        "cuts by half the share of marked segments; for paths that mark beyond a threshold", "RFC 8257";
+    Prague => "prague", |w, s| AnyCc::Prague(Prague::new(PragueParameters::DRAFT, w, s)),
+        "DCTCP for the Internet's L4S queues: ECT(1), paced, less dependent on the round trip", "draft-briscoe-iccrg-prague-congestion-control";
     Yeah => "yeah", |w, s| AnyCc::Yeah(Yeah::new(YeahParameters::PAPER, w, s)),
         "Scalable while the queue is short, Reno and an early retreat when it is not", "Baiocchi, Castellani and Vacirca 2007";
 }
@@ -330,5 +338,5 @@ macro_rules! any_cc {
 
 any_cc!(
     Reno, Cubic, Cubic2, Bic, Vegas, Veno, Westwood, Biad, Htcp, Hybla, Illinois, Scalable, HighSpeed, Yeah, Bbr, Bbr3, Lp,
-    LedbatPp
+    LedbatPp, Dctcp, Prague
 );

@@ -5,11 +5,14 @@ use super::prr::Reduction;
 use super::rate_halving::Episode;
 use super::{AckFacts, AnyRecovery, RateHalving, Repair};
 use crate::tcp::cc::{AnyCc, CongestionControl, MarkUse};
+use crate::units::{Span, Time};
 
 #[derive(Clone, Debug)]
 pub struct Cwr {
     /// First byte that had not been sent when it began.
     until: u64,
+    /// Nor is it over before.
+    earliest: Time,
     way: Way,
 }
 
@@ -26,7 +29,11 @@ enum Way {
 impl Cwr {
     /// The congestion control has been told, and has cut its window from `before`.
     pub fn begin(recovery: &AnyRecovery, before: f64, ack: &AckFacts, repair: &Repair<'_>) -> Cwr {
-        let own_way = repair.cc.marks() == MarkUse::Scalable || repair.cc.pacing_rate().is_some();
+        let spacing = match repair.cc.marks() {
+            MarkUse::Scalable { spacing } => spacing,
+            _ => Span::ZERO,
+        };
+        let own_way = repair.cc.pacing_rate().is_some();
         let way = match recovery {
             _ if own_way => Way::AtOnce,
             AnyRecovery::Prr(_) | AnyRecovery::Rack(_) => Way::Proportional(Reduction::start(ack, repair)),
@@ -37,12 +44,12 @@ impl Cwr {
             }
             _ => Way::AtOnce,
         };
-        Cwr { until: repair.next, way }
+        Cwr { until: repair.next, earliest: repair.now + spacing, way }
     }
 
     /// It lasts until something sent after it began has been acknowledged, as the receiver echoes the mark until that has come.
-    pub fn over(&self, una: u64) -> bool {
-        una > self.until
+    pub fn over(&self, una: u64, now: Time) -> bool {
+        una > self.until && now >= self.earliest
     }
 
     pub fn on_ack(&mut self, ack: &AckFacts, repair: &Repair<'_>) {

@@ -31,7 +31,7 @@ impl Sender {
         let beta = self.config.ecn_beta;
         self.cc.agree(&EcnTerms { echoed: agreed != EcnMode::Off, accurate, beta });
         self.ecn = (agreed != EcnMode::Off).then(|| {
-            let capable = if self.cc.marks() == MarkUse::Scalable { Ecn::Ect1 } else { Ecn::Ect0 };
+            let capable = if matches!(self.cc.marks(), MarkUse::Scalable { .. }) { Ecn::Ect1 } else { Ecn::Ect0 };
             Box::new(SenderEcn {
                 heard: Heard::new(agreed),
                 latched: !accurate,
@@ -96,7 +96,7 @@ impl Sender {
             }
         }
         ecn.repairing = repairing;
-        let grow = grow && (ecn.episode.is_none() || self.cc.marks() == MarkUse::Scalable);
+        let grow = grow && (ecn.episode.is_none() || matches!(self.cc.marks(), MarkUse::Scalable { .. }));
         self.ecn = Some(ecn);
         grow
     }
@@ -105,7 +105,7 @@ impl Sender {
     fn go_on(&mut self, now: Time, ecn: &mut SenderEcn, facts: &AckFacts) {
         let Some(mut episode) = ecn.episode.take() else { return };
         let (_, mut repair) = self.split(now);
-        if episode.over(repair.una) {
+        if episode.over(repair.una, now) {
             episode.leave(&mut repair);
         } else {
             episode.on_ack(facts, &repair);

@@ -209,6 +209,10 @@ impl CongestionControl for Bbr {
 
     /// Loss is no signal of congestion; the window only follows what arrives while it is repaired (section 4.2.3.4).
     fn on_congestion(&mut self, congestion: &Congestion) {
+        // Version 1 knows no marks: Linux conserves packets in a recovery only, which a mark is none of.
+        if congestion.signal == Signal::Ecn {
+            return;
+        }
         let state = &mut *self.0;
         state.cap.save(false);
         if congestion.signal == Signal::Timeout {

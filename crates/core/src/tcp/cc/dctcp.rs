@@ -1,0 +1,174 @@
+//! DCTCP (RFC 8257): the window is cut by half the share of segments that came marked, so a short queue is enough.
+
+use super::reno::{reno_increase, reno_ssthresh};
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, MarkUse, Round, Signal, Window, window_methods};
+use crate::units::Time;
+
+/// RFC 8257, section 4.2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpParameters {
+    /// g: how far one round trip moves the estimate.
+    pub gain: f64,
+    /// The estimate before anything is known: the first mark halves, as in a TCP that counts none.
+    pub alpha: f64,
+}
+
+impl DctcpParameters {
+    pub const RFC8257: DctcpParameters = DctcpParameters { gain: 1.0 / 16.0, alpha: 1.0 };
+}
+
+/// Marks by the round trip, and their share as it moves.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkShare {
+    pub alpha: f64,
+    gain: f64,
+    delivered: f64,
+    marked: f64,
+}
+
+/// RFC 8257, section 3.3: alpha = alpha*(1 - g) + g*M.
+pub fn dctcp_alpha(alpha: f64, gain: f64, share: f64) -> f64 {
+    alpha * (1.0 - gain) + gain * share
+}
+
+/// RFC 8257, section 3.3: cwnd = cwnd*(1 - alpha/2).
+pub fn dctcp_window(cwnd: f64, alpha: f64) -> f64 {
+    cwnd * (1.0 - alpha / 2.0)
+}
+
+impl MarkShare {
+    pub fn new(parameters: DctcpParameters) -> MarkShare {
+        MarkShare { alpha: parameters.alpha, gain: parameters.gain, delivered: 0.0, marked: 0.0 }
+    }
+
+    pub fn count(&mut self, delivered: u32, marked: f64) {
+        self.delivered += f64::from(delivered);
+        self.marked += marked;
+    }
+
+    /// A round trip is over.
+    pub fn settle(&mut self) {
+        if self.delivered > 0.0 {
+            let share = (self.marked / self.delivered).min(1.0);
+            self.alpha = dctcp_alpha(self.alpha, self.gain, share);
+        }
+        (self.delivered, self.marked) = (0.0, 0.0);
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    window: Window,
+    slow_start: SlowStart,
+    /// Credit towards the next segment.
+    counted: f64,
+    share: MarkShare,
+    round: Round,
+}
+
+impl Dctcp {
+    pub fn new(parameters: DctcpParameters, window: Window, slow_start: SlowStart) -> Dctcp {
+        Dctcp { window, slow_start, counted: 0.0, share: MarkShare::new(parameters), round: Round::START }
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn marks(&self) -> MarkUse {
+        MarkUse::Share
+    }
+
+    fn on_marks(&mut self, ack: &Ack) {
+        self.share.count(ack.delivered, ack.marked);
+        if self.round.over(ack) {
+            self.share.settle();
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.limited {
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        if credit > 0.0 {
+            reno_increase(&mut self.window, &mut self.counted, credit);
+        }
+    }
+
+    /// Sections 3.3 and 3.4: a loss is answered as ever.
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let left = match congestion.signal {
+            Signal::Ecn => dctcp_window(self.window.cwnd, self.share.alpha),
+            _ => libm::floor(reno_ssthresh(congestion.flight)),
+        };
+        self.window.cut_to(left, congestion.signal);
+        self.counted = 0.0;
+    }
+
+    window_methods!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{classic, loss};
+    use super::*;
+
+    fn dctcp(cwnd: f64) -> Dctcp {
+        Dctcp::new(DctcpParameters::RFC8257, Window { cwnd, ssthresh: cwnd }, classic())
+    }
+
+    /// A round trip of 16 segments, so many of them marked.
+    fn round(cc: &mut Dctcp, n: u64, marked: f64) {
+        cc.on_marks(&Ack { delivered: 16, marked, cleared: 16 * n, sent: 16 * (n + 1) - 1, ..Ack::default() });
+    }
+
+    fn mark(flight: f64) -> Congestion {
+        Congestion { signal: Signal::Ecn, ..loss(flight) }
+    }
+
+    /// 15/16 of 1; 15/16 of that and 1/16 of a quarter: 0.89453125.
+    #[test]
+    fn alpha_moves_a_sixteenth_of_the_way_to_each_rounds_share() {
+        let mut cc = dctcp(16.0);
+        round(&mut cc, 1, 0.0);
+        assert_eq!(cc.share.alpha, 0.9375);
+        round(&mut cc, 2, 4.0);
+        assert_eq!(cc.share.alpha, 0.894_531_25);
+        round(&mut cc, 3, 16.0);
+        assert_eq!(cc.share.alpha, 0.901_123_046_875);
+    }
+
+    /// With g = 1/16 a path without marks is forgotten in about 16 round trips: (15/16)^16 = 0.356.
+    #[test]
+    fn a_mark_takes_half_of_alpha_off_the_window_and_a_loss_a_half() {
+        let mut cc = dctcp(100.0);
+        for n in 1..=16 {
+            round(&mut cc, n, 0.0);
+        }
+        cc.on_congestion(&mark(100.0));
+        assert!((cc.cwnd() - 82.196).abs() < 1e-3, "{}", cc.cwnd());
+        let mut cc = dctcp(100.0);
+        cc.on_congestion(&loss(100.0));
+        assert_eq!(cc.cwnd(), 50.0);
+    }
+
+    #[test]
+    fn the_first_mark_of_a_connection_halves() {
+        let mut cc = dctcp(40.0);
+        cc.on_congestion(&mark(40.0));
+        assert_eq!(cc.cwnd(), 20.0);
+    }
+
+    /// RFC 8257, section 3.3: a share is of what was acknowledged, so it cannot be above one.
+    #[test]
+    fn alpha_stays_a_share() {
+        let mut cc = dctcp(16.0);
+        for n in 1..=100 {
+            round(&mut cc, n, 40.0);
+        }
+        assert!(cc.share.alpha <= 1.0, "{}", cc.share.alpha);
+    }
+}

@@ -1,0 +1,235 @@
+//! Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP's cut for the open Internet. It asks by ECT(1) for many small marks, goes
+//! on growing between them, paces, and grows as if no round trip were shorter than 25 ms.
+
+use super::dctcp::{DctcpParameters, MarkShare, dctcp_window};
+use super::reno::reno_ssthresh;
+use super::slow_start::{Opening, SlowStart};
+use super::{Ack, Congestion, CongestionControl, EcnTerms, MarkUse, Phase, Round, Signal, Window, window_methods};
+use crate::units::{Span, Time};
+
+/// The draft's constants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PragueParameters {
+    /// g, and alpha before the first mark.
+    pub share: DctcpParameters,
+    /// RTT_virt is never less.
+    pub shortest_rtt: Span,
+    /// Round trips after slow start in which the growth is still by the real round trip.
+    pub transition: u32,
+    /// The pace, as a multiple of cwnd/srtt, in slow start and after.
+    pub opening_pace: f64,
+    pub pace: f64,
+}
+
+impl PragueParameters {
+    pub const DRAFT: PragueParameters = PragueParameters {
+        share: DctcpParameters::RFC8257,
+        shortest_rtt: Span::from_ms(25),
+        transition: 500,
+        opening_pace: 2.0,
+        pace: 1.0,
+    };
+}
+
+#[derive(Clone, Debug)]
+pub struct Prague {
+    parameters: PragueParameters,
+    window: Window,
+    slow_start: SlowStart,
+    /// The peer counts marks; if not, it is Reno, and marked as such.
+    accurate: bool,
+    share: MarkShare,
+    /// There is something on the path that marks.
+    marked: bool,
+    /// Segments of the ACK under way that came marked.
+    marked_now: f64,
+    srtt: Option<Span>,
+    round: Round,
+    /// A real round trip is over, but not yet a virtual one.
+    settle_from: Time,
+    rounds_since_opening: u32,
+}
+
+/// Growth a real round trip, so that the rate grows as over a round trip of `virtual_rtt`: (RTT/RTT_virt)^2 segments.
+pub fn prague_increase(rtt: Span, virtual_rtt: Span) -> f64 {
+    let ratio = rtt.as_secs() / virtual_rtt.as_secs();
+    ratio * ratio
+}
+
+/// The round trip before one is known (Linux paces the first window over 1 ms).
+const FIRST_RTT: Span = Span::from_ms(1);
+
+impl Prague {
+    pub fn new(parameters: PragueParameters, window: Window, slow_start: SlowStart) -> Prague {
+        Prague {
+            parameters,
+            window,
+            slow_start,
+            accurate: false,
+            share: MarkShare::new(parameters.share),
+            marked: false,
+            marked_now: 0.0,
+            srtt: None,
+            round: Round::START,
+            settle_from: Time::ZERO,
+            rounds_since_opening: 0,
+        }
+    }
+
+    fn virtual_rtt(&self) -> Span {
+        self.srtt.unwrap_or(Span::ZERO).max(self.parameters.shortest_rtt)
+    }
+
+    fn increase(&self) -> f64 {
+        let rtt = self.srtt.filter(|_| self.rounds_since_opening >= self.parameters.transition);
+        rtt.map_or(1.0, |rtt| prague_increase(rtt, self.virtual_rtt()))
+    }
+}
+
+impl CongestionControl for Prague {
+    fn agree(&mut self, terms: &EcnTerms) {
+        self.accurate = terms.accurate;
+    }
+
+    fn marks(&self) -> MarkUse {
+        if self.accurate { MarkUse::Scalable { spacing: self.virtual_rtt() } } else { MarkUse::Cut }
+    }
+
+    fn on_marks(&mut self, ack: &Ack) {
+        self.marked_now = ack.marked;
+        self.marked |= ack.marked > 0.0;
+        self.share.count(ack.delivered, ack.marked);
+        if ack.now >= self.settle_from && self.round.over(ack) {
+            // Nothing is learnt from a path that may have nothing that marks.
+            if self.marked {
+                self.share.settle();
+            }
+            self.settle_from = ack.now + self.virtual_rtt();
+            self.rounds_since_opening = match self.phase() {
+                Phase::SlowStart => 0,
+                Phase::CongestionAvoidance => self.rounds_since_opening.saturating_add(1),
+            };
+        }
+    }
+
+    /// Segments that came unmarked add their part, also in the round trip after a cut.
+    fn on_ack(&mut self, ack: &Ack) {
+        self.srtt = ack.srtt;
+        let marked = std::mem::take(&mut self.marked_now);
+        if !ack.limited {
+            return;
+        }
+        let mut credit = ack.credit;
+        if self.slow_start.applies(&self.window) {
+            credit = self.slow_start.open(ack, &mut self.window);
+        }
+        self.window.cwnd += (credit - marked).max(0.0) * self.increase() / self.window.cwnd;
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let left = match congestion.signal {
+            Signal::Ecn if self.accurate => dctcp_window(self.window.cwnd, self.share.alpha),
+            _ => libm::floor(reno_ssthresh(congestion.flight)),
+        };
+        self.window.cut_to(left, congestion.signal);
+    }
+
+    window_methods!();
+
+    fn pacing_rate(&self) -> Option<f64> {
+        let factor = if self.phase() == Phase::SlowStart { self.parameters.opening_pace } else { self.parameters.pace };
+        Some(factor * self.window.cwnd / self.srtt.unwrap_or(FIRST_RTT).max(Span::from_us(1)).as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{classic, loss};
+    use super::*;
+
+    const AGREED: EcnTerms = EcnTerms { echoed: true, accurate: true, beta: None };
+
+    fn prague(cwnd: f64) -> Prague {
+        let mut cc = Prague::new(PragueParameters::DRAFT, Window { cwnd, ssthresh: cwnd }, classic());
+        cc.agree(&AGREED);
+        cc
+    }
+
+    fn mark() -> Congestion {
+        Congestion { signal: Signal::Ecn, ..loss(0.0) }
+    }
+
+    /// One round trip: ten ACKs of two segments each, so many segments marked in the last.
+    fn round(cc: &mut Prague, n: u64, marked: f64, rtt: Span) {
+        for i in 1..=10 {
+            let ack = Ack {
+                now: Time(rtt.0 * n + rtt.0 / 10 * i),
+                credit: 2.0,
+                acked: 2,
+                delivered: 2,
+                marked: if i == 10 { marked } else { 0.0 },
+                limited: true,
+                srtt: Some(rtt),
+                cleared: 20 * n + 2 * i,
+                sent: 20 * (n + 1) + 2 * i - 1,
+                ..Ack::default()
+            };
+            cc.on_marks(&ack);
+            cc.on_ack(&ack);
+        }
+    }
+
+    #[test]
+    fn before_the_first_mark_nothing_is_learnt_and_it_halves() {
+        let mut cc = prague(20.0);
+        for n in 1..=50 {
+            round(&mut cc, n, 0.0, Span::from_ms(40));
+        }
+        let before = cc.cwnd();
+        cc.on_congestion(&mark());
+        assert!((cc.cwnd() - before / 2.0).abs() < 1e-9);
+    }
+
+    /// Two of twenty marked: 18 segments add 1/20 each, or a little less as the window grows.
+    #[test]
+    fn only_unmarked_segments_add_to_the_window() {
+        for (marked, least, most) in [(0.0, 0.97, 1.0), (2.0, 0.87, 0.9)] {
+            let mut cc = prague(20.0);
+            round(&mut cc, 1, marked, Span::from_ms(40));
+            let added = cc.cwnd() - 20.0;
+            assert!((least..=most).contains(&added), "{added}");
+        }
+    }
+
+    /// 10 ms for 25: (10/25)^2 = 0.16 segments a round trip; above 25 ms one.
+    #[test]
+    fn a_short_round_trip_grows_as_if_it_were_25_ms() {
+        assert!((prague_increase(Span::from_ms(10), Span::from_ms(25)) - 0.16).abs() < 1e-12);
+        let mut cc = prague(20.0);
+        cc.rounds_since_opening = 500;
+        round(&mut cc, 1, 0.0, Span::from_ms(10));
+        // The first ACK comes before a round trip is known.
+        let added = cc.cwnd() - 20.0;
+        assert!((0.15..0.25).contains(&added), "{added}");
+        assert_eq!(cc.marks(), MarkUse::Scalable { spacing: Span::from_ms(25) });
+    }
+
+    #[test]
+    fn without_counted_marks_it_is_reno() {
+        let mut cc = prague(20.0);
+        cc.agree(&EcnTerms { accurate: false, ..AGREED });
+        assert_eq!(cc.marks(), MarkUse::Cut);
+        cc.on_congestion(&Congestion { signal: Signal::Ecn, ..loss(15.0) });
+        assert_eq!(cc.cwnd(), 7.0);
+    }
+
+    /// 20 segments over 40 ms, twice as fast in slow start.
+    #[test]
+    fn it_paces_a_window_over_a_round_trip() {
+        let mut cc = prague(20.0);
+        cc.srtt = Some(Span::from_ms(40));
+        assert_eq!(cc.pacing_rate(), Some(500.0));
+        cc.window.ssthresh = f64::INFINITY;
+        assert_eq!(cc.pacing_rate(), Some(1000.0));
+    }
+}
