@@ -42,7 +42,8 @@ fn a_server_says_how_the_syn_came_and_falls_back_to_what_the_client_knows() {
         (Flags::NONE, Ecn::NotEct, 0b000),
     ] {
         let mut d = Dialogue::server(accurate(Variant::Reno), None);
-        d.at(0.0).segment_as(ecn, Segment { flags: Flags::SYN.with(offer), window: 65_535, syn: Some(OPTIONS), ..Segment::default() });
+        d.at(0.0)
+            .segment_as(ecn, Segment { flags: Flags::SYN.with(offer), window: 65_535, syn: Some(OPTIONS), ..Segment::default() });
         let heard = d.expects(0.0).syn();
         assert_eq!(ace(heard.0.flags), answer, "{offer:?} {ecn:?}");
     }
