@@ -102,7 +102,8 @@ impl Receiver {
     /// An ACK for what came before the newest segment.
     pub fn earlier_ack(&mut self, seq: u64, ack: u64) -> Segment {
         self.stats.acks_sent += 1;
-        let window = self.advertised_edge.saturating_sub(ack).min(0xFFFF_u64 << self.window_scale) >> self.window_scale << self.window_scale;
+        let window = self.advertised_edge.saturating_sub(ack).min(0xFFFF_u64 << self.window_scale) >> self.window_scale
+            << self.window_scale;
         Segment { seq, ack, flags: Flags::ACK, window: window as u32, ..Segment::default() }
     }
 
