@@ -129,7 +129,7 @@ def tcp_plan(tcp, flow=None):
         ({"host": "ns2", "recovery": "rate-halving"}, {}, "rate-halving", True),
         ({"host": "ns2"}, {"variant": "newreno"}, "newreno", False),
         ({"host": "ns2", "recovery": "classic"}, {"recovery": "sack"}, "sack", True),
-        ({}, {}, "sack", True),
+        ({}, {}, "rack", True),
         ({}, {"host": "ns2", "variant": "newreno"}, "newreno", False),
     ],
 )

@@ -107,8 +107,9 @@ def environment(seeds: Iterable[int]) -> dict[str, Any]:
 def write_scenario(folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None) -> None:
     """The scenario as resolved; its trace files are named under `traces`, relative to the run folder."""
     names = {recording.path: f"{traces}/{trace_file(recording)}" for recording in recordings(scenario)}
-    data = resolved(scenario, lambda path: names[path])
-    atomic_write(folder / "scenario.toml", to_toml({**data, **(extra or {})}).encode())
+    extra = extra or {}
+    data = resolved(scenario, lambda path: names[path], extra.get("sweep", ()))
+    atomic_write(folder / "scenario.toml", to_toml({**data, **extra}).encode())
 
 
 def trace_file(recording: Recording) -> str:

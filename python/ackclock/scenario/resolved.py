@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,17 @@ from ackclock.link.rate import TraceRate
 from ackclock.link.trace import Recording, read_recording
 from ackclock.scenario.hosts import resolve
 from ackclock.scenario.model import Scenario
+from ackclock.scenario.tcp import TcpKeys
 from ackclock.units import show_time
 
+BRINGING = ("host", "variant", "recovery")  # keys whose value brings others'
 
-def resolved(scenario: Scenario, trace_name: Callable[[Path], str] = str) -> dict[str, Any]:
-    """The scenario as plain TOML values. `trace_name` says how trace files are to be named."""
-    shared = resolve(scenario.tcp).written()
+
+def resolved(scenario: Scenario, trace_name: Callable[[Path], str] = str, swept: Collection[str] = ()) -> dict[str, Any]:
+    """The scenario as plain TOML values. `trace_name` says how trace files are to be named. Where a sweep sets a key that brings
+    others, such as the variant, TCP is left as it was said: a value that is written out would stand against what each cell brings."""
+    as_said = any(path.rsplit(".", 1)[-1] in BRINGING for path in swept)
+    shared = _said(scenario.tcp) if as_said else resolve(scenario.tcp).written()
     if scenario.tcp.overhead is not None:
         shared["overhead"] = show_time(scenario.tcp.overhead)
     return {
@@ -31,13 +36,20 @@ def resolved(scenario: Scenario, trace_name: Callable[[Path], str] = str) -> dic
         "tcp": shared,
         "measure": {"window": _window(scenario)},
         "hop": [_renamed(hop.written(), trace_name) for hop in scenario.hop],
-        "flow": list(_flows(scenario, shared)),
+        "flow": list(_flows(scenario, shared, as_said)),
     }
 
 
-def _flows(scenario: Scenario, shared: dict[str, Any]) -> Any:
+def _said(keys: TcpKeys) -> dict[str, Any]:
+    """What was said of TCP, and the host."""
+    said = {key: value for key, value in keys.said().items() if key != "overhead"}
+    return {"host": resolve(keys).host, **TcpKeys.model_construct(None, **said).model_dump(exclude_none=True)}
+
+
+def _flows(scenario: Scenario, shared: dict[str, Any], as_said: bool) -> Any:
     for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
-        own = {} if flow.is_udp else scenario.tcp_of(flow).written()
+        tcp = {} if flow.is_udp else scenario.tcp_of(flow).written()
+        own = {key: tcp[key] for key in flow.said() if key in tcp} if as_said else tcp
         if flow.overhead is not None:
             own["overhead"] = show_time(flow.overhead)
         differing = {key: value for key, value in own.items() if shared.get(key) != value}
