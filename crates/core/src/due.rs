@@ -14,7 +14,7 @@ pub struct DueIndex {
     stamp: u64,
 }
 
-/// Blocks of eight, two cache lines each: level 0 holds the members' own entries, each block's least stands in the level above. Going
+/// Blocks of four, a cache line each: level 0 holds the members' own entries, each block's least stands in the level above. Going
 /// all the way up without asking whether anything changed is faster than asking, as mostly the first entry is what changes.
 #[derive(Debug)]
 struct Tree {
@@ -22,7 +22,7 @@ struct Tree {
     root: Entry,
 }
 
-const FANOUT: usize = 8;
+const FANOUT: usize = 4;
 type Block = [Entry; FANOUT];
 
 /// Due time in the upper 64 bits, order of setting in the next 40, the member in the lowest 24: one comparison decides everything.
@@ -47,8 +47,7 @@ impl Entry {
 
 #[inline]
 fn least(block: &Block) -> Entry {
-    let pair = |i: usize| block[i].min(block[i + 1]);
-    pair(0).min(pair(2)).min(pair(4).min(pair(6)))
+    block[0].min(block[1]).min(block[2].min(block[3]))
 }
 
 impl Tree {

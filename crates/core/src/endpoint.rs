@@ -13,6 +13,8 @@ pub struct Outgoing {
     pub len: u16,
     pub kind: Kind,
     pub ecn: Ecn,
+    /// Nothing follows it at this instant: there is no need to ask again.
+    pub last: bool,
 }
 
 /// An end of a flow: bodies and time in, bodies and the next due time out.
@@ -21,7 +23,7 @@ pub trait Endpoint {
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn);
     /// The due time has come (or an earlier one that has since moved: then nothing happens).
     fn on_timer(&mut self, now: Time);
-    /// The next packet to send at `now`; called until it says `None`.
+    /// The next packet to send at `now`; called until it says `None` or that it was the last.
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing>;
     fn due(&self) -> Time;
 }

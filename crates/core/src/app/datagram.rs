@@ -87,7 +87,7 @@ impl Endpoint for UdpSource {
         self.next += self.gap;
         self.skip_pauses();
         let body = arena.insert(Body::Datagram(Datagram { number }));
-        Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct })
+        Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, last: false })
     }
 
     fn due(&self) -> Time {

@@ -62,25 +62,22 @@ impl Wire {
     }
 }
 
-impl Link {
-    #[inline]
-    fn stage_of(&mut self, flow: u32, clients: &[u32]) -> Option<&mut Stage> {
-        if self.stages.len() == 1 {
-            return self.stages.first_mut();
-        }
-        let client = clients.get(flow as usize).copied().unwrap_or(0);
-        self.stages.get_mut(client as usize)
+#[inline]
+fn stage_of<'a>(stages: &'a mut [Stage], flow: u32, clients: &[u32]) -> Option<&'a mut Stage> {
+    if stages.len() == 1 {
+        return stages.first_mut();
     }
+    let client = clients.get(flow as usize).copied().unwrap_or(0);
+    stages.get_mut(client as usize)
 }
 
 impl Element for Wire {
     #[inline]
     fn push(&mut self, now: Time, _port: Port, mut packet: Packet, out: &mut Out<'_>) {
         let mut at = now;
-        for link in &mut self.links {
-            let terms = link.terms;
-            let leaves = link.stage_of(packet.flow, &self.clients).and_then(|stage| stage.accept(&terms, now, at, &mut packet));
-            match leaves {
+        for Link { terms, stages } in &mut self.links {
+            let stage = stage_of(stages, packet.flow, &self.clients);
+            match stage.and_then(|stage| stage.accept(terms, now, at, &mut packet)) {
                 Some(leaves) => at = leaves,
                 None => return out.drop(packet, Cause::QueueFull),
             }

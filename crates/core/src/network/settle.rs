@@ -100,15 +100,18 @@ impl Network {
     /// Takes what an endpoint has to send. Its due time is moved lazily: a later one waits for the earlier wake-up, as a
     /// retransmission timer moves with every ACK.
     fn drain_endpoint<P: Probe>(&mut self, host: usize, woken: bool, probe: &mut P) {
-        while let Some(Outgoing { body, len, kind, ecn }) = self.hosts[host].endpoint.poll(self.now, &mut self.arena) {
-            let flow = self.hosts[host].flow;
+        let member = self.nodes.len() + host;
+        let Host { endpoint, flow, scheduled, .. } = &mut self.hosts[host];
+        while let Some(Outgoing { body, len, kind, ecn, last }) = endpoint.poll(self.now, &mut self.arena) {
+            let flow = *flow;
             let packet = Packet { id: self.next_id, entered: self.now, body, flow, len, wire_len: len, ecn, class: 0, kind };
             self.next_id += 1;
             probe.sent(self.now, EndpointId(host as u32), &packet, self.arena.get(body));
-            self.moves.push(Move { from: NodeId((self.nodes.len() + host) as u32), port: Port(0), packet });
+            self.moves.push(Move { from: NodeId(member as u32), port: Port(0), packet });
+            if last {
+                break;
+            }
         }
-        let member = self.nodes.len() + host;
-        let Host { endpoint, scheduled, .. } = &mut self.hosts[host];
         let due = endpoint.due();
         if woken || due < *scheduled {
             *scheduled = due;

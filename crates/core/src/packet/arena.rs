@@ -20,11 +20,13 @@ pub enum Body {
     Raw(Box<[u8]>),
 }
 
+/// Begins a cache line: what most packets carry of a segment, all but SACK blocks, lies in one.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Slot {
-    body: Body,
     /// 0 marks a free slot.
     refs: u32,
+    body: Body,
 }
 
 /// All bodies in flight, reference-counted because the network may duplicate a packet.
@@ -37,14 +39,37 @@ pub struct Arena {
 impl Arena {
     #[inline]
     pub fn insert(&mut self, body: Body) -> BodyId {
-        let slot = Slot { body, refs: 1 };
-        if let Some(i) = self.free.pop() {
-            self.slots[i as usize] = slot;
-            BodyId(i)
-        } else {
-            self.slots.push(slot);
-            BodyId((self.slots.len() - 1) as u32)
+        let id = self.vacancy();
+        self.slots[id.0 as usize].body = body;
+        id
+    }
+
+    /// A blank segment, to be written where it will lie: segments are never copied on their way.
+    #[inline]
+    pub fn segment(&mut self) -> (BodyId, &mut Segment) {
+        let id = self.vacancy();
+        let body = &mut self.slots[id.0 as usize].body;
+        if !matches!(body, Body::Segment(_)) {
+            *body = Body::Segment(Segment::default());
         }
+        match body {
+            Body::Segment(segment) => {
+                segment.clear();
+                (id, segment)
+            }
+            Body::Datagram(_) | Body::Raw(_) => unreachable!("a segment was put there"),
+        }
+    }
+
+    /// A slot for one packet: the one freed last, as it is likely to be in the cache still.
+    #[inline]
+    fn vacancy(&mut self) -> BodyId {
+        if let Some(i) = self.free.pop() {
+            self.slots[i as usize].refs = 1;
+            return BodyId(i);
+        }
+        self.slots.push(Slot { refs: 1, body: Body::Datagram(Datagram { number: 0 }) });
+        BodyId((self.slots.len() - 1) as u32)
     }
 
     #[inline]

@@ -38,10 +38,11 @@ pub struct Timestamps {
 }
 
 /// Up to four SACK blocks, edges as the wire carries them: the low 32 bits of the sequence number (RFC 2018, section 3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct SackBlocks {
-    edges: [(u32, u32); 4],
     len: u8,
+    edges: [(u32, u32); 4],
 }
 
 impl SackBlocks {
@@ -67,6 +68,15 @@ impl SackBlocks {
     }
 }
 
+impl PartialEq for SackBlocks {
+    /// What lies beyond the last block is left over from an earlier use.
+    fn eq(&self, other: &SackBlocks) -> bool {
+        self.raw() == other.raw()
+    }
+}
+
+impl Eq for SackBlocks {}
+
 /// The 64-bit sequence number nearest to `reference` whose low 32 bits are `wire`.
 pub fn unwrap_seq(wire: u32, reference: u64) -> u64 {
     reference.wrapping_add_signed(i64::from(wire.wrapping_sub(reference as u32) as i32))
@@ -74,6 +84,7 @@ pub fn unwrap_seq(wire: u32, reference: u64) -> u64 {
 
 /// A TCP segment. Sequence numbers count bytes from 0 at the SYN and never wrap here; the wire's are their low 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
 pub struct Segment {
     pub seq: u64,
     pub ack: u64,
@@ -81,7 +92,6 @@ pub struct Segment {
     pub payload: u32,
     /// Advertised window in bytes, already scaled and as coarse as the scale makes it.
     pub window: u32,
-    pub sack: SackBlocks,
     pub timestamps: Option<Timestamps>,
     pub flags: Flags,
     /// IP length: what headers and options cost is the sending host's rule.
@@ -92,6 +102,8 @@ pub struct Segment {
     /// This payload has been sent before.
     pub retransmission: bool,
     pub extra: Extra,
+    /// Last, as few segments have any (see [`super::Arena`]).
+    pub sack: SackBlocks,
 }
 
 /// Options that only SYNs carry.
@@ -103,6 +115,14 @@ pub struct SynOptions {
 }
 
 impl Segment {
+    /// As new.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        let mut sack = self.sack;
+        sack.len = 0;
+        *self = Segment { sack, ..Segment::default() };
+    }
+
     /// Sequence space used: payload, and one each for SYN and FIN.
     pub fn space(&self) -> u64 {
         u64::from(self.payload) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))

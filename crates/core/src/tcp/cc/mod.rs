@@ -319,6 +319,7 @@ macro_rules! any_cc {
             fn on_recovered(&mut self, now: Time, cwnd: f64) { match self { $(AnyCc::$kind(c) => c.on_recovered(now, cwnd)),* } }
             fn on_restart(&mut self, now: Time, window: Window) { match self { $(AnyCc::$kind(c) => c.on_restart(now, window)),* } }
             fn on_idle(&mut self, now: Time, idle: Span) { match self { $(AnyCc::$kind(c) => c.on_idle(now, idle)),* } }
+            #[inline]
             fn cwnd(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.cwnd()),* } }
             fn ssthresh(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.ssthresh()),* } }
             fn marks(&self) -> MarkUse { match self { $(AnyCc::$kind(c) => c.marks()),* } }

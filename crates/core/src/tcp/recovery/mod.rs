@@ -192,6 +192,7 @@ macro_rules! recoveries {
         pub enum AnyRecovery { $($kind($kind)),* }
 
         impl Recovery for AnyRecovery {
+            #[inline]
             fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
                 match self { $(AnyRecovery::$kind(r) => r.on_ack(ack, repair)),* }
             }
@@ -204,11 +205,14 @@ macro_rules! recoveries {
             fn abandon(&mut self, repair: &mut Repair<'_>) {
                 match self { $(AnyRecovery::$kind(r) => r.abandon(repair)),* }
             }
+            #[inline]
             fn watches_sends(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.watches_sends()),* } }
             fn on_sent(&mut self, index: Index, again: bool, repair: &mut Repair<'_>) {
                 match self { $(AnyRecovery::$kind(r) => r.on_sent(index, again, repair)),* }
             }
+            #[inline]
             fn window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.window(cc)),* } }
+            #[inline]
             fn in_flight(&self, board: &Scoreboard) -> u32 { match self { $(AnyRecovery::$kind(r) => r.in_flight(board)),* } }
             fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
                 match self { $(AnyRecovery::$kind(r) => r.next_resend(board)),* }
@@ -216,8 +220,10 @@ macro_rules! recoveries {
             fn last_resort(&mut self, board: &mut Scoreboard) -> Option<Index> {
                 match self { $(AnyRecovery::$kind(r) => r.last_resort(board)),* }
             }
+            #[inline]
             fn active(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.active()),* } }
             fn holds_threshold(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.holds_threshold()),* } }
+            #[inline]
             fn restarts_timer(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.restarts_timer()),* } }
             fn reported_window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.reported_window(cc)),* } }
         }

@@ -132,17 +132,21 @@ impl Scoreboard {
         while let Some(front) = self.ring.front_mut() {
             if front.end() > ack {
                 // An ACK inside a segment: the rest of it is still out.
-                let cut = ack.saturating_sub(front.seq) as u32;
-                front.seq += u64::from(cut);
-                front.len -= cut;
-                acked.bytes += u64::from(cut);
+                if front.seq < ack {
+                    let cut = (ack - front.seq) as u32;
+                    front.seq = ack;
+                    front.len -= cut;
+                    acked.bytes += u64::from(cut);
+                }
                 break;
             }
             let sent = *front;
             self.ring.pop_front();
-            self.forget(&sent);
+            if sent.is_marked() {
+                self.forget(&sent);
+            }
             if !sent.is_sacked() {
-                self.newest_arrival = self.newest_arrival.max(Some((sent.sent_at, self.base)));
+                self.note_arrival(sent.sent_at, self.base);
             }
             self.base += 1;
             acked.segments += 1;
@@ -158,6 +162,21 @@ impl Scoreboard {
                 acked.last_sent = Some(sent.sent_at);
             }
         }
+        self.move_up(ack);
+        acked
+    }
+
+    /// Of what has arrived, the segment that was sent last.
+    #[inline]
+    fn note_arrival(&mut self, sent_at: Time, index: Index) {
+        if self.newest_arrival.is_none_or(|newest| newest < (sent_at, index)) {
+            self.newest_arrival = Some((sent_at, index));
+        }
+    }
+
+    /// Nothing that is noted of the segments below `base` matters any more.
+    #[inline]
+    fn move_up(&mut self, ack: u64) {
         while self.resends.front().is_some_and(|&(index, _)| index < self.base) {
             self.resends.pop_front();
         }
@@ -166,8 +185,9 @@ impl Scoreboard {
         if self.highest_sacked.is_some_and(|h| h < self.base) {
             self.highest_sacked = None;
         }
-        self.sacked.remove_below(ack);
-        acked
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(ack);
+        }
     }
 
     /// Takes a leaving segment's marks out of the counts.

@@ -22,6 +22,10 @@ impl Sent {
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
+    /// SACKed, lost or resent.
+    pub fn is_marked(&self) -> bool {
+        self.marks != 0
+    }
     pub fn is_sacked(&self) -> bool {
         self.marks & SACKED != 0
     }

@@ -18,10 +18,15 @@ impl Sender {
     }
 
     /// Takes an ACK in; `echo_rtt` is what its timestamp echo says.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
-        if segment.ack > self.next || segment.ack < self.una || self.says_nothing(segment) {
-            return;
+        let known = segment.ack <= self.next && segment.ack >= self.una;
+        if known && !self.says_nothing(segment) {
+            self.take_ack(now, segment, echo_rtt);
         }
+    }
+
+    fn take_ack(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
         let flight_before = self.board.len();
         let same_window = u64::from(segment.window) == self.peer_window;
         self.set_window(segment.ack, u64::from(segment.window));
@@ -73,7 +78,7 @@ impl Sender {
 
     /// Nothing is in flight and the window is as it was: what most segments tell an end that only receives.
     fn says_nothing(&self, segment: &Segment) -> bool {
-        self.board.is_empty() && self.probe_at == Time::NEVER && u64::from(segment.window) == self.peer_window
+        self.all_through() && self.probe_at == Time::NEVER && u64::from(segment.window) == self.peer_window
     }
 
     pub(super) fn split(&mut self, now: Time) -> (&mut AnyRecovery, Repair<'_>) {

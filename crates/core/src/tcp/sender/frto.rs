@@ -127,7 +127,7 @@ impl Sender {
         if self.next >= from + NEW_SEGMENTS * u64::from(self.segment) {
             return Turn::Wait;
         }
-        if self.new_piece(socket).is_ok() {
+        if self.new_piece(socket, self.recovery.in_flight(&self.board)).is_ok() {
             return Turn::New;
         }
         if self.next > from {

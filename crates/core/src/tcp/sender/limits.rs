@@ -9,10 +9,13 @@ use crate::tcp::stats::Limit;
 use crate::units::Time;
 
 impl Sender {
-    pub(super) fn room(&self) -> bool {
-        f64::from(self.recovery.in_flight(&self.board)) + 1.0 <= self.window()
+    /// The window allows a segment beside those `in_flight`.
+    #[inline]
+    pub(super) fn room(&self, in_flight: u32) -> bool {
+        f64::from(in_flight) + 1.0 <= self.window()
     }
 
+    #[inline]
     fn window(&self) -> f64 {
         if self.ecn.is_some()
             && let Some(window) = self.marked_window()
@@ -29,7 +32,8 @@ impl Sender {
     }
 
     /// The next new piece as far as application, receive window and send buffer allow.
-    pub(super) fn new_piece(&self, socket: &Socket) -> Result<(u32, bool), Limit> {
+    #[inline]
+    pub(super) fn new_piece(&self, socket: &Socket, in_flight: u32) -> Result<(u32, bool), Limit> {
         let end = socket.written.saturating_add(STREAM_START);
         let waiting = end.saturating_sub(self.next);
         let fin = socket.closed && self.fin.is_none();
@@ -38,7 +42,7 @@ impl Sender {
         }
         // A send buffer smaller than a segment makes small segments.
         let payload = waiting.min(u64::from(self.segment)).min(self.send_buffer.max(1));
-        let usable = self.usable_window();
+        let usable = self.usable_window(in_flight);
         let payload = if payload <= usable {
             payload
         } else if usable > 0 && usable >= self.largest_window / 2 {
@@ -61,16 +65,15 @@ impl Sender {
     }
 
     /// Bytes that the peer's window still allows.
-    pub(super) fn usable_window(&self) -> u64 {
+    #[inline]
+    pub(super) fn usable_window(&self, in_flight: u32) -> u64 {
         match self.config.window_rule {
             WindowRule::Sequence => self.right_edge.saturating_sub(self.next),
-            WindowRule::InFlight => {
-                let flight = u64::from(self.recovery.in_flight(&self.board)) * u64::from(self.segment);
-                self.peer_window.saturating_sub(flight)
-            }
+            WindowRule::InFlight => self.peer_window.saturating_sub(u64::from(in_flight) * u64::from(self.segment)),
         }
     }
 
+    #[inline]
     pub(super) fn note_limit(&mut self, now: Time, limit: Limit) {
         if limit != self.limit {
             self.stats.limited[self.limit as usize] = self.stats.limited[self.limit as usize] + (now - self.limit_since);

@@ -36,53 +36,55 @@ pub struct Transmit {
     pub retransmission: bool,
 }
 
+/// In the order of use: an end that only receives needs the first cache line and no other.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Sender {
-    config: Arc<TcpConfig>,
-    board: Scoreboard,
-    rtt: RttEstimator,
-    cc: AnyCc,
-    recovery: AnyRecovery,
-    /// Kept for congestion controls that watch deliveries.
-    deliveries: Option<Box<Deliveries>>,
-    /// Scratch space for `note_losses`.
-    lost: Vec<Index>,
-    /// Kept where a spurious cut is to be taken back.
-    undo: Option<Box<Undo>>,
-    /// None where marks are not echoed.
-    ecn: Option<Box<SenderEcn>>,
-    /// Kept where a window that is not used shrinks.
-    usage: Option<Usage>,
-    /// Kept where early duplicates may show a loss.
-    fine_timer: Option<FineTimer>,
-    /// None sends as soon as the window allows.
-    pacer: Option<Pacer>,
-    /// Payload of a full segment: the host's, or less if the peer's MSS says so.
-    segment: u32,
     /// First byte not acknowledged, and first byte never sent.
     una: u64,
     next: u64,
-    /// Sequence number of the FIN, once it has been sent.
-    fin: Option<u64>,
-    /// First byte that the peer's window does not allow.
-    right_edge: u64,
     peer_window: u64,
-    largest_window: u64,
-    /// Most bytes sent and not yet acknowledged, now.
-    send_buffer: u64,
     rto_at: Time,
     /// When the recovery wants to be woken.
     repair_at: Time,
     /// When a closed window is probed next.
     probe_at: Time,
+    /// Payload of a full segment: the host's, or less if the peer's MSS says so.
+    segment: u32,
     probes: u32,
+    limit: Limit,
+    /// None sends as soon as the window allows.
+    pacer: Option<Pacer>,
+    /// Kept for congestion controls that watch deliveries.
+    deliveries: Option<Box<Deliveries>>,
+    /// Kept where a spurious cut is to be taken back.
+    undo: Option<Box<Undo>>,
+    /// None where marks are not echoed.
+    ecn: Option<Box<SenderEcn>>,
+    /// First byte that the peer's window does not allow.
+    right_edge: u64,
+    largest_window: u64,
+    /// Most bytes sent and not yet acknowledged, now.
+    send_buffer: u64,
+    last_send: Option<Time>,
+    board: Scoreboard,
+    recovery: AnyRecovery,
+    cc: AnyCc,
+    rtt: RttEstimator,
+    config: Arc<TcpConfig>,
+    stats: SenderStats,
+    /// Sequence number of the FIN, once it has been sent.
+    fin: Option<u64>,
+    limit_since: Time,
+    /// Scratch space for `note_losses`.
+    lost: Vec<Index>,
+    /// Kept where a window that is not used shrinks.
+    usage: Option<Usage>,
+    /// Kept where early duplicates may show a loss.
+    fine_timer: Option<FineTimer>,
     timeouts_in_a_row: u32,
     /// First byte that had not been sent at the last timeout.
     timed_out_to: u64,
-    limit: Limit,
-    limit_since: Time,
-    last_send: Option<Time>,
-    stats: SenderStats,
 }
 
 /// The first byte of the stream follows the SYN.
@@ -157,6 +159,11 @@ impl Sender {
         if let Some(undo) = &mut self.undo {
             undo.frto.do_without_sack();
         }
+    }
+
+    /// Everything sent has been acknowledged.
+    fn all_through(&self) -> bool {
+        self.una == self.next
     }
 
     pub fn next_seq(&self) -> u64 {

@@ -10,13 +10,21 @@ use crate::tcp::scoreboard::Index;
 use crate::tcp::stats::Limit;
 use crate::units::Time;
 
+/// What the repair of losses has to say about what goes out next.
+enum Repair {
+    Resend(Index),
+    Wait,
+}
+
 impl Sender {
     /// Nothing to send, nothing in flight: an end that only receives.
+    #[inline]
     pub fn is_quiet(&self, socket: &Socket) -> bool {
-        self.limit == Limit::Application && self.board.is_empty() && socket.written <= socket.sent && !socket.closed
+        self.limit == Limit::Application && self.all_through() && socket.written <= socket.sent && !socket.closed
     }
 
     /// The next piece to send, if the windows allow one.
+    #[inline]
     pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<Transmit> {
         if let Some(Resend::Now(index)) = self.forced_resend() {
             return Some(self.resend(now, index));
@@ -42,6 +50,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn forced_resend(&mut self) -> Option<Resend> {
         if !self.recovery.active() {
             return self.fine_timer.as_mut()?.take_due().map(Resend::Now);
@@ -52,25 +61,23 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<Transmit, Limit> {
-        let room = self.room();
+        let mut in_flight = self.recovery.in_flight(&self.board);
+        let room = self.room(in_flight);
         let window = if self.recovery.active() { Limit::Recovery } else { Limit::Cwnd };
         if self.pacer.is_some() && room && self.must_wait(now, socket) {
             return Err(Limit::Pacing);
         }
         if self.board.lost_out() > 0 {
-            match self.frto_turn(socket) {
-                Turn::New => {}
-                Turn::Wait => return Err(window),
-                Turn::Repair => match self.recovery.next_resend(&mut self.board) {
-                    Some(Resend::IfRoom(index)) if room => return Ok(self.resend(now, index)),
-                    // What holds back a retransmission is the window, whatever would hold back new data.
-                    Some(_) => return Err(window),
-                    None => {}
-                },
+            match self.next_repair(socket) {
+                Some(Repair::Resend(index)) if room => return Ok(self.resend(now, index)),
+                // What holds back a retransmission is the window, whatever would hold back new data.
+                Some(_) => return Err(window),
+                None => in_flight = self.recovery.in_flight(&self.board),
             }
         }
-        match self.new_piece(socket) {
+        match self.new_piece(socket, in_flight) {
             Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin)),
             Ok(_) => Err(window),
             Err(limit) => {
@@ -82,6 +89,20 @@ impl Sender {
         }
     }
 
+    /// What comes before new data when something is lost.
+    #[inline(never)]
+    fn next_repair(&mut self, socket: &Socket) -> Option<Repair> {
+        match self.frto_turn(socket) {
+            Turn::New => None,
+            Turn::Wait => Some(Repair::Wait),
+            Turn::Repair => self.recovery.next_resend(&mut self.board).map(|resend| match resend {
+                Resend::IfRoom(index) => Repair::Resend(index),
+                Resend::Now(_) => Repair::Wait,
+            }),
+        }
+    }
+
+    #[inline]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Transmit {
         if self.limit == Limit::Application && self.board.is_empty() {
             self.end_idle(now);
@@ -112,6 +133,7 @@ impl Sender {
         Transmit { seq, payload: len - u32::from(fin), fin, retransmission: true }
     }
 
+    #[inline]
     fn note_send(&mut self, now: Time, retransmission: bool, index: Index) {
         if self.deliveries.is_some() {
             self.note_departure(now, index);
@@ -138,7 +160,8 @@ impl Sender {
     /// The pace says not yet, though the window has room and there is something to send.
     #[inline(never)]
     fn must_wait(&self, now: Time, socket: &Socket) -> bool {
-        self.pacer.is_some_and(|p| now < p.next()) && (self.board.unsent_losses() || self.new_piece(socket).is_ok())
+        self.pacer.is_some_and(|p| now < p.next())
+            && (self.board.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.board)).is_ok())
     }
 
     #[inline(never)]

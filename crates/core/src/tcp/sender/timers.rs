@@ -8,6 +8,7 @@ use crate::units::Time;
 
 impl Sender {
     /// RFC 6298, (5.2) and (5.3), unless the recovery holds the timer (RFC 6582, section 4).
+    #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         if self.board.is_empty() {
             self.rto_at = Time::NEVER;
@@ -67,14 +68,19 @@ impl Sender {
     }
 
     /// RFC 9293, section 3.8.6.1: a closed window with nothing in flight is probed, at growing intervals.
+    #[inline]
     pub(super) fn check_window_closed(&mut self, now: Time, limit: Limit) {
         if limit == Limit::ReceiveWindow && self.board.is_empty() && self.probe_at == Time::NEVER {
             self.probe_at = now + self.rtt.rto().saturating_mul(1 << self.probes.min(16)).min(self.config.rto.max);
         }
     }
 
+    #[inline]
     pub(super) fn check_probe(&mut self, now: Time) {
-        if self.usable_window() > 0 {
+        if self.probe_at == Time::NEVER && self.probes == 0 {
+            return;
+        }
+        if self.usable_window(self.recovery.in_flight(&self.board)) > 0 {
             self.probe_at = Time::NEVER;
             self.probes = 0;
         } else if self.probe_at <= now {
@@ -92,6 +98,7 @@ impl Sender {
         Some(self.una - 1)
     }
 
+    #[inline]
     pub fn due(&self) -> Time {
         let paced = if self.limit == Limit::Pacing { self.pacer.map_or(Time::NEVER, |p| p.next()) } else { Time::NEVER };
         self.rto_at.min(self.probe_at).min(paced).min(self.repair_at)
