@@ -4,7 +4,7 @@ mod receiver;
 mod repeat;
 
 pub use receiver::{Filler, filled};
-pub use repeat::{Repeat, why};
+pub use repeat::{COMMON_RTO_MIN, Repeat, why};
 
 /// What a segment was that is not simply new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -37,12 +37,15 @@ pub struct Repeat {
 /// microseconds, paced ones within their pacing interval.
 const LEAST_QUIET: i64 = 10_000_000;
 /// The shortest minimum of a retransmission timer in common stacks (Linux, ns-2): 200 ms.
-const COMMON_RTO_MIN: i64 = 200_000_000;
+pub const COMMON_RTO_MIN: i64 = 200_000_000;
 
 /// The cause of a repeated segment. The order of the questions is the order in which a sender's own code would meet them.
 pub fn why(r: &Repeat) -> Verdict {
     let srtt = r.rtt.map_or(COMMON_RTO_MIN, |(smoothed, _)| smoothed);
     let by_timer = r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10;
+    // Reports of duplicates and other ACKs without news break the silence, but ask for nothing.
+    let unasked = !r.sacked_above && r.duplicates < 3 && !r.in_recovery && !r.after_timeout;
+    let by_timer = by_timer || unasked && r.age >= timeout_of(r, srtt) * 3 / 4;
     if by_timer {
         return timer(r, srtt);
     }
@@ -77,6 +80,10 @@ fn timer(r: &Repeat, srtt: i64) -> Verdict {
         let sure = if r.probes == Some(true) { 0.9 } else { 0.7 };
         return Verdict::new(Cause::TailProbe, sure);
     }
-    let rto = srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(COMMON_RTO_MIN);
-    Verdict::new(Cause::Timeout, if r.age >= rto * 9 / 10 { 0.97 } else { 0.8 })
+    Verdict::new(Cause::Timeout, if r.age >= timeout_of(r, srtt) * 9 / 10 { 0.97 } else { 0.8 })
+}
+
+/// RFC 6298, section 2, with the minimum of common stacks in the place of one second.
+fn timeout_of(r: &Repeat, srtt: i64) -> i64 {
+    srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(COMMON_RTO_MIN)
 }

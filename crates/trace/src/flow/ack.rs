@@ -60,7 +60,7 @@ impl Half {
         if !blocks.is_empty() {
             self.mark(blocks);
         }
-        if s.payload == 0 && self.counts.payload > 0 {
+        if s.payload == 0 && self.counts.payload > 0 && !s.flags.has(Flags::RST) {
             self.acks.get_or_insert_default().passed(now);
         }
         self.last_heard_at = now;
@@ -70,8 +70,12 @@ impl Half {
     #[inline]
     fn take_window(&mut self, s: &Segment<'_>) -> u32 {
         let syn = s.flags.has(Flags::SYN);
+        // A reset offers nothing, whatever its window field says.
+        if s.flags.has(Flags::RST) {
+            return self.window;
+        }
         let window = if syn { u32::from(s.window) } else { u32::from(s.window) << self.window_shift };
-        if !syn && !s.flags.has(Flags::RST) {
+        if !syn {
             self.offered.add(window);
             self.counts.zero_windows += u32::from(window == 0 && self.window != 0);
         }

@@ -4,7 +4,7 @@ use super::half::Half;
 use super::sent::Sent;
 use super::seq::{ahead, before, earlier, later};
 use super::trouble::{Hole, Repair};
-use crate::cause::{Cause, Filler, Repeat, Verdict, filled, why};
+use crate::cause::{COMMON_RTO_MIN, Cause, Filler, Repeat, Verdict, filled, why};
 use crate::decode::{Flags, Segment};
 
 /// What the flow knows about where the capture stands, for the data of one end.
@@ -33,6 +33,10 @@ pub enum Data {
 
 /// Forward jumps beyond any window (RFC 7323: 1 GiB) start the numbering anew.
 const JUMP: i32 = 1 << 30;
+/// One old byte after less silence than this is a retransmission, not a keep-alive: timers of common stacks ask after minutes or hours.
+const KEEP_ALIVE: i64 = 10_000_000_000;
+/// A larger step of the packet number says nothing: another host behind the address, or a new start.
+const MOST_UNSEEN: u16 = 2048;
 /// Segments kept where nobody acknowledges: a capture of one direction.
 const ONE_WAY_ROOM: usize = 64;
 /// A turn shorter than this or a tenth of the whole: the capture is at the sender's end.
@@ -44,11 +48,14 @@ impl Half {
     pub(super) fn sent(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Data {
         self.advance_clock(now);
         self.count(s);
-        let last_id = self.watch_ids(s);
-        if let Some(stamps) = s.options.stamps
-            && self.watched.is_none()
-        {
-            self.watched = Some((stamps.value, now));
+        self.watch_ids(s);
+        if let Some(stamps) = s.options.stamps {
+            if self.watched.is_none() {
+                self.watched = Some((stamps.value, now));
+            }
+            if s.space() > 0 {
+                self.stamp_clock.passed(stamps.value, now);
+            }
         }
         let space = s.space();
         if space == 0 || s.flags.has(Flags::RST) {
@@ -64,7 +71,7 @@ impl Half {
         } else if off > 0 {
             self.beyond(now, s, view, off)
         } else {
-            self.again(now, s, view, last_id)
+            self.again(now, s, view)
         };
         self.last_sent_at = now;
         if s.payload > 0 {
@@ -101,24 +108,32 @@ impl Half {
         }
     }
 
-    /// Learns whether this sender counts its packets in the IP header; returns the identification before this one.
+    /// Learns whether this sender counts its packets in the IP header, and how many of them have not been seen.
     #[inline]
-    fn watch_ids(&mut self, s: &Segment<'_>) -> u16 {
-        let last = self.last_id;
-        if let Some(id) = s.ip_id {
-            // A SYN with ACK often carries zero; it says nothing about the rest.
-            if !s.flags.has(Flags::SYN) {
-                self.ids_seen += 1;
-                self.ids_up += u32::from((1..=64).contains(&id.wrapping_sub(last)));
-                if self.ids_seen >= 1 << 20 {
-                    (self.ids_seen, self.ids_up) = (self.ids_seen / 2, self.ids_up / 2);
-                }
-            }
-            if ((id.wrapping_sub(last)) as i16) > 0 || self.ids_seen <= 1 {
-                self.last_id = id;
-            }
+    fn watch_ids(&mut self, s: &Segment<'_>) {
+        let Some(id) = s.ip_id else { return };
+        // A SYN with ACK often carries zero; it says nothing about the rest.
+        if s.flags.has(Flags::SYN) {
+            return;
         }
-        last
+        let step = id.wrapping_sub(self.last_id);
+        let consumed = if s.payload > 0 { self.segments_in(s.payload, s.header_len) as u16 } else { 1 };
+        self.ids_seen += 1;
+        self.ids_up += u32::from((1..=64).contains(&step));
+        if self.ids_seen == 1 || (1..=MOST_UNSEEN).contains(&step) {
+            if self.ids_seen > 1 && step > 1 {
+                self.trouble_mut().skipped(step - 1);
+            }
+            self.last_id = id.wrapping_add(consumed - 1);
+        } else if step.wrapping_neg() > MOST_UNSEEN {
+            self.last_id = id.wrapping_add(consumed - 1);
+        } else if s.payload == 0 {
+            // An acknowledgement that was overtaken is not missing any more. Data is settled by its hole.
+            self.trouble_mut().unseen -= 1;
+        }
+        if self.ids_seen >= 1 << 20 {
+            (self.ids_seen, self.ids_up) = (self.ids_seen / 2, self.ids_up / 2);
+        }
     }
 
     /// No sequence space: an acknowledgement, or a question to a silent peer (RFC 9293, section 3.8.4: one below what is due).
@@ -171,7 +186,7 @@ impl Half {
         } else {
             self.maybe_probe(now, s, view);
         }
-        self.note_unseen(s, 0);
+        self.settle_unseen(0);
         self.push(now, s, s.seq, s.space(), view);
         self.counts.unique += u64::from(s.payload);
         self.counts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
@@ -184,18 +199,21 @@ impl Half {
         self.next = start.wrapping_add(len);
     }
 
-    /// A tail-loss probe may carry new data: one segment, out of two RTTs' silence with data outstanding (RFC 8985, section 7.3).
+    /// A tail-loss probe may carry new data (RFC 8985, section 7.3): one segment out of a silence, while the oldest outstanding one
+    /// waits for longer than any ACK should take. An application that writes now and then has its earlier data acknowledged.
     #[inline]
     fn maybe_probe(&mut self, now: i64, s: &Segment<'_>, view: &View) {
         let quiet = now - self.last_sent_at.max(self.last_heard_at);
         if quiet < 10_000_000 {
             return;
         }
-        let (Some((srtt, _)), true) = (self.rtt.smoothed(), view.sack && self.at_sender(view)) else { return };
-        let fired = self.trouble.as_ref().is_some_and(|t| t.timer_fired || t.repairing(self.una));
-        let age = now - self.last_sent_at.max(self.last_news_at);
-        // PTO is two RTTs and a little; the application may also just have written something, hence the upper bound.
-        if !fired && s.payload > 0 && (srtt * 19 / 10..srtt * 5 / 2).contains(&age) {
+        let (Some((srtt, deviation)), true) = (self.rtt.smoothed(), view.sack && self.at_sender(view)) else { return };
+        let trouble = self.trouble.as_deref();
+        let fired = trouble.is_some_and(|t| t.timer_fired || t.repairing(self.una));
+        let waiting = self.outstanding.get(0).map_or(0, |head| now - head.last_at);
+        // The probe is due after two RTTs, and never after the timeout, which counts from the oldest segment (section 7.2).
+        let due = (2 * srtt).min(srtt + (4 * deviation).max(COMMON_RTO_MIN)) * 8 / 10;
+        if !fired && s.payload > 0 && quiet >= srtt / 4 && waiting >= due {
             let trouble = self.trouble_mut();
             trouble.new_probes += 1;
             trouble.timer_fired = true;
@@ -227,27 +245,42 @@ impl Half {
             self.trouble_mut().add_hole(Hole { start, end, found_at: now, stamp, id: s.ip_id });
         }
         let missing = if self.counts.largest_segment > 0 { (off as u32).div_ceil(self.counts.largest_segment) } else { 1 };
-        self.note_unseen(s, missing);
+        self.settle_unseen(missing);
         self.push(now, s, s.seq, s.space(), view);
         self.counts.unique += u64::from(s.payload);
         self.counts.unique_ip_bytes += u64::from(s.ip_len);
         Data::AfterHole
     }
 
-    /// The sender's packet numbers tell of packets that never came by: more of them than the hole has segments were retransmissions.
+    /// The sender's packet numbers tell of packets that never came by. New data settles the account: what the hole before it
+    /// does not explain was sent again and lost. Pure ACKs are numbered too, so a sender of many of them says nothing.
     #[inline]
-    fn note_unseen(&mut self, _s: &Segment<'_>, _missing: u32) {}
+    fn settle_unseen(&mut self, missing: u32) {
+        let (counts_ids, mostly_data) = (self.counts_ids(), self.counts.pure_acks * 10 <= self.counts.segments);
+        let Some(trouble) = self.trouble.as_deref_mut() else { return };
+        trouble.unseen -= i64::from(missing);
+        if trouble.unseen > 0 && counts_ids && mostly_data {
+            let lost = trouble.unseen as u32;
+            let behind = lost.min(trouble.unseen_after_timeout);
+            trouble.tally.add(Verdict::new(Cause::GoBackN, 0.6), behind);
+            trouble.tally.add(Verdict::new(Cause::Fast, 0.6), lost - behind);
+            trouble.unseen_again += lost;
+            (trouble.unseen, trouble.unseen_after_timeout) = (0, 0);
+            self.counts.retransmitted += u64::from(lost);
+        }
+    }
 
     /// At least a part has been due before.
-    fn again(&mut self, now: i64, s: &Segment<'_>, view: &View, last_id: u16) -> Data {
+    fn again(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Data {
         let (start, end) = (s.seq, s.seq.wrapping_add(s.space()));
         // Old data of one byte, or none, from a sender that has nothing outstanding.
-        if s.payload <= 1 && !s.flags.has(Flags::SYN | Flags::FIN) && self.una == self.next && ahead(start, self.next) == 1 {
+        let long_silent = now - self.last_sent_at >= KEEP_ALIVE || self.window == 0;
+        if s.payload == 1 && long_silent && !s.flags.has(Flags::SYN | Flags::FIN) && self.una == self.next && ahead(start, self.next) == 1 {
             return self.question();
         }
         let known_end = earlier(end, self.next);
         let data = match self.trouble.as_ref().and_then(|t| t.hole_at(later(start, self.una))) {
-            Some(hole) if before(self.una, hole.end) => self.fill(now, s, view, hole, last_id),
+            Some(hole) if before(self.una, hole.end) => self.fill(now, s, view, hole),
             _ => self.repeat(now, s, view, known_end),
         };
         if before(self.next, end) {
@@ -259,7 +292,7 @@ impl Half {
     }
 
     /// The segment brings what had not been seen.
-    fn fill(&mut self, now: i64, s: &Segment<'_>, view: &View, hole: Hole, last_id: u16) -> Data {
+    fn fill(&mut self, now: i64, s: &Segment<'_>, view: &View, hole: Hole) -> Data {
         let counts_ids = self.counts_ids();
         let filler = Filler {
             waited: now - hole.found_at,
@@ -285,7 +318,6 @@ impl Half {
         self.trouble_mut().cover(start, end);
         self.counts.unique += u64::from((ahead(start, end).max(0) as u32).min(s.payload));
         self.counts.unique_ip_bytes += u64::from(s.ip_len);
-        let _ = last_id;
         Data::Odd(verdict)
     }
 
@@ -326,7 +358,9 @@ impl Half {
         let end = s.seq.wrapping_add(s.space());
         let heard = if self.at_sender(view) { self.last_heard_at } else { i64::MIN };
         let last_of_it = seen.map_or(i64::MIN, |e| e.last_at);
-        let quiet = now - self.last_sent_at.max(heard);
+        // Queues before the capture even out the sender's pauses; its own stamps keep them.
+        let pause = now - self.last_sent_at.max(heard);
+        let quiet = if self.at_sender(view) { pause } else { self.stamp_clock.pause().unwrap_or(pause) };
         let age = if self.at_sender(view) { now - self.last_news_at.max(last_of_it) } else { quiet };
         let whole = |(smoothed, deviation): (i64, i64)| {
             if self.at_sender(view) {

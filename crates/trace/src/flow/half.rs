@@ -2,6 +2,7 @@
 
 use super::sent::Outstanding;
 use super::seq::ahead;
+use super::stamp_clock::StampClock;
 use super::trouble::Trouble;
 use crate::cause::Tally;
 use crate::metrics::{AckClock, Level, Rtt};
@@ -28,6 +29,7 @@ pub struct Half {
     pub(super) last_heard_at: i64,
     pub(super) last_news_at: i64,
     pub(super) watched: Option<(u32, i64)>,
+    pub(super) stamp_clock: StampClock,
     pub(super) mss: u32,
     pub(super) ids_up: u32,
     pub(super) ids_seen: u32,

@@ -6,6 +6,7 @@ mod half;
 mod key;
 mod sent;
 mod seq;
+mod stamp_clock;
 mod table;
 mod trouble;
 
@@ -92,7 +93,7 @@ impl Flow {
         }
         self.handshake.reset |= s.flags.has(Flags::RST);
         let view = self.view(from);
-        let heard = if s.flags.has(Flags::ACK) && !s.flags.has(Flags::RST) {
+        let heard = if s.flags.has(Flags::ACK) {
             if self.handshake.done_at.is_none() {
                 self.opened(now, from, s);
             }

@@ -115,7 +115,7 @@ pub struct SpuriousReport {
 pub struct RepairReport {
     pub timeouts: u32,
     pub recoveries: u32,
-    /// Tail-loss probes that carried new data: no retransmissions, so not in `tlp_retransmits`.
+    /// Tail-loss probes that carried new data: in `tlp_retransmits`, but no retransmissions.
     pub new_data_probes: u32,
     pub fast_then_timeout: u32,
     /// Retransmissions that fill a hole: the first copy was lost before the capture.
@@ -149,10 +149,10 @@ impl Direction {
             payload_bytes: c.payload,
             unique_bytes: c.unique,
             retransmitted_segments: c.retransmitted,
-            retransmission_rate: (c.segments > 0).then(|| c.retransmitted as f64 / c.segments as f64),
+            retransmission_rate: (c.segments > 0).then(|| c.retransmitted as f64 / (c.segments + u64::from(unseen(half))) as f64),
             rto_retransmits: tally.of(Cause::Timeout),
             fast_retransmits: tally.of(Cause::Fast) + tally.of(Cause::Rack),
-            tlp_retransmits: tally.of(Cause::TailProbe),
+            tlp_retransmits: tally.of(Cause::TailProbe) + half.trouble().map_or(0, |t| t.new_probes),
             go_back_n_retransmits: tally.of(Cause::GoBackN),
             spurious_retransmits: spurious.all(),
             out_of_order: tally.of(Cause::Reordered),
@@ -243,8 +243,12 @@ impl RepairReport {
             new_data_probes: t.new_probes,
             fast_then_timeout: t.fast_then_timeout,
             lost_upstream: t.lost_upstream,
-            unseen_transmissions: t.unseen,
+            unseen_transmissions: t.unseen_again,
             missed_bytes: t.missed_bytes,
         })
     }
+}
+
+fn unseen(half: &Half) -> u32 {
+    half.trouble().map_or(0, |t| t.unseen_again)
 }

@@ -1,0 +1,30 @@
+//! Prints every repeated or overtaken segment of a capture, and why: `cargo run -p ackclock-trace --example causes -- CAPTURE`.
+
+use ackclock_trace::analyze::{Analysis, Only, Watch};
+use ackclock_trace::decode::Segment;
+use ackclock_trace::flow::{Data, Flow, Passed};
+use ackclock_trace::read::Capture;
+use std::path::Path;
+
+struct Print;
+
+impl Watch for Print {
+    fn passed(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+        let spurious = passed.heard.map_or(0, |h| h.spurious);
+        if let Data::Odd(verdict) = passed.data {
+            let (since, id) = ((at - flow.first_at) as f64 * 1e-9, s.ip_id.unwrap_or(0));
+            println!("{since:.6} flow {} port {} seq {} len {} id {id} {verdict:?}", number + 1, s.source.port, s.seq, s.payload);
+        }
+        if spurious > 0 {
+            println!("{:.6} flow {} ack {} shows {spurious} spurious", (at - flow.first_at) as f64 * 1e-9, number + 1, s.ack);
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for path in std::env::args().skip(1) {
+        let mut capture = Capture::open(Path::new(&path))?;
+        Analysis::new(Only::default()).read(&mut capture, &mut Print, u64::MAX)?;
+    }
+    Ok(())
+}

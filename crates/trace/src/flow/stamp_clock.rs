@@ -1,0 +1,60 @@
+//! The sender's own clock, as its time stamps show it (RFC 7323, section 4.1: one tick in 1 ms to 1 s; newer hosts also use microseconds).
+
+use super::seq::ahead;
+
+/// Ticks that hosts use, nanoseconds.
+const TICKS: [i64; 5] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000];
+/// A tick is taken as one of the above when the stamps ran within this of it over at least a second.
+const CLOSE: (i64, i64) = (1, 8);
+const LONG_ENOUGH: i64 = 1_000_000_000;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StampClock {
+    first: Option<(u32, i64)>,
+    last: u32,
+    last_step: i32,
+    tick: i64,
+}
+
+impl StampClock {
+    /// A packet with this stamp passed.
+    #[inline]
+    pub fn passed(&mut self, value: u32, now: i64) {
+        let Some((first, at)) = self.first else {
+            (self.first, self.last) = (Some((value, now)), value);
+            return;
+        };
+        self.last_step = ahead(self.last, value);
+        self.last = value;
+        if self.tick == 0 && now - at >= LONG_ENOUGH {
+            let ticks = i64::from(ahead(first, value)).max(1);
+            let found = TICKS.into_iter().find(|&tick| ((now - at) / ticks - tick).abs() * CLOSE.1 < tick * CLOSE.0);
+            // Neither: looked at again a second later.
+            match found {
+                Some(tick) => self.tick = tick,
+                None => self.first = Some((value, now)),
+            }
+        }
+    }
+
+    /// How long the sender had sent nothing before its last packet; none while the tick is not known.
+    pub fn pause(&self) -> Option<i64> {
+        (self.tick > 0 && self.last_step >= 0).then(|| i64::from(self.last_step) * self.tick)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StampClock;
+
+    #[test]
+    fn a_millisecond_clock_is_recognised_and_measures_the_senders_pauses() {
+        let mut clock = StampClock::default();
+        for ms in 0..1200u32 {
+            clock.passed(u32::MAX - 50 + ms, i64::from(ms) * 1_000_300);
+        }
+        // Sent 400 ms later, but right behind the others at the capture.
+        clock.passed(u32::MAX - 50 + 1599, 1_200_500_000);
+        assert_eq!(clock.pause(), Some(400_000_000));
+    }
+}
