@@ -125,7 +125,9 @@ def tcptrace(path: Path) -> dict[tuple[str, str], list[dict[str, float]]]:
         if len(ends) != 2:
             continue
         ways: list[dict[str, float]] = [{}, {}]
-        for label, left, _, right in re.findall(r"^ +([A-Za-z][\w /#.-]*?): +(-?[\d.]+)( \S+)? +\1: +(-?[\d.]+)", block, re.MULTILINE):
+        for label, left, _, right in re.findall(
+            r"^ +([A-Za-z][\w /#.-]*?): +(-?[\d.]+)( \S+)? +\1: +(-?[\d.]+)", block, re.MULTILINE
+        ):
             ways[0][label], ways[1][label] = float(left), float(right)
         connections[ends[0], ends[1]] = ways
     return connections

@@ -275,7 +275,12 @@ impl Half {
         let (start, end) = (s.seq, s.seq.wrapping_add(s.space()));
         // Old data of one byte, or none, from a sender that has nothing outstanding.
         let long_silent = now - self.last_sent_at >= KEEP_ALIVE || self.window == 0;
-        if s.payload == 1 && long_silent && !s.flags.has(Flags::SYN | Flags::FIN) && self.una == self.next && ahead(start, self.next) == 1 {
+        if s.payload == 1
+            && long_silent
+            && !s.flags.has(Flags::SYN | Flags::FIN)
+            && self.una == self.next
+            && ahead(start, self.next) == 1
+        {
             return self.question();
         }
         let known_end = earlier(end, self.next);
