@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from ackclock.errors import InputError
 from ackclock.link.trace import Recording
 from ackclock.scenario.model import Scenario, measured_ps
 
@@ -66,8 +67,13 @@ def _recordings(document: dict[str, Any]) -> set[Recording]:
     return {side["rate"]["times_ms"] for side in sides if side["rate"] and side["rate"]["kind"] == "trace"}
 
 
-def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = ()) -> Plan:
-    """The plan of one run: `scenario` with one seed."""
+def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), *, live: bool = False) -> Plan:
+    """The plan of one run: `scenario` with one seed. A live flow is for real hosts, so only an emulation may have one.
+
+    Raises InputError for a live flow without ``live``.
+    """
+    if not live and any(flow.is_live for flow in scenario.flow):
+        raise InputError('a flow with workload = { kind = "live" }', "simulated flows here; `ackclock emulate` joins live ones")
     return Plan(
         {
             "seed": seed,

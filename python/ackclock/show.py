@@ -118,3 +118,27 @@ def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
         percent(mean("retransmission_rate")),
         "-" if fairness is None else f"{fairness:.3f}",
     ]
+
+
+def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
+    """How well an emulation kept its times, and what its hops did. Times in microseconds."""
+    audit = _table("Emulation", ["", "verdict"], ["release error us\np50", "\np99", "\nmax", "missed", "lost", "load", "steal"])
+    error = document["release_error_us"]
+    audit.add_row(
+        document["link"],
+        "valid" if document["valid"] else "INVALID",
+        *(_us(error[name]) for name in ("p50", "p99", "max")),
+        str(document["deadline_misses"]),
+        str(document["unintended_drops"]),
+        f"{document['load']:.1f}",
+        f"{document['steal_percent']:.1f} %",
+    )
+    hops = _table("Hops", ["hop", "way"], ["asked", "achieved", "drops", "delivered"])
+    for hop in document["hops"]:
+        rates = (rate(hop["asked_bps"]), rate(hop["achieved_bps"]))
+        hops.add_row(hop["hop"], hop["direction"], *rates, str(hop["drops"]), str(hop["delivered"]))
+    return [audit, hops]
+
+
+def _us(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

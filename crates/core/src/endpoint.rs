@@ -1,6 +1,6 @@
 //! Who sends and who receives: the ends of a flow, as the network sees them.
 
-use crate::app::{UdpSink, UdpSource};
+use crate::app::{Outside, UdpSink, UdpSource};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
 use crate::tcp::TcpEndpoint;
 use crate::units::Time;
@@ -33,6 +33,8 @@ pub enum AnyEndpoint {
     Tcp(Box<TcpEndpoint>),
     UdpSource(Box<UdpSource>),
     UdpSink(Box<UdpSink>),
+    /// A real host.
+    Outside(Outside),
 }
 
 impl Endpoint for AnyEndpoint {
@@ -42,6 +44,7 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.receive(now, body, ecn),
             AnyEndpoint::UdpSource(e) => e.receive(now, body, ecn),
             AnyEndpoint::UdpSink(e) => e.receive(now, body, ecn),
+            AnyEndpoint::Outside(e) => e.receive(now, body, ecn),
         }
     }
     #[inline]
@@ -50,6 +53,7 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.on_timer(now),
             AnyEndpoint::UdpSource(e) => e.on_timer(now),
             AnyEndpoint::UdpSink(e) => e.on_timer(now),
+            AnyEndpoint::Outside(e) => e.on_timer(now),
         }
     }
     #[inline]
@@ -58,6 +62,7 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.poll(now, arena),
             AnyEndpoint::UdpSource(e) => e.poll(now, arena),
             AnyEndpoint::UdpSink(e) => e.poll(now, arena),
+            AnyEndpoint::Outside(e) => e.poll(now, arena),
         }
     }
     #[inline]
@@ -66,6 +71,7 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.due(),
             AnyEndpoint::UdpSource(e) => e.due(),
             AnyEndpoint::UdpSink(e) => e.due(),
+            AnyEndpoint::Outside(e) => e.due(),
         }
     }
 }

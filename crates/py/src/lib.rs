@@ -4,6 +4,7 @@ mod captures;
 mod columns;
 mod table;
 
+use ackclock_emu::Options;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -61,6 +62,16 @@ fn run(py: Python<'_>, plan: &str) -> PyResult<Run> {
     Ok(Run { summary, series: Table::new(series), hops: Table::new(hops) })
 }
 
+/// Runs a command behind a plan's link, in real time; both are JSON (`docs/plan.md`), and so is what comes back. The process moves into a
+/// network namespace of its own for good. ValueError: bad input; RuntimeError: the machine refused, or the emulation failed.
+#[pyfunction]
+fn emulate(py: Python<'_>, plan: &str, options: &str) -> PyResult<String> {
+    let plan = Plan::from_json(plan).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let options = Options::from_json(options).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let report = py.detach(|| ackclock_emu::emulate(&plan, &options)).map_err(failure)?;
+    serde_json::to_string(&report).map_err(failure)
+}
+
 /// What a plan may name, as JSON.
 #[pyfunction]
 fn catalogue() -> PyResult<String> {
@@ -78,5 +89,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()?;
     module.add_class::<captures::CaptureReader>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(emulate, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)
 }

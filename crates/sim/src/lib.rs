@@ -22,6 +22,6 @@ use ackclock_core::tcp::TcpEndpoint;
 pub fn tcp_of(endpoint: &AnyEndpoint) -> Option<&TcpEndpoint> {
     match endpoint {
         AnyEndpoint::Tcp(tcp) => Some(tcp),
-        AnyEndpoint::UdpSource(_) | AnyEndpoint::UdpSink(_) => None,
+        AnyEndpoint::UdpSource(_) | AnyEndpoint::UdpSink(_) | AnyEndpoint::Outside(_) => None,
     }
 }

@@ -37,6 +37,9 @@ pub fn run(plan: &Plan) -> Result<RunResult, RunError> {
 
 /// Runs a plan as long as `keep_going` says so, which is asked some thousand times.
 pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<RunResult, RunError> {
+    if plan.flows.iter().any(|flow| flow.workload == (crate::plan::Workload::Live {})) {
+        return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
+    }
     let mut world = build(plan, Metering::On);
     let window = window(plan, &world).map_err(RunError::Failed)?;
     let mut measurement = Measurement::new(plan, &world, window);

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli import captures, listing, scenarios, studies
+from ackclock.cli import captures, listing, live, scenarios, studies
 
 app = typer.Typer(
     name="ackclock",
@@ -32,6 +32,6 @@ def ackclock(
     pass
 
 
-for command in (studies.compare, scenarios.simulate, scenarios.sweep, captures.analyze, studies.reproduce, studies.report):
+for command in (studies.compare, scenarios.simulate, scenarios.sweep, captures.analyze, studies.reproduce, live.emulate, studies.report):
     app.command()(command)
 app.command(name="list")(listing.list_)

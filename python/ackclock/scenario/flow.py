@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from ackclock.errors import Refusal, show
 from ackclock.quantities import Span
 from ackclock.scenario.tcp import TcpKeys
-from ackclock.scenario.workload import UDP, Workload
+from ackclock.scenario.workload import UDP, Live, Workload
 from ackclock.table import Count, Name, Table, word
 from ackclock.units import show_time, time_ps, uniform_ps
 
@@ -88,6 +88,11 @@ class Flow(TcpKeys):
     @property
     def is_udp(self) -> bool:
         return isinstance(self.workload, UDP)
+
+    @property
+    def is_live(self) -> bool:
+        """Real hosts send and receive it."""
+        return isinstance(self.workload, Live)
 
     @property
     def data_bytes(self) -> int | None:

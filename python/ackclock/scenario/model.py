@@ -101,7 +101,7 @@ class Scenario(Table):
         for said in (flow.overhead, self.tcp.overhead):
             if said is not None:
                 return said
-        if not self.phase_jitter:
+        if not self.phase_jitter or flow.is_live:
             return 0
         keys = self.tcp_of(flow).keys
         size = flow.data_bytes or keys["segment"] + keys["header"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
 
@@ -82,6 +82,17 @@ class OnOff(Table):
                 "distribution": self.distribution, "shape": self.shape, "packet": self.packet}  # fmt: skip
 
 
-WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "cbr": ConstantRate, "onoff": OnOff}
-UDP = (ConstantRate, OnOff)
-Workload = Annotated[Bulk | Transfer | ConstantRate | OnOff, by_kind(WORKLOADS)]
+class Live(Table):
+    """Real hosts send and receive: the flow that `ackclock emulate` joins to its command. A simulation refuses it."""
+
+    kind: Annotated[str, word("live")]
+    packet: ClassVar[int] = 1500
+
+    def plan(self) -> Plan:
+        return {"kind": self.kind}
+
+
+WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "cbr": ConstantRate, "onoff": OnOff, "live": Live}
+UDP = (ConstantRate, OnOff, Live)
+"""Workloads without a TCP of ours."""
+Workload = Annotated[Bulk | Transfer | ConstantRate | OnOff | Live, by_kind(WORKLOADS)]

@@ -2,10 +2,12 @@
 
 mod bulk;
 mod datagram;
+mod outside;
 mod sink;
 
 pub use bulk::Source;
 pub use datagram::{Pattern, UdpSink, UdpSource};
+pub use outside::Outside;
 pub use sink::Sink;
 
 use crate::units::Time;

@@ -31,6 +31,12 @@ impl Network {
         self.settle(probe);
     }
 
+    /// What a real host has sent enters the network where its end stands, now.
+    pub fn send_from<P: Probe>(&mut self, by: EndpointId, sent: Outgoing, probe: &mut P) {
+        self.hand_in(by.0 as usize, sent, probe);
+        self.settle(probe);
+    }
+
     /// A fresh packet number.
     pub fn next_packet_id(&mut self) -> u64 {
         self.next_id += 1;
@@ -100,23 +106,30 @@ impl Network {
     /// Takes what an endpoint has to send. Its due time is moved lazily: a later one waits for the earlier wake-up, as a
     /// retransmission timer moves with every ACK.
     fn drain_endpoint<P: Probe>(&mut self, host: usize, woken: bool, probe: &mut P) {
-        let member = self.nodes.len() + host;
-        let Host { endpoint, flow, scheduled, .. } = &mut self.hosts[host];
-        while let Some(Outgoing { body, len, kind, ecn, last }) = endpoint.poll(self.now, &mut self.arena) {
-            let flow = *flow;
-            let packet = Packet { id: self.next_id, entered: self.now, body, flow, len, wire_len: len, ecn, class: 0, kind };
-            self.next_id += 1;
-            probe.sent(self.now, EndpointId(host as u32), &packet, self.arena.get(body));
-            self.moves.push(Move { from: NodeId(member as u32), port: Port(0), packet });
-            if last {
+        while let Some(sent) = self.hosts[host].endpoint.poll(self.now, &mut self.arena) {
+            self.hand_in(host, sent, probe);
+            if sent.last {
                 break;
             }
         }
+        let member = self.nodes.len() + host;
+        let Host { endpoint, scheduled, .. } = &mut self.hosts[host];
         let due = endpoint.due();
         if woken || due < *scheduled {
             *scheduled = due;
             self.due.set(member, due);
         }
+    }
+
+    /// An endpoint's output becomes a packet on its way to the first hop.
+    #[inline]
+    fn hand_in<P: Probe>(&mut self, host: usize, sent: Outgoing, probe: &mut P) {
+        let Outgoing { body, len, kind, ecn, last: _ } = sent;
+        let flow = self.hosts[host].flow;
+        let packet = Packet { id: self.next_id, entered: self.now, body, flow, len, wire_len: len, ecn, class: 0, kind };
+        self.next_id += 1;
+        probe.sent(self.now, EndpointId(host as u32), &packet, self.arena.get(body));
+        self.moves.push(Move { from: NodeId((self.nodes.len() + host) as u32), port: Port(0), packet });
     }
 
     #[inline]

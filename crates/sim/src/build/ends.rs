@@ -2,7 +2,7 @@
 
 use super::Lane;
 use crate::plan::{Flow, OnDistribution, Plan, Toward, Workload};
-use ackclock_core::app::{AnyApp, Pattern, Sink, Source, UdpSource};
+use ackclock_core::app::{AnyApp, Outside, Pattern, Sink, Source, UdpSource};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::line::{Distribution, Jitter};
@@ -100,6 +100,9 @@ fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) 
 
 /// The server's and the client's end. The client opens every TCP connection.
 fn endpoints(seed: u64, flow: &Flow, config: Option<Arc<TcpConfig>>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+    if flow.workload == (Workload::Live {}) {
+        return (AnyEndpoint::Outside(Outside), AnyEndpoint::Outside(Outside));
+    }
     let (sender, receiver) = match config {
         Some(config) => return tcp_endpoints(flow, config, start),
         None => udp_endpoints(seed, flow, start),
@@ -139,7 +142,7 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
         }
         Workload::Cbr { bps, packet } => UdpSource::new(Rate::from_bps(bps), packet, Pattern::Constant, start, stop(flow)),
         // Not UDP, and so not here: a checked plan gives them TCP.
-        Workload::Bulk { .. } | Workload::Transfer { .. } => {
+        Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Live {} => {
             UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO)
         }
     };

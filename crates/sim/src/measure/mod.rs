@@ -8,11 +8,16 @@ pub use flow::{FlowFigures, Tcp as TcpFigures};
 pub use hop::{HopFigures, drops};
 pub use window::{Window, window};
 
-use crate::build::World;
+use crate::build::{Lane, World};
 use crate::plan::Plan;
-use ackclock_core::Time;
+use ackclock_core::{Network, Time};
 use flow::Counts;
 use hop::Before;
+
+/// What every lane has done since its meters last started, until `now`.
+pub fn hops(lanes: &[Lane], network: &mut Network, now: Time) -> Vec<HopFigures> {
+    lanes.iter().map(|lane| hop::read(lane, network, now, &Before::default())).collect()
+}
 
 /// Something to do at an instant, before what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

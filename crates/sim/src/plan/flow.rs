@@ -50,6 +50,8 @@ pub enum Workload {
         #[serde(default)]
         read_bps: Option<u64>,
     },
+    /// Real hosts send and receive: an emulation's own. A simulator refuses it.
+    Live {},
     /// `packet` is the IP size in bytes.
     Cbr {
         bps: u64,
@@ -99,7 +101,7 @@ impl Workload {
     pub fn read_bps(&self) -> Option<u64> {
         match *self {
             Workload::Bulk { read_bps } | Workload::Transfer { read_bps, .. } => read_bps,
-            Workload::Cbr { .. } | Workload::Onoff { .. } => None,
+            Workload::Cbr { .. } | Workload::Onoff { .. } | Workload::Live {} => None,
         }
     }
 }

@@ -27,6 +27,7 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             let gap = Rate::from_bps(bps).time_to_send(u32::from(packet));
             ensure(Span(on_ps) >= gap, || format!("on_ps {on_ps} is shorter than one packet's {} ps", gap.0))
         }
+        (None, Workload::Live {}) => Ok(()),
         (Some(_), _) => Err("tcp must be null for UDP".into()),
         (None, _) => Err("tcp is null, but the workload needs it".into()),
     }

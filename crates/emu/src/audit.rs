@@ -1,0 +1,105 @@
+//! Whether the figures can be believed: how exactly packets were released, how late they were taken in, and what was lost that no link
+//! asked to lose.
+
+use crate::report::Spread;
+use ackclock_core::meter::Histogram;
+use ackclock_core::{Span, Time};
+
+/// At most this share of releases may miss the deadline.
+const MISSES_ALLOWED: f64 = 1e-3;
+
+#[derive(Debug, Default)]
+pub struct Audit {
+    deadline: Span,
+    release: Histogram,
+    input: Histogram,
+    misses: u64,
+    /// Packets that the kernel or a full ring dropped on their way in or out.
+    unintended: u64,
+    /// Longer than any packet that the interfaces carry.
+    oversized: u64,
+}
+
+impl Audit {
+    pub fn new(deadline: Span) -> Audit {
+        Audit { deadline, ..Audit::default() }
+    }
+
+    /// A packet planned for `planned` left at `actual`.
+    pub fn released(&mut self, planned: Time, actual: Time) {
+        let error = actual - planned;
+        self.release.add(error);
+        self.misses += u64::from(error > self.deadline);
+    }
+
+    /// A packet that arrived at `arrived` could only be taken in when the network was already at `network`.
+    pub fn taken_in(&mut self, arrived: Time, network: Time) {
+        self.input.add(network - arrived);
+    }
+
+    pub fn lost(&mut self, packets: u64) {
+        self.unintended += packets;
+    }
+
+    pub fn too_long(&mut self) {
+        self.oversized += 1;
+        self.unintended += 1;
+    }
+
+    pub fn misses(&self) -> u64 {
+        self.misses
+    }
+    pub fn unintended(&self) -> u64 {
+        self.unintended
+    }
+    pub fn release_error(&self) -> Spread {
+        Spread::of(&self.release)
+    }
+    pub fn input_lateness(&self) -> Spread {
+        Spread::of(&self.input)
+    }
+
+    /// Why this run is no measurement of its link; empty when it is one.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let released = self.release.count();
+        if self.misses as f64 > MISSES_ALLOWED * released as f64 {
+            faults.push(format!(
+                "{} of {released} packets left more than {:.0} us late: this machine, not the link, set their time",
+                self.misses,
+                self.deadline.as_millis() * 1e3
+            ));
+        }
+        if self.unintended > 0 {
+            faults.push(format!("{} packets were lost between the hosts and the link, which no link asked for", self.unintended));
+        }
+        if self.oversized > 0 {
+            faults.push(format!("{} of them were longer than 1500 B: the hosts' offloads are on", self.oversized));
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_late_packet_in_a_thousand_is_forgiven_and_two_are_not() {
+        let mut audit = Audit::new(Span::from_ms(1));
+        for _ in 0..999 {
+            audit.released(Time::ZERO, Time::ZERO + Span::from_us(10));
+        }
+        audit.released(Time::ZERO, Time::ZERO + Span::from_ms(2));
+        assert!(audit.faults().is_empty());
+        audit.released(Time::ZERO, Time::ZERO + Span::from_ms(2));
+        assert_eq!(audit.faults().len(), 1);
+    }
+
+    #[test]
+    fn a_lost_packet_makes_a_run_invalid() {
+        let mut audit = Audit::new(Span::from_ms(1));
+        audit.lost(1);
+        assert!(audit.faults()[0].contains("1 packets were lost"));
+    }
+}

@@ -1,0 +1,43 @@
+//! The emulator: real hosts' packets cross the core's elements in real time.
+//!
+//! The network, its elements and its loop are the simulator's own; here are the clock, the namespaces in which real hosts stand, the
+//! packet sockets through which their traffic comes and goes, and the audit that says whether the figures can be believed.
+
+mod audit;
+mod clock;
+mod drive;
+mod gate;
+mod machine;
+mod options;
+mod outlet;
+mod packet;
+mod place;
+mod report;
+mod wait;
+
+pub use options::Options;
+pub use report::{HopReport, Report, Spread};
+
+use ackclock_sim::PlanError;
+
+/// Why an emulation could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum EmuError {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("options cannot be read: {0}")]
+    Options(String),
+    /// What the operating system refused, and what it said.
+    #[error("{what}: {error}")]
+    Refused { what: &'static str, error: std::io::Error },
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl EmuError {
+    pub(crate) fn refused(what: &'static str) -> impl Fn(std::io::Error) -> EmuError {
+        move |error| EmuError::Refused { what, error }
+    }
+}
+
+pub use drive::emulate;

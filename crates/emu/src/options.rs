@@ -1,0 +1,38 @@
+//! What an emulation is told beside its plan.
+
+use crate::EmuError;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// Read from JSON; every key must be there, as in a plan.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// What runs in the first client's namespace; the emulation ends with it.
+    pub command: Vec<String>,
+    /// What runs in the server's namespace meanwhile; empty for nothing.
+    pub server: Vec<String>,
+    /// Stop after so long, in seconds, whatever still runs; null waits for the command.
+    pub seconds: Option<f64>,
+    /// The command's standard output goes where standard error goes.
+    pub quiet_stdout: bool,
+    /// Captures of both ends (pcapng), and the link's own log, go here; null writes neither.
+    pub captures: Option<PathBuf>,
+    /// A release later than this is a missed deadline, in microseconds.
+    pub deadline_us: f64,
+    /// How deep this emulation is inside others: its addresses depend on it.
+    pub depth: u8,
+}
+
+impl Options {
+    pub fn from_json(text: &str) -> Result<Options, EmuError> {
+        let options: Options = serde_json::from_str(text).map_err(|e| EmuError::Options(e.to_string()))?;
+        if options.command.is_empty() {
+            return Err(EmuError::Options("there is no command".into()));
+        }
+        if !(options.deadline_us > 0.0 && options.seconds.is_none_or(|s| s > 0.0)) {
+            return Err(EmuError::Options("deadline_us and seconds must be above 0".into()));
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,78 @@
+//! Who is called what: addresses of the server and the clients of an emulation. Of the space between providers and their customers
+//! (RFC 6598) and of unique local IPv6 (RFC 4193), so that they meet nobody's real ones; an emulation inside another takes the next.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The most clients that fit.
+pub const MOST_CLIENTS: u32 = 65_000;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Addresses {
+    pub depth: u8,
+}
+
+impl Addresses {
+    /// Both ends' prefix lengths.
+    pub const PREFIX_V4: u8 = 15;
+    pub const PREFIX_V6: u8 = 96;
+
+    fn v4(self, host: u32) -> Ipv4Addr {
+        let network = u32::from(Ipv4Addr::new(100, 64, 0, 0)) | u32::from(self.depth & 31) << 17;
+        Ipv4Addr::from(network + host)
+    }
+
+    fn v6(self, host: u32) -> Ipv6Addr {
+        Ipv6Addr::new(0xfd5c, 0xacc1, 0x0c, u16::from(self.depth), 0, 0, (host >> 16) as u16, host as u16)
+    }
+
+    pub fn server(self) -> (Ipv4Addr, Ipv6Addr) {
+        (self.v4(1), self.v6(1))
+    }
+
+    pub fn client(self, number: u32) -> (Ipv4Addr, Ipv6Addr) {
+        (self.v4(number + 2), self.v6(number + 2))
+    }
+
+    /// An IP packet for one host, not for many: hosts talk to their neighbours in ways that are none of the link's business.
+    pub fn is_for_one(packet: &[u8]) -> bool {
+        match packet.first().map(|b| b >> 4) {
+            Some(4) => packet.get(16).is_some_and(|first| *first < 224),
+            Some(6) => packet.get(24).is_some_and(|first| *first != 0xff),
+            _ => false,
+        }
+    }
+
+    /// To which client an IP packet is addressed; none for what is no client's.
+    pub fn client_of(self, packet: &[u8]) -> Option<u32> {
+        let host = match packet.first()? >> 4 {
+            4 => u32::from_be_bytes(packet.get(16..20)?.try_into().ok()?).wrapping_sub(u32::from(self.v4(0))),
+            6 => {
+                let address = u128::from_be_bytes(packet.get(24..40)?.try_into().ok()?);
+                u32::try_from(address.wrapping_sub(u128::from(self.v6(0)))).ok()?
+            }
+            _ => return None,
+        };
+        host.checked_sub(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packets_destination_names_its_client() {
+        let here = Addresses { depth: 3 };
+        for number in [0, 1, 99, 64_999] {
+            let (v4, v6) = here.client(number);
+            let mut packet = vec![0x45; 20];
+            packet[16..20].copy_from_slice(&v4.octets());
+            assert_eq!(here.client_of(&packet), Some(number));
+            let mut packet = vec![0x60; 40];
+            packet[24..40].copy_from_slice(&v6.octets());
+            assert_eq!(here.client_of(&packet), Some(number));
+        }
+        assert_eq!(here.client_of(&[0x45; 3]), None);
+        assert_ne!(here.client(0), Addresses { depth: 4 }.client(0));
+    }
+}

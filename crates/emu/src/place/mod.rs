@@ -1,0 +1,112 @@
+//! The places between which a link lies: a namespace for the server, one for each client, and this process between them.
+
+mod addresses;
+mod child;
+mod netlink;
+mod offload;
+mod user;
+
+pub use addresses::{Addresses, MOST_CLIENTS};
+pub use child::Child;
+
+use crate::EmuError;
+use crate::gate::{Gate, Mac};
+use crate::options::Options;
+use child::Wanted;
+use netlink::{NewEnd, Netlink};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+/// Ethernet's payload: what every network card carries.
+pub const MTU: u32 = 1500;
+
+/// The server's and the clients' namespaces, with a gate to each.
+pub struct Places {
+    pub addresses: Addresses,
+    /// The server's gate, then the clients' in order.
+    pub gates: Vec<Gate>,
+    pub server: Child,
+    pub clients: Vec<Child>,
+}
+
+/// One place as it is made.
+struct Site<'a> {
+    number: u32,
+    wanted: Wanted<'a>,
+}
+
+impl Places {
+    /// Makes everything. This process moves into a network namespace of its own and stays there.
+    pub fn make(options: &Options, clients: u32) -> Result<Places, EmuError> {
+        user::enter_own_network()?;
+        let addresses = Addresses { depth: options.depth };
+        let netlink = Netlink::open().map_err(EmuError::refused("opening a netlink socket"))?;
+        netlink.loopback_up().map_err(EmuError::refused("switching the loopback interface on"))?;
+        let environment = environment(addresses, options.depth);
+        let (server, at_server) = make_site(&netlink, &Site {
+            number: 0,
+            wanted: Wanted {
+                interface: "server",
+                own: addresses.server(),
+                command: &options.server,
+                environment: &environment,
+                quiet_stdout: true,
+            },
+        })?;
+        let mut places = Places { addresses, gates: vec![at_server], server, clients: Vec::new() };
+        for number in 0..clients {
+            let command: &[String] = if number == 0 { &options.command } else { &[] };
+            let (client, gate) = make_site(&netlink, &Site {
+                number: number + 1,
+                wanted: Wanted {
+                    interface: "client",
+                    own: addresses.client(number),
+                    command,
+                    environment: &environment,
+                    quiet_stdout: options.quiet_stdout,
+                },
+            })?;
+            places.gates.push(gate);
+            places.clients.push(client);
+        }
+        places.begin()?;
+        Ok(places)
+    }
+
+    /// All commands start once every place stands.
+    fn begin(&self) -> Result<(), EmuError> {
+        std::iter::once(&self.server).chain(self.clients.iter().rev()).try_for_each(Child::go)
+    }
+}
+
+/// What commands are told of where they are.
+fn environment(addresses: Addresses, depth: u8) -> Vec<(&'static str, String)> {
+    let ((server, server6), (client, client6)) = (addresses.server(), addresses.client(0));
+    vec![
+        ("ACKCLOCK_SERVER", server.to_string()),
+        ("ACKCLOCK_SERVER6", server6.to_string()),
+        ("ACKCLOCK_CLIENT", client.to_string()),
+        ("ACKCLOCK_CLIENT6", client6.to_string()),
+        ("ACKCLOCK_DEPTH", (depth + 1).to_string()),
+    ]
+}
+
+fn make_site(netlink: &Netlink, site: &Site<'_>) -> Result<(Child, Gate), EmuError> {
+    let child = Child::start(&site.wanted)?;
+    child.wait_ready()?;
+    let refused = EmuError::refused("making a pair of interfaces");
+    let near = NewEnd { name: &format!("to{}", site.number), mac: mac(site.number, 0), of_process: None };
+    let far = NewEnd { name: site.wanted.interface, mac: mac(site.number, 1), of_process: Some(child.pid()) };
+    netlink.add_pair(&near, &far, MTU).map_err(&refused)?;
+    let index = netlink::interface(near.name).map_err(&refused)?;
+    let helper = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).map_err(|e| refused(e.into()))?;
+    offload::switch_off(&helper, near.name).map_err(EmuError::refused("switching offloads off"))?;
+    let gate = Gate::open(index, far.mac)?;
+    netlink.up(index).map_err(EmuError::refused("switching an interface on"))?;
+    Ok((child, gate))
+}
+
+/// Locally administered addresses (IEEE 802, bit 1 of the first byte).
+fn mac(number: u32, end: u8) -> Mac {
+    let [a, b, c, d] = number.to_be_bytes();
+    [0x02 | end << 4, a, b, c, d, end]
+}

@@ -1,0 +1,181 @@
+//! The little of rtnetlink (man 7 rtnetlink) that two namespaces need: a pair of interfaces, addresses, a route. Written out here
+//! because the alternatives are a command that may not be installed and a library that brings an asynchronous runtime.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+
+const NLMSG_HEADER: usize = 16;
+const VETH_INFO_PEER: u16 = 1;
+
+/// A request under construction: header, family header, attributes.
+struct Request {
+    bytes: Vec<u8>,
+}
+
+impl Request {
+    fn new(kind: u16, flags: i32, body: &[u8]) -> Request {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
+        let mut bytes = vec![0; 4];
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(flags.to_ne_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(body);
+        Request { bytes }
+    }
+
+    fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.bytes.extend((value.len() as u16 + 4).to_ne_bytes());
+        self.bytes.extend(kind.to_ne_bytes());
+        self.bytes.extend(value);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    fn text(&mut self, kind: u16, value: &str) {
+        self.attribute(kind, &[value.as_bytes(), &[0]].concat());
+    }
+
+    /// Attributes inside an attribute.
+    fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Request)) {
+        let start = self.bytes.len();
+        self.bytes.extend([0; 4]);
+        fill(self);
+        let len = (self.bytes.len() - start) as u16;
+        self.bytes[start..start + 2].copy_from_slice(&len.to_ne_bytes());
+        self.bytes[start + 2..start + 4].copy_from_slice(&kind.to_ne_bytes());
+    }
+}
+
+/// struct ifinfomsg: family, padding, type, index, flags, change.
+fn link_header(index: u32, flags: u32) -> [u8; 16] {
+    let mut header = [0; 16];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&flags.to_ne_bytes());
+    header
+}
+
+/// An interface that is about to be: its name, its address, and in which namespace it stands.
+pub struct NewEnd<'a> {
+    pub name: &'a str,
+    pub mac: [u8; 6],
+    /// A process in the namespace; none: here.
+    pub of_process: Option<i32>,
+}
+
+/// Talks to the kernel about the namespace in which it was opened.
+pub struct Netlink {
+    socket: OwnedFd,
+}
+
+impl Netlink {
+    pub fn open() -> io::Result<Netlink> {
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+        Ok(Netlink { socket })
+    }
+
+    /// Two interfaces that are each other's far end.
+    pub fn add_pair(&self, near: &NewEnd<'_>, far: &NewEnd<'_>, mtu: u32) -> io::Result<()> {
+        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &link_header(0, 0));
+        describe(&mut request, near, mtu);
+        request.nested(libc::IFLA_LINKINFO, |info| {
+            info.text(libc::IFLA_INFO_KIND, "veth");
+            info.nested(libc::IFLA_INFO_DATA, |data| {
+                data.nested(VETH_INFO_PEER, |peer| {
+                    peer.bytes.extend(link_header(0, 0));
+                    describe(peer, far, mtu);
+                });
+            });
+        });
+        self.ask(request)
+    }
+
+    /// Switches an interface on. Without ARP and IPv6 neighbour discovery: there is one neighbour, and it is known.
+    pub fn up(&self, index: u32) -> io::Result<()> {
+        let flags = (libc::IFF_UP | libc::IFF_NOARP) as u32;
+        self.ask(Request::new(libc::RTM_NEWLINK, 0, &link_header(index, flags)))
+    }
+
+    pub fn loopback_up(&self) -> io::Result<()> {
+        self.ask(Request::new(libc::RTM_NEWLINK, 0, &link_header(interface("lo")?, libc::IFF_UP as u32)))
+    }
+
+    pub fn add_ipv4(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+        self.add_address(libc::AF_INET as u8, index, prefix, 0, &address.octets())
+    }
+
+    pub fn add_ipv6(&self, index: u32, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
+        // At once, without asking whether somebody else has it: nobody has.
+        self.add_address(libc::AF_INET6 as u8, index, prefix, libc::IFA_F_NODAD as u8, &address.octets())
+    }
+
+    fn add_address(&self, family: u8, index: u32, prefix: u8, flags: u8, address: &[u8]) -> io::Result<()> {
+        let mut header = vec![family, prefix, flags, 0];
+        header.extend(index.to_ne_bytes());
+        let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &header);
+        request.attribute(libc::IFA_LOCAL, address);
+        request.attribute(libc::IFA_ADDRESS, address);
+        self.ask(request)
+    }
+
+    /// Everything else goes out by this interface.
+    pub fn add_default_route(&self, index: u32, v6: bool) -> io::Result<()> {
+        let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
+        let scope = if v6 { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
+        let header =
+            [family as u8, 0, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
+        let mut request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE, &header);
+        request.attribute(libc::RTA_OIF, &index.to_ne_bytes());
+        self.ask(request)
+    }
+
+    /// Sends a request and reads its answer.
+    fn ask(&self, request: Request) -> io::Result<()> {
+        let Request { mut bytes } = request;
+        let len = bytes.len() as u32;
+        bytes[..4].copy_from_slice(&len.to_ne_bytes());
+        send(self.socket.as_raw_fd(), &bytes, MsgFlags::empty())?;
+        let mut answer = [0; 4096];
+        let got = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        let word = |at: usize| answer[at..at + 4].try_into().map(i32::from_ne_bytes).unwrap_or(-libc::EPROTO);
+        // nlmsghdr, then the error number, which is 0 for an acknowledgement.
+        if got < NLMSG_HEADER + 4 {
+            return Err(io::Error::from_raw_os_error(libc::EPROTO));
+        }
+        match -word(NLMSG_HEADER) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+fn describe(request: &mut Request, end: &NewEnd<'_>, mtu: u32) {
+    request.text(libc::IFLA_IFNAME, end.name);
+    request.attribute(libc::IFLA_ADDRESS, &end.mac);
+    request.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes());
+    if let Some(process) = end.of_process {
+        request.attribute(libc::IFLA_NET_NS_PID, &process.to_ne_bytes());
+    }
+}
+
+/// An interface's number in this process's namespace.
+pub fn interface(name: &str) -> io::Result<u32> {
+    Ok(nix::net::if_::if_nametoindex(name)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nested_attributes_count_their_own_length_and_are_padded() {
+        let mut request = Request::new(16, 0, &[]);
+        request.nested(18, |inner| inner.text(1, "veth"));
+        let body = &request.bytes[NLMSG_HEADER..];
+        assert_eq!(body[..4], [16u16.to_ne_bytes(), 18u16.to_ne_bytes()].concat());
+        assert_eq!(body[4..8], [9u16.to_ne_bytes(), 1u16.to_ne_bytes()].concat());
+        assert_eq!(&body[8..], b"veth\0\0\0\0");
+    }
+}

@@ -1,0 +1,37 @@
+//! Namespaces of this process's own: with root where there is root, with a user namespace where there is not.
+
+use crate::EmuError;
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{Gid, Uid};
+use std::fs;
+use std::io;
+
+/// Moves this process into a network namespace in which it may do as it likes.
+pub fn enter_own_network() -> Result<(), EmuError> {
+    let (user, group) = (Uid::effective(), Gid::effective());
+    if unshare(CloneFlags::CLONE_NEWNET).is_ok() {
+        return Ok(());
+    }
+    if threads() > 1 {
+        return Err(EmuError::Failed("a user namespace needs a process with a single thread: run `ackclock emulate` by itself".into()));
+    }
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(|error| {
+        let why = "this machine allows neither network namespaces nor user namespaces (see max_user_namespaces in /proc/sys/user)";
+        EmuError::Failed(format!("{why}: {error}"))
+    })?;
+    // Inside, root stands for who called; a group may only be mapped once nobody can drop groups any more (man 7 user_namespaces).
+    let write = |file: &str, text: String| fs::write(file, text).map_err(EmuError::refused("mapping users into the namespace"));
+    write("/proc/self/setgroups", "deny".into())?;
+    write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
+}
+
+/// A process id namespace and mounts of its own for what this process starts next, so that nothing that a command leaves behind
+/// outlives the emulation.
+pub fn own_processes() -> io::Result<()> {
+    Ok(unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)?)
+}

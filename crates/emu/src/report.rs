@@ -1,0 +1,105 @@
+//! What an emulation says of itself and of its link.
+
+use ackclock_core::element::Element;
+use ackclock_core::meter::Histogram;
+use ackclock_core::{Span, Time};
+use ackclock_sim::build::World;
+use ackclock_sim::plan::RatePlan;
+use ackclock_sim::{Plan, measure};
+use serde::Serialize;
+
+/// The document of `ackclock emulate --json`, but for the link's name.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    pub valid: bool,
+    /// Why not, or that nothing speaks against it.
+    pub why: String,
+    /// How much later than planned packets left.
+    pub release_error_us: Spread,
+    /// How long packets from the hosts waited before the network took them in.
+    pub input_lateness_us: Spread,
+    pub deadline_misses: u64,
+    pub unintended_drops: u64,
+    pub hops: Vec<HopReport>,
+    pub command: CommandReport,
+    pub seconds: f64,
+    /// Packets from the hosts, and packets to them.
+    pub packets_in: u64,
+    pub packets_out: u64,
+    /// 1-minute load and stolen CPU time, in percent, while it ran.
+    pub load: f64,
+    pub steal_percent: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct HopReport {
+    pub hop: String,
+    pub direction: &'static str,
+    /// Of a fixed rate; none on other links.
+    pub asked_bps: Option<f64>,
+    /// While it was sending.
+    pub achieved_bps: Option<f64>,
+    pub drops: u64,
+    pub marks: u64,
+    pub delivered: u64,
+    pub queue_delay_ms_mean: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct CommandReport {
+    pub argv: Vec<String>,
+    /// Its exit status; 128 and the signal's number if one ended it; none if it was still running.
+    pub exit: Option<i32>,
+}
+
+/// Of a time, in microseconds; null where nothing was measured.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Spread {
+    pub p50: Option<f64>,
+    pub p99: Option<f64>,
+    pub max: Option<f64>,
+    pub count: u64,
+}
+
+impl Spread {
+    pub fn of(histogram: &Histogram) -> Spread {
+        let us = |seconds: f64| seconds * 1e6;
+        Spread {
+            p50: histogram.quantile(0.5).map(us),
+            p99: histogram.quantile(0.99).map(us),
+            max: histogram.max().map(|max| us(max.as_secs())),
+            count: histogram.count(),
+        }
+    }
+}
+
+/// Every hop's figures from the start until `now`.
+pub fn hops(plan: &Plan, world: &mut World, now: Time) -> Vec<HopReport> {
+    let World { network, lanes, .. } = world;
+    let figures = measure::hops(lanes, network, now);
+    let mut rows = Vec::new();
+    for (lane, figures) in lanes.iter().zip(figures) {
+        let (mut busy, mut sent) = (Span::ZERO, 0);
+        for chain in &lane.chains {
+            if let Some(meter) = network.element(chain.link).meter(now, chain.place) {
+                busy = busy + meter.busy;
+                sent += meter.sent_bytes;
+            }
+        }
+        let asked = match plan.hops[lane.hop].way(lane.toward).and_then(|way| way.rate.as_ref()) {
+            Some(RatePlan::Fixed { bps }) => Some(*bps as f64),
+            _ => None,
+        };
+        rows.push(HopReport {
+            hop: plan.hops[lane.hop].name.clone(),
+            direction: lane.toward.name(),
+            asked_bps: asked,
+            achieved_bps: asked.filter(|_| busy > Span::ZERO).map(|_| sent as f64 * 8.0 / busy.as_secs()),
+            drops: figures.drops.iter().sum(),
+            marks: figures.marks,
+            delivered: figures.delivered,
+            queue_delay_ms_mean: figures.queue_delay.mean().map(|s| s * 1e3),
+        });
+    }
+    rows
+}

@@ -1,0 +1,72 @@
+//! Sleeping until a packet arrives, a signal asks to stop, or time is up.
+
+use crate::EmuError;
+use crate::gate::Gate;
+use ackclock_core::{Span, Time};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use std::cell::Cell;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Signals become something to wait for. While it lives they end nothing by themselves.
+pub struct Wait {
+    signals: SignalFd,
+    mask: SigSet,
+    /// Interrupts seen: the first leaves the command time to end.
+    interrupts: Cell<u32>,
+    first_at: Cell<Option<Time>>,
+}
+
+/// How long a command that shares the terminal may take to end after Ctrl-C.
+const PATIENCE: Span = Span::from_secs(3);
+
+impl Wait {
+    pub fn new() -> Result<Wait, EmuError> {
+        let refused = EmuError::refused("waiting for signals");
+        let mut mask = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD] {
+            mask.add(signal);
+        }
+        mask.thread_block().map_err(|e| refused(e.into()))?;
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(|e| refused(e.into()))?;
+        Ok(Wait { signals, mask, interrupts: Cell::new(0), first_at: Cell::new(None) })
+    }
+
+    /// Sleeps so long at most; says whether something came before.
+    pub fn sleep(&self, gates: &[Gate], most: Duration) -> Result<bool, EmuError> {
+        let mut descriptors = Vec::with_capacity(gates.len() + 1);
+        descriptors.push(PollFd::new(self.signals.as_fd(), PollFlags::POLLIN));
+        descriptors.extend(gates.iter().map(|gate| PollFd::new(gate.descriptor(), PollFlags::POLLIN)));
+        match ppoll(&mut descriptors, Some(TimeSpec::from_duration(most)), None) {
+            Ok(came) => Ok(came > 0),
+            Err(nix::errno::Errno::EINTR) => Ok(true),
+            Err(error) => Err(EmuError::refused("waiting for packets")(error.into())),
+        }
+    }
+
+    /// A signal said so: at once for SIGTERM and SIGHUP, and for SIGINT when the command, which hears it too, has had its time.
+    pub fn asked_to_stop(&self, now: Time) -> bool {
+        let mut at_once = false;
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            match Signal::try_from(signal.ssi_signo as i32) {
+                Ok(Signal::SIGINT) => self.interrupts.set(self.interrupts.get() + 1),
+                Ok(Signal::SIGTERM | Signal::SIGHUP) => at_once = true,
+                _ => {}
+            }
+        }
+        if self.interrupts.get() > 0 && self.first_at.get().is_none() {
+            self.first_at.set(Some(now));
+        }
+        at_once || self.interrupts.get() > 1 || self.first_at.get().is_some_and(|first| now - first > PATIENCE)
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        while let Ok(Some(_)) = self.signals.read_signal() {}
+        let _ = self.mask.thread_unblock();
+    }
+}

@@ -1,0 +1,50 @@
+"""Commands that work with real traffic."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Quiet, Seed
+
+
+def emulate(
+    link: Annotated[
+        str, typer.Argument(help="A packaged link (`ackclock list links`), a link file or a scenario.", show_default=False)
+    ],
+    command: Annotated[
+        list[str] | None, typer.Argument(help="What to run behind the link, after --; a shell by default.", show_default=False)
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", help="What to run at the far end meanwhile, such as 'iperf3 -s'.", show_default=False),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=0.001, help="End after this long, whatever still runs.", show_default=False)
+    ] = None,
+    clients: Annotated[int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")] = 1,
+    json: Json = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> int:
+    """A command behind a link, in real time, both directions; no root needed where user namespaces are allowed.
+
+    The command stands at the client's end, with the server at $ACKCLOCK_SERVER its only neighbour.
+    """
+    from ackclock.cli.output import print_json, print_tables, remark
+    from ackclock.emulation import Settings, emulate_here, emulation_scenario, words
+    from ackclock.show import emulation_tables
+
+    scenario = emulation_scenario(link, clients)
+    argv = command or [os.environ.get("SHELL", "/bin/sh")]
+    settings = Settings(argv, words(server), seconds, quiet_stdout=json)
+    document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
+    if not document["valid"]:
+        remark(f"INVALID: {document['why']}", quiet=False)
+    if json:
+        print_json(document)
+    elif not quiet:
+        print_tables(emulation_tables(document))
+    return 0 if document["command"]["exit"] in (0, None) else 1

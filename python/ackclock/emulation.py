@@ -1,0 +1,113 @@
+"""``emulate``: a command behind a link, in real time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ackclock.document import read_document
+from ackclock.errors import InputError, RunFailed
+from ackclock.plan import build_plan
+from ackclock.scenario.draft import Draft, draft_of, find_link, read_draft
+from ackclock.scenario.model import Scenario
+
+LONGEST = "90 day"
+"""An emulation ends with its command; a plan wants a duration all the same."""
+
+LIVE_FLOW = {"name": "live", "workload": {"kind": "live"}}
+SCENARIO_KEYS = frozenset({"link", "flow", "duration", "tcp", "sweep", "measure", "clients", "seeds"})
+MOST_DEPTH = 31
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to emulate: what runs where, for how long, and what counts as late.
+
+    ``deadline_us``: a packet that leaves later than this, in microseconds, has missed its deadline.
+    """
+
+    command: Sequence[str]
+    server: Sequence[str] = ()
+    seconds: float | None = None
+    quiet_stdout: bool = False
+    captures: Path | None = None
+    deadline_us: float = 1000.0
+    depth: int = field(default_factory=lambda: int(os.environ.get("ACKCLOCK_DEPTH", "0")))
+
+    def text(self) -> str:
+        """The JSON that the engine reads."""
+        if self.depth > MOST_DEPTH:
+            raise InputError(f"an emulation inside {self.depth} others", f"at most {MOST_DEPTH}")
+        return json.dumps(
+            {
+                "command": list(self.command),
+                "server": list(self.server),
+                "seconds": self.seconds,
+                "quiet_stdout": self.quiet_stdout,
+                "captures": None if self.captures is None else str(self.captures.absolute()),
+                "deadline_us": self.deadline_us,
+                "depth": self.depth,
+            }
+        )
+
+
+def emulation_scenario(name: str, clients: int = 1) -> Scenario:
+    """The scenario to emulate: a packaged link, a link file, or a scenario file, with a live flow for each client.
+
+    Flows that a scenario has beside run simulated, on the same link, with the clients after the live ones.
+    """
+    path = find_link(name, Path())
+    if path is None:
+        raise read_link_error(name)
+    document = read_document(path)
+    if not SCENARIO_KEYS & set(document.data):
+        return _with_live(draft_of({"link": str(path), "flow": []}), clients).check()
+    return _with_live(read_draft(path), clients).check()
+
+
+def read_link_error(name: str) -> InputError:
+    """What to say of a link that nobody knows."""
+    try:
+        draft_of({"link": name, "duration": "1 s", "flow": [LIVE_FLOW]}).check()
+    except InputError as error:
+        return error
+    return InputError(name, "a link")
+
+
+def _with_live(draft: Draft, clients: int) -> Draft:
+    data = draft.document.data
+    flows = list(data.get("flow", []))
+    said = any(
+        isinstance(flow, dict) and isinstance(w := flow.get("workload"), dict) and w.get("kind") == "live" for flow in flows
+    )
+    keys: dict[str, Any] = {"duration": LONGEST, "sample": "0 s", "clients": max(clients, data.get("clients", 1))}
+    if not said:
+        keys["flow"] = [{**LIVE_FLOW, "count": clients}, *flows]
+    return draft.replaced(keys)
+
+
+def emulate_here(scenario: Scenario, seed: int, settings: Settings) -> dict[str, Any]:
+    """Emulate in this process, which moves into a network namespace of its own and stays there.
+
+    Raises RunFailed where the machine refuses.
+    """
+    from ackclock import _native
+
+    plan = build_plan(scenario, seed, live=True)
+    try:
+        document: dict[str, Any] = json.loads(_native.emulate(plan.text(), settings.text()))
+    except (RuntimeError, ValueError) as error:
+        raise RunFailed(str(error)) from None
+    return document
+
+
+def words(command: str | Sequence[str] | None) -> list[str]:
+    """A command as a list of words; a text is split as a shell would."""
+    if command is None:
+        return []
+    return shlex.split(command) if isinstance(command, str) else list(command)
