@@ -31,7 +31,8 @@ impl Wait {
             mask.add(signal);
         }
         mask.thread_block().map_err(|e| refused(e.into()))?;
-        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(|e| refused(e.into()))?;
+        let signals =
+            SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(|e| refused(e.into()))?;
         Ok(Wait { signals, mask, interrupts: Cell::new(0), first_at: Cell::new(None) })
     }
 

@@ -32,6 +32,14 @@ def ackclock(
     pass
 
 
-for command in (studies.compare, scenarios.simulate, scenarios.sweep, captures.analyze, studies.reproduce, live.emulate, studies.report):
+for command in (
+    studies.compare,
+    scenarios.simulate,
+    scenarios.sweep,
+    captures.analyze,
+    studies.reproduce,
+    live.emulate,
+    studies.report,
+):
     app.command()(command)
 app.command(name="list")(listing.list_)

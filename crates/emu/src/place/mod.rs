@@ -13,7 +13,7 @@ use crate::EmuError;
 use crate::gate::{Gate, Mac};
 use crate::options::Options;
 use child::Wanted;
-use netlink::{NewEnd, Netlink};
+use netlink::{Netlink, NewEnd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 /// Ethernet's payload: what every network card carries.
@@ -42,29 +42,35 @@ impl Places {
         let netlink = Netlink::open().map_err(EmuError::refused("opening a netlink socket"))?;
         netlink.loopback_up().map_err(EmuError::refused("switching the loopback interface on"))?;
         let environment = environment(addresses, options.depth);
-        let (server, at_server) = make_site(&netlink, &Site {
-            number: 0,
-            wanted: Wanted {
-                interface: "server",
-                own: addresses.server(),
-                command: &options.server,
-                environment: &environment,
-                quiet_stdout: true,
+        let (server, at_server) = make_site(
+            &netlink,
+            &Site {
+                number: 0,
+                wanted: Wanted {
+                    interface: "server",
+                    own: addresses.server(),
+                    command: &options.server,
+                    environment: &environment,
+                    quiet_stdout: true,
+                },
             },
-        })?;
+        )?;
         let mut places = Places { addresses, gates: vec![at_server], server, clients: Vec::new() };
         for number in 0..clients {
             let command: &[String] = if number == 0 { &options.command } else { &[] };
-            let (client, gate) = make_site(&netlink, &Site {
-                number: number + 1,
-                wanted: Wanted {
-                    interface: "client",
-                    own: addresses.client(number),
-                    command,
-                    environment: &environment,
-                    quiet_stdout: options.quiet_stdout,
+            let (client, gate) = make_site(
+                &netlink,
+                &Site {
+                    number: number + 1,
+                    wanted: Wanted {
+                        interface: "client",
+                        own: addresses.client(number),
+                        command,
+                        environment: &environment,
+                        quiet_stdout: options.quiet_stdout,
+                    },
                 },
-            })?;
+            )?;
             places.gates.push(gate);
             places.clients.push(client);
         }

@@ -124,8 +124,7 @@ impl Netlink {
     pub fn add_default_route(&self, index: u32, v6: bool) -> io::Result<()> {
         let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
         let scope = if v6 { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
-        let header =
-            [family as u8, 0, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
+        let header = [family as u8, 0, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
         let mut request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE, &header);
         request.attribute(libc::RTA_OIF, &index.to_ne_bytes());
         self.ask(request)

@@ -13,10 +13,13 @@ pub fn enter_own_network() -> Result<(), EmuError> {
         return Ok(());
     }
     if threads() > 1 {
-        return Err(EmuError::Failed("a user namespace needs a process with a single thread: run `ackclock emulate` by itself".into()));
+        return Err(EmuError::Failed(
+            "a user namespace needs a process with a single thread: run `ackclock emulate` by itself".into(),
+        ));
     }
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(|error| {
-        let why = "this machine allows neither network namespaces nor user namespaces (see max_user_namespaces in /proc/sys/user)";
+        let why =
+            "this machine allows neither network namespaces nor user namespaces (see max_user_namespaces in /proc/sys/user)";
         EmuError::Failed(format!("{why}: {error}"))
     })?;
     // Inside, root stands for who called; a group may only be mapped once nobody can drop groups any more (man 7 user_namespaces).
