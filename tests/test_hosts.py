@@ -49,7 +49,7 @@ def test_a_size_turns_tuning_off(host):
 
 def test_any_host_can_have_tuned_buffers_and_every_figure_of_them_can_be_said():
     keys = tcp_plan(host="ns2", send_buffer="tuned", receive_buffer="tuned", receive_start="87378 B", window_share=1)
-    assert keys["receive_tuning"] == {"start": 87378, "share": 1.0, "opening": 5840}
+    assert keys["receive_tuning"] == {"start": 87378, "share": 1.0, "opening": 5840, "growth": "double"}
     assert keys["send_tuning"]["start"] == 16384
     assert not set(keys) & {*RECEIVE_TUNING, *SEND_TUNING}
     assert tcp_plan(host="linux-2.6.20", receive_limit="40 KB")["receive_tuning"]["start"] == 40_000

@@ -6,8 +6,8 @@ use ackclock_core::app::{AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
-    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, SlowStart, TcpConfig, TcpEndpoint,
-    Variant, WindowRule,
+    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, SackCompression, SlowStart, TcpConfig,
+    TcpEndpoint, Variant, WindowRule,
 };
 use ackclock_core::units::{Rate, Span, Time};
 use path::{Actor, Path, Weather};
@@ -70,6 +70,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             idle_restart: if eifel { IdleRestart::Decay } else { IdleRestart::Restart },
             window_validation: undo,
             fine_timer: dsack,
+            sack_compression: floor.then_some(SackCompression { segments: 44, share: 0.05, longest: Span::from_ms(1) }),
             timestamps,
             timestamp_bytes: 12,
             window_scaling: scaling,

@@ -16,7 +16,7 @@ from ackclock.table import Table, Text, first_refusal
 
 DEFAULT_HOST = "linux-6"
 TUNING_HOST = "linux-2.6.20"  # says how a "tuned" buffer grows on hosts that have no such thing themselves
-RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_opening")
+RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_opening", "receive_growth")
 SEND_TUNING = ("send_start", "send_limit", "send_overhead")
 NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without marks these are Reno, so ECN is on unless it is said to be off
 WITHOUT_SACK = ("classic", "newreno")  # these recoveries read cumulative ACKs only, so SACK is off unless asked for
@@ -52,6 +52,7 @@ class Tcp:
                 "start": min(receive["receive_start"], receive["receive_limit"]),
                 "share": receive["window_share"],
                 "opening": receive["receive_opening"],
+                "growth": receive["receive_growth"],
             }
         send = {name: keys.pop(name) for name in SEND_TUNING if name in keys}
         if send:
@@ -64,6 +65,8 @@ class Tcp:
             keys["send_buffer"] = None
         if keys["initial_ssthresh"] == "unlimited":
             keys["initial_ssthresh"] = None
+        held = keys["sack_compression"]
+        keys["sack_compression"] = {"segments": held.segments, "share": held.share, "longest_ps": held.longest} if held else None
         rule = keys["delayed_ack"]
         keys["delayed_ack"] = {"segments": rule.segments, "timer_ps": rule.timer} if rule else None
         return keys

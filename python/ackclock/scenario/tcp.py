@@ -70,6 +70,22 @@ def _delayed_ack(value: Any) -> Any:
     raise Refusal(show(value), 'true (the host\'s rule), false, or { segments = 2, timer = "40 ms" }')
 
 
+class SackCompression(Table):
+    """While segments come out of order, one SACK for up to `segments` more, after `share` of the round trip and `longest` at most."""
+
+    segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
+    share: Annotated[float, number(lambda share: 0 < share <= 1, "a share of the round trip above 0, at most 1")]
+    longest: Timer
+
+
+def _sack_compression(value: Any) -> Any:
+    if value is False:
+        return value
+    if isinstance(value, dict):
+        return SackCompression.model_validate(value)
+    raise Refusal(show(value), 'false, or { segments = 44, share = 0.05, longest = "1 ms" }')
+
+
 def _ssthresh(value: Any) -> Any:
     if value == "unlimited" or (isinstance(value, int) and not isinstance(value, bool) and value >= 2):
         return value
@@ -113,12 +129,14 @@ class TcpKeys(Table):
     receive_limit: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     window_share: Annotated[float, number(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = None
     receive_opening: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
+    receive_growth: Annotated[str, word("double", "lead")] | None = None
     send_start: SomeBytes | None = None
     send_limit: SomeBytes | None = None
     send_overhead: Size | None = None
     window_rule: Annotated[str, word("sequence", "in-flight")] | None = None
     delayed_ack: Annotated[bool | DelayedAck, BeforeValidator(_delayed_ack)] | None = None
     quick_acks: Annotated[int, whole(0, "a number of segments, 0 or more")] | None = None
+    sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None
     initial_window: Count | None = None
     initial_ssthresh: Annotated[int | Literal["unlimited"], BeforeValidator(_ssthresh)] | None = None
     rto_initial: Timer | None = None

@@ -14,6 +14,17 @@ pub struct ReceiveTuning {
     pub share: f64,
     /// The window at the start; it opens by two segments for each that arrives in order, as far as the buffer allows.
     pub opening: u32,
+    pub growth: WindowGrowth,
+}
+
+/// How far a receive buffer grows with what the application has read in a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowGrowth {
+    /// Twice that (Linux 2.6; Fisk and Feng 2001).
+    Double,
+    /// Only when it is more than ever before: twice that and 16 segments, and twice over by as much as it is more, so that a sender in
+    /// slow start never waits (Linux since 3.12).
+    Lead,
 }
 
 impl ReceiveTuning {
@@ -46,6 +57,8 @@ impl SendTuning {
 const RTT_GAIN: u64 = 8;
 /// By how many segments the window opens for one that arrives.
 const OPENING_SEGMENTS: u64 = 2;
+/// Segments that `Lead` leaves for what arrives before the growth is seen.
+const LEAD_SEGMENTS: u64 = 16;
 
 /// A receive buffer at work.
 #[derive(Clone, Debug)]
@@ -59,6 +72,10 @@ pub struct WindowTuner {
     /// Start of the measurement under way, and what the application had read then.
     since: Option<Time>,
     read_before: u64,
+    growth: WindowGrowth,
+    /// The most that was read in a round trip, and the size of what arrives: what `Lead` goes by.
+    most_read: u64,
+    segment: u64,
 }
 
 /// The round trip as a receiver can see it.
@@ -99,6 +116,9 @@ impl WindowTuner {
             buffer,
             limit: u64::from(tuning.window(tuning.limit)).max(buffer),
             opened: u64::from(tuning.opening).clamp(unit, buffer),
+            growth: tuning.growth,
+            most_read: u64::from(tuning.opening).clamp(unit, buffer),
+            segment: 0,
             rtt: RoundTrip::default(),
             since: None,
             read_before: 0,
@@ -125,10 +145,25 @@ impl WindowTuner {
 
     /// A segment came in order.
     pub fn on_in_order(&mut self, segment: u32) {
+        self.segment = u64::from(segment);
         self.opened = (self.opened + OPENING_SEGMENTS * u64::from(segment)).min(self.buffer.max(self.opened));
     }
 
-    /// The application has read so much in all: once a round trip, the buffer becomes twice what was read in it.
+    /// The buffer that goes with what was read in a round trip.
+    fn wanted(&mut self, copied: u64) -> u64 {
+        match self.growth {
+            WindowGrowth::Double => 2 * copied,
+            WindowGrowth::Lead if copied <= self.most_read => 0,
+            WindowGrowth::Lead => {
+                let wanted = 2 * copied + LEAD_SEGMENTS * self.segment;
+                let more = u128::from(wanted) * u128::from(copied - self.most_read) / u128::from(self.most_read.max(1));
+                self.most_read = copied;
+                wanted.saturating_add(u64::try_from(2 * more).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// The application has read so much in all: once a round trip, the buffer grows with what was read in it.
     pub fn on_read(&mut self, now: Time, read: u64) {
         let Some(since) = self.since else {
             (self.since, self.read_before) = (Some(now), read);
@@ -137,7 +172,7 @@ impl WindowTuner {
         if self.rtt.time.is_none_or(|rtt| now - since < rtt) {
             return;
         }
-        let wanted = 2 * (read - self.read_before);
+        let wanted = self.wanted(read - self.read_before);
         self.buffer = self.buffer.max(wanted.min(self.limit));
         (self.since, self.read_before) = (Some(now), read);
     }
@@ -148,7 +183,8 @@ mod tests {
     use super::*;
 
     const RTT: Span = Span::from_ms(100);
-    const TUNING: ReceiveTuning = ReceiveTuning { start: 40_000, limit: 400_000, share: 0.75, opening: 4000 };
+    const TUNING: ReceiveTuning =
+        ReceiveTuning { start: 40_000, limit: 400_000, share: 0.75, opening: 4000, growth: WindowGrowth::Double };
 
     /// A tuner that has seen the round trip.
     fn tuner() -> WindowTuner {
@@ -183,6 +219,25 @@ mod tests {
             tuner.on_read(after(round), read);
             assert_eq!(tuner.buffer(), expected, "round {round}");
         }
+    }
+
+    /// Opening 4000, segments of 1000: a round trip of 4000 or less grows nothing; 8000 is twice as much as ever, so
+    /// 2 * 8000 + 16000 = 32000, and twice 32000 * 4000 / 4000 more: 96000.
+    #[test]
+    fn a_leading_window_grows_by_what_is_more_than_before() {
+        let mut tuner = WindowTuner::new(ReceiveTuning { growth: WindowGrowth::Lead, ..TUNING }, 1);
+        tuner.on_in_order(1000);
+        tuner.on_data(Time::ZERO, Some(RTT), 1, 1);
+        tuner.on_read(Time::ZERO, 0);
+        tuner.on_read(after(1), 4000);
+        assert_eq!(tuner.buffer(), 30_000);
+        tuner.on_read(after(2), 12_000);
+        assert_eq!(tuner.buffer(), 96_000);
+        tuner.on_read(after(3), 20_000);
+        assert_eq!(tuner.buffer(), 96_000);
+        // 12000: 2 * 12000 + 16000 = 40000, and twice 40000 * 4000 / 8000, which is less than there is.
+        tuner.on_read(after(4), 32_000);
+        assert_eq!(tuner.buffer(), 96_000);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::cc::Variant;
 use super::cc::slow_start::{Classic, SlowStart};
 use super::ecn::{EcnMode, EcnPackets};
 use super::recovery::RecoveryKind;
+use super::sack_compression::SackCompression;
 use crate::units::Span;
 
 /// One TCP's parameters. Windows are in segments, sizes in bytes.
@@ -32,6 +33,8 @@ pub struct TcpConfig {
     pub delayed_ack: Option<DelayedAck>,
     /// Segments acknowledged one by one at the start, and again after data arrives twice.
     pub quick_acks: u32,
+    /// None: each segment out of order gets its ACK.
+    pub sack_compression: Option<SackCompression>,
     /// In segments.
     pub initial_window: f64,
     /// In segments; infinity: slow start runs to the first loss.
@@ -178,6 +181,7 @@ impl Default for TcpConfig {
             window_rule: WindowRule::InFlight,
             delayed_ack: None,
             quick_acks: 0,
+            sack_compression: None,
             initial_window: 2.0,
             initial_ssthresh: f64::INFINITY,
             rto: RtoConfig {

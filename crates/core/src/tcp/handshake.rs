@@ -69,6 +69,7 @@ impl TcpEndpoint {
         }
         if !self.sack {
             self.sender.do_without_sack();
+            self.receiver.do_without_sack();
         }
         let stamps = if self.timestamps { self.config.timestamp_bytes } else { 0 };
         self.sender.meet(u32::from(peer.mss).saturating_sub(stamps).max(1), u64::from(syn.window));

@@ -3,6 +3,7 @@
 use super::autotune::WindowTuner;
 use super::config::{TcpConfig, WindowRule};
 use super::ranges::RangeSet;
+use super::sack_compression::SackHold;
 use super::sender::STREAM_START;
 use super::stats::ReceiverStats;
 use crate::packet::{Flags, SackBlocks, Segment};
@@ -25,6 +26,8 @@ pub struct Receiver {
     unacknowledged: u32,
     /// Segments still to be acknowledged one by one.
     quick_acks: u32,
+    /// None: every segment out of order is acknowledged at once.
+    hold: Option<Box<SackHold>>,
     /// None: the buffer keeps its size.
     tuner: Option<Box<WindowTuner>>,
     ack_at: Time,
@@ -48,6 +51,7 @@ impl Receiver {
             fin: None,
             unacknowledged: 0,
             quick_acks: config.quick_acks,
+            hold: config.sack_compression.map(|rule| Box::new(SackHold::new(rule))),
             tuner,
             ack_at: Time::NEVER,
             ack_now: false,
@@ -57,6 +61,11 @@ impl Receiver {
             stats: ReceiverStats::default(),
             config,
         }
+    }
+
+    /// The peer does no SACK: it counts duplicates, so each must have its own.
+    pub fn do_without_sack(&mut self) {
+        self.hold = None;
     }
 
     /// Both ends offered window scaling.
@@ -124,7 +133,7 @@ impl Receiver {
             self.ack_now = true;
             self.quick_acks = self.config.quick_acks;
         } else if segment.seq > self.next {
-            self.keep_out_of_order(segment, end);
+            self.keep_out_of_order(now, segment, end);
         } else {
             self.accept(now, segment, end);
         }
@@ -132,6 +141,9 @@ impl Receiver {
 
     /// What a segment with payload tells a buffer that grows; `echo_rtt` is what its timestamp echo says.
     pub fn tune(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
+        if let (Some(hold), Some(rtt)) = (&mut self.hold, echo_rtt.filter(|_| segment.payload > 0)) {
+            hold.see(rtt);
+        }
         if let Some(tuner) = &mut self.tuner
             && segment.payload > 0
         {
@@ -139,9 +151,12 @@ impl Receiver {
         }
     }
 
-    fn keep_out_of_order(&mut self, segment: &Segment, end: u64) {
+    fn keep_out_of_order(&mut self, now: Time, segment: &Segment, end: u64) {
         // RFC 5681, section 4.2: at once, so that duplicate ACKs tell the sender.
-        self.ack_now = true;
+        match self.hold.as_mut().filter(|_| self.quick_acks == 0).and_then(|hold| hold.wait(now, self.next)) {
+            Some(at) => self.ack_at = self.ack_at.min(at),
+            None => self.ack_now = true,
+        }
         let room = self.next + u64::from(self.config.receive_buffer);
         if self.config.window_rule == WindowRule::Sequence && end > room {
             return;
@@ -243,6 +258,9 @@ impl Receiver {
         }
         if segment.payload == 0 {
             self.stats.acks_sent += 1;
+        }
+        if let Some(hold) = &mut self.hold {
+            hold.on_ack_sent();
         }
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;

@@ -3,7 +3,7 @@
 use crate::script::*;
 use ackclock_core::packet::Timestamps;
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
-use ackclock_core::tcp::{DelayedAck, TcpConfig};
+use ackclock_core::tcp::{DelayedAck, SackCompression, TcpConfig};
 use ackclock_core::units::{Rate, Span};
 use std::ops::Range;
 
@@ -214,4 +214,64 @@ fn a_window_probe_is_answered_with_the_window() {
     d.expects(0.2).ack(1001);
     d.at(3.0).data(1000..1000);
     d.expects(3.0).ack(1001).window(2000);
+}
+
+/// A receiver with timestamps whose data shows a round trip of `rtt` ms, and which may hold so many SACKs back.
+fn compressing(rtt: u32, segments: u32) -> Dialogue {
+    let sack_compression = Some(SackCompression { segments, share: 0.05, longest: Span::from_ms(1) });
+    let mut d = Dialogue::server(TcpConfig { sack_compression, timestamps: true, ..tcp(Sack) }, None);
+    d.at(0.0).syn_with(false, Some(OPTIONS), Some(Timestamps { value: 1, echo: 0 }));
+    d.expects(0.0).syn();
+    d.at(0.1).stamped_data(1..1001, Some(Timestamps { value: 2, echo: 100 - rtt }));
+    d.expects(0.1).ack(1001);
+    d
+}
+
+fn out_of_order(d: &mut Dialogue, seconds: f64, n: u64) {
+    d.at(seconds).stamped_data(n * 1000 + 1..n * 1000 + 1001, Some(Timestamps { value: 2, echo: 0 }));
+}
+
+/// ip-sysctl.rst, tcp_comp_sack_delay_ns: 5 % of 10 ms; the first three duplicates are not held.
+#[test]
+fn after_three_duplicates_sacks_wait_for_a_twentieth_of_the_round_trip() {
+    let mut d = compressing(10, 44);
+    for n in 2..5 {
+        out_of_order(&mut d, 0.2, n);
+        d.expects(0.2).ack(1001).sacks(&[2001..n * 1000 + 1001]);
+    }
+    out_of_order(&mut d, 0.2, 5);
+    out_of_order(&mut d, 0.2002, 6);
+    d.silent_until(0.2004);
+    d.expects(0.2005).ack(1001).sacks(&[2001..7001]);
+    d.silent_until(0.3);
+}
+
+/// And never longer than the sysctl says; a hole that is filled is told at once.
+#[test]
+fn a_sack_waits_a_millisecond_at_most_and_an_advance_ends_the_wait() {
+    let mut d = compressing(90, 44);
+    for n in 2..5 {
+        out_of_order(&mut d, 0.2, n);
+        d.expects(0.2).ack(1001);
+    }
+    out_of_order(&mut d, 0.2, 5);
+    d.expects(0.201).ack(1001).sacks(&[2001..6001]);
+    out_of_order(&mut d, 0.3, 6);
+    d.at(0.3001).data(1001..2001);
+    d.expects(0.3001).ack(7001);
+    d.silent_until(0.4);
+}
+
+/// tcp_comp_sack_nr.
+#[test]
+fn no_more_sacks_are_held_than_allowed() {
+    let mut d = compressing(90, 2);
+    for n in 2..5 {
+        out_of_order(&mut d, 0.2, n);
+        d.expects(0.2).ack(1001);
+    }
+    out_of_order(&mut d, 0.2, 5);
+    out_of_order(&mut d, 0.2, 6);
+    out_of_order(&mut d, 0.2001, 7);
+    d.expects(0.2001).ack(1001).sacks(&[2001..8001]);
 }

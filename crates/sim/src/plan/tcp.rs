@@ -31,6 +31,9 @@ pub struct Tcp {
     /// Segments acknowledged one by one at the start, and again after a duplicate.
     #[serde(default)]
     pub quick_acks: u32,
+    /// Null or absent: each segment out of order gets its ACK.
+    #[serde(default)]
+    pub sack_compression: Option<SackCompression>,
     pub initial_window: f64,
     /// Null: slow start runs to the first loss.
     #[serde(deserialize_with = "nullable")]
@@ -104,6 +107,27 @@ pub struct ReceiveTuning {
     pub start: u32,
     pub share: f64,
     pub opening: u32,
+    /// Absent: twice what was read in a round trip.
+    #[serde(default)]
+    pub growth: WindowGrowth,
+}
+
+/// How far a receive buffer grows with what was read in a round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WindowGrowth {
+    #[default]
+    Double,
+    Lead,
+}
+
+/// SACKs that wait: for `segments` of them, `share` of the round trip and `longest_ps` at most.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SackCompression {
+    pub segments: u32,
+    pub share: f64,
+    pub longest_ps: u64,
 }
 
 /// Off, RFC 3168, or by its word RFC 9768.
@@ -191,6 +215,10 @@ impl Tcp {
             limit: self.receive_buffer,
             share: t.share,
             opening: t.opening,
+            growth: match t.growth {
+                WindowGrowth::Double => tcp::WindowGrowth::Double,
+                WindowGrowth::Lead => tcp::WindowGrowth::Lead,
+            },
         });
         Ok(TcpConfig {
             variant,
@@ -208,6 +236,11 @@ impl Tcp {
             },
             delayed_ack: self.delayed_ack.map(|d| tcp::DelayedAck { segments: d.segments, timer: Span(d.timer_ps) }),
             quick_acks: self.quick_acks,
+            sack_compression: self.sack_compression.map(|c| tcp::SackCompression {
+                segments: c.segments,
+                share: c.share,
+                longest: Span(c.longest_ps),
+            }),
             initial_window: self.initial_window,
             initial_ssthresh: self.initial_ssthresh.unwrap_or(f64::INFINITY),
             rto: self.rto(),

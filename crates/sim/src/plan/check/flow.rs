@@ -77,6 +77,9 @@ fn check_tcp(tcp: &Tcp) -> Checked {
     ensure(tcp.receive_tuning.is_none_or(|t| 0 < t.start && t.start <= tcp.receive_buffer && t.opening > 0), || {
         "receive_tuning starts at 0 bytes or above receive_buffer".into()
     })?;
+    ensure(tcp.sack_compression.is_none_or(|c| 0.0 < c.share && c.share <= 1.0), || {
+        "sack_compression waits for no part of the round trip, or for more than all of it".into()
+    })?;
     ensure(tcp.receive_tuning.is_none_or(|t| 0.0 < t.share && t.share <= 1.0), || {
         "receive_tuning advertises none of its buffer, or more than all of it".into()
     })?;
