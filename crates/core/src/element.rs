@@ -2,7 +2,7 @@
 
 use crate::line::{Delay, Duplicate, Jitter, Loss, Outage, Reorder};
 use crate::link::{RateLink, TraceLink, Wire};
-use crate::medium::HalfDuplex;
+use crate::medium::{HalfDuplex, Wimax};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::NodeId;
 use crate::packet::{Arena, Ecn, Packet};
@@ -25,10 +25,15 @@ pub enum Cause {
     Outage,
     /// Nobody to hand it to: its flow has ended or has no route there.
     NoRoute,
+    /// Beyond the rate that its class is allowed.
+    Policed,
+    /// The medium's attempts for it were used up.
+    Retries,
 }
 
 impl Cause {
-    pub const ALL: [Cause; 4] = [Cause::QueueFull, Cause::Loss, Cause::Outage, Cause::NoRoute];
+    pub const ALL: [Cause; 6] =
+        [Cause::QueueFull, Cause::Loss, Cause::Outage, Cause::NoRoute, Cause::Policed, Cause::Retries];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -36,6 +41,8 @@ impl Cause {
             Cause::Loss => "loss",
             Cause::Outage => "outage",
             Cause::NoRoute => "no_route",
+            Cause::Policed => "policed",
+            Cause::Retries => "retries",
         }
     }
 }
@@ -224,4 +231,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex);
+any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex, Wimax);

@@ -78,6 +78,13 @@ fn catalogue() -> PyResult<String> {
     serde_json::to_string(&all()).map_err(failure)
 }
 
+/// The most that an 802.16 cell (JSON, as in a plan) carries down and up in bits a second. ValueError: what is wrong with it.
+#[pyfunction]
+fn wimax_bps(cell: &str) -> PyResult<(u64, u64)> {
+    let [down, up] = Plan::wimax_bps(cell).map_err(PyValueError::new_err)?;
+    Ok((down, up))
+}
+
 fn failure(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
@@ -90,5 +97,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<captures::CaptureReader>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
-    module.add_function(wrap_pyfunction!(catalogue, module)?)
+    module.add_function(wrap_pyfunction!(catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(wimax_bps, module)?)
 }

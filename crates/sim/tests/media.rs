@@ -114,3 +114,61 @@ fn a_hop_with_a_medium_has_no_rate_and_no_framing_and_not_too_many_clients() {
         assert!(error.contains(word) && !error.contains('\n'), "{pointer}: {error}");
     }
 }
+
+/// The channel of wimax-simulated: 7 MHz, 5 ms, 64-QAM 3/4, this split.
+fn wimax(down: u32, up: u32) -> Value {
+    let both = |value: Value| json!({"down": value, "up": value});
+    json!({
+        "kind": "wimax", "fft": 256, "channel_hz": 7_000_000, "prefix": 16, "frame_ps": 5 * MS, "ttg_ps": MS / 200, "rtg_ps": MS / 200,
+        "split": {"kind": "ratio", "down": down, "up": up}, "preamble": 3, "map_modulation": "16qam-1/2", "map_repetition": 1,
+        "burst_gap": 1, "uplink_preamble": 0, "crc": true,
+        "contention": {"opportunities": 5, "layout": {"kind": "request-only"}, "backoff": [2, 6], "tries": 16},
+        "grant_frames": 2, "patience_frames": 20, "piggyback": true, "bundling": true, "repair": both(Value::Null),
+        "stations": [{
+            "modulation": both(json!("64qam-3/4")), "error": both(json!(0.0)), "fading": null,
+            "service": {"class": "be", "interval_frames": 0, "bytes": 0},
+            "amc": {"hysteresis_db": 1.0, "delay_frames": 2, "up_offset_db": 0.0, "decade_db": 2.0}, "caps": both(json!([])),
+        }],
+    })
+}
+
+fn cell(medium: Value) -> Value {
+    let mut hop = hop("air", way(0, 1, 50), way(0, 1, 50));
+    hop["medium"] = medium;
+    hop
+}
+
+#[test]
+fn six_stations_share_an_802_16_cell_and_its_utilization_is_that_of_its_data_symbols() {
+    let flows: Vec<Value> = (0..6).map(|client| datagrams(&format!("d{client}"), client, "down", 6_000_000)).collect();
+    let result = go(&with_clients(6, plan(10_000, json!([cell(wimax(3, 1))]), json!(flows))));
+    let total: f64 = result.summary.flows.iter().filter_map(|flow| flow.throughput_bps).sum();
+    // 103 symbols of 108 bytes; 14 bytes for the packet that a frame's end cuts, 10 around each of 1000.
+    close(Some(total), 8.0 * 200.0 * (103.0 * 108.0 - 14.0) * 1000.0 / 1010.0, 0.01 * 17e6);
+    close(result.summary.hops[0].utilization, 103.0 / 106.0, 0.005);
+}
+
+#[test]
+fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_has_thirty() {
+    let acks = |split| {
+        let mut medium = wimax(split, 1);
+        medium["contention"]["layout"] = json!({"kind": "fractional", "modulation": "64qam-3/4"});
+        let result = go(&plan(20_000, json!([cell(medium)]), json!([bulk("b", &[0])])));
+        let up = &result.summary.hops[1];
+        (up.delivered as f64 / 4000.0, up.drops)
+    };
+    let ((many, lost_at_two), (few, lost_at_six)) = (acks(2), acks(6));
+    assert!(many > 6.0 && lost_at_two == 0, "at 2:1 every segment is acknowledged: {many} ACKs a frame");
+    // Two symbols are 216 bytes; an ACK of 52 is 62 on the air, one that is cut by the end of the frame 14 more, a request 2.
+    let fits = (216.0 - 14.0 - 2.0) / 62.0;
+    assert!(few <= fits * 1.01 && few > 0.9 * fits && lost_at_six > 10_000, "{few} ACKs a frame of {fits}, {lost_at_six} dropped");
+}
+
+#[test]
+fn a_cell_without_room_for_data_is_refused_with_the_reason() {
+    let mut medium = wimax(6, 1);
+    medium["contention"]["layout"] = json!({"kind": "whole", "modulation": "bpsk-1/2"});
+    let plan = plan(1000, json!([cell(medium)]), json!([bulk("b", &[0])]));
+    let refused = ackclock_sim::Plan::from_json(&plan.to_string()).unwrap_err().to_string();
+    assert!(refused.contains("no symbol of the uplink's 21 is left for data"), "{refused}");
+}

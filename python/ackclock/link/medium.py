@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from ackclock.link.half_duplex import HalfDuplex
+from ackclock.link.wimax import Wimax
 from ackclock.table import by_kind
 
-MEDIA = {"half-duplex": HalfDuplex}
-Medium = Annotated[HalfDuplex, by_kind(MEDIA)]
+MEDIA = {"half-duplex": HalfDuplex, "wimax": Wimax}
+Medium = Annotated[HalfDuplex | Wimax, by_kind(MEDIA)]

@@ -5,9 +5,11 @@
 
 mod half_duplex;
 mod streams;
+pub mod wimax;
 
 pub use half_duplex::HalfDuplex;
 pub use streams::{Buffer, Streams};
+pub use wimax::Wimax;
 
 use crate::element::{Place, Port};
 

@@ -31,7 +31,17 @@ impl Buffer {
 
     /// A packet comes and must wait.
     pub fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+        self.admit();
+        self.enqueue_admitted(now, packet, out);
+    }
+
+    /// A packet comes that the medium does not put into the queue yet.
+    pub fn admit(&mut self) {
         self.tally.pushed += 1;
+    }
+
+    /// A packet that was admitted before goes into the queue.
+    pub fn enqueue_admitted(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
         self.ask(now, out, |queue, out| queue.enqueue(now, packet, out));
     }
 

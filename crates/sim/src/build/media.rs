@@ -4,21 +4,28 @@ use super::chain::{Chain, Mason};
 use super::{Lane, queue};
 use crate::plan::{Hop, Medium, Plan, Toward};
 use ackclock_core::element::Port;
-use ackclock_core::medium::{Direction, HalfDuplex, Stream};
+use ackclock_core::medium::{Direction, HalfDuplex, Stream, Wimax};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
+use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span};
 
 /// Every hop's medium, if it has one.
 pub fn lay(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
-    let lay_one = |hop: &Hop| hop.medium.as_ref().map(|medium| builder.element(element(plan, hop, medium)));
+    let lay_one = |hop: &Hop| hop.medium.as_ref().and_then(|medium| element(plan, hop, medium)).map(|medium| builder.element(medium));
     plan.hops.iter().map(lay_one).collect()
 }
 
-fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> AnyElement {
+/// None only for what a checked plan does not have.
+fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
     let queues = queues(plan, hop);
     match *medium {
-        Medium::HalfDuplex { bps, turnaround_ps } => HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues).into(),
+        Medium::HalfDuplex { bps, turnaround_ps } => Some(HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues).into()),
+        Medium::Wimax(ref wimax) => {
+            let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
+            let cell = wimax.terms().and_then(|terms| Wimax::new(terms, queues.collect(), rng));
+            cell.ok().map(Into::into)
+        }
     }
 }
 
@@ -26,6 +33,13 @@ fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> AnyElement {
 fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 'a {
     let pair = move || Toward::BOTH.map(|toward| queue::build(hop.way(toward).and_then(|way| way.queue)));
     (0..plan.clients).flat_map(move |_| pair())
+}
+
+pub fn direction(toward: Toward) -> Direction {
+    match toward {
+        Toward::Down => Direction::Down,
+        Toward::Up => Direction::Up,
+    }
 }
 
 /// One direction of a medium: a chain for each client, and what comes after, which all share unless the hop is `per_client`.
@@ -36,10 +50,7 @@ pub fn lane(
     mason: &Mason<'_>,
     builder: &mut NetworkBuilder,
 ) -> Lane {
-    let direction = match toward {
-        Toward::Down => Direction::Down,
-        Toward::Up => Direction::Up,
-    };
+    let direction = direction(toward);
     let own = plan.hops[hop].per_client;
     let shared = if own { Vec::new() } else { mason.lay_apart(None, builder) };
     let chain = |client: u32| {

@@ -8,6 +8,7 @@ mod queue;
 mod routes;
 
 pub use chain::Chain;
+pub use media::direction;
 pub use ends::{Ends, Role};
 
 use crate::plan::{Plan, Toward};

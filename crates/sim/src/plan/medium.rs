@@ -1,5 +1,6 @@
 //! What clients contend for on a hop, in both directions.
 
+use super::wimax::WimaxPlan;
 use serde::Deserialize;
 
 /// One medium for both directions and all clients.
@@ -12,4 +13,6 @@ pub enum Medium {
         /// Before another radio sends than the last time.
         turnaround_ps: u64,
     },
+    /// An 802.16 cell.
+    Wimax(Box<WimaxPlan>),
 }

@@ -22,5 +22,6 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
             })?;
             span("turnaround_ps", turnaround_ps)
         }
+        Medium::Wimax(ref wimax) => wimax.terms().map(|_| ()),
     }
 }

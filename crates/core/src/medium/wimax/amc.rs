@@ -1,0 +1,158 @@
+//! Adaptive modulation: which modulation and coding a station gets, and how often what it is sent breaks.
+
+use super::fading::Fading;
+use super::mcs::Mcs;
+use crate::medium::Direction;
+use std::collections::VecDeque;
+
+/// How the base station chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AmcTerms {
+    /// A stronger modulation is taken only when the quality is this far above where it is first used, in dB.
+    pub hysteresis_db: f64,
+    /// Frames after which the base station knows a quality.
+    pub delay: u64,
+    /// The quality up is that of down plus this.
+    pub up_offset_db: f64,
+    /// The probability of a broken burst (ARQ: block) falls to a tenth for so many dB above where the modulation is first used.
+    pub decade_db: f64,
+}
+
+/// One station's radio.
+#[derive(Clone, Debug)]
+pub struct Radio {
+    /// Down and up, as indices into the set.
+    chosen: [u8; 2],
+    /// The strongest that it may get.
+    most: [u8; 2],
+    /// Of a burst (ARQ: a block), at the quality from which its modulation is used; on a channel that does not change, always.
+    error: [f64; 2],
+    weather: Option<Box<Weather>>,
+}
+
+#[derive(Clone, Debug)]
+struct Weather {
+    terms: AmcTerms,
+    fading: Fading,
+    /// What the base station will hear of, oldest first.
+    reports: VecDeque<f64>,
+    now_db: f64,
+    frame: u64,
+}
+
+impl Radio {
+    /// A channel that does not change.
+    pub fn steady(chosen: [u8; 2], error: [f64; 2]) -> Radio {
+        Radio { chosen, most: chosen, error, weather: None }
+    }
+
+    /// A channel that changes; no modulation stronger than `most` is taken.
+    pub fn changing(most: [u8; 2], error: [f64; 2], terms: AmcTerms, fading: Fading) -> Radio {
+        let weather = Weather { terms, fading, reports: VecDeque::new(), now_db: 0.0, frame: 0 };
+        Radio { chosen: most, most, error, weather: Some(Box::new(weather)) }
+    }
+
+    pub fn chosen(&self, direction: Direction) -> u8 {
+        self.chosen[direction as usize]
+    }
+
+    /// Comes to `frame`.
+    pub fn advance(&mut self, frame: u64, set: &[Mcs]) {
+        let Some(weather) = &mut self.weather else { return };
+        // What lies further back than the delay can no longer be heard of.
+        weather.frame = weather.frame.max(frame.saturating_sub(weather.terms.delay + 1));
+        while weather.frame < frame || weather.reports.is_empty() {
+            weather.frame = (weather.frame + 1).min(frame);
+            weather.now_db = weather.fading.at(weather.frame);
+            weather.reports.push_back(weather.now_db);
+        }
+        while weather.reports.len() as u64 > weather.terms.delay + 1 {
+            weather.reports.pop_front();
+        }
+        let heard = weather.reports.front().copied().unwrap_or(weather.now_db);
+        for (way, chosen) in self.chosen.iter_mut().enumerate() {
+            let db = heard + weather.offset(way);
+            *chosen = choose(set, *chosen, self.most[way], db, weather.terms.hysteresis_db);
+        }
+    }
+
+    /// The probability that a burst (ARQ: a block) breaks in the frame come to.
+    pub fn error(&self, direction: Direction, set: &[Mcs]) -> f64 {
+        let way = direction as usize;
+        let Some(weather) = &self.weather else { return self.error[way] };
+        let margin = weather.now_db + weather.offset(way) - set[usize::from(self.chosen[way])].from_db;
+        (self.error[way] * libm::pow(10.0, -margin / weather.terms.decade_db)).min(1.0)
+    }
+
+    /// Whether anything can ever break.
+    pub fn errs(&self, direction: Direction) -> bool {
+        self.error[direction as usize] > 0.0
+    }
+}
+
+impl Weather {
+    fn offset(&self, way: usize) -> f64 {
+        if way == Direction::Up as usize { self.terms.up_offset_db } else { 0.0 }
+    }
+}
+
+/// The strongest modulation whose quality is reached; to rise above `present` takes `hysteresis` more.
+fn choose(set: &[Mcs], present: u8, most: u8, db: f64, hysteresis: f64) -> u8 {
+    let usable = |&i: &u8| {
+        let more = if i > present { hysteresis } else { 0.0 };
+        db >= set[usize::from(i)].from_db + more
+    };
+    (0..=most.min((set.len() - 1) as u8)).rev().find(usable).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fading::{Level, Process};
+    use super::super::mcs::OFDM;
+    use super::*;
+    use crate::rng::Rng;
+    use crate::units::Span;
+
+    #[test]
+    fn the_modulation_follows_the_quality_with_hysteresis_upwards() {
+        let steps = [(30.0, 6), (20.0, 5), (21.5, 5), (22.0, 6), (3.5, 0), (-10.0, 0), (6.5, 0), (7.0, 1)];
+        let mut present = 0;
+        for (db, expected) in steps {
+            present = choose(&OFDM, present, 6, db, 1.0);
+            assert_eq!(present, expected, "at {db} dB");
+        }
+        assert_eq!(choose(&OFDM, 0, 3, 30.0, 1.0), 3, "not above the strongest allowed");
+    }
+
+    #[test]
+    fn the_base_station_hears_of_a_change_late_and_errors_tell_meanwhile() {
+        let level = |db| Level { db, stay: Span::from_ms(200) };
+        let process = Process::Markov { levels: vec![level(25.0), level(12.0)] };
+        let fading = Fading::new(process, Span::from_ms(5), Rng::for_element(2, "fading"));
+        let terms = AmcTerms { hysteresis_db: 0.0, delay: 3, up_offset_db: 0.0, decade_db: 2.0 };
+        let mut radio = Radio::changing([6, 6], [0.01, 0.01], terms, fading);
+        let (mut before, mut late) = (Vec::new(), 0);
+        for frame in 1..2000 {
+            radio.advance(frame, &OFDM);
+            before.push(radio.weather.as_ref().map(|w| w.now_db));
+            if before.len() > 3 {
+                let expected = if before[before.len() - 4] == Some(25.0) { 6 } else { 3 };
+                assert_eq!(radio.chosen(Direction::Down), expected);
+            }
+            late += u32::from(radio.error(Direction::Down, &OFDM) > 0.9);
+        }
+        assert!(late > 10, "64-QAM at 12 dB breaks until the report arrives: {late}");
+    }
+
+    #[test]
+    fn errors_fall_tenfold_with_each_decade() {
+        let level = Level { db: 25.0, stay: Span::from_secs(1) };
+        let fading = Fading::new(Process::Markov { levels: vec![level] }, Span::from_ms(5), Rng::for_element(2, "f"));
+        let terms = AmcTerms { hysteresis_db: 0.0, delay: 0, up_offset_db: -4.0, decade_db: 2.0 };
+        let mut radio = Radio::changing([6, 6], [0.1, 0.1], terms, fading);
+        radio.advance(1, &OFDM);
+        // 25 dB down is 4 dB above 64-QAM 3/4; 21 dB up is just that.
+        let errors = [Direction::Down, Direction::Up].map(|d| radio.error(d, &OFDM));
+        assert!((errors[0] - 0.001).abs() < 1e-9 && (errors[1] - 0.1).abs() < 1e-9, "{errors:?}");
+    }
+}

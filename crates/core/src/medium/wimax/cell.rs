@@ -1,0 +1,165 @@
+//! What downlink and uplink share: the stations' queues and radios, and what is on the air.
+
+use super::Terms;
+use super::amc::Radio;
+use super::caps::{Cap, Verdict};
+use super::frame::Frame;
+use super::pdu::Cutter;
+use super::repair::{Released, Window};
+use crate::element::{Cause, Out};
+use crate::medium::{Direction, Stream, Streams};
+use crate::packet::Packet;
+use crate::ring::Ring;
+use crate::rng::Rng;
+use crate::units::{Span, Time};
+
+/// One station in one direction, beside its queue.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    pub cutter: Cutter,
+    /// None where nothing can break.
+    pub window: Option<Box<Window>>,
+    pub caps: Vec<Cap>,
+}
+
+/// What arrives at the end of a piece.
+#[derive(Clone, Copy, Debug)]
+pub enum Load {
+    Packet(Packet),
+    /// A unit of the stream's window, by number.
+    Unit(u64),
+}
+
+/// A piece that has been given its place in a frame: it has arrived at the end of that slot of that burst.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    pub burst: u32,
+    pub first: u32,
+    pub last: u32,
+    pub stream: Stream,
+    pub load: Load,
+}
+
+/// A packet on its way out.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    pub at: Time,
+    pub stream: Stream,
+    pub packet: Packet,
+}
+
+pub struct Cell {
+    pub terms: Terms,
+    pub frame: Frame,
+    /// The present frame, and when it began.
+    pub number: u64,
+    pub began: Time,
+    /// By index into the set.
+    pub slot_bytes: Vec<u32>,
+    pub streams: Streams,
+    /// By [`Stream::index`].
+    pub lines: Vec<Line>,
+    /// By station.
+    pub radios: Vec<Radio>,
+    /// In order of time.
+    pub flights: Ring<Flight>,
+    pub errors: Rng,
+}
+
+impl Cell {
+    /// Bytes of a slot for this stream, with its modulation of the moment.
+    pub fn slot_bytes_of(&mut self, stream: Stream) -> u32 {
+        let radio = &mut self.radios[stream.station as usize];
+        radio.advance(self.number, self.terms.frame.channel.set());
+        self.slot_bytes[usize::from(radio.chosen(stream.direction))]
+    }
+
+    /// Bytes, headers included, that wait to be sent for the first time.
+    pub fn need(&mut self, stream: Stream) -> u64 {
+        self.lines[stream.index()].cutter.need(self.streams.of(stream), &self.terms.pdu)
+    }
+
+    /// A packet comes. True when it is now in its queue.
+    pub fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
+        for cap in &mut self.lines[stream.index()].caps {
+            if !cap.covers(&packet) {
+                continue;
+            }
+            match cap.judge(now, packet) {
+                Verdict::Pass => {}
+                Verdict::Wait => return self.streams.of(stream).admit(),
+                Verdict::Drop => {
+                    let buffer = self.streams.of(stream);
+                    buffer.admit();
+                    return buffer.drop(packet, Cause::Policed, out);
+                }
+            }
+        }
+        self.streams.of(stream).enqueue(now, packet, out);
+    }
+
+    /// Packets that a cap has held back long enough go to their queue.
+    pub fn release_capped(&mut self, stream: Stream, now: Time, out: &mut Out<'_>) {
+        let line = &mut self.lines[stream.index()];
+        for cap in &mut line.caps {
+            while let Some(packet) = cap.release(now) {
+                self.streams.of(stream).enqueue_admitted(now, packet, out);
+            }
+        }
+    }
+
+    /// Nothing of this stream waits, is on the air or has to be sent again.
+    pub fn is_idle(&mut self, stream: Stream) -> bool {
+        let line = &self.lines[stream.index()];
+        line.cutter.is_empty(self.streams.of(stream))
+            && line.window.as_ref().is_none_or(|window| window.is_idle())
+            && line.caps.iter().all(|cap| cap.held() == 0)
+    }
+
+    /// What was placed arrives, in order of time. `at` gives the time from the start of the frame.
+    pub fn arrive(&mut self, placed: &mut Vec<Placed>, one_burst: bool, at: impl Fn(&Placed) -> Span, out: &mut Out<'_>) {
+        if !one_burst {
+            placed.sort_by_key(&at);
+        }
+        for one in placed.drain(..) {
+            let at = self.began + at(&one);
+            match one.load {
+                Load::Packet(packet) => self.flights.push_back(Flight { at, stream: one.stream, packet }),
+                Load::Unit(number) => self.receive(number, one.stream, at, out),
+            }
+        }
+    }
+
+    fn receive(&mut self, number: u64, stream: Stream, at: Time, out: &mut Out<'_>) {
+        let p = self.radios[stream.station as usize].error(stream.direction, self.terms.frame.channel.set());
+        let Some(window) = &mut self.lines[stream.index()].window else { return };
+        window.arrive(number, self.number, p, &mut self.errors);
+        while let Some(released) = window.release() {
+            match released {
+                Released::Whole(packet) => self.flights.push_back(Flight { at, stream, packet }),
+                Released::Lost(packet) => self.streams.of(stream).drop(packet, Cause::Loss, out),
+            }
+        }
+    }
+
+    /// Counts slots as used by a stream, of those that this frame had for data.
+    pub fn count_use(&mut self, stream: Stream, slots: u32, of: u32) {
+        let span = self.frame.length.0 / u64::from(of.max(1)) * u64::from(slots);
+        self.streams.of(stream).use_for(Span(span));
+    }
+
+    pub fn held(&self) -> u64 {
+        let inside = |line: &Line| {
+            let window = line.window.as_ref().map_or(0, |window| window.held());
+            line.cutter.held() + window + line.caps.iter().map(Cap::held).sum::<u64>()
+        };
+        self.streams.waiting() + self.flights.len() as u64 + self.lines.iter().map(inside).sum::<u64>()
+    }
+
+    pub fn down(station: u32) -> Stream {
+        Stream::new(station, Direction::Down)
+    }
+    pub fn up(station: u32) -> Stream {
+        Stream::new(station, Direction::Up)
+    }
+}

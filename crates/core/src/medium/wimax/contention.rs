@@ -1,0 +1,158 @@
+//! The contention region: what asking costs the uplink, and who wins when several ask (IEEE 802.16-2004, 6.3.8).
+
+use super::phy::{Channel, Technique};
+use crate::rng::Rng;
+
+/// How much of the uplink the region takes. "Contention size 5" has several readings, of which only the last two leave a 6:1 split at
+/// 7 MHz any data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// As many ranging opportunities as for requests, at this modulation, each in whole symbols.
+    Whole { mcs: u8 },
+    /// The same, opportunities packed: a region ends on a whole symbol, an opportunity need not.
+    Fractional { mcs: u8 },
+    /// Requests only, a symbol of preamble and one of payload each.
+    RequestOnly,
+    /// So many columns of slots (OFDMA: ranging codes, channel quality and HARQ feedback together).
+    Columns { columns: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Request opportunities in each frame (OFDMA: codes).
+    pub opportunities: u32,
+    pub layout: Layout,
+}
+
+/// A ranging opportunity: two symbols of preamble, an RNG-REQ with its header. A request: one symbol, and a header that is the request.
+const RANGING: (u32, u32) = (2, 19);
+const REQUEST: (u32, u32) = (1, 6);
+/// Left empty after each region, in symbols.
+const GAP: u32 = 1;
+
+impl Region {
+    /// Columns of the uplink that it takes.
+    pub fn columns(&self, channel: Channel) -> u32 {
+        let n = self.opportunities;
+        let bytes = |mcs: u8| {
+            let set = channel.set();
+            channel.slot_bytes(&set[usize::from(mcs).min(set.len() - 1)]).max(1)
+        };
+        match self.layout {
+            Layout::Columns { columns } => columns,
+            _ if n == 0 => 0,
+            Layout::RequestOnly => 2 * n + GAP,
+            Layout::Whole { mcs } => {
+                let opportunity = |(preamble, payload): (u32, u32)| n * (preamble + payload.div_ceil(bytes(mcs)));
+                opportunity(RANGING) + opportunity(REQUEST) + 2 * GAP
+            }
+            Layout::Fractional { mcs } => {
+                let packed = |(preamble, payload): (u32, u32)| n * preamble + (n * payload).div_ceil(bytes(mcs));
+                packed(RANGING) + packed(REQUEST) + 2 * GAP
+            }
+        }
+    }
+
+    /// Its elements in the uplink map.
+    pub fn elements(&self) -> u32 {
+        match self.layout {
+            Layout::RequestOnly => u32::from(self.opportunities > 0),
+            Layout::Columns { columns } => columns.min(1),
+            _ => 2 * u32::from(self.opportunities > 0),
+        }
+    }
+
+    /// Whether a layout is one of this technique's.
+    pub fn fits(layout: Layout, technique: Technique) -> bool {
+        matches!(layout, Layout::Columns { .. }) == matches!(technique, Technique::Ofdma { .. })
+    }
+}
+
+/// Truncated binary exponential back-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackoffTerms {
+    /// The window is 2^start opportunities at first and doubles up to 2^end.
+    pub start: u32,
+    pub end: u32,
+    /// Attempts before the packet is given up.
+    pub tries: u32,
+}
+
+/// One station's place in the contention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backoff {
+    /// Opportunities to let pass; none while it does not contend.
+    left: Option<u32>,
+    /// Requests in vain so far.
+    failed: u32,
+}
+
+impl Backoff {
+    pub fn is_on(&self) -> bool {
+        self.left.is_some()
+    }
+
+    pub fn start(&mut self, terms: &BackoffTerms, rng: &mut Rng) {
+        let window = 1u64 << (terms.start + self.failed).min(terms.end).min(32);
+        self.left = Some((rng.uniform() * window as f64) as u32);
+    }
+
+    /// A frame offers `opportunities`: the one that it takes, if any.
+    pub fn pass(&mut self, opportunities: u32) -> Option<u32> {
+        let left = self.left?;
+        self.left = if left < opportunities { None } else { Some(left - opportunities) };
+        (left < opportunities).then_some(left)
+    }
+
+    /// No grant came. False when all tries are used up, and the next start is a first one again.
+    pub fn fail(&mut self, terms: &BackoffTerms) -> bool {
+        self.failed += 1;
+        if self.failed < terms.tries {
+            return true;
+        }
+        self.failed = 0;
+        false
+    }
+
+    /// A grant came, from whatever request.
+    pub fn succeed(&mut self) {
+        *self = Backoff::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: BackoffTerms = BackoffTerms { start: 2, end: 6, tries: 16 };
+
+    #[test]
+    fn the_window_doubles_from_4_to_64_opportunities() {
+        let mut rng = Rng::for_element(1, "backoff");
+        let mut backoff = Backoff::default();
+        for window in [4, 8, 16, 32, 64, 64, 64] {
+            let mut seen = vec![0; window];
+            for _ in 0..2000 {
+                backoff.start(&TERMS, &mut rng);
+                let at = backoff.left.unwrap() as usize;
+                assert!(at < window, "{at} in a window of {window}");
+                seen[at] += 1;
+            }
+            assert!(seen.iter().all(|&n| n > 0), "every opportunity of {window} is drawn");
+            assert!(backoff.fail(&TERMS));
+        }
+    }
+
+    #[test]
+    fn opportunities_count_down_over_frames() {
+        let mut backoff = Backoff { left: Some(7), failed: 0 };
+        assert_eq!([backoff.pass(5), backoff.pass(5), backoff.pass(5)], [None, Some(2), None]);
+    }
+
+    #[test]
+    fn after_the_last_try_the_packet_is_given_up() {
+        let mut backoff = Backoff::default();
+        let tries = (0..TERMS.tries).map(|_| backoff.fail(&TERMS)).collect::<Vec<_>>();
+        assert_eq!((tries.iter().filter(|&&on| on).count(), tries.last()), (15, Some(&false)));
+    }
+}

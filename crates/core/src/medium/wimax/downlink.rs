@@ -1,0 +1,246 @@
+//! The base station's downlink scheduler: class by class, and within a class round robin, a packet a turn.
+//!
+//! In OFDM all stations with the same modulation share a burst; in OFDMA each has its own. Each burst costs an element of the map and
+//! a gap. A packet that does not fit into what is left of the frame is cut, and its station goes on first in the next.
+
+use super::cell::{Cell, Load, Placed};
+use super::phy::Technique;
+use super::service::Class;
+use crate::element::Out;
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub struct Downlink {
+    /// Stations with something to send, by class, in the order of their turns.
+    turns: [VecDeque<u32>; Class::COUNT],
+    /// By station: it is in `turns`.
+    listed: Vec<bool>,
+    /// Stations whose windows are not empty.
+    repairing: Vec<u32>,
+    /// Stations behind a cap that holds packets back.
+    capped: Vec<u32>,
+    bursts: Vec<Burst>,
+    placed: Vec<Placed>,
+    free: u32,
+    grants: u32,
+}
+
+/// What is sent with one modulation (OFDM), or to one station (OFDMA), in this frame.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    key: u32,
+    slot_bytes: u32,
+    slots: u32,
+    /// Bytes left in the last slot.
+    room: u32,
+    /// Its first slot, known when all bursts are.
+    start: u32,
+}
+
+impl Downlink {
+    pub fn new(stations: u32) -> Downlink {
+        Downlink { listed: vec![false; stations as usize], ..Downlink::default() }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.turns.iter().all(VecDeque::is_empty) && self.repairing.is_empty() && self.capped.is_empty()
+    }
+
+    /// A packet came for this station.
+    pub fn list(&mut self, cell: &mut Cell, station: u32) {
+        let stream = Cell::down(station);
+        let line = &cell.lines[stream.index()];
+        if line.caps.iter().any(|cap| cap.held() > 0) && !self.capped.contains(&station) {
+            self.capped.push(station);
+        }
+        let waits = !line.cutter.is_empty(cell.streams.of(stream));
+        if waits && !std::mem::replace(&mut self.listed[station as usize], true) {
+            self.turns[cell.terms.service(station).class.priority()].push_back(station);
+        }
+    }
+
+    /// Fills the frame that begins now, in which the uplink has so many grants.
+    pub fn schedule(&mut self, cell: &mut Cell, grants: u32, out: &mut Out<'_>) {
+        self.bursts.clear();
+        self.grants = grants;
+        self.free = 0;
+        self.release_capped(cell, out);
+        self.send_again(cell);
+        self.send_new(cell, out);
+        self.end_units(cell);
+        self.place(cell, out);
+        let streams = |station: &u32| Cell::down(*station).index();
+        self.repairing.retain(|s| cell.lines[streams(s)].window.as_ref().is_some_and(|w| !w.is_idle()));
+    }
+
+    fn release_capped(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
+        for station in std::mem::take(&mut self.capped) {
+            cell.release_capped(Cell::down(station), cell.began, out);
+            self.list(cell, station);
+        }
+    }
+
+    fn send_again(&mut self, cell: &mut Cell) {
+        for at in 0..self.repairing.len() {
+            let station = self.repairing[at];
+            let stream = Cell::down(station);
+            if cell.lines[stream.index()].window.as_ref().is_none_or(|w| w.again_bytes(cell.number) == 0) {
+                continue;
+            }
+            let Some(burst) = self.burst_for(cell, station) else { return };
+            let empty = self.bursts.len() == 1 && self.bursts[burst].slots == 0;
+            loop {
+                let (room, number) = (self.room(burst), cell.number);
+                let most = if empty { room } else { u32::MAX };
+                let window = cell.lines[stream.index()].window.as_mut();
+                let Some((unit, bytes)) = window.and_then(|w| w.again(number, room, most)) else { break };
+                self.put(cell, burst, bytes, station);
+                self.note(burst, bytes, station, Load::Unit(unit));
+            }
+        }
+    }
+
+    fn send_new(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
+        for class in 0..Class::COUNT {
+            let mut stalled = Vec::new();
+            let mut full = false;
+            while let Some(station) = self.turns[class].pop_front() {
+                match self.turn(cell, station, out) {
+                    Turn::More => self.turns[class].push_back(station),
+                    Turn::Empty => self.listed[station as usize] = false,
+                    Turn::Stalled => stalled.push(station),
+                    Turn::Full => {
+                        self.turns[class].push_front(station);
+                        full = true;
+                        break;
+                    }
+                }
+            }
+            stalled.into_iter().rev().for_each(|station| self.turns[class].push_front(station));
+            if full {
+                return;
+            }
+        }
+    }
+
+    /// One station's turn: one packet, or what fits of it.
+    fn turn(&mut self, cell: &mut Cell, station: u32, out: &mut Out<'_>) -> Turn {
+        let stream = Cell::down(station);
+        if cell.lines[stream.index()].window.as_ref().is_some_and(|w| !w.admits(u16::MAX.min(1500))) {
+            return Turn::Stalled;
+        }
+        let Some(burst) = self.burst_for(cell, station) else { return Turn::Full };
+        let room = self.room(burst);
+        let (now, pdu) = (cell.began, cell.terms.pdu);
+        let Cell { lines, streams, .. } = cell;
+        let (line, buffer) = (&mut lines[stream.index()], streams.of(stream));
+        let Some(piece) = line.cutter.next(now, room, &pdu, buffer, out) else {
+            // A queue may drop what it holds instead of giving it.
+            return if line.cutter.is_empty(buffer) { Turn::Empty } else { Turn::Full };
+        };
+        let more = !line.cutter.is_empty(buffer);
+        let unit = match &mut line.window {
+            None => piece.done.map(Load::Packet),
+            Some(window) => {
+                if !self.repairing.contains(&station) {
+                    self.repairing.push(station);
+                }
+                window.add(piece.bytes, piece.done).map(Load::Unit)
+            }
+        };
+        self.put(cell, burst, piece.bytes, station);
+        if let Some(load) = unit {
+            self.note(burst, piece.bytes, station, load);
+        }
+        match piece.done {
+            None => Turn::Full,
+            Some(_) if more => Turn::More,
+            Some(_) => Turn::Empty,
+        }
+    }
+
+    /// The burst that carries this station's packets, opened if it must be; none when there is no room for one.
+    fn burst_for(&mut self, cell: &mut Cell, station: u32) -> Option<usize> {
+        let slot_bytes = cell.slot_bytes_of(Cell::down(station));
+        let key = match cell.terms.frame.channel.technique {
+            Technique::Ofdm => slot_bytes,
+            Technique::Ofdma { .. } => station,
+        };
+        if let Some(at) = self.bursts.iter().position(|burst| burst.key == key) {
+            return Some(at);
+        }
+        let used: u32 = self.bursts.iter().map(|burst| burst.slots).sum();
+        let overhead = cell.terms.frame.overhead(&cell.frame, self.bursts.len() as u32 + 1, self.grants);
+        let free = cell.frame.down.slots().saturating_sub(overhead + used);
+        if free == 0 {
+            return None;
+        }
+        self.free = free;
+        self.bursts.push(Burst { key, slot_bytes, slots: 0, room: 0, start: 0 });
+        Some(self.bursts.len() - 1)
+    }
+
+    fn room(&self, burst: usize) -> u32 {
+        let burst = &self.bursts[burst];
+        burst.room + self.free * burst.slot_bytes
+    }
+
+    fn put(&mut self, cell: &mut Cell, burst: usize, bytes: u32, station: u32) {
+        let burst = &mut self.bursts[burst];
+        let slots = bytes.saturating_sub(burst.room).div_ceil(burst.slot_bytes.max(1));
+        burst.room = burst.room + slots * burst.slot_bytes - bytes;
+        burst.slots += slots;
+        self.free -= slots;
+        if slots > 0 {
+            let of = cell.frame.down.slots() - cell.frame.header;
+            cell.count_use(Cell::down(station), slots, of);
+        }
+    }
+
+    /// What ends in the burst's last slot so far.
+    fn note(&mut self, burst: usize, bytes: u32, station: u32, load: Load) {
+        let Burst { slots, slot_bytes, .. } = self.bursts[burst];
+        let last = slots.saturating_sub(1);
+        let first = last.saturating_sub(bytes / slot_bytes.max(1));
+        self.placed.push(Placed { burst: burst as u32, first, last, stream: Cell::down(station), load });
+    }
+
+    /// Under HARQ a station's share of the frame is one unit.
+    fn end_units(&mut self, cell: &mut Cell) {
+        for at in 0..self.repairing.len() {
+            let station = self.repairing[at];
+            let window = cell.lines[Cell::down(station).index()].window.as_mut();
+            let Some(unit) = window.and_then(|w| w.end_of_frame()) else { continue };
+            if let Some(burst) = self.burst_for(cell, station) {
+                self.note(burst, 0, station, Load::Unit(unit));
+            }
+        }
+    }
+
+    /// Bursts follow one another; then it is known when each piece arrives.
+    fn place(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
+        let gap = cell.terms.frame.burst_gap;
+        let count = self.bursts.len() as u32;
+        let mut at = cell.terms.frame.overhead(&cell.frame, count, self.grants) - gap * count;
+        for burst in &mut self.bursts {
+            burst.start = at + gap;
+            at = burst.start + burst.slots;
+        }
+        let (bursts, zone) = (&self.bursts, cell.frame.down);
+        let when = |one: &Placed| {
+            let start = bursts[one.burst as usize].start;
+            zone.end(start + one.first, start + one.last)
+        };
+        cell.arrive(&mut self.placed, bursts.len() == 1, when, out);
+    }
+}
+
+/// How a station's turn ends.
+enum Turn {
+    More,
+    Empty,
+    /// Its ARQ window is full.
+    Stalled,
+    /// The frame is full.
+    Full,
+}

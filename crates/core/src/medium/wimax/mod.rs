@@ -1,0 +1,266 @@
+//! IEEE 802.16: a base station and its stations on one TDD channel, in frames.
+//!
+//! At a frame's start the base station grants the uplink of this frame and fills its downlink; when the uplink begins, stations contend for
+//! requests and fill their grants. A packet is handed on when its last symbol has arrived. So the medium is due twice a frame while it has
+//! anything to do, at each arrival, and not at all while it is idle.
+
+pub mod amc;
+pub mod arq;
+pub mod caps;
+mod cell;
+pub mod contention;
+mod downlink;
+pub mod fading;
+pub mod frame;
+pub mod harq;
+pub mod maps;
+pub mod mcs;
+pub mod pdu;
+pub mod phy;
+pub mod repair;
+pub mod service;
+mod uplink;
+
+use crate::element::{Element, Out, Place, Port, Tally};
+use crate::medium::{Direction, Stream, Streams};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::Packet;
+use crate::queue::AnyQueue;
+use crate::ring::Ring;
+use crate::rng::Rng;
+use crate::units::{PS_PER_S, Span, Time};
+use amc::{AmcTerms, Radio};
+use caps::{Cap, CapTerms};
+use cell::{Cell, Flight, Line};
+use contention::BackoffTerms;
+use downlink::Downlink;
+use fading::{Fading, Process};
+use frame::FrameTerms;
+use pdu::Pdu;
+use repair::{Repair, Window};
+use service::Service;
+use uplink::Uplink;
+
+/// How the uplink is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UplinkTerms {
+    /// Frames from the one in which a request is heard to the one whose uplink it is granted.
+    pub grant_frames: u64,
+    /// Frames after which a request without a grant was in vain (T16).
+    pub patience: u64,
+    pub backoff: BackoffTerms,
+    /// Requests may ride on data.
+    pub piggyback: bool,
+    /// Packets that came after the request may ride in its grant.
+    pub bundling: bool,
+}
+
+/// What differs between stations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StationTerms {
+    pub service: Service,
+    /// The strongest modulation down and up, as indices into the set.
+    pub mcs: [u8; 2],
+    /// The probability that a burst (under ARQ: a block) breaks, down and up.
+    pub error: [f64; 2],
+    /// None is a channel that does not change.
+    pub channel: Option<(Process, AmcTerms)>,
+    /// Down and up.
+    pub caps: [Vec<CapTerms>; 2],
+}
+
+/// All that a cell is set to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    pub frame: FrameTerms,
+    pub pdu: Pdu,
+    pub uplink: UplinkTerms,
+    pub repair: [Repair; 2],
+    /// Of stations from 0 on; those beyond are as the last.
+    pub stations: Vec<StationTerms>,
+}
+
+impl Terms {
+    fn station(&self, station: u32) -> &StationTerms {
+        &self.stations[(station as usize).min(self.stations.len() - 1)]
+    }
+    fn service(&self, station: u32) -> Service {
+        self.station(station).service
+    }
+
+    /// What a lone station with the first station's modulation gets in one direction, headers included, in bits a second.
+    pub fn nominal_bps(&self, direction: Direction) -> Result<u64, String> {
+        let frame = self.frame.layout()?;
+        let set = self.frame.channel.set();
+        let slots = match direction {
+            Direction::Down => frame.down.slots() - self.frame.overhead(&frame, 1, 1),
+            Direction::Up => frame.up.slots() - self.frame.uplink_preamble,
+        };
+        let mcs = self.station(0).mcs[direction as usize];
+        let bits = 8 * slots * self.frame.channel.slot_bytes(&set[usize::from(mcs).min(set.len() - 1)]);
+        Ok((u128::from(bits) * u128::from(PS_PER_S) / u128::from(frame.length.0.max(1))) as u64)
+    }
+
+    /// Says why a cell could not work, if it could not.
+    pub fn check(&self) -> Result<(), String> {
+        let frame = self.frame.layout()?;
+        let set = self.frame.channel.set();
+        if self.stations.is_empty() {
+            return Err("no station is described".into());
+        }
+        for station in &self.stations {
+            // On a channel that changes the weakest modulation may have to do.
+            let weakest = if station.channel.is_some() { 0 } else { station.mcs[1].min(set.len() as u8 - 1) };
+            let bytes = (frame.up.slots() - self.frame.uplink_preamble) * self.frame.channel.slot_bytes(&set[usize::from(weakest)]);
+            if bytes < self.pdu.least() + PER_GRANT {
+                let name = set[usize::from(weakest)].name;
+                return Err(format!("the uplink of a frame carries {bytes} bytes at {name}, too few for a header and a piece"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Room for a request that rides on data.
+const PER_GRANT: u32 = 2;
+
+/// A cell as one element.
+pub struct Wimax {
+    cell: Cell,
+    downlink: Downlink,
+    uplink: Uplink,
+    /// The present frame's uplink has been seen to.
+    up_done: bool,
+    /// The next start of a frame or of an uplink.
+    next: Time,
+}
+
+impl Wimax {
+    /// A cell with a queue for each stream, in the order of [`Stream::index`]; or what is wrong with its terms.
+    pub fn new(terms: Terms, queues: Vec<AnyQueue>, mut rng: Rng) -> Result<Wimax, String> {
+        terms.check()?;
+        let frame = terms.frame.layout()?;
+        let channel = terms.frame.channel;
+        let streams = Streams::new(queues);
+        let stations = streams.stations();
+        let slot_bytes = channel.set().iter().map(|mcs| channel.slot_bytes(mcs)).collect();
+        // Streams of their own: the weather is the same whatever is sent, and so on.
+        let (backoffs, errors, mut weather, mut wander) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
+        let radios: Vec<Radio> = (0..stations).map(|s| radio(terms.station(s), terms.frame.length, weather.fork())).collect();
+        let mut lines = Vec::with_capacity(2 * stations as usize);
+        for station in 0..stations {
+            for direction in [Direction::Down, Direction::Up] {
+                let caps = &terms.station(station).caps[direction as usize];
+                let caps = caps.iter().map(|&cap| Cap::new(cap, wander.fork())).collect();
+                let repair = terms.repair[direction as usize];
+                let window = radios[station as usize].errs(direction).then(|| Box::new(Window::new(repair)));
+                lines.push(Line { window, caps, ..Line::default() });
+            }
+        }
+        let flights = Ring::new();
+        let cell =
+            Cell { terms, frame, number: 0, began: Time::ZERO, slot_bytes, streams, lines, radios, flights, errors };
+        let (downlink, uplink) = (Downlink::new(stations), Uplink::new(stations, backoffs));
+        Ok(Wimax { cell, downlink, uplink, up_done: false, next: Time::NEVER })
+    }
+
+    /// The present frame is the one in which `now` lies; one that begins now has begun.
+    fn catch_up(&mut self, now: Time) {
+        let length = self.cell.frame.length;
+        let frames = (now - self.cell.began).0 / length.0.max(1);
+        if frames > 0 {
+            self.cell.number += frames;
+            self.cell.began += Span(length.0 * frames);
+            self.up_done = false;
+        }
+    }
+
+    fn plan_next(&mut self, now: Time) {
+        let up_idle = self.uplink.is_idle();
+        if up_idle && self.downlink.is_idle() {
+            self.next = Time::NEVER;
+            return;
+        }
+        let up = self.cell.began + self.cell.frame.uplink;
+        self.next = if !up_idle && !self.up_done && up > now { up } else { self.cell.began + self.cell.frame.length };
+    }
+
+    fn event(&mut self, out: &mut Out<'_>) {
+        let now = self.next;
+        if now == self.cell.began + self.cell.frame.uplink {
+            self.up_done = true;
+            self.uplink.send(&mut self.cell, out);
+        } else {
+            self.catch_up(now);
+            let grants = self.uplink.grant(&mut self.cell, out);
+            self.downlink.schedule(&mut self.cell, grants, out);
+        }
+        self.plan_next(now);
+    }
+}
+
+fn radio(terms: &StationTerms, length: Span, rng: Rng) -> Radio {
+    match &terms.channel {
+        None => Radio::steady(terms.mcs, terms.error),
+        Some((process, amc)) => Radio::changing(terms.mcs, terms.error, *amc, Fading::new(process.clone(), length, rng)),
+    }
+}
+
+impl Element for Wimax {
+    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
+        // What happens at this very instant happens before the packet comes, whoever the driver calls first.
+        self.wake(now, out);
+        let stream = Stream::entering(port);
+        if !self.cell.streams.contains(stream) {
+            return out.drop(packet, crate::element::Cause::NoRoute);
+        }
+        let idle = self.next == Time::NEVER;
+        if idle {
+            self.catch_up(now);
+        }
+        self.cell.take_in(now, stream, packet, out);
+        match stream.direction {
+            Direction::Down => self.downlink.list(&mut self.cell, stream.station),
+            Direction::Up => self.uplink.list(stream.station),
+        }
+        if idle || stream.direction == Direction::Up {
+            self.plan_next(now);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+        loop {
+            while let Some(&Flight { at, stream, packet }) = self.cell.flights.front() {
+                if at > now || at > self.next {
+                    break;
+                }
+                self.cell.flights.pop_front();
+                self.cell.streams.of(stream).forward(stream, packet, out);
+            }
+            if self.next > now || self.next == Time::NEVER {
+                return;
+            }
+            self.event(out);
+        }
+    }
+
+    fn due(&self) -> Time {
+        self.cell.flights.front().map_or(self.next, |flight| flight.at.min(self.next))
+    }
+
+    fn held(&self) -> u64 {
+        self.cell.held()
+    }
+
+    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
+        self.cell.streams.meter(now, place)
+    }
+
+    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
+        self.cell.streams.sample(place)
+    }
+
+    fn tally(&self, place: Place) -> Option<Tally> {
+        self.cell.streams.tally(place)
+    }
+}

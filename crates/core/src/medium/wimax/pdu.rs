@@ -1,0 +1,99 @@
+//! From packets to what is sent of them in one frame: headers, and pieces where a packet does not fit (IEEE 802.16-2004, 6.3.3).
+
+use crate::element::Out;
+use crate::medium::Buffer;
+use crate::packet::Packet;
+use crate::units::Time;
+
+/// What goes around each piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pdu {
+    /// Generic header (6 bytes), and CRC (4) where it is used.
+    pub around: u32,
+}
+
+/// The subheader of a piece that is not a whole packet.
+const FRAGMENT: u32 = 2;
+/// Nobody cuts off less than this.
+const LEAST: u32 = 16;
+
+impl Pdu {
+    /// What a whole packet takes.
+    pub fn whole(&self, len: u16) -> u32 {
+        self.around + u32::from(len)
+    }
+
+    /// The least room in which anything can be sent of a packet that does not fit.
+    pub fn least(&self) -> u32 {
+        self.around + FRAGMENT + LEAST
+    }
+}
+
+/// A piece on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// Bytes that it takes, headers included.
+    pub bytes: u32,
+    /// The packet, when this is its last piece.
+    pub done: Option<Packet>,
+}
+
+/// The packet that is being cut up.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    packet: Packet,
+    left: u32,
+    cut: bool,
+}
+
+/// Takes pieces off one stream.
+#[derive(Clone, Debug, Default)]
+pub struct Cutter {
+    head: Option<Head>,
+}
+
+impl Cutter {
+    /// Packets that have left the queue but not this station.
+    pub fn held(&self) -> u64 {
+        u64::from(self.head.is_some())
+    }
+
+    /// Bytes, headers included, that would carry all that is here.
+    pub fn need(&self, buffer: &Buffer, pdu: &Pdu) -> u64 {
+        let queued = buffer.bytes() + buffer.packets() * u64::from(pdu.around);
+        self.head.map_or(queued, |head| queued + u64::from(cost(&head, pdu)))
+    }
+
+    pub fn is_empty(&self, buffer: &Buffer) -> bool {
+        self.head.is_none() && buffer.packets() == 0
+    }
+
+    /// The next piece that `room` bytes can carry.
+    pub fn next(&mut self, now: Time, room: u32, pdu: &Pdu, buffer: &mut Buffer, out: &mut Out<'_>) -> Option<Piece> {
+        if self.head.is_none() {
+            let packet = buffer.dequeue(now, out)?;
+            self.head = Some(Head { packet, left: u32::from(packet.len), cut: false });
+        }
+        let head = self.head.as_mut()?;
+        let bytes = cost(head, pdu);
+        if bytes <= room {
+            let done = self.head.take().map(|head| head.packet);
+            return Some(Piece { bytes, done });
+        }
+        if room < pdu.least() {
+            return None;
+        }
+        head.left -= room - pdu.around - FRAGMENT;
+        head.cut = true;
+        Some(Piece { bytes: room, done: None })
+    }
+
+    /// Gives up the packet that is next.
+    pub fn give_up(&mut self, now: Time, buffer: &mut Buffer, out: &mut Out<'_>) -> Option<Packet> {
+        self.head.take().map(|head| head.packet).or_else(|| buffer.dequeue(now, out))
+    }
+}
+
+fn cost(head: &Head, pdu: &Pdu) -> u32 {
+    pdu.around + head.left + if head.cut { FRAGMENT } else { 0 }
+}

@@ -1,0 +1,140 @@
+//! Numerology: from a channel's width to its symbols (IEEE 802.16-2004, 8.3.2; 802.16e-2005, 8.4.2).
+
+use super::mcs::{Mcs, OFDM, OFDMA};
+use crate::units::{PS_PER_S, Span};
+
+/// How carriers are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Technique {
+    /// One station has all 192 data carriers of a symbol (256-point FFT). The unit of allocation is a symbol.
+    Ofdm,
+    /// Stations share a symbol by subchannel (PUSC). The unit of allocation is a slot of 48 carriers.
+    Ofdma { fft: u32 },
+}
+
+/// A channel as it is licensed and set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel {
+    pub technique: Technique,
+    pub width_hz: u64,
+    /// The cyclic prefix is one part in this many of the useful symbol: 4, 8, 16 or 32.
+    pub prefix: u32,
+}
+
+/// The multiples of which a channel's width may be, with the sampling factor each brings; the first that fits counts.
+const OFDM_FACTORS: [(u64, (u64, u64)); 5] = [
+    (1_750_000, (8, 7)),
+    (1_500_000, (86, 75)),
+    (1_250_000, (144, 125)),
+    (2_750_000, (316, 275)),
+    (2_000_000, (57, 50)),
+];
+const OFDMA_FACTORS: [(u64, (u64, u64)); 5] =
+    [(1_750_000, (8, 7)), (1_250_000, (28, 25)), (1_500_000, (28, 25)), (2_000_000, (28, 25)), (2_750_000, (28, 25))];
+/// The sampling frequency is a whole multiple of this, rounded down.
+const SAMPLING_STEP_HZ: u64 = 8_000;
+
+/// Subchannels down and up with PUSC, by FFT size (802.16e-2005, 8.4.6.1.2 and 8.4.6.2.1).
+const PUSC: [(u32, (u32, u32)); 4] = [(128, (3, 4)), (512, (15, 17)), (1024, (30, 35)), (2048, (60, 70))];
+
+impl Channel {
+    fn factor(self) -> (u64, u64) {
+        let factors = if self.technique == Technique::Ofdm { OFDM_FACTORS } else { OFDMA_FACTORS };
+        factors.iter().find(|(step, _)| self.width_hz.is_multiple_of(*step)).map_or((8, 7), |&(_, factor)| factor)
+    }
+
+    /// Fs = floor(n*BW/8000)*8000.
+    pub fn sampling_hz(self) -> u64 {
+        let (over, under) = self.factor();
+        self.width_hz.saturating_mul(over) / under / SAMPLING_STEP_HZ * SAMPLING_STEP_HZ
+    }
+
+    pub fn fft(self) -> u32 {
+        match self.technique {
+            Technique::Ofdm => 256,
+            Technique::Ofdma { fft } => fft,
+        }
+    }
+
+    /// Useful symbol and cyclic prefix: N_FFT/Fs*(1 + G), to the nearest picosecond.
+    pub fn symbol(self) -> Span {
+        let samples = u128::from(self.fft()) * u128::from(self.prefix + 1) * u128::from(PS_PER_S);
+        let per = u128::from(self.prefix) * u128::from(self.sampling_hz().max(1));
+        Span(u64::try_from((samples + per / 2) / per).unwrap_or(u64::MAX))
+    }
+
+    /// A physical slot, 4/Fs: the unit of the gaps in OFDM.
+    pub fn physical_slots(self, n: u64) -> Span {
+        Span((u128::from(4 * n) * u128::from(PS_PER_S) / u128::from(self.sampling_hz().max(1))) as u64)
+    }
+
+    /// The set of modulations and codings.
+    pub fn set(self) -> &'static [Mcs] {
+        match self.technique {
+            Technique::Ofdm => &OFDM,
+            Technique::Ofdma { .. } => &OFDMA,
+        }
+    }
+
+    /// Payload of one unit of allocation.
+    pub fn slot_bytes(self, mcs: &Mcs) -> u32 {
+        mcs.bytes(match self.technique {
+            Technique::Ofdm => 192,
+            Technique::Ofdma { .. } => 48,
+        })
+    }
+
+    /// Units of allocation side by side, down and up.
+    pub fn rows(self) -> (u32, u32) {
+        match self.technique {
+            Technique::Ofdm => (1, 1),
+            Technique::Ofdma { fft } => PUSC.iter().find(|&&(n, _)| n == fft).map_or((1, 1), |&(_, rows)| rows),
+        }
+    }
+
+    /// Symbols that a unit of allocation takes, down and up.
+    pub fn slot_symbols(self) -> (u32, u32) {
+        match self.technique {
+            Technique::Ofdm => (1, 1),
+            Technique::Ofdma { .. } => (2, 3),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ofdm(width_hz: u64, prefix: u32) -> Channel {
+        Channel { technique: Technique::Ofdm, width_hz, prefix }
+    }
+
+    #[test]
+    fn seven_megahertz_with_a_prefix_of_a_sixteenth_has_symbols_of_34_us() {
+        let channel = ofdm(7_000_000, 16);
+        assert_eq!((channel.sampling_hz(), channel.symbol()), (8_000_000, Span::from_us(34)));
+        assert_eq!(channel.physical_slots(10), Span::from_us(5));
+    }
+
+    #[test]
+    fn wibro_has_symbols_of_115_point_2_us() {
+        let wibro = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
+        assert_eq!((wibro.sampling_hz(), wibro.symbol()), (10_000_000, Span::from_ns(115_200)));
+    }
+
+    #[test]
+    fn the_mobile_profiles_have_the_symbols_of_the_wimax_forum() {
+        for (fft, mhz_x100, ns) in [(512, 500, 102_857), (1024, 1000, 102_857), (1024, 700, 144_000)] {
+            let channel = Channel { technique: Technique::Ofdma { fft }, width_hz: mhz_x100 * 10_000, prefix: 8 };
+            assert_eq!(channel.symbol().0 / 1000, ns, "{fft} at {mhz_x100}");
+        }
+    }
+
+    #[test]
+    fn the_fixed_profiles_have_the_useful_symbols_of_the_standard() {
+        // 3.5 MHz: 64 us and a quarter; 10 MHz is a multiple of 1.25 MHz: 11.52 MHz; 6 MHz of 1.5 MHz: 6.88 MHz.
+        assert_eq!(ofdm(3_500_000, 4).symbol(), Span::from_us(80));
+        assert_eq!(ofdm(10_000_000, 8).sampling_hz(), 11_520_000);
+        assert_eq!(ofdm(6_000_000, 8).sampling_hz(), 6_880_000);
+    }
+}

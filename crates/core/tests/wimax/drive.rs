@@ -1,0 +1,178 @@
+//! Drives a cell directly: packets in at given times, packets out, and sums that must be right after every call.
+
+use ackclock_core::element::{Element, Move, Out, Tally};
+use ackclock_core::medium::wimax::amc::AmcTerms;
+use ackclock_core::medium::wimax::contention::{BackoffTerms, Layout, Region};
+use ackclock_core::medium::wimax::fading::Process;
+use ackclock_core::medium::wimax::frame::{FrameTerms, Split};
+use ackclock_core::medium::wimax::maps::Maps;
+use ackclock_core::medium::wimax::pdu::Pdu;
+use ackclock_core::medium::wimax::phy::{Channel, Technique};
+use ackclock_core::medium::wimax::repair::Repair;
+use ackclock_core::medium::wimax::service::Service;
+use ackclock_core::medium::wimax::{StationTerms, Terms, UplinkTerms, Wimax};
+use ackclock_core::medium::{Direction, Stream};
+use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
+use ackclock_core::queue::{AnyQueue, DropTail, Limit};
+use ackclock_core::rng::Rng;
+use ackclock_core::units::{Span, Time};
+
+pub const FRAME: Span = Span::from_ms(5);
+
+/// The modulations of OFDM by name, as indices.
+pub const QAM64_34: u8 = 6;
+
+/// P3's channel: 7 MHz, prefix 1/16, 5 ms, contention size 5, one class.
+pub fn nist(down: u32, up: u32, mcs: u8) -> Terms {
+    let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
+    let frame = FrameTerms {
+        channel,
+        length: FRAME,
+        ttg: channel.physical_slots(10),
+        rtg: channel.physical_slots(10),
+        split: Split::Ratio { down, up },
+        preamble: 3,
+        maps: Maps { mcs: 3, repetition: 1 },
+        burst_gap: 1,
+        uplink_preamble: 0,
+        region: Region { opportunities: 5, layout: Layout::RequestOnly },
+    };
+    Terms {
+        frame,
+        pdu: Pdu { around: 10 },
+        uplink: UplinkTerms {
+            grant_frames: 2,
+            patience: 20,
+            backoff: BackoffTerms { start: 2, end: 6, tries: 16 },
+            piggyback: true,
+            bundling: true,
+        },
+        repair: [Repair::None; 2],
+        stations: vec![station(mcs)],
+    }
+}
+
+pub fn station(mcs: u8) -> StationTerms {
+    StationTerms {
+        service: Service::BEST_EFFORT,
+        mcs: [mcs, mcs],
+        error: [0.0, 0.0],
+        channel: None,
+        caps: [Vec::new(), Vec::new()],
+    }
+}
+
+/// A channel whose quality wanders by some dB around a mean.
+pub fn wandering(mcs: u8, mean_db: f64, sd_db: f64) -> StationTerms {
+    let process = Process::Ar1 { mean_db, sd_db, correlation: Span::from_ms(100) };
+    let amc = AmcTerms { hysteresis_db: 1.0, delay: 2, up_offset_db: 0.0, decade_db: 2.0 };
+    StationTerms { channel: Some((process, amc)), ..station(mcs) }
+}
+
+pub fn down(station: u32) -> Stream {
+    Stream::new(station, Direction::Down)
+}
+pub fn up(station: u32) -> Stream {
+    Stream::new(station, Direction::Up)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    pub at: Time,
+    pub stream: Stream,
+    pub id: u64,
+    pub entered: Time,
+    pub len: u16,
+}
+
+pub struct Drive {
+    pub cell: Wimax,
+    pub now: Time,
+    pub left: Vec<Left>,
+    pub tally: Tally,
+    arena: Arena,
+    next_id: u64,
+}
+
+impl Drive {
+    pub fn new(terms: Terms, stations: u32, seed: u64) -> Drive {
+        Drive::limited(terms, stations, seed, Limit::packets(50))
+    }
+
+    pub fn limited(terms: Terms, stations: u32, seed: u64, limit: Limit) -> Drive {
+        let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(limit))).collect();
+        let cell = Wimax::new(terms, queues, Rng::for_element(seed, "cell")).unwrap();
+        Drive { cell, now: Time::ZERO, left: Vec::new(), tally: Tally::default(), arena: Arena::default(), next_id: 1 }
+    }
+
+    fn call(&mut self, act: impl FnOnce(&mut Wimax, Time, &mut Out<'_>)) {
+        let mut moves: Vec<Move> = Vec::new();
+        let mut out = Out::new(&mut self.arena, &mut self.tally, &mut moves, &mut self.next_id);
+        act(&mut self.cell, self.now, &mut out);
+        for Move { port, packet, .. } in moves {
+            let stream = Stream::from_index(usize::from(port.0 ^ 1));
+            self.left.push(Left { at: self.now, stream, id: packet.id, entered: packet.entered, len: packet.len });
+            self.arena.release(packet.body);
+        }
+        let Tally { pushed, forwarded, .. } = self.tally;
+        assert_eq!(pushed, forwarded + self.tally.drops() + self.cell.held(), "conservation at {:?}", self.now);
+    }
+
+    /// Everything due up to `at`.
+    pub fn run_to(&mut self, at: Time) {
+        while self.cell.due() <= at {
+            self.now = self.cell.due();
+            self.call(|cell, now, out| cell.wake(now, out));
+            assert!(self.cell.due() > self.now, "woken in time, and due again at the same instant {:?}", self.now);
+        }
+        self.now = at;
+    }
+
+    /// Wakes it now, whether due or not.
+    pub fn wake_early(&mut self) {
+        let before = (self.cell.due(), self.left.len(), self.tally);
+        self.call(|cell, now, out| cell.wake(now, out));
+        assert_eq!((self.cell.due(), self.left.len(), self.tally), before, "too early is nothing");
+    }
+
+    /// A packet comes; says its number.
+    pub fn push(&mut self, at: Time, stream: Stream, len: u16, kind: Kind) -> u64 {
+        self.run_to(at);
+        let id = self.next_id;
+        self.next_id += 1;
+        self.tally.pushed += 1;
+        let body = self.arena.insert(Body::Datagram(Datagram { number: id }));
+        let packet = Packet { id, entered: at, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
+        self.call(|cell, now, out| cell.push(now, stream.entry(), packet, out));
+        id
+    }
+
+    /// Keeps the queues of these streams full until `end`: at every millisecond, as much as a megabyte a second each.
+    pub fn saturate(&mut self, streams: &[Stream], len: u16, end: Time) {
+        let each = Span::from_us(250);
+        let mut at = self.now;
+        while at < end {
+            for &stream in streams {
+                self.push(at, stream, len, Kind::DATA);
+            }
+            at += each;
+        }
+        self.run_to(end);
+    }
+
+    /// Bits a second of IP packets that came out of `stream` after `from`.
+    pub fn rate(&self, stream: Stream, from: Time) -> f64 {
+        let bytes: u64 = self.left.iter().filter(|l| l.stream == stream && l.at > from).map(|l| u64::from(l.len)).sum();
+        bytes as f64 * 8.0 / (self.now - from).as_secs()
+    }
+
+    /// Requests that a station sent by itself.
+    pub fn cell_control(&mut self, station: u32) -> u64 {
+        let now = self.now;
+        self.cell.meter(now, up(station).place()).unwrap().control_packets
+    }
+
+    pub fn of(&self, stream: Stream) -> impl Iterator<Item = &Left> {
+        self.left.iter().filter(move |l| l.stream == stream)
+    }
+}
