@@ -32,8 +32,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 6] =
-        [Cause::QueueFull, Cause::Loss, Cause::Outage, Cause::NoRoute, Cause::Policed, Cause::Retries];
+    pub const ALL: [Cause; 6] = [Cause::QueueFull, Cause::Loss, Cause::Outage, Cause::NoRoute, Cause::Policed, Cause::Retries];
 
     pub fn name(self) -> &'static str {
         match self {

@@ -161,7 +161,10 @@ fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_ha
     assert!(many > 6.0 && lost_at_two == 0, "at 2:1 every segment is acknowledged: {many} ACKs a frame");
     // Two symbols are 216 bytes; an ACK of 52 is 62 on the air, one that is cut by the end of the frame 14 more, a request 2.
     let fits = (216.0 - 14.0 - 2.0) / 62.0;
-    assert!(few <= fits * 1.01 && few > 0.9 * fits && lost_at_six > 10_000, "{few} ACKs a frame of {fits}, {lost_at_six} dropped");
+    assert!(
+        few <= fits * 1.01 && few > 0.9 * fits && lost_at_six > 10_000,
+        "{few} ACKs a frame of {fits}, {lost_at_six} dropped"
+    );
 }
 
 #[test]

@@ -143,12 +143,8 @@ class Wimax(Station):
     def _technique(self) -> Plan:
         """The keys whose defaults are the technique's."""
         ofdm = self.phy == "ofdm"
-        width = int(hertz(self.channel))
-        if ofdm:
-            # A gap of 10 physical slots, 4/Fs each; the sampling factor is that of the engine (8/7 for multiples of 1.75 MHz).
-            gaps = (10 * 4 * 10**12 // (width * 8 // 7 // 8000 * 8000 or 1),) * 2
-        else:
-            gaps = (105_700_000, 60_000_000)
+        # 10 physical slots at 7 MHz, and the profile of 10 MHz.
+        gaps = (5 * US, 5 * US) if ofdm else (105_700_000, 60 * US)
         return {
             "fft": 256 if ofdm else self.fft,
             "prefix": int((self.cyclic_prefix or "1/8").split("/")[1]),

@@ -189,7 +189,6 @@ class Station(Table):
             "caps": caps,
         }  # fmt: skip
 
-
     def over(self, base: Station) -> Station:
         """This station's keys, and the cell's where it has none. Its signal strength says its modulation before the cell does."""
         keys = {key: getattr(base if getattr(self, key) is None else self, key) for key in Station.model_fields}

@@ -35,9 +35,8 @@ fn terms() -> impl Strategy<Value = Terms> {
     let repair = prop_oneof![
         Just(Repair::None),
         (1u32..4, 1u64..4).prop_map(|(attempts, feedback)| Repair::Harq(HarqTerms { attempts, feedback })),
-        (prop_oneof![Just(64u32), Just(256)], 1u32..64, 1u64..6, 1u32..5).prop_map(|(block, window, timer, attempts)| {
-            Repair::Arq(ArqTerms { block, window, timer, attempts })
-        }),
+        (prop_oneof![Just(32u32), Just(64)], 1u32..64, 1u64..6, 1u32..5)
+            .prop_map(|(block, window, timer, attempts)| { Repair::Arq(ArqTerms { block, window, timer, attempts }) }),
     ];
     let class = prop_oneof![
         Just(Service::BEST_EFFORT),
@@ -52,7 +51,8 @@ fn terms() -> impl Strategy<Value = Terms> {
         burst: 2000,
         excess: Excess::Waits { bytes: 4000 },
     };
-    let caps = prop_oneof![2 => Just(None), 1 => Just(Some(shaped)), 1 => Just(Some(CapTerms { excess: Excess::Dropped, ..shaped }))];
+    let caps =
+        prop_oneof![2 => Just(None), 1 => Just(Some(shaped)), 1 => Just(Some(CapTerms { excess: Excess::Dropped, ..shaped }))];
     let odds = prop_oneof![2 => Just(0.0), 1 => Just(0.3), 1 => Just(1.0)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 1u64..5);
     (base, repair, class, caps, odds, flags).prop_map(|(mut terms, repair, service, cap, p, flags)| {
@@ -111,7 +111,7 @@ fn drive(terms: &Terms, steps: &[Step], early: bool, seed: u64) -> Drive {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// The driver asserts conservation after every call and that it is never due twice at one instant.
     #[test]

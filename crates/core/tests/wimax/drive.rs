@@ -19,9 +19,6 @@ use ackclock_core::units::{Span, Time};
 
 pub const FRAME: Span = Span::from_ms(5);
 
-/// The modulations of OFDM by name, as indices.
-pub const QAM64_34: u8 = 6;
-
 /// P3's channel: 7 MHz, prefix 1/16, 5 ms, contention size 5, one class.
 pub fn nist(down: u32, up: u32, mcs: u8) -> Terms {
     let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };

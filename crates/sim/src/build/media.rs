@@ -12,7 +12,8 @@ use ackclock_core::{AnyElement, NodeId, Rate, Span};
 
 /// Every hop's medium, if it has one.
 pub fn lay(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
-    let lay_one = |hop: &Hop| hop.medium.as_ref().and_then(|medium| element(plan, hop, medium)).map(|medium| builder.element(medium));
+    let lay_one =
+        |hop: &Hop| hop.medium.as_ref().and_then(|medium| element(plan, hop, medium)).map(|medium| builder.element(medium));
     plan.hops.iter().map(lay_one).collect()
 }
 
@@ -20,7 +21,9 @@ pub fn lay(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
 fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
     let queues = queues(plan, hop);
     match *medium {
-        Medium::HalfDuplex { bps, turnaround_ps } => Some(HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues).into()),
+        Medium::HalfDuplex { bps, turnaround_ps } => {
+            Some(HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues).into())
+        }
         Medium::Wimax(ref wimax) => {
             let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
             let cell = wimax.terms().and_then(|terms| Wimax::new(terms, queues.collect(), rng));

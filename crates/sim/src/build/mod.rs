@@ -8,8 +8,8 @@ mod queue;
 mod routes;
 
 pub use chain::Chain;
-pub use media::direction;
 pub use ends::{Ends, Role};
+pub use media::direction;
 
 use crate::plan::{Plan, Toward};
 use ackclock_core::element::Port;

@@ -5,19 +5,19 @@ mod flow;
 mod hop;
 mod limits;
 mod medium;
-mod wimax;
 mod queue;
 mod tcp;
+mod wimax;
 
 pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
 pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
 pub use limits::UDP_HEADER;
 pub use medium::Medium;
-pub use wimax::WimaxPlan;
 pub use queue::{DropFrom, Mark, Queue};
 pub use tcp::{
     DelayedAck, Ecn, EcnPackets, Frto, IdleRestart, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule,
 };
+pub use wimax::WimaxPlan;
 
 use serde::{Deserialize, Deserializer};
 

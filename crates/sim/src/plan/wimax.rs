@@ -1,6 +1,7 @@
 //! An 802.16 cell in a plan, and what the core makes of it.
 
 use super::{Toward, nullable};
+use ackclock_core::Span;
 use ackclock_core::medium::wimax::amc::AmcTerms;
 use ackclock_core::medium::wimax::arq::ArqTerms;
 use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
@@ -14,7 +15,6 @@ use ackclock_core::medium::wimax::phy::{Channel, Technique};
 use ackclock_core::medium::wimax::repair::Repair;
 use ackclock_core::medium::wimax::service::{Class, Service};
 use ackclock_core::medium::wimax::{StationTerms, Terms, UplinkTerms};
-use ackclock_core::Span;
 use serde::Deserialize;
 
 /// Keys as in docs/plan.md.

@@ -27,9 +27,15 @@ impl Traffic {
 /// How fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapRate {
-    Fixed { bps: u64 },
+    Fixed {
+        bps: u64,
+    },
     /// Drawn uniformly from low to high, and kept for `every`.
-    Wandering { low_bps: u64, high_bps: u64, every: Span },
+    Wandering {
+        low_bps: u64,
+        high_bps: u64,
+        every: Span,
+    },
 }
 
 /// What happens to what is too fast.
@@ -37,7 +43,9 @@ pub enum CapRate {
 pub enum Excess {
     Dropped,
     /// Waits, behind at most so many bytes.
-    Waits { bytes: u64 },
+    Waits {
+        bytes: u64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,10 +212,8 @@ mod tests {
     #[test]
     fn a_cap_on_tcp_does_not_see_udp() {
         let rate = CapRate::Fixed { bps: 1 };
-        let cap = Cap::new(
-            CapTerms { traffic: Traffic::Tcp, rate, burst: 1500, excess: Excess::Dropped },
-            Rng::for_element(1, "cap"),
-        );
+        let cap =
+            Cap::new(CapTerms { traffic: Traffic::Tcp, rate, burst: 1500, excess: Excess::Dropped }, Rng::for_element(1, "cap"));
         assert!(cap.covers(&packet(40, Kind::TCP)) && !cap.covers(&packet(1500, Kind::DATA)));
     }
 

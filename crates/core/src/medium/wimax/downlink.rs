@@ -126,7 +126,7 @@ impl Downlink {
     /// One station's turn: one packet, or what fits of it.
     fn turn(&mut self, cell: &mut Cell, station: u32, out: &mut Out<'_>) -> Turn {
         let stream = Cell::down(station);
-        if cell.lines[stream.index()].window.as_ref().is_some_and(|w| !w.admits(u16::MAX.min(1500))) {
+        if cell.lines[stream.index()].window.as_ref().is_some_and(|w| !w.admits(LARGEST)) {
             return Turn::Stalled;
         }
         let Some(burst) = self.burst_for(cell, station) else { return Turn::Full };
@@ -234,6 +234,9 @@ impl Downlink {
         cell.arrive(&mut self.placed, bursts.len() == 1, when, out);
     }
 }
+
+/// What a packet is taken for when an ARQ window is asked for room: it is not known before it leaves its queue.
+pub const LARGEST: u16 = 1500;
 
 /// How a station's turn ends.
 enum Turn {

@@ -9,8 +9,14 @@ use crate::units::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Down to up; the downlink gets floor(symbols*down/(down + up)).
-    Ratio { down: u32, up: u32 },
-    Symbols { down: u32, up: u32 },
+    Ratio {
+        down: u32,
+        up: u32,
+    },
+    Symbols {
+        down: u32,
+        up: u32,
+    },
 }
 
 /// What a frame is made of.

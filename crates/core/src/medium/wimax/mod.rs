@@ -111,10 +111,18 @@ impl Terms {
         for station in &self.stations {
             // On a channel that changes the weakest modulation may have to do.
             let weakest = if station.channel.is_some() { 0 } else { station.mcs[1].min(set.len() as u8 - 1) };
-            let bytes = (frame.up.slots() - self.frame.uplink_preamble) * self.frame.channel.slot_bytes(&set[usize::from(weakest)]);
+            let bytes =
+                (frame.up.slots() - self.frame.uplink_preamble) * self.frame.channel.slot_bytes(&set[usize::from(weakest)]);
             if bytes < self.pdu.least() + PER_GRANT {
                 let name = set[usize::from(weakest)].name;
                 return Err(format!("the uplink of a frame carries {bytes} bytes at {name}, too few for a header and a piece"));
+            }
+            let block =
+                self.repair.iter().filter_map(|repair| if let Repair::Arq(arq) = repair { Some(arq.block) } else { None }).max();
+            if let Some(block) = block.filter(|&block| block > bytes) {
+                return Err(format!(
+                    "an ARQ block of {block} bytes does not fit into the uplink of a frame, which carries {bytes}"
+                ));
             }
         }
         Ok(())
@@ -158,8 +166,7 @@ impl Wimax {
             }
         }
         let flights = Ring::new();
-        let cell =
-            Cell { terms, frame, number: 0, began: Time::ZERO, slot_bytes, streams, lines, radios, flights, errors };
+        let cell = Cell { terms, frame, number: 0, began: Time::ZERO, slot_bytes, streams, lines, radios, flights, errors };
         let (downlink, uplink) = (Downlink::new(stations), Uplink::new(stations, backoffs));
         Ok(Wimax { cell, downlink, uplink, up_done: false, next: Time::NEVER })
     }

@@ -22,13 +22,8 @@ pub struct Channel {
 }
 
 /// The multiples of which a channel's width may be, with the sampling factor each brings; the first that fits counts.
-const OFDM_FACTORS: [(u64, (u64, u64)); 5] = [
-    (1_750_000, (8, 7)),
-    (1_500_000, (86, 75)),
-    (1_250_000, (144, 125)),
-    (2_750_000, (316, 275)),
-    (2_000_000, (57, 50)),
-];
+const OFDM_FACTORS: [(u64, (u64, u64)); 5] =
+    [(1_750_000, (8, 7)), (1_500_000, (86, 75)), (1_250_000, (144, 125)), (2_750_000, (316, 275)), (2_000_000, (57, 50))];
 const OFDMA_FACTORS: [(u64, (u64, u64)); 5] =
     [(1_750_000, (8, 7)), (1_250_000, (28, 25)), (1_500_000, (28, 25)), (2_000_000, (28, 25)), (2_750_000, (28, 25))];
 /// The sampling frequency is a whole multiple of this, rounded down.

@@ -28,7 +28,9 @@ enum State {
     Out,
     Arrived,
     /// To be sent again, in this frame or later.
-    Again { from: u64 },
+    Again {
+        from: u64,
+    },
     Lost,
 }
 
@@ -77,15 +79,7 @@ pub enum Released {
 
 impl Window {
     pub fn new(repair: Repair) -> Window {
-        Window {
-            repair,
-            units: VecDeque::new(),
-            first: 0,
-            packets: Ring::new(),
-            beheaded: false,
-            broken: 0,
-            filling: false,
-        }
+        Window { repair, units: VecDeque::new(), first: 0, packets: Ring::new(), beheaded: false, broken: 0, filling: false }
     }
 
     pub fn held(&self) -> u64 {

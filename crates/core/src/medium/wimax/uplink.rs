@@ -5,6 +5,7 @@
 
 use super::cell::{Cell, Load, Placed};
 use super::contention::Backoff;
+use super::downlink::LARGEST;
 use super::service::Class;
 use crate::element::{Cause, Out};
 use crate::rng::Rng;
@@ -274,7 +275,7 @@ impl Uplink {
         room -= reserve;
         loop {
             let may = terms.bundling || class < Class::Rtps || ask.covered > 0;
-            let admits = line.window.as_ref().is_none_or(|window| window.admits(1500));
+            let admits = line.window.as_ref().is_none_or(|window| window.admits(LARGEST));
             if !may || !admits || line.cutter.is_empty(buffer) {
                 break;
             }
