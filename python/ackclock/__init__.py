@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from ackclock.analysis import Analysis, analyze
+    from ackclock._native import Ack, Congestion, Loss
     from ackclock.api import (
         list_hosts,
         list_links,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         sweep,
     )
     from ackclock.comparison import Comparison, compare
+    from ackclock.control import CongestionControl
     from ackclock.errors import InputError, RunFailed
     from ackclock.papers.reproduce import Reproduction, reproduce
     from ackclock.simulation import Simulation
@@ -32,7 +34,11 @@ if TYPE_CHECKING:
 _HOME = {
     "Analysis": "analysis",
     "analyze": "analysis",
+    "Ack": "_native",
+    "Congestion": "_native",
+    "Loss": "_native",
     "Comparison": "comparison",
+    "CongestionControl": "control",
     "compare": "comparison",
     "list_papers": "api",
     "reproduce": "papers.reproduce",
@@ -51,8 +57,12 @@ _HOME = {
 
 __all__ = [
     "Analysis",
+    "Ack",
     "Comparison",
+    "Congestion",
+    "CongestionControl",
     "InputError",
+    "Loss",
     "Reproduction",
     "RunFailed",
     "Simulation",

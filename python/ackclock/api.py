@@ -115,19 +115,20 @@ def _draft(
     keys: Mapping[str, Any],
 ) -> Draft:
     """The scenario the arguments describe: a link with flows, or a scenario some keys of which are replaced."""
+    from ackclock.control import named
     from ackclock.scenario.draft import draft_of, read_draft
 
-    said: dict[str, Any] = dict(keys)
+    said: dict[str, Any] = named(dict(keys))
     if flows is not None:
-        said["flow"] = [dict(flow) for flow in flows]
+        said["flow"] = named([dict(flow) for flow in flows])
     if duration is not None:
         said["duration"] = duration
     if seed is not None:
         said["seeds"] = [seed] if isinstance(seed, int) else list(seed)
     if tcp is not None:
-        said["tcp"] = dict(tcp)
+        said["tcp"] = named(dict(tcp))
     if isinstance(link, Mapping):
-        return draft_of({**link, **said})
+        return draft_of({**named(link), **said})
     if flows is not None:
         return draft_of({"link": str(link), **said})
     return read_draft(Path(link)).replaced(said)

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock import engine, runs
+from ackclock import control, engine, runs, worker
 from ackclock.errors import InputError, RunFailed
 from ackclock.plan import Capture, Plan, build_plan
 from ackclock.scenario.model import Scenario
@@ -163,7 +163,10 @@ def run_cells(
     if progress:
         progress(len(done), len(cells), "taken from an earlier run" if done else "")
     with _executor(workers, dask) as executor:
-        futures: dict[Future[engine.RunResult], int] = {_submit(executor, cells[index], store): index for index in missing}
+        apart = len(missing) > 1 and not dask and all(map(control.elsewhere, _user_variants(cells)))
+        futures: dict[Future[engine.RunResult], int] = {}
+        for index in missing:
+            futures[_submit(executor, cells[index], store, apart=apart)] = index
         for future in as_completed(futures):
             index = futures[future]
             done[index] = _take(cells[index], future, store)
@@ -172,12 +175,18 @@ def run_cells(
     return [done[index] for index in range(len(cells))]
 
 
-def _submit(executor: Executor, cell: Cell, store: Store | None) -> Future[engine.RunResult]:
+def _user_variants(cells: Sequence[Cell]) -> set[str]:
+    return {name for cell in cells for name in control.names_in(cell.plan.document)}
+
+
+def _submit(executor: Executor, cell: Cell, store: Store | None, *, apart: bool) -> Future[engine.RunResult]:
+    """Runs with a congestion control in Python go into processes of their own (`apart`): threads would take turns."""
+    run = worker.run if apart and control.names_in(cell.plan.document) else engine.run
     if not cell.captures or store is None:
-        return executor.submit(engine.run, cell.plan)
+        return executor.submit(run, cell.plan)
     folder = _capture_folder(cell, store)
     folder.mkdir(exist_ok=True)
-    return executor.submit(engine.run, cell.capture_plan(folder))
+    return executor.submit(run, cell.capture_plan(folder))
 
 
 def _capture_folder(cell: Cell, store: Store) -> Path:
@@ -187,7 +196,7 @@ def _capture_folder(cell: Cell, store: Store) -> Path:
 def _take(cell: Cell, future: Future[engine.RunResult], store: Store | None) -> CellResult:
     try:
         result = future.result()
-    except (RuntimeError, ValueError) as error:
+    except (RunFailed, RuntimeError, ValueError) as error:
         raise RunFailed(f"{cell.label()}: {error}") from error
     if store is None:
         return CellResult(cell, result.summary, result)

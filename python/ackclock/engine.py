@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.errors import RunFailed
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -27,13 +29,16 @@ class RunResult:
 def run(plan: Plan) -> RunResult:
     """Run a plan. The interpreter's lock is free meanwhile, so threads run side by side.
 
-    Raises RuntimeError with one line when the run fails.
+    Raises RuntimeError with one line when the run fails, RunFailed with its traceback when a congestion control in Python raised.
     """
     import polars as pl
 
-    from ackclock import _native
+    from ackclock import _native, control
 
-    done = _native.run(plan.text())
+    try:
+        done = _native.run(plan.text(), control.classes(control.names_in(plan.document)))
+    except _native.ControlError as error:
+        raise RunFailed(control.told(error)) from error.__cause__
     return RunResult(json.loads(done.summary()), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
 
 

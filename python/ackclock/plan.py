@@ -10,8 +10,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from ackclock import control
 from ackclock.errors import InputError
 from ackclock.link.trace import Recording
+from ackclock.scenario.hosts import Tcp
 from ackclock.scenario.model import Scenario, measured_ps
 
 
@@ -96,6 +98,13 @@ def _measure(scenario: Scenario) -> dict[str, Any]:
     return {"kind": "interval", "from_ps": start, "to_ps": end}
 
 
+def _tcp(tcp: Tcp) -> dict[str, Any]:
+    keys = tcp.plan()
+    if control.is_user(keys["variant"]):
+        keys["variant_digest"] = control.digest(keys["variant"])
+    return keys
+
+
 def _flows(scenario: Scenario) -> Iterator[dict[str, Any]]:
     for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
         shared = {
@@ -103,7 +112,7 @@ def _flows(scenario: Scenario) -> Iterator[dict[str, Any]]:
             "hops": scenario.hops_of(flow),
             "overhead_ps": scenario.overhead_ps(flow),
             "workload": flow.workload.plan(),
-            "tcp": None if flow.is_udp else scenario.tcp_of(flow).plan(),
+            "tcp": None if flow.is_udp else _tcp(scenario.tcp_of(flow)),
         }
         low, high = scenario.start_ps(flow)
         for index, name in enumerate(flow.instance_names(base)):

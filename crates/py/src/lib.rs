@@ -2,12 +2,18 @@
 
 mod captures;
 mod columns;
+mod control;
+mod hear;
 mod table;
 
 use ackclock_emu::Options;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use control::Faults;
+use hear::{PyAck, PyCongestion, PyLoss};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use table::Table;
 
 /// What one run leaves behind.
@@ -36,21 +42,32 @@ impl Run {
     }
 }
 
-/// Runs a plan (JSON). ValueError: a bad plan; RuntimeError: a failed run. Other threads run meanwhile, and signals are seen.
+create_exception!(ackclock._native, ControlError, PyException, "A congestion control raised; its exception is the cause.");
+
+/// Runs a plan (JSON) with these congestion controls (name to class). ValueError: a bad plan; RuntimeError: a failed run; ControlError: one
+/// of the congestion controls raised. Other threads run meanwhile, and signals are seen.
 #[pyfunction]
-fn run(py: Python<'_>, plan: &str) -> PyResult<Run> {
+#[pyo3(signature = (plan, controls = None))]
+fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyResult<Run> {
+    let faults = Faults::default();
+    let variants = controls.map_or_else(|| Ok(Vec::new()), |classes| control::variants(classes, &faults))?;
     let mut signal = None;
     let done = py.detach(|| {
-        let plan = Plan::from_json(plan)?;
+        let plan = Plan::from_json(plan)?.with_variants(variants);
         let mut keep_going = || {
             signal = Python::attach(|py| py.check_signals()).err();
-            signal.is_none()
+            signal.is_none() && !faults.any()
         };
         let result = run_while(&plan, &mut keep_going)?;
         Ok::<_, RunError>((plan, result))
     });
     if let Some(raised) = signal {
         return Err(raised);
+    }
+    if let Some(raised) = faults.take() {
+        let error = ControlError::new_err(raised.to_string());
+        error.set_cause(py, Some(raised));
+        return Err(error);
     }
     let (plan, result) = done.map_err(|e| match e {
         RunError::Plan(bad) => PyValueError::new_err(bad.to_string()),
@@ -95,6 +112,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Run>()?;
     module.add_class::<Table>()?;
     module.add_class::<captures::CaptureReader>()?;
+    module.add_class::<PyAck>()?;
+    module.add_class::<PyCongestion>()?;
+    module.add_class::<PyLoss>()?;
+    module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;

@@ -14,6 +14,7 @@ from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, co
 from ackclock.comparison.metrics import of_run
 from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
+from ackclock.control import CongestionControl, named
 from ackclock.scenario import draft_of
 from ackclock.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.scenario.resolved import resolved
@@ -25,7 +26,7 @@ DOCUMENT = "compare.json"
 def compare(
     link: str | Path | Sequence[Mapping[str, Any]],
     *,
-    variants: Sequence[str] | None = None,
+    variants: Sequence[str | type[CongestionControl]] | None = None,
     buffers: Sequence[str | tuple[str, str]] = DEFAULT_BUFFERS,
     delayed_ack: Sequence[bool] = (True, False),
     flows: int = 1,
@@ -43,7 +44,7 @@ def compare(
 
     Args:
         link: a packaged link's name, a link file, or [[hop]] tables as dicts.
-        variants: congestion controls; all the engine has when None.
+        variants: congestion controls by name, or classes of your own; all the engine has when None.
         buffers: socket buffers, each one quantity for both ends ("64 KiB", "auto") or a (send, receive) pair.
         delayed_ack: delayed-ACK settings: the host's rule (True), an ACK per segment (False).
         flows: bulk flows that share the link, 1 or more.
@@ -66,7 +67,7 @@ def compare(
         RunFailed: a run failed in the engine.
     """
     check_rank_by(rank_by, flows)
-    choices = configurations(list(variants) if variants is not None else catalogue.variants(), buffers, delayed_ack)
+    choices = configurations(named(list(variants)) if variants is not None else catalogue.variants(), buffers, delayed_ack)
     draft = draft_of(
         {
             **_path(link),

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ackclock import control
 from ackclock.link.rate import TraceRate
 from ackclock.link.trace import Recording, read_recording
 from ackclock.scenario.hosts import resolve
@@ -71,6 +72,8 @@ def scenario_hash(scenario: Scenario) -> str:
     """16 hex digits over what the scenario does: titles do not count, the contents of its traces do."""
     data = resolved(scenario, lambda path: read_recording(path).digest)
     del data["title"], data["source"]
+    said = [table.get("variant") for table in (data["tcp"], *data["flow"])]
+    data["digests"] = {name: control.digest(name) for name in said if control.is_user(name)}
     return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 

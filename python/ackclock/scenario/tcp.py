@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
+from ackclock import control
 from ackclock.catalogue import hosts, recoveries, slow_starts, variants
 from ackclock.errors import Refusal, one_of, show
 from ackclock.quantities import Size, SomeBytes, Span, Time
@@ -50,6 +51,16 @@ def _timer(ps: int) -> int:
     if ps < SHORTEST_TIMER_PS:
         raise Refusal(show(show_time(ps)), "a timer of at least 1 us: no host has a finer one")
     return ps
+
+
+def _variant(value: Any) -> Any:
+    if control.is_user(value):
+        control.find(value)
+        return value
+    known = list(variants())
+    if value not in known:
+        raise Refusal(show(value), f'a variant: {one_of(known, value)}; or your own: "python:module.Class"')
+    return value
 
 
 Timer = Annotated[Span, AfterValidator(_timer)]
@@ -114,7 +125,7 @@ class TcpKeys(Table):
     """What a file says about TCP; None where it says nothing. Sizes in bytes, times in ps, windows in segments."""
 
     host: Annotated[str, _known(hosts, "a host stack:")] | None = None
-    variant: Annotated[str, _known(variants, "a variant:")] | None = None
+    variant: Annotated[str, BeforeValidator(_variant)] | None = None
     recovery: Annotated[str, _known(recoveries, "a recovery:")] | None = None
     slow_start: Annotated[str, _known(slow_starts, "a slow start:")] | None = None
     segment: Annotated[SomeBytes, AfterValidator(_fits_a_packet)] | None = None

@@ -1,8 +1,8 @@
 //! What a host's TCP is made of. Host stacks are data: the front reads them from files and fills this in whole.
 
 use super::autotune::{ReceiveTuning, SendTuning};
-use super::cc::Variant;
 use super::cc::slow_start::{Classic, SlowStart};
+use super::cc::{UserVariant, Variant};
 use super::ecn::{EcnMode, EcnPackets};
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
@@ -13,6 +13,8 @@ use crate::units::Span;
 pub struct TcpConfig {
     /// How the window moves.
     pub variant: Variant,
+    /// A congestion control from outside, in the variant's place.
+    pub user: Option<UserVariant>,
     /// How the window opens, for variants that have no way of their own.
     pub slow_start: SlowStart,
     /// How loss is repaired.
@@ -170,6 +172,7 @@ impl Default for TcpConfig {
     fn default() -> TcpConfig {
         TcpConfig {
             variant: Variant::Reno,
+            user: None,
             slow_start: SlowStart::Classic(Classic),
             recovery: RecoveryKind::Sack,
             segment: 1024,

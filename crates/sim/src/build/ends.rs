@@ -1,7 +1,7 @@
 //! The two ends of each flow: endpoints, applications, start times, and the sender's overhead.
 
 use super::Lane;
-use crate::plan::{Flow, OnDistribution, Plan, Toward, Workload};
+use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
 use ackclock_core::app::{AnyApp, Outside, Pattern, Sink, Source, UdpSource};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
@@ -53,11 +53,15 @@ pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<End
         .map(|(number, flow)| {
             let shared = number.checked_sub(1).is_some_and(|before| plan.flows[before].tcp == flow.tcp);
             if !shared {
-                config = flow.tcp.as_ref().and_then(|tcp| tcp.config().ok()).map(Arc::new);
+                config = flow.tcp.as_ref().and_then(|tcp| configured(plan, tcp)).map(Arc::new);
             }
             add_flow(plan, lanes, number, config.clone(), builder)
         })
         .collect()
+}
+
+fn configured(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
+    Some(TcpConfig { user: plan.user_variant(tcp).cloned(), ..tcp.config().ok()? })
 }
 
 fn add_flow(plan: &Plan, lanes: &[Lane], number: usize, config: Option<Arc<TcpConfig>>, builder: &mut NetworkBuilder) -> Ends {

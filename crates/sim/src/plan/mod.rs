@@ -19,6 +19,7 @@ pub use tcp::{
 };
 pub use wimax::WimaxPlan;
 
+use ackclock_core::tcp::cc::UserVariant;
 use serde::{Deserialize, Deserializer};
 
 /// One run. Times are picoseconds, rates bits per second, sizes bytes, probabilities fractions.
@@ -35,6 +36,9 @@ pub struct Plan {
     pub hops: Vec<Hop>,
     pub flows: Vec<Flow>,
     pub captures: Vec<Capture>,
+    /// Congestion controls from outside, by the names that flows have for them.
+    #[serde(skip)]
+    pub variants: Vec<UserVariant>,
 }
 
 /// What the reported figures cover.
@@ -87,6 +91,16 @@ impl Plan {
             .map_err(|e| PlanError(format!("the plan cannot be read: {}", one_line(&e.to_string()))))?;
         plan.check()?;
         Ok(plan)
+    }
+
+    /// The plan with these congestion controls beside the engine's own.
+    pub fn with_variants(self, variants: Vec<UserVariant>) -> Plan {
+        Plan { variants, ..self }
+    }
+
+    /// The congestion control from outside that a flow names, if it names one.
+    pub fn user_variant(&self, tcp: &Tcp) -> Option<&UserVariant> {
+        self.variants.iter().find(|variant| variant.name() == tcp.variant)
     }
 }
 

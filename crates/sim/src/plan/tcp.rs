@@ -10,6 +10,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
     pub variant: String,
+    /// Of a variant from outside: a digest of what it does, so that equal plans are equal runs. The engine does not read it.
+    #[serde(default)]
+    pub variant_digest: Option<String>,
     pub recovery: String,
     pub slow_start: String,
     pub segment: u32,
@@ -197,10 +200,20 @@ pub enum RtoFloor {
     Variance,
 }
 
+/// How the name of a congestion control from outside begins.
+const USER: &str = "python:";
+
 impl Tcp {
+    /// The variant is not the engine's: who runs the plan must bring it.
+    pub fn is_user(&self) -> bool {
+        self.variant.starts_with(USER)
+    }
+
     /// The core's configuration, or the key that cannot be.
     pub fn config(&self) -> Result<TcpConfig, String> {
-        let variant = Variant::from_name(&self.variant).ok_or_else(|| format!("there is no TCP variant '{}'", self.variant))?;
+        // What a variant from outside does is found when the network is built.
+        let name = if self.is_user() { Variant::Reno.name() } else { &self.variant };
+        let variant = Variant::from_name(name).ok_or_else(|| format!("there is no TCP variant '{name}'"))?;
         let recovery =
             RecoveryKind::from_name(&self.recovery).ok_or_else(|| format!("there is no recovery '{}'", self.recovery))?;
         let slow_start =
@@ -222,6 +235,7 @@ impl Tcp {
         });
         Ok(TcpConfig {
             variant,
+            user: None,
             slow_start,
             recovery,
             segment: self.segment,

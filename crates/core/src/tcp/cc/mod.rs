@@ -24,6 +24,7 @@ mod scalable;
 pub mod slow_start;
 #[cfg(test)]
 mod testing;
+mod user;
 mod vegas;
 mod veno;
 mod westwood;
@@ -47,6 +48,7 @@ pub use prague::{Prague, PragueParameters, prague_increase};
 pub use reno::{Reno, reno_ssthresh};
 pub use round::Round;
 pub use scalable::{Scalable, ScalableParameters};
+pub use user::{User, UserControl, UserVariant};
 pub use vegas::{Vegas, VegasParameters};
 pub use veno::{Veno, VenoParameters};
 pub use westwood::Westwood;
@@ -339,5 +341,5 @@ macro_rules! any_cc {
 
 any_cc!(
     Reno, Cubic, Cubic2, Bic, Vegas, Veno, Westwood, Biad, Htcp, Hybla, Illinois, Scalable, HighSpeed, Yeah, Bbr, Bbr3, Lp,
-    LedbatPp, Dctcp, Prague
+    LedbatPp, Dctcp, Prague, User
 );

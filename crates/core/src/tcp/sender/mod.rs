@@ -93,7 +93,10 @@ pub const STREAM_START: u64 = 1;
 impl Sender {
     pub fn new(config: Arc<TcpConfig>) -> Sender {
         let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
-        let cc = config.variant.build(window, config.slow_start);
+        let cc = match &config.user {
+            Some(user) => AnyCc::User(user.build(window)),
+            None => config.variant.build(window, config.slow_start),
+        };
         let mut board = Scoreboard::default();
         if cc.watches() {
             board.log_losses();

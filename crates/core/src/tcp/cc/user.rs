@@ -1,0 +1,109 @@
+//! A congestion control from outside this crate, such as one written in Python: the one kind that is called through a pointer.
+
+use super::{Ack, Congestion, CongestionControl, EcnTerms, MarkUse, Phase, Window};
+use crate::tcp::delivery::LossSample;
+use crate::units::{Span, Time};
+use std::fmt;
+use std::sync::Arc;
+
+/// What it must be besides: it goes where its run goes, and it can be copied, as a copy is kept for each cut that may be taken back.
+pub trait UserControl: CongestionControl + fmt::Debug + Send {
+    fn copy(&self) -> Box<dyn UserControl>;
+}
+
+#[derive(Debug)]
+pub struct User(Box<dyn UserControl>);
+
+impl Clone for User {
+    fn clone(&self) -> User {
+        User(self.0.copy())
+    }
+}
+
+/// Makes a new connection's congestion control; part of a host's configuration.
+#[derive(Clone)]
+pub struct UserVariant {
+    name: String,
+    make: Arc<dyn Fn(Window) -> Box<dyn UserControl> + Send + Sync>,
+}
+
+impl UserVariant {
+    pub fn new(name: &str, make: impl Fn(Window) -> Box<dyn UserControl> + Send + Sync + 'static) -> UserVariant {
+        UserVariant { name: name.to_owned(), make: Arc::new(make) }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn build(&self, window: Window) -> User {
+        User((self.make)(window))
+    }
+}
+
+impl fmt::Debug for UserVariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UserVariant({})", self.name)
+    }
+}
+
+/// Equal names, equal variants: a run has one of each name.
+impl PartialEq for UserVariant {
+    fn eq(&self, other: &UserVariant) -> bool {
+        self.name == other.name
+    }
+}
+
+impl CongestionControl for User {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.0.on_ack(ack);
+    }
+    fn marks(&self) -> MarkUse {
+        self.0.marks()
+    }
+    fn agree(&mut self, terms: &EcnTerms) {
+        self.0.agree(terms);
+    }
+    fn on_marks(&mut self, ack: &Ack) {
+        self.0.on_marks(ack);
+    }
+    fn watches(&self) -> bool {
+        self.0.watches()
+    }
+    fn on_delivery(&mut self, ack: &Ack) {
+        self.0.on_delivery(ack);
+    }
+    fn on_loss(&mut self, now: Time, loss: &LossSample) {
+        self.0.on_loss(now, loss);
+    }
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        self.0.on_congestion(congestion);
+    }
+    fn on_recovered(&mut self, now: Time, cwnd: f64) {
+        self.0.on_recovered(now, cwnd);
+    }
+    fn on_idle(&mut self, now: Time, idle: Span) {
+        self.0.on_idle(now, idle);
+    }
+    fn take_back(&mut self) -> bool {
+        self.0.take_back()
+    }
+    fn governs_recovery(&self) -> bool {
+        self.0.governs_recovery()
+    }
+    fn cwnd(&self) -> f64 {
+        self.0.cwnd()
+    }
+    fn ssthresh(&self) -> f64 {
+        self.0.ssthresh()
+    }
+    fn pacing_rate(&self) -> Option<f64> {
+        self.0.pacing_rate()
+    }
+    fn halving_floor(&self) -> f64 {
+        self.0.halving_floor()
+    }
+    fn phase(&self) -> Phase {
+        self.0.phase()
+    }
+}

@@ -1,0 +1,95 @@
+//! What a congestion control written in Python hears. Times are seconds, amounts segments, rates segments a second.
+
+use ackclock_core::tcp::cc::{Ack, Congestion, Signal};
+use ackclock_core::tcp::delivery::LossSample;
+use ackclock_core::{Span, Time};
+use pyo3::prelude::*;
+
+/// What an ACK says; `python/ackclock/_native.pyi` documents each field.
+#[pyclass(frozen, get_all, name = "Ack", module = "ackclock._native")]
+pub struct PyAck {
+    now: f64,
+    credit: f64,
+    acked: u32,
+    delivered: u32,
+    lost: u32,
+    in_flight: u32,
+    rtt: Option<f64>,
+    srtt: Option<f64>,
+    min_rtt: Option<f64>,
+    limited: bool,
+    recovering: bool,
+    cleared: u64,
+    sent: u64,
+    rate: Option<f64>,
+    app_limited: bool,
+    prior_delivered: Option<u64>,
+    delivered_total: Option<u64>,
+    tx_in_flight: Option<u32>,
+}
+
+impl From<&Ack> for PyAck {
+    fn from(ack: &Ack) -> PyAck {
+        PyAck {
+            now: ack.now.as_secs(),
+            credit: ack.credit,
+            acked: ack.acked,
+            delivered: ack.delivered,
+            lost: ack.lost,
+            in_flight: ack.in_flight,
+            rtt: ack.rtt.map(Span::as_secs),
+            srtt: ack.srtt.map(Span::as_secs),
+            min_rtt: ack.min_rtt.map(Span::as_secs),
+            limited: ack.limited,
+            recovering: ack.recovering,
+            cleared: ack.cleared,
+            sent: ack.sent,
+            rate: ack.rate.and_then(|rate| rate.rate(ack.min_rtt)),
+            app_limited: ack.rate.is_some_and(|rate| rate.app_limited),
+            prior_delivered: ack.rate.map(|rate| rate.prior_delivered),
+            delivered_total: ack.rate.map(|rate| rate.total),
+            tx_in_flight: ack.rate.map(|rate| rate.tx_in_flight),
+        }
+    }
+}
+
+/// What tells of congestion.
+#[pyclass(frozen, get_all, name = "Congestion", module = "ackclock._native")]
+pub struct PyCongestion {
+    now: f64,
+    signal: &'static str,
+    flight: f64,
+}
+
+impl From<&Congestion> for PyCongestion {
+    fn from(congestion: &Congestion) -> PyCongestion {
+        let signal = match congestion.signal {
+            Signal::Duplicates => "duplicates",
+            Signal::Timeout => "timeout",
+            Signal::Ecn => "ecn",
+        };
+        PyCongestion { now: congestion.now.as_secs(), signal, flight: congestion.flight }
+    }
+}
+
+/// A segment taken for lost.
+#[pyclass(frozen, get_all, name = "Loss", module = "ackclock._native")]
+pub struct PyLoss {
+    now: f64,
+    segment: u64,
+    tx_in_flight: u32,
+    lost: u64,
+    app_limited: bool,
+}
+
+impl PyLoss {
+    pub fn new(now: Time, loss: &LossSample) -> PyLoss {
+        PyLoss {
+            now: now.as_secs(),
+            segment: loss.segment,
+            tx_in_flight: loss.tx_in_flight,
+            lost: loss.lost,
+            app_limited: loss.app_limited,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+"""The Rust module. What a congestion control in Python hears is documented here."""
+
+from pathlib import Path
+
+from ackclock.control import CongestionControl
+
+__version__: str
+
+class ControlError(Exception):
+    """A congestion control raised; its exception is the cause."""
+
+class Ack:
+    """What an ACK says. Times in seconds, amounts in segments, rates in segments a second."""
+
+    now: float
+    """Time since the start of the run."""
+    credit: float
+    """Growth it earns: 1, or the segments it covers up to the host's byte-counting limit (RFC 3465)."""
+    acked: int
+    """Segments it takes off the scoreboard."""
+    delivered: int
+    """Segments of which it is the first to say that they arrived, by number or SACK; in `on_delivery` only."""
+    lost: int
+    """Segments taken for lost since the last ACK; in `on_delivery` only."""
+    in_flight: int
+    """Segments in flight after it."""
+    rtt: float | None
+    """Its sample, of the newest segment it acknowledges that was sent once."""
+    srtt: float | None
+    """The smoothed round trip (RFC 6298)."""
+    min_rtt: float | None
+    """The smallest so far."""
+    limited: bool
+    """The window held the sender back, so there is reason to grow it (RFC 7661)."""
+    recovering: bool
+    """A recovery, or what follows a timeout, is in force; in `on_delivery` only."""
+    cleared: int
+    """Segments acknowledged since the connection began."""
+    sent: int
+    """Segments sent, each counted once: a round trip is over when `cleared` passes what `sent` was at its start."""
+    rate: float | None
+    """Delivery rate over the flight of the newest segment that arrived; in `on_delivery` only."""
+    app_limited: bool
+    """That segment left while the application had too little to send; in `on_delivery` only."""
+    prior_delivered: int | None
+    """Segments that had arrived when it left; in `on_delivery` only."""
+    delivered_total: int | None
+    """Segments that have arrived in all; in `on_delivery` only."""
+    tx_in_flight: int | None
+    """Segments in flight when it left, itself included; in `on_delivery` only."""
+
+class Congestion:
+    """What tells of congestion."""
+
+    now: float
+    """Time since the start of the run, in seconds."""
+    signal: str
+    """"duplicates" (loss by duplicate ACKs, SACKs or time), "timeout", or "ecn" (a mark was echoed)."""
+    flight: float
+    """FlightSize of RFC 5681, in segments."""
+
+class Loss:
+    """A segment taken for lost."""
+
+    now: float
+    segment: int
+    """Its number since the connection began."""
+    tx_in_flight: int
+    """Segments in flight when it left, itself included."""
+    lost: int
+    """Segments taken for lost since it left, itself included."""
+    app_limited: bool
+
+class Table:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+class Run:
+    def summary(self) -> str: ...
+    def series(self) -> Table: ...
+    def hops(self) -> Table: ...
+
+class CaptureReader:
+    def __init__(self, path: Path, only: str) -> None: ...
+    def advance(self, most: int) -> int: ...
+    def finish(self) -> None: ...
+    def report(self) -> str: ...
+
+def run(plan: str, controls: dict[str, type[CongestionControl]] | None = None) -> Run: ...
+def catalogue() -> str: ...
