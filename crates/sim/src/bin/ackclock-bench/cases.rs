@@ -71,6 +71,7 @@ impl Case {
         let loss = (!self.lost.is_empty()).then(|| Loss::List { packets: self.lost.clone() });
         let down = Way { loss, ..way(self.rate_bps, 18, Some(buffer)) };
         Plan {
+            variants: Vec::new(),
             seed: 1,
             duration_ps: (self.seconds * PS_PER_S) as u64,
             sample_ps: 0,
@@ -129,6 +130,7 @@ fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {
 /// ns-2's TCP over a SACK sink: an ACK for each segment, options that cost no bytes.
 fn tcp(receive_buffer: u32) -> Tcp {
     Tcp {
+        variant_digest: None,
         variant: "reno".to_owned(),
         recovery: "sack".to_owned(),
         slow_start: "classic".to_owned(),
