@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from ackclock.analysis import Analysis, analyze
     from ackclock._native import Ack, Congestion, Loss
+    from ackclock.analysis import Analysis, analyze
     from ackclock.api import (
         list_hosts,
         list_links,
@@ -56,8 +56,8 @@ _HOME = {
 }
 
 __all__ = [
-    "Analysis",
     "Ack",
+    "Analysis",
     "Comparison",
     "Congestion",
     "CongestionControl",
