@@ -59,6 +59,8 @@ const RTT_GAIN: u64 = 8;
 const OPENING_SEGMENTS: u64 = 2;
 /// Segments that `Lead` leaves for what arrives before the growth is seen.
 const LEAD_SEGMENTS: u64 = 16;
+/// And segments that count as read before there was a measurement: an initial window (RFC 6928), or the opening where that is less.
+const LEAD_START: u64 = 10;
 
 /// A receive buffer at work.
 #[derive(Clone, Debug)]
@@ -145,7 +147,10 @@ impl WindowTuner {
 
     /// A segment came in order.
     pub fn on_in_order(&mut self, segment: u32) {
-        self.segment = u64::from(segment);
+        if self.segment == 0 {
+            self.segment = u64::from(segment);
+            self.most_read = self.most_read.min(LEAD_START * self.segment);
+        }
         self.opened = (self.opened + OPENING_SEGMENTS * u64::from(segment)).min(self.buffer.max(self.opened));
     }
 
@@ -238,6 +243,21 @@ mod tests {
         // 12000: 2 * 12000 + 16000 = 40000, and twice 40000 * 4000 / 8000, which is less than there is.
         tuner.on_read(after(4), 32_000);
         assert_eq!(tuner.buffer(), 96_000);
+    }
+
+    /// The opening is the whole first buffer, as in Linux 6, and still the first full window read makes it grow.
+    #[test]
+    fn a_leading_window_grows_beyond_its_opening() {
+        let tuning = ReceiveTuning { start: 131_072, limit: 6 << 20, share: 0.5, opening: 65_535, growth: WindowGrowth::Lead };
+        let mut tuner = WindowTuner::new(tuning, 1);
+        tuner.on_in_order(1448);
+        tuner.on_data(Time::ZERO, Some(RTT), 1, 1);
+        tuner.on_read(Time::ZERO, 0);
+        tuner.on_read(after(1), 10 * 1448);
+        assert_eq!(tuner.buffer(), 65_536);
+        tuner.on_read(after(2), 30 * 1448);
+        // 2 * 20 * 1448 + 16 * 1448 = 81088, and twice as much more for twice as much read.
+        assert_eq!(tuner.buffer(), 3 * 81_088);
     }
 
     #[test]
