@@ -8,7 +8,7 @@ pub struct Ring<T> {
     len: usize,
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     pub const fn new() -> Ring<T> {
         Ring { slots: Vec::new(), head: 0, len: 0 }
     }
@@ -57,7 +57,7 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub fn push_back(&mut self, value: T) {
         if self.len == self.slots.len() {
-            self.grow(value);
+            self.grow();
         }
         let at = self.slot(self.len);
         self.slots[at] = value;
@@ -66,22 +66,40 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        let value = *self.front()?;
+        self.take_front().copied()
+    }
+
+    /// The front where it lies; its place is free from the next push on.
+    #[inline]
+    pub fn take_front(&mut self) -> Option<&T> {
+        if self.len == 0 {
+            return None;
+        }
+        let at = self.head;
         self.head = self.slot(1);
         self.len -= 1;
-        Some(value)
+        self.slots.get(at)
+    }
+
+    pub fn push_front(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        self.head = self.slot(self.slots.len() - 1);
+        self.slots[self.head] = value;
+        self.len += 1;
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len).map(|i| &self.slots[self.slot(i)])
     }
 
-    /// Doubles the room; `filler` only initialises it.
+    /// Doubles the room.
     #[cold]
-    fn grow(&mut self, filler: T) {
+    fn grow(&mut self) {
         self.slots.rotate_left(self.head);
         self.head = 0;
-        self.slots.resize((2 * self.slots.len()).max(8), filler);
+        self.slots.resize((2 * self.slots.len()).max(8), T::default());
     }
 }
 
@@ -101,6 +119,10 @@ mod tests {
                     model.push_back(i);
                 } else {
                     prop_assert_eq!(ring.pop_front(), model.pop_front());
+                }
+                if i % 7 == 0 {
+                    ring.push_front(i);
+                    model.push_front(i);
                 }
                 if i % 5 == 0 {
                     ring.insert(i % (ring.len() + 1), i);

@@ -15,7 +15,7 @@ pub struct Flights {
     next: Time,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Flight {
     arrives: Time,
     /// Ties arrive in the order in which they set out.
@@ -75,23 +75,28 @@ impl Flights {
 
     /// The first one, if it has arrived.
     #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<Packet> {
+    pub fn pop(&mut self, now: Time) -> Option<&Packet> {
         if self.next > now {
             return None;
         }
-        let flight = if self.apart.is_empty() { self.ring.pop_front()? } else { self.pop_either()? };
-        let ahead = self.ring.front().map_or(Time::NEVER, |f| f.arrives);
+        if !self.apart.is_empty() {
+            self.join_first();
+        }
+        let ahead = self.ring.get(1).map_or(Time::NEVER, |f| f.arrives);
         self.next = self.apart.peek().map_or(ahead, |Reverse(Apart(f))| f.arrives.min(ahead));
-        Some(flight.packet)
+        self.ring.take_front().map(|flight| &flight.packet)
     }
 
+    /// Puts what arrives first of those apart before the ring, if it arrives before that.
     #[cold]
-    fn pop_either(&mut self) -> Option<Flight> {
+    fn join_first(&mut self) {
         let apart_first = match (self.ring.front(), self.apart.peek()) {
             (Some(ring), Some(Reverse(Apart(apart)))) => apart.rank() < ring.rank(),
             (ring, _) => ring.is_none(),
         };
-        if apart_first { self.apart.pop().map(|Reverse(Apart(flight))| flight) } else { self.ring.pop_front() }
+        if apart_first && let Some(Reverse(Apart(flight))) = self.apart.pop() {
+            self.ring.push_front(flight);
+        }
     }
 }
 

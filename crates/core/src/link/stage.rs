@@ -31,7 +31,7 @@ pub struct Stage {
     watch: Option<Box<Watch>>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Waiting {
     since: Time,
     starts: Time,
@@ -60,7 +60,7 @@ impl Stage {
 
     /// A packet arrives at `at`, not before `now` and not before the one before it. When it reaches the far end; none if it is dropped.
     #[inline]
-    pub fn accept(&mut self, terms: &Terms, now: Time, at: Time, packet: &mut Packet) -> Option<Time> {
+    pub fn accept(&mut self, terms: &Terms, now: Time, at: Time, packet: &Packet) -> Option<Time> {
         if self.watch.is_some() {
             self.advance(terms, now);
         }
@@ -73,22 +73,24 @@ impl Stage {
             self.note_drop(now, at);
             return None;
         }
-        packet.wire_len = terms.framing.wire_len(packet);
-        self.free_at = starts + terms.service(packet.wire_len);
+        let wire_len = terms.framing.wire_len(packet);
+        self.free_at = starts + terms.service(wire_len);
         let leaves = self.free_at + terms.delay;
         if starts > at || self.watch.is_some() {
-            self.note_arrival(at, starts, leaves, packet);
+            let waiting = Waiting { since: at, starts, len: packet.len, wire_len };
+            self.note_arrival(waiting, leaves);
         }
         Some(leaves)
     }
 
-    fn note_arrival(&mut self, at: Time, starts: Time, leaves: Time, packet: &Packet) {
-        if starts > at {
+    #[inline]
+    fn note_arrival(&mut self, packet: Waiting, leaves: Time) {
+        if packet.starts > packet.since {
             self.bytes += u64::from(packet.len);
         } else {
             self.begun += 1;
         }
-        self.queue.push_back(Waiting { since: at, starts, len: packet.len, wire_len: packet.wire_len });
+        self.queue.push_back(packet);
         if let Some(watch) = &mut self.watch {
             watch.leaving.push_back(leaves);
         }

@@ -73,23 +73,22 @@ fn stage_of<'a>(stages: &'a mut [Stage], flow: u32, clients: &[u32]) -> Option<&
 
 impl Element for Wire {
     #[inline]
-    fn push(&mut self, now: Time, _port: Port, mut packet: Packet, out: &mut Out<'_>) {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
         let mut at = now;
         for Link { terms, stages } in &mut self.links {
             let stage = stage_of(stages, packet.flow, &self.clients);
-            match stage.and_then(|stage| stage.accept(terms, now, at, &mut packet)) {
+            match stage.and_then(|stage| stage.accept(terms, now, at, &packet)) {
                 Some(leaves) => at = leaves,
                 None => return out.drop(packet, Cause::QueueFull),
             }
         }
-        packet.wire_len = packet.len;
         self.flying.push(at, packet);
     }
 
     #[inline]
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
         while let Some(packet) = self.flying.pop(now) {
-            out.forward(Port(0), packet);
+            out.forward(Port(0), *packet);
         }
     }
 

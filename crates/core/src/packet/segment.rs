@@ -118,9 +118,7 @@ impl Segment {
     /// As new.
     #[inline]
     pub(super) fn clear(&mut self) {
-        let mut sack = self.sack;
-        sack.len = 0;
-        *self = Segment { sack, ..Segment::default() };
+        *self = Segment { sack: SackBlocks { len: 0, ..self.sack }, ..Segment::default() };
     }
 
     /// Sequence space used: payload, and one each for SYN and FIN.

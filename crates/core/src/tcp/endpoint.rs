@@ -37,16 +37,19 @@ pub struct TcpEndpoint {
 
 /// What an established connection sends next.
 enum Next {
-    /// A piece of the stream.
-    Data(Transmit),
+    /// A piece of the stream, and whether it is known to be the last for now.
+    Data(Transmit, bool),
     /// A window probe or an ACK alone, with this sequence number: said only when there is nothing else to say.
     Bare(u64),
 }
 
 impl Next {
+    fn is_last(&self) -> bool {
+        matches!(self, Next::Bare(_) | Next::Data(_, true))
+    }
     fn piece(self) -> Transmit {
         match self {
-            Next::Data(piece) => piece,
+            Next::Data(piece, _) => piece,
             Next::Bare(seq) => Transmit { seq, payload: 0, fin: false, retransmission: false },
         }
     }
@@ -153,8 +156,8 @@ impl TcpEndpoint {
     #[inline]
     fn next_piece(&mut self, now: Time) -> Option<Next> {
         if !self.sender.is_quiet(&self.socket) {
-            if let Some(piece) = self.sender.poll(now, &mut self.socket) {
-                return Some(Next::Data(piece));
+            if let Some((piece, last)) = self.sender.poll(now, &mut self.socket) {
+                return Some(Next::Data(piece, last));
             }
             if let Some(seq) = self.sender.probe_due(now) {
                 return Some(Next::Bare(seq));
@@ -193,7 +196,7 @@ impl Endpoint for TcpEndpoint {
                 (body, segment)
             } else {
                 let next = self.next_piece(now)?;
-                last = matches!(next, Next::Bare(_));
+                last = next.is_last() && !self.ecn.on();
                 let (body, segment) = arena.segment();
                 self.write(now, next.piece(), segment);
                 (body, segment)

@@ -249,6 +249,7 @@ impl Receiver {
     }
 
     /// An ACK goes out, alone or on data: fills in what the receiving half says.
+    #[inline]
     pub fn fill(&mut self, segment: &mut Segment, read: u64, sack: bool) {
         segment.ack = self.next;
         segment.flags = segment.flags.with(Flags::ACK);

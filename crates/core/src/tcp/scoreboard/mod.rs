@@ -127,6 +127,7 @@ impl Scoreboard {
     }
 
     /// Everything below `ack` has arrived.
+    #[inline]
     pub fn ack_to(&mut self, ack: u64) -> Acked {
         let mut acked = Acked::default();
         while let Some(front) = self.ring.front_mut() {

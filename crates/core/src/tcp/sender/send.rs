@@ -23,31 +23,56 @@ impl Sender {
         self.limit == Limit::Application && self.all_through() && socket.written <= socket.sent && !socket.closed
     }
 
-    /// The next piece to send, if the windows allow one.
+    /// The next piece to send, if the windows allow one, and whether it is known to be the last for now.
     #[inline]
-    pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<Transmit> {
+    pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
         if let Some(Resend::Now(index)) = self.forced_resend() {
-            return Some(self.resend(now, index));
+            return Some((self.resend(now, index), false));
         }
         match self.next_piece(now, socket) {
             Ok(transmit) => {
                 socket.sent = self.next.min(self.fin.unwrap_or(u64::MAX)) - STREAM_START;
-                Some(transmit)
+                Some((transmit, self.is_last(now, socket)))
             }
             Err(limit) => {
-                if limit == Limit::Application
-                    && let Some(deliveries) = &mut self.deliveries
-                {
-                    deliveries.on_app_limited(self.board.in_flight());
-                }
-                if self.usage.is_some() {
-                    self.validate_window(now, limit);
-                }
-                self.note_limit(now, limit);
-                self.check_window_closed(now, limit);
+                self.stop(now, limit);
                 None
             }
         }
+    }
+
+    /// After a piece: nothing may follow it. Mostly so, as each ACK lets one segment go, and asking here is cheaper than being asked
+    /// again; where more than windows decide, it leaves that to `poll`.
+    #[inline]
+    fn is_last(&mut self, now: Time, socket: &Socket) -> bool {
+        // What watches sends may have a probe to send where no window lets it.
+        let more_decide = self.pacer.is_some() || self.fine_timer.is_some() || self.recovery.watches_sends();
+        if more_decide || self.recovery.active() || self.board.lost_out() > 0 {
+            return false;
+        }
+        let in_flight = self.recovery.in_flight(&self.board);
+        let limit = match self.new_piece(socket, in_flight) {
+            Ok(_) if self.room(in_flight) => return false,
+            Ok(_) => Limit::Cwnd,
+            Err(limit) => limit,
+        };
+        self.stop(now, limit);
+        true
+    }
+
+    /// Nothing goes out now, for this reason.
+    #[inline]
+    fn stop(&mut self, now: Time, limit: Limit) {
+        if limit == Limit::Application
+            && let Some(deliveries) = &mut self.deliveries
+        {
+            deliveries.on_app_limited(self.board.in_flight());
+        }
+        if self.usage.is_some() {
+            self.validate_window(now, limit);
+        }
+        self.note_limit(now, limit);
+        self.check_window_closed(now, limit);
     }
 
     #[inline]
