@@ -23,6 +23,9 @@ OURS = [*(case.name for case in ns2_speed.CASES), "flows-10", "flows-1000", "flo
 INSTRUCTIONS = ["one-1g", "hundred-1g"]
 INSTRUCTIONS_SECONDS = 2  # callgrind is some fifty times slower than the machine, and counts exactly
 MAX_RSS_MB = 64
+VARIANTS_CASE, VARIANTS_SECONDS = "one-10m", 20  # a window that fills at once, so that the variants do the same work
+MAX_VARIANT_COST = 1.5
+CATALOGUE = Path("crates/core/src/tcp/cc/mod.rs")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,9 @@ def measure(binary: Path, case: str, repeats: int) -> Result:
     )
 
 
-def instructions_per_packet(valgrind: str, binary: Path, case: str) -> float:
+def instructions_per_packet(
+    valgrind: str, binary: Path, case: str, seconds: int = INSTRUCTIONS_SECONDS, variant: str = "reno"
+) -> float:
     command = [
         valgrind,
         "--tool=callgrind",
@@ -60,7 +65,9 @@ def instructions_per_packet(valgrind: str, binary: Path, case: str) -> float:
         str(binary),
         case,
         "--seconds",
-        str(INSTRUCTIONS_SECONDS),
+        str(seconds),
+        "--variant",
+        variant,
     ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     collected = re.search(r"Collected : (\d+)", done.stderr)
@@ -109,6 +116,24 @@ def print_instructions(binary: Path) -> dict[str, float]:
     return counted
 
 
+def variant_names() -> list[str]:
+    """Every congestion control, as the catalogue in the source has them."""
+    return re.findall(r'^    \w+ => "([^"]+)", \|', CATALOGUE.read_text(), re.MULTILINE)
+
+
+def print_variants(binary: Path) -> dict[str, float]:
+    """Instructions per packet of each congestion control, over NewReno's."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        print("skip: valgrind is not installed")
+        return {}
+    counted = {name: instructions_per_packet(valgrind, binary, VARIANTS_CASE, VARIANTS_SECONDS, name) for name in variant_names()}
+    for name, count in sorted(counted.items(), key=lambda item: item[1]):
+        ratio = count / counted["newreno"]
+        print(f"{name:18} {count:8,.0f} {ratio:6.2f}x{'' if ratio <= MAX_VARIANT_COST else '  OVER'}")
+    return counted
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--binary", type=Path, default=Path("target/release/ackclock-bench"))
@@ -126,6 +151,9 @@ def main() -> int:
     print("\ninstructions (callgrind)")
     counted = print_instructions(args.binary)
 
+    print(f"\ninstructions per packet by congestion control, and over newreno (at most {MAX_VARIANT_COST}x)")
+    variants = print_variants(args.binary)
+
     print("\nthe floor: a loop fused by hand for these cases only")
     floor = fused.table(args.binary, ns2_speed.CASES, args.repeats)
     print("\n".join(floor))
@@ -138,7 +166,12 @@ def main() -> int:
         print("\n".join(ns2_speed.table(args.binary, ns, args.repeats)))
 
     if args.json:
-        figures = {"cases": [asdict(r) for r in results], "growth": growth, "instructions_per_packet": counted}
+        figures = {
+            "cases": [asdict(r) for r in results],
+            "growth": growth,
+            "instructions_per_packet": counted,
+            "variants": variants,
+        }
         args.json.write_text(json.dumps(figures, indent=2) + "\n")
     return 0
 

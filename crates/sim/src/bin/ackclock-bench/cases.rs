@@ -28,6 +28,8 @@ pub struct Case {
     /// In segments.
     window: u32,
     lost: Vec<u64>,
+    /// A congestion control of the catalogue.
+    pub variant: &'static str,
     pub seconds: f64,
     pub repetitions: u32,
 }
@@ -56,7 +58,7 @@ impl Case {
     /// As `speed.tcl` has it.
     fn speed(name: &'static str, flows: u32, rate_bps: f64, seconds: f64) -> Case {
         let window = (OVERSIZE * capacity(rate_bps) as f64 / f64::from(flows)).ceil() as u32;
-        Case { name, flows, rate_bps, window, lost: Vec::new(), seconds, repetitions: 1 }
+        Case { name, flows, rate_bps, window, lost: Vec::new(), variant: "reno", seconds, repetitions: 1 }
     }
 
     /// The link grows with the flows: each keeps a window of 40 segments.
@@ -99,7 +101,7 @@ impl Case {
             stop_ps: None,
             overhead_ps: 0,
             workload: Workload::Bulk { read_bps: None },
-            tcp: Some(tcp(self.window * SEGMENT)),
+            tcp: Some(Tcp { variant: self.variant.to_owned(), ..tcp(self.window * SEGMENT) }),
         }
     }
 }

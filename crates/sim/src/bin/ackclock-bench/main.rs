@@ -1,6 +1,6 @@
 //! Runs one fixed scenario without recording and prints what it cost, as one line of JSON.
 //!
-//!     ackclock-bench CASE [--seconds S] [--metered]
+//!     ackclock-bench CASE [--seconds S] [--variant NAME] [--metered]
 //!
 //! `--metered` lets every link measure its queue, as runs with a summary do.
 
@@ -9,6 +9,7 @@ mod usage;
 
 use ackclock_core::Time;
 use ackclock_core::network::VirtualClock;
+use ackclock_core::tcp::Variant;
 use ackclock_sim::build::{Metering, Role, World, build};
 use ackclock_sim::tcp_of;
 use cases::Case;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 #[derive(Serialize)]
 struct Report {
     case: &'static str,
+    variant: &'static str,
     /// Delivered in order at the receivers.
     data_packets: u64,
     cpu_s: f64,
@@ -58,12 +60,18 @@ struct Asked {
 
 fn ask() -> Result<Asked, String> {
     let mut words = std::env::args().skip(1);
-    let usage = || format!("usage: ackclock-bench CASE [--seconds S] [--metered], CASE one of {}", cases::NAMES.join(", "));
+    let usage = || {
+        format!("usage: ackclock-bench CASE [--seconds S] [--variant NAME] [--metered], CASE one of {}", cases::NAMES.join(", "))
+    };
     let name = words.next().ok_or_else(usage)?;
     let mut asked = Asked { case: Case::from_name(&name).ok_or_else(usage)?, metering: Metering::Off };
     while let Some(word) = words.next() {
         match word.as_str() {
             "--metered" => asked.metering = Metering::On,
+            "--variant" => {
+                let variant = words.next().and_then(|name| Variant::from_name(&name));
+                asked.case.variant = variant.ok_or("--variant takes a congestion control of `ackclock list variants`")?.name();
+            }
             "--seconds" => {
                 let seconds = words.next().and_then(|s| s.parse().ok()).filter(|&s: &f64| s > 0.0 && s < 1e6);
                 asked.case.seconds = seconds.ok_or("--seconds takes a positive number")?;
@@ -87,6 +95,7 @@ fn measure(asked: &Asked) -> String {
     let used = watch.stop();
     let report = Report {
         case: asked.case.name,
+        variant: asked.case.variant,
         data_packets: all.data_packets,
         cpu_s: used.cpu_s,
         wall_s: used.wall_s,
