@@ -8,7 +8,7 @@ pub struct Ring<T> {
     len: usize,
 }
 
-impl<T: Copy + Default> Ring<T> {
+impl<T: Copy> Ring<T> {
     pub const fn new() -> Ring<T> {
         Ring { slots: Vec::new(), head: 0, len: 0 }
     }
@@ -57,7 +57,7 @@ impl<T: Copy + Default> Ring<T> {
     #[inline]
     pub fn push_back(&mut self, value: T) {
         if self.len == self.slots.len() {
-            self.grow();
+            self.grow(&value);
         }
         let at = self.slot(self.len);
         self.slots[at] = value;
@@ -83,7 +83,7 @@ impl<T: Copy + Default> Ring<T> {
 
     pub fn push_front(&mut self, value: T) {
         if self.len == self.slots.len() {
-            self.grow();
+            self.grow(&value);
         }
         self.head = self.slot(self.slots.len() - 1);
         self.slots[self.head] = value;
@@ -94,12 +94,12 @@ impl<T: Copy + Default> Ring<T> {
         (0..self.len).map(|i| &self.slots[self.slot(i)])
     }
 
-    /// Doubles the room.
+    /// Doubles the room; `filler` only initialises it.
     #[cold]
-    fn grow(&mut self) {
+    fn grow(&mut self, filler: &T) {
         self.slots.rotate_left(self.head);
         self.head = 0;
-        self.slots.resize((2 * self.slots.len()).max(8), T::default());
+        self.slots.resize((2 * self.slots.len()).max(8), *filler);
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Flights {
     next: Time,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Flight {
     arrives: Time,
     /// Ties arrive in the order in which they set out.

@@ -31,7 +31,7 @@ pub struct Stage {
     watch: Option<Box<Watch>>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Waiting {
     since: Time,
     starts: Time,

@@ -3,7 +3,7 @@
 use super::Segment;
 
 /// Where a packet's body lies in the [`Arena`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct BodyId(u32);
 
 /// A simulated UDP datagram.

@@ -43,8 +43,8 @@ impl Kind {
     }
 }
 
-/// A packet's header: 32 bytes, copied from queue to queue. The default fills places where no packet is yet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A packet's header: 32 bytes, copied from queue to queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// Unique in a run; a copy made by the network gets its own.
     pub id: u64,
