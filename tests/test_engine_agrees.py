@@ -44,8 +44,45 @@ JITTER = st.one_of(
 )
 MARKS = st.sampled_from(["0 packets", "20 packets", "3 kB", "1 ms"])
 OUTAGES = st.sampled_from([[], [{"start": "0 s", "end": "1 ps"}, {"start": "20 ms", "end": "300 ms"}]])
+ACKS = table(
+    filter=st.one_of(
+        st.sampled_from(["safe", "p1", "cake", "cake-aggressive"]),
+        table(
+            preset=st.sampled_from(["safe", "cake"]),
+            keep=COUNTS,
+            occupancy=st.integers(0, 20),
+            probability=SHARES,
+            survivor=st.sampled_from(["tail", "head"]),
+            window=FLAGS,
+            sack=st.sampled_from(["off", "covered", "new"]),
+            signs=FLAGS,
+            duplicates=st.sampled_from(["keep", "below", "sacked", "mark"]),
+        ),
+    ),
+    first=FLAGS,
+    drop=st.sampled_from(["tail", "front"]),
+)
+ROOM = {"packets": COUNTS, "bytes": SIZES, "ack": ACKS}
+CONTROL = {"target": TIMES, "interval": TIMES, "mtu": SIZES, "ecn": FLAGS}
+UPDATES = st.sampled_from(["1 us", "15 ms", "100 day"])
+GAINS = st.sampled_from([0, 0.125, 1e6])
+QUEUES = st.one_of(
+    kind("droptail", mark=MARKS, drop=st.sampled_from(["tail", "front"]), **ROOM),
+    kind(
+        "red", {"min": st.just("1.5 packets"), "max": st.just("6 packets")},
+        max_p=SHARES, gentle=FLAGS, only=st.sampled_from(["all", "data"]), mean_packet=SIZES, ecn=FLAGS, weight=st.sampled_from([1e-9, 1]), **ROOM,
+    ),
+    kind("codel", **CONTROL, **ROOM),
+    kind("fq-codel", flows=st.integers(1, 3), quantum=st.sampled_from(["64 B", "1514 B"]), **CONTROL, **ROOM),
+    kind("pie", target=TIMES, update=UPDATES, alpha=GAINS, beta=GAINS, burst=TIMES, mark_up_to=SHARES, mean_packet=SIZES, ecn=FLAGS, **ROOM),
+    kind(
+        "dualpi2", target=TIMES, update=UPDATES, alpha=GAINS, beta=GAINS, coupling=st.sampled_from([1e-9, 2, 100]),
+        step=TIMES, overload=SHARES, classic_share=st.sampled_from([0, 0.1, 0.999]), **ROOM,
+    ),
+)  # fmt: skip
 SIDE = {
-    "queue": kind("droptail", packets=COUNTS, bytes=SIZES, mark=MARKS, drop=st.sampled_from(["tail", "front"])),
+    "queue": QUEUES,
+    "reconstruct": table({"every": SIZES}, within=TIMES),
     "rate": RATES,
     "framing": st.sampled_from(["none", "slip", "cslip"]),
     "outage": OUTAGES,

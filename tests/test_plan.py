@@ -58,6 +58,25 @@ only = "up"
 loss = { kind = "gilbert-elliott", good_sojourn = "1 s", bad_sojourn = "100 ms", loss_good = 0.001, loss_bad = 0.5 }
 jitter = { kind = "exponential", mean = "3 ms" }
 
+[[hop]]
+name = "managed"
+rate = "10 Mb/s"
+queue.down = { kind = "fq-codel", quantum = "300 B" }
+queue.up = { kind = "red", packets = 10, ack = { filter = "p1", first = true, drop = "front" } }
+reconstruct.up = { every = "2 kB" }
+
+[[hop]]
+name = "controlled"
+rate = "10 Mb/s"
+queue.down = { kind = "pie", bytes = "100 kB", ecn = false }
+queue.up = { kind = "dualpi2", step = "500 us" }
+
+[[hop]]
+name = "delayed"
+rate = "10 Mb/s"
+queue.down = { kind = "codel", ack = { filter = { preset = "cake", occupancy = 5, survivor = "head" } } }
+queue.up = { kind = "red", min = "3 kB", max = "9 kB", only = "data", gentle = true }
+
 [tcp]
 host = "ns2"
 variant = "newreno"

@@ -6,6 +6,7 @@ use crate::medium::{HalfDuplex, Wimax};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::NodeId;
 use crate::packet::{Arena, Ecn, Packet};
+use crate::queue::ack::Reconstruct;
 use crate::units::Time;
 use crate::view::TcpEdit;
 
@@ -29,10 +30,23 @@ pub enum Cause {
     Policed,
     /// The medium's attempts for it were used up.
     Retries,
+    /// An active queue management chose it, though there was room.
+    Early,
+    /// A later ACK says all that it says, and more.
+    AckFilter,
 }
 
 impl Cause {
-    pub const ALL: [Cause; 6] = [Cause::QueueFull, Cause::Loss, Cause::Outage, Cause::NoRoute, Cause::Policed, Cause::Retries];
+    pub const ALL: [Cause; 8] = [
+        Cause::QueueFull,
+        Cause::Loss,
+        Cause::Outage,
+        Cause::NoRoute,
+        Cause::Policed,
+        Cause::Retries,
+        Cause::Early,
+        Cause::AckFilter,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -42,6 +56,8 @@ impl Cause {
             Cause::NoRoute => "no_route",
             Cause::Policed => "policed",
             Cause::Retries => "retries",
+            Cause::Early => "early",
+            Cause::AckFilter => "ack_filter",
         }
     }
 }
@@ -53,6 +69,7 @@ pub enum Event {
     /// It now says that it met congestion.
     Marked(Packet),
     Copied(Packet),
+    Created(Packet),
 }
 
 /// What went through one element since the run began. Nothing is inferred: elements say what they do.
@@ -61,6 +78,7 @@ pub struct Tally {
     pub pushed: u64,
     pub forwarded: u64,
     pub copied: u64,
+    pub created: u64,
     /// Packets that were told of congestion; they are forwarded or dropped like others.
     pub marked: u64,
     pub dropped: [u64; Cause::ALL.len()],
@@ -85,7 +103,7 @@ pub struct Place {
 /// An active part of a path.
 ///
 /// Contract, tested for every kind: `wake` before `due` does nothing; packets that leave at one instant leave in the order in which
-/// they came; every pushed packet is held, forwarded or dropped (pushed + copied = forwarded + dropped + held).
+/// they came; every pushed packet is held, forwarded or dropped (pushed + copied + created = forwarded + dropped + held).
 pub trait Element {
     /// A packet arrives.
     fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>);
@@ -156,6 +174,24 @@ impl<'a> Out<'a> {
         *self.next_id += 1;
         self.note(Event::Copied(twin));
         twin
+    }
+
+    /// A packet that nobody sent: like `model` but for this edit.
+    pub fn create(&mut self, model: &Packet, edit: &TcpEdit) -> Packet {
+        self.tally.created += 1;
+        let body = self.arena.get(model.body).clone();
+        let body = self.arena.insert(body);
+        let body = self.arena.edit(body, edit);
+        let packet = Packet { id: *self.next_id, body, ecn: edit.ecn.unwrap_or(model.ecn), ..*model };
+        *self.next_id += 1;
+        self.note(Event::Created(packet));
+        packet
+    }
+
+    /// Changes what a packet says; its twins keep saying what they said.
+    pub fn edit(&mut self, packet: &mut Packet, edit: &TcpEdit) {
+        packet.body = self.arena.edit(packet.body, edit);
+        packet.ecn = edit.ecn.unwrap_or(packet.ecn);
     }
 
     /// Sets Congestion Experienced on a packet whose sender understands it (RFC 3168, section 5). On others it does nothing and
@@ -230,4 +266,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex, Wimax);
+any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex, Wimax, Reconstruct);

@@ -25,6 +25,11 @@ impl Rng {
         Rng::for_element(self.0.next_u64(), "fork")
     }
 
+    /// Any 64 bits, for a hash that nobody outside can foresee.
+    pub fn salt(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Uniform in [0, 1), 53 bits.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)

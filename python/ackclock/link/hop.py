@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import model_validator
 
 from ackclock.errors import Refusal, one_of, show
+from ackclock.link.acks import Reconstruction
 from ackclock.link.jitter import Jitter, Reorder
 from ackclock.link.loss import Duplication, Loss, Outages
 from ackclock.link.medium import Medium
@@ -20,7 +21,8 @@ DIRECTIONS = ("down", "up")
 
 
 class Direction(Table):
-    """One direction of a hop: queue, then rate (and framing), then outage, loss and duplicates, delay, jitter, reorder.
+    """One direction of a hop: queue, then rate (and framing), then outage, loss and duplicates, delay, jitter, reorder,
+    reconstruction of ACKs.
 
     Left out: queue and rate unlimited, no loss, no delay.
     """
@@ -34,9 +36,10 @@ class Direction(Table):
     delay: Time = 0
     jitter: Jitter | None = None
     reorder: Reorder | None = None
+    reconstruct: Reconstruction | None = None
 
     def plan(self) -> Plan:
-        return {
+        plan: Plan = {
             "queue": self.queue.plan() if self.queue else None,
             "rate": rate_plan(self.rate),
             "framing": self.framing,
@@ -47,6 +50,11 @@ class Direction(Table):
             "jitter": self.jitter.plan() if self.jitter else None,
             "reorder": self.reorder.plan() if self.reorder else None,
         }
+        if self.queue and self.queue.ack:
+            plan["acks"] = self.queue.ack.plan()
+        if self.reconstruct:
+            plan["reconstruct"] = self.reconstruct.plan()
+        return plan
 
     def written(self) -> dict[str, Any]:
         """What is there, each part with all its keys; absent parts are left out."""

@@ -120,7 +120,7 @@ impl Network {
     pub fn conserved(&self) -> Result<(), String> {
         for (i, node) in self.nodes.iter().enumerate() {
             let t = node.tally;
-            let (in_, out) = (t.pushed + t.copied, t.forwarded + t.drops() + node.element.held());
+            let (in_, out) = (t.pushed + t.copied + t.created, t.forwarded + t.drops() + node.element.held());
             if in_ != out {
                 return Err(format!("element {i}: {in_} in or made, {out} out, dropped or held"));
             }

@@ -1,7 +1,7 @@
 //! First in, first out, and what finds no room is dropped. It may mark beyond a threshold, as DCTCP wants it.
 
 use super::Queue;
-use super::fifo::Fifo;
+use super::fifo::{Fifo, Order};
 use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
@@ -64,6 +64,10 @@ impl DropTail {
         DropTail { limit, from: DropFrom::Tail, mark: None, line: Fifo::default() }
     }
 
+    pub fn in_order(self, order: Order) -> DropTail {
+        DropTail { line: Fifo::new(order), ..self }
+    }
+
     pub fn drop_from(self, from: DropFrom) -> DropTail {
         DropTail { from, ..self }
     }
@@ -72,13 +76,9 @@ impl DropTail {
         DropTail { mark, ..self }
     }
 
-    fn admits(&self, packet: &Packet) -> bool {
-        self.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
-    }
-
     /// Room at the front for a packet that could fit at all.
     fn make_room(&mut self, packet: &Packet, out: &mut Out<'_>) {
-        while self.from == DropFrom::Front && self.limit.admits(0, 0, packet.len) && !self.admits(packet) {
+        while self.from == DropFrom::Front && self.limit.admits(0, 0, packet.len) && !self.has_room(packet) {
             let Some(first) = self.line.pop() else { return };
             out.drop(first.packet, Cause::QueueFull);
         }
@@ -88,7 +88,7 @@ impl DropTail {
 impl Queue for DropTail {
     fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
         self.make_room(&packet, out);
-        if !self.admits(&packet) {
+        if !self.has_room(&packet) {
             return out.drop(packet, Cause::QueueFull);
         }
         let beyond = match self.mark {
@@ -117,5 +117,11 @@ impl Queue for DropTail {
     }
     fn bytes(&self) -> u64 {
         self.line.bytes()
+    }
+    fn has_room(&self, packet: &Packet) -> bool {
+        self.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
+    }
+    fn with_line(&mut self, _packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
+        change(&mut self.line, out);
     }
 }

@@ -1,57 +1,103 @@
 //! Where packets wait. A queue is passive: a link takes from it what it can send.
 
+pub mod ack;
+mod codel;
 mod droptail;
+mod dualpi2;
 mod fifo;
+mod fq_codel;
+mod pie;
+mod red;
 
+pub use codel::{CoDel, CoDelSettings, Control};
 pub use droptail::{DropFrom, DropTail, Limit, Threshold};
-pub use fifo::{Fifo, Waiting};
+pub use dualpi2::{DualPi2, DualPi2Settings};
+pub use fifo::{Fifo, Order, Waiting};
+pub use fq_codel::{FqCoDel, FqCoDelSettings};
+pub use pie::{Pie, PieSettings};
+pub use red::{Amount, Candidates, Red, RedSettings};
 
-use crate::element::Out;
+use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::units::Time;
+use ack::AckPath;
 
 /// A waiting room with a policy.
 pub trait Queue {
     /// Takes a packet in, or drops it (or another) through `out`.
     fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>);
     /// A packet finds the link idle and nobody waiting. A limit on what waits cannot drop it: it does not wait.
-    fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet>;
+    fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+        self.enqueue(now, packet, out);
+        self.dequeue(now, out).map(|(_, packet)| packet)
+    }
     /// The next packet to send and when it was enqueued, if any; an active queue management may drop others on the way.
     fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)>;
     fn packets(&self) -> u64;
     fn bytes(&self) -> u64;
+    /// Whether there is room for it.
+    fn has_room(&self, packet: &Packet) -> bool;
+    /// Lets the line in which this packet would wait be changed.
+    fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>));
 }
 
-/// Every kind of queue.
-#[derive(Debug)]
-pub enum AnyQueue {
-    DropTail(DropTail),
+/// Congestion said by one packet: marked where that is wanted and understood, else dropped. Says whether it is still there.
+fn signal(wanted: Signal, packet: &mut Packet, out: &mut Out<'_>) -> bool {
+    if wanted == Signal::Mark && out.mark(packet) {
+        return true;
+    }
+    out.drop(*packet, Cause::Early);
+    false
 }
 
-impl Queue for AnyQueue {
-    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
-        match self {
-            AnyQueue::DropTail(q) => q.enqueue(now, packet, out),
-        }
-    }
-    fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
-        match self {
-            AnyQueue::DropTail(q) => q.pass(now, packet, out),
-        }
-    }
-    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
-        match self {
-            AnyQueue::DropTail(q) => q.dequeue(now, out),
-        }
-    }
-    fn packets(&self) -> u64 {
-        match self {
-            AnyQueue::DropTail(q) => q.packets(),
-        }
-    }
-    fn bytes(&self) -> u64 {
-        match self {
-            AnyQueue::DropTail(q) => q.bytes(),
-        }
-    }
+/// How an active queue management says that there is congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// To senders that understand it (RFC 3168); packets of others are dropped.
+    Mark,
+    Drop,
 }
+
+macro_rules! any_queue {
+    ($($kind:ident),* $(,)?) => {
+        /// Every kind of queue.
+        #[derive(Debug)]
+        pub enum AnyQueue {
+            DropTail(DropTail),
+            $($kind(Box<$kind>),)*
+        }
+
+        impl Queue for AnyQueue {
+            fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+                match self { AnyQueue::DropTail(q) => q.enqueue(now, packet, out), $(AnyQueue::$kind(q) => q.enqueue(now, packet, out),)* }
+            }
+            fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+                match self { AnyQueue::DropTail(q) => q.pass(now, packet, out), $(AnyQueue::$kind(q) => q.pass(now, packet, out),)* }
+            }
+            fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+                match self { AnyQueue::DropTail(q) => q.dequeue(now, out), $(AnyQueue::$kind(q) => q.dequeue(now, out),)* }
+            }
+            fn packets(&self) -> u64 {
+                match self { AnyQueue::DropTail(q) => q.packets(), $(AnyQueue::$kind(q) => q.packets(),)* }
+            }
+            fn bytes(&self) -> u64 {
+                match self { AnyQueue::DropTail(q) => q.bytes(), $(AnyQueue::$kind(q) => q.bytes(),)* }
+            }
+            fn has_room(&self, packet: &Packet) -> bool {
+                match self { AnyQueue::DropTail(q) => q.has_room(packet), $(AnyQueue::$kind(q) => q.has_room(packet),)* }
+            }
+            fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
+                match self { AnyQueue::DropTail(q) => q.with_line(packet, out, change), $(AnyQueue::$kind(q) => q.with_line(packet, out, change),)* }
+            }
+        }
+
+        impl From<DropTail> for AnyQueue {
+            fn from(q: DropTail) -> AnyQueue { AnyQueue::DropTail(q) }
+        }
+        $(impl From<$kind> for AnyQueue {
+            fn from(q: $kind) -> AnyQueue { AnyQueue::$kind(Box::new(q)) }
+        })*
+    };
+}
+
+any_queue!(Red, CoDel, FqCoDel, Pie, DualPi2, AckPath);

@@ -4,3 +4,119 @@ mod edit;
 mod raw;
 
 pub use edit::TcpEdit;
+
+use crate::packet::{Arena, Body, Ecn, Extra, Flags, Kind, Packet, SackBlocks, Segment, Timestamps};
+
+/// Which connection a packet belongs to, and which way it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum Connection {
+    /// A simulated one: its flow's number.
+    Simulated(u32),
+    /// IPv4 addresses are written as IPv6 maps them (RFC 4291, section 2.5.5.2).
+    Real { from: [u8; 16], to: [u8; 16], ports: (u16, u16) },
+}
+
+/// A TCP segment as a box on the path reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpView {
+    pub connection: Connection,
+    /// The low 32 bits, as on the wire.
+    pub seq: u32,
+    pub ack: u32,
+    /// In bytes.
+    pub payload: u32,
+    /// The field as carried: of real packets unscaled, of simulated ones in bytes. Good for comparing within a connection.
+    pub window: u32,
+    pub flags: Flags,
+    pub sack: SackBlocks,
+    pub timestamps: Option<Timestamps>,
+    /// It carries an option besides those of RFC 9293, RFC 7323 and RFC 2018, whose meaning nobody here knows.
+    pub other_options: bool,
+    /// The three reserved bits beside the data offset.
+    pub reserved: u8,
+    pub ecn: Ecn,
+    /// None in IPv6.
+    pub ip_id: Option<u16>,
+}
+
+impl TcpView {
+    /// Says nothing but what has arrived and what may be sent.
+    pub fn is_pure_ack(&self) -> bool {
+        let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).with(URGENT);
+        self.payload == 0 && self.flags.has(Flags::ACK) && !self.flags.any(control)
+    }
+
+    pub fn ports(&self) -> Option<(u16, u16)> {
+        match self.connection {
+            Connection::Simulated(_) => None,
+            Connection::Real { ports, .. } => Some(ports),
+        }
+    }
+
+    /// The header's summary of such a body.
+    pub fn kind(&self) -> Kind {
+        Segment { payload: self.payload, flags: self.flags, ..Segment::default() }.kind()
+    }
+}
+
+/// The URG flag (RFC 9293, section 3.1).
+const URGENT: Flags = Flags(32);
+
+/// Whether sequence number `a` lies after `b` (RFC 9293, section 3.4).
+pub fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+impl Arena {
+    /// A packet's TCP header; none when it carries none, a fragment of one, or one that cannot be read.
+    pub fn tcp(&self, packet: &Packet) -> Option<TcpView> {
+        match self.get(packet.body) {
+            Body::Segment(segment) => Some(view_of(segment, packet)),
+            Body::Datagram(_) => None,
+            Body::Raw(bytes) => raw::tcp(bytes),
+        }
+    }
+
+    /// A number that the packets of one flow share, different under another `salt`.
+    pub fn flow_hash(&self, packet: &Packet, salt: u64) -> u64 {
+        let bytes = match self.get(packet.body) {
+            Body::Raw(bytes) => raw::flow(bytes),
+            Body::Segment(_) | Body::Datagram(_) => None,
+        };
+        bytes.map_or_else(|| hash(salt, &packet.flow.to_le_bytes()), |flow| hash(salt, &flow))
+    }
+
+    /// The addresses that a real packet comes from and goes to.
+    pub fn addresses(&self, packet: &Packet) -> Option<([u8; 16], [u8; 16])> {
+        match self.get(packet.body) {
+            Body::Raw(bytes) => raw::Ip::read(bytes).map(|ip| (ip.from, ip.to)),
+            Body::Segment(_) | Body::Datagram(_) => None,
+        }
+    }
+}
+
+fn view_of(segment: &Segment, packet: &Packet) -> TcpView {
+    TcpView {
+        connection: Connection::Simulated(packet.flow),
+        seq: segment.seq as u32,
+        ack: segment.ack as u32,
+        payload: segment.payload,
+        window: segment.window,
+        flags: segment.flags,
+        sack: segment.sack,
+        timestamps: segment.timestamps,
+        other_options: segment.extra != Extra::None,
+        reserved: if segment.dupacks_seen { edit::DUPACKS_SEEN } else { 0 },
+        ecn: packet.ecn,
+        // Captures number packets the same way.
+        ip_id: Some(packet.id as u16),
+    }
+}
+
+/// FNV-1a over salt and bytes, and a final mix, as neighbours must not fall into neighbouring queues.
+pub fn hash(salt: u64, bytes: &[u8]) -> u64 {
+    let fold = |h: u64, &b: &u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+    let sum = salt.to_le_bytes().iter().chain(bytes).fold(0xcbf2_9ce4_8422_2325, fold);
+    let mixed = (sum ^ sum >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ mixed >> 31
+}

@@ -202,7 +202,7 @@ impl Bench {
             self.log.left.push((self.now, packet));
         }
         let (t, held) = (self.log.tally, self.element.held());
-        assert_eq!(t.pushed + t.copied, t.forwarded + t.drops() + held, "conservation at {:?}", self.now);
+        assert_eq!(t.pushed + t.copied + t.created, t.forwarded + t.drops() + held, "conservation at {:?}", self.now);
     }
 
     fn read(&mut self, at: Time) {

@@ -7,9 +7,10 @@ use ackclock_core::element::{Place, Port};
 use ackclock_core::line::{
     Delay, Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossList, LossModel, Outage, Reorder, Sojourns,
 };
-use ackclock_core::link::{Framing, RateLink, Terms, TraceLink, Wire};
+use ackclock_core::link::{Framing, OPPORTUNITY_BYTES, RateLink, Terms, TraceLink, Wire};
 use ackclock_core::network::{NetworkBuilder, Route};
-use ackclock_core::queue::Limit;
+use ackclock_core::queue::ack::{Reconstruct, ReconstructSettings};
+use ackclock_core::queue::{AnyQueue, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
 use std::sync::Arc;
@@ -68,8 +69,8 @@ impl<'a> Mason<'a> {
         Mason { seed, hop, toward, way, metered: metering == Metering::On, times_ms }
     }
 
-    /// The link with all that it does itself, for `stations` clients.
-    pub fn link(&self, stations: u32, clients: Arc<[u32]>) -> Link {
+    /// The link with all that it does itself, for `stations` clients, or for one that has its own.
+    pub fn link(&self, stations: u32, client: Option<u32>, clients: Arc<[u32]>) -> Link {
         let framing = match self.way.framing {
             // SLIP sends the whole packet (RFC 1055); its end mark and escapes are left out.
             plan::Framing::None | plan::Framing::Slip => Framing::None,
@@ -79,11 +80,13 @@ impl<'a> Mason<'a> {
             None => None,
             Some(RatePlan::Fixed { bps }) if self.queue_is_plain() => Some(Rate::from_bps(bps)),
             Some(RatePlan::Fixed { bps }) => {
-                return Link::Alone(RateLink::new(Rate::from_bps(bps), framing, queue::build(self.way.queue)).into());
+                return Link::Alone(
+                    RateLink::new(Rate::from_bps(bps), framing, self.queue(client, Some(Rate::from_bps(bps)))).into(),
+                );
             }
             Some(RatePlan::Trace { .. }) => {
                 // A checked plan's trace is never refused.
-                if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, queue::build(self.way.queue)) {
+                if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, self.queue(client, self.recorded_rate())) {
                     return Link::Alone(link.into());
                 }
                 None
@@ -99,7 +102,18 @@ impl<'a> Mason<'a> {
     }
 
     fn queue_is_plain(&self) -> bool {
-        self.way.queue.is_none_or(|queue| queue.is_plain())
+        self.way.acks.is_none() && self.way.queue.is_none_or(|queue| queue.is_plain())
+    }
+
+    fn queue(&self, client: Option<u32>, rate: Option<Rate>) -> AnyQueue {
+        queue::build(Some(self.way), rate, self.rng("queue", client))
+    }
+
+    /// What a recorded rate is on average.
+    fn recorded_rate(&self) -> Option<Rate> {
+        let period = Span::from_ms(*self.times_ms.last()?).as_secs();
+        let bits = self.times_ms.len() as f64 * f64::from(OPPORTUNITY_BYTES) * 8.0;
+        Some(Rate::from_bps(((bits / period) as u64).max(1)))
     }
 
     /// Whether the link is a [`Wire`], which knows a packet's future on arrival.
@@ -119,7 +133,7 @@ impl<'a> Mason<'a> {
 
     /// The link does all that this hop does.
     pub fn is_only_a_wire(&self) -> bool {
-        self.link_delays() && self.way.jitter.is_none() && self.way.reorder.is_none()
+        self.link_delays() && self.way.jitter.is_none() && self.way.reorder.is_none() && self.way.reconstruct.is_none()
     }
 
     /// Adds what comes after the link, in path order, and joins it up.
@@ -151,6 +165,10 @@ impl<'a> Mason<'a> {
         }
         if let Some(reorder) = way.reorder {
             elements.push(Reorder::new(reorder.mean, Span(reorder.delay_ps), self.rng("reorder", client)).into());
+        }
+        if let Some(made) = way.reconstruct {
+            let settings = ReconstructSettings { every: made.every, within: Span(made.within_ps) };
+            elements.push(Reconstruct::new(settings).into());
         }
         elements
     }

@@ -65,7 +65,7 @@ impl Road<'_> {
             self.lay_apart(at, &mason, stations);
             return;
         }
-        match mason.link(stations, self.clients.clone()) {
+        match mason.link(stations, None, self.clients.clone()) {
             Link::Wire(wire) => {
                 self.join_or_open(wire, Joined { hop: at, stations });
                 if !mason.is_only_a_wire() {
@@ -84,7 +84,7 @@ impl Road<'_> {
     /// A link and what comes after it for every client.
     fn lay_apart(&mut self, at: usize, mason: &Mason<'_>, stations: u32) {
         let lay_one = |client: u32| {
-            let link = match mason.link(1, Arc::default()) {
+            let link = match mason.link(1, Some(client), Arc::default()) {
                 Link::Wire(wire) => self.builder.element(wire),
                 Link::Alone(link) => self.builder.element(link),
             };

@@ -34,8 +34,12 @@ fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
 
 /// One queue for each client and direction, in the order of [`Stream::index`]. A direction that the hop does not allow has one too.
 fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 'a {
-    let pair = move || Toward::BOTH.map(|toward| queue::build(hop.way(toward).and_then(|way| way.queue)));
-    (0..plan.clients).flat_map(move |_| pair())
+    let queue = move |client: u32, toward: Toward| {
+        let rng = Rng::for_element(plan.seed, &format!("hop.{}.queue.{}.{client}", hop.name, toward.name()));
+        // How fast a medium empties one of its queues is decided by the others.
+        queue::build(hop.way(toward), None, rng)
+    };
+    (0..plan.clients).flat_map(move |client| Toward::BOTH.map(|toward| queue(client, toward)))
 }
 
 pub fn direction(toward: Toward) -> Direction {

@@ -1,26 +1,132 @@
 //! From a plan's queue to the core's.
 
-use crate::plan::{self, DropFrom, Mark};
-use ackclock_core::Span;
-use ackclock_core::queue::{self, AnyQueue, DropTail, Limit, Threshold};
+use crate::plan::{self, DropFrom, Mark, Queue, Way};
+use ackclock_core::queue::ack::{AckPath, Duplicates, Filter, FilterSettings, SackGuard, Survivor};
+use ackclock_core::queue::{
+    self, AnyQueue, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel, FqCoDelSettings, Limit, Order,
+    Pie, PieSettings, Red, RedSettings, Threshold,
+};
+use ackclock_core::rng::Rng;
+use ackclock_core::{Rate, Span};
 
 /// Null is unlimited.
 pub fn limit(packets: Option<u64>, bytes: Option<u64>) -> Limit {
     Limit { packets: packets.unwrap_or(u64::MAX), bytes: bytes.unwrap_or(u64::MAX) }
 }
 
-/// A missing queue is a droptail without limit.
-pub fn build(queue: Option<plan::Queue>) -> AnyQueue {
+/// The queue of one direction of a hop, with all that it does to ACKs. `rate` is how fast it is emptied, roughly; none where that cannot be
+/// said. A missing queue is a droptail without limit.
+pub fn build(way: Option<&Way>, rate: Option<Rate>, mut rng: Rng) -> AnyQueue {
+    let acks = way.and_then(|way| way.acks);
+    let order = if acks.is_some_and(|acks| acks.first) { Order::AcksFirst } else { Order::Arrival };
+    let queue = way.and_then(|way| way.queue).map_or_else(
+        || DropTail::new(Limit::NONE).in_order(order).into(),
+        |queue| plain(queue, Site { order, rate, rng: rng.fork() }),
+    );
+    let Some(acks) = acks.filter(|acks| acks.filter.is_some() || acks.drop == DropFrom::Front) else { return queue };
+    let mut path = AckPath::new(queue);
+    if let Some(filter) = acks.filter {
+        path = path.filtered(Filter::new(filter_settings(filter), rng.fork()));
+    }
+    if acks.drop == DropFrom::Front {
+        path = path.drop_acks_from_front();
+    }
+    path.into()
+}
+
+/// Where a queue stands.
+struct Site {
+    order: Order,
+    rate: Option<Rate>,
+    rng: Rng,
+}
+
+fn plain(queue: Queue, site: Site) -> AnyQueue {
+    let Site { order, rate, rng } = site;
     match queue {
-        None => AnyQueue::DropTail(DropTail::new(Limit::NONE)),
-        Some(plan::Queue::Droptail { packets, bytes, mark, drop }) => {
+        Queue::Droptail { packets, bytes, mark, drop } => {
             let from = match drop {
                 DropFrom::Tail => queue::DropFrom::Tail,
                 DropFrom::Front => queue::DropFrom::Front,
             };
-            let tail = DropTail::new(limit(packets, bytes)).drop_from(from);
-            AnyQueue::DropTail(tail.mark_beyond(mark.map(threshold)))
+            DropTail::new(limit(packets, bytes)).drop_from(from).mark_beyond(mark.map(threshold)).in_order(order).into()
         }
+        Queue::Red { .. } => red(queue, order, rate, rng),
+        Queue::CoDel { packets, bytes, target_ps, interval_ps, mtu, signal } => {
+            let control = control(target_ps, interval_ps, mtu, signal);
+            CoDel::new(CoDelSettings { limit: limit(packets, bytes), control, order }).into()
+        }
+        Queue::FqCoDel { packets, bytes, flows, quantum, target_ps, interval_ps, mtu, signal } => {
+            let control = control(target_ps, interval_ps, mtu, signal);
+            FqCoDel::new(FqCoDelSettings { control, flows, quantum, limit: packets, memory: bytes, order }, rng).into()
+        }
+        Queue::Pie { packets, bytes, target_ps, update_ps, alpha, beta, burst_ps, signal, mark_up_to, mean_packet } => {
+            let settings = PieSettings {
+                limit: limit(packets, bytes),
+                target: Span(target_ps),
+                update: Span(update_ps),
+                alpha,
+                beta,
+                burst: Span(burst_ps),
+                signal: signal_of(signal),
+                mark_up_to,
+                mean_packet: u64::from(mean_packet),
+                order,
+            };
+            Pie::new(settings, rng).into()
+        }
+        Queue::DualPi2 { packets, bytes, target_ps, update_ps, alpha, beta, coupling, step_ps, overload, classic_share } => {
+            DualPi2::new(DualPi2Settings {
+                limit: limit(packets, bytes),
+                target: Span(target_ps),
+                update: Span(update_ps),
+                alpha,
+                beta,
+                coupling,
+                step: Span(step_ps),
+                overload,
+                classic_share,
+            })
+            .into()
+        }
+    }
+}
+
+fn red(queue: Queue, order: Order, rate: Option<Rate>, rng: Rng) -> AnyQueue {
+    let Queue::Red { packets, bytes, amount, min, max, weight, max_p, gentle, signal, only, mean_packet } = queue else {
+        return DropTail::new(Limit::NONE).into();
+    };
+    let settings = RedSettings {
+        limit: limit(packets, bytes),
+        amount: match amount {
+            plan::Amount::Packets => queue::Amount::Packets,
+            plan::Amount::Bytes => queue::Amount::Bytes,
+        },
+        min,
+        max,
+        weight,
+        max_p,
+        gentle,
+        signal: signal_of(signal),
+        candidates: match only {
+            plan::Candidates::All => queue::Candidates::All,
+            plan::Candidates::Data => queue::Candidates::Data,
+        },
+        mean_packet: f64::from(mean_packet),
+        service: rate.map_or(Span::ZERO, |rate| rate.time_to_send(mean_packet)),
+        order,
+    };
+    Red::new(settings, rng).into()
+}
+
+fn control(target_ps: u64, interval_ps: u64, mtu: u32, signal: plan::Signal) -> Control {
+    Control { target: Span(target_ps), interval: Span(interval_ps), mtu: u64::from(mtu), signal: signal_of(signal) }
+}
+
+fn signal_of(signal: plan::Signal) -> queue::Signal {
+    match signal {
+        plan::Signal::Mark => queue::Signal::Mark,
+        plan::Signal::Drop => queue::Signal::Drop,
     }
 }
 
@@ -29,5 +135,31 @@ fn threshold(mark: Mark) -> Threshold {
         Mark::Packets { packets } => Threshold::Packets(packets),
         Mark::Bytes { bytes } => Threshold::Bytes(bytes),
         Mark::Time { ps } => Threshold::Time(Span(ps)),
+    }
+}
+
+fn filter_settings(filter: plan::AckFilter) -> FilterSettings {
+    let plan::AckFilter { keep, occupancy, probability, survivor, window, sack, signs, duplicates } = filter;
+    FilterSettings {
+        keep,
+        occupancy,
+        probability,
+        survivor: match survivor {
+            plan::Survivor::Tail => Survivor::Tail,
+            plan::Survivor::Head => Survivor::Head,
+        },
+        window,
+        sack: match sack {
+            plan::SackGuard::Off => SackGuard::Off,
+            plan::SackGuard::Covered => SackGuard::Covered,
+            plan::SackGuard::New => SackGuard::New,
+        },
+        signs,
+        duplicates: match duplicates {
+            plan::Duplicates::Keep => Duplicates::Keep,
+            plan::Duplicates::Below => Duplicates::Below,
+            plan::Duplicates::Sacked => Duplicates::Sacked,
+            plan::Duplicates::Mark => Duplicates::Mark,
+        },
     }
 }

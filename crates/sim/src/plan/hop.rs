@@ -1,6 +1,6 @@
 //! The hops of a plan: what a packet meets in each direction.
 
-use super::{Medium, Queue, nullable};
+use super::{Acks, Medium, Queue, Reconstruction, nullable};
 use serde::Deserialize;
 
 /// Two places and what lies between them. A hop that only one direction uses has null for the other.
@@ -27,6 +27,9 @@ pub struct Way {
     /// Null waits without limit.
     #[serde(deserialize_with = "nullable")]
     pub queue: Option<Queue>,
+    /// Absent or null: ACKs wait like everything else.
+    #[serde(default)]
+    pub acks: Option<Acks>,
     /// Null is unlimited.
     #[serde(deserialize_with = "nullable")]
     pub rate: Option<RatePlan>,
@@ -41,6 +44,9 @@ pub struct Way {
     pub jitter: Option<Jitter>,
     #[serde(deserialize_with = "nullable")]
     pub reorder: Option<Reordering>,
+    /// Absent or null: none are made.
+    #[serde(default)]
+    pub reconstruct: Option<Reconstruction>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -13,7 +13,9 @@ pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
 pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
 pub use limits::UDP_HEADER;
 pub use medium::Medium;
-pub use queue::{DropFrom, Mark, Queue};
+pub use queue::{
+    AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
+};
 pub use tcp::{
     DelayedAck, Ecn, EcnPackets, Frto, IdleRestart, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule,
 };

@@ -119,6 +119,7 @@ fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {
     Way {
         queue: buffer.map(|packets| Queue::Droptail { packets: Some(packets), bytes: None, mark: None, drop: DropFrom::Tail }),
         rate: Some(RatePlan::Fixed { bps: bps as u64 }),
+        acks: None,
         framing: Framing::None,
         outage: Vec::new(),
         loss: None,
@@ -126,6 +127,7 @@ fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {
         delay_ps: delay_ms * MS,
         jitter: None,
         reorder: None,
+        reconstruct: None,
     }
 }
 

@@ -41,8 +41,8 @@ impl Plan {
         // Each station of a medium counts as a client with its own.
         let own = |h: &Hop| h.per_client || h.medium.is_some();
         let ways = |per_client: bool| self.hops.iter().filter(|h| own(h) == per_client).count() as u64 * 2;
-        // At most seven elements stand in one direction of a hop; an endpoint at each end and an overhead for each flow.
-        let members = 7 * (ways(false) + ways(true) * clients) + 3 * flows;
+        // At most eight elements stand in one direction of a hop; an endpoint at each end and an overhead for each flow.
+        let members = 8 * (ways(false) + ways(true) * clients) + 3 * flows;
         ensure(members < MEMBERS, || {
             format!("{clients} clients and {flows} flows need up to {members} elements: at most {MEMBERS} are possible")
         })?;

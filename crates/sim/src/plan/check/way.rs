@@ -17,6 +17,8 @@ pub fn check(way: &Way) -> Checked {
         _ => {}
     }
     way.queue.map_or(Ok(()), |queue| queue::check(&queue))?;
+    way.acks.map_or(Ok(()), |acks| queue::check_acks(&acks, way.queue))?;
+    way.reconstruct.map_or(Ok(()), |made| queue::check_reconstruction(&made))?;
     span("delay_ps", way.delay_ps)?;
     way.loss.as_ref().map_or(Ok(()), check_loss)?;
     way.jitter.as_ref().map_or(Ok(()), check_jitter)?;

@@ -1,0 +1,242 @@
+//! DualPI2 (RFC 9332, appendix A): one queue for scalable (L4S) traffic with a very short delay, one for the rest, and a coupling that
+//! gives both about the same rate per flow.
+
+use super::{Fifo, Limit, Queue};
+use crate::element::{Cause, Out};
+use crate::packet::{Ecn, Packet};
+use crate::units::{Span, Time};
+
+/// Names and defaults as in RFC 9332, appendix A.1.
+#[derive(Clone, Copy, Debug)]
+pub struct DualPi2Settings {
+    /// Of both queues together.
+    pub limit: Limit,
+    /// For the classic queue.
+    pub target: Span,
+    pub update: Span,
+    /// Corrections per second of delay beyond the target, and per second of its change.
+    pub alpha: f64,
+    pub beta: f64,
+    /// How much likelier an L4S packet is marked than the root of a classic one's probability.
+    pub coupling: f64,
+    /// From this delay on every L4S packet is marked.
+    pub step: Span,
+    /// Beyond this classic probability ECN-capable packets are dropped, too.
+    pub overload: f64,
+    /// The classic queue's least share of the line's bytes while both wait.
+    pub classic_share: f64,
+}
+
+/// Chooses one packet in 1/p evenly: no draw is needed (RFC 9332, appendix A.1, `recur`).
+#[derive(Debug, Default)]
+struct Recurrence(f64);
+
+impl Recurrence {
+    fn chooses(&mut self, likelihood: f64) -> bool {
+        self.0 += likelihood;
+        let chosen = self.0 > 1.0;
+        if chosen {
+            self.0 -= 1.0;
+        }
+        chosen
+    }
+}
+
+#[derive(Debug)]
+pub struct DualPi2 {
+    settings: DualPi2Settings,
+    l4s: Fifo,
+    classic: Fifo,
+    /// p' of the controller: the classic probability is its square, the coupled one `coupling` times it.
+    base: f64,
+    last_delay: Span,
+    next_update: Time,
+    l4s_count: Recurrence,
+    classic_count: Recurrence,
+    drop_count: Recurrence,
+    /// Bytes that the classic queue is owed.
+    owed: f64,
+}
+
+impl DualPi2 {
+    pub fn new(settings: DualPi2Settings) -> DualPi2 {
+        DualPi2 {
+            settings,
+            l4s: Fifo::default(),
+            classic: Fifo::default(),
+            base: 0.0,
+            last_delay: Span::ZERO,
+            next_update: Time::ZERO + settings.update,
+            l4s_count: Recurrence::default(),
+            classic_count: Recurrence::default(),
+            drop_count: Recurrence::default(),
+            owed: 0.0,
+        }
+    }
+
+    /// p_C = p'^2 // RFC 9332, appendix A.1
+    pub fn classic_probability(&self) -> f64 {
+        self.base * self.base
+    }
+
+    /// p_CL = k p' // RFC 9332, section 2.5.1.1
+    pub fn coupled_probability(&self) -> f64 {
+        (self.settings.coupling * self.base).min(1.0)
+    }
+
+    /// Corrections that were due since the last call; nothing came or went in between.
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            self.correct(self.classic.delay(self.next_update));
+            self.next_update += self.settings.update;
+            if self.base == 0.0 && self.last_delay == Span::ZERO && self.packets() == 0 {
+                let missed = (now - self.next_update).0 / self.settings.update.0.max(1);
+                self.next_update += self.settings.update.saturating_mul(missed);
+            }
+        }
+    }
+
+    /// p' += alpha (delay - target) + beta (delay - last) // RFC 9332, appendix A.1, dualpi2_update
+    fn correct(&mut self, delay: Span) {
+        let DualPi2Settings { target, alpha, beta, .. } = self.settings;
+        let step = alpha * (delay.as_secs() - target.as_secs()) + beta * (delay.as_secs() - self.last_delay.as_secs());
+        self.base = (self.base + step).clamp(0.0, 1.0);
+        self.last_delay = delay;
+    }
+
+    /// L4S before classic, which still gets its share of the bytes (RFC 9332, section 4.1, a weighted round robin).
+    fn l4s_is_next(&mut self) -> bool {
+        if self.l4s.is_empty() || self.classic.is_empty() {
+            self.owed = 0.0;
+            return !self.l4s.is_empty();
+        }
+        let next = self.classic.first().map_or(0.0, |first| f64::from(first.packet.len));
+        self.owed < next
+    }
+
+    fn charge(&mut self, l4s: bool, packet: &Packet) {
+        let (len, share) = (f64::from(packet.len), self.settings.classic_share.clamp(0.0, 0.99));
+        self.owed += if l4s { len * share / (1.0 - share) } else { -len };
+    }
+
+    /// Says whether the packet stays (RFC 9332, appendix A.1 and, for overload, A.2).
+    fn judge_l4s(&mut self, now: Time, since: Time, packet: &mut Packet, out: &mut Out<'_>) -> bool {
+        if self.settings.coupling * self.base < 1.0 {
+            let own = if now - since >= self.settings.step { 1.0 } else { 0.0 };
+            if self.l4s_count.chooses(self.coupled_probability().max(own)) {
+                let _ = out.mark(packet);
+            }
+            return true;
+        }
+        if self.drop_count.chooses(self.classic_probability()) {
+            out.drop(*packet, Cause::Early);
+            return false;
+        }
+        let _ = out.mark(packet);
+        true
+    }
+
+    fn judge_classic(&mut self, packet: &mut Packet, out: &mut Out<'_>) -> bool {
+        let probability = self.classic_probability();
+        if !self.classic_count.chooses(probability) {
+            return true;
+        }
+        let marked = probability < self.settings.overload && out.mark(packet);
+        if !marked {
+            out.drop(*packet, Cause::Early);
+        }
+        marked
+    }
+}
+
+/// ECT(1) and CE are L4S (RFC 9331, section 4.1).
+fn is_l4s(packet: &Packet) -> bool {
+    matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce)
+}
+
+impl Queue for DualPi2 {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+        self.catch_up(now);
+        if !self.has_room(&packet) {
+            return out.drop(packet, Cause::QueueFull);
+        }
+        let queue = if is_l4s(&packet) { &mut self.l4s } else { &mut self.classic };
+        queue.push(now, packet);
+    }
+
+    fn pass(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+        self.catch_up(now);
+        let stays =
+            if is_l4s(&packet) { self.judge_l4s(now, now, &mut packet, out) } else { self.judge_classic(&mut packet, out) };
+        stays.then_some(packet)
+    }
+
+    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+        self.catch_up(now);
+        loop {
+            let l4s = self.l4s_is_next();
+            let mut first = if l4s { self.l4s.pop()? } else { self.classic.pop()? };
+            let stays = if l4s {
+                self.judge_l4s(now, first.since, &mut first.packet, out)
+            } else {
+                self.judge_classic(&mut first.packet, out)
+            };
+            if stays {
+                self.charge(l4s, &first.packet);
+                return Some((first.since, first.packet));
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.l4s.packets() + self.classic.packets()
+    }
+    fn bytes(&self) -> u64 {
+        self.l4s.bytes() + self.classic.bytes()
+    }
+    fn has_room(&self, packet: &Packet) -> bool {
+        self.settings.limit.admits(self.packets(), self.bytes(), packet.len)
+    }
+    fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
+        change(if is_l4s(packet) { &mut self.l4s } else { &mut self.classic }, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dual() -> DualPi2 {
+        let ms = Span::from_ms;
+        DualPi2::new(DualPi2Settings {
+            limit: Limit::packets(1000),
+            target: ms(15),
+            update: ms(16),
+            alpha: 0.16,
+            beta: 3.2,
+            coupling: 2.0,
+            step: ms(1),
+            overload: 0.25,
+            classic_share: 0.1,
+        })
+    }
+
+    #[test]
+    fn the_base_moves_by_alpha_and_beta_and_the_two_probabilities_follow_from_it() {
+        let mut dual = dual();
+        dual.base = 0.1;
+        dual.last_delay = Span::from_ms(20);
+        dual.correct(Span::from_ms(25));
+        let base = 0.1 + 0.16 * 0.010 + 3.2 * 0.005;
+        assert!((dual.base - base).abs() < 1e-12);
+        assert!((dual.classic_probability() - base * base).abs() < 1e-12);
+        assert!((dual.coupled_probability() - 2.0 * base).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_recurrence_chooses_exactly_its_share() {
+        let mut recurrence = Recurrence::default();
+        let chosen = (0..1000).filter(|_| recurrence.chooses(0.25)).count();
+        assert!((249..=250).contains(&chosen), "{chosen}");
+    }
+}

@@ -1,0 +1,238 @@
+//! PIE (RFC 8033): a controller holds the delay near a target by dropping arrivals with a probability that it keeps correcting.
+
+use super::{Fifo, Limit, Order, Queue, Signal, signal};
+use crate::element::{Cause, Out};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::{Span, Time};
+
+/// Names and defaults as in RFC 8033, sections 4 and 5.
+#[derive(Clone, Copy, Debug)]
+pub struct PieSettings {
+    pub limit: Limit,
+    pub target: Span,
+    /// How often the probability is corrected.
+    pub update: Span,
+    /// Corrections per second of delay beyond the target, and per second of its change.
+    pub alpha: f64,
+    pub beta: f64,
+    /// After an idle time this much may come before the first drop.
+    pub burst: Span,
+    pub signal: Signal,
+    /// Up to this probability ECN-capable packets are marked; beyond it they are dropped like others (section 5.1).
+    pub mark_up_to: f64,
+    /// In bytes: two of these may always wait.
+    pub mean_packet: u64,
+    pub order: Order,
+}
+
+#[derive(Debug)]
+pub struct Pie {
+    settings: PieSettings,
+    line: Fifo,
+    probability: f64,
+    /// Sum of the probabilities since the last drop: none comes too early or too late (section 5.4).
+    accumulated: f64,
+    last_delay: Span,
+    allowance: Span,
+    next_update: Time,
+    rng: Rng,
+}
+
+impl Pie {
+    pub fn new(settings: PieSettings, rng: Rng) -> Pie {
+        Pie {
+            settings,
+            line: Fifo::new(settings.order),
+            probability: 0.0,
+            accumulated: 0.0,
+            last_delay: Span::ZERO,
+            allowance: settings.burst,
+            next_update: Time::ZERO + settings.update,
+            rng,
+        }
+    }
+
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Carries out the corrections that were due since the last call. Nothing has come or gone in between, so they are what a timer
+    /// would have done at their instants; the delay is that of the packet that goes next (section 4.2, by time stamps).
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let delay = self.line.delay(self.next_update);
+            self.update(delay);
+            self.next_update += self.settings.update;
+            if self.at_rest() {
+                // Further corrections of an empty queue change nothing.
+                let missed = (now - self.next_update).0 / self.settings.update.0.max(1);
+                self.next_update += self.settings.update.saturating_mul(missed);
+            }
+        }
+    }
+
+    fn at_rest(&self) -> bool {
+        self.line.is_empty() && self.probability == 0.0 && self.last_delay == Span::ZERO && self.allowance == self.settings.burst
+    }
+
+    /// One correction (section 4.2), with the allowance for bursts (section 4.4).
+    fn update(&mut self, delay: Span) {
+        let s = self.settings;
+        let step = correction(&s, self.probability, delay, self.last_delay);
+        let decay = if delay == Span::ZERO && self.last_delay == Span::ZERO { 0.98 } else { 1.0 };
+        self.probability = ((self.probability + step) * decay).clamp(0.0, 1.0);
+        // 0.98^n never is zero; what cannot choose one packet in 10^12 is.
+        if self.probability < 1e-12 {
+            self.probability = 0.0;
+        }
+        self.allowance = self.allowance - s.update;
+        if self.probability == 0.0 && 2 * delay.0 < s.target.0 && 2 * self.last_delay.0 < s.target.0 {
+            self.allowance = s.burst;
+        }
+        self.last_delay = delay;
+    }
+
+    /// Section 4.1, with the accumulated probability of section 5.4.
+    fn chosen(&mut self) -> bool {
+        let s = self.settings;
+        let calm = 2 * self.last_delay.0 < s.target.0 && self.probability < 0.2;
+        if self.allowance > Span::ZERO || calm || self.line.bytes() <= 2 * s.mean_packet {
+            return false;
+        }
+        self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + self.probability };
+        if self.accumulated < 0.85 {
+            return false;
+        }
+        let chosen = self.accumulated >= 8.5 || self.rng.chance(self.probability);
+        if chosen {
+            self.accumulated = 0.0;
+        }
+        chosen
+    }
+}
+
+/// alpha (delay - target) + beta (delay - last), smaller where the probability is small // RFC 8033, section 4.2
+fn correction(s: &PieSettings, probability: f64, delay: Span, last: Span) -> f64 {
+    let secs = Span::as_secs;
+    let step = s.alpha * (secs(delay) - secs(s.target)) + s.beta * (secs(delay) - secs(last));
+    let scale = match probability {
+        p if p < 0.000_001 => 2048.0,
+        p if p < 0.000_01 => 512.0,
+        p if p < 0.000_1 => 128.0,
+        p if p < 0.001 => 32.0,
+        p if p < 0.01 => 8.0,
+        p if p < 0.1 => 2.0,
+        _ => 1.0,
+    };
+    let step = step / scale;
+    // Section 5.5: no leaps once it is high.
+    if probability >= 0.1 { step.min(0.02) } else { step }
+}
+
+impl Queue for Pie {
+    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+        self.catch_up(now);
+        if !self.has_room(&packet) {
+            self.accumulated = 0.0;
+            return out.drop(packet, Cause::QueueFull);
+        }
+        let gentle = if self.probability <= self.settings.mark_up_to { self.settings.signal } else { Signal::Drop };
+        if !self.chosen() || signal(gentle, &mut packet, out) {
+            self.line.push(now, packet);
+        }
+    }
+
+    fn pass(&mut self, now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
+        self.catch_up(now);
+        Some(packet)
+    }
+
+    fn dequeue(&mut self, now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
+        self.catch_up(now);
+        self.line.pop().map(|first| (first.since, first.packet))
+    }
+
+    fn packets(&self) -> u64 {
+        self.line.packets()
+    }
+    fn bytes(&self) -> u64 {
+        self.line.bytes()
+    }
+    fn has_room(&self, packet: &Packet) -> bool {
+        self.settings.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
+    }
+    fn with_line(&mut self, _packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
+        change(&mut self.line, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pie() -> Pie {
+        let ms = Span::from_ms;
+        let settings = PieSettings {
+            limit: Limit::packets(1000),
+            target: ms(15),
+            update: ms(15),
+            alpha: 0.125,
+            beta: 1.25,
+            burst: ms(150),
+            signal: Signal::Drop,
+            mark_up_to: 0.1,
+            mean_packet: 1500,
+            order: Order::Arrival,
+        };
+        Pie::new(settings, Rng::for_element(1, "pie"))
+    }
+
+    #[test]
+    fn corrections_follow_the_rfcs_table() {
+        let s = pie().settings;
+        let ms = Span::from_ms;
+        // 35 ms of delay after 25: 0.125 * 0.020 + 1.25 * 0.010 = 0.015, divided as the probability demands.
+        for (probability, expected) in [
+            (0.0, 0.015 / 2048.0),
+            (0.000_005, 0.015 / 512.0),
+            (0.000_05, 0.015 / 128.0),
+            (0.000_5, 0.015 / 32.0),
+            (0.005, 0.015 / 8.0),
+            (0.05, 0.015 / 2.0),
+            (0.5, 0.015),
+        ] {
+            let got = correction(&s, probability, ms(35), ms(25));
+            assert!((got - expected).abs() < 1e-12, "{probability}: {got}");
+        }
+        assert_eq!(correction(&s, 0.2, ms(500), ms(25)), 0.02, "no leaps");
+        assert!(correction(&s, 0.2, ms(5), ms(25)) < -0.02, "but falls as it must");
+    }
+
+    #[test]
+    fn an_empty_queue_lets_the_probability_fade_by_2_percent_an_update() {
+        let mut pie = pie();
+        pie.probability = 0.5;
+        pie.update(Span::ZERO);
+        // -0.125 * 0.015 first.
+        assert!((pie.probability() - (0.5 - 0.001_875) * 0.98).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_burst_is_let_through_until_its_allowance_is_used_up() {
+        let mut pie = pie();
+        for _ in 0..9 {
+            pie.update(Span::from_ms(100));
+            assert!(pie.allowance > Span::ZERO);
+        }
+        pie.update(Span::from_ms(100));
+        assert_eq!(pie.allowance, Span::ZERO);
+    }
+
+    #[test]
+    fn a_long_idle_time_costs_no_more_than_a_short_one() {
+        let mut pie = pie();
+        pie.catch_up(Time(u64::MAX / 2));
+        assert!(pie.next_update > Time(u64::MAX / 2));
+    }
+}
