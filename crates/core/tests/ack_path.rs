@@ -205,7 +205,7 @@ impl Said {
         b[2..4].copy_from_slice(&(total as u16).to_be_bytes());
         b[15] = self.flow as u8;
         b[28..32].copy_from_slice(&self.ack.to_be_bytes());
-        b[32] = ((20 + options) / 4 << 4) as u8;
+        b[32] = (((20 + options) / 4) << 4) as u8;
         b[33] = self.flags.0 as u8;
         b[34..36].copy_from_slice(&self.window.to_be_bytes());
         if let Some((start, end)) = self.sack {
