@@ -8,6 +8,8 @@ import pytest
 
 import ackclock
 from ackclock.link import PACKAGED
+from ackclock.link.wimax import Wimax
+from ackclock.link.wimax_station import OFDM, OFDMA
 from ackclock.plan import build_plan
 from ackclock.scenario import draft_of
 
@@ -34,6 +36,31 @@ def test_cable_dialup_is_the_network_of_the_asymmetry_paper():
     assert sum(way.delay for way in up.values()) == 52 * 10**9
     assert up["dialup"].queue
     assert (up["dialup"].rate, up["dialup"].framing, up["dialup"].queue.packets) == (28_800, "cslip", 10)
+
+
+def cell(link):
+    scenario = draft_of({"link": link, "duration": "1 s", "flow": [{"workload": {"kind": "bulk"}}]}).check()
+    return scenario.hop[-1].medium
+
+
+def test_wimax_nist_has_the_capacity_of_its_symbols():
+    """3:1 of 146 symbols: 109 down less six of overhead, 37 up less eleven of contention, 108 bytes each, 200 frames a second."""
+    medium = cell("wimax-nist")
+    assert medium.nominal_bps("down") == (109 - 6) * 108 * 8 * 200
+    assert medium.nominal_bps("up") == (37 - 11) * 108 * 8 * 200
+
+
+def test_wibro_wave2_has_the_capacity_of_its_slots():
+    """13 columns of 30 slots down less frame control (4) and maps (67 bytes in 12 slots, four times over), 4 of 35 up."""
+    medium = cell("wibro-wave2")
+    assert medium.nominal_bps("down") == (13 * 30 - 4 - 4 * 12) * 30 * 8 * 200
+    assert medium.nominal_bps("up") == 4 * 35 * 18 * 8 * 200
+
+
+@pytest.mark.parametrize("phy, names", [("ofdm", OFDM), ("ofdma", OFDMA)])
+def test_the_modulations_that_a_link_may_name_are_the_engine_s_and_rise(phy, names):
+    rates = [Wimax(kind="wimax", channel="7 MHz", phy=phy, dl_ul="1:1", modulation=name).nominal_bps("down") for name in names]
+    assert rates == sorted(rates)
 
 
 def test_listed_links_are_the_packaged_ones():

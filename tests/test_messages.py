@@ -63,6 +63,21 @@ COMPLAINTS = [
         HOP + "rate = '1 Mb/s'\nmedium = { kind = 'half-duplex', rate = '1 Mb/s' }\n",
         6, "hop.air.rate", "a medium and a rate", "either a medium or a rate",
     ),
+    (HOP + "medium = { kind = 'wimax' }\n", 6, "hop.air.medium", 'no "channel"', '"channel" is needed'),
+    (HOP + "medium = { kind = 'wimax', channel = '7' }\n", 6, "hop.air.medium.channel", '"7"', "7 MHz"),
+    (
+        HOP + "medium = { kind = 'wimax', channel = '7 MHz', modulation = '64qam' }\n",
+        6, "hop.air.medium.modulation", '"64qam"', "64qam-3/4",
+    ),
+    (
+        HOP + "medium = { kind = 'wimax', channel = '7 MHz', modulation = '64qam-5/6' }\n",
+        6, "hop.air.medium.modulation", '"64qam-5/6"', "one of ofdm's",
+    ),
+    (HOP + "medium = { kind = 'wimax', channel = '7 MHz', dl_ul = '3' }\n", 6, "hop.air.medium.dl_ul", '"3"', "3:1"),
+    (
+        HOP + "medium = { kind = 'wimax', channel = '7 MHz', dl_ul = '6:1', contention_layout = 'whole' }\n",
+        6, "hop.air.medium", "left for data", "room for data",
+    ),
     (HOP + "framing = 'ppp'\n", 6, "hop.air.framing", '"ppp"', '"none", "slip", "cslip"'),
     (HOP + "queue = { kind = 'codell' }\n", 6, "hop.air.queue.kind", '"codell"', "droptail"),
     (HOP + "queue = { packets = 0 }\n", 6, "hop.air.queue.packets", "0", "1 or more"),
