@@ -93,7 +93,26 @@ SIDE = {
     "reorder": table({"mean": SHARES, "delay": TIMES}),
 }
 HOP = table({"delay": SIDE.pop("delay")}, per_client=FLAGS, **SIDE)
-MEDIUM = kind("half-duplex", {"rate": RATES}, turnaround=TIMES)
+MEDIUM = st.one_of(
+    kind("half-duplex", {"rate": RATES}, turnaround=TIMES),
+    kind(
+        "packet-radio",
+        hops=COUNTS,
+        rate=RATES,
+        latency=TIMES,
+        receive_to_transmit=TIMES,
+        rts=SIZES,
+        backoff=TIMES,
+        backoff_cap=TIMES,
+        defer=st.sampled_from(["wait", "back-off"]),
+        nack_cts=FLAGS,
+        piggyback=FLAGS,
+        ack_timeout=TIMES,
+        tries=COUNTS,
+        relay_queue=COUNTS,
+        frame_error=SHARES,
+    ),
+)
 ON_LINE = ("rate", "framing")
 OVER_MEDIUM = table({"medium": MEDIUM}, per_client=FLAGS, **{key: side for key, side in SIDE.items() if key not in ON_LINE})
 ONE_WAY = table({"only": st.sampled_from(["down", "up"])}, **SIDE)

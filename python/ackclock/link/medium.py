@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from ackclock.link.half_duplex import HalfDuplex
+from ackclock.link.packet_radio import PacketRadio
 from ackclock.link.wimax import Wimax
 from ackclock.table import by_kind
 
-MEDIA = {"half-duplex": HalfDuplex, "wimax": Wimax}
-Medium = Annotated[HalfDuplex | Wimax, by_kind(MEDIA)]
+MEDIA = {"half-duplex": HalfDuplex, "packet-radio": PacketRadio, "wimax": Wimax}
+Medium = Annotated[HalfDuplex | PacketRadio | Wimax, by_kind(MEDIA)]

@@ -4,10 +4,12 @@
 //! at `Port(2s + 1)` and leaves by `Port(2s)`. The medium owns the queues, one for each station and direction: [`Streams`].
 
 mod half_duplex;
+mod packet_radio;
 mod streams;
 pub mod wimax;
 
 pub use half_duplex::HalfDuplex;
+pub use packet_radio::{PacketRadio, RadioConfig};
 pub use streams::{Buffer, Streams};
 pub use wimax::Wimax;
 

@@ -143,6 +143,11 @@ impl Streams {
         &mut self.buffers[stream.index()]
     }
 
+    /// Packets that wait in one of them.
+    pub fn waiting_in(&self, stream: Stream) -> u64 {
+        self.buffers.get(stream.index()).map_or(0, Buffer::packets)
+    }
+
     /// The first stream with waiting packets from number `from` on, going round once.
     pub fn next_waiting(&self, from: usize) -> Option<Stream> {
         let n = self.buffers.len();

@@ -115,6 +115,14 @@ pub fn travel_watched(
     bench.run(traffic, readings, restless)
 }
 
+/// Stations of a medium in these tests; packet `n` comes in at port `n % ports`.
+pub const STATIONS: u16 = 2;
+
+/// Ways into an element.
+pub fn ports(element: &AnyElement) -> u16 {
+    if matches!(element, AnyElement::HalfDuplex(_) | AnyElement::PacketRadio(_)) { 2 * STATIONS } else { 1 }
+}
+
 struct Bench {
     element: AnyElement,
     place: Place,
@@ -186,7 +194,8 @@ impl Bench {
             kind,
         };
         self.log.tally.pushed += 1;
-        self.act(|element, now, out| element.push(now, Port(0), packet, out));
+        let port = Port((number % u32::from(ports(&self.element))) as u16);
+        self.act(|element, now, out| element.push(now, port, packet, out));
     }
 
     fn wake(&mut self) {

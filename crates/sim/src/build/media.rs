@@ -2,9 +2,9 @@
 
 use super::chain::{Chain, Mason};
 use super::{Lane, queue};
-use crate::plan::{Hop, Medium, Plan, Toward};
+use crate::plan::{self, Hop, Medium, Plan, Toward};
 use ackclock_core::element::Port;
-use ackclock_core::medium::{Direction, HalfDuplex, Stream, Wimax};
+use ackclock_core::medium::{Direction, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
 use ackclock_core::rng::Rng;
@@ -29,6 +29,33 @@ fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
             let cell = wimax.terms().and_then(|terms| Wimax::new(terms, queues.collect(), rng));
             cell.ok().map(Into::into)
         }
+        Medium::PacketRadio(ref radio) => {
+            let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
+            Some(PacketRadio::new(radio_config(radio), queues, rng).into())
+        }
+    }
+}
+
+fn radio_config(radio: &plan::PacketRadio) -> RadioConfig {
+    RadioConfig {
+        hops: radio.hops,
+        rate: Rate::from_bps(radio.bps),
+        latency: Span(radio.latency_ps),
+        to_receive: Span(radio.to_receive_ps),
+        to_send: Span(radio.to_send_ps),
+        rts_bytes: radio.rts_bytes,
+        cts_bytes: radio.cts_bytes,
+        header_bytes: radio.header_bytes,
+        ack_bytes: radio.ack_bytes,
+        backoff_base: Span(radio.backoff_base_ps),
+        backoff_cap: Span(radio.backoff_cap_ps),
+        defer_by_backoff: radio.defer_by_backoff,
+        nack_cts: radio.nack_cts,
+        piggyback: radio.piggyback,
+        ack_timeout: Span(radio.ack_timeout_ps),
+        tries: radio.tries,
+        relay_queue: radio.relay_packets,
+        frame_error: [radio.frame_error.down, radio.frame_error.up],
     }
 }
 

@@ -15,4 +15,39 @@ pub enum Medium {
     },
     /// An 802.16 cell.
     Wimax(Box<WimaxPlan>),
+    /// A chain of half-duplex radios.
+    PacketRadio(PacketRadio),
+}
+
+/// As `docs/models/packet-radio.md` says.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacketRadio {
+    pub hops: u32,
+    pub bps: u64,
+    pub latency_ps: u64,
+    /// Transmit to receive, and back.
+    pub to_receive_ps: u64,
+    pub to_send_ps: u64,
+    pub rts_bytes: u32,
+    pub cts_bytes: u32,
+    pub header_bytes: u32,
+    pub ack_bytes: u32,
+    pub backoff_base_ps: u64,
+    pub backoff_cap_ps: u64,
+    pub defer_by_backoff: bool,
+    pub nack_cts: bool,
+    pub piggyback: bool,
+    pub ack_timeout_ps: u64,
+    pub tries: u32,
+    pub relay_packets: u64,
+    /// Share of damaged frames.
+    pub frame_error: FrameError,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameError {
+    pub down: f64,
+    pub up: f64,
 }

@@ -12,7 +12,7 @@ mod wimax;
 pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
 pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
 pub use limits::UDP_HEADER;
-pub use medium::Medium;
+pub use medium::{FrameError, Medium, PacketRadio};
 pub use queue::{
     AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
 };

@@ -1,7 +1,7 @@
 //! What a medium and its hop must fulfil.
 
-use super::super::{Framing, Hop, Medium, Plan, Toward};
-use super::{Checked, ensure, span};
+use super::super::{Framing, Hop, Medium, PacketRadio, Plan, Toward};
+use super::{Checked, ensure, fraction, span};
 use ackclock_core::Rate;
 use ackclock_core::medium::MOST_STATIONS;
 
@@ -16,12 +16,50 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
     }
     match *medium {
         Medium::HalfDuplex { bps, turnaround_ps } => {
-            ensure(bps > 0, || "the medium's rate is 0 b/s".into())?;
-            ensure(Rate::from_bps(bps).time_to_send(1).0 > 0, || {
-                format!("the medium's {bps} b/s is less than a picosecond for a byte")
-            })?;
+            check_rate(bps)?;
             span("turnaround_ps", turnaround_ps)
         }
         Medium::Wimax(ref wimax) => wimax.terms().map(|_| ()),
+        Medium::PacketRadio(ref radio) => check_radio(radio),
     }
+}
+
+fn check_rate(bps: u64) -> Checked {
+    ensure(bps > 0, || "the medium's rate is 0 b/s".into())?;
+    ensure(Rate::from_bps(bps).time_to_send(1).0 > 0, || format!("the medium's {bps} b/s is less than a picosecond for a byte"))
+}
+
+/// A chain of relays is short, and a frame's header too.
+const MOST_HOPS: u32 = 64;
+const LONGEST_FRAME_PART: u32 = 65_535;
+
+fn check_radio(radio: &PacketRadio) -> Checked {
+    check_rate(radio.bps)?;
+    ensure((1..=MOST_HOPS).contains(&radio.hops), || format!("{} radio hops: 1 to {MOST_HOPS} are possible", radio.hops))?;
+    for (key, ps) in [
+        ("latency_ps", radio.latency_ps),
+        ("to_receive_ps", radio.to_receive_ps),
+        ("to_send_ps", radio.to_send_ps),
+        ("backoff_base_ps", radio.backoff_base_ps),
+        ("backoff_cap_ps", radio.backoff_cap_ps),
+        ("ack_timeout_ps", radio.ack_timeout_ps),
+    ] {
+        span(key, ps)?;
+    }
+    ensure(radio.backoff_base_ps > 0 && radio.backoff_cap_ps / 2 > radio.backoff_base_ps, || {
+        "the back-off's base must be above 0 and its cap above twice the base, or radios would meet for ever".into()
+    })?;
+    for (key, bytes) in [
+        ("rts_bytes", radio.rts_bytes),
+        ("cts_bytes", radio.cts_bytes),
+        ("header_bytes", radio.header_bytes),
+        ("ack_bytes", radio.ack_bytes),
+    ] {
+        ensure((1..=LONGEST_FRAME_PART).contains(&bytes), || {
+            format!("{key} is {bytes}: 1 to {LONGEST_FRAME_PART} are possible")
+        })?;
+    }
+    ensure(radio.tries > 0, || "tries is 0: a frame is sent once at least".into())?;
+    fraction("frame_error.down", radio.frame_error.down)?;
+    fraction("frame_error.up", radio.frame_error.up)
 }

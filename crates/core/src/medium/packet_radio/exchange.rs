@@ -1,0 +1,243 @@
+//! The exchange of one frame, stage by stage: turn, RTS, turn, CTS, turn, frame, turn, link ACK.
+
+use super::{Arrival, PacketRadio, Stage, Topology};
+use crate::element::{Cause, Out};
+use crate::units::Time;
+
+impl PacketRadio {
+    /// An outlet's stage has ended.
+    pub(super) fn step(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
+        match self.outlets[number].stage {
+            // It has backed off for long enough. A busy radio asks again when it is free.
+            Stage::Idle => {
+                self.outlets[number].due = Time::NEVER;
+                self.kick(self.outlets[number].from, now, out);
+            }
+            Stage::Turning => self.poll(number, now, false),
+            Stage::Rts { start, bound } => self.polled(number, now, start, bound),
+            Stage::NoAnswer { listening } => {
+                let uniform = self.backoffs.uniform();
+                self.outlets[number].back_off(now, uniform, &self.config);
+                self.stop_using(number, now);
+                self.rest(self.outlets[number].from, listening);
+                self.release(self.outlets[number].from, now, out);
+            }
+            Stage::Cts => {
+                let outlet = &mut self.outlets[number];
+                outlet.backoff = None;
+                outlet.ready = now;
+                let air = outlet.frame.map_or(self.config.rts(), |frame| frame.air);
+                outlet.enter(Stage::Frame, now + self.config.turn() + air);
+            }
+            Stage::Frame => self.frame_ends(number, now, out),
+            Stage::Answering { frame_end } => self.answer(number, now, frame_end, out),
+            Stage::LinkAck => self.acknowledged_alone(number, now, out),
+            Stage::AwaitAck { .. } => {
+                self.outlets[number].due = Time::NEVER;
+                if !self.radios[self.outlets[number].from].busy {
+                    self.give_up_waiting(number, now, out);
+                    self.kick(self.outlets[number].from, now, out);
+                }
+            }
+        }
+    }
+
+    /// A radio that is free begins an exchange, if one of its outlets has something to send and does not back off.
+    pub(super) fn kick(&mut self, radio: usize, now: Time, out: &mut Out<'_>) {
+        if self.radios[radio].busy {
+            return self.defer(radio, now);
+        }
+        let n = self.radios[radio].outlets.len();
+        for step in 0..n {
+            let place = (self.radios[radio].turn + step) % n;
+            let number = self.radios[radio].outlets[place];
+            let outlet = &mut self.outlets[number];
+            let may = outlet.stage == Stage::Idle && outlet.ready <= now && outlet.has_work(&self.streams);
+            if may && outlet.load(now, &mut self.streams, &self.config, out) {
+                self.radios[radio].turn = (place + 1) % n;
+                self.begin(number, now);
+                return self.defer(radio, now);
+            }
+        }
+        if self.radios[radio].sending {
+            self.rest(radio, now + self.config.to_receive);
+        }
+    }
+
+    /// What a busy radio should send as well: it backs off, or waits until the radio is free. That is at once when only a link ACK is
+    /// left to send.
+    fn defer(&mut self, radio: usize, now: Time) {
+        if !self.config.defer_by_backoff || self.radios[radio].ending {
+            return;
+        }
+        for place in 0..self.radios[radio].outlets.len() {
+            let outlet = &mut self.outlets[self.radios[radio].outlets[place]];
+            if outlet.stage == Stage::Idle && outlet.ready <= now && outlet.has_work(&self.streams) {
+                outlet.back_off(now, self.backoffs.uniform(), &self.config);
+            }
+        }
+    }
+
+    fn begin(&mut self, number: usize, now: Time) {
+        let radio = &mut self.radios[self.outlets[number].from];
+        radio.busy = true;
+        self.start_using(number, now);
+        if self.radios[self.outlets[number].from].sending {
+            self.poll(number, now, false);
+        } else {
+            let turned = self.radios[self.outlets[number].from].listening_since.max(now) + self.config.to_send;
+            self.outlets[number].enter(Stage::Turning, turned);
+        }
+    }
+
+    fn poll(&mut self, number: usize, now: Time, bound: bool) {
+        self.radios[self.outlets[number].from].sending = true;
+        self.count_control(number);
+        self.outlets[number].enter(Stage::Rts { start: now, bound }, now + self.config.rts());
+    }
+
+    /// The RTS is out. A peer that listens and is free grants.
+    fn polled(&mut self, number: usize, now: Time, start: Time, bound: bool) {
+        let config = &self.config;
+        let peer = &mut self.radios[self.outlets[number].to];
+        let hears = bound || (!peer.busy && !peer.sending && peer.listening_since <= start);
+        let cts = now + config.turn() + config.cts();
+        let refused = config.nack_cts && peer.busy;
+        if hears {
+            peer.busy = true;
+            self.count_control(number);
+            self.outlets[number].enter(Stage::Cts, cts);
+        } else {
+            let until = if refused { cts } else { (start + config.cts_timeout()).max(now) };
+            let listening = now + config.to_receive;
+            if refused {
+                self.count_control(number);
+            }
+            self.outlets[number].enter(Stage::NoAnswer { listening }, until);
+        }
+    }
+
+    fn frame_ends(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
+        let (from, to, position) = (self.outlets[number].from, self.outlets[number].to, self.outlets[number].position);
+        let Some(frame) = &mut self.outlets[number].frame else { return };
+        let share = self.config.frame_error[frame.stream.direction as usize];
+        if share > 0.0 && self.errors.chance(share) {
+            let deadline = now + self.config.ack_timeout;
+            self.outlets[number].enter(Stage::AwaitAck { deadline }, deadline);
+            self.stop_using(number, now);
+            self.rest(from, now + self.config.to_receive);
+            self.rest(to, now);
+            self.release(to, now, out);
+            return self.release(from, now, out);
+        }
+        // A frame that the peer has already is acknowledged again, and goes no further.
+        if let Some(packet) = frame.packet.take() {
+            let at = now + self.config.latency;
+            self.arriving.push_back(Arrival { at, stream: frame.stream, position, packet });
+        }
+        self.acknowledged_by_frame(Topology::reverse(number));
+        self.radios[from].ending = true;
+        self.radios[to].ending = true;
+        self.outlets[number].enter(Stage::Answering { frame_end: now }, now + self.config.turn());
+    }
+
+    /// The peer has turned to send: it asks to send a frame of its own, on which the link ACK rides, or sends the link ACK alone.
+    fn answer(&mut self, number: usize, now: Time, frame_end: Time, out: &mut Out<'_>) {
+        let (from, to) = (self.outlets[number].from, self.outlets[number].to);
+        self.rest(from, now);
+        self.radios[to].sending = true;
+        let back = Topology::reverse(number);
+        let outlet = &mut self.outlets[back];
+        let rides = self.config.piggyback && outlet.stage == Stage::Idle && outlet.has_work(&self.streams);
+        if rides && outlet.load(now, &mut self.streams, &self.config, out) {
+            let deadline = frame_end + self.config.ack_timeout;
+            self.stop_using(number, now);
+            self.outlets[number].enter(Stage::AwaitAck { deadline }, deadline.max(now));
+            self.radios[from].ending = false;
+            self.radios[to].ending = false;
+            self.start_using(back, now);
+            self.poll(back, now, true);
+        } else {
+            self.count_control(number);
+            self.outlets[number].enter(Stage::LinkAck, now + self.config.air(self.config.ack_bytes));
+        }
+    }
+
+    fn acknowledged_alone(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
+        let (from, to) = (self.outlets[number].from, self.outlets[number].to);
+        self.stop_using(number, now);
+        self.outlets[number].frame = None;
+        self.outlets[number].enter(Stage::Idle, Time::NEVER);
+        // The peer stands at sending, and need not turn if it has something for another.
+        self.release(to, now, out);
+        self.release(from, now, out);
+    }
+
+    /// A frame of the peer has come, and with it the link ACK of what it has received.
+    fn acknowledged_by_frame(&mut self, number: usize) {
+        let outlet = &mut self.outlets[number];
+        let waiting = matches!(outlet.stage, Stage::AwaitAck { .. });
+        if waiting && outlet.frame.is_some_and(|frame| frame.packet.is_none()) {
+            outlet.frame = None;
+            outlet.enter(Stage::Idle, Time::NEVER);
+        }
+    }
+
+    /// No link ACK has come in time: the frame is sent again, or its packet is given up.
+    fn give_up_waiting(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
+        let outlet = &mut self.outlets[number];
+        outlet.enter(Stage::Idle, Time::NEVER);
+        outlet.ready = now;
+        let Some(frame) = &mut outlet.frame else { return };
+        frame.failures += 1;
+        if frame.failures >= self.config.tries {
+            let (stream, packet) = (frame.stream, frame.packet.take());
+            outlet.frame = None;
+            if let Some(packet) = packet {
+                self.streams.of(stream).drop(packet, Cause::Loss, out);
+            }
+        }
+    }
+
+    /// A radio is free again: what it waited for in vain meanwhile is over, and it may begin something new.
+    fn release(&mut self, radio: usize, now: Time, out: &mut Out<'_>) {
+        self.radios[radio].busy = false;
+        self.radios[radio].ending = false;
+        for place in 0..self.radios[radio].outlets.len() {
+            let number = self.radios[radio].outlets[place];
+            if let Stage::AwaitAck { deadline } = self.outlets[number].stage
+                && deadline <= now
+            {
+                self.give_up_waiting(number, now, out);
+            }
+        }
+        self.kick(radio, now, out);
+    }
+
+    /// A radio receives from `since` on.
+    fn rest(&mut self, radio: usize, since: Time) {
+        self.radios[radio].sending = false;
+        self.radios[radio].listening_since = since;
+    }
+
+    fn count_control(&mut self, number: usize) {
+        if let Some(frame) = self.outlets[number].frame {
+            self.streams.of(frame.stream).count_control(1);
+        }
+    }
+
+    fn start_using(&mut self, number: usize, now: Time) {
+        self.set_using(number, now, true);
+    }
+    fn stop_using(&mut self, number: usize, now: Time) {
+        self.set_using(number, now, false);
+    }
+
+    /// A stream uses the medium while its first link is busy with it: so the shares of a direction add up to 1 at most.
+    fn set_using(&mut self, number: usize, now: Time, using: bool) {
+        let Some(frame) = self.outlets[number].frame else { return };
+        if self.topology.entry(frame.stream) == number {
+            self.streams.of(frame.stream).set_sending(now, using);
+        }
+    }
+}

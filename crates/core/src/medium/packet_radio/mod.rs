@@ -1,0 +1,189 @@
+//! A chain of half-duplex packet radios, after Metricom's Ricochet: Balakrishnan, Padmanabhan and Katz, "The Effects of Asymmetry on TCP
+//! Performance" (1997), section 5.1. A gateway, relays with one radio each, and one radio for each station; each frame is asked for
+//! (RTS), granted (CTS), sent and acknowledged, and every change between sending and receiving takes time.
+
+mod exchange;
+mod outlet;
+mod topology;
+
+use super::{Stream, Streams};
+use crate::element::{Cause, Element, Out, Place, Port, Tally};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::Packet;
+use crate::queue::AnyQueue;
+use crate::ring::Ring;
+use crate::rng::Rng;
+use crate::units::{Rate, Span, Time};
+use outlet::{Outlet, Stage};
+use topology::{Radio, Topology};
+
+/// The radios' constants; all radios have the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RadioConfig {
+    /// Wireless hops between gateway and station, 1 or more.
+    pub hops: u32,
+    pub rate: Rate,
+    /// From the end of a frame until its packet is out of the receiving radio.
+    pub latency: Span,
+    /// T_TR, the turn from sending to receiving.
+    pub to_receive: Span,
+    /// T_RT, the turn from receiving to sending.
+    pub to_send: Span,
+    pub rts_bytes: u32,
+    pub cts_bytes: u32,
+    /// Before each packet.
+    pub header_bytes: u32,
+    /// A link ACK that travels alone.
+    pub ack_bytes: u32,
+    /// Above nothing, and the cap above twice as much: without chance in it, two radios would meet for ever.
+    pub backoff_base: Span,
+    pub backoff_cap: Span,
+    /// A frame whose own radio is busy backs off, as one whose peer is; else it goes when the radio is free.
+    pub defer_by_backoff: bool,
+    /// A busy radio says so (NACK-CTS) instead of staying silent.
+    pub nack_cts: bool,
+    /// A link ACK rides on a data frame if there is one for the same peer.
+    pub piggyback: bool,
+    /// From the end of a frame until it is sent again if no link ACK has come.
+    pub ack_timeout: Span,
+    /// Times a frame is sent before its packet is given up.
+    pub tries: u32,
+    /// Packets that wait at a relay in one direction.
+    pub relay_queue: u64,
+    /// Share of data frames that arrive damaged, down and up.
+    pub frame_error: [f64; 2],
+}
+
+impl RadioConfig {
+    fn air(&self, bytes: u32) -> Span {
+        self.rate.time_to_send(bytes)
+    }
+    fn rts(&self) -> Span {
+        self.air(self.rts_bytes)
+    }
+    fn cts(&self) -> Span {
+        self.air(self.cts_bytes)
+    }
+    /// One radio turns to send while its peer turns to receive: both must be done.
+    fn turn(&self) -> Span {
+        self.to_send.max(self.to_receive)
+    }
+    /// From the start of an RTS until a radio gives up waiting for the CTS: a turn and four polls.
+    fn cts_timeout(&self) -> Span {
+        self.turn() + self.rts().saturating_mul(4)
+    }
+}
+
+/// A packet on its way through a receiving radio.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    at: Time,
+    stream: Stream,
+    /// Hops from the gateway.
+    position: u32,
+    packet: Packet,
+}
+
+/// See the module.
+pub struct PacketRadio {
+    config: RadioConfig,
+    topology: Topology,
+    streams: Streams,
+    radios: Vec<Radio>,
+    outlets: Vec<Outlet>,
+    arriving: Ring<Arrival>,
+    /// The earliest due time of all of these.
+    due: Time,
+    backoffs: Rng,
+    errors: Rng,
+}
+
+impl PacketRadio {
+    /// With one queue for each stream, in the order of [`Stream::index`].
+    pub fn new(config: RadioConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> PacketRadio {
+        let streams = Streams::new(queues);
+        let topology = Topology { hops: config.hops.max(1), stations: streams.stations() };
+        let outlets = topology.outlets();
+        let radios = topology.radios(&outlets);
+        let (errors, backoffs) = (rng.fork(), rng);
+        PacketRadio { config, topology, streams, radios, outlets, arriving: Ring::new(), due: Time::NEVER, backoffs, errors }
+    }
+
+    /// Does all that is due until `now`, in order of time; at one instant arrivals come first, then outlets by their number.
+    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+        while self.due <= now {
+            let at = self.due;
+            if let Some(arrival) = self.arriving.front().copied().filter(|a| a.at <= at) {
+                self.arriving.pop_front();
+                self.arrive(arrival, out);
+            } else if let Some(outlet) = self.outlets.iter().position(|o| o.due <= at) {
+                self.step(outlet, at, out);
+            }
+            self.reschedule();
+        }
+    }
+
+    fn reschedule(&mut self) {
+        let arrival = self.arriving.front().map_or(Time::NEVER, |a| a.at);
+        self.due = self.outlets.iter().map(|o| o.due).fold(arrival, Time::min);
+    }
+
+    /// A packet is through a radio: it leaves the medium, or waits for the next hop.
+    fn arrive(&mut self, arrival: Arrival, out: &mut Out<'_>) {
+        let Arrival { at, stream, position, packet } = arrival;
+        let Some(next) = self.topology.outlet_from(position, stream) else {
+            return self.streams.of(stream).forward(stream, packet, out);
+        };
+        if self.outlets[next].relay(stream, packet, self.config.relay_queue) {
+            self.kick(self.outlets[next].from, at, out);
+        } else {
+            self.streams.of(stream).drop(packet, Cause::QueueFull, out);
+        }
+    }
+}
+
+impl Element for PacketRadio {
+    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
+        // What ends at this very instant has ended, whoever the driver calls first.
+        self.advance(now, out);
+        let stream = Stream::entering(port);
+        if !self.streams.contains(stream) {
+            return out.drop(packet, Cause::NoRoute);
+        }
+        let outlet = self.topology.entry(stream);
+        let from = self.outlets[outlet].from;
+        if self.outlets[outlet].takes_at_once(&self.streams) && !self.radios[from].busy {
+            if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
+                self.outlets[outlet].hold(stream, packet, &self.config);
+                self.kick(from, now, out);
+            }
+        } else {
+            self.streams.of(stream).enqueue(now, packet, out);
+            self.kick(from, now, out);
+        }
+        self.reschedule();
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+        self.advance(now, out);
+    }
+
+    fn due(&self) -> Time {
+        self.due
+    }
+
+    fn held(&self) -> u64 {
+        let inside: u64 = self.outlets.iter().map(Outlet::packets).sum();
+        self.streams.waiting() + inside + self.arriving.len() as u64
+    }
+
+    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
+        self.streams.meter(now, place)
+    }
+    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
+        self.streams.sample(place)
+    }
+    fn tally(&self, place: Place) -> Option<Tally> {
+        self.streams.tally(place)
+    }
+}
