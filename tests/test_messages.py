@@ -147,6 +147,8 @@ COMPLAINTS = [
     (FLOW + "[tcp]\ndelayed_ack = { segments = 2 }\n", 6, "tcp.delayed_ack", 'no "timer"', "needed here"),
     (FLOW + "[tcp]\nrto_min = '200 s'\n", 6, "tcp.rto_min", "200 s", "at most rto_max, 120 s"),
     (FLOW + "[tcp]\necn = 'yes'\n", 6, "tcp.ecn", '"yes"', 'true (RFC 3168), "accecn" (RFC 9768) or false'),
+    (FLOW + "[tcp]\nack_congestion_control = 5\n", 6, "tcp.ack_congestion_control", "5", "true, false, or { max = 25"),
+    (FLOW + "ack_congestion_control = true\ntimestamps = false\n", 5, "flow[1].ack_congestion_control", "control", "timestamps = true"),
     (FLOW + "[tcp]\necn_beta = 1\n", 6, "tcp.ecn_beta", "1", "a share above 0 and below 1"),
     (FLOW + "[tcp]\nsegment = '65400 B'\nsyn_option_bytes = '200 B'\n", 6, "tcp.segment", "packets of up to 65640 B", "65535 B"),
     (FLOW + "[tcp]\nreceive_buffer = '2 GB'\n", 6, "tcp.receive_buffer", '"2 GB"', "RFC 7323"),

@@ -68,7 +68,10 @@ class Tcp:
         held = keys["sack_compression"]
         keys["sack_compression"] = {"segments": held.segments, "share": held.share, "longest_ps": held.longest} if held else None
         rule = keys["delayed_ack"]
-        keys["delayed_ack"] = {"segments": rule.segments, "timer_ps": rule.timer} if rule else None
+        keys["delayed_ack"] = rule.plan() if rule else None
+        control = keys.pop("ack_congestion_control", False)
+        if control:
+            keys["ack_congestion_control"] = control.plan()
         return keys
 
     def written(self) -> dict[str, Any]:
@@ -100,6 +103,8 @@ def resolve(*said: TcpKeys) -> Tcp:
     if spoken.get("recovery", implied.get("recovery")) in WITHOUT_SACK:
         implied.setdefault("sack", False)
     needed = NEEDS_ECN.get(spoken.get("variant", defaults["variant"]))
+    if needed is None and spoken.get("ack_congestion_control"):
+        needed = True  # its marks travel as ECN does
     if needed is not None:
         implied.setdefault("ecn", needed)
     repair = host.recovery.get(spoken.get("recovery", implied.get("recovery", defaults["recovery"])))

@@ -171,6 +171,9 @@ def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
     hops = [scenario.hop[index] for index in scenario.hops_of(flow)]
     if not any(hop.medium or any(side.rate or side.delay for side in (hop.down, hop.up) if side) for hop in hops):
         raise Refusal("a path that takes no time", "a rate, a medium or a delay on one of its hops", loc)
+    if keys.get("ack_congestion_control") and not (keys["timestamps"] and keys["ecn"] is True):
+        key = (*loc, "ack_congestion_control") if flow.ack_congestion_control else ("tcp", "ack_congestion_control")
+        raise Refusal("ACK congestion control", 'timestamps = true and ecn = true (not "accecn") with it', key)
     if keys["rto_min"] > keys["rto_max"]:
         key = (*loc, "rto_min") if flow.rto_min else ("tcp", "rto_min")
         raise Refusal(show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", key)

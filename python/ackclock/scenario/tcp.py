@@ -67,10 +67,42 @@ Timer = Annotated[Span, AfterValidator(_timer)]
 
 
 class DelayedAck(Table):
-    """One ACK per `segments` full segments, or when `timer` has run since the first unacknowledged one."""
+    """One ACK per `segments` full segments, or when `timer` has run since the first unacknowledged one; no more than `per_rtt` ACKs
+    a round trip where that is said (TACK)."""
 
     segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
     timer: Timer
+    per_rtt: Annotated[float, number(lambda n: 0.1 <= n <= 1000, "0.1 to 1000 ACKs a round trip")] | None = None
+
+    def plan(self) -> dict[str, Any]:
+        rate = {} if self.per_rtt is None else {"per_rtt": self.per_rtt}
+        return {"segments": self.segments, "timer_ps": self.timer, **rate}
+
+
+def _option(size: int) -> int:
+    if size > 40:
+        raise Refusal(show(show_size(size)), "an option of at most 40 B")
+    return size
+
+
+class AckControl(Table):
+    """ACK congestion control (`asymmetry`, section 4.3.1): the most segments and the longest time that an ACK is delayed, and what the
+    sender's option takes in a header."""
+
+    max: Count = 25
+    timer: Timer = 100 * 10**9
+    option_bytes: Annotated[Size, AfterValidator(_option)] = 8
+
+    def plan(self) -> dict[str, Any]:
+        return {"max": self.max, "timer_ps": self.timer, "option_bytes": self.option_bytes}
+
+
+def _ack_control(value: Any) -> Any:
+    if isinstance(value, bool):
+        return AckControl() if value else value
+    if isinstance(value, dict):
+        return AckControl.model_validate(value)
+    raise Refusal(show(value), 'true, false, or { max = 25, timer = "100 ms" }')
 
 
 def _delayed_ack(value: Any) -> Any:
@@ -146,6 +178,8 @@ class TcpKeys(Table):
     send_overhead: Size | None = None
     window_rule: Annotated[str, word("sequence", "in-flight")] | None = None
     delayed_ack: Annotated[bool | DelayedAck, BeforeValidator(_delayed_ack)] | None = None
+    ack_congestion_control: Annotated[bool | AckControl, BeforeValidator(_ack_control)] | None = None
+    max_burst: Count | None = None
     quick_acks: Annotated[int, whole(0, "a number of segments, 0 or more")] | None = None
     sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None
     initial_window: Count | None = None

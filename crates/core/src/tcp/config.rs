@@ -1,5 +1,6 @@
 //! What a host's TCP is made of. Host stacks are data: the front reads them from files and fills this in whole.
 
+use super::ack_rate::AckControlConfig;
 use super::autotune::{ReceiveTuning, SendTuning};
 use super::cc::slow_start::{Classic, SlowStart};
 use super::cc::{UserVariant, Variant};
@@ -33,6 +34,12 @@ pub struct TcpConfig {
     pub window_rule: WindowRule,
     /// None acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
+    /// No more ACKs than this a round trip, for data that comes in order (TACK); the timer of the delayed ACK bounds the wait.
+    pub acks_per_rtt: Option<f64>,
+    /// Thins ACKs while they meet congestion, and counts for `delayed_ack`; needs timestamps and `ecn`.
+    pub ack_control: Option<AckControlConfig>,
+    /// Segments sent back to back at most; the next go a part of a round trip later (`asymmetry`, sender adaptation). 1 paces at cwnd/srtt.
+    pub max_burst: Option<u32>,
     /// Segments acknowledged one by one at the start, and again after data arrives twice.
     pub quick_acks: u32,
     /// None: each segment out of order gets its ACK.
@@ -183,6 +190,9 @@ impl Default for TcpConfig {
             receive_tuning: None,
             window_rule: WindowRule::InFlight,
             delayed_ack: None,
+            acks_per_rtt: None,
+            ack_control: None,
+            max_burst: None,
             quick_acks: 0,
             sack_compression: None,
             initial_window: 2.0,

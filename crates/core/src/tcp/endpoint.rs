@@ -2,7 +2,7 @@
 
 use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::packet::{Arena, Body, Ecn, Flags, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Extra, Flags, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EcnEnd;
 use crate::tcp::handshake::{Handshake, State};
@@ -116,6 +116,9 @@ impl TcpEndpoint {
         if self.ecn.on() {
             self.note_codepoint(segment, ecn);
         }
+        if self.receiver.adapts_acks() {
+            self.receiver.adapt_acks(segment, timestamp(now), echo_rtt);
+        }
         self.sender.on_segment(now, segment, echo_rtt);
         self.receiver.on_segment(now, segment);
         self.receiver.tune(now, segment, echo_rtt);
@@ -143,13 +146,24 @@ impl TcpEndpoint {
         segment.payload = piece.payload;
         segment.flags = flags;
         segment.retransmission = piece.retransmission;
-        self.receiver.fill(segment, self.socket.read, self.sack);
+        self.receiver.fill(now, segment, self.socket.read, self.sack);
         self.last_ack_sent = segment.ack;
         segment.timestamps = self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent });
         segment.len = self.config.wire_len(piece.payload, self.timestamps, segment.sack.len() as u32);
+        if self.config.ack_control.is_some() {
+            self.say_room(segment);
+        }
         if self.ecn.on() {
             self.say_ecn(segment);
         }
+    }
+
+    /// Data says what may follow it, for a receiver that thins its ACKs.
+    #[inline(never)]
+    fn say_room(&self, segment: &mut Segment) {
+        let Some(control) = self.config.ack_control.filter(|_| segment.payload > 0) else { return };
+        segment.extra = Extra::Room(self.sender.room_left(&self.socket));
+        segment.len = segment.len.saturating_add(control.option_bytes);
     }
 
     /// What an established connection sends next: a piece of the stream, a window probe, or an ACK alone.

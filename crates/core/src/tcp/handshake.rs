@@ -79,6 +79,9 @@ impl TcpEndpoint {
         self.state = State::Established;
         let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries <= 1).map(|sent| now - sent);
         self.handshake.at = Time::NEVER;
+        if self.receiver.adapts_acks() {
+            self.receiver.adapt_acks(&Segment::default(), timestamp(now), rtt);
+        }
         self.sender.establish(now, rtt, self.handshake.tries > 1);
         self.socket.established = true;
         self.run_app(now);

@@ -1,5 +1,6 @@
 //! A TCP endpoint: handshake and teardown around a sending and a receiving half (RFC 9293).
 
+pub mod ack_rate;
 pub mod autotune;
 pub mod cc;
 pub mod config;
@@ -20,6 +21,7 @@ pub mod stats;
 mod timestamps;
 
 pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
+pub use ack_rate::AckControlConfig;
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
 pub use config::{DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, TcpConfig, WindowRule};

@@ -10,6 +10,11 @@ const AVOIDANCE_FACTOR: f64 = 1.2;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
     next: Time,
+    /// Segments may go back to back up to so many; 0 spreads them evenly.
+    burst: u32,
+    /// Those that have gone at `at`.
+    gone: u32,
+    at: Time,
 }
 
 /// The pace of a window-based variant, in segments a second.
@@ -18,6 +23,14 @@ pub fn window_rate(cwnd: f64, srtt: Span, slow_start: bool) -> f64 {
 }
 
 impl Pacer {
+    /// Bursts of so many segments at most, at the mean rate where the window allows more (`asymmetry`, sender adaptation).
+    pub fn in_bursts(burst: u32) -> Pacer {
+        Pacer { burst, ..Pacer::default() }
+    }
+    pub fn bursts(self) -> bool {
+        self.burst > 0
+    }
+
     pub fn next(self) -> Time {
         self.next
     }
@@ -25,9 +38,23 @@ impl Pacer {
     /// A segment left at `now`, at `rate` segments a second. One that left late gives up to half its gap back, so that the mean
     /// rate holds without bursts.
     pub fn on_send(&mut self, now: Time, rate: f64) {
+        if self.burst > 0 {
+            return self.count(now, rate);
+        }
         let gap = if rate > 0.0 { Span::from_secs_f64(1.0 / rate) } else { Span::MAX };
         let earliest = Time(now.0.saturating_sub(gap.0 / 2));
         self.next = self.next.max(earliest) + gap;
+    }
+
+    /// The last of a burst sets the time of the next one: burst*srtt/cwnd later.
+    fn count(&mut self, now: Time, rate: f64) {
+        if now > self.at {
+            (self.at, self.gone) = (now, 0);
+        }
+        self.gone += 1;
+        if self.gone >= self.burst && rate > 0.0 {
+            self.next = now + Span::from_secs_f64(f64::from(self.burst) / rate);
+        }
     }
 }
 
@@ -46,6 +73,22 @@ mod tests {
         let late = pacer.next() + Span::from_ms(50);
         pacer.on_send(late, 1000.0);
         assert_eq!(pacer.next(), late + Span::from_us(500));
+    }
+
+    /// Three back to back at 1000 a second: the next after 3 ms; one alone is not followed by a pause.
+    #[test]
+    fn a_burst_is_followed_by_its_share_of_the_round_trip() {
+        let mut pacer = Pacer::in_bursts(3);
+        let start = Time::ZERO + Span::from_secs(1);
+        for _ in 0..2 {
+            pacer.on_send(start, 1000.0);
+            assert!(pacer.next() <= start);
+        }
+        pacer.on_send(start, 1000.0);
+        assert_eq!(pacer.next(), start + Span::from_ms(3));
+        let later = start + Span::from_ms(10);
+        pacer.on_send(later, 1000.0);
+        assert!(pacer.next() <= later);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What is acknowledged, and when: reassembly, delayed ACKs, SACK blocks and the advertised window.
 
+use super::ack_rate::{AckControl, AckPace};
 use super::autotune::WindowTuner;
-use super::config::{TcpConfig, WindowRule};
+use super::config::{DelayedAck, TcpConfig, WindowRule};
 use super::ranges::RangeSet;
 use super::sack_compression::SackHold;
 use super::sender::STREAM_START;
@@ -24,6 +25,10 @@ pub struct Receiver {
     fin: Option<u64>,
     /// In-order segments since the last ACK.
     unacknowledged: u32,
+    /// When an ACK may wait for more: the host's rule, or what the congestion of ACKs makes of it.
+    delayed_ack: Option<DelayedAck>,
+    control: Option<AckControl>,
+    pace: Option<AckPace>,
     /// Segments still to be acknowledged one by one.
     quick_acks: u32,
     /// None: every segment out of order is acknowledged at once.
@@ -50,6 +55,9 @@ impl Receiver {
             twice: None,
             fin: None,
             unacknowledged: 0,
+            delayed_ack: config.delayed_ack,
+            control: config.ack_control.map(AckControl::new),
+            pace: config.acks_per_rtt.map(AckPace::new),
             quick_acks: config.quick_acks,
             hold: config.sack_compression.map(|rule| Box::new(SackHold::new(rule))),
             tuner,
@@ -91,6 +99,25 @@ impl Receiver {
     }
     pub fn due(&self) -> Time {
         self.ack_at
+    }
+
+    /// Whether how rarely it acknowledges depends on what comes.
+    #[inline]
+    pub fn adapts_acks(&self) -> bool {
+        self.control.is_some() || self.pace.is_some()
+    }
+
+    /// Before data is taken in: what it says of how rarely to acknowledge. `stamp` is our timestamp clock now.
+    #[inline(never)]
+    pub fn adapt_acks(&mut self, segment: &Segment, stamp: u32, rtt: Option<Span>) {
+        if let (Some(pace), Some(rtt)) = (&mut self.pace, rtt) {
+            pace.note_rtt(rtt);
+        }
+        if segment.payload > 0
+            && let Some(control) = &mut self.control
+        {
+            self.delayed_ack = Some(control.on_data(segment, stamp));
+        }
     }
 
     /// The number of the ACK that is being delayed, if one is.
@@ -201,11 +228,16 @@ impl Receiver {
         self.unacknowledged += 1;
         let at_once = at_once || self.quick_acks > 0;
         self.quick_acks = self.quick_acks.saturating_sub(1);
-        match self.config.delayed_ack {
-            Some(delay) if !at_once && self.unacknowledged < delay.segments && !self.peer_closed() => {
-                self.ack_at = self.ack_at.min(now + delay.timer);
-            }
-            _ => self.ack_now = true,
+        let Some(delay) = self.delayed_ack.filter(|_| !at_once && !self.peer_closed()) else {
+            self.ack_now = true;
+            return;
+        };
+        if self.unacknowledged < delay.segments {
+            self.ack_at = self.ack_at.min(now + delay.timer);
+        } else if let Some(next) = self.pace.map(|pace| pace.next()).filter(|&next| next > now) {
+            self.ack_at = self.ack_at.min(next);
+        } else {
+            self.ack_now = true;
         }
     }
 
@@ -251,6 +283,10 @@ impl Receiver {
     /// An ACK goes out, alone or on data: fills in what the receiving half says.
     #[inline]
     pub fn fill(&mut self, segment: &mut Segment, read: u64, sack: bool) {
+    pub fn fill(&mut self, now: Time, segment: &mut Segment, read: u64, sack: bool) {
+        if let Some(pace) = &mut self.pace {
+            pace.on_ack(now);
+        }
         segment.ack = self.next;
         segment.flags = segment.flags.with(Flags::ACK);
         segment.window = self.advertise(read);

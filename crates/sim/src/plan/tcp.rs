@@ -31,6 +31,12 @@ pub struct Tcp {
     /// Null: every segment is acknowledged.
     #[serde(deserialize_with = "nullable")]
     pub delayed_ack: Option<DelayedAck>,
+    /// Null or absent: ACKs are as many as `delayed_ack` says.
+    #[serde(default)]
+    pub ack_congestion_control: Option<AckControl>,
+    /// Segments sent back to back at most; null or absent: as many as the window allows.
+    #[serde(default)]
+    pub max_burst: Option<u32>,
     /// Segments acknowledged one by one at the start, and again after a duplicate.
     #[serde(default)]
     pub quick_acks: u32,
@@ -87,11 +93,23 @@ pub struct Tcp {
     pub immediate_ack_on_fill: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayedAck {
     pub segments: u32,
     pub timer_ps: u64,
+    /// No more ACKs than this a round trip (TACK); null or absent: no such bound.
+    #[serde(default)]
+    pub per_rtt: Option<f64>,
+}
+
+/// A receiver that delays ACKs further while they meet congestion, for no more than `max` segments nor longer than the timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AckControl {
+    pub max: u32,
+    pub timer_ps: u64,
+    pub option_bytes: u16,
 }
 
 /// A send buffer of twice the window, from `start` to `limit`; each segment takes `overhead` beside its payload.
@@ -249,6 +267,13 @@ impl Tcp {
                 WindowRule::InFlight => tcp::WindowRule::InFlight,
             },
             delayed_ack: self.delayed_ack.map(|d| tcp::DelayedAck { segments: d.segments, timer: Span(d.timer_ps) }),
+            acks_per_rtt: self.delayed_ack.and_then(|d| d.per_rtt),
+            ack_control: self.ack_congestion_control.map(|c| tcp::AckControlConfig {
+                max: c.max,
+                timer: Span(c.timer_ps),
+                option_bytes: c.option_bytes,
+            }),
+            max_burst: self.max_burst,
             quick_acks: self.quick_acks,
             sack_compression: self.sack_compression.map(|c| tcp::SackCompression {
                 segments: c.segments,

@@ -3,13 +3,25 @@
 use super::{EcnMode, FIRST_CE_PACKETS, FIRST_ECT_BYTES, ace_flags, handshake_code};
 use crate::packet::{AccEcn, Ecn, Extra, Flags, Segment, U24};
 
+/// How a receiver speaks of marks.
+#[derive(Clone, Copy, Debug)]
+pub struct EchoStyle {
+    pub agreed: EcnMode,
+    /// The sender counts marked segments by each ACK's ECE.
+    pub by_state: bool,
+    /// Data says that ACKs came marked.
+    pub marked_acks: bool,
+}
+
 /// The receiving half's feedback.
 #[derive(Clone, Debug)]
 pub struct Echo {
     style: Style,
     /// An ACK for what came before the state changed, which is sent before any other (RFC 8257, section 3.2): its number and ECE.
     owed: Option<(u64, bool)>,
-    /// A pure ACK came marked, which the next data says (`asymmetry`, section 4.3.1).
+    /// Marks on pure ACKs are said, too (`asymmetry`, section 4.3.1)...
+    says_marked_acks: bool,
+    /// ...by the next data after one.
     ack_was_marked: bool,
 }
 
@@ -44,9 +56,9 @@ const MARKS_PER_ACK: u32 = 2;
 const OPTION_ROOM: u16 = 40;
 
 impl Echo {
-    /// `by_state`: the sender counts marked segments by each ACK's ECE.
-    pub fn new(agreed: EcnMode, by_state: bool, answered: Option<Ecn>) -> Echo {
-        let style = match agreed {
+    /// A client says how the SYN-ACK came.
+    pub fn new(how: EchoStyle, answered: Option<Ecn>) -> Echo {
+        let style = match how.agreed {
             EcnMode::Accurate => Style::Count(Box::new(Counters {
                 handshake: answered.map(handshake_code),
                 ce_packets: FIRST_CE_PACKETS + u64::from(answered == Some(Ecn::Ce)),
@@ -57,19 +69,17 @@ impl Echo {
                 marks_since_ack: 0,
                 news: false,
             })),
-            _ if by_state => Style::State { ce: false },
+            _ if how.by_state => Style::State { ce: false },
             _ => Style::Latch { ece: false },
         };
-        Echo { style, owed: None, ack_was_marked: false }
+        Echo { style, owed: None, says_marked_acks: how.marked_acks, ack_was_marked: false }
     }
 
     /// A segment has come; `waiting` is the number of an ACK that is being delayed. Says whether an ACK must go out at once.
     pub fn on_arrival(&mut self, segment: &Segment, ecn: Ecn, waiting: Option<u64>) -> bool {
         let ce = ecn == Ecn::Ce;
         let data = segment.payload > 0;
-        if ce && !data {
-            self.ack_was_marked = true;
-        }
+        self.ack_was_marked |= ce && !data && self.says_marked_acks;
         match &mut self.style {
             Style::Latch { ece } if data => {
                 *ece = ce || (*ece && !segment.flags.has(Flags::CWR));

@@ -1,6 +1,6 @@
 //! ECN at an endpoint: the handshake's flags, and what both halves see of a segment and say on one.
 
-use super::{Echo, EcnMode, EcnPackets, accept, answer, answer_flags, offer};
+use super::{Echo, EchoStyle, EcnMode, EcnPackets, accept, answer, answer_flags, offer};
 use crate::packet::{Ecn, Flags, Segment, Timestamps};
 use crate::tcp::endpoint::TcpEndpoint;
 use crate::tcp::timestamps::timestamp;
@@ -45,8 +45,8 @@ impl TcpEndpoint {
     fn agree_ecn(&mut self, agreed: EcnMode, answered: Option<Ecn>) {
         self.ecn.agreed = agreed;
         self.sender.agree_ecn(agreed);
-        let by_state = self.sender.counts_marks();
-        self.ecn.echo = (agreed != EcnMode::Off).then(|| Box::new(Echo::new(agreed, by_state, answered)));
+        let style = EchoStyle { agreed, by_state: self.sender.counts_marks(), marked_acks: self.config.ack_control.is_some() };
+        self.ecn.echo = (agreed != EcnMode::Off).then(|| Box::new(Echo::new(style, answered)));
     }
 
     pub(in crate::tcp) fn syn_flags(&self, answering: bool) -> Flags {

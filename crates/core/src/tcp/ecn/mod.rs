@@ -4,7 +4,7 @@ mod echo;
 mod ends;
 mod heard;
 
-pub use echo::Echo;
+pub use echo::{Echo, EchoStyle};
 pub use ends::EcnEnd;
 pub use heard::{Heard, Marks};
 

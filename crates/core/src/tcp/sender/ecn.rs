@@ -54,7 +54,8 @@ impl Sender {
     pub fn stamp_ecn(&mut self, segment: &mut Segment) {
         let Some(ecn) = &mut self.ecn else { return };
         let new = segment.payload > 0 && !segment.retransmission;
-        if new || ecn.packets == EcnPackets::All {
+        let controlled = segment.payload == 0 && self.config.ack_control.is_some();
+        if new || controlled || ecn.packets == EcnPackets::All {
             segment.ecn = ecn.capable;
         }
         if new && std::mem::take(&mut ecn.cwr_owed) {

@@ -2,6 +2,7 @@
 
 use super::{STREAM_START, Sender};
 use crate::app::Socket;
+use crate::packet::Room;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::config::WindowRule;
 use crate::tcp::recovery::Recovery;
@@ -16,7 +17,7 @@ impl Sender {
     }
 
     #[inline]
-    fn window(&self) -> f64 {
+    pub(super) fn window(&self) -> f64 {
         if self.ecn.is_some()
             && let Some(window) = self.marked_window()
         {
@@ -24,6 +25,15 @@ impl Sender {
         } else {
             self.recovery.window(&self.cc)
         }
+    }
+
+    /// What may still be sent once everything up to the segment under way is acknowledged (`asymmetry`'s ACK congestion control).
+    pub fn room_left(&self, socket: &Socket) -> Room {
+        let segment = u64::from(self.segment);
+        let count = |segments: u64| u16::try_from(segments).unwrap_or(u16::MAX);
+        let window = (self.window() as u64).min(self.peer_window / segment);
+        let left = socket.written.saturating_add(STREAM_START).saturating_sub(self.next).div_ceil(segment);
+        Room { window: count(window), left: count(left) }
     }
 
     /// The window in force, to report.

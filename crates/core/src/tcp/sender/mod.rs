@@ -90,6 +90,14 @@ pub struct Sender {
 /// The first byte of the stream follows the SYN.
 pub const STREAM_START: u64 = 1;
 
+/// A variant that paces itself does so whatever the host says of bursts.
+fn pacer(config: &TcpConfig, cc: &AnyCc) -> Option<Pacer> {
+    if config.pacing || cc.pacing_rate().is_some() {
+        return Some(Pacer::default());
+    }
+    config.max_burst.map(Pacer::in_bursts)
+}
+
 impl Sender {
     pub fn new(config: Arc<TcpConfig>) -> Sender {
         let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
@@ -110,7 +118,7 @@ impl Sender {
             ecn: None,
             usage: config.window_validation.then(Usage::default),
             fine_timer: config.fine_timer.then(FineTimer::default),
-            pacer: (config.pacing || cc.pacing_rate().is_some()).then(Pacer::default),
+            pacer: pacer(&config, &cc),
             cc,
             recovery: config.recovery.build(),
             segment: config.segment,

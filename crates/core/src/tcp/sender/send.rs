@@ -201,6 +201,10 @@ impl Sender {
     fn pace(&mut self, now: Time) {
         let rate = self.cc.pacing_rate().or_else(|| {
             let srtt = self.rtt.srtt()?;
+            let cwnd = self.window();
+            if self.pacer.is_some_and(|p| p.bursts()) {
+                return Some(cwnd / srtt.as_secs());
+            }
             Some(pacer::window_rate(self.cc.cwnd(), srtt, self.cc.phase() == Phase::SlowStart))
         });
         if let (Some(pacer), Some(rate)) = (&mut self.pacer, rate) {

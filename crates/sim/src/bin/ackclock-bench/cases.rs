@@ -169,6 +169,8 @@ fn tcp(receive_buffer: u32) -> Tcp {
         sack_block_bytes: 8,
         syn_option_bytes: 0,
         window_scaling: true,
+        ack_congestion_control: None,
+        max_burst: None,
         ecn: Ecn::Flag(false),
         ecn_packets: EcnPackets::Data,
         ecn_beta: None,

@@ -1,7 +1,7 @@
 //! What a flow and its TCP must fulfil.
 
 use super::super::limits::{PACKET, UDP_HEADER, WINDOW};
-use super::super::{Flow, Plan, Start, Tcp, Toward, Workload};
+use super::super::{Ecn, Flow, Plan, Start, Tcp, Toward, Workload};
 use super::{Checked, check_shape, ensure, span};
 use ackclock_core::{Rate, Span};
 
@@ -59,6 +59,19 @@ fn takes_time(plan: &Plan, flow: &Flow) -> bool {
     })
 }
 
+fn check_ack_rate(tcp: &Tcp) -> Checked {
+    ensure(tcp.delayed_ack.and_then(|d| d.per_rtt).is_none_or(|n| (0.1..=1000.0).contains(&n)), || {
+        "delayed_ack's per_rtt is not between 0.1 and 1000".into()
+    })?;
+    ensure(tcp.max_burst != Some(0), || "bursts of 0 segments".into())?;
+    let Some(control) = tcp.ack_congestion_control else { return Ok(()) };
+    ensure(control.max > 0 && control.timer_ps > 0, || "ack_congestion_control counts 0 segments or waits 0 ps".into())?;
+    ensure(control.option_bytes <= 40, || "an option of ack_congestion_control above 40 bytes".into())?;
+    ensure(tcp.timestamps && tcp.ecn == Ecn::Flag(true), || {
+        "ack_congestion_control needs timestamps and ecn (true, not \"accecn\")".into()
+    })
+}
+
 fn check_tcp(tcp: &Tcp) -> Checked {
     tcp.config()?;
     ensure(tcp.segment > 0, || "segments of 0 bytes".into())?;
@@ -91,6 +104,7 @@ fn check_tcp(tcp: &Tcp) -> Checked {
     ensure(tcp.delayed_ack.is_none_or(|d| d.segments > 0 && d.timer_ps > 0), || {
         "delayed_ack counts 0 segments or waits 0 ps".into()
     })?;
+    check_ack_rate(tcp)?;
     for (key, ps) in [("rto_initial_ps", tcp.rto_initial_ps), ("rto_min_ps", tcp.rto_min_ps), ("rto_max_ps", tcp.rto_max_ps)] {
         span(key, ps)?;
         ensure(ps > 0, || format!("{key} is 0"))?;
