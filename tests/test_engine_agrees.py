@@ -129,6 +129,7 @@ TCP = {
     "quick_acks": st.integers(0, 3),
     "delayed_ack": st.one_of(FLAGS, table({"segments": COUNTS, "timer": TIMES}, per_rtt=st.sampled_from([0.1, 4]))),
     "ack_congestion_control": st.one_of(FLAGS, table(max=COUNTS, timer=TIMES, option_bytes=st.sampled_from(["0 B", "40 B"]))),
+    "dupack_marking": FLAGS,
     "max_burst": COUNTS,
     "initial_window": COUNTS,
     "initial_ssthresh": st.one_of(st.just("unlimited"), COUNTS),

@@ -179,6 +179,7 @@ class TcpKeys(Table):
     window_rule: Annotated[str, word("sequence", "in-flight")] | None = None
     delayed_ack: Annotated[bool | DelayedAck, BeforeValidator(_delayed_ack)] | None = None
     ack_congestion_control: Annotated[bool | AckControl, BeforeValidator(_ack_control)] | None = None
+    dupack_marking: Flag | None = None
     max_burst: Count | None = None
     quick_acks: Annotated[int, whole(0, "a number of segments, 0 or more")] | None = None
     sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None

@@ -101,6 +101,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// This payload has been sent before.
     pub retransmission: bool,
+    /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
+    pub dupacks_seen: bool,
     pub extra: Extra,
     /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
     pub dupacks_seen: bool,

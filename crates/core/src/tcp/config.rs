@@ -38,6 +38,8 @@ pub struct TcpConfig {
     pub acks_per_rtt: Option<f64>,
     /// Thins ACKs while they meet congestion, and counts for `delayed_ack`; needs timestamps and `ecn`.
     pub ack_control: Option<AckControlConfig>,
+    /// A mark on an ACK that enough duplicates have been seen calls for a fast retransmit; ACK congestion control sets it.
+    pub dupack_marking: bool,
     /// Segments sent back to back at most; the next go a part of a round trip later (`asymmetry`, sender adaptation). 1 paces at cwnd/srtt.
     pub max_burst: Option<u32>,
     /// Segments acknowledged one by one at the start, and again after data arrives twice.
@@ -192,6 +194,7 @@ impl Default for TcpConfig {
             delayed_ack: None,
             acks_per_rtt: None,
             ack_control: None,
+            dupack_marking: false,
             max_burst: None,
             quick_acks: 0,
             sack_compression: None,

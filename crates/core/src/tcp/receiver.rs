@@ -27,6 +27,8 @@ pub struct Receiver {
     unacknowledged: u32,
     /// When an ACK may wait for more: the host's rule, or what the congestion of ACKs makes of it.
     delayed_ack: Option<DelayedAck>,
+    /// Segments out of order since the last in order.
+    early: u32,
     control: Option<AckControl>,
     pace: Option<AckPace>,
     /// Segments still to be acknowledged one by one.
@@ -56,6 +58,7 @@ impl Receiver {
             fin: None,
             unacknowledged: 0,
             delayed_ack: config.delayed_ack,
+            early: 0,
             control: config.ack_control.map(AckControl::new),
             pace: config.acks_per_rtt.map(AckPace::new),
             quick_acks: config.quick_acks,
@@ -184,6 +187,7 @@ impl Receiver {
             Some(at) => self.ack_at = self.ack_at.min(at),
             None => self.ack_now = true,
         }
+        self.early += 1;
         let room = self.next + u64::from(self.config.receive_buffer);
         if self.config.window_rule == WindowRule::Sequence && end > room {
             return;
@@ -206,6 +210,7 @@ impl Receiver {
         self.stats.unique_ip_bytes += u64::from(segment.len);
         self.next = end;
         let had_gap = !self.out_of_order.is_empty();
+        self.early = 0;
         if had_gap {
             if let Some((_, filled_to)) = self.out_of_order.containing(end).or(self.out_of_order.first().filter(|r| r.0 <= end)) {
                 self.next = self.next.max(filled_to);
@@ -292,6 +297,9 @@ impl Receiver {
         segment.window = self.advertise(read);
         if sack && (self.twice.is_some() || !self.out_of_order.is_empty()) {
             segment.sack = self.blocks();
+        }
+        if self.early >= self.config.dupack_threshold {
+            segment.dupacks_seen = self.config.dupack_marking && self.control.is_some();
         }
         if segment.payload == 0 {
             self.stats.acks_sent += 1;

@@ -2,7 +2,7 @@
 
 use crate::script::*;
 use ackclock_core::packet::{Ecn, Extra, Flags, Room, Segment, Timestamps};
-use ackclock_core::tcp::RecoveryKind::NewReno;
+use ackclock_core::tcp::RecoveryKind::{Classic, NewReno};
 use ackclock_core::tcp::{AckControlConfig, DelayedAck, EcnMode, TcpConfig};
 use ackclock_core::units::Span;
 
@@ -141,4 +141,34 @@ fn acks_may_be_bounded_by_the_round_trip() {
     d.expects(0.34).ack(11_001);
     d.at(0.341).data(12_001..13_001);
     d.expects(0.341).ack(11_001);
+}
+
+/// Section 4.3.3: the filter has taken the duplicates; what is left of them is enough.
+#[test]
+fn one_ack_with_the_filters_mark_starts_a_fast_retransmit() {
+    for recovery in [Classic, NewReno] {
+        for (marking, ack, resent) in [(true, 1, Some(0)), (true, 1001, Some(1)), (false, 1, None)] {
+            let mut d = Dialogue::sender(TcpConfig { dupack_marking: marking, ..tcp(recovery) });
+            d.expects_new(0.1, 1..10_001);
+            let marked = Segment { seq: 1, ack, window: 65_535, flags: Flags::ACK, dupacks_seen: true, ..Segment::default() };
+            d.at(0.2).segment(marked);
+            match resent {
+                Some(n) => drop(d.expects(0.2).resent(n * 1000 + 1..n * 1000 + 1001)),
+                None => d.silent_until(0.2),
+            }
+            let cuts = d.endpoint.sender_stats(time(0.2)).window_cuts;
+            assert_eq!(cuts, u64::from(resent.is_some()), "{recovery:?} {marking} {ack}");
+        }
+    }
+}
+
+#[test]
+fn a_receiver_that_controls_its_acks_marks_the_third_duplicate_and_those_after_it() {
+    let mut d = Dialogue::receiver(TcpConfig { dupack_marking: true, ..controlled() }, None);
+    for (n, marked) in [(1, false), (2, false), (3, true), (4, true)] {
+        d.at(0.2).data(n * 1000 + 1..n * 1000 + 1001);
+        assert_eq!(d.expects(0.2).ack(1).0.dupacks_seen, marked, "duplicate {n}");
+    }
+    d.at(0.3).data(1..1001);
+    assert!(!d.expects(0.3).ack(5001).0.dupacks_seen);
 }

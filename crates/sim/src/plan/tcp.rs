@@ -34,6 +34,9 @@ pub struct Tcp {
     /// Null or absent: ACKs are as many as `delayed_ack` says.
     #[serde(default)]
     pub ack_congestion_control: Option<AckControl>,
+    /// Absent: a mark on ACKs that enough duplicates have been seen means nothing.
+    #[serde(default)]
+    pub dupack_marking: bool,
     /// Segments sent back to back at most; null or absent: as many as the window allows.
     #[serde(default)]
     pub max_burst: Option<u32>,
@@ -273,6 +276,7 @@ impl Tcp {
                 timer: Span(c.timer_ps),
                 option_bytes: c.option_bytes,
             }),
+            dupack_marking: self.dupack_marking,
             max_burst: self.max_burst,
             quick_acks: self.quick_acks,
             sack_compression: self.sack_compression.map(|c| tcp::SackCompression {

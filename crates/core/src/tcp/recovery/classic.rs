@@ -17,6 +17,11 @@ pub struct Classic {
 }
 
 impl Classic {
+    /// No second cut for what a timeout or an earlier recovery is repairing.
+    fn may_enter(&self, repair: &Repair<'_>) -> bool {
+        repair.una > self.recover && repair.board.lost_out() == 0 && !repair.board.is_empty()
+    }
+
     fn enter(&mut self, repair: &mut Repair<'_>) {
         self.recover = repair.next;
         repair.cut(Signal::Duplicates, repair.flight());
@@ -38,10 +43,17 @@ impl Recovery for Classic {
             if was_active {
                 repair.cc.on_recovered(repair.now, repair.cc.ssthresh());
             }
+            if ack.enough && !was_active && self.may_enter(repair) {
+                // What it newly acknowledges was all that had come before the gap.
+                self.dupacks = repair.threshold;
+                self.enter(repair);
+                return false;
+            }
             return !was_active;
         }
         if ack.duplicate {
-            self.dupacks += 1;
+            let before = self.dupacks;
+            self.dupacks = if ack.enough { (before + 1).max(repair.threshold) } else { before + 1 };
             if let Some(inflation) = &mut self.inflation {
                 *inflation += 1;
             } else if (self.dupacks == repair.threshold || ack.late) && repair.una > self.recover && repair.board.lost_out() == 0

@@ -45,6 +45,8 @@ pub struct AckFacts {
     pub sacked: u32,
     /// A duplicate ACK: of RFC 5681, section 2, or any that brings new SACK information (RFC 6675).
     pub duplicate: bool,
+    /// It stands for as many duplicates as call for a fast retransmit (`asymmetry`, sender adaptation).
+    pub enough: bool,
     /// It reports a segment that arrived twice (RFC 2883).
     pub dsack: bool,
     /// The round trip by its timestamp echo.

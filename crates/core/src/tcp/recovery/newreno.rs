@@ -24,6 +24,11 @@ struct Episode {
 }
 
 impl NewReno {
+    /// No second cut for what a timeout or an earlier recovery is repairing.
+    fn may_enter(&self, repair: &Repair<'_>) -> bool {
+        repair.una > self.recover && repair.board.lost_out() == 0 && !repair.board.is_empty()
+    }
+
     /// Section 3.2, step 2.
     fn enter(&mut self, repair: &mut Repair<'_>) {
         self.recover = repair.next;
@@ -58,12 +63,19 @@ impl Recovery for NewReno {
         if ack.advanced {
             self.dupacks = 0;
             self.allowance = 0;
+            if ack.enough && self.episode.is_none() && self.may_enter(repair) {
+                // What it newly acknowledges was all that had come before the gap.
+                self.dupacks = repair.threshold;
+                self.enter(repair);
+                return false;
+            }
             let Some(episode) = self.episode else { return true };
             self.on_new_data(episode, ack, repair);
             return false;
         }
         if ack.duplicate {
-            self.dupacks += 1;
+            let before = self.dupacks;
+            self.dupacks = if ack.enough { (before + 1).max(repair.threshold) } else { before + 1 };
             if let Some(episode) = &mut self.episode {
                 episode.inflation += 1;
             } else if (self.dupacks == repair.threshold || ack.late) && repair.una > self.recover && repair.board.lost_out() == 0

@@ -41,6 +41,7 @@ impl Sender {
             sacked_before: acked.sacked_before,
             sacked,
             duplicate,
+            enough: segment.dupacks_seen && self.config.dupack_marking,
             dsack,
             echo: echo_rtt,
             late: false,

@@ -170,6 +170,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         syn_option_bytes: 0,
         window_scaling: true,
         ack_congestion_control: None,
+        dupack_marking: false,
         max_burst: None,
         ecn: Ecn::Flag(false),
         ecn_packets: EcnPackets::Data,
