@@ -287,7 +287,6 @@ impl Receiver {
 
     /// An ACK goes out, alone or on data: fills in what the receiving half says.
     #[inline]
-    pub fn fill(&mut self, segment: &mut Segment, read: u64, sack: bool) {
     pub fn fill(&mut self, now: Time, segment: &mut Segment, read: u64, sack: bool) {
         if let Some(pace) = &mut self.pace {
             pace.on_ack(now);
