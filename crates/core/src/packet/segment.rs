@@ -104,8 +104,6 @@ pub struct Segment {
     /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
     pub dupacks_seen: bool,
     pub extra: Extra,
-    /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
-    pub dupacks_seen: bool,
     /// Last, as few segments have any (see [`super::Arena`]).
     pub sack: SackBlocks,
 }

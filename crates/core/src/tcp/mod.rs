@@ -20,8 +20,8 @@ pub mod sender;
 pub mod stats;
 mod timestamps;
 
-pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
 pub use ack_rate::AckControlConfig;
+pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
 pub use config::{DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, TcpConfig, WindowRule};
