@@ -91,8 +91,12 @@ pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
 }
 
 /// Addresses, protocol and length as 16-bit words (RFC 9293, section 3.1). The mapped form's extra ones add up to zero.
+/// Words of 32 bits do as well: what they carry over is folded in later.
 fn pseudo_header(ip: &Ip) -> u64 {
     const TCP: u64 = 6;
-    let words = |address: u128| (0..8).map(|i| (address >> (16 * i)) as u64 & 0xffff).sum::<u64>();
-    words(ip.source) + words(ip.destination) + TCP + u64::from(ip.tcp_len >> 16) + u64::from(ip.tcp_len & 0xffff)
+    let words = |address: u128| {
+        let (high, low) = ((address >> 64) as u64, address as u64);
+        (high >> 32) + (high & 0xffff_ffff) + (low >> 32) + (low & 0xffff_ffff)
+    };
+    words(ip.source) + words(ip.destination) + TCP + u64::from(ip.tcp_len)
 }

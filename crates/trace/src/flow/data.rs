@@ -117,11 +117,15 @@ impl Half {
             return;
         }
         let step = id.wrapping_sub(self.last_id);
-        let consumed = if s.payload > 0 { self.segments_in(s.payload, s.header_len) as u16 } else { 1 };
+        let consumed = if s.payload > self.mss { self.segments_in(s.payload, s.header_len) as u16 } else { 1 };
         self.ids_seen += 1;
         self.ids_up += u32::from((1..=64).contains(&step));
+        if self.trouble.as_ref().is_none_or(|t| t.is_calm(self.una)) {
+            self.ids_calm += 1;
+            self.ids_by_one += u32::from(step == 1);
+        }
         if self.ids_seen == 1 || (1..=MOST_UNSEEN).contains(&step) {
-            if self.ids_seen > 1 && step > 1 {
+            if self.ids_seen > 1 && step > 1 && self.numbers_alone() {
                 self.trouble_mut().skipped(step - 1);
             }
             self.last_id = id.wrapping_add(consumed - 1);
@@ -133,6 +137,7 @@ impl Half {
         }
         if self.ids_seen >= 1 << 20 {
             (self.ids_seen, self.ids_up) = (self.ids_seen / 2, self.ids_up / 2);
+            (self.ids_calm, self.ids_by_one) = (self.ids_calm / 2, self.ids_by_one / 2);
         }
     }
 
@@ -256,10 +261,10 @@ impl Half {
     /// does not explain was sent again and lost. Pure ACKs are numbered too, so a sender of many of them says nothing.
     #[inline]
     fn settle_unseen(&mut self, missing: u32) {
-        let (counts_ids, mostly_data) = (self.counts_ids(), self.counts.pure_acks * 10 <= self.counts.segments);
+        let (numbered, mostly_data) = (self.numbers_alone(), self.counts.pure_acks * 10 <= self.counts.segments);
         let Some(trouble) = self.trouble.as_deref_mut() else { return };
         trouble.unseen -= i64::from(missing);
-        if trouble.unseen > 0 && counts_ids && mostly_data {
+        if trouble.unseen > 0 && numbered && mostly_data {
             let lost = trouble.unseen as u32;
             let behind = lost.min(trouble.unseen_after_timeout);
             trouble.tally.add(Verdict::new(Cause::GoBackN, 0.6), behind);

@@ -33,6 +33,8 @@ pub struct Half {
     pub(super) mss: u32,
     pub(super) ids_up: u32,
     pub(super) ids_seen: u32,
+    pub(super) ids_calm: u32,
+    pub(super) ids_by_one: u32,
     pub counts: Counts,
     pub times: Times,
     pub flight: Level,
@@ -163,14 +165,24 @@ impl Half {
         }
     }
 
-    /// Full segments in one packet of this much payload: more than one where the host or the card joins them (TSO, GRO).
+    /// Full segments in one packet of this much payload: more than one where the host or the card joins them (TSO, GRO). The
+    /// agreed size includes options (RFC 6691), but some stacks let them ride for nothing.
     #[inline]
     pub(super) fn segments_in(&self, payload: u32, header_len: u8) -> u32 {
-        let options = u32::from(header_len) - 20;
-        if self.mss <= options || payload <= self.mss - options { 1 } else { payload.div_ceil(self.mss - options) }
+        if payload <= self.mss || self.mss == 0 {
+            return 1;
+        }
+        payload.div_ceil(self.mss.saturating_sub(u32::from(header_len) - 20).max(1))
     }
 
-    /// This sender numbers its packets one after another.
+    /// This connection's packets have a numbering of their own, without gaps while nothing is lost. A host that numbers all its packets
+    /// in one sequence has gaps whenever it talks to somebody else.
+    #[inline]
+    pub(super) fn numbers_alone(&self) -> bool {
+        self.ids_calm >= 64 && u64::from(self.ids_by_one) * 10 >= u64::from(self.ids_calm) * 9
+    }
+
+    /// This sender numbers its packets upwards.
     pub(super) fn counts_ids(&self) -> bool {
         self.ids_seen >= 8 && u64::from(self.ids_up) * 10 >= u64::from(self.ids_seen) * 8
     }

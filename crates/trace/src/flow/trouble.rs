@@ -89,6 +89,12 @@ impl Trouble {
         open(self.loss_point) || open(self.recovery_point)
     }
 
+    /// Nothing is missing and nothing is being repaired.
+    #[inline]
+    pub fn is_calm(&self, una: u32) -> bool {
+        self.holes.is_empty() && !self.repairing(una)
+    }
+
     /// The sender's numbering shows packets that have not been seen.
     pub fn skipped(&mut self, packets: u16) {
         self.unseen += i64::from(packets);

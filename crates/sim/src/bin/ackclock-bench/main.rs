@@ -2,8 +2,12 @@
 //!
 //!     ackclock-bench CASE [--seconds S] [--variant NAME] [--metered]
 //!
+//!     ackclock-bench capture-write FILE PACKETS
+//!     ackclock-bench capture-read FILE
+//!
 //! `--metered` lets every link measure its queue, as runs with a summary do.
 
+mod captures;
 mod cases;
 mod usage;
 
@@ -41,9 +45,18 @@ struct Done {
 }
 
 fn main() -> ExitCode {
-    match ask() {
-        Ok(asked) => {
-            println!("{}", measure(&asked));
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["capture-write", file, packets] => packets
+            .parse()
+            .map_err(|_| "PACKETS is a whole number".to_owned())
+            .and_then(|packets| captures::write(file.as_ref(), packets)),
+        ["capture-read", file] => captures::read(file.as_ref()),
+        _ => ask().map(|asked| measure(&asked)),
+    };
+    match done {
+        Ok(line) => {
+            println!("{line}");
             ExitCode::SUCCESS
         }
         Err(problem) => {
