@@ -49,6 +49,11 @@ pub fn why(r: &Repeat) -> Verdict {
     if by_timer {
         return timer(r, srtt);
     }
+    // The first one outstanding, sent a second time, with no ACK that could have asked for it: the timer ran out in the middle of a
+    // recovery, as NewReno's impatient variant lets it (RFC 6582, section 4). RACK's own timer waits for a quarter of the least RTT.
+    if !r.first_repeat && r.is_first && r.quiet > LEAST_QUIET.max(srtt / 4) {
+        return Verdict::new(Cause::Timeout, 0.7);
+    }
     if r.after_timeout {
         // Behind a timeout everything is sent again in order; SACK may single out holes, which is still that repair.
         return Verdict::new(Cause::GoBackN, if r.in_recovery { 0.7 } else { 0.95 });

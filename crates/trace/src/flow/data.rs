@@ -125,15 +125,18 @@ impl Half {
             self.ids_by_one += u32::from(step == 1);
         }
         if self.ids_seen == 1 || (1..=MOST_UNSEEN).contains(&step) {
-            if self.ids_seen > 1 && step > 1 && self.numbers_alone() {
-                self.trouble_mut().skipped(step - 1);
+            if self.ids_seen > 1 && step > 1 {
+                self.unseen += i32::from(step - 1);
+                if self.trouble.as_ref().is_some_and(|t| t.loss_point.is_some()) {
+                    self.unseen_after_timeout += u32::from(step - 1);
+                }
             }
             self.last_id = id.wrapping_add(consumed - 1);
         } else if step.wrapping_neg() > MOST_UNSEEN {
             self.last_id = id.wrapping_add(consumed - 1);
         } else if s.payload == 0 {
             // An acknowledgement that was overtaken is not missing any more. Data is settled by its hole.
-            self.trouble_mut().unseen -= 1;
+            self.unseen -= 1;
         }
         if self.ids_seen >= 1 << 20 {
             (self.ids_seen, self.ids_up) = (self.ids_seen / 2, self.ids_up / 2);
@@ -191,7 +194,7 @@ impl Half {
         } else {
             self.maybe_probe(now, s, view);
         }
-        self.settle_unseen(0);
+        self.settle_unseen(0, view);
         self.push(now, s, s.seq, s.space(), view);
         self.counts.unique += u64::from(s.payload);
         self.counts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
@@ -250,7 +253,7 @@ impl Half {
             self.trouble_mut().add_hole(Hole { start, end, found_at: now, stamp, id: s.ip_id });
         }
         let missing = if self.counts.largest_segment > 0 { (off as u32).div_ceil(self.counts.largest_segment) } else { 1 };
-        self.settle_unseen(missing);
+        self.settle_unseen(missing, view);
         self.push(now, s, s.seq, s.space(), view);
         self.counts.unique += u64::from(s.payload);
         self.counts.unique_ip_bytes += u64::from(s.ip_len);
@@ -260,19 +263,20 @@ impl Half {
     /// The sender's packet numbers tell of packets that never came by. New data settles the account: what the hole before it
     /// does not explain was sent again and lost. Pure ACKs are numbered too, so a sender of many of them says nothing.
     #[inline]
-    fn settle_unseen(&mut self, missing: u32) {
-        let (numbered, mostly_data) = (self.numbers_alone(), self.counts.pure_acks * 10 <= self.counts.segments);
-        let Some(trouble) = self.trouble.as_deref_mut() else { return };
-        trouble.unseen -= i64::from(missing);
-        if trouble.unseen > 0 && numbered && mostly_data {
-            let lost = trouble.unseen as u32;
-            let behind = lost.min(trouble.unseen_after_timeout);
-            trouble.tally.add(Verdict::new(Cause::GoBackN, 0.6), behind);
-            trouble.tally.add(Verdict::new(Cause::Fast, 0.6), lost - behind);
-            trouble.unseen_again += lost;
-            (trouble.unseen, trouble.unseen_after_timeout) = (0, 0);
-            self.counts.retransmitted += u64::from(lost);
+    fn settle_unseen(&mut self, missing: u32, view: &View) {
+        self.unseen = self.unseen.saturating_sub(missing.min(1 << 20) as i32);
+        if self.unseen <= 0 || !self.numbers_alone() || self.counts.pure_acks * 10 > self.counts.segments || self.at_sender(view)
+        {
+            return;
         }
+        let lost = self.unseen as u32;
+        let behind = lost.min(self.unseen_after_timeout);
+        (self.unseen, self.unseen_after_timeout) = (0, 0);
+        self.counts.retransmitted += u64::from(lost);
+        let trouble = self.trouble_mut();
+        trouble.tally.add(Verdict::new(Cause::GoBackN, 0.6), behind);
+        trouble.tally.add(Verdict::new(Cause::Fast, 0.6), lost - behind);
+        trouble.unseen_again += lost;
     }
 
     /// At least a part has been due before.

@@ -35,6 +35,10 @@ pub struct Half {
     pub(super) ids_seen: u32,
     pub(super) ids_calm: u32,
     pub(super) ids_by_one: u32,
+    /// Packets that the sender's numbering shows and the capture does not, less those whose data is known to be missing;
+    /// and those between a timeout and its repair.
+    pub(super) unseen: i32,
+    pub(super) unseen_after_timeout: u32,
     pub counts: Counts,
     pub times: Times,
     pub flight: Level,

@@ -4,8 +4,8 @@ use super::seq::ahead;
 
 /// Ticks that hosts use, nanoseconds.
 const TICKS: [i64; 5] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000];
-/// A tick is taken as one of the above when the stamps ran within this of it over at least a second.
-const CLOSE: (i64, i64) = (1, 8);
+/// A tick is taken as one of the above when the stamps ran within an eighth of it over at least a second.
+const CLOSE: i64 = 8;
 const LONG_ENOUGH: i64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,7 +28,7 @@ impl StampClock {
         self.last = value;
         if self.tick == 0 && now - at >= LONG_ENOUGH {
             let ticks = i64::from(ahead(first, value)).max(1);
-            let found = TICKS.into_iter().find(|&tick| ((now - at) / ticks - tick).abs() * CLOSE.1 < tick * CLOSE.0);
+            let found = TICKS.into_iter().find(|&tick| ((now - at) / ticks - tick).abs() < tick / CLOSE);
             // Neither: looked at again a second later.
             match found {
                 Some(tick) => self.tick = tick,
@@ -51,10 +51,10 @@ mod tests {
     fn a_millisecond_clock_is_recognised_and_measures_the_senders_pauses() {
         let mut clock = StampClock::default();
         for ms in 0..1200u32 {
-            clock.passed(u32::MAX - 50 + ms, i64::from(ms) * 1_000_300);
+            clock.passed((u32::MAX - 50).wrapping_add(ms), i64::from(ms) * 1_000_300);
         }
         // Sent 400 ms later, but right behind the others at the capture.
-        clock.passed(u32::MAX - 50 + 1599, 1_200_500_000);
+        clock.passed((u32::MAX - 50).wrapping_add(1599), 1_200_500_000);
         assert_eq!(clock.pause(), Some(400_000_000));
     }
 }

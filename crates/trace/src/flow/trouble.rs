@@ -51,12 +51,8 @@ pub struct Trouble {
     pub fast_then_timeout_spurious: u32,
     /// Acknowledged, but never seen by the capture.
     pub missed_bytes: u64,
-    /// Packets that the sender's numbering shows and the capture does not, less those whose data is known to be missing;
-    /// and how many of them turned out to be retransmissions.
-    pub unseen: i64,
+    /// Retransmissions that only the sender's packet numbers show.
     pub unseen_again: u32,
-    /// Of `unseen`, those between a timeout and its repair.
-    pub unseen_after_timeout: u32,
     /// Hole-filling segments whose first copy was lost before the capture.
     pub lost_upstream: u32,
     pub holes: VecDeque<Hole>,
@@ -93,14 +89,6 @@ impl Trouble {
     #[inline]
     pub fn is_calm(&self, una: u32) -> bool {
         self.holes.is_empty() && !self.repairing(una)
-    }
-
-    /// The sender's numbering shows packets that have not been seen.
-    pub fn skipped(&mut self, packets: u16) {
-        self.unseen += i64::from(packets);
-        if self.loss_point.is_some() {
-            self.unseen_after_timeout += u32::from(packets);
-        }
     }
 
     pub fn add_hole(&mut self, hole: Hole) {
