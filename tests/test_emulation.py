@@ -91,6 +91,30 @@ def test_a_datagram_there_and_back_takes_what_the_link_file_says(ackclock, line)
     assert exact - 0.05 <= rtt_ms <= exact + 3
 
 
+COUNT = """
+import socket, sys
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.bind(("", 9))
+for _ in range(3):
+    print("GOT", udp.recv(100).decode(), file=sys.stderr, flush=True)
+"""
+SEND = """
+import os, socket, time
+time.sleep(1)
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(3):
+    udp.sendto(str(number).encode(), (os.environ["ACKCLOCK_SERVER"], 9))
+    time.sleep(0.1)
+"""
+
+
+def test_the_very_first_packet_arrives(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{COUNT}'", "--", sys.executable, "-c", SEND)
+    assert done.returncode == 0, done.stderr
+    got = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("GOT")]
+    assert got == ["0", "1", "2"]
+
+
 def test_the_commands_failure_is_exit_status_1_and_its_own_status_is_in_the_document(ackclock, line):
     done = ackclock("emulate", line, "--json", "--", "sh", "-c", "exit 7")
     assert done.returncode == 1

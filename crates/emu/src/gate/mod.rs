@@ -70,6 +70,17 @@ impl Gate {
         if got == 0 { u64::from(counts.tp_drops) } else { 0 }
     }
 
+    /// The interface has been switched on. A socket bound before that keeps "network is down" in store for its next call (man 7
+    /// socket, SO_ERROR), which would be the first packet's.
+    pub fn forget_error(&self) {
+        let mut error: libc::c_int = 0;
+        let mut len = size_of_val(&error) as libc::socklen_t;
+        // SAFETY: `error` is of the type this option fills in, and `len` says how large it is. Reading the error clears it.
+        unsafe {
+            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut error).cast(), &raw mut len);
+        }
+    }
+
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         std::os::fd::AsFd::as_fd(&self.socket)
     }

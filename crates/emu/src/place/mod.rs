@@ -108,6 +108,7 @@ fn make_site(netlink: &Netlink, site: &Site<'_>) -> Result<(Child, Gate), EmuErr
     offload::switch_off(&helper, near.name).map_err(EmuError::refused("switching offloads off"))?;
     let gate = Gate::open(index, far.mac)?;
     netlink.up(index).map_err(EmuError::refused("switching an interface on"))?;
+    gate.forget_error();
     Ok((child, gate))
 }
 

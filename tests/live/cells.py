@@ -1,0 +1,142 @@
+"""One congestion control over one link, by the running kernel and by the simulator, in the same figures."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ackclock
+
+SYSCTL = Path("/proc/sys/net/ipv4")
+BULK = Path(__file__).with_name("bulk.py")
+SAMPLE_MS = 20
+ATTEMPTS = 3
+
+VARIANTS = ("reno", "cubic", "bbr")
+WIDE = """title = "10 Mb/s, 100 ms, a bandwidth-delay product of buffer"
+source = "test"
+[[hop]]
+name = "line"
+rate = "10 Mb/s"
+delay = "50 ms"
+queue = { kind = "droptail", bytes = "125 kB" }
+"""
+NARROW = """title = "2 Mb/s down, 256 kb/s up, 60 ms, two bandwidth-delay products of buffer"
+source = "test"
+[[hop]]
+name = "line"
+rate = { down = "2 Mb/s", up = "256 kb/s" }
+delay = "30 ms"
+queue = { kind = "droptail", bytes = "30 kB" }
+"""
+LINKS: dict[str, str | None] = {"wide": WIDE, "narrow": NARROW, "dsl-16m": None, "cable-dialup": None}
+"""Link files by name; packaged ones have no text here."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """`rtt_ms` is the mean over time of the sender's smoothed round trip; `seconds` the whole transfer's, handshake included."""
+
+    goodput_bps: float
+    rtt_ms: float
+    retransmitted: int
+
+
+class Unmeasured(Exception):
+    """The machine could not keep the link's time, as the emulation's own audit says."""
+
+
+def missing(variant: str) -> str | None:
+    """Why this kernel cannot be compared, or nothing."""
+    path = SYSCTL / "tcp_available_congestion_control"
+    if not path.exists():
+        return "not Linux"
+    return None if variant in path.read_text(encoding="ascii").split() else f"this kernel has no {variant}"
+
+
+@cache
+def namespaces() -> bool:
+    """Whether this machine allows network namespaces, asked in a process that ends with them."""
+    ask = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x40000000) and ctypes.CDLL(None).unshare(0x50000000))"
+    return subprocess.run([sys.executable, "-c", ask], check=False).returncode == 0
+
+
+def link_file(name: str, folder: Path) -> str:
+    """What `emulate` and a scenario call the link."""
+    text = LINKS[name]
+    if text is None:
+        return name
+    path = folder / f"{name}.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def kernel(link: str, variant: str, seconds: float) -> Figures:
+    """The running kernel's figures. Repeats a run that its audit calls invalid."""
+    why = ""
+    for _ in range(ATTEMPTS):
+        with tempfile.TemporaryDirectory() as folder:
+            audit = _emulate(link_file(link, Path(folder)), variant, seconds, Path(folder))
+            if audit["valid"]:
+                return _read(Path(folder), seconds)
+        why = audit["why"]
+    raise Unmeasured(why)
+
+
+def _emulate(link: str, variant: str, seconds: float, folder: Path) -> dict[str, Any]:
+    def part(verb: str, value: str) -> list[str]:
+        return [sys.executable, str(BULK), verb, value, str(folder / verb)]
+
+    limit = ["--seconds", str(seconds + 20), "--json"]
+    server = ["--server", shlex.join(part("serve", variant))]
+    command = [sys.executable, "-m", "ackclock", "emulate", link, *limit, *server, "--", *part("fetch", str(seconds))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _read(folder: Path, seconds: float) -> Figures:
+    fetched = json.loads((folder / "fetch").read_text(encoding="ascii"))
+    lines = (folder / "serve").read_text(encoding="ascii").splitlines()
+    samples = [s for s in map(json.loads, lines) if s["at"] <= fetched["began"] + seconds]
+    return Figures(
+        goodput_bps=8 * fetched["bytes"] / seconds,
+        rtt_ms=statistics.fmean(s["rtt"] for s in samples) / 1e3,
+        retransmitted=samples[-1]["total_retrans"],
+    )
+
+
+def host_keys() -> dict[str, Any]:
+    """`linux-6` with the limits of this machine's sysctls."""
+    limit = {name: (SYSCTL / name).read_text(encoding="ascii").split()[2] for name in ("tcp_rmem", "tcp_wmem")}
+    return {"host": "linux-6", "receive_limit": f"{limit['tcp_rmem']} B", "send_limit": f"{limit['tcp_wmem']} B"}
+
+
+def simulator(link: str, variant: str, seconds: float, **tcp: Any) -> Figures:
+    """The simulator's figures for the same transfer."""
+    with tempfile.TemporaryDirectory() as folder:
+        flow = {"workload": {"kind": "bulk"}, "variant": variant, **host_keys(), **tcp}
+        run = ackclock.simulate(link_file(link, Path(folder)), [flow], f"{seconds} s", seed=1, sample=f"{SAMPLE_MS} ms")
+    row = run.flows.row(0, named=True)
+    return Figures(row["goodput_bps"], statistics.fmean(run.series["srtt_ms"].drop_nulls()), row["retransmitted_segments"])
+
+
+def faults(ours: Figures, kernels: Figures) -> list[str]:
+    """Where the two differ by more than was promised: goodput 5 %, mean round trip 10 %, retransmissions a factor 1.5 or 5 segments."""
+    wrong = []
+    if abs(ours.goodput_bps / kernels.goodput_bps - 1) > 0.05:
+        wrong.append("goodput")
+    if abs(ours.rtt_ms / kernels.rtt_ms - 1) > 0.10:
+        wrong.append("round trip")
+    fewer, more = sorted((ours.retransmitted, kernels.retransmitted))
+    if more - fewer > 5 and more > 1.5 * fewer:
+        wrong.append("retransmissions")
+    return wrong
