@@ -35,7 +35,6 @@ class Settings:
     server: Sequence[str] = ()
     seconds: float | None = None
     quiet_stdout: bool = False
-    captures: Path | None = None
     deadline_us: float = 1000.0
     depth: int = field(default_factory=lambda: int(os.environ.get("ACKCLOCK_DEPTH", "0")))
 
@@ -49,7 +48,6 @@ class Settings:
                 "server": list(self.server),
                 "seconds": self.seconds,
                 "quiet_stdout": self.quiet_stdout,
-                "captures": None if self.captures is None else str(self.captures.absolute()),
                 "deadline_us": self.deadline_us,
                 "depth": self.depth,
             }

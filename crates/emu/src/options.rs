@@ -2,7 +2,6 @@
 
 use crate::EmuError;
 use serde::Deserialize;
-use std::path::PathBuf;
 
 /// Read from JSON; every key must be there, as in a plan.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -16,8 +15,6 @@ pub struct Options {
     pub seconds: Option<f64>,
     /// The command's standard output goes where standard error goes.
     pub quiet_stdout: bool,
-    /// Captures of both ends (pcapng), and the link's own log, go here; null writes neither.
-    pub captures: Option<PathBuf>,
     /// A release later than this is a missed deadline, in microseconds.
     pub deadline_us: f64,
     /// How deep this emulation is inside others: its addresses depend on it.

@@ -40,6 +40,11 @@ pub struct TcpView {
 }
 
 impl TcpView {
+    /// Of the bytes of a real packet, from its IP header on.
+    pub fn of_bytes(bytes: &[u8]) -> Option<TcpView> {
+        raw::tcp(bytes)
+    }
+
     /// Says nothing but what has arrived and what may be sent.
     pub fn is_pure_ack(&self) -> bool {
         let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).with(URGENT);
