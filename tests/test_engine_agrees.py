@@ -112,6 +112,24 @@ MEDIUM = st.one_of(
         relay_queue=COUNTS,
         frame_error=SHARES,
     ),
+    kind(
+        "wlan",
+        standard=st.sampled_from(["802.11b", "802.11g", "802.11n", "802.11ac"]),
+        rate=RATES,
+        basic_rate=RATES,
+        preamble=st.sampled_from(["long", "short", "72-bit"]),
+        guard_interval=st.sampled_from(["400 ns", "800 ns"]),
+        streams=st.integers(1, 5),
+        slot=TIMES,
+        sifs=TIMES,
+        eifs=TIMES,
+        cw=st.sampled_from([[1, 1], [15, 1023], [31, 7]]),
+        header=SIZES,
+        rts_threshold=st.one_of(st.just("never"), SIZES),
+        short_retries=COUNTS,
+        aggregate=table(frames=COUNTS, bytes=SIZES, time=TIMES),
+        frame_error=SHARES,
+    ),
 )
 ON_LINE = ("rate", "framing")
 OVER_MEDIUM = table({"medium": MEDIUM}, per_client=FLAGS, **{key: side for key, side in SIDE.items() if key not in ON_LINE})

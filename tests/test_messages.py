@@ -65,6 +65,9 @@ COMPLAINTS = [
         HOP + "rate = '1 Mb/s'\nmedium = { kind = 'half-duplex', rate = '1 Mb/s' }\n",
         6, "hop.air.rate", "a medium and a rate", "either a medium or a rate",
     ),
+    (HOP + "medium = { kind = 'wlan', standard = '802.11x' }\n", 6, "hop.air.medium.standard", '"802.11x"', "802.11b"),
+    (HOP + "medium = { kind = 'wlan', cw = [31, 7] }\n", 6, "hop.air.medium.cw", "[31, 7]", "CWmin and CWmax"),
+    (HOP + "medium = { kind = 'wlan', aggregate = { frames = 8 } }\n", 6, "hop.air.medium.aggregate", "802.11b", "802.11n"),
     (HOP + "medium = { kind = 'wimax' }\n", 6, "hop.air.medium", 'no "channel"', '"channel" is needed'),
     (HOP + "medium = { kind = 'wimax', channel = '7' }\n", 6, "hop.air.medium.channel", '"7"', "7 MHz"),
     (

@@ -2,7 +2,7 @@
 
 use crate::line::{Delay, Duplicate, Jitter, Loss, Outage, Reorder};
 use crate::link::{RateLink, TraceLink, Wire};
-use crate::medium::{HalfDuplex, PacketRadio, Wimax};
+use crate::medium::{HalfDuplex, PacketRadio, Wimax, Wlan};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::NodeId;
 use crate::packet::{Arena, Ecn, Packet};
@@ -266,4 +266,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex, PacketRadio, Wimax, Reconstruct);
+any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex, PacketRadio, Wimax, Wlan, Reconstruct);

@@ -5,7 +5,8 @@ mod common;
 use ackclock_core::element::{AnyElement, Tally};
 use ackclock_core::line::{Delay, Distribution, Duplicate, Jitter, Loss, LossModel, Outage, Reorder, Sojourns};
 use ackclock_core::link::{Framing, RateLink, TraceLink, Wire};
-use ackclock_core::medium::{HalfDuplex, PacketRadio, RadioConfig};
+use ackclock_core::medium::wlan::{AggregateTerms, Format};
+use ackclock_core::medium::{HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanTerms};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};
@@ -28,6 +29,7 @@ enum Recipe {
     Outage(Vec<(Time, Time)>),
     HalfDuplex { bps: u64, turnaround: Span, limit: Limit },
     PacketRadio { config: RadioConfig, limit: Limit },
+    Wlan { terms: WlanTerms, limit: Limit },
 }
 
 impl Recipe {
@@ -52,6 +54,7 @@ impl Recipe {
                 HalfDuplex::new(Rate::from_bps(bps), turnaround, (0..2 * STATIONS).map(|_| tail(limit))).into()
             }
             Recipe::PacketRadio { config, limit } => PacketRadio::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).into(),
+            Recipe::Wlan { terms, limit } => Wlan::new(terms, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
         }
     }
 }
@@ -142,6 +145,38 @@ fn radio() -> impl Strategy<Value = RadioConfig> {
     )
 }
 
+fn wlan() -> impl Strategy<Value = WlanTerms> {
+    let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
+    let space = || prop_oneof![Just(0u64), Just(10), 0u64..400];
+    let format = || {
+        (1u64..300_000_000, space(), prop_oneof![Just(0u64), Just(4)], space()).prop_map(|(bps, preamble, symbol, extension)| {
+            let [preamble, symbol, extension] = [preamble, symbol, extension].map(Span::from_us);
+            Format { rate: Rate::from_bps(bps + 100_000), preamble, symbol, extension }
+        })
+    };
+    let aggregate = (1u32..6, 1u32..10_000, 0u64..6)
+        .prop_map(|(frames, bytes, ms)| AggregateTerms { frames, bytes, air: Span::from_ms(ms) });
+    let limits = (prop::option::of(0u32..2000), 1u32..4, 1u32..4, prop::option::of(aggregate));
+    let window = (1u32..40, 0u32..1000);
+    (format(), format(), (1u64..30, space(), space(), space()), window, limits, (error(), error())).prop_map(
+        |(data, control, spaces, window, (rts_threshold, short_retries, long_retries, aggregate), errors)| WlanTerms {
+            slot: Span::from_us(spaces.0),
+            sifs: Span::from_us(spaces.1),
+            difs: Span::from_us(spaces.2),
+            eifs: Span::from_us(spaces.3),
+            cw: [window.0, window.0 + window.1],
+            data,
+            control,
+            header: 36,
+            rts_threshold,
+            short_retries,
+            long_retries,
+            aggregate,
+            frame_error: [errors.0, errors.1],
+        },
+    )
+}
+
 fn recipe() -> impl Strategy<Value = Recipe> {
     let bps = || prop_oneof![Just(8_000_000u64), Just(28_800), 1_000u64..1_000_000_000];
     let share = || 0.0..=1.0f64;
@@ -164,6 +199,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         outages().prop_map(Recipe::Outage),
         (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| Recipe::HalfDuplex { bps, turnaround, limit }),
         (radio(), limit()).prop_map(|(config, limit)| Recipe::PacketRadio { config, limit }),
+        (wlan(), limit()).prop_map(|(terms, limit)| Recipe::Wlan { terms, limit }),
     ]
 }
 

@@ -11,7 +11,8 @@ from typing import Annotated
 from ackclock.link.half_duplex import HalfDuplex
 from ackclock.link.packet_radio import PacketRadio
 from ackclock.link.wimax import Wimax
+from ackclock.link.wlan import Wlan
 from ackclock.table import by_kind
 
-MEDIA = {"half-duplex": HalfDuplex, "packet-radio": PacketRadio, "wimax": Wimax}
-Medium = Annotated[HalfDuplex | PacketRadio | Wimax, by_kind(MEDIA)]
+MEDIA = {"half-duplex": HalfDuplex, "packet-radio": PacketRadio, "wimax": Wimax, "wlan": Wlan}
+Medium = Annotated[HalfDuplex | PacketRadio | Wimax | Wlan, by_kind(MEDIA)]

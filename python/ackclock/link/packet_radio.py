@@ -7,24 +7,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, show
+from ackclock.link.frame_error import FrameError, both
 from ackclock.quantities import Rate, SomeBytes, Span, Time
-from ackclock.table import Count, Flag, Probability, Table, whole, word
+from ackclock.table import Count, Flag, Table, whole, word
 from ackclock.units import rate_bps, show_time, size_bytes, time_ps
 
 PS_PER_S = 10**12
 MOST_HOPS = 64
 LONGEST_PART = 65535
-
-
-class FrameError(Table):
-    """Share of data frames that arrive damaged in each direction; a bare number says both."""
-
-    down: Probability = 0.0
-    up: Probability = 0.0
-
-
-def _both(value: Any) -> Any:
-    return {"down": value, "up": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _hops(value: int) -> int:
@@ -75,7 +65,7 @@ class PacketRadio(Table):
     """ns-2's link layer: times a frame is sent before its packet is dropped."""
     relay_queue: Annotated[int, whole(0, "a whole number, 0 or more")] = 10
     """Packets that wait at a relay in each direction (Table 4: radio queue); the hop's `queue` is the entry radios' own."""
-    frame_error: Annotated[FrameError, BeforeValidator(_both)] = FrameError()
+    frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
     """The paper's simulations have none."""
 
     def model_post_init(self, _context: Any) -> None:

@@ -7,11 +7,13 @@ mod half_duplex;
 mod packet_radio;
 mod streams;
 pub mod wimax;
+pub mod wlan;
 
 pub use half_duplex::HalfDuplex;
 pub use packet_radio::{PacketRadio, RadioConfig};
 pub use streams::{Buffer, Streams};
 pub use wimax::Wimax;
+pub use wlan::{Wlan, WlanTerms};
 
 use crate::element::{Place, Port};
 

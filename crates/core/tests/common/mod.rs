@@ -120,7 +120,7 @@ pub const STATIONS: u16 = 2;
 
 /// Ways into an element.
 pub fn ports(element: &AnyElement) -> u16 {
-    if matches!(element, AnyElement::HalfDuplex(_) | AnyElement::PacketRadio(_)) { 2 * STATIONS } else { 1 }
+    if matches!(element, AnyElement::HalfDuplex(_) | AnyElement::PacketRadio(_) | AnyElement::Wlan(_)) { 2 * STATIONS } else { 1 }
 }
 
 struct Bench {

@@ -1,6 +1,7 @@
 //! What clients contend for on a hop, in both directions.
 
 use super::wimax::WimaxPlan;
+use super::wlan::WlanPlan;
 use serde::Deserialize;
 
 /// One medium for both directions and all clients.
@@ -17,6 +18,8 @@ pub enum Medium {
     Wimax(Box<WimaxPlan>),
     /// A chain of half-duplex radios.
     PacketRadio(PacketRadio),
+    /// An 802.11 access point and its stations.
+    Wlan(Box<WlanPlan>),
 }
 
 /// As `docs/models/packet-radio.md` says.

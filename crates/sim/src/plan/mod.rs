@@ -8,6 +8,7 @@ mod medium;
 mod queue;
 mod tcp;
 mod wimax;
+mod wlan;
 
 pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
 pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
@@ -20,6 +21,7 @@ pub use tcp::{
     DelayedAck, Ecn, EcnPackets, Frto, IdleRestart, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule,
 };
 pub use wimax::WimaxPlan;
+pub use wlan::WlanPlan;
 
 use ackclock_core::tcp::cc::UserVariant;
 use serde::{Deserialize, Deserializer};

@@ -9,7 +9,7 @@ use super::limits::{LONGEST_PS, MEMBERS, ROWS};
 use super::{Hop, Measure, Plan, PlanError, Toward};
 use std::collections::HashSet;
 
-type Checked = Result<(), String>;
+pub(super) type Checked = Result<(), String>;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -91,11 +91,11 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-fn span(key: &str, ps: u64) -> Checked {
+pub(super) fn span(key: &str, ps: u64) -> Checked {
     ensure(ps <= LONGEST_PS, || format!("{key} is {ps}: at most {LONGEST_PS} (100 days) is possible"))
 }
 
-fn fraction(key: &str, p: f64) -> Checked {
+pub(super) fn fraction(key: &str, p: f64) -> Checked {
     ensure((0.0..=1.0).contains(&p), || format!("{key} is {p}: it must lie between 0 and 1"))
 }
 

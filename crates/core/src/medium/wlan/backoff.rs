@@ -1,0 +1,64 @@
+//! The back-off of one contender (IEEE 802.11-2012, clause 9.3.4.3), without an event for each slot.
+//!
+//! The counter stands at `slots` at the instant `from`, at which the medium has been idle for an interframe space, and falls by one at
+//! the end of each whole idle slot after it. When the medium becomes busy the counter is frozen: a slot that was cut short, and the one
+//! in which somebody else begins to send, do not count. Counting goes on an interframe space after the medium is idle again.
+
+use super::WlanTerms;
+use crate::rng::Rng;
+use crate::units::{Span, Time};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// None: no back-off is under way.
+    slots: Option<u32>,
+    from: Time,
+    /// Grows with failures.
+    cw: u32,
+}
+
+impl Backoff {
+    pub fn new(terms: &WlanTerms) -> Backoff {
+        Backoff { slots: None, from: Time::ZERO, cw: terms.cw[0] }
+    }
+
+    pub fn draw(&mut self, rng: &mut Rng) {
+        let n = u64::from(self.cw) + 1;
+        self.slots = Some(((rng.uniform() * n as f64) as u64).min(n - 1) as u32);
+    }
+
+    /// A frame has arrived, or was given up.
+    pub fn reset(&mut self, terms: &WlanTerms) {
+        self.cw = terms.cw[0];
+    }
+
+    /// 31, 63, .., 1023.
+    pub fn widen(&mut self, terms: &WlanTerms) {
+        self.cw = (2 * self.cw + 1).min(terms.cw[1]);
+    }
+
+    /// Counting begins or goes on at `from`.
+    pub fn resume(&mut self, from: Time) {
+        self.from = from;
+    }
+
+    /// When a frame that is ready at `ready` may go, if the medium stays idle.
+    pub fn sends_at(&self, ready: Time, slot: Span) -> Time {
+        let counted = self.slots.map_or(Time::ZERO, |slots| self.from + slot.saturating_mul(u64::from(slots)));
+        counted.max(ready)
+    }
+
+    /// The medium becomes busy.
+    pub fn freeze(&mut self, now: Time, slot: Span) {
+        if let Some(slots) = self.slots
+            && now > self.from
+        {
+            let passed = (now - self.from).0 / slot.0.max(1);
+            self.slots = u64::from(slots).checked_sub(passed).filter(|&left| left > 0).map(|left| left as u32);
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.slots.is_none()
+    }
+}

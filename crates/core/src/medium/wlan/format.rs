@@ -1,0 +1,68 @@
+//! How long a frame is on the air in one format of a physical layer: preamble, then the frame's bytes at a rate.
+
+use crate::units::{PS_PER_S, Rate, Span};
+
+/// DSSS and CCK (IEEE 802.11-2012, clauses 16 and 17) send bits at a rate, and say a frame's length in whole microseconds. OFDM, HT and VHT
+/// (clauses 18 to 20; 802.11ac, clause 22) send whole symbols, which also carry 16 service and 6 tail bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    pub rate: Rate,
+    /// Preamble and physical header.
+    pub preamble: Span,
+    /// Zero is DSSS.
+    pub symbol: Span,
+    /// Silence after a frame that counts as part of it: 6 us for OFDM at 2.4 GHz (clause 19.3.2.4).
+    pub extension: Span,
+}
+
+const SERVICE_AND_TAIL_BITS: u64 = 22;
+
+impl Format {
+    /// The whole frame, of `bytes` from its MAC header to its FCS.
+    pub fn air(&self, bytes: u32) -> Span {
+        self.preamble + self.body(bytes) + self.extension
+    }
+
+    fn body(&self, bytes: u32) -> Span {
+        if self.symbol == Span::ZERO {
+            return self.rate.time_to_send(bytes).round_up_to(Span::from_us(1));
+        }
+        let bits = SERVICE_AND_TAIL_BITS + 8 * u64::from(bytes);
+        self.symbol.saturating_mul(bits.div_ceil(self.bits_per_symbol()))
+    }
+
+    /// N_DBPS.
+    fn bits_per_symbol(&self) -> u64 {
+        let half = u128::from(PS_PER_S / 2);
+        let bits = (u128::from(self.rate.bps()) * u128::from(self.symbol.0) + half) / u128::from(PS_PER_S);
+        (bits as u64).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(mbps: u64, preamble_us: u64, symbol_us: u64, extension_us: u64) -> Format {
+        Format {
+            rate: Rate::from_bps(mbps * 1_000_000),
+            preamble: Span::from_us(preamble_us),
+            symbol: Span::from_us(symbol_us),
+            extension: Span::from_us(extension_us),
+        }
+    }
+
+    #[test]
+    fn an_ack_takes_304_us_at_1_mbps_with_the_long_preamble_and_30_us_at_24_mbps_ofdm_in_2_4_ghz() {
+        assert_eq!(format(1, 192, 0, 0).air(14), Span::from_us(192 + 112));
+        assert_eq!(format(24, 20, 4, 0).air(14), Span::from_us(28));
+        assert_eq!(format(24, 20, 4, 6).air(14), Span::from_us(34));
+    }
+
+    #[test]
+    fn bytes_fill_whole_microseconds_or_whole_symbols() {
+        // 1536 * 8 / 11 = 1117.09 us; (22 + 8 * 1536) / 216 = 56.99 symbols.
+        assert_eq!(format(11, 192, 0, 0).air(1536), Span::from_us(192 + 1118));
+        assert_eq!(format(54, 20, 4, 6).air(1536), Span::from_us(20 + 57 * 4 + 6));
+    }
+}
