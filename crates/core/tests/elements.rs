@@ -154,8 +154,8 @@ fn wlan() -> impl Strategy<Value = WlanTerms> {
             Format { rate: Rate::from_bps(bps + 100_000), preamble, symbol, extension }
         })
     };
-    let aggregate = (1u32..6, 1u32..10_000, 0u64..6)
-        .prop_map(|(frames, bytes, ms)| AggregateTerms { frames, bytes, air: Span::from_ms(ms) });
+    let aggregate =
+        (1u32..6, 1u32..10_000, 0u64..6).prop_map(|(frames, bytes, ms)| AggregateTerms { frames, bytes, air: Span::from_ms(ms) });
     let limits = (prop::option::of(0u32..2000), 1u32..4, 1u32..4, prop::option::of(aggregate));
     let window = (1u32..40, 0u32..1000);
     (format(), format(), (1u64..30, space(), space(), space()), window, limits, (error(), error())).prop_map(

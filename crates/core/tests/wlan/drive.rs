@@ -13,12 +13,7 @@ pub fn us(us: u64) -> Span {
 }
 
 fn format(kbps: u64, preamble_us: u64, symbol_us: u64, extension_us: u64) -> Format {
-    Format {
-        rate: Rate::from_bps(kbps * 1000),
-        preamble: us(preamble_us),
-        symbol: us(symbol_us),
-        extension: us(extension_us),
-    }
+    Format { rate: Rate::from_bps(kbps * 1000), preamble: us(preamble_us), symbol: us(symbol_us), extension: us(extension_us) }
 }
 
 /// 802.11b with the long preamble, 1 Mb/s for control frames, MAC and LLC headers of 36 bytes.
