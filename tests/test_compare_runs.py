@@ -88,12 +88,32 @@ def test_a_one_way_channel_with_a_dial_up_return_shows_its_asymmetry_and_its_los
     assert every_segment.metrics["ack_drop_share"].mean > 0.3
 
 
+def test_queues_and_ack_techniques_are_compared_over_a_starving_return(tmp_path: Path) -> None:
+    done = compare(
+        "cable-dialup", variants=["reno"], buffers=["auto"], delayed_ack=[True], queue=["link", "codel"], ack_policy=["none", "p1"],
+        ack=["none", "adapt"], seeds=2, duration="10 s", out=tmp_path / "run",
+    )  # fmt: skip
+    document = done.as_json()
+    assert len(document["cells"]) == 8
+    kept, filtered = (
+        next(r for r in done.ranking if (c := r.configuration).path_words() == words and c.ack_technique == "none").metrics
+        for words in (["ACKs: none"], ["ACKs: p1"])
+    )
+    # A filter takes out more than the full queue did, and leaves a short one.
+    assert filtered["ack_queue_delay_ms"].mean < 0.5 * kept["ack_queue_delay_ms"].mean
+    assert document["asymmetry"]["implies"].startswith("with an ACK for every segment one ACK in ")
+    page = for_run(tmp_path / "run").read_text("utf-8")
+    assert "ACKs: p1" in page
+
+
 def test_bad_input_writes_nothing(tmp_path: Path) -> None:
     inputs: list[dict[str, Any]] = [
         {"link": "no-such-link"},
         {"variants": ["no-such-tcp"]},
         {"buffers": ["64"]},
         {"duration": "-1 s"},
+        {"queue": ["no-such-queue"]},
+        {"ack_policy": ["acks-first"], "queue": ["dualpi2"], "link": "no-such-link"},
     ]
     for wrong in inputs:
         with pytest.raises(InputError):

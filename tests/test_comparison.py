@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from ackclock.comparison.asymmetry import asymmetry
+from ackclock.comparison.ack_path import bottlenecks
+from ackclock.comparison.asymmetry import Asymmetry, asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
 from ackclock.comparison.metrics import of_run, over_seeds
 from ackclock.comparison.ranking import check_rank_by, just_so, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.errors import InputError
+from ackclock.link.hop import Hop
 from tests.synthetic import flow, hop, summary
 
 CUBIC = Configuration("cubic", "auto", "auto", True)
@@ -37,6 +39,61 @@ def test_a_comparison_runs_every_combination_in_the_order_given() -> None:
 def test_an_empty_or_repeated_choice_is_refused(variants: list[str], buffers: list[str], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         configurations(variants, buffers, [True])
+
+
+def test_queues_and_ack_techniques_are_factors_like_the_others() -> None:
+    found = configurations(["reno"], ["auto"], [True], ["link", "codel"], ["none", "red+p1"], ["none", "acc+adapt"])
+    assert len({c.label for c in found}) == 8
+    assert found[0].label == "reno, auto buffers, delayed ACK, ACKs: none"
+    assert found[-1].label == "reno, auto buffers, delayed ACK, codel queue, ACKs: red+p1, hosts: acc+adapt"
+    assert found[-1].params["queue"] == "codel"
+    assert found[-1].params["ack_policy"] == "red+p1"
+    assert found[-1].tcp_keys["tcp.ack_congestion_control"] is True
+
+
+@pytest.mark.parametrize(
+    ("queues", "policies", "techniques", "complaint"),
+    [
+        (["codle"], ["link"], ["none"], 'queue: found "codle"'),
+        (["link"], ["p2"], ["none"], 'ack_policy: found "p2"'),
+        (["link"], ["p1+safe"], ["none"], 'ack_policy: found "p1\\+safe"'),
+        (["link"], ["none+safe"], ["none"], 'ack_policy: found "none\\+safe"'),
+        (["link"], ["red+codel"], ["none"], 'ack_policy: found "red\\+codel"'),
+        (["link"], ["link"], ["afr"], 'ack: found "afr"'),
+        (["link", "link"], ["link"], ["none"], "queue: found the same choice twice"),
+    ],
+)
+def test_a_queue_or_technique_that_does_not_exist_is_refused(
+    queues: list[str], policies: list[str], techniques: list[str], complaint: str
+) -> None:
+    with pytest.raises(InputError, match=complaint):
+        configurations(["reno"], ["auto"], [True], queues, policies, techniques)
+
+
+def _hops(*written: dict[str, Any]) -> list[Hop]:
+    return [Hop.model_validate(hop) for hop in written]
+
+
+def test_queues_are_replaced_at_the_hop_that_limits_their_direction() -> None:
+    fast = {"name": "core", "rate": "1 Gb/s"}
+    slow = {"name": "air", "rate": {"down": "10 Mb/s", "up": "1 Mb/s"}, "queue": {"packets": 20, "ack": {"filter": "p1"}}}
+    thin = {"name": "tail", "only": "up", "rate": "100 kb/s", "queue": {"packets": 7, "mark": "3 packets"}}
+    path = bottlenecks(_hops(fast, slow, thin), "down")
+    (place, codel), *_ = path.queue_keys("codel").items()
+    assert place == "hop.air.queue.down"
+    assert codel == {"kind": "codel", "packets": 20, "ack": path.data_queue["ack"]}
+    (place, marked), *_ = path.policy_keys("safe+acks-first").items()
+    assert place == "hop.tail.queue.up"
+    assert marked == {"kind": "droptail", "packets": 7, "mark": "3 packets", "ack": {"filter": "safe", "first": True}}
+    assert path.policy_keys("red+p1") == {place: {"kind": "red", "packets": 7, "ack": {"filter": "p1"}}}
+    assert bottlenecks(_hops(fast, slow, thin), "up").policy_keys("none") == {
+        "hop.air.queue.down": {"kind": "droptail", "packets": 20}
+    }
+
+
+def test_a_direction_that_nothing_limits_has_no_queue_to_replace() -> None:
+    with pytest.raises(InputError, match="no hop that limits the direction up"):
+        bottlenecks(_hops({"name": "air", "rate": {"down": "1 Mb/s"}}), "down")
 
 
 @pytest.mark.parametrize(("metric", "flows"), [("speed", 1), ("jain", 1)])
@@ -154,7 +211,7 @@ def test_a_ranking_by_delay_puts_the_short_queue_first() -> None:
 def _plan(up: dict[str, Any], *, timestamps: bool = False) -> dict[str, Any]:
     side = {"rate": {"kind": "fixed", "bps": 10_000_000}, "framing": "none"}
     tcp = {"segment": 960, "header": 40, "timestamps": timestamps, "timestamp_bytes": 12}
-    hops = [{"medium": None, "down": one, "up": other} for one, other in ((side, side), (side, None), (None, up))]
+    hops = [{"medium": None, "name": "air", "down": one, "up": other} for one, other in ((side, side), (side, None), (None, up))]
     return {"flows": [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}], "hops": hops}
 
 
@@ -174,12 +231,34 @@ def test_a_path_over_a_medium_has_no_k_as_its_directions_share_one_capacity() ->
     assert asymmetry(plan) is not None
     plan["hops"][0]["medium"] = {"kind": "half-duplex", "bps": 100_000, "turnaround_ps": 0}
     assert asymmetry(plan) is None
+    assert why_no_asymmetry(plan) == "both directions share the capacity of air, so that they have no ratio"
+
+
+def test_a_recorded_rate_has_no_k_as_its_ratio_changes_all_the_time() -> None:
+    plan = _plan({"rate": {"kind": "trace", "times_ms": None}, "framing": "none"})
+    assert asymmetry(plan) is None
+    assert why_no_asymmetry(plan) == "the rate of air is recorded, so that the ratio changes all the time"
+
+
+@pytest.mark.parametrize(
+    ("k", "said"),
+    [
+        (0.5, "an ACK for every segment has room on the way back"),
+        (1.5, "with an ACK for every segment one ACK in 1.5 gets through; with delayed ACKs all do"),
+        (13.89, "with an ACK for every segment one ACK in 14 gets through, with delayed ACKs one in 6.9"),
+    ],
+)
+def test_k_is_said_with_what_it_implies(k: float, said: str) -> None:
+    assert Asymmetry(k, 1e7, 28_800.0, 1000, 40).as_json()["implies"] == said
 
 
 def test_a_path_without_rates_has_no_k() -> None:
     plan = _plan({"rate": None, "framing": "none"})
-    plan["hops"] = [{"medium": None, "down": {"rate": None, "framing": "none"}, "up": {"rate": None, "framing": "none"}}] * 3
+    plan["hops"] = [
+        {"medium": None, "name": "air", "down": {"rate": None, "framing": "none"}, "up": {"rate": None, "framing": "none"}}
+    ] * 3
     assert asymmetry(plan) is None
+    assert why_no_asymmetry(plan) == "no hop limits the direction down"
 
 
 def test_twins_are_named_by_what_tells_them_apart() -> None:

@@ -43,6 +43,16 @@ def compare(
         str, typer.Option(help='Socket buffers, with commas between; "send/receive" sets the two apart.')
     ] = ALL_BUFFERS,
     delayed_ack: Annotated[DelayedAcks, typer.Option(help="Delayed ACKs: on, off or both.")] = DelayedAcks.both,
+    queue: Annotated[
+        str, typer.Option(help="Queues where the data waits, with commas between: droptail, codel, fq-codel, .. (link: its own).")
+    ] = "link",
+    ack_policy: Annotated[
+        str,
+        typer.Option(
+            help="What the ACKs' bottleneck does to them: none, safe, p1, cake, acks-first, drop-front, red, .. (+ joins, link: its own)."
+        ),
+    ] = "link",
+    ack: Annotated[str, typer.Option(help="What hosts do for ACKs: none, acc, adapt, acc+adapt.")] = "none",
     flows: Annotated[int, typer.Option(min=1, help="Bulk flows that share the link.")] = 1,
     direction: Annotated[str, typer.Option(help="down (server to client) or up.")] = "down",
     duration: Annotated[str, typer.Option(help="Simulated time of a run.")] = DURATION,
@@ -72,6 +82,9 @@ def compare(
             variants=_listed(variants) if variants is not None else None,
             buffers=[_pair(text) for text in _listed(buffers)],
             delayed_ack=_DELAYED[delayed_ack],
+            queue=_listed(queue),
+            ack_policy=_listed(ack_policy),
+            ack=_listed(ack),
             flows=flows,
             direction=direction,
             duration=duration,

@@ -27,7 +27,7 @@ class Asymmetry:
     data_bytes: int
     ack_bytes: int
 
-    def as_json(self) -> dict[str, float]:
+    def as_json(self) -> dict[str, float | str]:
         """The ``asymmetry`` object of ``compare``'s JSON document."""
         return {
             "k": self.k,
@@ -35,22 +35,28 @@ class Asymmetry:
             "reverse_bps": self.reverse_bps,
             "data_bytes": self.data_bytes,
             "ack_bytes": self.ack_bytes,
+            "implies": implied(self.k),
         }
 
 
-def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
-    """k of the first TCP flow of a plan (``docs/plan.md``); None when no TCP flow or one way has no limited rate.
+def implied(k: float) -> str:
+    """What k means for ACKs when the forward link is full (`asymmetry`, section 2), as a clause."""
+    if k <= 1.0:
+        return "an ACK for every segment has room on the way back"
+    every = f"with an ACK for every segment one ACK in {_few(k)} gets through"
+    if k <= 2.0:
+        return f"{every}; with delayed ACKs all do"
+    return f"{every}, with delayed ACKs one in {_few(k / 2.0)}"
 
-    A recorded rate counts with its mean. None too where a medium is crossed: its directions share one capacity, so they have no ratio.
-    """
-    flow = next((flow for flow in plan["flows"] if flow["tcp"]), None)
-    if flow is None:
+
+def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
+    """k of the first TCP flow of a plan (``docs/plan.md``); None where there is none, which ``why_no_asymmetry`` explains."""
+    flow = _first_tcp(plan)
+    if flow is None or why_no_asymmetry(plan):
         return None
     tcp, ways = flow["tcp"], ("down", "up") if flow["direction"] == "down" else ("up", "down")
     options = tcp["timestamp_bytes"] if tcp["timestamps"] else 0
     hops = [plan["hops"][index] for index in flow["hops"]]
-    if any(hop["medium"] for hop in hops):
-        return None
     data = _slowest(hops, ways[0], tcp["segment"] + tcp["header"] + options)
     ack = _slowest(hops, ways[1], tcp["header"] + options)
     if data is None or ack is None:
@@ -60,15 +66,36 @@ def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
     return Asymmetry(k, forward, reverse, data_bytes, ack_bytes)
 
 
+def why_no_asymmetry(plan: Mapping[str, Any]) -> str | None:
+    """Why a plan's first TCP flow has no k, as a clause; None where it has."""
+    flow = _first_tcp(plan)
+    if flow is None:
+        return "there is no TCP flow"
+    hops = [plan["hops"][index] for index in flow["hops"]]
+    medium = next((hop for hop in hops if hop["medium"]), None)
+    if medium is not None:
+        return f"both directions share the capacity of {medium['name']}, so that they have no ratio"
+    sides = [(hop["name"], way, hop[way]["rate"]) for hop in hops for way in ("down", "up") if hop[way] and hop[way]["rate"]]
+    recorded = next((name for name, _, rate in sides if rate["kind"] != "fixed"), None)
+    if recorded is not None:
+        return f"the rate of {recorded} is recorded, so that the ratio changes all the time"
+    unlimited = next((way for way in ("down", "up") if all(side != way for _, side, _ in sides)), None)
+    return f"no hop limits the direction {unlimited}" if unlimited else None
+
+
+def _first_tcp(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return next((flow for flow in plan["flows"] if flow["tcp"]), None)
+
+
+def _few(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.2g}"
+
+
 def _slowest(hops: Sequence[Mapping[str, Any]], way: str, size: int) -> tuple[float, int] | None:
     """Rate and size on the wire at the hop where a packet of ``size`` bytes takes longest to send."""
     sides = [hop[way] for hop in hops if hop[way] and hop[way]["rate"]]
-    found = [(_bps(side["rate"]), _on_wire(size, side["framing"])) for side in sides]
+    found = [(float(side["rate"]["bps"]), _on_wire(size, side["framing"])) for side in sides]
     return max(found, key=lambda rate_size: rate_size[1] / rate_size[0], default=None)
-
-
-def _bps(rate: Mapping[str, Any]) -> float:
-    return float(rate["bps"]) if rate["kind"] == "fixed" else float(rate["times_ms"].mean_bps())
 
 
 def _on_wire(size: int, framing: str) -> int:

@@ -1,4 +1,4 @@
-"""What a comparison varies: the congestion control, the socket buffers and the delayed-ACK setting."""
+"""What a comparison varies: the congestion control, the socket buffers, the delayed-ACK setting, queues and ACK techniques."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from ackclock.comparison.ack_path import AS_IS, HOST, check_policies, check_queues, check_techniques, technique_keys
 from ackclock.errors import InputError
 
 DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto")
@@ -15,13 +16,17 @@ DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto")
 @dataclass(frozen=True, slots=True, order=True)
 class Configuration:
     """One choice to compare. Buffers are quantities as the scenario file writes them, or ``auto`` (the host's own
-    rule).
+    rule). ``queue`` is the kind at the data's bottleneck, ``ack_policy`` what is done to ACKs at theirs ("link": as the link
+    says), ``ack_technique`` what the hosts do for ACKs.
     """
 
     variant: str
     send_buffer: str
     receive_buffer: str
     delayed_ack: bool
+    queue: str = AS_IS
+    ack_policy: str = AS_IS
+    ack_technique: str = HOST
 
     @property
     def label(self) -> str:
@@ -31,7 +36,19 @@ class Configuration:
             sockets = f"{self.send_buffer} send / {self.receive_buffer} receive"
         if sockets == "auto":
             sockets = "auto buffers"
-        return f"{self.variant}, {sockets}, {'delayed ACK' if self.delayed_ack else 'ACK per segment'}"
+        of_path = "".join(f", {said}" for said in self.path_words())
+        return f"{self.variant}, {sockets}, {'delayed ACK' if self.delayed_ack else 'ACK per segment'}{of_path}"
+
+    def path_words(self) -> list[str]:
+        """What differs from the link and the host as they are, a few words each."""
+        words = []
+        if self.queue != AS_IS:
+            words.append(f"{self.queue} queue")
+        if self.ack_policy != AS_IS:
+            words.append(f"ACKs: {self.ack_policy}")
+        if self.ack_technique != HOST:
+            words.append(f"hosts: {self.ack_technique}")
+        return words
 
     @property
     def params(self) -> dict[str, object]:
@@ -41,26 +58,50 @@ class Configuration:
             "send_buffer": self.send_buffer,
             "receive_buffer": self.receive_buffer,
             "delayed_ack": self.delayed_ack,
+            "queue": self.queue,
+            "ack_policy": self.ack_policy,
+            "ack_technique": self.ack_technique,
         }
 
     @property
     def tcp_keys(self) -> dict[str, object]:
-        """The choice as sweep parameters of a scenario."""
-        return {f"tcp.{key}": value for key, value in self.params.items()}
+        """The hosts' part of the choice as sweep parameters of a scenario."""
+        own = {key: getattr(self, key) for key in ("variant", "send_buffer", "receive_buffer", "delayed_ack")}
+        return {**{f"tcp.{key}": value for key, value in own.items()}, **technique_keys(self.ack_technique)}
 
 
 def configurations(
-    variants: Sequence[str], buffers: Sequence[str | tuple[str, str]], delayed_ack: Sequence[bool]
+    variants: Sequence[str],
+    buffers: Sequence[str | tuple[str, str]],
+    delayed_ack: Sequence[bool],
+    queues: Sequence[str] = (AS_IS,),
+    ack_policies: Sequence[str] = (AS_IS,),
+    ack_techniques: Sequence[str] = (HOST,),
 ) -> list[Configuration]:
     """Every combination, in the order given. A buffer is one quantity for both sockets or a (send, receive) pair.
 
     Raises:
-        InputError: one of the lists is empty or names something twice.
+        InputError: one of the lists is empty, names something twice or what does not exist.
     """
-    for name, given in (("variants", variants), ("buffers", buffers), ("delayed_ack", delayed_ack)):
-        if not given:
+    given: dict[str, Sequence[object]] = {
+        "variants": variants,
+        "buffers": buffers,
+        "delayed_ack": delayed_ack,
+        "queue": queues,
+        "ack_policy": ack_policies,
+        "ack": ack_techniques,
+    }
+    for name, choices in given.items():
+        if not choices:
             raise InputError("nothing to compare", "at least one choice", key=name)
-        if len(set(given)) != len(given):
+        if len(set(choices)) != len(choices):
             raise InputError("the same choice twice", "different choices", key=name)
+    check_queues(queues)
+    check_policies(ack_policies)
+    check_techniques(ack_techniques)
     pairs = [(b, b) if isinstance(b, str) else b for b in buffers]
-    return [Configuration(variant, send, receive, ack) for variant, (send, receive), ack in product(variants, pairs, delayed_ack)]
+    every = product(variants, pairs, delayed_ack, queues, ack_policies, ack_techniques)
+    return [
+        Configuration(variant, send, receive, delayed, queue, policy, technique)
+        for variant, (send, receive), delayed, queue, policy, technique in every
+    ]

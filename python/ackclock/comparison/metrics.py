@@ -22,7 +22,7 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
     of the flow's life) their mean, ``timeouts``, ``fast_retransmits``, ``window_cuts`` and ``retransmission_rate``
     (of all segments sent) over all of them. ``queue_delay_ms`` is the mean a data packet waits, summed over the
     hops; ``utilization`` that of the busiest hop the data crosses; ``ack_drop_share`` the share of packets lost on
-    the way back.
+    the way back, ``ack_filter_share`` what ACK filters took of it.
     """
     flows = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
     sent = sum(flow["segments_sent"] for flow in flows)
@@ -52,7 +52,18 @@ def _of_hops(hops: Sequence[Mapping[str, Any]], direction: str) -> dict[str, flo
         "ack_queue_delay_ms": math.fsum(_numbers(hop["queue_delay_ms"]["mean"] for hop in back)),
         "drops": float(sum(hop["drops"] for hop in data)),
         "ack_drop_share": _lost_share(back),
+        "ack_filter_share": _filtered_share(back),
     }
+
+
+def _filtered_share(hops: Iterable[Mapping[str, Any]]) -> float:
+    """Of all packets that came to the hop where filters took most, the share that they took."""
+    shares = [
+        hop.get("drops_by_cause", {}).get("ack_filter", 0) / offered
+        for hop in hops
+        if (offered := hop["drops"] + hop["delivered"])
+    ]
+    return max(shares, default=0.0)
 
 
 def _lost_share(hops: Iterable[Mapping[str, Any]]) -> float:

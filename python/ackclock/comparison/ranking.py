@@ -67,7 +67,7 @@ def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goo
 
     Configurations share seeds and are told apart by paired differences with Holm's correction (``statistics.rank``).
     Inside a tie the lower p95 RTT (to two digits) comes first, then the fewer retransmissions, then what asks for no
-    change: the ``usual`` variant, delayed ACKs. ``rank_by`` has passed ``check_rank_by``.
+    change: the ``usual`` variant, delayed ACKs, the link's own queues. ``rank_by`` has passed ``check_rank_by``.
     """
     metrics = {choice: over_seeds(of_seed.values()) for choice, of_seed in runs.items()}
     values = {
@@ -83,6 +83,7 @@ def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goo
             float(f"{again.mean:.2g}") if again else math.inf,
             choice.variant != usual,
             not choice.delayed_ack,
+            len(choice.path_words()),
         )
 
     places = rank(values, higher_is_better=RANK_BY[rank_by], then=then)

@@ -59,8 +59,10 @@ def _recovery(metrics: Metrics, choice: Configuration) -> str:
 
 
 def _lost_acks(metrics: Metrics, choice: Configuration) -> str:
+    taken = mean(metrics, "ack_filter_share")
+    by_filter = f" ({_percent(taken)} by its filter)" if taken > 0.0 else ""
     return (
-        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its ACKs and held the others "
+        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its ACKs{by_filter} and held the others "
         f"{mean(metrics, 'ack_queue_delay_ms'):.0f} ms, so the window opens late and in bursts"
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,8 @@ class Comparison:
     """What ``compare`` found.
 
     ``link`` is the link as it was named, ``title`` its own title, ``scenario`` the first configuration's scenario
-    with every default said, ``folder`` the run folder (None when nothing was kept).
+    with every default said, ``folder`` the run folder (None when nothing was kept). ``no_asymmetry`` says why there is no
+    ``asymmetry``, if so; ``points`` are the configurations as sweep parameters.
     """
 
     link: str
@@ -47,6 +48,8 @@ class Comparison:
     results: Mapping[Configuration, Sequence[CellResult]]
     asymmetry: Asymmetry | None
     folder: Path | None
+    no_asymmetry: str | None = None
+    points: Mapping[Configuration, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def best(self) -> Ranked:
@@ -76,6 +79,7 @@ class Comparison:
             "scenario": dict(self.scenario),
             "rank_by": self.rank_by,
             "asymmetry": self.asymmetry.as_json() if self.asymmetry else None,
+            "no_asymmetry": self.no_asymmetry,
             "cells": [self._cell(ranked) for ranked in sorted(self.ranking, key=self._asked_order)],
             "ranking": [ranked.as_json() for ranked in self.ranking],
             "quick": self.quick.configuration.label if self.quick else None,

@@ -9,7 +9,8 @@ from typing import Any
 
 from ackclock import catalogue, runs
 from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
-from ackclock.comparison.asymmetry import asymmetry
+from ackclock.comparison.ack_path import AS_IS, HOST, Bottlenecks, bottlenecks
+from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, configurations
 from ackclock.comparison.metrics import of_run
 from ackclock.comparison.ranking import check_rank_by, ranking
@@ -29,6 +30,9 @@ def compare(
     variants: Sequence[str | type[CongestionControl]] | None = None,
     buffers: Sequence[str | tuple[str, str]] = DEFAULT_BUFFERS,
     delayed_ack: Sequence[bool] = (True, False),
+    queue: Sequence[str] = (AS_IS,),
+    ack_policy: Sequence[str] = (AS_IS,),
+    ack: Sequence[str] = (HOST,),
     flows: int = 1,
     direction: str = "down",
     duration: str = "30 s",
@@ -47,6 +51,11 @@ def compare(
         variants: congestion controls by name, or classes of your own; all the engine has when None.
         buffers: socket buffers, each one quantity for both ends ("64 KiB", "auto") or a (send, receive) pair.
         delayed_ack: delayed-ACK settings: the host's rule (True), an ACK per segment (False).
+        queue: kinds of queue ("droptail", "codel", ..) at the hop that limits the data, in its direction, with that hop's limits; "link" is
+            the link's own.
+        ack_policy: what the hop that limits the ACKs does to them: "link", "none", a filter's rule ("safe", "p1", "cake",
+            "cake-aggressive"), "acks-first", "drop-front", a kind of queue ("red"), or several with + between.
+        ack: what hosts do for ACKs: "none", "acc" (ACK congestion control), "adapt" (sender adaptation), or "acc+adapt".
         flows: bulk flows that share the link, 1 or more.
         direction: "down" (server to client) or "up".
         duration: a quantity such as "30 s"; long against the link's RTT and its variations, or the start decides.
@@ -67,7 +76,8 @@ def compare(
         RunFailed: a run failed in the engine.
     """
     check_rank_by(rank_by, flows)
-    choices = configurations(named(list(variants)) if variants is not None else catalogue.variants(), buffers, delayed_ack)
+    known = named(list(variants)) if variants is not None else catalogue.variants()
+    choices = configurations(known, buffers, delayed_ack, queue, ack_policy, ack)
     draft = draft_of(
         {
             **_path(link),
@@ -77,7 +87,8 @@ def compare(
             "flow": [{"name": "flow", "direction": direction, "count": flows, "workload": {"kind": "bulk"}}],
         }
     )
-    scenarios = {choice: draft.check(choice.tcp_keys) for choice in choices}
+    points = _points(choices, bottlenecks(draft.check().hop, direction) if _varies_path(choices) else None)
+    scenarios = {choice: draft.check(point) for choice, point in points.items()}
     cells = [Cell(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds]
     folder = Path(out) if out is not None else runs.RUNS / _digest(cells, rank_by) if keep else None
     done = run_cells(cells, workers=workers, store=Store(folder) if folder else None, progress=progress)
@@ -97,6 +108,8 @@ def compare(
         results=results,
         asymmetry=asymmetry(cells[0].plan.document),
         folder=folder,
+        no_asymmetry=why_no_asymmetry(cells[0].plan.document),
+        points=points,
     )
     if folder:
         _write(comparison, folder)
@@ -105,6 +118,16 @@ def compare(
 
 def _path(link: str | Path | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"link": str(link)} if isinstance(link, str | Path) else {"hop": [dict(hop) for hop in link]}
+
+
+def _varies_path(choices: Sequence[Configuration]) -> bool:
+    return any((choice.queue, choice.ack_policy) != (AS_IS, AS_IS) for choice in choices)
+
+
+def _points(choices: Sequence[Configuration], path: Bottlenecks | None) -> dict[Configuration, dict[str, Any]]:
+    """Each choice as sweep parameters of the scenario."""
+    of_path = {c: {**path.queue_keys(c.queue), **path.policy_keys(c.ack_policy)} if path else {} for c in choices}
+    return {choice: {**choice.tcp_keys, **of_path[choice]} for choice in choices}
 
 
 def _digest(cells: Sequence[Cell], rank_by: str) -> str:
@@ -119,7 +142,7 @@ def _by_choice(choices: Sequence[Configuration], done: Sequence[CellResult]) -> 
 def _write(comparison: Comparison, folder: Path) -> None:
     first = next(iter(comparison.results.values()))
     every = [one for of_choice in comparison.results.values() for one in of_choice]
-    swept = {"sweep": _sweep(comparison)}
+    swept = {"sweep": swept} if (swept := _sweep(list(comparison.points.values()))) else {}
     scenario = first[0].cell.scenario
     (folder / "report.html").unlink(missing_ok=True)  # it would tell of an earlier engine's or ranking's figures
     runs.write_scenario(folder, scenario, extra=swept)
@@ -128,6 +151,13 @@ def _write(comparison: Comparison, folder: Path) -> None:
     runs.write_json(folder / DOCUMENT, {**comparison.as_json(), "shown": comparison.shown_folders()})
 
 
-def _sweep(comparison: Comparison) -> dict[str, list[object]]:
-    points = [choice.tcp_keys for choice in comparison.results]
-    return {key: list(dict.fromkeys(point[key] for point in points)) for key in points[0]}
+def _sweep(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The points as axes of a sweep; none where techniques set keys that other points do not have."""
+    if any(point.keys() != points[0].keys() for point in points):
+        return {}
+    axes: dict[str, list[Any]] = {key: [] for key in points[0]}
+    for point in points:
+        for key, value in point.items():
+            if value not in axes[key]:
+                axes[key].append(value)
+    return axes

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ackclock.comparison.ack_path import AS_IS, HOST
+from ackclock.comparison.asymmetry import implied
 from ackclock.statistics import Interval
 
 if TYPE_CHECKING:
@@ -30,12 +32,14 @@ def ranking_table(comparison: Comparison) -> Table:
             twins.setdefault(ranked.same_as, []).append(ranked.configuration.label)
 
     first = comparison.best.metrics
+    path = _varied(comparison)
     table = Table(title=f"TCP over {comparison.title or comparison.link}", title_justify="left", box=None, pad_edge=False)
     for column, justify in (
         ("rank", "right"),
         ("variant", "left"),
         ("buffers", "left"),
         ("delayed ACK", "left"),
+        *((name, "left") for name, _ in path),
         ("goodput Mb/s", "right"),
         ("95 % interval", "right"),
         ("p95 RTT ms", "right"),
@@ -44,10 +48,14 @@ def ranking_table(comparison: Comparison) -> Table:
         ("why", "left"),
     ):
         table.add_column(column, justify="right" if justify == "right" else "left", no_wrap=column != "why")
+    notes = []
+    if (found := comparison.asymmetry) is not None and found.k > 1.0:
+        notes.append(f"k = {found.k:.3g}: {implied(found.k)}.")
     lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
     if len(lines) > _HEAD + 2:
-        table.caption = f"{len(lines) - _HEAD - 1} rows before the last are left out here: see the report, or --json."
+        notes.append(f"{len(lines) - _HEAD - 1} rows before the last are left out here: see the report, or --json.")
         lines = [*lines[:_HEAD], lines[-1]]
+    table.caption = "\n".join(notes) or None
     for ranked in lines:
         choice, of = ranked.configuration, ranked.metrics
         goodput = of.get("goodput_bps")
@@ -59,6 +67,7 @@ def ranking_table(comparison: Comparison) -> Table:
             choice.variant,
             buffers,
             "on" if choice.delayed_ack else "off",
+            *(str(choice.params[key]) for _, key in path),
             _mean(goodput, 1e-6, 3),
             f"{goodput.lo * 1e-6:.3f} .. {goodput.hi * 1e-6:.3f}" if goodput and goodput.n > 1 else "-",
             _mean(of.get("rtt_p95_ms"), 1.0, 1),
@@ -67,6 +76,13 @@ def ranking_table(comparison: Comparison) -> Table:
             ranked.why + just_so(choice.label, twins.get(choice.label, [])),
         )
     return table
+
+
+def _varied(comparison: Comparison) -> list[tuple[str, str]]:
+    """Headings and parameters of what is varied on the path."""
+    keys = (("queue", "queue"), ("ACK policy", "ack_policy"), ("hosts' ACKs", "ack_technique"))
+    usual = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST}
+    return [(name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)]
 
 
 def _mean(found: Interval | None, scale: float, decimals: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ackclock.comparison.ack_path import AS_IS, HOST
+from ackclock.comparison.asymmetry import implied
 from ackclock.comparison.ranking import just_so
 from ackclock.plot import chart
 from ackclock.report.link_path import link_path
@@ -23,6 +25,16 @@ _RANKED_BY = {
     "retransmission_rate": "retransmission rate",
     "jain": "fairness (Jain's index)",
 }
+
+
+_FACTORS = (
+    ("variant", "variant"),
+    ("buffers", "receive_buffer"),
+    ("delayed ACK", "delayed_ack"),
+    ("queue", "queue"),
+    ("ACK policy", "ack_policy"),
+    ("hosts' ACK technique", "ack_technique"),
+)
 
 
 def page(document: Document, panels: Sequence[Panel], environment: Document | None = None, toml: str = "") -> Page:
@@ -64,9 +76,21 @@ def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
     sockets = "the host's automatic socket buffers" if buffers == "auto" else f"{buffers} socket buffers"
     acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
     return (
-        f"Use {params['variant']} with {sockets} and {acks}: {rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
+        f"Use {params['variant']} with {sockets} and {acks}{_on_path(params)}: {rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
         f"{three(of['rtt_p95_ms']['mean'])} ms."
     )
+
+
+def _on_path(params: Document) -> str:
+    """What else the choice asks for: of the bottlenecks' queues and of the hosts."""
+    said = []
+    if (queue := params.get("queue", AS_IS)) != AS_IS:
+        said.append(f"a {queue} queue before the bottleneck")
+    if (policy := params.get("ack_policy", AS_IS)) != AS_IS:
+        said.append("nothing done to ACKs" if policy == "none" else f"ACK policy {policy} on the way back")
+    if (technique := params.get("ack_technique", HOST)) != HOST:
+        said.append(f"{technique} in the hosts")
+    return "".join(f", {one}" for one in said)
 
 
 def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
@@ -94,10 +118,10 @@ def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
 
 
 def _spanned(tied: Sequence[Document]) -> str:
-    """Which variants, buffers and ACK policies these choices have."""
+    """Which variants, buffers, queues and ACK techniques these choices have."""
     said = []
-    for name, key in (("variant", "variant"), ("buffers", "receive_buffer"), ("delayed ACK", "delayed_ack")):
-        values = list(dict.fromkeys(_word(params[key]) for params in tied))
+    for name, key in _FACTORS:
+        values = list(dict.fromkeys(_word(params[key]) for params in tied if key in params))
         if len(values) > 1:
             said.append(f"{name} {' or '.join([', '.join(values[:-1]), values[-1]])}")
     return f": {'; '.join(said)}" if said else ""
@@ -215,14 +239,15 @@ def _link_facts(document: Document) -> list[tuple[str, str]]:
     facts = []
     found = document.get("asymmetry")
     if found:
-        slow = "the return path saturates first with an ACK per segment" if found["k"] > 1.0 else "ACKs have room enough"
         facts.append(
             (
                 "Normalised bandwidth ratio k",
                 f"{three(found['k'])} = ({rate(found['forward_bps'])} / {rate(found['reverse_bps'])}) / "
-                f"({found['data_bytes']} B / {found['ack_bytes']} B): {slow}",
+                f"({found['data_bytes']} B / {found['ack_bytes']} B): {implied(found['k'])}",
             )
         )
+    elif why := document.get("no_asymmetry"):
+        facts.append(("Normalised bandwidth ratio k", f"none: {why}"))
     best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
     for name, key in (("Busiest hop, best configuration", "utilization"), ("ACKs dropped, best configuration", "ack_drop_share")):
         if key in best:
