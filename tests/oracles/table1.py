@@ -1,4 +1,4 @@
-"""Table 1 of `asymmetry`, plain Reno: throughput beside the paper's and beside ns-2's on both networks."""
+"""Table 1 of `asymmetry`: throughput beside the paper's and beside ns-2's on both networks."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from ackclock.engine import run
 from ackclock.papers.claims import claims_of
+from ackclock.papers.experiments import Experiments, Measured, network
 from ackclock.papers.ns2 import ns2_value
 from ackclock.papers.scenarios import scenario_path
-from ackclock.papers.table1 import NETWORKS, Table1Runs
+from ackclock.papers.table1 import PATHS, mbps
 from ackclock.plan import build_plan
 from ackclock.scenario.draft import read_draft
-from ackclock.statistics import Interval
 from tests.oracles.agreement import Check, Figure
 
 CELLS = {"P1-018": "9.6", "P1-021": "9.6 C", "P1-024": "28.8", "P1-027": "28.8 C"}
-"""Claim and return path."""
+"""Claim and return path of plain Reno."""
 
 LIMIT = 0.10
 
@@ -30,8 +30,8 @@ SEEDS = range(1, 4)
 
 
 @cache
-def ours() -> dict[str, dict[str, Interval]]:
-    return {network: dict(cells) for network, cells in Table1Runs(tuple(SEEDS), None, None, None)().items()}
+def ours() -> Measured:
+    return Experiments(SEEDS)("table1")
 
 
 def checks(oracles: Path | None = None) -> list[Check]:
@@ -50,31 +50,32 @@ def paper_value(claim: str) -> float:
 def figures(claim: str, path: str) -> Sequence[Figure]:
     """Ours on V1 beside the paper, and ours beside ns-2 on each network."""
     case = f"Table 1, Reno, {path}"
-    mine = ours()
-    paper = Figure(case, "throughput, paper", mine["V1"][path].mean, paper_value(claim), LIMIT, unit="Mb/s")
+    mine = {name: mbps(ours(), name, "Reno", path).mean for name in NS2_LIMITS}
+    paper = Figure(case, "throughput, paper", mine["V1"], paper_value(claim), LIMIT, unit="Mb/s")
     simulated = [
-        Figure(case, f"throughput, ns-2 {network}", mine[network][path].mean, ns2_value(claim, network), LIMIT, unit="Mb/s")
-        for network in NETWORKS
+        Figure(case, f"throughput, ns-2 {name}", value, ns2_value(claim, name), LIMIT, unit="Mb/s")
+        for name, value in mine.items()
     ]
     return [paper, *simulated]
 
 
 def figures_with_ns2_queues(claim: str, path: str) -> Sequence[Figure]:
     """Ours on ns-2's networks with one packet less in every queue that fills."""
-    rate, _, compressed = path.partition(" ")
+    rate, framing = PATHS[path]
     found = []
-    for network, limit in NS2_LIMITS.items():
+    for name, limit in NS2_LIMITS.items():
         point = {
-            "hop.return.rate": f"{rate} kb/s",
-            "hop.return.framing": "cslip" if compressed else "none",
+            **network(name),
+            "hop.return.rate": rate,
+            "hop.return.framing": framing,
             "hop.return.queue.packets": 9,
             "hop.cable.queue.packets": 9,
             "hop.server.queue.down.packets": limit - 1,
         }
-        scenario = read_draft(scenario_path(NETWORKS[network])).check(point)
+        scenario = read_draft(scenario_path("asymmetry-table1")).check(point)
         flow = run(build_plan(scenario, 1)).summary["flows"][0]
-        mbps = flow["throughput_bps"] / 1e6
+        ours_mbps = flow["throughput_bps"] / 1e6
         found.append(
-            Figure(f"{NS2_QUEUES}, {path}", f"throughput, ns-2 {network}", mbps, ns2_value(claim, network), CLOSE, unit="Mb/s")
+            Figure(f"{NS2_QUEUES}, {path}", f"throughput, ns-2 {name}", ours_mbps, ns2_value(claim, name), CLOSE, unit="Mb/s")
         )
     return found

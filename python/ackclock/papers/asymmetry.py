@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from ackclock.papers import arithmetic as a
+from ackclock.papers import radio, table1, table2, table3
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
-from ackclock.papers.ns2 import ns2_value
-from ackclock.statistics import Interval, interval, jain_index
+from ackclock.papers.experiments import Experiments
+from ackclock.statistics import interval, jain_index
 
 FORWARD_BPS = 10e6
 PACKET_BYTES = 1000.0
-PLAIN_RENO: dict[str, str] = {"P1-018": "9.6", "P1-021": "9.6 C", "P1-024": "28.8", "P1-027": "28.8 C"}
-"""Table 1's plain-Reno cells: the claim and the return path (kb/s; C: with header compression)."""
-
-Table1 = Callable[[], Mapping[str, Mapping[str, Interval]]]
-"""Runs Table 1 once and gives throughput in Mb/s by network (V1, V2) and return path."""
 
 
 def _computed(value: float, why: str) -> Evaluate:
@@ -57,7 +51,8 @@ def _fairness_identity(claim: Claim) -> Evidence:
     return Evidence(None, f"index = k/n in all {len(shares)} cases with n up to 12", says=holds, by="arithmetic")
 
 
-def _arithmetic() -> dict[str, Evaluate]:
+def arithmetic_evaluators() -> dict[str, Evaluate]:
+    """What the paper works out by hand, claim id to evaluator."""
     two_data_packets = 2.0 * a.transmission_time(PACKET_BYTES, 28.8e3)
     bdp = a.bandwidth_delay_product(28.8e3, 0.5)
     return {
@@ -78,37 +73,7 @@ def _arithmetic() -> dict[str, Evaluate]:
     }
 
 
-def _plain_reno(table1: Table1, cell: str) -> Evaluate:
-    def evaluate(claim: Claim) -> Evidence:
-        table = table1()
-        ours = table["V1"][cell]
-        fitted = table["V2"][cell]
-        v1, v2 = ns2_value(claim.id, "V1"), ns2_value(claim.id, "V2")
-        why = (
-            f"throughput on the authors' published network (V1; ns-2 there: {v1:g} Mb/s); with host queues of 50 packets and "
-            f"2.25 ms access links (V2), ours is {fitted.mean:.2f} and ns-2's {v2:g} Mb/s. ns-2's "
-            "10-packet queues let 9 wait, which explains most of the difference"
-        )
-        return Evidence(ours, why, ns2=v1, also={"V2": fitted})
-
-    return evaluate
-
-
-def _poor_above_ten(table1: Table1) -> Evaluate:
-    def evaluate(claim: Claim) -> Evidence:
-        cells = {cell: found.mean for cell, found in table1()["V1"].items()}
-        k = {"9.6": _k(9.6e3, 40.0), "28.8": _k(28.8e3, 40.0)}
-        ordered = max(cells["9.6"], cells["28.8"]) < min(cells["9.6 C"], cells["28.8 C"])
-        why = (
-            f"k = {k['9.6']:.1f} and {k['28.8']:.1f}; without compression {cells['9.6']:.2f} and {cells['28.8']:.2f} Mb/s, with it "
-            f"{cells['9.6 C']:.2f} and {cells['28.8 C']:.2f}"
-        )
-        return Evidence(None, why, says=ordered and min(k.values()) > 10.0)
-
-    return evaluate
-
-
-def evaluators(table1: Table1) -> dict[str, Evaluate]:
-    """Claim id to evaluator; ``table1`` is called only when a claim needs its runs."""
-    reno = {claim: _plain_reno(table1, cell) for claim, cell in PLAIN_RENO.items()}
-    return {**_arithmetic(), **reno, "P1-031": _poor_above_ten(table1)}
+def evaluators(runs: Experiments) -> dict[str, Evaluate]:
+    """Claim id to evaluator; an experiment runs only when a claim needs it."""
+    tables = (table1, table2, table3, radio)
+    return {**arithmetic_evaluators(), **{claim: found for table in tables for claim, found in table.evaluators(runs).items()}}

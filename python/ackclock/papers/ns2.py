@@ -28,3 +28,12 @@ def ns2_value(claim: str, network: str) -> float:
         KeyError: ns-2 was not run for that claim.
     """
     return _table()[claim, network]
+
+
+def ns2_values(claim: str) -> dict[str, float]:
+    """ns-2's values for a claim by network, V1 first.
+
+    Raises:
+        KeyError: ns-2 was not run for that claim.
+    """
+    return {network: ns2_value(claim, network) for network in ("V1", "V2")}

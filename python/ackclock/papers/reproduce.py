@@ -18,7 +18,7 @@ from ackclock.engine import engine_digest
 from ackclock.papers import asymmetry
 from ackclock.papers.claims import claims_of
 from ackclock.papers.evidence import Evaluate, Judged, Verdict, judge
-from ackclock.papers.table1 import Table1Runs
+from ackclock.papers.experiments import Experiments
 
 DOCUMENT = "reproduce.json"
 QUICK_SEEDS = (1,)
@@ -111,7 +111,7 @@ Seeds = tuple[int, ...]
 
 
 def _asymmetry(seeds: Seeds, workers: int | None, folder: Path | None, progress: Progress | None) -> Mapping[str, Evaluate]:
-    return asymmetry.evaluators(Table1Runs(seeds, workers, folder, progress))
+    return asymmetry.evaluators(Experiments(seeds, workers, folder, progress))
 
 
 _EVALUATORS: dict[str, Callable[[Seeds, int | None, Path | None, Progress | None], Mapping[str, Evaluate]]] = {

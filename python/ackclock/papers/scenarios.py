@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
+_TABLES = ("not_tested", "experiments")
 
 
 def scenario_names() -> list[str]:
     """The packaged scenarios, by name."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != "not_tested")
+    return sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem not in _TABLES)
 
 
 def scenario_path(name: str) -> Path:
