@@ -1,7 +1,8 @@
 //! Captures for Python: opened, read piece by piece, reported.
 
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
+use ackclock_trace::join::{Taken, join};
+use ackclock_trace::read::{Capture, ReadError};
 use ackclock_trace::report::Report;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -38,6 +39,48 @@ impl CaptureReader {
     /// The figures so far, as JSON.
     fn report(&self) -> PyResult<String> {
         serde_json::to_string(&Report::of(&self.analysis, &self.capture)).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+    }
+}
+
+/// Two captures of the same traffic being read, one after the other. ValueError as above.
+#[pyclass]
+pub struct CapturePairReader {
+    taken: [Taken; 2],
+}
+
+#[pymethods]
+impl CapturePairReader {
+    #[new]
+    fn new(first: PathBuf, second: PathBuf, only: &str) -> PyResult<CapturePairReader> {
+        let only: Only = serde_json::from_str(only).map_err(refusal)?;
+        let open = |path: PathBuf| -> PyResult<Taken> {
+            let capture = Capture::open(&path).map_err(|e| PyValueError::new_err((path.display().to_string(), e.to_string())))?;
+            Ok(Taken::new(capture, only.clone()))
+        };
+        Ok(CapturePairReader { taken: [open(first)?, open(second)?] })
+    }
+
+    /// Takes up to `most` packets; the number taken, less than that only at the end of both.
+    fn advance(&mut self, py: Python<'_>, most: u64) -> PyResult<u64> {
+        let [first, second] = &mut self.taken;
+        py.detach(|| {
+            let taken = first.read(most)?;
+            Ok::<u64, ReadError>(taken + if taken < most { second.read(most - taken)? } else { 0 })
+        })
+        .map_err(refusal)
+    }
+
+    fn finish(&mut self) {
+        for taken in &mut self.taken {
+            taken.capture.finish();
+        }
+    }
+
+    /// Matches them, as JSON.
+    fn report(&self, py: Python<'_>) -> PyResult<String> {
+        let [first, second] = &self.taken;
+        py.detach(|| serde_json::to_string(&Report::joined(first, second, &join(first, second))))
+            .map_err(|e| PyRuntimeError::new_err(e.to_string()))
     }
 }
 

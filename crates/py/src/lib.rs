@@ -112,6 +112,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Run>()?;
     module.add_class::<Table>()?;
     module.add_class::<captures::CaptureReader>()?;
+    module.add_class::<captures::CapturePairReader>()?;
     module.add_class::<PyAck>()?;
     module.add_class::<PyCongestion>()?;
     module.add_class::<PyLoss>()?;

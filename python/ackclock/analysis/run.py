@@ -1,4 +1,4 @@
-"""One capture analysed."""
+"""One capture analysed, or two of the same traffic."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Analysis:
 
 def analyze(
     capture: str | Path,
+    second: str | Path | None = None,
     *,
     flow: int | str | None = None,
     filter: str | None = None,
@@ -45,10 +46,11 @@ def analyze(
     until: float | None = None,
     out: str | Path | None = None,
 ) -> Analysis:
-    """Per-flow metrics and diagnosis of a capture.
+    """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, what happened between them.
 
     Args:
         capture: a pcap or pcapng file, plain or in gzip or zstd; "-" is standard input.
+        second: a capture of the same traffic nearer the other end: delays each way, losses between the two, clocks, the buffer.
         flow: only this flow: its number, from 1 in order of appearance, or one of its ends ("10.0.0.1:443").
         filter: only flows with these ends, such as ``"host 10.0.0.1 and port 443"``.
         since: seconds from the first packet; what comes before is left out.
@@ -59,11 +61,11 @@ def analyze(
         InputError: the capture cannot be read, or an argument is bad.
     """
     hosts, ports = parse_filter(filter) if filter else ((), ())
-    reader = open_capture(str(capture), Only(hosts, ports, since, until))
+    reader = open_capture(str(capture), Only(hosts, ports, since, until), None if second is None else str(second))
     while _guarded(str(capture), lambda: reader.advance(PIECE)) == PIECE:
         pass
     reader.finish()
-    done = Analysis(document_of(str(capture), reader, flow))
+    done = Analysis(document_of(str(capture), reader, flow, None if second is None else str(second)))
     if out is not None:
         from ackclock.analysis.folder import write_folder
 
@@ -71,16 +73,26 @@ def analyze(
     return done
 
 
-def open_capture(path: str, only: Only) -> Any:
-    """The engine's reader of this capture."""
+def open_capture(path: str, only: Only, second: str | None = None) -> Any:
+    """The engine's reader of this capture, or of these two."""
     from ackclock import _native
 
+    if second is not None:
+        if path == second == "-":
+            raise InputError("standard input twice", "two captures", key="CAP2")
+        try:
+            return _native.CapturePairReader(path, second, only.as_json())
+        except ValueError as error:
+            file, why = error.args
+            raise _refused(file, why) from None
     return _guarded(path, lambda: _native.CaptureReader(path, only.as_json()))
 
 
-def document_of(path: str, reader: Any, flow: int | str | None = None) -> dict[str, Any]:
+def document_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> dict[str, Any]:
     """The document of what has been read so far, of all flows or one."""
     document = {"capture": path, **json.loads(reader.report())}
+    if second is not None:
+        document["second"] = {"capture": second, **document["second"]}
     numbered = [{"flow": number, **row} for number, row in enumerate(document["flows"], 1)]
     if flow is not None:
         wanted = str(flow)
@@ -97,5 +109,9 @@ def _guarded(path: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except ValueError as error:
-        found, _, allowed = str(error).removeprefix("found ").partition("; allowed: ")
-        raise InputError(found, allowed or _ALLOWED, file=path) from None
+        raise _refused(path, str(error)) from None
+
+
+def _refused(path: str, why: str) -> InputError:
+    found, _, allowed = why.removeprefix("found ").partition("; allowed: ")
+    return InputError(found, allowed or _ALLOWED, file=path)

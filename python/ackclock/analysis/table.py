@@ -18,6 +18,8 @@ _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 def analysis_tables(document: Mapping[str, Any]) -> list[Table]:
     """Flows by direction, then what held them."""
     tables = [_flows(document)]
+    if "second" in document:
+        tables.append(_between(document))
     if findings := _findings(document):
         tables.append(findings)
     return tables
@@ -59,6 +61,41 @@ def _figures(way: Mapping[str, Any]) -> list[str]:
         ms(rtt["mean"]),
         ms(rtt["p95"]),
         f"{way['outstanding_bytes']['max']} B",
+    ]
+
+
+def _between(document: Mapping[str, Any]) -> Table:
+    clock = document["clock"]
+    said = "no two steady clocks explain both directions"
+    if clock is not None:
+        low, high = clock["offset_interval_ms"]
+        said = f"its clock is {clock['offset_ms']:.3f} ms ahead if both ways are alike, {low:.3f} to {high:.3f} in any case"
+        said += f"; {clock['skew_ppm']:.1f} ppm fast"
+    table = _table(f"Joined with {document['second']['capture']}: {said}")
+    for column in ("flow", "way"):
+        table.add_column(column)
+    for column in ("delay ms\nmin", "\np50", "\nmax", "lost", "loss", "not\ncaptured", "bursts", "buffer\nKB"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("cause of loss", overflow="fold")
+    largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MOST]
+    for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
+        for way in ("a2b", "b2a"):
+            if "lost" in flow[way]:
+                table.add_row(str(flow["flow"]), way, *_crossing(flow[way]))
+    return table
+
+
+def _crossing(way: Mapping[str, Any]) -> list[str]:
+    delay, lost, bursts, buffer = (way[key] for key in ("one_way_delay_ms", "lost", "loss_bursts", "bottleneck_buffer_bytes"))
+    size = buffer["max_based"]
+    return [
+        *(ms(delay[key]) for key in ("min", "p50", "max")),
+        str(lost["between_captures"]),
+        percent(way["loss_rate"]),
+        str(lost["capture_drops_receiver"] + lost["capture_drops_sender"]),
+        str(bursts["above_50"] + bursts["above_80"] + bursts["all_lost"]),
+        "" if size is None else f"{'' if buffer['filled'] else 'over '}{size / 1000:.0f}",
+        f"{way['loss_cause']['verdict']}: {way['loss_cause']['evidence']}" if lost["between_captures"] else "",
     ]
 
 

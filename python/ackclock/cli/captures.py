@@ -12,6 +12,9 @@ from ackclock.cli.options import Json, Quiet, Seed
 
 def analyze(
     capture: Annotated[str, typer.Argument(help="A capture: pcap or pcapng, plain or in gzip or zstd; - is standard input.")],
+    second: Annotated[
+        str | None, typer.Argument(metavar="[CAPTURE2]", help="One of the same traffic nearer the other end: the two are joined.")
+    ] = None,
     flow: Annotated[str | None, typer.Option(help="Only this flow: its number, or one of its ends (ADDRESS:PORT).")] = None,
     filter: Annotated[str | None, typer.Option(help="Only these flows: `host ADDRESS and port NUMBER`.")] = None,
     since: Annotated[str | None, typer.Option(help="From this long after the first packet on, such as 5 s.")] = None,
@@ -22,17 +25,20 @@ def analyze(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Per-flow metrics and diagnosis from one capture."""
+    """Per-flow metrics and diagnosis from one capture, or from both ends."""
     from ackclock.analysis.filters import Only, parse_filter
     from ackclock.analysis.follow import read_all
     from ackclock.analysis.run import Analysis, document_of, open_capture
     from ackclock.analysis.table import analysis_tables
     from ackclock.cli.output import print_json, print_tables, remark
+    from ackclock.errors import InputError
 
     hosts, ports = parse_filter(filter) if filter else ((), ())
-    reader = open_capture(capture, Only(hosts, ports, _seconds(since, "--since"), _seconds(until, "--until")))
+    if follow and second is not None:
+        raise InputError("--follow with two captures", "one capture that grows", key="--follow")
+    reader = open_capture(capture, Only(hosts, ports, _seconds(since, "--since"), _seconds(until, "--until")), second)
     read_all(capture, reader, follow=follow, quiet=quiet)
-    done = Analysis(document_of(capture, reader, flow))
+    done = Analysis(document_of(capture, reader, flow, second))
     if out is not None:
         from ackclock.analysis.folder import write_folder
 

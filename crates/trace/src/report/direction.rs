@@ -47,6 +47,9 @@ pub struct Direction {
     /// From the flow's first packet to this direction's first data, and from its last data to the last ACK that covered something.
     pub first_data_ms: Option<f64>,
     pub tail_ms: Option<f64>,
+    /// From a second capture.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<super::WayReport>,
 }
 
 #[derive(Debug, Serialize)]
@@ -188,6 +191,7 @@ impl Direction {
             largest_segment_bytes: c.largest_segment,
             first_data_ms: t.first_data.map(|at| super::ms(at - flow.first_at)),
             tail_ms: t.first_data.map(|_| super::ms((t.last_news - t.last_data).max(0))),
+            joined: None,
         }
     }
 }

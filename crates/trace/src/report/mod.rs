@@ -2,9 +2,11 @@
 
 mod direction;
 mod findings;
+mod joined;
 
 pub use direction::Direction;
 pub use findings::Finding;
+pub use joined::{JoinReport, WayReport};
 
 use crate::analyze::Analysis;
 use crate::decode::{Endpoint, Skip};
@@ -30,6 +32,8 @@ pub struct Report {
     pub start_s: Option<f64>,
     pub duration_s: f64,
     pub flows: Vec<FlowReport>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<JoinReport>,
 }
 
 #[derive(Debug, Serialize)]
@@ -119,6 +123,7 @@ impl Report {
             start_s: totals.first_at.map(seconds),
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
             flows: analysis.flows().iter().map(|flow| FlowReport::of(flow, start)).collect(),
+            joined: None,
         }
     }
 }

@@ -1,0 +1,93 @@
+//! What is kept of each packet to find it again in the other capture: 40 bytes a packet, only while two captures are joined.
+
+use crate::analyze::Watch;
+use crate::decode::{Flags, Segment};
+use crate::flow::{Flow, Passed, Side};
+
+/// One segment as it was on the wire: what hosts and cards joined (TSO, GRO) is taken apart again.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    /// Of what no address translation changes: numbers, length, flags, time stamps, SACK blocks.
+    pub print: u64,
+    /// Nanoseconds by this capture's clock.
+    pub at: i64,
+    pub seq: u32,
+    pub ack: u32,
+    pub payload: u32,
+    pub ip_len: u32,
+    /// Zero where there is none.
+    pub ip_id: u16,
+    pub flags: Flags,
+}
+
+/// By flow number, then by the side that sends.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    pub flows: Vec<[Vec<Mark>; 2]>,
+}
+
+/// More parts than the largest super-segment has (512 KB of IPv6): a length that cannot be is one part.
+const MOST_PARTS: u32 = 1024;
+const KEPT_FLAGS: u8 = Flags::SYN | Flags::FIN | Flags::RST | Flags::ACK;
+
+impl Watch for Recorder {
+    fn passed(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+        let number = number as usize;
+        if self.flows.len() <= number {
+            self.flows.resize_with(number + 1, Default::default);
+        }
+        let list = &mut self.flows[number][passed.from as usize];
+        let unit = unit(flow, s);
+        let headers = s.ip_len.saturating_sub(s.payload);
+        let (mut from, mut part) = (0, 0u16);
+        loop {
+            let payload = (s.payload - from).min(unit);
+            let last = from + payload == s.payload;
+            let flags = Flags(if last { s.flags.0 & KEPT_FLAGS } else { s.flags.0 & KEPT_FLAGS & !(Flags::FIN | Flags::RST) });
+            let seq = s.seq.wrapping_add(from);
+            list.push(Mark {
+                print: print(s, seq, payload, flags),
+                at,
+                seq,
+                ack: s.ack,
+                payload,
+                ip_len: headers.saturating_add(payload),
+                ip_id: s.ip_id.map_or(0, |id| id.wrapping_add(part)),
+                flags,
+            });
+            if last {
+                return;
+            }
+            (from, part) = (from + payload, part.wrapping_add(1));
+        }
+    }
+}
+
+/// Payload of one segment on the wire, at least one byte.
+fn unit(flow: &Flow, s: &Segment<'_>) -> u32 {
+    let agreed = [Side::Low, Side::High].into_iter().filter_map(|side| flow.half(side).choices.mss).min();
+    let options = u32::from(s.header_len).saturating_sub(20);
+    let unit = agreed.map_or(s.payload, |mss| u32::from(mss).saturating_sub(options)).max(1);
+    if s.payload / unit > MOST_PARTS { s.payload } else { unit }
+}
+
+/// FNV-1a's steps over words, with a fold: any well-spread 64 bits will do, as equal prints are told apart by packet numbers and order.
+fn print(s: &Segment<'_>, seq: u32, payload: u32, flags: Flags) -> u64 {
+    const PRIME: u64 = 0x0100_0000_01b3;
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let ack = if flags.has(Flags::ACK) { s.ack } else { 0 };
+    let mut sum = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |word: u64| {
+        sum = (sum ^ word).wrapping_mul(PRIME).wrapping_add(ODD);
+        sum = (sum ^ sum >> 29).wrapping_mul(ODD);
+    };
+    add(u64::from(seq) << 32 | u64::from(ack));
+    add(u64::from(payload) << 8 | u64::from(flags.0));
+    if let Some(stamps) = s.options.stamps {
+        add(u64::from(stamps.value) << 32 | u64::from(stamps.echo));
+    }
+    for &(left, right) in s.options.sack.blocks() {
+        add(u64::from(left) << 32 | u64::from(right));
+    }
+    sum ^ sum >> 32
+}

@@ -1,0 +1,97 @@
+//! Which packet of a direction is which in the other capture.
+
+use super::Pair;
+use super::marks::Mark;
+
+/// Copies alike in all but their number, more than this: matched in their order.
+const LARGE_GROUP: usize = 256;
+/// Packet numbers count if so many in a hundred of the unmistakable pairs have the same.
+const SAME_IDS_PERCENT: usize = 90;
+
+/// Pairs in the first list's order. Packets with a print of their own are matched by it; copies by IP packet numbers where the
+/// path leaves those alone, else in the order that fits the usual delay.
+pub fn pairs(first: &[Mark], second: &[Mark]) -> Vec<Pair> {
+    let (a, b) = (by_print(first), by_print(second));
+    let (mut single, mut several) = (Vec::new(), Vec::new());
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (first[a[i] as usize].print, second[b[j] as usize].print);
+        let (next_i, next_j) = (end_of_group(first, &a, i), end_of_group(second, &b, j));
+        match x.cmp(&y) {
+            std::cmp::Ordering::Less => i = next_i,
+            std::cmp::Ordering::Greater => j = next_j,
+            std::cmp::Ordering::Equal => {
+                if next_i - i == 1 && next_j - j == 1 {
+                    single.push((a[i], b[j]));
+                } else {
+                    several.push((i..next_i, j..next_j));
+                }
+                (i, j) = (next_i, next_j);
+            }
+        }
+    }
+    let same_id = |&(x, y): &Pair| first[x as usize].ip_id == second[y as usize].ip_id;
+    // A zero is no number: SYN-ACKs of Linux have it, and all packets of some hosts.
+    let numbered = |pair: &&Pair| first[pair.0 as usize].ip_id != 0 || second[pair.1 as usize].ip_id != 0;
+    let (same, all) =
+        (single.iter().filter(numbered).filter(|pair| same_id(pair)).count(), single.iter().filter(numbered).count());
+    let ids = all > 0 && same * 100 >= all * SAME_IDS_PERCENT;
+    let usual = usual_delay(first, second, &single);
+    let mut all = single;
+    if ids {
+        all.retain(same_id);
+    }
+    for (left, right) in several {
+        copies(first, second, &a[left], &b[right], ids, usual, &mut all);
+    }
+    all.sort_unstable();
+    all
+}
+
+/// Numbers of the marks, by print and then in order.
+fn by_print(list: &[Mark]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..list.len() as u32).collect();
+    order.sort_unstable_by_key(|&i| (list[i as usize].print, i));
+    order
+}
+
+fn end_of_group(list: &[Mark], order: &[u32], from: usize) -> usize {
+    let print = list[order[from] as usize].print;
+    from + order[from..].iter().take_while(|&&i| list[i as usize].print == print).count()
+}
+
+/// The middle one of the differences of time.
+fn usual_delay(first: &[Mark], second: &[Mark], pairs: &[Pair]) -> i64 {
+    let mut all: Vec<i64> = pairs.iter().map(|&(x, y)| second[y as usize].at.saturating_sub(first[x as usize].at)).collect();
+    if all.is_empty() {
+        return 0;
+    }
+    let middle = all.len() / 2;
+    *all.select_nth_unstable(middle).1
+}
+
+/// Copies alike: by packet number, or each of the fewer with the one that fits best of those still free, in order.
+fn copies(first: &[Mark], second: &[Mark], a: &[u32], b: &[u32], ids: bool, usual: i64, all: &mut Vec<Pair>) {
+    if ids && a.len().max(b.len()) <= LARGE_GROUP {
+        let mut free: Vec<u32> = b.to_vec();
+        for &x in a {
+            if let Some(at) = free.iter().position(|&y| second[y as usize].ip_id == first[x as usize].ip_id) {
+                all.push((x, free.remove(at)));
+            }
+        }
+        return;
+    }
+    let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    let misfit = |x: u32, y: u32| {
+        let (x, y) = if a.len() <= b.len() { (x, y) } else { (y, x) };
+        second[y as usize].at.saturating_sub(first[x as usize].at).saturating_sub(usual).unsigned_abs()
+    };
+    let mut from = 0;
+    for (done, &x) in few.iter().enumerate() {
+        let last = many.len() - (few.len() - done);
+        let best =
+            if many.len() > LARGE_GROUP { from } else { (from..=last).min_by_key(|&k| misfit(x, many[k])).unwrap_or(from) };
+        all.push(if a.len() <= b.len() { (x, many[best]) } else { (many[best], x) });
+        from = best + 1;
+    }
+}

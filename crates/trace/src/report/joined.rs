@@ -1,0 +1,233 @@
+//! What two captures add: to each direction, and to the document.
+
+use super::{Report, ms};
+use crate::join::{Blame, Bursts, Clock, Joined, Taken, Way};
+use serde::Serialize;
+
+/// Beside the figures of a direction.
+#[derive(Debug, Serialize)]
+pub struct WayReport {
+    pub one_way_delay_ms: DelayReport,
+    pub loss_rate: Option<f64>,
+    pub lost: LostReport,
+    pub loss_bursts: BurstReport,
+    pub bottleneck_buffer_bytes: BufferReport,
+    pub delay_loss_correlation: Option<f64>,
+    pub loss_cause: CauseReport,
+}
+
+/// Under the offset that `clock.assumption` names.
+#[derive(Debug, Serialize)]
+pub struct DelayReport {
+    pub count: u64,
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub max: Option<f64>,
+    pub sd: Option<f64>,
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct LostReport {
+    pub sent: u64,
+    pub between_captures: u64,
+    /// Arrived, but missing in the capture near the receiver; and missing in the one near the sender.
+    pub capture_drops_receiver: u64,
+    pub capture_drops_sender: u64,
+    pub network_duplicates: u64,
+    /// Each lost packet, the first `MOST_LISTED`.
+    pub packets: Vec<LostPacket>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct LostPacket {
+    /// Unix time by the capture near the sender.
+    pub time_s: f64,
+    pub sequence: u32,
+    pub bytes: u32,
+}
+
+#[derive(Debug, Serialize)]
+pub struct BurstReport {
+    pub bin_ms: u32,
+    pub above_50: u32,
+    pub above_80: u32,
+    pub all_lost: u32,
+    pub bursts: Vec<OneBurst>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct OneBurst {
+    /// From the direction's first packet.
+    pub start_s: f64,
+    pub duration_ms: f64,
+    /// From the first lost packet to the last.
+    pub lost_span_ms: f64,
+    pub sent: u32,
+    pub lost: u32,
+    pub peak_share: f64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct BufferReport {
+    pub min_based: Option<f64>,
+    pub max_based: Option<f64>,
+    pub rate_bps: Option<f64>,
+    /// False: nothing overflowed, and the buffer may be larger than `max_based`.
+    pub filled: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub struct CauseReport {
+    pub verdict: &'static str,
+    pub radio_share: Option<f64>,
+    pub evidence: String,
+}
+
+/// The second capture's clock against the first's.
+#[derive(Debug, Serialize)]
+pub struct ClockReport {
+    pub offset_ms: f64,
+    pub offset_interval_ms: [f64; 2],
+    pub skew_ppm: f64,
+    pub skew_interval_ppm: [f64; 2],
+    pub assumption: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub struct JoinReport {
+    pub clock: Option<ClockReport>,
+    pub joined_flows: usize,
+    /// The second capture by itself.
+    pub second: Box<Report>,
+}
+
+const MOST_LISTED: usize = 10_000;
+const SYMMETRIC: &str = "symmetric: the least delays of both ways are taken to be equal; without that only the interval is known";
+
+impl Report {
+    /// The first capture's report with what the second adds.
+    pub fn joined(first: &Taken, second: &Taken, joined: &Joined) -> Report {
+        let mut report = Report::of(&first.analysis, &first.capture);
+        for flow in &joined.flows {
+            let client = first.analysis.flows()[flow.number].client() as usize;
+            let row = &mut report.flows[flow.number];
+            row.a2b.joined = flow.ways[client].as_ref().map(WayReport::of);
+            row.b2a.joined = flow.ways[1 - client].as_ref().map(WayReport::of);
+        }
+        report.joined = Some(JoinReport {
+            clock: joined.clock.as_ref().map(ClockReport::of),
+            joined_flows: joined.flows.len(),
+            second: Box::new(Report::of(&second.analysis, &second.capture)),
+        });
+        report
+    }
+}
+
+impl ClockReport {
+    fn of(clock: &Clock) -> ClockReport {
+        ClockReport {
+            offset_ms: clock.offset() * 1e-6,
+            offset_interval_ms: clock.offset_interval().map(|ns| ns * 1e-6),
+            skew_ppm: clock.skew * 1e6,
+            skew_interval_ppm: clock.skew_interval.map(|s| s * 1e6),
+            assumption: SYMMETRIC,
+        }
+    }
+}
+
+impl WayReport {
+    fn of(way: &Way) -> WayReport {
+        let lost = way.lost.len() as u64;
+        WayReport {
+            one_way_delay_ms: DelayReport::of(&way.delays),
+            loss_rate: (way.sent > 0).then(|| lost as f64 / way.sent as f64),
+            lost: LostReport {
+                sent: way.sent,
+                between_captures: lost,
+                capture_drops_receiver: way.uncaptured,
+                capture_drops_sender: way.unseen_at_sender,
+                network_duplicates: way.duplicated,
+                packets: way
+                    .lost
+                    .iter()
+                    .take(MOST_LISTED)
+                    .map(|&(at, sequence, bytes)| LostPacket { time_s: super::seconds(at), sequence, bytes })
+                    .collect(),
+            },
+            loss_bursts: BurstReport::of(&way.bursts),
+            bottleneck_buffer_bytes: BufferReport {
+                min_based: way.buffer.min_based,
+                max_based: way.buffer.max_based,
+                rate_bps: way.buffer.rate_bps,
+                filled: way.buffer.filled,
+            },
+            delay_loss_correlation: way.verdict.correlation,
+            loss_cause: CauseReport::of(way),
+        }
+    }
+}
+
+impl DelayReport {
+    fn of(sorted: &[i64]) -> DelayReport {
+        let n = sorted.len();
+        let mean = (n > 0).then(|| sorted.iter().map(|&d| d as f64).sum::<f64>() / n as f64);
+        let sd = mean.map(|m| (sorted.iter().map(|&d| (d as f64 - m).powi(2)).sum::<f64>() / n as f64).sqrt());
+        let rank = |q: f64| sorted.get(((n as f64 * q) as usize).min(n.saturating_sub(1))).map(|&d| ms(d));
+        DelayReport {
+            count: n as u64,
+            min: rank(0.0),
+            mean: mean.map(|m| m * 1e-6),
+            max: rank(1.0),
+            sd: sd.map(|s| s * 1e-6),
+            p50: rank(0.5),
+            p95: rank(0.95),
+        }
+    }
+}
+
+impl BurstReport {
+    fn of(bursts: &Bursts) -> BurstReport {
+        let [above_50, above_80, all_lost] = bursts.classes();
+        BurstReport {
+            bin_ms: 100,
+            above_50,
+            above_80,
+            all_lost,
+            bursts: bursts
+                .all
+                .iter()
+                .take(MOST_LISTED)
+                .map(|b| OneBurst {
+                    start_s: super::seconds(b.start),
+                    duration_ms: ms(b.duration),
+                    lost_span_ms: ms(b.last_lost - b.first_lost),
+                    sent: b.sent,
+                    lost: b.lost,
+                    peak_share: b.peak,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl CauseReport {
+    fn of(way: &Way) -> CauseReport {
+        let v = &way.verdict;
+        let verdict = match v.blame {
+            Blame::Congestion => "congestion",
+            Blame::Radio => "radio",
+            Blame::Both => "both",
+            Blame::Unclear => "unclear",
+        };
+        let evidence = format!(
+            "{} of {} losses while the delay was {:.1} ms or more; the least delay is {:.1} ms",
+            v.at_peaks,
+            v.judged,
+            ms(v.edge),
+            ms(v.least)
+        );
+        CauseReport { verdict, radio_share: v.radio_share, evidence }
+    }
+}

@@ -1,0 +1,126 @@
+"""Captures of both ends joined: every loss in its place, and clocks told apart as far as traffic can."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ackclock import analyze
+
+from .test_captures import NAMES
+
+OFFSET_S, SKEW = 3.7, 50e-6
+
+
+@pytest.fixture(params=NAMES)
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def captures(oracles: Path) -> Path:
+    return oracles / "captures"
+
+
+def altered(source: Path, target: Path, keep=lambda number: True) -> Path:
+    """A copy of a capture whose clock is ahead and runs fast, without the packets that are not kept."""
+    raw = gzip.decompress(source.read_bytes())
+    order = "<" if raw[:1] in (b"\xd4", b"\x4d") else ">"
+    unit = 1e9 if raw[:4] in (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d") else 1e6
+    out, at, first, number = [raw[:24]], 24, None, 0
+    while at < len(raw):
+        seconds, fraction, captured, original = struct.unpack_from(order + "4I", raw, at)
+        first = first if first is not None else seconds
+        since = seconds - first + fraction / unit
+        late = since * (1 + SKEW) + OFFSET_S
+        whole = int(late)
+        if keep(number):
+            out.append(struct.pack(order + "4I", first + whole, int((late - whole) * unit), captured, original))
+            out.append(raw[at + 16 : at + 16 + captured])
+        at, number = at + 16 + captured, number + 1
+    target.write_bytes(b"".join(out))
+    return target
+
+
+def joined(first: Path, second: Path) -> dict[str, Any]:
+    return analyze(first, second).as_json()
+
+
+def ways(document: dict[str, Any], key: str) -> list[Any]:
+    return [flow[way][key] for flow in document["flows"] for way in ("a2b", "b2a")]
+
+
+def lost(document: dict[str, Any]) -> list[tuple[int, int]]:
+    return sorted((packet["sequence"], packet["bytes"]) for way in ways(document, "lost") for packet in way["packets"])
+
+
+@pytest.mark.parametrize("which", ["loss1-cubic", "loss1-reno"])
+def test_every_dropped_packet_is_located_and_none_is_invented(captures: Path, which: str) -> None:
+    document = joined(captures / f"{which}.client.pcap.gz", captures / f"{which}.server.pcap.gz")
+    with (captures / f"{which}.truth.csv").open() as file:
+        truth = sorted((int(row["seq"]), int(row["paylen"])) for row in csv.DictReader(file))
+    assert lost(document) == truth
+    assert max(document["flows"], key=lambda flow: flow["bytes"])["b2a"]["loss_cause"]["verdict"] == "radio"
+
+
+def test_the_losses_are_the_buckets_own(captures: Path, name: str) -> None:
+    if name.startswith("loss1"):
+        pytest.skip("its losses are not the bucket's")
+    document = joined(captures / f"{name}.client.pcap.gz", captures / f"{name}.server.pcap.gz")
+    dropped = [
+        int(line.split("dropped ")[1].split(",")[0])
+        for line in (captures / f"{name}.tc.txt").read_text().splitlines()
+        if "dropped" in line
+    ]
+    # One more may have been of a connection that the captures do not have whole.
+    assert sum(dropped) - 1 <= len(lost(document)) <= sum(dropped)
+
+
+def test_the_offset_interval_covers_the_truth_and_the_symmetric_estimate_is_within_a_millisecond(
+    captures: Path, name: str, tmp_path: Path
+) -> None:
+    ends = captures / f"{name}.client.pcap.gz", captures / f"{name}.server.pcap.gz"
+    shifted = altered(ends[1], tmp_path / "shifted.pcap")
+    for second, offset_ms, skew_ppm in ((ends[1], 0.0, 0.0), (shifted, OFFSET_S * 1e3, SKEW * 1e6)):
+        clock = joined(ends[0], second)["clock"]
+        low, high = clock["offset_interval_ms"]
+        assert low <= offset_ms <= high
+        assert clock["offset_ms"] == pytest.approx(offset_ms, abs=1)
+        slowest, fastest = clock["skew_interval_ppm"]
+        assert slowest <= skew_ppm <= fastest
+        # Twenty seconds with few packets that meet no queue: a delay is even to some 50 us, which is 2.5 ppm of the time.
+        sparse = name in ("up-cubic", "up-reno", "bidir-cubic", "buf8k-cubic")
+        assert clock["skew_ppm"] == pytest.approx(skew_ppm, abs=3.5 if sparse else 2)
+
+
+def test_the_order_of_the_captures_does_not_matter(captures: Path) -> None:
+    client, server = captures / "loss1-reno.client.pcap.gz", captures / "loss1-reno.server.pcap.gz"
+    one, other = joined(client, server), joined(server, client)
+    assert lost(one) == lost(other)
+    assert one["clock"]["offset_ms"] == pytest.approx(-other["clock"]["offset_ms"], abs=0.05)
+
+
+def test_what_a_capture_drops_is_not_taken_for_a_loss(captures: Path, tmp_path: Path) -> None:
+    client, server = captures / "loss1-reno.client.pcap.gz", captures / "loss1-reno.server.pcap.gz"
+    document = joined(altered(client, tmp_path / "a.pcap", lambda n: n < 100 or n % 50), server)
+    with (captures / "loss1-reno.truth.csv").open() as file:
+        truth = {(int(row["seq"]), int(row["paylen"])) for row in csv.DictReader(file)}
+    data = {packet for packet in lost(document) if packet[1] > 0}
+    assert truth <= data and len(data - truth) <= 1
+    assert sum(way["capture_drops_receiver"] for way in ways(document, "lost")) >= 35
+
+
+@pytest.mark.parametrize(
+    ("which", "way", "bytes_"), [("down-reno", "b2a", 150e3), ("down-cubic", "b2a", 150e3), ("up-reno", "a2b", 32e3)]
+)
+def test_the_buffer_is_measured_within_a_tenth(captures: Path, which: str, way: str, bytes_: float) -> None:
+    document = joined(captures / f"{which}.client.pcap.gz", captures / f"{which}.server.pcap.gz")
+    flow = max(document["flows"], key=lambda flow: flow["bytes"])[way]
+    for figure in ("min_based", "max_based"):
+        assert flow["bottleneck_buffer_bytes"][figure] == pytest.approx(bytes_, rel=0.1)
+    assert flow["loss_cause"]["verdict"] == "congestion"
