@@ -169,6 +169,14 @@ TCP = {
 WORKLOAD = st.one_of(
     kind("bulk", read_rate=RATES),
     kind("transfer", {"size": SIZES}),
+    kind(
+        "web",
+        request=SIZES,
+        answers=st.integers(1, 3),
+        jobs=st.integers(1, 3),
+        persistent=FLAGS,
+        think=st.sampled_from(["1 ms", "uniform(0 s, 200 day)"]),
+    ),
     kind("cbr", {"rate": RATES}, packet=st.sampled_from(["29 B", "1500 B"])),
     kind(
         "onoff",

@@ -15,6 +15,7 @@ from ackclock.errors import InputError
 from ackclock.link.trace import Recording
 from ackclock.scenario.hosts import Tcp
 from ackclock.scenario.model import Scenario, measured_ps
+from ackclock.scenario.web import Web
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
 
 
 def _flows(scenario: Scenario) -> Iterator[dict[str, Any]]:
+    said = 0
     for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
         shared = {
             "direction": flow.direction,
@@ -118,10 +120,13 @@ def _flows(scenario: Scenario) -> Iterator[dict[str, Any]]:
         for index, name in enumerate(flow.instance_names(base)):
             later, place = divmod(index, flow.count)
             shift = later * (flow.repeat.every if flow.repeat else 0)
-            yield {
+            single = {
                 "name": name,
                 "client": place % scenario.clients,
                 "start": {"low_ps": low + shift, "high_ps": high + shift},
                 "stop_ps": None if flow.stop is None else flow.stop + shift,
                 **shared,
             }
+            spread = list(flow.workload.spread(single, said)) if isinstance(flow.workload, Web) else [single]
+            said += len(spread)
+            yield from spread

@@ -6,6 +6,7 @@
 pub mod build;
 pub mod capture;
 pub mod catalogue;
+pub mod jobs;
 pub mod measure;
 pub mod plan;
 pub mod recorder;

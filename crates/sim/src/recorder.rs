@@ -68,7 +68,7 @@ impl Recorder {
         self.due = now + self.step;
         for (number, ends) in world.flows.iter().enumerate() {
             let Some(sender) = tcp_of(world.network.endpoint(ends.end(Role::Sender))) else { continue };
-            if now <= ends.start || self.ended[number] {
+            if ends.started(&world.network).is_none_or(|start| now <= start) || self.ended[number] {
                 continue;
             }
             self.ended[number] = sender.finished();

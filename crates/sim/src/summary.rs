@@ -1,6 +1,7 @@
 //! One run's summary: the JSON that `docs/plan.md` promises, built from the measured figures.
 
 use crate::build::World;
+use crate::jobs::Jobs;
 use crate::measure::{FlowFigures, HopFigures};
 use crate::plan::{Flow, Plan};
 use ackclock_core::element::Cause;
@@ -16,6 +17,9 @@ pub struct Summary {
     pub hops: Vec<HopRow>,
     /// Jain's fairness index over the TCP flows' goodput; none without any.
     pub jain: Option<f64>,
+    /// What users waited for; left out without jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<Jobs>,
     pub engine: Engine,
 }
 
@@ -51,7 +55,8 @@ pub struct FlowRow {
     pub segments_sent: u64,
     /// From the flow's start; none for a flow without a size, or unfinished.
     pub completed_s: Option<f64>,
-    pub host_start_s: f64,
+    /// None for a connection of a job that was never opened.
+    pub host_start_s: Option<f64>,
     pub end_s: f64,
 }
 
@@ -95,12 +100,13 @@ pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopF
     Summary {
         seed: plan.seed,
         jain: jain(goodputs),
+        jobs: Jobs::of(plan, world, flows),
         flows: plan
             .flows
             .iter()
             .zip(flows)
             .enumerate()
-            .map(|(i, (flow, f))| flow_row(flow, f, world.flows[i].start.as_secs()))
+            .map(|(i, (flow, f))| flow_row(flow, f, world.flows[i].started(&world.network).map(|t| t.as_secs())))
             .collect(),
         hops: world.lanes.iter().zip(hops).map(|(lane, h)| hop_row(&plan.hops[lane.hop].name, lane.toward.name(), h)).collect(),
         engine: Engine {
@@ -125,7 +131,7 @@ fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
-fn flow_row(flow: &Flow, f: &FlowFigures, start: f64) -> FlowRow {
+fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
     let span = f.span().as_secs();
     let tcp = f.tcp.clone().unwrap_or_default();
     FlowRow {
@@ -146,7 +152,7 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: f64) -> FlowRow {
         idle_share: f.tcp.as_ref().and_then(|tcp| share(tcp.idle.as_secs(), span)).map(|s| s.min(1.0)),
         limited_share: f.tcp.as_ref().and_then(|tcp| limits(&tcp.limited)),
         segments_sent: f.counts.segments,
-        completed_s: f.completed.map(|t| t.as_secs() - start),
+        completed_s: f.completed.zip(start).map(|(t, start)| t.as_secs() - start),
         host_start_s: start,
         end_s: f.to.as_secs(),
     }

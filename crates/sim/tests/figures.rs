@@ -50,7 +50,7 @@ fn a_late_start_is_no_time_without_traffic() {
     let row = &go(&plan(1000, pipe(), json!([source]))).summary.flows[0];
     // Arrivals at 525 to 995 ms, in half a second.
     close(row.goodput_bps, 48.0 * 972.0 * 8.0 / 0.5, 1e-6);
-    close(Some(row.host_start_s), 0.5, 1e-12);
+    close(row.host_start_s, 0.5, 1e-12);
 }
 
 #[test]

@@ -35,7 +35,7 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
         "window_cuts": float(sum(f["window_cuts"] for f in flows)),
         "idle_share": _mean(f["idle_share"] for f in flows),
         **{f"rtt_{key}_ms": _mean(f["rtt_ms"][key] for f in flows) for key in ("min", "mean", "p95")},
-        **{f"limited_{limit}": _mean(f["limited_share"][limit] for f in flows) for limit in LIMITS},
+        **{f"limited_{limit}": _mean((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},
         **_of_hops(summary["hops"], flows[0]["direction"] if flows else "down"),
     }
     if len(flows) > 1:

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, show
 from ackclock.quantities import Span
+from ackclock.scenario.start import SomeStart, Start
 from ackclock.scenario.tcp import TcpKeys
+from ackclock.scenario.web import Web
 from ackclock.scenario.workload import UDP, Live, Workload
 from ackclock.table import Count, Name, Table, word
-from ackclock.units import show_time, time_ps, uniform_ps
-
-
-@dataclass(frozen=True)
-class Start:
-    """When a flow starts: drawn uniformly from low to high, in ps. Equal bounds are a fixed time."""
-
-    low_ps: int
-    high_ps: int
-
-    @property
-    def is_random(self) -> bool:
-        return self.high_ps > self.low_ps
-
-    def written(self) -> str:
-        if self.is_random:
-            return f"uniform({show_time(self.low_ps)}, {show_time(self.high_ps)})"
-        return show_time(self.low_ps)
-
-
-def _start(text: Any) -> Start:
-    try:
-        low, high = uniform_ps(text) or (time_ps(text),) * 2
-    except Refusal as refusal:
-        raise Refusal(refusal.found, f"{refusal.allowed}; or uniform(5 s, 10 s)") from None
-    if low < 0 or high < low:
-        raise Refusal(show(text), "a start of zero or more; in uniform(a, b), b not before a")
-    return Start(low, high)
+from ackclock.units import show_time
 
 
 class Repeat(Table):
@@ -63,7 +37,7 @@ class Flow(TcpKeys):
     over: Annotated[tuple[str, ...], BeforeValidator(_hop_names)] | None = None
     workload: Workload
     count: Count = 1
-    start: Annotated[Start, BeforeValidator(_start), PlainSerializer(Start.written)] = Start(0, 0)
+    start: SomeStart = Start(0, 0)
     stop: Span | None = None
     repeat: Repeat | None = None
 
@@ -75,11 +49,18 @@ class Flow(TcpKeys):
     def model_post_init(self, _context: Any) -> None:
         if self.stop is not None and self.stop <= self.start.high_ps:
             raise Refusal(f"stop = {show(show_time(self.stop))}", "a stop after the start", ("stop",))
+        if self.stop is not None and isinstance(self.workload, Web):
+            raise Refusal(f"stop = {show(show_time(self.stop))}", "no stop with web: its jobs end by themselves", ("stop",))
 
     @property
     def instances(self) -> int:
         """How many single flows this stands for."""
         return self.count * (self.repeat.times if self.repeat else 1)
+
+    @property
+    def connections(self) -> int:
+        """How many connections (or streams of datagrams) all of them take."""
+        return self.instances * (self.workload.connections if isinstance(self.workload, Web) else 1)
 
     def instance_names(self, base: str) -> list[str]:
         """Names of the single flows: `base` when there is one, else numbered from 1."""

@@ -12,6 +12,7 @@ from ackclock.quantities import Span, Time
 from ackclock.scenario.flow import Flow
 from ackclock.scenario.hosts import Tcp, resolve
 from ackclock.scenario.tcp import TcpKeys
+from ackclock.scenario.web import Web
 from ackclock.table import Count, Flag, Loc, Table, Text, listed
 from ackclock.units import show_time, time_ps
 
@@ -74,7 +75,9 @@ class Scenario(Table):
         _check_hops(self.hop)
         _check_flows(self)
         _check_window(self.measure, self.duration)
-        each = sum(flow.instances for flow in self.flow) + 2 * sum(self.clients if hop.has_stations() else 1 for hop in self.hop)
+        each = sum(flow.connections for flow in self.flow) + 2 * sum(
+            self.clients if hop.has_stations() else 1 for hop in self.hop
+        )
         if self.sample and self.duration // self.sample * each > MOST_ROWS:
             shortest = show_time(-(-self.duration * each // MOST_ROWS))
             raise Refusal(show(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",))
@@ -108,7 +111,7 @@ class Scenario(Table):
         rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps(flow.direction))]
         slowest = min(rates, default=0)
         service = size * 8 * 10**12 // slowest if slowest else SHARED_OVERHEAD_PS
-        if flow.is_udp or sum(other.instances for other in self.flow if not other.is_udp) == 1:
+        if flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1:
             return min(ALONE_OVERHEAD_PS, service // 10)
         return min(SHARED_OVERHEAD_PS, service // 2)
 
@@ -135,11 +138,13 @@ def _check_flows(scenario: Scenario) -> None:
     if not scenario.flow:
         raise Refusal("no flows", "at least one [[flow]]", ("flow",))
     names: set[str] = set()
+    connections = 0
     hop_names = [hop.name for hop in scenario.hop]
     for index, flow in enumerate(scenario.flow):
         loc = ("flow", index)
-        if len(names) + flow.instances > MOST_FLOWS:
-            raise Refusal(f"{len(names) + flow.instances} flows", f"at most {MOST_FLOWS} flows", (*loc, "count"))
+        connections += flow.connections
+        if connections > MOST_FLOWS:
+            raise Refusal(f"{connections} flows", f"at most {MOST_FLOWS} flows", (*loc, "count"))
         for name in flow.instance_names(scenario.flow_names()[index]):
             if name in names:
                 raise Refusal(f'a second flow "{name}"', "a different name for every flow", (*loc, "name"))
@@ -150,6 +155,8 @@ def _check_flows(scenario: Scenario) -> None:
         _check_route(scenario, flow, loc)
         if not flow.is_udp:
             _check_tcp(scenario, flow, loc)
+        if isinstance(flow.workload, Web) and not flow.workload.persistent and scenario.measure.window == "all-active":
+            raise Refusal('"all-active"', "another window with web: its connections never all run at once", ("measure", "window"))
         if flow.start.high_ps >= scenario.duration:
             allowed = f"a start before the duration of {show_time(scenario.duration)} is over"
             raise Refusal(show(flow.start.written()), allowed, (*loc, "start"))

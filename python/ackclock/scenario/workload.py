@@ -8,6 +8,7 @@ from pydantic import AfterValidator
 
 from ackclock.errors import Refusal, show
 from ackclock.quantities import Rate, SomeBytes, Span
+from ackclock.scenario.web import Web
 from ackclock.table import Table, by_kind, number, word
 from ackclock.units import PS_PER_S, show_size, show_time
 
@@ -92,7 +93,7 @@ class Live(Table):
         return {"kind": self.kind}
 
 
-WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "cbr": ConstantRate, "onoff": OnOff, "live": Live}
+WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "web": Web, "cbr": ConstantRate, "onoff": OnOff, "live": Live}
 UDP = (ConstantRate, OnOff, Live)
 """Workloads without a TCP of ours."""
-Workload = Annotated[Bulk | Transfer | ConstantRate | OnOff | Live, by_kind(WORKLOADS)]
+Workload = Annotated[Bulk | Transfer | Web | ConstantRate | OnOff | Live, by_kind(WORKLOADS)]

@@ -2,11 +2,13 @@
 
 mod bulk;
 mod datagram;
+mod exchange;
 mod outside;
 mod sink;
 
 pub use bulk::Source;
 pub use datagram::{Pattern, UdpSink, UdpSource};
+pub use exchange::{Answerer, Asker};
 pub use outside::Outside;
 pub use sink::Sink;
 
@@ -42,6 +44,8 @@ pub trait Application {
 pub enum AnyApp {
     Source(Source),
     Sink(Sink),
+    Asker(Box<Asker>),
+    Answerer(Answerer),
 }
 
 impl Application for AnyApp {
@@ -49,12 +53,16 @@ impl Application for AnyApp {
         match self {
             AnyApp::Source(a) => a.act(now, socket),
             AnyApp::Sink(a) => a.act(now, socket),
+            AnyApp::Asker(a) => a.act(now, socket),
+            AnyApp::Answerer(a) => a.act(now, socket),
         }
     }
     fn due(&self) -> Time {
         match self {
             AnyApp::Source(a) => a.due(),
             AnyApp::Sink(a) => a.due(),
+            AnyApp::Asker(a) => a.due(),
+            AnyApp::Answerer(a) => a.due(),
         }
     }
 }

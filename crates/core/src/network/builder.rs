@@ -1,11 +1,12 @@
 //! Putting a network together.
 
+use super::follow::Followers;
 use super::{EndpointId, Host, Network, Node, NodeId, Route};
 use crate::due::DueIndex;
 use crate::element::{AnyElement, Element, Port, Tally};
 use crate::endpoint::{AnyEndpoint, Endpoint};
 use crate::packet::Arena;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// Puts a network together; nothing moves until it is built.
 #[derive(Default)]
@@ -13,6 +14,7 @@ pub struct NetworkBuilder {
     nodes: Vec<Node>,
     hosts: Vec<Host>,
     tables: Vec<Vec<Route>>,
+    followers: Followers,
 }
 
 impl NetworkBuilder {
@@ -50,8 +52,14 @@ impl NetworkBuilder {
         EndpointId(self.hosts.len() as u32 - 1)
     }
 
+    /// `opener`, which waits to be told ([`crate::tcp::TcpEndpoint::called_later`]), opens its connection `pause` after all of `awaited`
+    /// have heard everything that their peers had to say.
+    pub fn open_after(&mut self, awaited: &[EndpointId], opener: EndpointId, pause: Span) {
+        self.followers.add(awaited, opener, pause);
+    }
+
     pub fn build(self) -> Network {
-        let NetworkBuilder { nodes, hosts, tables } = self;
+        let NetworkBuilder { nodes, hosts, tables, followers } = self;
         let mut due = DueIndex::with_members(nodes.len(), hosts.len());
         for (i, node) in nodes.iter().enumerate() {
             due.set(i, node.scheduled);
@@ -71,6 +79,7 @@ impl NetworkBuilder {
             notes: Vec::new(),
             calls: 0,
             unrouted: 0,
+            followers,
         }
     }
 }

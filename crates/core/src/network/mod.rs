@@ -2,6 +2,7 @@
 
 mod builder;
 mod clock;
+mod follow;
 mod settle;
 
 pub use builder::NetworkBuilder;
@@ -12,6 +13,7 @@ use crate::element::{AnyElement, Cause, Element, Event, Move, Port, Tally};
 use crate::endpoint::AnyEndpoint;
 use crate::packet::Arena;
 use crate::units::Time;
+use follow::Followers;
 
 /// An element's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -75,6 +77,7 @@ pub struct Network {
     calls: u64,
     /// Packets without a route: an endpoint's output has no tally of its own.
     unrouted: u64,
+    followers: Followers,
 }
 
 impl Network {

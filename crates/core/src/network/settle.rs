@@ -101,6 +101,9 @@ impl Network {
         self.hosts[host].endpoint.receive(self.now, body, packet.ecn);
         self.arena.release(packet.body);
         self.drain_endpoint(host, false, probe);
+        if self.is_followed(host) {
+            self.open_followers(host);
+        }
     }
 
     /// Takes what an endpoint has to send. Its due time is moved lazily: a later one waits for the earlier wake-up, as a

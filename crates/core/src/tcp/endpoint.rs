@@ -61,6 +61,11 @@ impl TcpEndpoint {
         Self::new(config.into(), app, State::Closed, start)
     }
 
+    /// An end that opens its connection as well, but at a time that only the run brings ([`Self::call_at`]).
+    pub fn called_later(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
+        Self::new(config.into(), app, State::Closed, Time::NEVER)
+    }
+
     /// The end that waits to be called.
     pub fn server(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
         Self::new(config.into(), app, State::Listen, Time::NEVER)
@@ -82,6 +87,22 @@ impl TcpEndpoint {
             last_ack_sent: 0,
             config,
         }
+    }
+
+    /// The connection opens at `at`; on one that is open it does nothing.
+    pub fn call_at(&mut self, at: Time) {
+        if self.state == State::Closed {
+            self.handshake.at = at;
+        }
+    }
+
+    /// When this end sent its first SYN or SYN-ACK.
+    pub fn called(&self) -> Option<Time> {
+        self.handshake.first_sent
+    }
+
+    pub fn app(&self) -> &AnyApp {
+        &self.app
     }
 
     pub fn sender_stats(&self, now: Time) -> SenderStats {

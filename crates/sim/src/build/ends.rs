@@ -2,14 +2,15 @@
 
 use super::Lane;
 use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
-use ackclock_core::app::{AnyApp, Outside, Pattern, Sink, Source, UdpSource};
+use crate::tcp_of;
+use ackclock_core::app::{Answerer, AnyApp, Asker, Outside, Pattern, Sink, Source, UdpSource};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::line::{Distribution, Jitter};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
 use ackclock_core::tcp::{TcpConfig, TcpEndpoint};
-use ackclock_core::{Rate, Span, Time};
+use ackclock_core::{Network, Rate, Span, Time};
 use std::sync::Arc;
 
 /// Where a flow's ends are.
@@ -18,7 +19,11 @@ pub struct Ends {
     pub server: EndpointId,
     pub client: EndpointId,
     pub toward: Toward,
+    /// When it starts; of a flow after others, how long after them.
     pub start: Time,
+    /// Who opens it.
+    pub opener: EndpointId,
+    pub follows: bool,
 }
 
 /// An end by what it does with the data.
@@ -36,6 +41,14 @@ impl Ends {
         }
     }
 
+    /// When it really started: for a flow after others, when it was opened, if it was.
+    pub fn started(&self, network: &Network) -> Option<Time> {
+        if !self.follows {
+            return Some(self.start);
+        }
+        tcp_of(network.endpoint(self.opener)).and_then(TcpEndpoint::called)
+    }
+
     /// The end that packets going `toward` reach.
     pub fn target(&self, toward: Toward) -> EndpointId {
         match toward {
@@ -49,7 +62,7 @@ impl Ends {
 pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<Ends> {
     let mut config = None;
     let flows = plan.flows.iter().enumerate();
-    flows
+    let ends: Vec<Ends> = flows
         .map(|(number, flow)| {
             let shared = number.checked_sub(1).is_some_and(|before| plan.flows[before].tcp == flow.tcp);
             if !shared {
@@ -57,7 +70,12 @@ pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<End
             }
             add_flow(plan, lanes, number, config.clone(), builder)
         })
-        .collect()
+        .collect();
+    for (flow, own) in plan.flows.iter().zip(&ends).filter(|(flow, _)| !flow.after.is_empty()) {
+        let awaited: Vec<EndpointId> = flow.after.iter().map(|&before| ends[before].end(Role::Receiver)).collect();
+        builder.open_after(&awaited, own.end(Role::Sender), own.start - Time::ZERO);
+    }
+    ends
 }
 
 fn configured(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
@@ -69,7 +87,8 @@ fn add_flow(plan: &Plan, lanes: &[Lane], number: usize, config: Option<Arc<TcpCo
     let start = draw_start(plan.seed, flow);
     // Endpoints are numbered in the order in which they are added: a flow's server is even, its client odd.
     let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
-    let ends = Ends { server, client, toward: flow.direction, start };
+    let opener = if opener(flow) == Toward::Up { client } else { server };
+    let ends = Ends { server, client, toward: flow.direction, start, opener, follows: !flow.after.is_empty() };
     let (server_end, client_end) = endpoints(plan.seed, flow, config, start);
     for (endpoint, toward) in [(server_end, Toward::Down), (client_end, Toward::Up)] {
         let mut entry = entry(plan, lanes, flow, &ends, toward);
@@ -102,13 +121,13 @@ fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) 
     Route::Node(jitter, Port(0))
 }
 
-/// The server's and the client's end. The client opens every TCP connection.
+/// The server's and the client's end.
 fn endpoints(seed: u64, flow: &Flow, config: Option<Arc<TcpConfig>>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if flow.workload == (Workload::Live {}) {
         return (AnyEndpoint::Outside(Outside), AnyEndpoint::Outside(Outside));
     }
     let (sender, receiver) = match config {
-        Some(config) => return tcp_endpoints(flow, config, start),
+        Some(config) => return tcp_endpoints(seed, flow, config, start),
         None => udp_endpoints(seed, flow, start),
     };
     match flow.direction {
@@ -117,20 +136,46 @@ fn endpoints(seed: u64, flow: &Flow, config: Option<Arc<TcpConfig>>, start: Time
     }
 }
 
-fn tcp_endpoints(flow: &Flow, config: Arc<TcpConfig>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+/// The direction in which the first SYN goes. The client opens connections, but for those of a job: there who has something to say does,
+/// and who asks where both have.
+fn opener(flow: &Flow) -> Toward {
+    match flow.workload {
+        Workload::Exchange { .. } => flow.direction.back(),
+        _ if flow.job.is_some() || !flow.after.is_empty() => flow.direction,
+        _ => Toward::Up,
+    }
+}
+
+fn tcp_endpoints(seed: u64, flow: &Flow, config: Arc<TcpConfig>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+    let (sender, receiver) = apps(seed, flow);
+    let (at_server, at_client) = match flow.direction {
+        Toward::Down => (sender, receiver),
+        Toward::Up => (receiver, sender),
+    };
+    let open = |config, app| match flow.after.is_empty() {
+        true => TcpEndpoint::client(config, app, start),
+        false => TcpEndpoint::called_later(config, app),
+    };
+    let (server, client) = match opener(flow) {
+        Toward::Up => (TcpEndpoint::server(config.clone(), at_server), open(config, at_client)),
+        Toward::Down => (open(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
+    };
+    (AnyEndpoint::Tcp(Box::new(server)), AnyEndpoint::Tcp(Box::new(client)))
+}
+
+/// What runs at the data's sender and at its receiver.
+fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
     let bytes = match flow.workload {
+        Workload::Exchange { request, answer, jobs, think } => {
+            let rng = Rng::for_element(seed, &format!("flow.{}.think", flow.name));
+            let asker = Asker::new(request, answer, jobs, (Span(think.low_ps), Span(think.high_ps)), rng);
+            return (AnyApp::Answerer(Answerer::new(request, answer)), AnyApp::Asker(Box::new(asker)));
+        }
         Workload::Transfer { bytes, .. } => bytes,
         _ => u64::MAX,
     };
-    let source = AnyApp::Source(Source::new(bytes, stop(flow)));
-    let sink = AnyApp::Sink(Sink::new(flow.workload.read_bps().map(Rate::from_bps)));
-    let (at_server, at_client) = match flow.direction {
-        Toward::Down => (source, sink),
-        Toward::Up => (sink, source),
-    };
-    let server = TcpEndpoint::server(config.clone(), at_server);
-    let client = TcpEndpoint::client(config, at_client, start);
-    (AnyEndpoint::Tcp(Box::new(server)), AnyEndpoint::Tcp(Box::new(client)))
+    let sink = Sink::new(flow.workload.read_bps().map(Rate::from_bps));
+    (AnyApp::Source(Source::new(bytes, stop(flow))), AnyApp::Sink(sink))
 }
 
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
@@ -146,7 +191,7 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
         }
         Workload::Cbr { bps, packet } => UdpSource::new(Rate::from_bps(bps), packet, Pattern::Constant, start, stop(flow)),
         // Not UDP, and so not here: a checked plan gives them TCP.
-        Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Live {} => {
+        Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. } | Workload::Live {} => {
             UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO)
         }
     };

@@ -107,7 +107,9 @@ pub fn counts(flow: &Flow, ends: &Ends, network: &Network, now: Time) -> Counts 
 fn datagram_size(flow: &Flow) -> u16 {
     match flow.workload {
         Workload::Cbr { packet, .. } | Workload::Onoff { packet, .. } => packet,
-        Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Live {} => crate::plan::UDP_HEADER,
+        Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. } | Workload::Live {} => {
+            crate::plan::UDP_HEADER
+        }
     }
 }
 

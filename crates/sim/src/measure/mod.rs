@@ -72,7 +72,8 @@ impl Measurement {
             match mark {
                 Mark::Begin => self.begin(now, plan, world),
                 Mark::ReadFlow(i) => {
-                    let span = (self.window.from.max(world.flows[i].start), now);
+                    let start = world.flows[i].started(&world.network).unwrap_or(now).min(now);
+                    let span = (self.window.from.max(start), now);
                     self.flows[i] =
                         Some(flow::read(&plan.flows[i], &world.flows[i], &world.network, span, &self.before_flows[i]));
                 }

@@ -20,6 +20,21 @@ pub struct Flow {
     /// Null for UDP.
     #[serde(deserialize_with = "nullable")]
     pub tcp: Option<Tcp>,
+    /// Flows named before it, by index, that must be complete before it starts; `start` counts from there. Who sends opens.
+    #[serde(default)]
+    pub after: Vec<usize>,
+    /// The job of which it is a connection. Who sends opens.
+    #[serde(default)]
+    pub job: Option<Job>,
+}
+
+/// What a user waits for: it begins with its first connection and is done with its last.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    pub name: String,
+    /// From 0.
+    pub number: u32,
 }
 
 /// Down is from the server to the client.
@@ -49,6 +64,14 @@ pub enum Workload {
         bytes: u64,
         #[serde(default)]
         read_bps: Option<u64>,
+    },
+    /// `jobs` requests and answers of these bytes by turns on one connection that the asker opens; `think` lies between an answer
+    /// and the next request. The flow's direction is that of the answers.
+    Exchange {
+        request: u64,
+        answer: u64,
+        jobs: u32,
+        think: Start,
     },
     /// Real hosts send and receive: an emulation's own. A simulator refuses it.
     Live {},
@@ -94,14 +117,14 @@ impl Toward {
 
 impl Workload {
     pub fn is_tcp(&self) -> bool {
-        matches!(self, Workload::Bulk { .. } | Workload::Transfer { .. })
+        matches!(self, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. })
     }
 
     /// Bits per second at which the reader reads; none reads at once.
     pub fn read_bps(&self) -> Option<u64> {
         match *self {
             Workload::Bulk { read_bps } | Workload::Transfer { read_bps, .. } => read_bps,
-            Workload::Cbr { .. } | Workload::Onoff { .. } | Workload::Live {} => None,
+            Workload::Exchange { .. } | Workload::Cbr { .. } | Workload::Onoff { .. } | Workload::Live {} => None,
         }
     }
 }

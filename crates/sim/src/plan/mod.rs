@@ -10,7 +10,7 @@ mod tcp;
 mod wimax;
 mod wlan;
 
-pub use flow::{Flow, OnDistribution, Start, Toward, Workload};
+pub use flow::{Flow, Job, OnDistribution, Start, Toward, Workload};
 pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
 pub use limits::UDP_HEADER;
 pub use medium::{FrameError, Medium, PacketRadio};

@@ -102,6 +102,8 @@ impl Case {
             overhead_ps: 0,
             workload: Workload::Bulk { read_bps: None },
             tcp: Some(Tcp { variant: self.variant.to_owned(), ..tcp(self.window * SEGMENT) }),
+            after: Vec::new(),
+            job: None,
         }
     }
 }

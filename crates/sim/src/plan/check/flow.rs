@@ -1,7 +1,7 @@
 //! What a flow and its TCP must fulfil.
 
 use super::super::limits::{PACKET, UDP_HEADER, WINDOW};
-use super::super::{Ecn, Flow, Plan, Start, Tcp, Toward, Workload};
+use super::super::{Ecn, Flow, Measure, Plan, Start, Tcp, Toward, Workload};
 use super::{Checked, check_shape, ensure, span};
 use ackclock_core::{Rate, Span};
 
@@ -20,6 +20,16 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             check_tcp(tcp)?;
             ensure(takes_time(plan, flow), || "its round trip takes no time: give one of its hops a rate or a delay".into())
         }
+        (Some(tcp), Workload::Exchange { request, answer, jobs, think }) => {
+            ensure(request > 0 && answer > 0 && jobs > 0, || "an exchange of 0 bytes or of 0 jobs".into())?;
+            ensure(jobs <= JOBS, || format!("{jobs} jobs: at most {JOBS} are possible"))?;
+            ensure(request.max(answer) <= TRANSFER, || format!("an exchange above {TRANSFER} bytes"))?;
+            ensure(think.low_ps <= think.high_ps, || "think's low_ps is above its high_ps".into())?;
+            span("think.high_ps", think.high_ps)?;
+            ensure(flow.stop_ps.is_none() && flow.job.is_none(), || "an exchange has no stop_ps and no job".into())?;
+            check_tcp(tcp)?;
+            ensure(takes_time(plan, flow), || "its round trip takes no time: give one of its hops a rate or a delay".into())
+        }
         (None, Workload::Cbr { bps, packet }) => check_datagrams(bps, packet),
         (None, Workload::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
             check_datagrams(bps, packet)?;
@@ -31,6 +41,23 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
         (Some(_), _) => Err("tcp must be null for UDP".into()),
         (None, _) => Err("tcp is null, but the workload needs it".into()),
     }
+}
+
+/// Most jobs of one exchange, and most bytes of one of its answers: each job leaves a row behind.
+const JOBS: u32 = 100_000;
+const TRANSFER: u64 = 1 << 40;
+
+/// Who comes after whom, and the connections of jobs.
+pub fn check_order(plan: &Plan, number: usize) -> Checked {
+    let flow = &plan.flows[number];
+    if flow.after.is_empty() && flow.job.is_none() {
+        return Ok(());
+    }
+    let sized = |f: &Flow| matches!(f.workload, Workload::Transfer { .. });
+    ensure(sized(flow) && flow.stop_ps.is_none(), || "only a transfer without stop_ps can have after or a job".into())?;
+    ensure(plan.measure != (Measure::AllActive {}), || "all-active needs flows that start by themselves".into())?;
+    let known = |&before: &usize| before < number && sized(&plan.flows[before]);
+    ensure(flow.after.iter().all(known), || format!("after {:?}: they must be transfers that stand before it", flow.after))
 }
 
 fn check_times(flow: &Flow) -> Checked {

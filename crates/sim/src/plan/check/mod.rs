@@ -68,9 +68,11 @@ impl Plan {
 
     fn check_flows(&self) -> Checked {
         let mut names = HashSet::new();
-        for flow in &self.flows {
+        for (number, flow) in self.flows.iter().enumerate() {
             ensure(names.insert(&flow.name), || format!("two flows are called '{}'", flow.name))?;
-            flow::check(self, flow).map_err(|e| format!("flow '{}': {e}", flow.name))?;
+            flow::check(self, flow)
+                .and_then(|()| flow::check_order(self, number))
+                .map_err(|e| format!("flow '{}': {e}", flow.name))?;
         }
         Ok(())
     }

@@ -1,0 +1,38 @@
+"""Web pages: how a flow becomes connections, and what users waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock
+from ackclock.errors import InputError
+
+HOP = {"name": "line", "down": {"rate": "100 Mb/s", "delay": "50 ms"}, "up": {"rate": "100 Mb/s", "delay": "50 ms"}}
+
+
+def web(count: int = 1, **keys: object) -> ackclock.Simulation:
+    flow = {"name": "web", "workload": {"kind": "web", **keys}, "count": count, "start": "uniform(0 s, 1 s)"}
+    return ackclock.simulate({"hop": [HOP]}, [flow], duration="20 s", tcp={"initial_window": 10, "segment": 1000})
+
+
+def test_each_host_makes_a_request_and_four_answers():
+    run = web(count=3)
+    (summary,) = run.summaries
+    assert summary["jobs"]["count"] == summary["jobs"]["completed"] == 3
+    assert [row["job"] for row in summary["jobs"]["list"]] == ["web-1", "web-2", "web-3"]
+    names = run.flows["flow"].to_list()
+    assert names[:5] == ["web-1.request", *(f"web-1.answer-{n}" for n in range(1, 5))] and len(names) == 15
+    # 500 ms of handshakes, request and answers, which take less than 10 ms of the line.
+    assert 0.3 <= summary["jobs"]["mean_s"] <= 0.31
+
+
+def test_a_persistent_connection_carries_all_jobs():
+    (summary,) = web(persistent=True, jobs=4, think="uniform(1 s, 2 s)").summaries
+    first, *rest = [row["completed_s"] for row in summary["jobs"]["list"]]
+    assert len(summary["flows"]) == 1 and len(rest) == 3 and all(later < first for later in rest)
+
+
+def test_web_takes_no_stop():
+    flow = {"workload": {"kind": "web"}, "stop": "5 s"}
+    with pytest.raises(InputError, match="no stop with web"):
+        ackclock.simulate({"hop": [HOP]}, [flow], duration="20 s")
