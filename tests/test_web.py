@@ -7,12 +7,14 @@ import pytest
 import ackclock
 from ackclock.errors import InputError
 
-HOP = {"name": "line", "down": {"rate": "100 Mb/s", "delay": "50 ms"}, "up": {"rate": "100 Mb/s", "delay": "50 ms"}}
+HOP = {"name": "line", "rate": "100 Mb/s", "delay": "50 ms"}
 
 
 def web(count: int = 1, **keys: object) -> ackclock.Simulation:
     flow = {"name": "web", "workload": {"kind": "web", **keys}, "count": count, "start": "uniform(0 s, 1 s)"}
-    return ackclock.simulate({"hop": [HOP]}, [flow], duration="20 s", tcp={"initial_window": 10, "segment": 1000})
+    return ackclock.simulate(
+        {"hop": [HOP]}, [flow], duration="20 s", tcp={"host": "ns2", "initial_window": 10, "segment": "1000 B"}
+    )
 
 
 def test_each_host_makes_a_request_and_four_answers():
@@ -22,7 +24,7 @@ def test_each_host_makes_a_request_and_four_answers():
     assert [row["job"] for row in summary["jobs"]["list"]] == ["web-1", "web-2", "web-3"]
     names = run.flows["flow"].to_list()
     assert names[:5] == ["web-1.request", *(f"web-1.answer-{n}" for n in range(1, 5))] and len(names) == 15
-    # 500 ms of handshakes, request and answers, which take less than 10 ms of the line.
+    # Six times the delay for handshakes, request and answers, and less than 10 ms of the line.
     assert 0.3 <= summary["jobs"]["mean_s"] <= 0.31
 
 
