@@ -74,6 +74,7 @@ QUEUES = st.one_of(
     ),
     kind("codel", **CONTROL, **ROOM),
     kind("fq-codel", flows=st.integers(1, 3), quantum=st.sampled_from(["64 B", "1514 B"]), **CONTROL, **ROOM),
+    kind("cake", flows=st.integers(1, 20), quantum=st.sampled_from(["64 B", "1514 B"]), hosts=FLAGS, **CONTROL, **ROOM),
     kind("pie", target=TIMES, update=UPDATES, alpha=GAINS, beta=GAINS, burst=TIMES, mark_up_to=SHARES, mean_packet=SIZES, ecn=FLAGS, **ROOM),
     kind(
         "dualpi2", target=TIMES, update=UPDATES, alpha=GAINS, beta=GAINS, coupling=st.sampled_from([1e-9, 2, 100]),

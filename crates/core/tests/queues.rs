@@ -6,8 +6,8 @@ mod queue_bench;
 use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::packet::Ecn;
 use ackclock_core::queue::{
-    Amount, AnyQueue, Candidates, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel, FqCoDelSettings,
-    Limit, Order, Pie, PieSettings, Queue, Red, RedSettings, Signal,
+    Amount, AnyQueue, Cake, CakeSettings, Candidates, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel,
+    FqCoDelSettings, Limit, Order, Pie, PieSettings, Queue, Red, RedSettings, Signal,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{Cause, Rate, Span, Time};
@@ -51,6 +51,18 @@ fn fq(limit: u64, quantum: u32) -> FqCoDel {
     let settings =
         FqCoDelSettings { control: control(Signal::Mark), flows: 1024, quantum, limit, memory: 1 << 25, order: Order::Arrival };
     FqCoDel::new(settings, Rng::for_element(1, "fq"))
+}
+
+fn cake(limit: u64) -> CakeSettings {
+    CakeSettings {
+        control: control(Signal::Mark),
+        flows: 1024,
+        quantum: 1514,
+        limit,
+        memory: 1 << 25,
+        hosts: true,
+        order: Order::Arrival,
+    }
 }
 
 fn pie() -> PieSettings {
@@ -261,6 +273,48 @@ fn a_full_fq_codel_takes_from_the_head_of_the_longest() {
 }
 
 #[test]
+fn cake_keeps_eight_flows_of_one_set_apart() {
+    // Eight lines are one set: eight flows have one each, whatever their hashes, so that each sends once in eight turns.
+    let mut bench = Bench::new();
+    let mut queue = Cake::new(CakeSettings { flows: 8, quantum: 1000, ..cake(10_000) }, Rng::for_element(1, "cake"));
+    for n in 0..80 {
+        let packet = bench.data(n, n as u32 % 8, Ecn::NotEct);
+        queue.enqueue(at(0), packet, &mut bench.out());
+    }
+    for round in 0..10 {
+        let mut seen = [false; 8];
+        for _ in 0..8 {
+            let (_, packet) = queue.dequeue(at(0), &mut bench.out()).expect("all are backlogged");
+            seen[packet.flow as usize] = true;
+            bench.end(Some(packet));
+        }
+        assert_eq!(seen, [true; 8], "round {round}");
+    }
+}
+
+#[test]
+fn cake_drops_from_the_head_of_the_longest_one_by_one_and_then_at_random_even_what_could_be_marked() {
+    let mut bench = Bench::new();
+    let mut queue = Cake::new(cake(100), Rng::for_element(1, "cake"));
+    let other = bench.data(5000, 2, Ecn::NotEct);
+    queue.enqueue(at(0), other, &mut bench.out());
+    // A flow that never slows down: three come for each that goes, which is every millisecond.
+    for n in 0..3000 {
+        let packet = bench.data(n, 1, Ecn::Ect0);
+        queue.enqueue(at(n / 3), packet, &mut bench.out());
+        if n % 3 == 2 {
+            let gone = queue.dequeue(at(n / 3), &mut bench.out());
+            bench.end(gone.map(|(_, p)| p));
+        }
+        assert!(queue.packets() <= 100);
+    }
+    // BLUE rises by 1/256 in each target of 5 ms: to 200/256 at most in a second.
+    let (full, early) = (bench.tally.dropped[Cause::QueueFull as usize], bench.tally.dropped[Cause::Early as usize]);
+    assert!(early > 100, "{early} by BLUE");
+    assert!(full + early > 1800 && full > 100, "{full} for want of room");
+}
+
+#[test]
 fn pie_holds_the_delay_of_an_overload_near_its_target() {
     // 1.25 packets per millisecond into 1 per millisecond: a steady drop share of 1 - 1/1.25 = 0.2 is needed.
     let mut bench = Bench::new();
@@ -332,6 +386,8 @@ fn kinds(limit: u64, signal: Signal) -> Vec<AnyQueue> {
             rng(),
         )
         .into(),
+        Cake::new(CakeSettings { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, ..cake(limit) }, rng())
+            .into(),
         Pie::new(PieSettings { limit: room, burst: Span::ZERO, signal, ..pie() }, rng()).into(),
         DualPi2::new(DualPi2Settings { limit: room, ..dual() }).into(),
     ]

@@ -19,7 +19,7 @@ pub struct Entry {
     pub source: &'static str,
 }
 
-const QUEUES: [(&str, &str, &str); 6] = [
+const QUEUES: [(&str, &str, &str); 7] = [
     (
         "droptail",
         "first in, first out; what finds no room is dropped; may mark beyond a threshold",
@@ -28,6 +28,11 @@ const QUEUES: [(&str, &str, &str); 6] = [
     ("red", "random early detection: signals with a probability that rises with the average queue", "Floyd and Jacobson 1993"),
     ("codel", "signals when packets have waited too long for too long, ever more often", "RFC 8289"),
     ("fq-codel", "a queue for each flow, served in turns, new flows first, with CoDel in each", "RFC 8290"),
+    (
+        "cake",
+        "a queue for each flow, fair to hosts first, with CoDel and BLUE in each",
+        "Høiland-Jørgensen, Täht and Morton 2018",
+    ),
     ("pie", "a controller holds the delay near a target by dropping or marking arrivals at random", "RFC 8033"),
     ("dualpi2", "a very short queue for L4S traffic beside a classic one, coupled so that flows share evenly", "RFC 9332"),
 ];

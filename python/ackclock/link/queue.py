@@ -213,6 +213,19 @@ class FqCoDel(CoDel):
         return {"kind": self.kind, **whole, "flows": self.flows, "quantum": self.quantum, **self.control()}
 
 
+class Cake(FqCoDel):
+    """CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): as fq-codel, but flows do not collide within sets of eight lines, COBALT (CoDel
+    and BLUE) in each, and with `hosts` turns are fair to hosts before flows, where real packets say who they are.
+    """
+
+    kind: Annotated[str, word("cake")]
+    hosts: Flag = True
+
+    def plan(self) -> Plan:
+        plan = super().plan()
+        return {**plan, "bytes": self.bytes or 4 * 2**20, "hosts": self.hosts}
+
+
 class Pie(Signalling):
     """PIE (RFC 8033): a controller holds the delay near `target`. Beyond the probability `mark_up_to` it drops all alike."""
 
@@ -273,5 +286,5 @@ class DualPi2(Waiting):
         }
 
 
-QUEUES = {"droptail": DropTail, "red": Red, "codel": CoDel, "fq-codel": FqCoDel, "pie": Pie, "dualpi2": DualPi2}
-Queue = Annotated[DropTail | Red | CoDel | FqCoDel | Pie | DualPi2, by_kind(QUEUES, default="droptail")]
+QUEUES = {"droptail": DropTail, "red": Red, "codel": CoDel, "fq-codel": FqCoDel, "cake": Cake, "pie": Pie, "dualpi2": DualPi2}
+Queue = Annotated[DropTail | Red | CoDel | FqCoDel | Cake | Pie | DualPi2, by_kind(QUEUES, default="droptail")]

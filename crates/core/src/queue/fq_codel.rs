@@ -1,12 +1,12 @@
 //! FQ-CoDel (RFC 8290): a line for each flow, served in turns, new flows first, and CoDel in each line.
 
 use super::codel::{Control, Law};
+use super::turns::Turns;
 use super::{Fifo, Order, Queue};
 use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::Time;
-use std::collections::VecDeque;
 
 /// Names and defaults as in RFC 8290, section 5.2.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +26,6 @@ pub struct FqCoDelSettings {
 struct Flow {
     line: Fifo,
     law: Law,
-    /// Bytes that it may still send in this turn.
-    credit: i64,
-    /// It stands on the list of new or old flows.
-    listed: bool,
 }
 
 /// Most packets that go at once when there is no room (RFC 8290, section 4.1).
@@ -39,8 +35,7 @@ const BATCH: u64 = 64;
 pub struct FqCoDel {
     settings: FqCoDelSettings,
     flows: Vec<Flow>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    turns: Turns,
     packets: u64,
     bytes: u64,
     salt: u64,
@@ -52,8 +47,7 @@ impl FqCoDel {
         FqCoDel {
             settings,
             flows: (0..settings.flows.max(1)).map(|_| flow()).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            turns: Turns::new(settings.flows.max(1)),
             packets: 0,
             bytes: 0,
             salt: rng.salt(),
@@ -81,51 +75,16 @@ impl FqCoDel {
             out.drop(first.packet, Cause::QueueFull);
         }
     }
-
-    /// Whose turn it is: new flows first; who has no credit left gets a quantum and goes to the end of the old ones.
-    fn turn(&mut self) -> Option<(u32, bool)> {
-        loop {
-            let (number, is_new) = match self.new.front() {
-                Some(&number) => (number, true),
-                None => (*self.old.front()?, false),
-            };
-            let flow = &mut self.flows[number as usize];
-            if flow.credit > 0 {
-                return Some((number, is_new));
-            }
-            flow.credit += i64::from(self.settings.quantum.max(1));
-            if is_new {
-                self.new.pop_front();
-            } else {
-                self.old.pop_front();
-            }
-            self.old.push_back(number);
-        }
-    }
-
-    /// An empty new flow becomes an old one, so that it cannot come back as new at once; an empty old one leaves (section 4.2).
-    fn retire(&mut self, number: u32, was_new: bool) {
-        if was_new {
-            self.new.pop_front();
-            self.old.push_back(number);
-        } else {
-            self.old.pop_front();
-            self.flows[number as usize].listed = false;
-        }
-    }
 }
 
 impl Queue for FqCoDel {
     fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
         let number = self.flow_of(&packet, out);
-        let flow = &mut self.flows[number as usize];
-        flow.line.push(now, packet);
+        self.flows[number as usize].line.push(now, packet);
         self.packets += 1;
         self.bytes += u64::from(packet.len);
-        if !flow.listed {
-            flow.listed = true;
-            flow.credit = i64::from(self.settings.quantum);
-            self.new.push_back(number);
+        if !self.turns.is_listed(number) {
+            self.turns.join(number, i64::from(self.settings.quantum));
         }
         while self.too_full() {
             self.drop_from_the_longest(out);
@@ -133,17 +92,18 @@ impl Queue for FqCoDel {
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
-        while let Some((number, is_new)) = self.turn() {
-            let Flow { line, law, credit, .. } = &mut self.flows[number as usize];
+        let quantum = i64::from(self.settings.quantum);
+        while let Some((number, is_new)) = self.turns.next(|_| quantum) {
+            let Flow { line, law } = &mut self.flows[number as usize];
             let (packets, bytes) = (line.packets(), line.bytes());
             let first = law.take(now, line, &self.settings.control, out);
             self.packets -= packets - line.packets();
             self.bytes -= bytes - line.bytes();
             if let Some(first) = first {
-                *credit -= i64::from(first.packet.len);
+                self.turns.spend(number, first.packet.len);
                 return Some((first.since, first.packet));
             }
-            self.retire(number, is_new);
+            self.turns.retire(number, is_new);
         }
         None
     }

@@ -1,6 +1,8 @@
 //! Where packets wait. A queue is passive: a link takes from it what it can send.
 
 pub mod ack;
+mod cake;
+mod cobalt;
 mod codel;
 mod droptail;
 mod dualpi2;
@@ -8,7 +10,9 @@ mod fifo;
 mod fq_codel;
 mod pie;
 mod red;
+mod turns;
 
+pub use cake::{Cake, CakeSettings};
 pub use codel::{CoDel, CoDelSettings, Control};
 pub use droptail::{DropFrom, DropTail, Limit, Threshold};
 pub use dualpi2::{DualPi2, DualPi2Settings};
@@ -100,4 +104,4 @@ macro_rules! any_queue {
     };
 }
 
-any_queue!(Red, CoDel, FqCoDel, Pie, DualPi2, AckPath);
+any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckPath);

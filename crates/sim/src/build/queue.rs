@@ -3,8 +3,8 @@
 use crate::plan::{self, DropFrom, Mark, Queue, Way};
 use ackclock_core::queue::ack::{AckPath, Duplicates, Filter, FilterSettings, SackGuard, Survivor};
 use ackclock_core::queue::{
-    self, AnyQueue, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel, FqCoDelSettings, Limit, Order,
-    Pie, PieSettings, Red, RedSettings, Threshold,
+    self, AnyQueue, Cake, CakeSettings, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel,
+    FqCoDelSettings, Limit, Order, Pie, PieSettings, Red, RedSettings, Threshold,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{Rate, Span};
@@ -59,6 +59,10 @@ fn plain(queue: Queue, site: Site) -> AnyQueue {
         Queue::FqCoDel { packets, bytes, flows, quantum, target_ps, interval_ps, mtu, signal } => {
             let control = control(target_ps, interval_ps, mtu, signal);
             FqCoDel::new(FqCoDelSettings { control, flows, quantum, limit: packets, memory: bytes, order }, rng).into()
+        }
+        Queue::Cake { packets, bytes, flows, quantum, target_ps, interval_ps, mtu, signal, hosts } => {
+            let control = for_rate(control(target_ps, interval_ps, mtu, signal), rate, mtu);
+            Cake::new(CakeSettings { control, flows, quantum, limit: packets, memory: bytes, hosts, order }, rng).into()
         }
         Queue::Pie { packets, bytes, target_ps, update_ps, alpha, beta, burst_ps, signal, mark_up_to, mean_packet } => {
             let settings = PieSettings {
@@ -121,6 +125,14 @@ fn red(queue: Queue, order: Order, rate: Option<Rate>, rng: Rng) -> AnyQueue {
 
 fn control(target_ps: u64, interval_ps: u64, mtu: u32, signal: plan::Signal) -> Control {
     Control { target: Span(target_ps), interval: Span(interval_ps), mtu: u64::from(mtu), signal: signal_of(signal) }
+}
+
+/// CAKE's target is never shorter than one and a half packets take, nor its interval than two targets: at low rates every packet waits for
+/// others (Høiland-Jørgensen, Täht and Morton 2018, section III).
+fn for_rate(control: Control, rate: Option<Rate>, mtu: u32) -> Control {
+    let packet = rate.map_or(Span::ZERO, |rate| rate.time_to_send(mtu));
+    let target = control.target.max(Span(packet.0.saturating_mul(3) / 2));
+    Control { target, interval: control.interval.max(target.saturating_mul(2)), ..control }
 }
 
 fn signal_of(signal: plan::Signal) -> queue::Signal {

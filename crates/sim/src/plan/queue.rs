@@ -48,6 +48,18 @@ pub enum Queue {
     },
     #[serde(rename = "fq-codel")]
     FqCoDel { packets: u64, bytes: u64, flows: u32, quantum: u32, target_ps: u64, interval_ps: u64, mtu: u32, signal: Signal },
+    /// `hosts`: fair to hosts before flows.
+    Cake {
+        packets: u64,
+        bytes: u64,
+        flows: u32,
+        quantum: u32,
+        target_ps: u64,
+        interval_ps: u64,
+        mtu: u32,
+        signal: Signal,
+        hosts: bool,
+    },
     Pie {
         #[serde(deserialize_with = "nullable")]
         packets: Option<u64>,

@@ -20,7 +20,8 @@ pub fn check(queue: &Queue) -> Checked {
             some_room(packets, bytes)?;
             control(target_ps, interval_ps)
         }
-        Queue::FqCoDel { packets, bytes, flows, quantum, target_ps, interval_ps, .. } => {
+        Queue::FqCoDel { packets, bytes, flows, quantum, target_ps, interval_ps, .. }
+        | Queue::Cake { packets, bytes, flows, quantum, target_ps, interval_ps, .. } => {
             some_room(Some(packets), Some(bytes))?;
             ensure((1..=65_536).contains(&flows), || format!("queue.flows is {flows}: it must lie between 1 and 65536"))?;
             ensure(quantum >= 64, || format!("queue.quantum is {quantum}: at least 64 bytes are needed"))?;

@@ -1,0 +1,213 @@
+//! CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): a line for each flow by a set-associative hash, COBALT in each, turns that are fair
+//! to hosts first and to their flows then. The rate, the framing and the ACK filter are elements of their own.
+
+use super::cobalt::Cobalt;
+use super::codel::Control;
+use super::turns::Turns;
+use super::{Fifo, Order, Queue};
+use crate::element::{Cause, Out};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::view::hash;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug)]
+pub struct CakeSettings {
+    pub control: Control,
+    /// Lines, in sets of eight; a flow may take any that is free in its set.
+    pub flows: u32,
+    /// Bytes in a turn of a flow whose hosts have no other.
+    pub quantum: u32,
+    /// Packets in all lines, and bytes.
+    pub limit: u64,
+    pub memory: u64,
+    /// Fair to source and destination hosts before flows ("triple isolation", section III.B); needs real packets' addresses.
+    pub hosts: bool,
+    pub order: Order,
+}
+
+/// Lines that a flow can choose from (section III.B).
+const WAYS: u32 = 8;
+
+#[derive(Debug, Default)]
+struct Flow {
+    line: Fifo,
+    cobalt: Cobalt,
+    /// Whose line it is, or was last.
+    owner: u64,
+    /// Flows that share it as their set was taken: they stay until it is empty, or their packets would overtake each other.
+    guests: Vec<u64>,
+    /// Its hosts, while it has a turn.
+    hosts: Option<Hosts>,
+}
+
+/// Where packets come from and go to, hashed.
+#[derive(Clone, Copy, Debug)]
+struct Hosts {
+    from: u64,
+    to: u64,
+}
+
+/// Flows that have a turn, by host.
+#[derive(Debug, Default)]
+struct Busy {
+    from: BTreeMap<u64, u32>,
+    to: BTreeMap<u64, u32>,
+}
+
+impl Busy {
+    fn join(&mut self, hosts: Hosts) {
+        *self.from.entry(hosts.from).or_default() += 1;
+        *self.to.entry(hosts.to).or_default() += 1;
+    }
+
+    fn leave(&mut self, hosts: Hosts) {
+        for (of, host) in [(&mut self.from, hosts.from), (&mut self.to, hosts.to)] {
+            if let Some(flows) = of.get_mut(&host) {
+                *flows -= 1;
+                if *flows == 0 {
+                    of.remove(&host);
+                }
+            }
+        }
+    }
+
+    /// Flows of the busier of the two hosts: the more it has, the less each may send.
+    fn most(&self, hosts: Hosts) -> u32 {
+        let of = |flows: &BTreeMap<u64, u32>, host| flows.get(&host).copied().unwrap_or(0);
+        of(&self.from, hosts.from).max(of(&self.to, hosts.to)).max(1)
+    }
+}
+
+#[derive(Debug)]
+pub struct Cake {
+    settings: CakeSettings,
+    flows: Vec<Flow>,
+    turns: Turns,
+    busy: Busy,
+    packets: u64,
+    bytes: u64,
+    salt: u64,
+    rng: Rng,
+}
+
+impl Cake {
+    pub fn new(settings: CakeSettings, mut rng: Rng) -> Cake {
+        let lines = settings.flows.max(1);
+        let flow = || Flow { line: Fifo::new(settings.order), ..Flow::default() };
+        let salt = rng.salt();
+        let flows = (0..lines).map(|_| flow()).collect();
+        Cake { settings, flows, turns: Turns::new(lines), busy: Busy::default(), packets: 0, bytes: 0, salt, rng }
+    }
+
+    /// The line of a packet's flow: the one that it has, else one of its set that nobody has, else one that it must share.
+    fn line_of(&self, packet: &Packet, out: &Out<'_>) -> (u32, u64) {
+        let owner = out.arena.flow_hash(packet, self.salt);
+        let lines = self.flows.len() as u64;
+        let wanted = (owner % lines) as u32;
+        let set = wanted - wanted % WAYS;
+        let ways = set..(set + WAYS).min(lines as u32);
+        let has = |&number: &u32| {
+            let flow = &self.flows[number as usize];
+            self.turns.is_listed(number) && (flow.owner == owner || flow.guests.contains(&owner))
+        };
+        let free = |number: &u32| !self.turns.is_listed(*number);
+        let number = ways.clone().find(has).or_else(|| Some(wanted).filter(free)).or_else(|| ways.clone().find(free));
+        (number.unwrap_or(wanted), owner)
+    }
+
+    fn hosts_of(&self, packet: &Packet, out: &Out<'_>) -> Option<Hosts> {
+        let (from, to) = out.arena.addresses(packet).filter(|_| self.settings.hosts)?;
+        Some(Hosts { from: hash(self.salt, &from), to: hash(self.salt, &to) })
+    }
+
+    fn quantum(settings: &CakeSettings, busy: &Busy, flow: &Flow) -> i64 {
+        i64::from(settings.quantum) / flow.hosts.map_or(1, |hosts| i64::from(busy.most(hosts)))
+    }
+
+    fn too_full(&self) -> bool {
+        self.packets > self.settings.limit || self.bytes > self.settings.memory
+    }
+
+    /// The oldest packet of the longest line goes, and its BLUE is told.
+    fn drop_from_the_longest(&mut self, now: Time, out: &mut Out<'_>) {
+        // The first of equals, so that the choice depends on nothing else.
+        let Some(flow) = self.flows.iter_mut().rev().max_by_key(|flow| flow.line.bytes()) else { return };
+        flow.cobalt.overflow(now, &self.settings.control);
+        if let Some(first) = flow.line.pop() {
+            self.packets -= 1;
+            self.bytes -= u64::from(first.packet.len);
+            out.drop(first.packet, Cause::QueueFull);
+        }
+    }
+}
+
+impl Queue for Cake {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+        let (number, owner) = self.line_of(&packet, out);
+        let joins = !self.turns.is_listed(number);
+        let hosts = if joins { self.hosts_of(&packet, out) } else { None };
+        let flow = &mut self.flows[number as usize];
+        flow.line.push(now, packet);
+        self.packets += 1;
+        self.bytes += u64::from(packet.len);
+        if joins {
+            if flow.owner != owner {
+                // What was learnt of another flow says nothing about this one.
+                (flow.owner, flow.cobalt) = (owner, Cobalt::default());
+            }
+            flow.hosts = hosts;
+            if let Some(hosts) = hosts {
+                self.busy.join(hosts);
+            }
+            self.turns.join(number, Cake::quantum(&self.settings, &self.busy, flow));
+        } else if flow.owner != owner && !flow.guests.contains(&owner) {
+            flow.guests.push(owner);
+        }
+        while self.too_full() {
+            self.drop_from_the_longest(now, out);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+        loop {
+            let (settings, busy, flows) = (&self.settings, &self.busy, &self.flows);
+            let quantum = |number: u32| Cake::quantum(settings, busy, &flows[number as usize]);
+            let (number, is_new) = self.turns.next(quantum)?;
+            let Flow { line, cobalt, hosts, guests, .. } = &mut self.flows[number as usize];
+            let (packets, bytes) = (line.packets(), line.bytes());
+            let first = cobalt.take(now, line, &self.settings.control, &mut self.rng, out);
+            self.packets -= packets - line.packets();
+            self.bytes -= bytes - line.bytes();
+            if let Some(first) = first {
+                self.turns.spend(number, first.packet.len);
+                return Some((first.since, first.packet));
+            }
+            if self.turns.retire(number, is_new) {
+                guests.clear();
+                if let Some(hosts) = hosts.take() {
+                    self.busy.leave(hosts);
+                }
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.packets
+    }
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    fn has_room(&self, packet: &Packet) -> bool {
+        self.packets < self.settings.limit && self.bytes + u64::from(packet.len) <= self.settings.memory
+    }
+    fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
+        let (number, _) = self.line_of(packet, out);
+        let line = &mut self.flows[number as usize].line;
+        let (packets, bytes) = (line.packets(), line.bytes());
+        change(line, out);
+        self.packets = self.packets + line.packets() - packets;
+        self.bytes = self.bytes + line.bytes() - bytes;
+    }
+}
