@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn each_value_lies_between_the_edges_of_its_bin() {
-        for value in (0..70).chain([100, 1_000, 999_999, 123_456_789_012, u64::MAX / 2]) {
+        for value in (0..70).chain([100, 1_000, 999_999, 123_456_789_012, 1 << 62]) {
             let bin = bin_of(value);
             assert!(lower_edge(bin) <= value as f64 && (value as f64) < lower_edge(bin + 1), "{value}");
             assert!(lower_edge(bin + 1) <= (lower_edge(bin) * 1.032).max(lower_edge(bin) + 1.0), "{value}");
