@@ -19,6 +19,8 @@ from ackclock.papers.reproduce import reproduce, untested
 from ackclock.papers.scenarios import scenario_path
 from ackclock.papers.tolerance import read_tolerance
 from ackclock.plan import build_plan
+from ackclock.report import paper_tables
+from ackclock.report.page import Table
 from ackclock.scenario.draft import read_draft
 from ackclock.statistics import interval
 
@@ -144,6 +146,20 @@ def test_table_1_is_judged_cell_by_cell_against_the_paper_with_ns2_beside_it(run
         assert entry["ns2_agrees"] is True, name
         assert entry["ns2"] == ns2_values(name)
         assert entry["also"].keys() == {"V2"}  # type: ignore[attr-defined]
+
+
+def test_the_report_draws_the_papers_tables_with_the_papers_and_ns2s_values_beside_ours(runs: Experiments) -> None:
+    evaluators = asymmetry.evaluators(runs)
+    judged = [
+        judge(c, evaluators.get(c.id) if c.id in table1.CELLS else None, "not run here").as_json() for c in claims_of("asymmetry")
+    ]
+    drawn = paper_tables.section("asymmetry", judged)
+    assert drawn is not None
+    first = drawn.blocks[0]
+    assert isinstance(first, Table)
+    assert [len(row) for row in first.rows] == [4, 4, 4, 4]
+    assert first.rows[0][1].note == "paper 1.780, ns-2 1.930 / 1.820"
+    assert paper_tables.section("wibro", []) is None
 
 
 def test_ack_filtering_without_bounded_bursts_is_worse_than_reno_on_every_return_path_of_table_1(runs: Experiments) -> None:
