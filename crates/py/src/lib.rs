@@ -4,6 +4,7 @@ mod captures;
 mod columns;
 mod control;
 mod hear;
+mod models;
 mod table;
 
 use ackclock_emu::Options;
@@ -120,5 +121,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
-    module.add_function(wrap_pyfunction!(wimax_bps, module)?)
+    module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
+    module.add_function(wrap_pyfunction!(models::window_over_rtt, module)?)?;
+    module.add_function(wrap_pyfunction!(models::mathis, module)?)?;
+    module.add_function(wrap_pyfunction!(models::padhye_full, module)?)?;
+    module.add_function(wrap_pyfunction!(models::padhye_approx, module)?)?;
+    module.add_function(wrap_pyfunction!(models::cubic_response, module)?)
 }
