@@ -18,6 +18,8 @@ from ackclock.plot.theme import GRID, INK, MUTED, PALETTE, VEGA_DASHES, spread
 WIDTH = 700
 HEIGHT = 190
 LABEL_ROOM = 240
+LEGEND_COLUMNS = 9
+"""Names of variants a line: more would run out of the page."""
 _ZOOM = "wheel![event.shiftKey]"
 """A bare wheel must scroll the page, not the chart the pointer happens to be over."""
 _CONFIG: dict[str, Any] = {
@@ -132,7 +134,7 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     colour = alt.Color(
         "variant:N",
         scale=alt.Scale(domain=variants, range=[PALETTE[i % len(PALETTE)] for i in range(len(variants))]),
-        legend=alt.Legend(title=None, orient="top", symbolType="circle", labelFontSize=12),
+        legend=alt.Legend(title=None, orient="top", symbolType="circle", labelFontSize=12, columns=LEGEND_COLUMNS),
     )
     hover = [
         alt.Tooltip("label:N", title="configuration"),

@@ -53,6 +53,7 @@ def measured(metric: Mapping[str, Any] | None, scale: float = 1.0) -> Cell:
     if metric is None or metric.get("mean") is None:
         return Cell("-", tone="muted")
     mean, lo, hi = (scale * float(metric[key]) for key in ("mean", "lo", "hi"))
+    lo = max(lo, 0.0) if mean >= 0.0 else lo  # no rate, time or share is negative; Student's t does not know
     if metric.get("modes"):
         said = " or ".join(f"{three(scale * m['mean'])} ({m['n']} runs)" for m in metric["modes"])
         return Cell(three(mean), f"two modes: {said}")

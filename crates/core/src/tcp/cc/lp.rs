@@ -31,6 +31,8 @@ pub struct Lp {
     /// Delays in seconds.
     smallest: f64,
     largest: f64,
+    /// The smallest of segments that were alone in flight: their ACKs waited for the delayed-ACK timer, which is no queue.
+    smallest_alone: f64,
     smoothed: Option<f64>,
     /// Until when it waits and sees.
     inferring_until: Time,
@@ -55,6 +57,7 @@ impl Lp {
             counter: Counter::default(),
             smallest: f64::INFINITY,
             largest: 0.0,
+            smallest_alone: f64::INFINITY,
             smoothed: None,
             inferring_until: Time::ZERO,
             answered: Time::ZERO,
@@ -68,6 +71,16 @@ impl Lp {
         let smoothed = self.smoothed.map_or(delay, |s| (1.0 - p.gamma) * s + p.gamma * delay);
         self.smoothed = Some(smoothed);
         lp_congested(&p, smoothed, self.smallest, self.largest)
+    }
+
+    /// Seconds on the path. A lone segment's wait for its ACK is taken off: the paper's delay is that of the way to the receiver.
+    fn path_delay(&mut self, ack: &Ack) -> Option<f64> {
+        let delay = ack.rtt?.as_secs();
+        if ack.in_flight > 0 || ack.acked > 1 || !self.smallest.is_finite() {
+            return Some(delay);
+        }
+        self.smallest_alone = self.smallest_alone.min(delay);
+        Some(delay - (self.smallest_alone - self.smallest).max(0.0))
     }
 
     /// Section III-C: half at the first indication, one segment if it lasts.
@@ -86,7 +99,7 @@ impl Lp {
 
 impl CongestionControl for Lp {
     fn on_ack(&mut self, ack: &Ack) {
-        let congested = ack.rtt.is_some_and(|rtt| self.see(rtt.as_secs()));
+        let congested = self.path_delay(ack).is_some_and(|delay| self.see(delay));
         let opening = self.slow_start.applies(&self.window);
         // Slow start runs to its end as Reno's does: before it has filled the queue once, the largest delay says nothing.
         if congested && !opening {
@@ -158,6 +171,25 @@ mod tests {
             path.ack(&mut cc);
         }
         assert_eq!(cc.cwnd(), 1.0, "it waits");
+    }
+
+    #[test]
+    fn the_wait_of_a_lone_segments_ack_is_no_queue() {
+        let (mut cc, _) = lp(1.0);
+        for (alone, delay, grown) in [(true, 140, true), (false, 140, false)] {
+            let mut cc = cc.clone();
+            for i in 0..40 {
+                let now = Time::ZERO + Span::from_ms(1000 + 140 * i);
+                let (in_flight, rtt) = (u32::from(!alone), Some(Span::from_ms(delay)));
+                cc.on_ack(&Ack { now, credit: 1.0, acked: 1, in_flight, rtt, srtt: rtt, limited: true, ..Ack::default() });
+            }
+            assert_eq!(cc.cwnd() > 1.0, grown, "alone: {alone}, {}", cc.cwnd());
+        }
+        // A queue beyond that wait still counts.
+        let ack = Ack { acked: 1, rtt: Some(Span::from_ms(140)), ..Ack::default() };
+        assert!((cc.path_delay(&ack).unwrap() - 0.1).abs() < 1e-9);
+        let ack = Ack { rtt: Some(Span::from_ms(165)), ..ack };
+        assert!((cc.path_delay(&ack).unwrap() - 0.125).abs() < 1e-9);
     }
 
     #[test]
