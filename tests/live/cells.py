@@ -41,6 +41,15 @@ LINKS: dict[str, str | None] = {"wide": WIDE, "narrow": NARROW, "dsl-16m": None,
 """Link files by name; packaged ones have no text here."""
 
 
+VARIES = {
+    ("wide", "cubic"): (
+        "retransmissions",
+        "HyStart's end varies between the kernel's own runs: slow start ended at 125, 203, 288 and 328 segments in four",
+    )
+}
+"""Figures in which two runs of the kernel differ by more than what is promised, and what was seen."""
+
+
 @dataclass(frozen=True)
 class Figures:
     """`rtt_ms` is the mean over time of the sender's smoothed round trip; `seconds` the whole transfer's, handshake included."""

@@ -1,6 +1,6 @@
 """`python -m tests.live.table [FILE]`: the running kernel beside the simulator, as a Markdown page; `make kernel` writes it to docs.
 
-Each transfer takes its 20 s of real time, and as many again where the machine was too busy.
+Each transfer takes its 15 s of real time, and as many again where the machine was too busy.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.live.cells import LINKS, VARIANTS, Figures, Unmeasured, faults, kernel, missing, namespaces, simulator
+from tests.live.cells import LINKS, VARIANTS, VARIES, Figures, Unmeasured, faults, kernel, missing, namespaces, simulator
 
-SECONDS = 20.0
+SECONDS = 15.0
 HEADINGS = (
     "link",
     "variant",
@@ -66,6 +66,11 @@ def rows() -> Iterator[tuple[str, ...]]:
                 yield (link, variant, *[""] * 8, f"not measured: {error}")
 
 
+def reasons() -> list[str]:
+    """What is known of figures that miss."""
+    return [f"\n`{variant}` over `{link}`, {what}: {why}." for (link, variant), (what, why) in VARIES.items()]
+
+
 def main() -> int:
     if not namespaces():
         sys.stderr.write("skipped: this machine allows no network namespaces\n")
@@ -75,7 +80,7 @@ def main() -> int:
     for row in rows():
         lines.append("| " + " | ".join(row) + " |")
         sys.stderr.write(lines[-1] + "\n")
-    text = "\n".join(lines) + "\n"
+    text = "\n".join([*lines, *reasons()]) + "\n"
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(text, encoding="utf-8")
     else:

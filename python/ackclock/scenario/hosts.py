@@ -67,6 +67,8 @@ class Tcp:
             keys["initial_ssthresh"] = None
         held = keys["sack_compression"]
         keys["sack_compression"] = {"segments": held.segments, "share": held.share, "longest_ps": held.longest} if held else None
+        tso = keys["tso"]
+        keys["tso"] = {"segments": tso.segments, "time_ps": tso.time, "most": tso.most} if tso else None
         rule = keys["delayed_ack"]
         keys["delayed_ack"] = rule.plan() if rule else None
         control = keys.pop("ack_congestion_control", False)

@@ -129,6 +129,22 @@ def _sack_compression(value: Any) -> Any:
     raise Refusal(show(value), 'false, or { segments = 44, share = 0.05, longest = "1 ms" }')
 
 
+class Tso(Table):
+    """What is paced leaves in chunks of what the pace carries in `time`: `segments` at least, `most` at most."""
+
+    segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
+    time: Timer
+    most: SomeBytes
+
+
+def _tso(value: Any) -> Any:
+    if value is False:
+        return value
+    if isinstance(value, dict):
+        return Tso.model_validate(value)
+    raise Refusal(show(value), 'false, or { segments = 2, time = "1 ms", most = "64 KiB" }')
+
+
 def _ssthresh(value: Any) -> Any:
     if value == "unlimited" or (isinstance(value, int) and not isinstance(value, bool) and value >= 2):
         return value
@@ -208,6 +224,7 @@ class TcpKeys(Table):
     ecn_packets: Annotated[str, word("data", "all")] | None = None
     ecn_beta: Annotated[float, number(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
     pacing: Flag | None = None
+    tso: Annotated[Literal[False] | Tso, BeforeValidator(_tso)] | None = None
     byte_counting: Annotated[int, whole(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None
     newreno_exit: Annotated[str, word("flight", "threshold")] | None = None

@@ -7,6 +7,7 @@ use super::cc::{UserVariant, Variant};
 use super::ecn::{EcnMode, EcnPackets};
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
+use super::tso::Tso;
 use crate::units::Span;
 
 /// One TCP's parameters. Windows are in segments, sizes in bytes.
@@ -80,6 +81,8 @@ pub struct TcpConfig {
     pub ecn_beta: Option<f64>,
     /// Spread a window over the round trip, for variants that do not pace themselves (they always do).
     pub pacing: bool,
+    /// What is paced leaves in chunks; None: segment by segment.
+    pub tso: Option<Tso>,
     /// Most segments of growth that one ACK may earn; 0 counts ACKs (before RFC 3465).
     pub byte_counting: u32,
     pub dupack_threshold: u32,
@@ -225,6 +228,7 @@ impl Default for TcpConfig {
             ecn_packets: EcnPackets::Data,
             ecn_beta: None,
             pacing: false,
+            tso: None,
             byte_counting: 0,
             dupack_threshold: 3,
             newreno_exit: NewRenoExit::Threshold,

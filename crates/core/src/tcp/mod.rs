@@ -19,6 +19,7 @@ pub mod scoreboard;
 pub mod sender;
 pub mod stats;
 mod timestamps;
+pub mod tso;
 
 pub use ack_rate::AckControlConfig;
 pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
@@ -29,4 +30,5 @@ pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use recovery::RecoveryKind;
 pub use sack_compression::SackCompression;
+pub use tso::Tso;
 pub use stats::{Limit, ReceiverStats, SenderSample, SenderStats};

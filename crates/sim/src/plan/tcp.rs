@@ -89,6 +89,9 @@ pub struct Tcp {
     #[serde(default)]
     pub ecn_beta: Option<f64>,
     pub pacing: bool,
+    /// Null or absent: what is paced leaves segment by segment.
+    #[serde(default)]
+    pub tso: Option<Tso>,
     pub byte_counting: u32,
     pub dupack_threshold: u32,
     pub newreno_exit: NewRenoExit,
@@ -113,6 +116,15 @@ pub struct AckControl {
     pub max: u32,
     pub timer_ps: u64,
     pub option_bytes: u16,
+}
+
+/// What is paced leaves in chunks of what the pace carries in a time, within bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tso {
+    pub segments: u32,
+    pub time_ps: u64,
+    pub most: u32,
 }
 
 /// A send buffer of twice the window, from `start` to `limit`; each segment takes `overhead` beside its payload.
@@ -316,6 +328,7 @@ impl Tcp {
             },
             ecn_beta: self.ecn_beta,
             pacing: self.pacing,
+            tso: self.tso.map(|t| tcp::Tso { segments: t.segments, time: Span(t.time_ps), most: t.most }),
             byte_counting: self.byte_counting,
             dupack_threshold: self.dupack_threshold,
             newreno_exit: match self.newreno_exit {

@@ -10,7 +10,7 @@ use crate::tcp::recovery::{AckFacts, Recovery};
 
 /// Step 2 (b): new segments that go out instead of retransmissions.
 const NEW_SEGMENTS: u64 = 2;
-/// Step 3 (a): the window once the timeout is known to be genuine, in segments: the two new ones and a retransmission.
+/// Step 3 (a), from memory: the window once the timeout is known to be genuine, in segments: the two new ones and a retransmission.
 const GENUINE_WINDOW: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug)]

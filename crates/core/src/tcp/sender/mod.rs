@@ -55,6 +55,8 @@ pub struct Sender {
     limit: Limit,
     /// None sends as soon as the window allows.
     pacer: Option<Pacer>,
+    /// Segments of the chunk under way that go out with what has gone.
+    chunk: u32,
     /// Kept for congestion controls that watch deliveries.
     deliveries: Option<Box<Deliveries>>,
     /// Kept where a spurious cut is to be taken back.
@@ -119,6 +121,7 @@ impl Sender {
             usage: config.window_validation.then(Usage::default),
             fine_timer: config.fine_timer.then(FineTimer::default),
             pacer: pacer(&config, &cc),
+            chunk: 0,
             cc,
             recovery: config.recovery.build(),
             segment: config.segment,

@@ -63,6 +63,8 @@ impl Sender {
     /// Nothing goes out now, for this reason.
     #[inline]
     fn stop(&mut self, now: Time, limit: Limit) {
+        // A chunk that the windows cut short goes out as it is.
+        self.chunk = 0;
         if limit == Limit::Application
             && let Some(deliveries) = &mut self.deliveries
         {
@@ -185,7 +187,8 @@ impl Sender {
     /// The pace says not yet, though the window has room and there is something to send.
     #[inline(never)]
     fn must_wait(&self, now: Time, socket: &Socket) -> bool {
-        self.pacer.is_some_and(|p| now < p.next())
+        self.chunk == 0
+            && self.pacer.is_some_and(|p| now < p.next())
             && (self.board.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.board)).is_ok())
     }
 
@@ -209,6 +212,10 @@ impl Sender {
         });
         if let (Some(pacer), Some(rate)) = (&mut self.pacer, rate) {
             pacer.on_send(now, rate);
+            self.chunk = match self.config.tso {
+                Some(tso) if self.chunk == 0 => tso.chunk(rate, self.segment) - 1,
+                _ => self.chunk.saturating_sub(1),
+            };
         }
     }
 }

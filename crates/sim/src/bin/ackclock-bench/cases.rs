@@ -150,6 +150,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         delayed_ack: None,
         quick_acks: 0,
         sack_compression: None,
+        tso: None,
         initial_window: 2.0,
         initial_ssthresh: None,
         rto_initial_ps: 3000 * MS,
