@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.live.cells import LINKS, VARIANTS, VARIES, Figures, Unmeasured, faults, kernel, missing, namespaces, simulator
+from tests.live.cells import KNOWN, LINKS, VARIANTS, Figures, Unmeasured, faults, kernel, missing, namespaces, simulator
 
 SECONDS = 15.0
 HEADINGS = (
@@ -68,7 +68,7 @@ def rows() -> Iterator[tuple[str, ...]]:
 
 def reasons() -> list[str]:
     """What is known of figures that miss."""
-    return [f"\n`{variant}` over `{link}`, {what}: {why}." for (link, variant), (what, why) in VARIES.items()]
+    return [f"\n`{variant}` over `{link}`, {what}: {why}." for (link, variant, what), why in KNOWN.items()]
 
 
 def main() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live.cells import LINKS, VARIANTS, VARIES, Figures, Unmeasured, faults, kernel, missing, namespaces, simulator
+from tests.live.cells import KNOWN, LINKS, VARIANTS, Figures, Unmeasured, faults, kernel, missing, namespaces, simulator
 
 live = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 
@@ -17,11 +17,7 @@ def compare(link: str, variant: str, seconds: float) -> list[str]:
     except Unmeasured as error:
         pytest.skip(f"the emulation's own audit failed: {error}")
     ours = simulator(link, variant, seconds)
-    return [
-        f"{what}: kernel {theirs}, simulator {ours}"
-        for what in faults(ours, theirs)
-        if what not in VARIES.get((link, variant), ())
-    ]
+    return [f"{what}: kernel {theirs}, simulator {ours}" for what in faults(ours, theirs) if (link, variant, what) not in KNOWN]
 
 
 @live
