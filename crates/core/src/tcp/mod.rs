@@ -30,5 +30,5 @@ pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use recovery::RecoveryKind;
 pub use sack_compression::SackCompression;
-pub use tso::Tso;
 pub use stats::{Limit, ReceiverStats, SenderSample, SenderStats};
+pub use tso::Tso;
