@@ -3,10 +3,14 @@
 use crate::element::Tally;
 use crate::units::{Span, Time};
 
-/// Log-linear histogram: 64 steps to an octave, so a quantile is right to within 0.8 %. Octaves are allocated when first met.
+/// Log-linear histogram: 64 steps to an octave, so a quantile is right to within 0.8 %. Room is made by octaves, from the lowest to the
+/// highest met: a delay mostly stays within a few.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    octaves: Vec<Option<Box<[u32; 64]>>>,
+    /// Counts of the steps from `first` on.
+    steps: Vec<u32>,
+    /// A multiple of 64.
+    first: usize,
     count: u64,
     sum: f64,
     sum_sq: f64,
@@ -16,7 +20,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { octaves: Vec::new(), count: 0, sum: 0.0, sum_sq: 0.0, min: u64::MAX, max: 0 }
+        Histogram { steps: Vec::new(), first: 0, count: 0, sum: 0.0, sum_sq: 0.0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -33,11 +37,27 @@ impl Histogram {
         self.sum_sq += x * x;
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
-        let (octave, step) = bucket(ns);
-        if octave >= self.octaves.len() {
-            self.octaves.resize(octave + 1, None);
+        let at = bucket(ns);
+        match self.steps.get_mut(at.wrapping_sub(self.first)) {
+            Some(step) => *step += 1,
+            None => {
+                self.make_room(at);
+                self.steps[at - self.first] += 1;
+            }
         }
-        self.octaves[octave].get_or_insert_with(|| Box::new([0; 64]))[step] += 1;
+    }
+
+    /// Steps from that of `at`'s octave, or to it.
+    #[cold]
+    fn make_room(&mut self, at: usize) {
+        let octave = at / STEPS * STEPS;
+        if self.steps.is_empty() {
+            self.first = octave;
+        } else if octave < self.first {
+            self.steps.splice(0..0, std::iter::repeat_n(0, self.first - octave));
+            self.first = octave;
+        }
+        self.steps.resize(self.steps.len().max(octave + STEPS - self.first), 0);
     }
 
     /// Adds all values of another.
@@ -47,13 +67,11 @@ impl Histogram {
         self.sum_sq += other.sum_sq;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        if other.octaves.len() > self.octaves.len() {
-            self.octaves.resize(other.octaves.len(), None);
-        }
-        for (mine, theirs) in self.octaves.iter_mut().zip(&other.octaves) {
-            let Some(theirs) = theirs else { continue };
-            let mine = mine.get_or_insert_with(|| Box::new([0; 64]));
-            mine.iter_mut().zip(theirs.iter()).for_each(|(m, t)| *m += t);
+        if let Some(more) = other.steps.len().checked_sub(1) {
+            self.make_room(other.first);
+            self.make_room(other.first + more);
+            let from = other.first - self.first;
+            self.steps[from..].iter_mut().zip(&other.steps).for_each(|(m, t)| *m += t);
         }
     }
 
@@ -84,28 +102,33 @@ impl Histogram {
         }
         let wanted = libm::ceil(q * self.count as f64).max(1.0) as u64;
         let mut seen = 0;
-        for (octave, steps) in self.octaves.iter().enumerate() {
-            let Some(steps) = steps else { continue };
-            for (step, &n) in steps.iter().enumerate() {
-                seen += u64::from(n);
-                if seen >= wanted {
-                    return Some(middle(octave, step).clamp(self.min as f64, self.max as f64) * 1e-9);
-                }
+        for (at, &n) in (self.first..).zip(&self.steps) {
+            seen += u64::from(n);
+            if seen >= wanted {
+                return Some(middle(at).clamp(self.min as f64, self.max as f64) * 1e-9);
             }
         }
         Some(self.max as f64 * 1e-9)
     }
 }
 
-fn bucket(ns: u64) -> (usize, usize) {
-    if ns < 64 {
-        return (0, ns as usize);
+/// Steps in an octave; below the first octave's start every nanosecond has its own.
+const STEPS: usize = 64;
+
+/// The step that a value falls into, counted from zero.
+#[inline]
+fn bucket(ns: u64) -> usize {
+    if ns < STEPS as u64 {
+        return ns as usize;
     }
     let octave = 63 - ns.leading_zeros() as usize - 5;
-    (octave, ((ns >> (octave - 1)) - 64) as usize)
+    // Octave times STEPS, and the place in it, which begins at STEPS.
+    (octave - 1) * STEPS + (ns >> (octave - 1)) as usize
 }
 
-fn middle(octave: usize, step: usize) -> f64 {
+/// The middle of a step's values.
+fn middle(at: usize) -> f64 {
+    let (octave, step) = (at / STEPS, at % STEPS);
     if octave == 0 {
         return step as f64;
     }
@@ -246,10 +269,10 @@ mod tests {
 
     #[test]
     fn buckets_are_contiguous() {
-        let mut last = (0, 0);
+        let mut last = 0;
         for ns in 1..100_000u64 {
             let b = bucket(ns);
-            assert!(b == last || b == (last.0, last.1 + 1) || (b.1 == 0 && b.0 == last.0 + 1), "{ns}: {last:?} {b:?}");
+            assert!(b == last || b == last + 1, "{ns}: {last:?} {b:?}");
             last = b;
         }
     }

@@ -43,6 +43,26 @@ impl<T: Copy> Ring<T> {
         if offset < self.len { self.slots.get(self.slot(offset)) } else { None }
     }
 
+    #[inline]
+    pub fn get_mut(&mut self, offset: usize) -> Option<&mut T> {
+        if offset < self.len {
+            let at = self.slot(offset);
+            self.slots.get_mut(at)
+        } else {
+            None
+        }
+    }
+
+    /// How many at the front are `ahead`, of which none comes behind one that is not.
+    pub fn partition_point(&self, ahead: impl Fn(&T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).is_some_and(&ahead) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
     /// Puts a value `offset` places behind the front; those from there on move back by one.
     pub fn insert(&mut self, offset: usize, value: T) {
         self.push_back(value);
@@ -109,6 +129,21 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    #[test]
+    fn a_search_finds_the_first_that_is_not_ahead_wherever_the_ring_begins() {
+        let mut ring = Ring::new();
+        for i in 0..100u32 {
+            ring.push_back(i);
+            if i % 3 == 0 {
+                ring.pop_front();
+            }
+            let first = ring.front().copied().unwrap_or(i);
+            for value in first..=i {
+                assert_eq!(ring.partition_point(|&v| v < value), (value - first) as usize);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn it_is_a_queue(steps in prop::collection::vec(any::<bool>(), 0..400)) {
@@ -130,6 +165,7 @@ mod tests {
                 }
                 prop_assert_eq!((ring.len(), ring.front(), ring.back()), (model.len(), model.front(), model.back()));
                 prop_assert!(ring.iter().eq(model.iter()));
+                prop_assert_eq!(ring.get_mut(i).copied(), model.get(i).copied());
             }
         }
     }

@@ -61,6 +61,11 @@ impl Stage {
     /// A packet arrives at `at`, not before `now` and not before the one before it. When it reaches the far end; none if it is dropped.
     #[inline]
     pub fn accept(&mut self, terms: &Terms, now: Time, at: Time, packet: &Packet) -> Option<Time> {
+        if self.free_at <= at && self.queue.is_empty() && self.watch.is_none() {
+            // Idle and unwatched, as most are most of the time: nothing to note.
+            self.free_at = at + terms.service(terms.framing.wire_len(packet));
+            return Some(self.free_at + terms.delay);
+        }
         if self.watch.is_some() {
             self.advance(terms, now);
         }

@@ -7,6 +7,15 @@ use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::units::Time;
 
+/// An endpoint's output becomes a packet.
+#[inline]
+fn packet_of(sent: Outgoing, now: Time, flow: u32, next_id: &mut u64) -> Packet {
+    let Outgoing { body, len, kind, ecn, last: _ } = sent;
+    let id = *next_id;
+    *next_id += 1;
+    Packet { id, entered: now, body, flow, len, wire_len: len, ecn, class: 0, kind }
+}
+
 impl Network {
     /// Carries out everything due before `end`; what is due exactly then is left, so that samples at `end` come first.
     /// Returns early, with what the clock said, when a packet from outside must be taken in.
@@ -33,7 +42,10 @@ impl Network {
 
     /// What a real host has sent enters the network where its end stands, now.
     pub fn send_from<P: Probe>(&mut self, by: EndpointId, sent: Outgoing, probe: &mut P) {
-        self.hand_in(by.0 as usize, sent, probe);
+        let host = by.0 as usize;
+        let packet = packet_of(sent, self.now, self.hosts[host].flow, &mut self.next_id);
+        probe.sent(self.now, by, &packet, self.arena.get(packet.body));
+        self.moves.push(Move { from: NodeId((self.nodes.len() + host) as u32), port: Port(0), packet });
         self.settle(probe);
     }
 
@@ -59,16 +71,17 @@ impl Network {
     #[inline]
     fn settle<P: Probe>(&mut self, probe: &mut P) {
         let mut at = 0;
-        while let Some(&Move { from, port, packet }) = self.moves.get(at) {
-            at += 1;
-            match self.destination(from, port, packet.flow) {
-                Route::Node(node, port) => self.push(node, port, packet, probe),
-                Route::Endpoint(id) => self.deliver(id, packet, probe),
+        while let Some(next) = self.moves.get(at) {
+            match self.destination(next.from, next.port, next.packet.flow) {
+                Route::Node(node, port) => self.push(node, port, next.packet, probe),
+                Route::Endpoint(id) => self.deliver(id, next.packet, probe),
                 Route::ByFlow(_) | Route::Nowhere => {
+                    let body = next.packet.body;
                     self.unrouted += 1;
-                    self.arena.release(packet.body);
+                    self.arena.release(body);
                 }
             }
+            at += 1;
         }
         self.moves.clear();
     }
@@ -109,30 +122,21 @@ impl Network {
     /// Takes what an endpoint has to send. Its due time is moved lazily: a later one waits for the earlier wake-up, as a
     /// retransmission timer moves with every ACK.
     fn drain_endpoint<P: Probe>(&mut self, host: usize, woken: bool, probe: &mut P) {
-        while let Some(sent) = self.hosts[host].endpoint.poll(self.now, &mut self.arena) {
-            self.hand_in(host, sent, probe);
+        let member = self.nodes.len() + host;
+        let Host { endpoint, scheduled, flow, .. } = &mut self.hosts[host];
+        while let Some(sent) = endpoint.poll(self.now, &mut self.arena) {
+            let packet = packet_of(sent, self.now, *flow, &mut self.next_id);
+            probe.sent(self.now, EndpointId(host as u32), &packet, self.arena.get(packet.body));
+            self.moves.push(Move { from: NodeId(member as u32), port: Port(0), packet });
             if sent.last {
                 break;
             }
         }
-        let member = self.nodes.len() + host;
-        let Host { endpoint, scheduled, .. } = &mut self.hosts[host];
         let due = endpoint.due();
         if woken || due < *scheduled {
             *scheduled = due;
             self.due.set(member, due);
         }
-    }
-
-    /// An endpoint's output becomes a packet on its way to the first hop.
-    #[inline]
-    fn hand_in<P: Probe>(&mut self, host: usize, sent: Outgoing, probe: &mut P) {
-        let Outgoing { body, len, kind, ecn, last: _ } = sent;
-        let flow = self.hosts[host].flow;
-        let packet = Packet { id: self.next_id, entered: self.now, body, flow, len, wire_len: len, ecn, class: 0, kind };
-        self.next_id += 1;
-        probe.sent(self.now, EndpointId(host as u32), &packet, self.arena.get(body));
-        self.moves.push(Move { from: NodeId((self.nodes.len() + host) as u32), port: Port(0), packet });
     }
 
     #[inline]

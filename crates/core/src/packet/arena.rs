@@ -44,7 +44,8 @@ impl Arena {
         id
     }
 
-    /// A blank segment, to be written where it will lie: segments are never copied on their way.
+    /// A segment to be written where it will lie: segments are never copied on their way. It says what an earlier one said there, so it
+    /// must be written whole, as [`Segment::write`] does.
     #[inline]
     pub fn segment(&mut self) -> (BodyId, &mut Segment) {
         let id = self.vacancy();
@@ -53,10 +54,7 @@ impl Arena {
             *body = Body::Segment(Segment::default());
         }
         match body {
-            Body::Segment(segment) => {
-                segment.clear();
-                (id, segment)
-            }
+            Body::Segment(segment) => (id, segment),
             Body::Datagram(_) | Body::Raw(_) => unreachable!("a segment was put there"),
         }
     }

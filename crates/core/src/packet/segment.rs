@@ -117,10 +117,11 @@ pub struct SynOptions {
 }
 
 impl Segment {
-    /// As new.
+    /// Becomes `other`, which has no SACK blocks: the room of those that are not there is not written.
     #[inline]
-    pub(super) fn clear(&mut self) {
-        *self = Segment { sack: SackBlocks { len: 0, ..self.sack }, ..Segment::default() };
+    pub fn write(&mut self, other: Segment) {
+        debug_assert!(other.sack.is_empty());
+        *self = Segment { sack: SackBlocks { len: 0, ..self.sack }, ..other };
     }
 
     /// Sequence space used: payload, and one each for SYN and FIN.

@@ -157,19 +157,29 @@ impl TcpEndpoint {
         }
     }
 
-    /// Writes a piece of the stream with what the receiving half says into a blank segment.
+    /// Writes a piece of the stream with what the receiving half says into a segment.
+    #[inline]
     fn write(&mut self, now: Time, piece: Transmit, segment: &mut Segment) {
-        let mut flags = if piece.payload > 0 { Flags::PSH } else { Flags::NONE };
+        let mut flags = if piece.payload > 0 { Flags::PSH.with(Flags::ACK) } else { Flags::ACK };
         if piece.fin {
             flags = flags.with(Flags::FIN);
         }
-        segment.seq = piece.seq;
-        segment.payload = piece.payload;
-        segment.flags = flags;
-        segment.retransmission = piece.retransmission;
-        self.receiver.fill(now, segment, self.socket.read, self.sack);
-        self.last_ack_sent = segment.ack;
-        segment.timestamps = self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent });
+        let (ack, window) = self.receiver.acknowledge(now, self.socket.read, piece.payload > 0);
+        self.last_ack_sent = ack;
+        segment.write(Segment {
+            seq: piece.seq,
+            ack,
+            payload: piece.payload,
+            window,
+            timestamps: self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
+            flags,
+            retransmission: piece.retransmission,
+            dupacks_seen: self.receiver.marks_duplicates(),
+            ..Segment::default()
+        });
+        if self.sack && self.receiver.has_blocks() {
+            segment.sack = self.receiver.blocks();
+        }
         segment.len = self.config.wire_len(piece.payload, self.timestamps, segment.sack.len() as u32);
         if self.config.ack_control.is_some() {
             self.say_room(segment);

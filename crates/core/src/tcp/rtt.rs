@@ -13,6 +13,8 @@ pub struct RttEstimator {
     latest: Option<Span>,
     /// The timeout without backing off.
     base: Span,
+    /// The last timeout rounded up to the clock's tick: mostly the next one is the same, which saves a division.
+    rounded: Span,
     /// Doublings since the last timeout that has not been answered.
     backoff: u32,
 }
@@ -34,7 +36,7 @@ fn smooth(old: Span, new: Span, share: u64) -> Span {
 impl RttEstimator {
     pub fn new(config: RtoConfig) -> RttEstimator {
         let base = config.initial.round_up_to(config.tick);
-        RttEstimator { config, srtt: None, rttvar: Span::ZERO, min: None, latest: None, base, backoff: 0 }
+        RttEstimator { config, srtt: None, rttvar: Span::ZERO, min: None, latest: None, base, rounded: base, backoff: 0 }
     }
 
     /// RFC 6298 (2.2) and (2.3): the first sample sets, later ones smooth; the variance uses the old SRTT.
@@ -57,7 +59,10 @@ impl RttEstimator {
             RtoFloor::Timeout => (srtt + variance).max(self.config.min),
             RtoFloor::Variance => srtt + variance.max(self.config.min),
         };
-        self.base = base.round_up_to(self.config.tick);
+        if base > self.rounded || base + self.config.tick <= self.rounded || self.config.tick == Span::ZERO {
+            self.rounded = base.round_up_to(self.config.tick);
+        }
+        self.base = self.rounded;
     }
 
     /// RFC 6298 (5.7): a SYN had to be sent twice, so without a sample the timeout is not below three seconds.

@@ -118,6 +118,12 @@ pub enum Resend {
 pub trait Recovery {
     /// Takes an ACK in; says whether the congestion control may grow the window on it.
     fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool;
+    /// A clean ACK: new data, no SACK information, nothing on the board SACKed or lost. True if that is all it needs to hear, and then the
+    /// congestion control may grow the window; most ACKs are such.
+    #[inline]
+    fn on_clean_ack(&mut self) -> bool {
+        false
+    }
     /// The retransmission timer went off; the board has been marked and the window cut.
     fn on_timeout(&mut self, repair: &mut Repair<'_>);
     /// The time it asked for has come; says whether the retransmission timer starts anew.
@@ -198,6 +204,8 @@ macro_rules! recoveries {
             fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
                 match self { $(AnyRecovery::$kind(r) => r.on_ack(ack, repair)),* }
             }
+            #[inline]
+            fn on_clean_ack(&mut self) -> bool { match self { $(AnyRecovery::$kind(r) => r.on_clean_ack()),* } }
             fn on_timeout(&mut self, repair: &mut Repair<'_>) {
                 match self { $(AnyRecovery::$kind(r) => r.on_timeout(repair)),* }
             }

@@ -53,6 +53,12 @@ impl Recovery for Sack {
         ack.advanced
     }
 
+    #[inline]
+    fn on_clean_ack(&mut self) -> bool {
+        self.dupacks = 0;
+        self.until.is_none()
+    }
+
     fn on_timeout(&mut self, repair: &mut Repair<'_>) {
         *self = Sack { not_before: repair.next, ..Sack::default() };
     }

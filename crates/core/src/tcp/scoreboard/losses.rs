@@ -78,9 +78,11 @@ impl Scoreboard {
 
     /// They were only late: what is lost and has not been sent again is in flight.
     pub fn forgive_losses(&mut self) {
-        for sent in self.ring.iter_mut().filter(|s| s.is_lost() && !s.is_resent()) {
-            sent.marks = 0;
-            self.lost_out -= 1;
+        for at in 0..self.ring.len() {
+            if let Some(sent) = self.ring.get_mut(at).filter(|s| s.is_lost() && !s.is_resent()) {
+                sent.marks = 0;
+                self.lost_out -= 1;
+            }
         }
         (self.scanned, self.sacked_below_scan) = (self.base, 0);
     }

@@ -13,6 +13,7 @@ mod tests;
 pub use sent::Sent;
 
 use super::ranges::RangeSet;
+use crate::ring::Ring;
 use crate::units::Time;
 use std::collections::VecDeque;
 
@@ -35,7 +36,7 @@ pub struct Acked {
 
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
-    ring: VecDeque<Sent>,
+    ring: Ring<Sent>,
     /// Number of the ring's first segment.
     base: Index,
     sacked: RangeSet,
@@ -82,6 +83,11 @@ impl Scoreboard {
     pub fn unsent_losses(&self) -> bool {
         self.lost_out > self.resent_out
     }
+    /// Nothing on it has been SACKed or taken for lost.
+    #[inline]
+    pub fn is_clean(&self) -> bool {
+        self.sacked_out == 0 && self.lost_out == 0
+    }
     pub fn losses(&self) -> u64 {
         self.losses
     }
@@ -122,6 +128,7 @@ impl Scoreboard {
     }
 
     /// A segment goes out for the first time.
+    #[inline]
     pub fn push(&mut self, seq: u64, len: u32, now: Time) {
         self.ring.push_back(Sent { seq, len, sends: 1, marks: 0, sent_at: now });
     }
@@ -130,19 +137,12 @@ impl Scoreboard {
     #[inline]
     pub fn ack_to(&mut self, ack: u64) -> Acked {
         let mut acked = Acked::default();
-        while let Some(front) = self.ring.front_mut() {
-            if front.end() > ack {
-                // An ACK inside a segment: the rest of it is still out.
-                if front.seq < ack {
-                    let cut = (ack - front.seq) as u32;
-                    front.seq = ack;
-                    front.len -= cut;
-                    acked.bytes += u64::from(cut);
-                }
+        while let Some(&sent) = self.ring.front() {
+            if sent.end() > ack {
+                acked.bytes += self.cut_first(ack);
                 break;
             }
-            let sent = *front;
-            self.ring.pop_front();
+            self.ring.take_front();
             if sent.is_marked() {
                 self.forget(&sent);
             }
@@ -165,6 +165,15 @@ impl Scoreboard {
         }
         self.move_up(ack);
         acked
+    }
+
+    /// An ACK inside a segment: the rest of it is still out. How many bytes it takes.
+    fn cut_first(&mut self, ack: u64) -> u64 {
+        let Some(front) = self.ring.get_mut(0).filter(|front| front.seq < ack) else { return 0 };
+        let cut = ack - front.seq;
+        front.seq = ack;
+        front.len -= cut as u32;
+        cut
     }
 
     /// Of what has arrived, the segment that was sent last.

@@ -57,11 +57,10 @@ impl Scoreboard {
 
     /// Where in the ring the segment that holds `seq` lies. Segments are mostly of one size, so a guess mostly hits.
     fn position(&self, seq: u64) -> usize {
-        let Some(first) = self.ring.front() else { return 0 };
-        let last = self.ring.len() - 1;
-        let size = u64::from(self.ring[last / 2].len.max(1));
-        let guess = ((seq.saturating_sub(first.seq)) / size).min(last as u64) as usize;
-        let hit = self.ring[guess];
-        if hit.seq <= seq && seq < hit.end() { guess } else { self.ring.partition_point(|s| s.end() <= seq) }
+        let last = self.ring.len().saturating_sub(1);
+        let (Some(first), Some(middle)) = (self.ring.front(), self.ring.get(last / 2)) else { return 0 };
+        let guess = (seq.saturating_sub(first.seq) / u64::from(middle.len.max(1))).min(last as u64) as usize;
+        let hit = self.ring.get(guess).is_some_and(|s| s.seq <= seq && seq < s.end());
+        if hit { guess } else { self.ring.partition_point(|s| s.end() <= seq) }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::units::Time;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     pub seq: u64,
     pub len: u32,

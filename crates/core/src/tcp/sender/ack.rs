@@ -11,6 +11,7 @@ use crate::tcp::stats::Limit;
 use crate::units::{Span, Time};
 
 impl Sender {
+    #[inline]
     pub(super) fn set_window(&mut self, ack: u64, window: u64) {
         self.peer_window = window;
         self.largest_window = self.largest_window.max(window);
@@ -27,6 +28,11 @@ impl Sender {
     }
 
     fn take_ack(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
+        let says_more = segment.dupacks_seen || !segment.sack.is_empty();
+        let clean = segment.ack > self.una && !says_more && self.board.is_clean() && !self.has_listeners();
+        if clean && self.recovery.on_clean_ack() {
+            return self.take_clean_ack(now, segment, echo_rtt);
+        }
         let flight_before = self.board.len();
         let same_window = u64::from(segment.window) == self.peer_window;
         self.set_window(segment.ack, u64::from(segment.window));
@@ -71,6 +77,23 @@ impl Sender {
         self.check_probe(now);
     }
 
+    /// More than recovery and congestion control wants to hear of every ACK.
+    #[inline]
+    fn has_listeners(&self) -> bool {
+        self.undo.is_some() || self.ecn.is_some() || self.deliveries.is_some() || self.fine_timer.is_some()
+    }
+
+    /// What is left of `take_ack` where the recovery has nothing to do and nothing else listens.
+    #[inline]
+    fn take_clean_ack(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
+        self.set_window(segment.ack, u64::from(segment.window));
+        let acked = self.advance(now, segment.ack, echo_rtt);
+        self.cc.on_ack(&self.reading(now, &acked));
+        self.tune_send_buffer();
+        self.restart_timer(now);
+        self.check_probe(now);
+    }
+
     /// How many segments the SACK blocks newly report, and whether they tell of one that arrived twice.
     fn take_blocks(&mut self, segment: &Segment) -> (u32, bool) {
         let sacked = segment.sack.near(segment.ack).map(|(s, e)| self.board.sack(s, e)).sum();
@@ -104,6 +127,7 @@ impl Sender {
     }
 
     /// The cumulative ACK moved.
+    #[inline]
     fn advance(&mut self, now: Time, ack: u64, echo_rtt: Option<Span>) -> Acked {
         let acked = self.board.ack_to(ack);
         self.una = ack;

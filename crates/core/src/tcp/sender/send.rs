@@ -92,7 +92,6 @@ impl Sender {
     fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<Transmit, Limit> {
         let mut in_flight = self.recovery.in_flight(&self.board);
         let room = self.room(in_flight);
-        let window = if self.recovery.active() { Limit::Recovery } else { Limit::Cwnd };
         if self.pacer.is_some() && room && self.must_wait(now, socket) {
             return Err(Limit::Pacing);
         }
@@ -100,13 +99,13 @@ impl Sender {
             match self.next_repair(socket) {
                 Some(Repair::Resend(index)) if room => return Ok(self.resend(now, index)),
                 // What holds back a retransmission is the window, whatever would hold back new data.
-                Some(_) => return Err(window),
+                Some(_) => return Err(self.window_limit()),
                 None => in_flight = self.recovery.in_flight(&self.board),
             }
         }
         match self.new_piece(socket, in_flight) {
             Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin)),
-            Ok(_) => Err(window),
+            Ok(_) => Err(self.window_limit()),
             Err(limit) => {
                 if room && let Some(index) = self.recovery.last_resort(&mut self.board) {
                     return Ok(self.resend(now, index));
@@ -114,6 +113,11 @@ impl Sender {
                 Err(limit)
             }
         }
+    }
+
+    /// Whose window it is that is full.
+    fn window_limit(&self) -> Limit {
+        if self.recovery.active() { Limit::Recovery } else { Limit::Cwnd }
     }
 
     /// What comes before new data when something is lost.

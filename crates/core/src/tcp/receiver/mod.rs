@@ -1,13 +1,17 @@
 //! What is acknowledged, and when: reassembly, delayed ACKs, SACK blocks and the advertised window.
 
+mod delay;
+mod early;
+mod window;
+
 use super::ack_rate::{AckControl, AckPace};
 use super::autotune::WindowTuner;
-use super::config::{DelayedAck, TcpConfig, WindowRule};
+use super::config::{DelayedAck, TcpConfig};
 use super::ranges::RangeSet;
 use super::sack_compression::SackHold;
 use super::sender::STREAM_START;
 use super::stats::ReceiverStats;
-use crate::packet::{Flags, SackBlocks, Segment};
+use crate::packet::{Flags, Segment};
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
@@ -123,19 +127,9 @@ impl Receiver {
         }
     }
 
-    /// The number of the ACK that is being delayed, if one is.
-    pub fn delayed(&self) -> Option<u64> {
-        (self.unacknowledged > 0 && !self.ack_now).then_some(self.next)
-    }
-
     /// Its data came marked.
     pub fn note_mark(&mut self) {
         self.stats.marked_segments += 1;
-    }
-
-    /// What came must be acknowledged at once.
-    pub fn hurry(&mut self) {
-        self.ack_now = true;
     }
 
     /// An ACK for what came before the newest segment.
@@ -147,13 +141,18 @@ impl Receiver {
     }
 
     /// A segment with payload or FIN, or a probe.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
-        let end = segment.seq.saturating_add(segment.space());
         if segment.space() == 0 {
             // RFC 9293, section 3.10.7.4: an unacceptable segment is answered; this is how a window probe gets its answer.
             self.ack_now |= segment.seq < self.next;
-            return;
+        } else {
+            self.take(now, segment);
         }
+    }
+
+    fn take(&mut self, now: Time, segment: &Segment) {
+        let end = segment.seq.saturating_add(segment.space());
         if segment.flags.has(Flags::FIN) && end > self.next {
             self.fin.get_or_insert(end - 1);
         }
@@ -170,6 +169,7 @@ impl Receiver {
     }
 
     /// What a segment with payload tells a buffer that grows; `echo_rtt` is what its timestamp echo says.
+    #[inline]
     pub fn tune(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
         if let (Some(hold), Some(rtt)) = (&mut self.hold, echo_rtt.filter(|_| segment.payload > 0)) {
             hold.see(rtt);
@@ -179,31 +179,6 @@ impl Receiver {
         {
             tuner.on_data(now, echo_rtt, self.next, self.advertised_edge);
         }
-    }
-
-    fn keep_out_of_order(&mut self, now: Time, segment: &Segment, end: u64) {
-        // RFC 5681, section 4.2: at once, so that duplicate ACKs tell the sender.
-        match self.hold.as_mut().filter(|_| self.quick_acks == 0).and_then(|hold| hold.wait(now, self.next)) {
-            Some(at) => self.ack_at = self.ack_at.min(at),
-            None => self.ack_now = true,
-        }
-        self.early += 1;
-        let room = self.next + u64::from(self.config.receive_buffer);
-        if self.config.window_rule == WindowRule::Sequence && end > room {
-            return;
-        }
-        let mut new = false;
-        self.out_of_order.insert(segment.seq, end, |_, _| new = true);
-        if new {
-            self.stats.unique_ip_bytes += u64::from(segment.len);
-        } else {
-            self.stats.duplicates += 1;
-            self.twice = self.config.dsack.then_some((segment.seq, end));
-        }
-        let (start, end) = self.out_of_order.containing(segment.seq).unwrap_or((segment.seq, end));
-        self.recent.retain(|&at| at < start || at >= end);
-        self.recent.insert(0, segment.seq);
-        self.recent.truncate(16);
     }
 
     fn accept(&mut self, now: Time, segment: &Segment, end: u64) {
@@ -228,109 +203,30 @@ impl Receiver {
         self.schedule_ack(now, had_gap && self.config.immediate_ack_on_fill);
     }
 
-    /// RFC 1122, section 4.2.3.2: every so many segments, and no later than the timer.
-    fn schedule_ack(&mut self, now: Time, at_once: bool) {
-        self.unacknowledged += 1;
-        let at_once = at_once || self.quick_acks > 0;
-        self.quick_acks = self.quick_acks.saturating_sub(1);
-        let Some(delay) = self.delayed_ack.filter(|_| !at_once && !self.peer_closed()) else {
-            self.ack_now = true;
-            return;
-        };
-        if self.unacknowledged < delay.segments {
-            self.ack_at = self.ack_at.min(now + delay.timer);
-        } else if let Some(next) = self.pace.map(|pace| pace.next()).filter(|&next| next > now) {
-            self.ack_at = self.ack_at.min(next);
-        } else {
-            self.ack_now = true;
-        }
-    }
-
-    pub fn on_timer(&mut self, now: Time) {
-        if now >= self.ack_at {
-            self.ack_now = true;
-        }
-    }
-
-    /// The application has read up to `read` bytes: a window that was all but shut is reopened by an ACK of its own.
-    pub fn on_read(&mut self, now: Time, read: u64) {
-        if let Some(tuner) = &mut self.tuner {
-            tuner.on_read(now, read);
-        }
-        let segment = u64::from(self.config.segment);
-        let edge = self.edge(read);
-        let worth_telling = self.worth_telling();
-        let left_to_peer = self.advertised_edge.saturating_sub(self.next);
-        if left_to_peer < segment && edge >= self.advertised_edge + worth_telling {
-            self.ack_now = true;
-        }
-    }
-
-    /// The least by which the window's edge moves, so that no sender is tempted into small segments (RFC 9293, section 3.8.6.2.2).
-    fn worth_telling(&self) -> u64 {
-        let window = self.tuner.as_ref().map_or(u64::from(self.config.receive_buffer), |t| t.opened());
-        u64::from(self.config.segment).min(window / 2).max(1)
-    }
-
-    /// First byte that the buffer has no room for.
-    fn edge(&self, read: u64) -> u64 {
-        let room = match &self.tuner {
-            None => STREAM_START + read + u64::from(self.config.receive_buffer),
-            Some(tuner) => (STREAM_START + read + tuner.buffer()).min(self.next + tuner.opened()),
-        };
-        self.next.max(room)
-    }
-
     pub fn wants_ack(&self) -> bool {
         self.ack_now
     }
 
-    /// An ACK goes out, alone or on data: fills in what the receiving half says.
+    /// The ACK that goes out next stands for enough duplicates to call for a fast retransmit.
     #[inline]
-    pub fn fill(&mut self, now: Time, segment: &mut Segment, read: u64, sack: bool) {
+    pub fn marks_duplicates(&self) -> bool {
+        self.early >= self.config.dupack_threshold && self.config.dupack_marking && self.control.is_some()
+    }
+
+    /// An ACK goes out, alone or on data: its number, and the window that it advertises.
+    #[inline]
+    pub fn acknowledge(&mut self, now: Time, read: u64, on_data: bool) -> (u64, u32) {
         if let Some(pace) = &mut self.pace {
             pace.on_ack(now);
         }
-        segment.ack = self.next;
-        segment.flags = segment.flags.with(Flags::ACK);
-        segment.window = self.advertise(read);
-        if sack && (self.twice.is_some() || !self.out_of_order.is_empty()) {
-            segment.sack = self.blocks();
-        }
-        if self.early >= self.config.dupack_threshold {
-            segment.dupacks_seen = self.config.dupack_marking && self.control.is_some();
-        }
-        if segment.payload == 0 {
-            self.stats.acks_sent += 1;
-        }
+        let window = self.advertise(read);
+        self.stats.acks_sent += u64::from(!on_data);
         if let Some(hold) = &mut self.hold {
             hold.on_ack_sent();
         }
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;
         self.ack_now = false;
-    }
-
-    /// The window as 16 scaled bits can say it; its right edge never moves left (RFC 9293, section 3.8.6).
-    fn advertise(&mut self, read: u64) -> u32 {
-        let room = self.edge(read);
-        let slow_reader = read < self.arrived();
-        let silly = slow_reader && room < self.advertised_edge + self.worth_telling();
-        let edge = if silly { self.next.max(self.advertised_edge) } else { room.max(self.advertised_edge) };
-        let most = 0xFFFF_u64 << self.window_scale;
-        let window = (edge - self.next).min(most) >> self.window_scale << self.window_scale;
-        self.advertised_edge = self.advertised_edge.max(self.next + window);
-        window as u32
-    }
-
-    /// RFC 2883, section 4: what arrived twice comes first, then the blocks.
-    fn blocks(&mut self) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        let twice = self.twice.take();
-        let held = self.recent.iter().filter_map(|&at| self.out_of_order.containing(at));
-        for (start, end) in twice.into_iter().chain(held).take(self.config.max_sack_blocks()) {
-            blocks.push(start, end);
-        }
-        blocks
+        (self.next, window)
     }
 }

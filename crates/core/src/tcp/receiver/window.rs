@@ -1,0 +1,46 @@
+//! The window that a receiver advertises, and when it is worth an ACK of its own.
+
+use super::Receiver;
+use crate::tcp::sender::STREAM_START;
+use crate::units::Time;
+
+impl Receiver {
+    /// The application has read up to `read` bytes: a window that was all but shut is reopened by an ACK of its own.
+    pub fn on_read(&mut self, now: Time, read: u64) {
+        if let Some(tuner) = &mut self.tuner {
+            tuner.on_read(now, read);
+        }
+        let left_to_peer = self.advertised_edge.saturating_sub(self.next);
+        if left_to_peer < u64::from(self.config.segment) && self.edge(read) >= self.advertised_edge + self.worth_telling() {
+            self.ack_now = true;
+        }
+    }
+
+    /// The least by which the window's edge moves, so that no sender is tempted into small segments (RFC 9293, section 3.8.6.2.2).
+    fn worth_telling(&self) -> u64 {
+        let window = self.tuner.as_ref().map_or(u64::from(self.config.receive_buffer), |t| t.opened());
+        u64::from(self.config.segment).min(window / 2).max(1)
+    }
+
+    /// First byte that the buffer has no room for.
+    fn edge(&self, read: u64) -> u64 {
+        let room = match &self.tuner {
+            None => STREAM_START + read + u64::from(self.config.receive_buffer),
+            Some(tuner) => (STREAM_START + read + tuner.buffer()).min(self.next + tuner.opened()),
+        };
+        self.next.max(room)
+    }
+
+    /// The window as 16 scaled bits can say it; its right edge never moves left (RFC 9293, section 3.8.6).
+    #[inline]
+    pub(super) fn advertise(&mut self, read: u64) -> u32 {
+        let room = self.edge(read);
+        let slow_reader = read < self.arrived();
+        let silly = slow_reader && room < self.advertised_edge + self.worth_telling();
+        let edge = if silly { self.next.max(self.advertised_edge) } else { room.max(self.advertised_edge) };
+        let most = 0xFFFF_u64 << self.window_scale;
+        let window = (edge - self.next).min(most) >> self.window_scale << self.window_scale;
+        self.advertised_edge = self.advertised_edge.max(self.next + window);
+        window as u32
+    }
+}
