@@ -172,17 +172,16 @@ class Wlan(Table):
 
     def nominal_bps(self, way: str) -> int:
         """What a lone sender of 1500-byte packets gets, with the longest frames allowed and no RTS, in bits per second."""
-        plan, packet = self.plan(), 1500
+        plan, packet, count = self.plan(), 1500, 1
         data, most = plan["data"], plan["aggregate"]
         each = plan["header_bytes"] + packet
-        count = 1
         if most:
             each = (each + 7) // 4 * 4
             count = max(1, min(most["frames"], most["bytes"] // each))
             while count > 1 and air_ps(data, count * each) > most["air_ps"]:
                 count -= 1
         answer = plan["sifs_ps"] + air_ps(plan["control"], BLOCK_ACK if most else ACK)
-        cycle = plan["difs_ps"] + plan["cw"][0] * plan["slot_ps"] / 2 + air_ps(data, count * each) + answer
+        cycle: float = plan["difs_ps"] + plan["cw"][0] * plan["slot_ps"] / 2 + air_ps(data, count * each) + answer
         return max(1, round(count * packet * 8 * PS_PER_S / cycle))
 
 
