@@ -50,7 +50,8 @@ fn four_uploading_stations_leave_the_access_point_one_share_of_five() {
         flow["workload"]["bps"] = json!(11_000_000);
         flow
     };
-    let mut plan = over(b(), 60_000, json!([source("down", 0), source("up", 0), source("up", 1), source("up", 2), source("up", 3)]));
+    let mut plan =
+        over(b(), 60_000, json!([source("down", 0), source("up", 0), source("up", 1), source("up", 2), source("up", 3)]));
     plan["clients"] = json!(4);
     let result = go(&plan);
     let rates: Vec<f64> = result.summary.flows.iter().map(|flow| flow.throughput_bps.unwrap()).collect();
