@@ -65,10 +65,16 @@ impl Points {
         });
         let [low, high] = points;
         match first_is_larger(&low, &high) {
-            Some(true) => (self.onward.extend(low), self.back.extend(high)),
-            Some(false) => (self.onward.extend(high), self.back.extend(low)),
-            None => return,
-        };
+            Some(true) => {
+                self.onward.extend(low);
+                self.back.extend(high);
+            }
+            Some(false) => {
+                self.onward.extend(high);
+                self.back.extend(low);
+            }
+            None => {}
+        }
     }
 
     pub fn clock(self) -> Option<Clock> {

@@ -42,7 +42,7 @@ pub fn pairs(first: &[Mark], second: &[Mark]) -> Vec<Pair> {
         all.retain(same_id);
     }
     for (left, right) in several {
-        copies(first, second, &a[left], &b[right], ids, usual, &mut all);
+        all.extend(copies(first, second, &a[left], &b[right], ids, usual));
     }
     all.sort_unstable();
     all
@@ -71,7 +71,8 @@ fn usual_delay(first: &[Mark], second: &[Mark], pairs: &[Pair]) -> i64 {
 }
 
 /// Copies alike: by packet number, or each of the fewer with the one that fits best of those still free, in order.
-fn copies(first: &[Mark], second: &[Mark], a: &[u32], b: &[u32], ids: bool, usual: i64, all: &mut Vec<Pair>) {
+fn copies(first: &[Mark], second: &[Mark], a: &[u32], b: &[u32], ids: bool, usual: i64) -> Vec<Pair> {
+    let mut all = Vec::with_capacity(a.len().min(b.len()));
     if ids && a.len().max(b.len()) <= LARGE_GROUP {
         let mut free: Vec<u32> = b.to_vec();
         for &x in a {
@@ -79,7 +80,7 @@ fn copies(first: &[Mark], second: &[Mark], a: &[u32], b: &[u32], ids: bool, usua
                 all.push((x, free.remove(at)));
             }
         }
-        return;
+        return all;
     }
     let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let misfit = |x: u32, y: u32| {
@@ -94,4 +95,5 @@ fn copies(first: &[Mark], second: &[Mark], a: &[u32], b: &[u32], ids: bool, usua
         all.push(if a.len() <= b.len() { (x, many[best]) } else { (many[best], x) });
         from = best + 1;
     }
+    all
 }
