@@ -29,6 +29,7 @@ def test_the_running_kernel_and_the_simulator_agree(link: str, variant: str) -> 
 
 
 @live
+@pytest.mark.slow  # real time on a machine that may be busy: no gate
 def test_the_running_kernels_reno_fills_the_narrow_link_as_the_simulators_does() -> None:
     assert not compare("narrow", "reno", 6)
 
