@@ -8,14 +8,9 @@ import sys
 
 import pytest
 
+from tests.live.cells import namespaces
 
-def _allowed() -> bool:
-    """Whether a namespace can be had, asked in a process that ends with it."""
-    ask = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x40000000) and ctypes.CDLL(None).unshare(0x50000000))"
-    return subprocess.run([sys.executable, "-c", ask], check=False).returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not _allowed(), reason="this machine allows no network namespaces")
+pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 
 ECHO = """
 import os, socket, time

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from ackclock.document import read_document
 from ackclock.errors import InputError, RunFailed
 from ackclock.plan import build_plan
-from ackclock.scenario.draft import Draft, draft_of, find_link, read_draft
+from ackclock.scenario.draft import Draft, draft_of, find_link
 from ackclock.scenario.model import Scenario
 
 LONGEST = "90 day"
@@ -60,21 +59,11 @@ def emulation_scenario(name: str, clients: int = 1) -> Scenario:
     Flows that a scenario has beside run simulated, on the same link, with the clients after the live ones.
     """
     path = find_link(name, Path())
-    if path is None:
-        raise read_link_error(name)
-    document = read_document(path)
-    if not SCENARIO_KEYS & set(document.data):
-        return _with_live(draft_of({"link": str(path), "flow": []}), clients).check()
-    return _with_live(read_draft(path), clients).check()
-
-
-def read_link_error(name: str) -> InputError:
-    """What to say of a link that nobody knows."""
-    try:
-        draft_of({"link": name, "duration": "1 s", "flow": [LIVE_FLOW]}).check()
-    except InputError as error:
-        return error
-    return InputError(name, "a link")
+    document = read_document(path) if path else None
+    if document is not None and SCENARIO_KEYS & set(document.data):
+        return _with_live(Draft(document), clients).check()
+    # A link; an unknown name is complained about where links are looked up.
+    return _with_live(draft_of({"link": name, "flow": []}), clients).check()
 
 
 def _with_live(draft: Draft, clients: int) -> Draft:
@@ -102,10 +91,3 @@ def emulate_here(scenario: Scenario, seed: int, settings: Settings) -> dict[str,
     except (RuntimeError, ValueError) as error:
         raise RunFailed(str(error)) from None
     return document
-
-
-def words(command: str | Sequence[str] | None) -> list[str]:
-    """A command as a list of words; a text is split as a shell would."""
-    if command is None:
-        return []
-    return shlex.split(command) if isinstance(command, str) else list(command)

@@ -33,13 +33,15 @@ def emulate(
 
     The command stands at the client's end, with the server at $ACKCLOCK_SERVER its only neighbour.
     """
+    import shlex
+
     from ackclock.cli.output import print_json, print_tables, remark
-    from ackclock.emulation import Settings, emulate_here, emulation_scenario, words
+    from ackclock.emulation import Settings, emulate_here, emulation_scenario
     from ackclock.show import emulation_tables
 
     scenario = emulation_scenario(link, clients)
     argv = command or [os.environ.get("SHELL", "/bin/sh")]
-    settings = Settings(argv, words(server), seconds, quiet_stdout=json)
+    settings = Settings(argv, shlex.split(server or ""), seconds, quiet_stdout=json)
     document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
     if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
