@@ -39,6 +39,7 @@ for command in (
     captures.analyze,
     studies.reproduce,
     live.emulate,
+    live.export,
     studies.report,
 ):
     app.command()(command)

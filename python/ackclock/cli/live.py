@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,11 +39,16 @@ def emulate(
 
     from ackclock.cli.output import print_json, print_tables, remark
     from ackclock.emulation import Settings, emulate_here, emulation_scenario
+    from ackclock.errors import InputError
     from ackclock.show import emulation_tables
 
     scenario = emulation_scenario(link, clients)
     argv = command or [os.environ.get("SHELL", "/bin/sh")]
-    settings = Settings(argv, shlex.split(server or ""), seconds, quiet_stdout=json)
+    try:
+        at_server = shlex.split(server or "")
+    except ValueError as error:
+        raise InputError(f"{server} ({error})", "a command line as a shell reads it", key="--server") from None
+    settings = Settings(argv, at_server, seconds, quiet_stdout=json)
     document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
     if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
@@ -50,3 +57,32 @@ def emulate(
     elif not quiet:
         print_tables(emulation_tables(document))
     return 0 if document["command"]["exit"] in (0, None) else 1
+
+
+class Emulator(StrEnum):
+    tc = "tc"
+    mahimahi = "mahimahi"
+
+
+def export(
+    link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
+    to: Annotated[Emulator, typer.Option("--to", help="Whose files to write.", show_default=False)],
+    json: Json = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The folder to write into (default: LINK-tc or LINK-mahimahi).", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """A link for Linux's tc or for mahimahi, with a list of what those cannot express."""
+    from ackclock.cli.output import print_json, remark
+    from ackclock.export import export_link
+
+    exported = export_link(link, to.value)
+    if json:
+        print_json(exported.document())
+        return
+    for path in exported.write(out or Path(f"{Path(link).stem}-{to.value}")):
+        print(path)
+    for text in exported.missing:
+        remark(f"not expressed: {text}", quiet=quiet)

@@ -1,0 +1,135 @@
+"""A link as mahimahi's shells: mm-delay, mm-loss and mm-link with a trace for each direction (Netravali et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+
+from ackclock.export.line import Line
+from ackclock.link.loss import Bernoulli
+from ackclock.link.queue import CoDel, DropTail, FqCoDel, Pie
+from ackclock.link.rate import TraceRate
+from ackclock.link.trace import BYTES_PER_CHANCE
+from ackclock.units import show_rate
+
+BITS_PER_CHANCE = 8 * BYTES_PER_CHANCE
+LONGEST_PERIOD_MS = 60_000
+UNLIMITED_BPS = 10**9
+SIDES = {"up": "uplink", "down": "downlink"}
+
+SCRIPT = """\
+#!/bin/sh
+# {title}
+# Written by ackclock for mahimahi: ./mahimahi.sh COMMAND runs the command behind the link.
+#
+# What mahimahi cannot express of this link:
+{missing}
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+exec {shells} -- "$@"
+"""
+
+
+def export_mahimahi(title: str, lines: dict[str, Line]) -> dict[str, str]:
+    """A script and both traces. What is lost goes into the lines' `missing`."""
+    shells = [*_delay(lines), *_loss(lines), *_link(lines)]
+    files = {f"{way}.trace": _trace(line) for way, line in lines.items()}
+    for line in lines.values():
+        _say_missing(line)
+    said = [text for line in lines.values() for text in line.missing]
+    missing = "\n".join(f"# - {text}" for text in said) or "# nothing"
+    script = SCRIPT.format(title=title or "A link", missing=missing, shells=" \\\n  ".join(shells))
+    return {"mahimahi.sh": script, **files}
+
+
+def _delay(lines: dict[str, Line]) -> Iterator[str]:
+    """mm-delay takes whole milliseconds, the same both ways."""
+    total = sum(line.delay for line in lines.values())
+    each = round(total / 2 / 1e9)
+    if lines["up"].delay != lines["down"].delay:
+        both = " and ".join(f"{line.delay / 1e9:g} ms {line.way}" for line in lines.values())
+        lines["down"].missing.append(f"both ways: a delay of {both}: {each} ms each way")
+    elif each * 10**9 != total / 2:
+        lines["down"].missing.append(f"both ways: a delay of {total / 2e9:g} ms: {each} ms, in whole milliseconds")
+    if each:
+        yield f"mm-delay {each}"
+
+
+def _loss(lines: dict[str, Line]) -> Iterator[str]:
+    for way, line in lines.items():
+        if isinstance(line.loss, Bernoulli) and line.loss.mean:
+            yield f"mm-loss {SIDES[way]} {line.loss.mean:.9g}"
+        elif line.loss and line.loss.plan():
+            line.missing.append(f"{way}: loss other than independent ({line.loss.kind})")
+
+
+def _link(lines: dict[str, Line]) -> Iterator[str]:
+    queues = " ".join(_queue(lines[way], SIDES[way]) for way in ("up", "down"))
+    yield f'mm-link "$here/up.trace" "$here/down.trace" {queues}'
+
+
+def _queue(line: Line, side: str) -> str:
+    queue = line.queue
+    name, arguments = "infinite", ""
+    if isinstance(queue, FqCoDel):
+        line.missing.append(f"{line.way}: {queue.kind}: mahimahi's codel, one queue for all flows, stands for it")
+    if isinstance(queue, CoDel):
+        name = "codel"
+        arguments = (
+            f"packets={queue.limits()['packets'] or 1000}, target={queue.target // 10**9}, interval={queue.interval // 10**9}"
+        )
+    elif isinstance(queue, Pie):
+        name, burst = "pie", queue.burst // 10**9
+        arguments = f"packets={queue.limits()['packets'] or 1000}, qdelay_ref={queue.target // 10**9}, max_burst={burst}"
+    elif isinstance(queue, DropTail):
+        name, arguments = _droptail(line, queue)
+    elif queue is not None:
+        line.missing.append(f"{line.way}: {queue.kind}: a droptail queue stands for it")
+        name, arguments = "droptail", f"packets={queue.plan()['packets'] or 1000}"
+    if queue and queue.ack:
+        line.missing.append(f"{line.way}: what the queue does to ACKs")
+    options = f"--{side}-queue={name}"
+    return f'{options} --{side}-queue-args="{arguments}"' if arguments else options
+
+
+def _droptail(line: Line, queue: DropTail) -> tuple[str, str]:
+    if queue.mark is not None:
+        line.missing.append(f"{line.way}: marks beyond {queue.mark}")
+    limits = [f"{unit}={limit}" for unit, limit in (("packets", queue.packets), ("bytes", queue.bytes)) if limit]
+    if not limits:
+        return "infinite", ""
+    return ("drophead" if queue.drop == "front" else "droptail"), ", ".join(limits)
+
+
+def _trace(line: Line) -> str:
+    """A trace of the line's rate; a recorded one as it is."""
+    if isinstance(line.rate, TraceRate):
+        times: list[int] | tuple[int, ...] = line.rate.recording.times_ms
+    else:
+        times = _chances(line, line.rate or UNLIMITED_BPS)
+    return "".join(f"{time}\n" for time in times)
+
+
+def _chances(line: Line, bps: int) -> list[int]:
+    """Chances to send 1500 B at a fixed rate, over the shortest whole period of milliseconds, or one close to it."""
+    period_ms = BITS_PER_CHANCE * 1000 // gcd(BITS_PER_CHANCE * 1000, bps)
+    if period_ms > LONGEST_PERIOD_MS:
+        period_ms = LONGEST_PERIOD_MS
+    chances = round(bps * period_ms / 1000 / BITS_PER_CHANCE)
+    if chances == 0:
+        chances, period_ms = 1, round(BITS_PER_CHANCE * 1000 / bps)
+    kept = chances * BITS_PER_CHANCE * 1000 / period_ms
+    if kept != bps:
+        line.missing.append(f"{line.way}: a rate of exactly {show_rate(bps)}: {kept / bps - 1:+.1e} of it too much")
+    return [-(-number * period_ms // chances) for number in range(1, chances + 1)]
+
+
+def _say_missing(line: Line) -> None:
+    if line.rate is None:
+        line.missing.append(f"{line.way}: an unlimited rate: {show_rate(UNLIMITED_BPS)}")
+    else:
+        line.missing.append(f"{line.way}: moments of sending finer than 1 ms")
+    if line.jitter:
+        line.missing.append(f"{line.way}: {line.jitter.kind} jitter")
+    if line.duplicate:
+        line.missing.append(f"{line.way}: duplicates")

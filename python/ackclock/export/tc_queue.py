@@ -1,0 +1,128 @@
+"""A queue as tc names it: pfifo(8), red(8), codel(8), fq_codel(8), pie(8), cake(8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+from typing import Any
+
+from ackclock.export.line import Line
+from ackclock.link.acks import PRESETS, Acks
+from ackclock.link.queue import Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red
+
+LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
+ENDLESS = 1_000_000  # packets in a queue that has no limit
+
+
+def queue_arguments(line: Line, rate: int | None) -> str:
+    """The qdisc's name and arguments; for cake the arguments alone, as it has its rate inside."""
+    queue = line.queue
+    if queue is None:
+        return f"pfifo limit {ENDLESS}"
+    if queue.ack and not isinstance(queue, Cake):
+        line.missing.append(f"{line.way}: what the queue does to ACKs: only cake filters them")
+    return WRITERS[type(queue)](line, queue, rate)
+
+
+def _droptail(line: Line, queue: DropTail, _rate: int | None) -> str:
+    if queue.mark is not None:
+        line.missing.append(f"{line.way}: marks beyond {queue.mark}")
+    if queue.bytes and queue.packets:
+        line.missing.append(f"{line.way}: a limit of {queue.bytes} B beside the one in packets")
+    if queue.drop == "front":
+        if not queue.packets:
+            line.missing.append(f"{line.way}: a limit in bytes for a queue that drops at its head")
+        return f"pfifo_head_drop limit {queue.packets or ENDLESS}"
+    if queue.bytes and not queue.packets:
+        return f"bfifo limit {queue.bytes}"
+    return f"pfifo limit {queue.packets or ENDLESS}"
+
+
+def _red(line: Line, queue: Red, rate: int | None) -> str:
+    plan = queue.plan()
+    size = queue.mean_packet if plan["amount"] == "packets" else 1
+    low, high = (ceil(plan[key] * size) for key in ("min", "max"))
+    if plan["amount"] == "packets":
+        line.missing.append(f"{line.way}: red's limits in packets: here bytes, of {queue.mean_packet} B each")
+    if queue.only == "data":
+        line.missing.append(f"{line.way}: red for data alone")
+    if queue.gentle:
+        line.missing.append(f"{line.way}: red's gentle slope above max")
+    line.missing.append(f"{line.way}: red's weight of {queue.weight:g}: tc derives one from a burst")
+    limit = queue.bytes or (queue.packets or queue.default_packets) * queue.mean_packet
+    # The least burst that tc's manual allows for these thresholds: (min + min + max) / (3 * avpkt).
+    burst = max(1, ceil((2 * low + high) / (3 * queue.mean_packet)))
+    bandwidth = f" bandwidth {rate}bit" if rate else ""
+    ecn = " ecn" if queue.ecn else ""
+    return f"red limit {limit} min {low} max {high} avpkt {queue.mean_packet} burst {burst}{bandwidth} probability {queue.max_p:g}{ecn}"
+
+
+def _us(ps: int) -> str:
+    return f"{ps / 1e6:.6g}us"
+
+
+def _ecn(queue: Any) -> str:
+    return "ecn" if queue.ecn else "noecn"
+
+
+def _codel(_line: Line, queue: CoDel, _rate: int | None) -> str:
+    packets = queue.limits()["packets"] or ENDLESS
+    return f"codel limit {packets} target {_us(queue.target)} interval {_us(queue.interval)} {_ecn(queue)}"
+
+
+def _fq_codel(_line: Line, queue: FqCoDel, _rate: int | None) -> str:
+    packets = queue.limits()["packets"] or ENDLESS
+    memory = f" memory_limit {queue.bytes}" if queue.bytes else ""
+    return (
+        f"fq_codel limit {packets} flows {queue.flows} quantum {queue.quantum} target {_us(queue.target)} "
+        f"interval {_us(queue.interval)}{memory} {_ecn(queue)}"
+    )
+
+
+def _cake(line: Line, queue: Cake, _rate: int | None) -> str:
+    isolation = "triple-isolate" if queue.hosts else "flows"
+    if (queue.flows, queue.quantum) != (1024, 1514):
+        line.missing.append(f"{line.way}: cake's flows and quantum, which are its own")
+    if queue.target * 20 != queue.interval:
+        line.missing.append(f"{line.way}: cake's target, which is a twentieth of its interval")
+    filtered = _cake_filter(line, queue.ack) if queue.ack else "no-ack-filter"
+    memory = f" memlimit {queue.bytes}" if queue.bytes else ""
+    return f"besteffort {isolation} rtt {_us(queue.interval)} {filtered} overhead 0{memory}"
+
+
+def _cake_filter(line: Line, acks: Acks) -> str:
+    if acks.first or acks.drop != "tail":
+        line.missing.append(f"{line.way}: ACKs sent first, or dropped at the head")
+    if acks.filter is None:
+        return "no-ack-filter"
+    for preset, name in (("cake", "ack-filter"), ("cake-aggressive", "ack-filter-aggressive")):
+        if all(getattr(acks.filter, key) == value for key, value in PRESETS[preset].items()):
+            return name
+    line.missing.append(f'{line.way}: an ACK filter other than cake\'s own: "ack-filter" stands for it')
+    return "ack-filter"
+
+
+def _pie(line: Line, queue: Pie, _rate: int | None) -> str:
+    gains = {name: round(16 * gain) for name, gain in (("alpha", queue.alpha), ("beta", queue.beta))}
+    for name, sixteenths in gains.items():
+        if sixteenths != 16 * getattr(queue, name) or sixteenths > LARGEST_PIE_GAIN:
+            line.missing.append(f"{line.way}: pie's {name} of {getattr(queue, name):g}: tc takes sixteenths up to 2")
+    alpha, beta = (min(LARGEST_PIE_GAIN, gain) for gain in gains.values())
+    packets = queue.limits()["packets"] or ENDLESS
+    return f"pie limit {packets} target {_us(queue.target)} tupdate {_us(queue.update)} alpha {alpha} beta {beta} {_ecn(queue)}"
+
+
+def _dualpi2(line: Line, queue: DualPi2, _rate: int | None) -> str:
+    line.missing.append(f"{line.way}: dualpi2, which tc has only since iproute2 6.15: pie stands for it")
+    return _pie(line, Pie(kind="pie", packets=queue.plan()["packets"], target=f"{queue.target} ps"), None)
+
+
+WRITERS: dict[type[Queue], Callable[[Line, Any, int | None], str]] = {
+    DropTail: _droptail,
+    Red: _red,
+    CoDel: _codel,
+    FqCoDel: _fq_codel,
+    Cake: _cake,
+    Pie: _pie,
+    DualPi2: _dualpi2,
+}

@@ -1,0 +1,59 @@
+"""From a link's name to another emulator's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError, one_of
+from ackclock.export.line import Line, lines_of
+from ackclock.export.mahimahi import export_mahimahi
+from ackclock.export.tc import export_tc
+from ackclock.runs import atomic_write
+from ackclock.scenario.draft import draft_of
+
+FORMATS: dict[str, Callable[[str, dict[str, Line]], dict[str, str]]] = {"tc": export_tc, "mahimahi": export_mahimahi}
+
+PLACEHOLDER = {"name": "any", "workload": {"kind": "live"}}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Files by name, and what of the link they do not say, a sentence each."""
+
+    link: str
+    to: str
+    files: dict[str, str]
+    missing: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        return {"link": self.link, "to": self.to, "files": self.files, "missing": list(self.missing)}
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write each file whole into `folder`, scripts executable. Raises InputError where that is no place to write."""
+        written = []
+        for name, text in self.files.items():
+            path = folder / name
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                atomic_write(path, text.encode())
+                if name.endswith(".sh"):
+                    path.chmod(0o755)
+            except OSError as error:
+                raise InputError(f"{path} ({error.strerror})", "a folder that may be written") from None
+            written.append(path)
+        return written
+
+
+def export_link(link: str, to: str) -> Exported:
+    """A packaged link or a link file for the emulator `to`: one of FORMATS. Raises InputError."""
+    if to not in FORMATS:
+        raise InputError(f'"{to}"', one_of(FORMATS, to), key="--to")
+    # A link is checked as part of a scenario, and that wants a flow.
+    scenario = draft_of({"link": link, "flow": [PLACEHOLDER], "duration": "1 s"}).check()
+    lines = lines_of(scenario.hop)
+    files = FORMATS[to](scenario.title, lines)
+    missing = tuple(text for line in lines.values() for text in line.missing)
+    return Exported(link, to, files, missing)

@@ -1,0 +1,149 @@
+"""Links written for other emulators: what they can say is said right, what they cannot is listed."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from ackclock.cli import run
+from ackclock.errors import InputError
+from ackclock.export import export_link
+from ackclock.link import packaged_links
+
+LINE = """title = "a line"
+source = "test"
+[[hop]]
+name = "line"
+queue = {{ packets = 30 }}
+rate = {{ down = "{down}", up = "1 Mb/s" }}
+delay = "20 ms"
+{more}
+"""
+
+
+@pytest.fixture
+def line(write):
+    """A link of one hop, with more keys if wanted."""
+
+    def make(more="", down="10 Mb/s"):
+        return str(write("line.toml", LINE.format(more=more, down=down)))
+
+    return make
+
+
+def tc(link):
+    exported = export_link(link, "tc")
+    return exported.files["tc.sh"], exported.missing
+
+
+@pytest.mark.parametrize("to", ["tc", "mahimahi"])
+@pytest.mark.parametrize("link", packaged_links())
+def test_every_packaged_link_can_be_written_and_says_what_is_lost(link, to):
+    exported = export_link(link, to)
+    script = next(text for name, text in exported.files.items() if name.endswith(".sh"))
+    assert all(text in script for text in exported.missing)
+    for name, text in exported.files.items():
+        if name.endswith(".trace"):
+            times = [int(number) for number in text.split()]
+            assert times == sorted(times) and times[-1] > 0
+
+
+def test_a_plain_line_loses_nothing_in_tc(line):
+    script, missing = tc(line())
+    assert missing == ()
+    assert 'add dev "$DOWN" root handle 1: netem limit 1000000 delay 20ms\n' in script
+    assert "tbf rate 10000000bit burst 1514" in script
+    assert 'add dev "$UP" parent 2:1 handle 3: pfifo limit 30\n' in script
+
+
+def test_tc_does_not_count_the_ethernet_header(line):
+    assert "stab overhead -14" in tc(line())[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("loss = 0.01", "loss random 1%"),
+        # 100 ms in 10 Mb/s are 83.3 full packets, and the good state lasts 99 times as long.
+        (
+            'loss.down = { kind = "gilbert-elliott", mean = 0.01, bad_sojourn = "100 ms" }',
+            "loss gemodel 0.0121212121% 1.2% 100% 0%",
+        ),
+        ("duplicate = 0.02", "duplicate 2%"),
+        ('jitter = { kind = "uniform", low = "2 ms", high = "6 ms", in_order = false }', "delay 24ms 2ms"),
+        ('jitter = { kind = "normal", mean = "3 ms", sd = "1 ms", in_order = false }', "delay 23ms 1ms distribution normal"),
+    ],
+)
+def test_what_netem_says_of_loss_and_delay(line, more, words):
+    assert words in tc(line(more))[0]
+
+
+@pytest.mark.parametrize(
+    ("queue", "words"),
+    [
+        ('{ kind = "codel" }', "codel limit 1000 target 5000us interval 100000us ecn"),
+        (
+            '{ kind = "fq-codel", ecn = false }',
+            "fq_codel limit 10240 flows 1024 quantum 1514 target 5000us interval 100000us noecn",
+        ),
+        ('{ kind = "pie" }', "pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 ecn"),
+        ('{ kind = "cake", ack.filter = "cake" }', "cake bandwidth 1000000bit besteffort triple-isolate rtt 100000us ack-filter"),
+        ('{ bytes = "30 kB" }', "bfifo limit 30000"),
+        ('{ packets = 9, drop = "front" }', "pfifo_head_drop limit 9"),
+    ],
+)
+def test_queues_by_their_names_in_tc(line, write, queue, words):
+    path = line()
+    write("line.toml", Path(path).read_text().replace("{ packets = 30 }", queue))
+    assert words in tc(path)[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('outage = [{ start = "1 s", end = "2 s" }]', "1 scheduled outages"),
+        ('reorder = { mean = 0.01, delay = "5 ms" }', "overtaken"),
+        ('loss = { kind = "list", packets = [3] }', "exact list"),
+        ('jitter = { kind = "exponential", mean = "3 ms" }', "exponential jitter"),
+    ],
+)
+def test_what_tc_cannot_say_is_listed_for_both_directions(line, more, said):
+    missing = tc(line(more))[1]
+    assert sum(said in text for text in missing) == 2
+
+
+@pytest.mark.parametrize(("rate", "period"), [("10 Mb/s", 6), ("256 kb/s", 375), ("12 Mb/s", 1), ("500 Mb/s", 3)])
+def test_a_mahimahi_trace_has_exactly_the_rate(line, rate, period):
+    trace = [int(number) for number in export_link(line(down=rate), "mahimahi").files["down.trace"].split()]
+    number, prefix = rate.split()[0], rate.split()[1][0]
+    bps = int(number) * {"k": 10**3, "M": 10**6}[prefix]
+    assert trace[-1] == period
+    assert Fraction(len(trace) * 12000 * 1000, trace[-1]) == bps
+
+
+def test_mahimahi_has_one_delay_for_both_ways(line, write):
+    path = line()
+    write("line.toml", Path(path).read_text().replace('delay = "20 ms"', 'delay = { down = "11 ms", up = "76 ms" }'))
+    exported = export_link(path, "mahimahi")
+    assert "mm-delay 44 " in exported.files["mahimahi.sh"]
+    assert any(re.search("11 ms down and 76 ms up", text) for text in exported.missing)
+
+
+def test_an_unknown_emulator_is_refused_by_name():
+    with pytest.raises(InputError, match="mahimahi"):
+        export_link("dsl-16m", "mahimahy")
+
+
+def test_the_command_writes_scripts_that_can_be_run(tmp_path, capsys):
+    assert run(["export", "dsl-16m", "--to", "tc", "--out", str(tmp_path / "there")]) == 0
+    script = tmp_path / "there" / "tc.sh"
+    assert script.stat().st_mode & 0o111
+    assert capsys.readouterr().out.strip() == str(script)
+
+
+def test_a_link_that_is_none_is_bad_input(capsys):
+    assert run(["export", "no-such-link", "--to", "tc"]) == 2
+    assert "no link" in capsys.readouterr().err
