@@ -38,3 +38,12 @@ def test_web_takes_no_stop():
     flow = {"workload": {"kind": "web"}, "stop": "5 s"}
     with pytest.raises(InputError, match="no stop with web"):
         ackclock.simulate({"hop": [HOP]}, [flow], duration="20 s")
+
+
+def test_on_linux_6_an_answer_of_its_initial_window_takes_one_round_trip():
+    """Three one-way delays for the request, two for the answer's handshake, one for ten segments, which the first send buffer holds
+    with room to spare; one of `tcp_wmem[1]` = 16 KiB holds eight, and the last two go a round trip later."""
+    for tcp, round_trips in (({}, 3), ({"send_start": "16384 B"}, 4)):
+        flow = {"name": "web", "workload": {"kind": "web", "answers": 1, "size": "14480 B"}}
+        run = ackclock.simulate({"hop": [HOP]}, [flow], duration="5 s", tcp={"host": "linux-6", **tcp})
+        assert run.summaries[0]["jobs"]["mean_s"] == pytest.approx(0.1 * round_trips, abs=0.003), tcp

@@ -6,7 +6,7 @@ use ackclock_core::app::{AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
-    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, SackCompression, SlowStart, TcpConfig,
+    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, RtoRestart, SackCompression, SlowStart, TcpConfig,
     TcpEndpoint, Variant, WindowRule,
 };
 use ackclock_core::units::{Rate, Span, Time};
@@ -61,6 +61,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
                 max: Span::from_secs(60),
                 tick: Span::from_ms(tick),
                 floor: if floor { RtoFloor::Variance } else { RtoFloor::Timeout },
+                restart: if in_flight { RtoRestart::Recovery } else { RtoRestart::Advance },
             },
             sack,
             dsack,

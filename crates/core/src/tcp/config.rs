@@ -112,6 +112,18 @@ pub struct RtoConfig {
     pub tick: Span,
     /// What the minimum bounds.
     pub floor: RtoFloor,
+    pub restart: RtoRestart,
+}
+
+/// What starts the timer anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoRestart {
+    /// ACKs of new data (RFC 6298, 5.3).
+    Advance,
+    /// Those, and the retransmission with which a fast recovery begins, as ns-2's Sack1 does (RFC 6675, section 6, allows it on each).
+    Recovery,
+    /// All, duplicates too, as ns-2's TCP-Linux does: no timeout comes while ACKs do, so what finds no lost retransmission waits for ever.
+    EveryAck,
 }
 
 /// The RFC bounds the timeout; Linux bounds the variance term, so its timeout is never below SRTT + minimum.
@@ -209,6 +221,7 @@ impl Default for TcpConfig {
                 max: Span::from_secs(60),
                 tick: Span::from_ms(1),
                 floor: RtoFloor::Timeout,
+                restart: RtoRestart::Advance,
             },
             sack: true,
             dsack: false,

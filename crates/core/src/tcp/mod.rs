@@ -25,7 +25,7 @@ pub use ack_rate::AckControlConfig;
 pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
-pub use config::{DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, TcpConfig, WindowRule};
+pub use config::{DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule};
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use recovery::RecoveryKind;

@@ -104,6 +104,7 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::config::RtoRestart;
 
     fn config(floor: RtoFloor) -> RtoConfig {
         RtoConfig {
@@ -112,6 +113,7 @@ mod tests {
             max: Span::from_secs(60),
             tick: Span::from_ms(1),
             floor,
+            restart: RtoRestart::Advance,
         }
     }
 

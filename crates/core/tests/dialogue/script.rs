@@ -4,7 +4,7 @@ pub use crate::heard::Heard;
 use ackclock_core::app::{AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
-use ackclock_core::tcp::{RecoveryKind, RtoConfig, RtoFloor, TcpConfig, TcpEndpoint, WindowRule};
+use ackclock_core::tcp::{RecoveryKind, RtoConfig, RtoFloor, RtoRestart, TcpConfig, TcpEndpoint, WindowRule};
 use ackclock_core::units::{Rate, Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -27,6 +27,7 @@ pub fn tcp(recovery: RecoveryKind) -> TcpConfig {
             max: Span::from_secs(60),
             tick: Span::from_ms(1),
             floor: RtoFloor::Timeout,
+            restart: RtoRestart::Advance,
         },
         ..TcpConfig::default()
     }

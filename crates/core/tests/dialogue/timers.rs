@@ -4,8 +4,8 @@ use crate::script::*;
 use ackclock_core::app::Source;
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Flags, Segment, Timestamps};
-use ackclock_core::tcp::RecoveryKind::NewReno;
-use ackclock_core::tcp::{RtoConfig, RtoFloor, TcpConfig};
+use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
+use ackclock_core::tcp::{RtoConfig, RtoFloor, RtoRestart, TcpConfig};
 use ackclock_core::units::{Span, Time};
 
 fn one_segment(rto: RtoConfig) -> TcpConfig {
@@ -49,6 +49,27 @@ fn an_ack_of_new_data_restarts_the_timer_with_its_sample() {
     d.at(0.3).ack(1001);
     d.expects_new(0.3, 2001..4001);
     d.expects(0.663).resent(1001..2001);
+}
+
+/// Four segments at 0.1, so a timeout at 0.4; duplicates at 0.2, 0.25 and 0.3, of which the third sends the first segment again.
+#[test]
+fn duplicates_or_the_recovery_they_begin_restart_the_timer_where_the_host_says_so() {
+    for (restart, at) in [(RtoRestart::Advance, 0.4), (RtoRestart::Recovery, 0.6), (RtoRestart::EveryAck, 0.65)] {
+        let rto = RtoConfig { restart, ..tcp(Sack).rto };
+        let config = TcpConfig { initial_window: 4.0, rto, ..tcp(Sack) };
+        let mut d = Dialogue::sender_with(config, Source::new(u64::MAX, Time::NEVER), 4000);
+        d.expects_new(0.1, 1..4001);
+        d.at(0.2).sack(1, &[1001..2001]);
+        d.at(0.25).sack(1, &[1001..3001]);
+        d.at(0.3).sack(1, &[1001..4001]);
+        d.expects(0.3).resent(1..1001);
+        d.silent_until(0.34);
+        // A bare ACK that says nothing new.
+        d.at(0.35).ack(1);
+        d.silent_until(at - 0.001);
+        d.expects(at).resent(1..1001);
+        assert_eq!(d.endpoint.sender_stats(time(at)).timeouts, 1, "{restart:?}");
+    }
 }
 
 /// RFC 6298, section 3 and (5.5): the ACK of a retransmission is no sample, so the doubled timeout stays.

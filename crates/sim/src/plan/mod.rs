@@ -18,7 +18,7 @@ pub use queue::{
     AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
 };
 pub use tcp::{
-    DelayedAck, Ecn, EcnPackets, Frto, IdleRestart, NewRenoExit, ReceiveTuning, RtoFloor, SendTuning, Tcp, WindowRule,
+    DelayedAck, Ecn, EcnPackets, Frto, IdleRestart, NewRenoExit, ReceiveTuning, RtoFloor, RtoRestart, SendTuning, Tcp, WindowRule,
 };
 pub use wimax::WimaxPlan;
 pub use wlan::WlanPlan;

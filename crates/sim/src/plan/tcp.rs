@@ -55,6 +55,9 @@ pub struct Tcp {
     pub rto_max_ps: u64,
     pub rto_tick_ps: u64,
     pub rto_floor: RtoFloor,
+    /// Absent: ACKs of new data start the timer anew.
+    #[serde(default)]
+    pub rto_restart: RtoRestart,
     pub sack: bool,
     /// Absent: segments that arrive twice are not reported (RFC 2883).
     #[serde(default)]
@@ -233,6 +236,17 @@ pub enum RtoFloor {
     Variance,
 }
 
+/// What starts the retransmission timer anew: ACKs of new data (RFC 6298), those and the beginning of a recovery (ns-2's Sack1), or every
+/// ACK (ns-2's TCP-Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoRestart {
+    #[default]
+    Advance,
+    Recovery,
+    EveryAck,
+}
+
 /// How the name of a congestion control from outside begins.
 const USER: &str = "python:";
 
@@ -345,7 +359,12 @@ impl Tcp {
             RtoFloor::Timeout => tcp::RtoFloor::Timeout,
             RtoFloor::Variance => tcp::RtoFloor::Variance,
         };
+        let restart = match self.rto_restart {
+            RtoRestart::Advance => tcp::RtoRestart::Advance,
+            RtoRestart::Recovery => tcp::RtoRestart::Recovery,
+            RtoRestart::EveryAck => tcp::RtoRestart::EveryAck,
+        };
         let [initial, min, max, tick] = [self.rto_initial_ps, self.rto_min_ps, self.rto_max_ps, self.rto_tick_ps].map(Span);
-        tcp::RtoConfig { initial, min, max, tick, floor }
+        tcp::RtoConfig { initial, min, max, tick, floor, restart }
     }
 }

@@ -3,6 +3,7 @@
 use super::{STREAM_START, Sender};
 use crate::packet::{Flags, Segment};
 use crate::tcp::cc::{Ack, CongestionControl};
+use crate::tcp::config::RtoRestart;
 use crate::tcp::delivery::Arrivals;
 use crate::tcp::ecn::Marks;
 use crate::tcp::recovery::{AckFacts, AnyRecovery, Recovery, Repair};
@@ -72,6 +73,8 @@ impl Sender {
         }
         if advanced {
             self.tune_send_buffer();
+        }
+        if advanced || self.config.rto.restart == RtoRestart::EveryAck {
             self.restart_timer(now);
         }
         self.check_probe(now);

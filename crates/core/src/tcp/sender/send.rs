@@ -4,6 +4,7 @@ use super::frto::Turn;
 use super::{STREAM_START, Sender, Transmit};
 use crate::app::Socket;
 use crate::tcp::cc::{CongestionControl, Phase};
+use crate::tcp::config::RtoRestart;
 use crate::tcp::pacer;
 use crate::tcp::recovery::{Recovery, Resend};
 use crate::tcp::scoreboard::Index;
@@ -27,6 +28,9 @@ impl Sender {
     #[inline]
     pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
         if let Some(Resend::Now(index)) = self.forced_resend() {
+            if self.config.rto.restart == RtoRestart::Recovery {
+                self.rto_at = now + self.rtt.rto();
+            }
             return Some((self.resend(now, index), false));
         }
         match self.next_piece(now, socket) {

@@ -6,7 +6,7 @@
 
 use ackclock_sim::plan::{
     DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, IdleRestart, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan,
-    RtoFloor, Start, Tcp, Toward, Way, WindowRule, Workload,
+    RtoFloor, RtoRestart, Start, Tcp, Toward, Way, WindowRule, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
@@ -158,6 +158,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         rto_max_ps: 60_000 * MS,
         rto_tick_ps: MS,
         rto_floor: RtoFloor::Timeout,
+        rto_restart: RtoRestart::default(),
         sack: true,
         dsack: false,
         undo: false,
