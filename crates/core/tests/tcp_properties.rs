@@ -6,8 +6,8 @@ use ackclock_core::app::{AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
-    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, RtoRestart, SackCompression, SlowStart, TcpConfig,
-    TcpEndpoint, Variant, WindowRule,
+    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, RtoRestart, SackCompression, SlowStart,
+    TcpConfig, TcpEndpoint, Variant, WindowRule,
 };
 use ackclock_core::units::{Rate, Span, Time};
 use path::{Actor, Path, Weather};
