@@ -1,34 +1,45 @@
 //! Captures for Python: opened, read piece by piece, reported.
 
+use crate::capture_columns::{self, Placing, across, second_of};
+use crate::table::Table;
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::join::{Taken, join};
+use ackclock_trace::join::{Joined, Taken, join};
 use ackclock_trace::read::{Capture, ReadError};
 use ackclock_trace::report::Report;
+use ackclock_trace::series::Packets;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// A capture being read. ValueError: not a capture, or not readable.
 #[pyclass]
 pub struct CaptureReader {
     capture: Capture,
     analysis: Analysis,
+    packets: Option<Packets>,
 }
 
 #[pymethods]
 impl CaptureReader {
-    /// `only` is JSON: which packets count.
+    /// `only` is JSON: which packets count. With `series`, each packet is kept as a row.
     #[new]
-    fn new(path: PathBuf, only: &str) -> PyResult<CaptureReader> {
+    #[pyo3(signature = (path, only, series = false))]
+    fn new(path: PathBuf, only: &str, series: bool) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
         let capture = Capture::open(&path).map_err(refusal)?;
-        Ok(CaptureReader { capture, analysis: Analysis::new(only) })
+        Ok(CaptureReader { capture, analysis: Analysis::new(only), packets: series.then(Packets::default) })
     }
 
     /// Takes up to `most` packets of what there is now; the number taken. Other threads run meanwhile.
     fn advance(&mut self, py: Python<'_>, most: u64) -> PyResult<u64> {
-        let CaptureReader { capture, analysis } = self;
-        py.detach(|| analysis.read(capture, &mut (), most)).map_err(refusal)
+        let CaptureReader { capture, analysis, packets } = self;
+        py.detach(|| match packets {
+            Some(packets) => analysis.read(capture, packets, most),
+            None => analysis.read(capture, &mut (), most),
+        })
+        .map_err(refusal)
     }
 
     /// Nothing more will come: a record that is not whole is damage.
@@ -36,9 +47,23 @@ impl CaptureReader {
         self.capture.finish();
     }
 
+    /// The packets so far, and how many more there were than are kept; none unless they were asked for.
+    fn series(&self) -> PyResult<Option<(Table, u64)>> {
+        let Some(packets) = &self.packets else { return Ok(None) };
+        let origin = self.analysis.totals.first_at.unwrap_or(0);
+        let placing = Placing {
+            packets,
+            capture: 1,
+            flow: Box::new(|flow| Some(flow + 1)),
+            time_s: Box::new(move |at| at.saturating_sub(origin) as f64 * 1e-9),
+        };
+        let batch = capture_columns::packets(&[placing]).map_err(failure)?;
+        Ok(Some((Table::new(batch), packets.left_out)))
+    }
+
     /// The figures so far, as JSON.
     fn report(&self) -> PyResult<String> {
-        serde_json::to_string(&Report::of(&self.analysis, &self.capture)).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+        serde_json::to_string(&Report::of(&self.analysis, &self.capture)).map_err(failure)
     }
 }
 
@@ -46,18 +71,20 @@ impl CaptureReader {
 #[pyclass]
 pub struct CapturePairReader {
     taken: [Taken; 2],
+    joined: OnceLock<Joined>,
 }
 
 #[pymethods]
 impl CapturePairReader {
     #[new]
-    fn new(first: PathBuf, second: PathBuf, only: &str) -> PyResult<CapturePairReader> {
+    #[pyo3(signature = (first, second, only, series = false))]
+    fn new(first: PathBuf, second: PathBuf, only: &str, series: bool) -> PyResult<CapturePairReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
         let open = |path: PathBuf| -> PyResult<Taken> {
             let capture = Capture::open(&path).map_err(|e| PyValueError::new_err((path.display().to_string(), e.to_string())))?;
-            Ok(Taken::new(capture, only.clone()))
+            Ok(Taken { packets: series.then(Packets::default), ..Taken::new(capture, only.clone()) })
         };
-        Ok(CapturePairReader { taken: [open(first)?, open(second)?] })
+        Ok(CapturePairReader { taken: [open(first)?, open(second)?], joined: OnceLock::new() })
     }
 
     /// Takes up to `most` packets; the number taken, less than that only at the end of both.
@@ -76,14 +103,53 @@ impl CapturePairReader {
         }
     }
 
-    /// Matches them, as JSON.
+    /// Matches them, as JSON; once both have been read to their ends.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let [first, second] = &self.taken;
-        py.detach(|| serde_json::to_string(&Report::joined(first, second, &join(first, second))))
-            .map_err(|e| PyRuntimeError::new_err(e.to_string()))
+        py.detach(|| serde_json::to_string(&Report::joined(first, second, self.joined()))).map_err(failure)
+    }
+
+    /// The packets of both, with times by the first one's clock, and how many more there were than are kept; none unless asked for.
+    fn series(&self) -> PyResult<Option<(Table, u64)>> {
+        let ([first, second], joined) = (&self.taken, self.joined());
+        let (Some(a), Some(b)) = (&first.packets, &second.packets) else { return Ok(None) };
+        let origin = first.analysis.totals.first_at.unwrap_or(0);
+        let numbers: HashMap<u32, u32> = joined.flows.iter().map(|f| (f.other_number as u32, f.number as u32 + 1)).collect();
+        let placings = [
+            Placing {
+                packets: a,
+                capture: 1,
+                flow: Box::new(|flow| Some(flow + 1)),
+                time_s: Box::new(move |at| at.saturating_sub(origin) as f64 * 1e-9),
+            },
+            Placing {
+                packets: b,
+                capture: 2,
+                flow: Box::new(move |flow| numbers.get(&flow).copied()),
+                time_s: Box::new(move |at| second_of(joined, origin, across(joined, second, at))),
+            },
+        ];
+        let batch = capture_columns::packets(&placings).map_err(failure)?;
+        Ok(Some((Table::new(batch), a.left_out + b.left_out)))
+    }
+
+    /// Each packet's delay from one capture to the other.
+    fn delays(&self) -> PyResult<Table> {
+        let [first, second] = &self.taken;
+        capture_columns::delays(first, second, self.joined()).map(Table::new).map_err(failure)
+    }
+}
+
+impl CapturePairReader {
+    fn joined(&self) -> &Joined {
+        self.joined.get_or_init(|| join(&self.taken[0], &self.taken[1]))
     }
 }
 
 fn refusal(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+fn failure(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
 }

@@ -39,7 +39,7 @@ pub fn hops(plan: &Plan, s: &HopSeries) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch, ArrowError> {
+pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch, ArrowError> {
     // Every column may be null, so that an empty table has the same schema as a full one.
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
 }

@@ -1,5 +1,6 @@
 //! The Python module `ackclock._native`: unwrap, call, wrap. Defaults, units and documents are Python's; models are the core's.
 
+mod capture_columns;
 mod captures;
 mod columns;
 mod control;

@@ -16,6 +16,32 @@ impl Watch for () {
     fn passed(&mut self, _: i64, _: u32, _: &Flow, _: &Segment<'_>, _: &Passed) {}
 }
 
+/// One after the other.
+impl<A: Watch, B: Watch> Watch for (A, B) {
+    #[inline]
+    fn passed(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, passed: &Passed) {
+        self.0.passed(at, number, flow, segment, passed);
+        self.1.passed(at, number, flow, segment, passed);
+    }
+}
+
+/// Where it is wanted.
+impl<A: Watch> Watch for Option<A> {
+    #[inline]
+    fn passed(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, passed: &Passed) {
+        if let Some(watch) = self {
+            watch.passed(at, number, flow, segment, passed);
+        }
+    }
+}
+
+impl<A: Watch + ?Sized> Watch for &mut A {
+    #[inline]
+    fn passed(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, passed: &Passed) {
+        (**self).passed(at, number, flow, segment, passed);
+    }
+}
+
 /// Which packets count.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -10,4 +10,5 @@ pub mod join;
 pub mod metrics;
 pub mod read;
 pub mod report;
+pub mod series;
 pub mod write;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ DOCUMENT = "analysis.json"
 
 
 def write_folder(folder: Path, done: Analysis) -> None:
-    """The document and its tables. Raises InputError for a folder that is something else."""
+    """The document, its tables and graphs for xplot. Raises InputError for a folder that is something else."""
     if folder.exists() and not folder.is_dir():
         raise InputError("a file", "a folder for the results", file=str(folder), key="--out")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / DOCUMENT).exists():
@@ -30,3 +31,21 @@ def write_folder(folder: Path, done: Analysis) -> None:
         ) from None
     write_json(folder / DOCUMENT, done.document)
     write_parquet(folder / "flows.parquet", done.flows)
+    for name, frame in (("series", done.series), ("delays", done.delays)):
+        if frame is not None:
+            write_parquet(folder / f"{name}.parquet", frame)
+    if done.series is not None:
+        done.xplot(folder / "xplot")
+
+
+def read_folder(folder: Path) -> Analysis:
+    """What `write_folder` left."""
+    import polars as pl
+
+    from ackclock.analysis.run import Analysis
+
+    frames = {}
+    for name in ("series", "delays"):
+        path = folder / f"{name}.parquet"
+        frames[name] = pl.read_parquet(path, glob=False) if path.is_file() else None
+    return Analysis(json.loads((folder / DOCUMENT).read_text("utf-8")), frames["series"], frames["delays"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +15,22 @@ def flows_frame(document: Mapping[str, Any]) -> pl.DataFrame:
 
     frame = pl.DataFrame([_flat(flow) for flow in document["flows"]], infer_schema_length=None)
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64)) if frame.width else frame
+
+
+def series_frame(table: Any, flows: Sequence[int]) -> pl.DataFrame:
+    """One row per packet of these flows, in the order of time within each capture."""
+    return _of_flows(table, flows)
+
+
+def delays_frame(table: Any, flows: Sequence[int]) -> pl.DataFrame:
+    """One row per packet that left within both captures: its delay between them, or none if it was lost."""
+    return _of_flows(table, flows)
+
+
+def _of_flows(table: Any, flows: Sequence[int]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(table).filter(pl.col("flow").is_in(list(flows)))
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:

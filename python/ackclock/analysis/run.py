@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.analysis.diagnosis import diagnose
 from ackclock.analysis.filters import Only, parse_filter
 from ackclock.errors import InputError
 
@@ -20,9 +21,15 @@ _ALLOWED = "a readable pcap or pcapng capture, plain or in gzip or zstd"
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a capture showed. `document` is the JSON of `ackclock analyze --json`; docs/analyze.md says what each field means."""
+    """What a capture showed. `document` is the JSON of `ackclock analyze --json`; docs/analyze.md says what each field means.
+
+    `series` (one row per packet) is None unless it was asked for; `delays` (one row per packet, between two captures) needs two captures
+    as well.
+    """
 
     document: dict[str, Any]
+    series: pl.DataFrame | None = None
+    delays: pl.DataFrame | None = None
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -35,6 +42,26 @@ class Analysis:
         """The document."""
         return self.document
 
+    def report(self, path: str | Path) -> Path:
+        """Write the HTML report, one file that opens without a network; returns its path. Time-sequence plots need the series.
+
+        Raises:
+            ImportError: altair, jinja2 or vl-convert is not installed.
+        """
+        from ackclock.report.capture import page
+        from ackclock.report.render import html
+        from ackclock.runs import atomic_write
+
+        target = Path(path)
+        atomic_write(target, html(page(self)).encode())
+        return target
+
+    def xplot(self, folder: str | Path) -> list[Path]:
+        """Write time-sequence, RTT and outstanding-data graphs of the largest flows for xplot; needs the series. Returns the files."""
+        from ackclock.analysis.xplot import write_xplot
+
+        return write_xplot(self, Path(folder))
+
 
 def analyze(
     capture: str | Path,
@@ -45,6 +72,7 @@ def analyze(
     since: float | None = None,
     until: float | None = None,
     out: str | Path | None = None,
+    series: bool = False,
 ) -> Analysis:
     """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, what happened between them.
 
@@ -55,17 +83,19 @@ def analyze(
         filter: only flows with these ends, such as ``"host 10.0.0.1 and port 443"``.
         since: seconds from the first packet; what comes before is left out.
         until: seconds from the first packet; what comes then or later is left out.
-        out: a folder for flows.parquet and analysis.json; nothing is written without it.
+        out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is written without it.
+        series: keep a row for each packet (about 90 bytes; the first 2 million): `Analysis.series`, `Analysis.delays`. Implied by `out`.
 
     Raises:
         InputError: the capture cannot be read, or an argument is bad.
     """
     hosts, ports = parse_filter(filter) if filter else ((), ())
-    reader = open_capture(str(capture), Only(hosts, ports, since, until), None if second is None else str(second))
+    other = None if second is None else str(second)
+    reader = open_capture(str(capture), Only(hosts, ports, since, until), other, series=series or out is not None)
     while _guarded(str(capture), lambda: reader.advance(PIECE)) == PIECE:
         pass
     reader.finish()
-    done = Analysis(document_of(str(capture), reader, flow, None if second is None else str(second)))
+    done = analysis_of(str(capture), reader, flow, other)
     if out is not None:
         from ackclock.analysis.folder import write_folder
 
@@ -73,19 +103,32 @@ def analyze(
     return done
 
 
-def open_capture(path: str, only: Only, second: str | None = None) -> Any:
-    """The engine's reader of this capture, or of these two."""
+def open_capture(path: str, only: Only, second: str | None = None, *, series: bool = False) -> Any:
+    """The engine's reader of this capture, or of these two; with `series`, each packet is kept as a row."""
     from ackclock import _native
 
     if second is not None:
         if path == second == "-":
             raise InputError("standard input twice", "two captures", key="CAP2")
         try:
-            return _native.CapturePairReader(path, second, only.as_json())
+            return _native.CapturePairReader(path, second, only.as_json(), series)
         except ValueError as error:
             file, why = error.args
             raise _refused(file, why) from None
-    return _guarded(path, lambda: _native.CaptureReader(path, only.as_json()))
+    return _guarded(path, lambda: _native.CaptureReader(path, only.as_json(), series))
+
+
+def analysis_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> Analysis:
+    """What has been read so far, of all flows or one."""
+    from ackclock.analysis.frames import delays_frame, series_frame
+
+    document = document_of(path, reader, flow, second)
+    numbers = [row["flow"] for row in document["flows"]]
+    recorded = reader.series()
+    if recorded is None:
+        return Analysis(document)
+    table, document["series_left_out"] = recorded
+    return Analysis(document, series_frame(table, numbers), None if second is None else delays_frame(reader.delays(), numbers))
 
 
 def document_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> dict[str, Any]:
@@ -102,6 +145,7 @@ def document_of(path: str, reader: Any, flow: int | str | None = None, second: s
             raise InputError(f'"{wanted}"', allowed, file=path, key="--flow")
         numbered = kept
     document["flows"] = numbered
+    diagnose(document)
     return document
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Quiet, Seed
+from ackclock.cli.options import Json, Quiet, Report, Seed
 
 
 def analyze(
@@ -21,29 +21,35 @@ def analyze(
     until: Annotated[str | None, typer.Option(help="Until this long after the first packet, such as 1 min.")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on reading while the file grows; Ctrl-C ends and prints.")] = False,
     json: Json = False,
-    out: Annotated[Path | None, typer.Option(help="A folder for tables and JSON (default: nothing is written).")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A folder for an HTML report, tables, JSON and xplot graphs (default: nothing is written)."),
+    ] = None,
+    report: Report = True,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Per-flow metrics and diagnosis from one capture, or from both ends."""
     from ackclock.analysis.filters import Only, parse_filter
     from ackclock.analysis.follow import read_all
-    from ackclock.analysis.run import Analysis, document_of, open_capture
+    from ackclock.analysis.run import analysis_of, open_capture
     from ackclock.analysis.table import analysis_tables
-    from ackclock.cli.output import print_json, print_tables, remark
+    from ackclock.cli.output import print_json, print_tables, remark, write_page
     from ackclock.errors import InputError
 
     hosts, ports = parse_filter(filter) if filter else ((), ())
     if follow and second is not None:
         raise InputError("--follow with two captures", "one capture that grows", key="--follow")
-    reader = open_capture(capture, Only(hosts, ports, _seconds(since, "--since"), _seconds(until, "--until")), second)
+    only = Only(hosts, ports, _seconds(since, "--since"), _seconds(until, "--until"))
+    reader = open_capture(capture, only, second, series=out is not None)
     read_all(capture, reader, follow=follow, quiet=quiet)
-    done = Analysis(document_of(capture, reader, flow, second))
+    done = analysis_of(capture, reader, flow, second)
     if out is not None:
         from ackclock.analysis.folder import write_folder
 
         write_folder(out, done)
-        remark(f"results: {out}", quiet=quiet)
+        page = write_page(lambda: done.report(out / "report.html"), out, quiet=quiet) if report else None
+        remark(f"report: {page}" if page else f"results: {out}", quiet=quiet)
     if json:
         print_json(done.document)
     else:

@@ -42,10 +42,19 @@ def write_report(folder: Path, *, quiet: bool) -> Path | None:
     page = folder / "report.html"
     if page.is_file():
         return page
-    try:
+
+    def write() -> Path:
         from ackclock.report import for_run
 
         return for_run(folder)
+
+    return write_page(write, folder, quiet=quiet)
+
+
+def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path | None:
+    """What `write` wrote; None, with a remark, where the packages that draw reports are not installed."""
+    try:
+        return write()
     except ImportError as error:
         remark(f"no HTML report ({error}); pip install 'ackclock[report]' and `ackclock report {folder}`", quiet=quiet)
         return None

@@ -178,3 +178,15 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     hover = [alt.Tooltip("label:N", title="configuration"), alt.Tooltip("mean:Q", title=title, format=".4~g")]
     dots = base.mark_point(filled=True, size=55, color=PALETTE[0], opacity=1.0).encode(x="mean:Q", y=y, tooltip=hover)
     return _specification(alt.layer(ranges, dots).properties(width=WIDTH - 100, height=alt.Step(17)))
+
+
+def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:
+    """Counts by bin, in the order given."""
+    import altair as alt
+
+    rows = [{"bin": name, "count": count} for name, count in bars]
+    x = alt.X("bin:N", sort=[name for name, _ in bars], title=across, axis=alt.Axis(labelAngle=0))
+    y = alt.Y("count:Q", title=up, axis=alt.Axis(tickCount=5))
+    hover = [alt.Tooltip("bin:N", title=across), alt.Tooltip("count:Q", title=up)]
+    drawn = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=PALETTE[0]).encode(x=x, y=y, tooltip=hover)
+    return _specification(drawn.properties(width=WIDTH, height=HEIGHT))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ackclock.plot.sequence import Sequence as Sequence_
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column; ``numeric`` ones are set right-aligned; ``room`` is ``medium``, ``wide`` or empty (as
-    needed).
+    """A table column; ``numeric`` ones are set right-aligned; ``room`` is ``medium``, ``wide``, ``ends`` (small
+    lines do not wrap) or empty (as needed).
     """
 
     title: str
@@ -49,6 +52,16 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class Sequences:
+    """A time-sequence graph, drawn once for each piece of time that it names, with a sentence on how to read it."""
+
+    title: str
+    reading: str
+    graph: Sequence_
+    kind: str = field(default="sequences", init=False)
+
+
+@dataclass(frozen=True, slots=True)
 class PathStep:
     """One hop of a link as a packet meets it: its name and what it does, one line per direction or for both."""
 
@@ -81,7 +94,7 @@ class Listing:
     kind: str = field(default="listing", init=False)
 
 
-Block = Table | Chart | Path | Facts | Listing
+Block = Table | Chart | Sequences | Path | Facts | Listing
 
 
 @dataclass(frozen=True, slots=True)

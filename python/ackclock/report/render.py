@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.report.page import Chart, Page
+from ackclock.report.page import Chart, Page, Sequences
 
 
 def html(page: Page) -> str:
@@ -32,13 +32,25 @@ def html(page: Page) -> str:
         from ackclock.plot.chart import script as chart_script
 
         script = chart_script()
+    graphs = [block for section in page.sections for block in section.blocks if isinstance(block, Sequences)]
+    graph_ids = {id(block): f"graph-{i}" for i, block in enumerate(graphs, 1)}
+    if graphs:
+        from ackclock.plot.sequence import script as sequence_script
+
+        script += sequence_script()
     return environment.get_template("page.html.j2").render(
         page=page,
+        graph_id=lambda block: graph_ids[id(block)],
+        graphs=Markup(_safe_json({graph_ids[id(block)]: _drawing(block) for block in graphs})),
         chart_id=lambda chart: ids[id(chart)],
         # Specifications and script are ours and already safe inside a script element; escaping would break them.
         specs=Markup(_safe_json({ids[id(chart)]: chart.spec for chart in charts})),
         script=Markup(script),
     )
+
+
+def _drawing(block: Sequences) -> dict[str, Any]:
+    return {"data": block.graph.data, "views": [[start, end] for _, start, end in block.graph.views]}
 
 
 def _safe_json(value: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ MOST_POINTS = 5
 
 
 def for_run(path: Path | str) -> Path:
-    """Write the HTML report of a run folder (simulate, sweep, compare or reproduce) and return the file's path.
+    """Write the HTML report of a run folder (simulate, sweep, compare, reproduce or analyze) and return the file's path.
 
     Raises:
         InputError: the folder holds no finished run.
@@ -40,6 +40,11 @@ def _page(folder: Path) -> Page:
         from ackclock.report import reproduction
 
         return reproduction.page(document, environment)
+    if (folder / "analysis.json").is_file():
+        from ackclock.analysis.folder import read_folder
+        from ackclock.report import capture
+
+        return capture.page(read_folder(folder))
     toml = _text(folder / "scenario.toml")
     scenario = tomllib.loads(toml)
     if document := _read(folder / "compare.json"):

@@ -6,6 +6,7 @@ use super::seq::{ahead, before, earlier, later};
 use super::trouble::{Hole, Repair};
 use crate::cause::{COMMON_RTO_MIN, Cause, Filler, Repeat, Verdict, filled, why};
 use crate::decode::{Flags, Segment};
+use crate::metrics::Course;
 
 /// What the flow knows about where the capture stands, for the data of one end.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,6 +40,8 @@ const KEEP_ALIVE: i64 = 10_000_000_000;
 const MOST_UNSEEN: u16 = 2048;
 /// Segments kept where nobody acknowledges: a capture of one direction.
 const ONE_WAY_ROOM: usize = 64;
+/// Packets before a flow's course over time is kept: short flows have none to speak of.
+const COURSE_FROM: u64 = 32;
 /// A turn shorter than this or a tenth of the whole: the capture is at the sender's end.
 const AT_SENDER: i64 = 2_000_000;
 
@@ -75,7 +78,9 @@ impl Half {
         };
         self.last_sent_at = now;
         if s.payload > 0 {
-            self.times.first_data.get_or_insert(now);
+            if self.times.first_data.is_none() {
+                (self.times.first_data, self.data_ttl) = (Some(now), s.ttl);
+            }
             self.times.last_data = now;
         }
         self.flight.reached(u64::from(self.in_flight()));
@@ -198,6 +203,17 @@ impl Half {
         self.push(now, s, s.seq, s.space(), view);
         self.counts.unique += u64::from(s.payload);
         self.counts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
+        self.brought(now, s);
+    }
+
+    /// What new data says of the application, and when it came.
+    #[inline]
+    fn brought(&mut self, now: i64, s: &Segment<'_>) {
+        let full = self.counts.largest_segment;
+        self.emptied = s.flags.has(Flags::PSH) && full > 0 && !s.payload.is_multiple_of(full);
+        if self.counts.packets >= COURSE_FROM {
+            self.course.get_or_insert_with(|| Box::new(Course::new(now))).add(now, s.payload);
+        }
     }
 
     #[inline]
@@ -257,6 +273,7 @@ impl Half {
         self.push(now, s, s.seq, s.space(), view);
         self.counts.unique += u64::from(s.payload);
         self.counts.unique_ip_bytes += u64::from(s.ip_len);
+        self.brought(now, s);
         Data::AfterHole
     }
 

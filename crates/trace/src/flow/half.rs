@@ -5,7 +5,7 @@ use super::seq::ahead;
 use super::stamp_clock::StampClock;
 use super::trouble::Trouble;
 use crate::cause::Tally;
-use crate::metrics::{AckClock, Level, Rtt};
+use crate::metrics::{AckClock, Course, Level, Rtt};
 
 /// Counters and clocks of the data that one end sends.
 #[derive(Debug, Default)]
@@ -39,6 +39,10 @@ pub struct Half {
     /// and those between a timeout and its repair.
     pub(super) unseen: i32,
     pub(super) unseen_after_timeout: u32,
+    /// The last new segment was not full, and was pushed.
+    pub(super) emptied: bool,
+    /// Of the first packet with data.
+    pub data_ttl: u8,
     pub counts: Counts,
     pub times: Times,
     pub flight: Level,
@@ -48,6 +52,7 @@ pub struct Half {
     pub offered: Offered,
     pub choices: Choices,
     pub(super) acks: Option<Box<AckClock>>,
+    pub(super) course: Option<Box<Course>>,
     pub(super) trouble: Option<Box<Trouble>>,
 }
 
@@ -94,6 +99,8 @@ pub struct Times {
     pub recovery: i64,
     /// At the highest flight so far, give or take two segments, outside the above.
     pub plateau: i64,
+    /// Data was outstanding, but the last segment was a short one that was pushed: there was no more to send.
+    pub starved: i64,
     /// The smoothed RTT a quarter above the least, outside the above: a queue stands.
     pub queued: i64,
 }
@@ -139,6 +146,11 @@ impl Half {
         (ahead(self.una, self.next).max(0) as u32).saturating_sub(self.sacked)
     }
 
+    /// The window that the other end offered last, bytes.
+    pub fn offered_window(&self) -> u32 {
+        self.window
+    }
+
     /// Time has passed: puts it on the account of what held the sender.
     #[inline]
     pub(super) fn advance_clock(&mut self, now: i64) {
@@ -158,6 +170,8 @@ impl Half {
             self.times.recovery += span;
         } else if ahead(self.una, self.next).max(0) as u32 + self.counts.largest_segment > self.window && self.heard {
             self.times.window += span;
+        } else if self.emptied {
+            self.times.starved += span;
         } else {
             let standing = self.rtt.min().zip(self.rtt.smoothed());
             if standing.is_some_and(|(least, (now, _))| now * STANDING_QUEUE.1 > least * STANDING_QUEUE.0) {
@@ -195,6 +209,11 @@ impl Half {
         self.acks.as_deref()
     }
 
+    /// New payload over time; none for short flows.
+    pub fn course(&self) -> Option<&Course> {
+        self.course.as_deref()
+    }
+
     pub fn tally(&self) -> Tally {
         self.trouble.as_ref().map(|t| t.tally.clone()).unwrap_or_default()
     }
@@ -213,6 +232,7 @@ impl Half {
             + self.rtt.memory()
             + self.stamp_rtt.memory()
             + self.acks.as_ref().map_or(0, |_| size_of::<AckClock>())
+            + self.course.as_ref().map_or(0, |_| size_of::<Course>())
             + self.trouble.as_ref().map_or(0, |t| t.memory())
     }
 }

@@ -21,6 +21,7 @@ pub use way::Way;
 
 use crate::analyze::{Analysis, Only};
 use crate::read::{Capture, ReadError};
+use crate::series::Packets;
 use clock::Points;
 use flows::Partner;
 use stream::Stream;
@@ -30,16 +31,19 @@ pub struct Taken {
     pub capture: Capture,
     pub analysis: Analysis,
     pub marks: Recorder,
+    /// Every packet as a row, where that is asked for.
+    pub packets: Option<Packets>,
 }
 
 impl Taken {
     pub fn new(capture: Capture, only: Only) -> Taken {
-        Taken { capture, analysis: Analysis::new(only), marks: Recorder::default() }
+        Taken { capture, analysis: Analysis::new(only), marks: Recorder::default(), packets: None }
     }
 
     /// Takes up to `most` packets; the number taken.
     pub fn read(&mut self, most: u64) -> Result<u64, ReadError> {
-        self.analysis.read(&mut self.capture, &mut self.marks, most)
+        let mut watch = (&mut self.marks, self.packets.as_mut());
+        self.analysis.read(&mut self.capture, &mut watch, most)
     }
 }
 

@@ -90,14 +90,5 @@ fn correlation(sent: &[Mark], fates: &[Fate], near: &[Option<i64>]) -> Option<f6
             None => bins.push((number, 1.0, lost, delay)),
         }
     }
-    pearson(&bins.iter().map(|b| (b.2 / b.1, b.3)).collect::<Vec<_>>())
-}
-
-/// None where either does not vary.
-fn pearson(points: &[(f64, f64)]) -> Option<f64> {
-    let n = points.len() as f64;
-    let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
-    let sums = points.iter().map(|p| (p.0 - mx, p.1 - my)).fold([0.0; 3], |s, (x, y)| [s[0] + x * x, s[1] + y * y, s[2] + x * y]);
-    let scale = (sums[0] * sums[1]).sqrt();
-    (points.len() > 2 && scale > 0.0).then(|| sums[2] / scale)
+    crate::metrics::pearson(&bins.iter().map(|b| (b.2 / b.1, b.3)).collect::<Vec<_>>())
 }

@@ -12,6 +12,8 @@ pub struct Way {
     pub onward: bool,
     /// Nanoseconds under the symmetric offset, sorted.
     pub delays: Vec<i64>,
+    /// Each packet by the sender's capture: time and delay; no delay for the lost.
+    pub course: Vec<(i64, Option<i64>)>,
     /// Packets that left within the other capture's time.
     pub sent: u64,
     /// Time by the capture near the sender, sequence number, payload of each lost packet, in order.
@@ -31,6 +33,12 @@ impl Way {
         let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count() as u64;
         let mut delays: Vec<i64> = fates.iter().filter_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).collect();
         delays.sort_unstable();
+        let course = sent.iter().zip(fates).filter_map(|(m, f)| match f {
+            Fate::Arrived(d) => Some((m.at, Some(*d))),
+            Fate::Lost => Some((m.at, None)),
+            Fate::Uncaptured | Fate::Beyond => None,
+        });
+        let course = course.collect();
         let with_fate = || sent.iter().zip(fates);
         let verdict = verdict::judge(sent, fates, stream);
         Way {
@@ -44,6 +52,7 @@ impl Way {
             buffer: buffer::estimate(sent, fates, &verdict, stream),
             verdict,
             delays,
+            course,
         }
     }
 }

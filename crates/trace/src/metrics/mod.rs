@@ -1,11 +1,15 @@
 //! Figures gathered packet by packet, each in constant memory.
 
 mod acks;
+mod correlation;
+mod course;
 mod histogram;
 mod level;
 mod rtt;
 
 pub use acks::{ACK_BINS_MS, AckClock};
+pub use correlation::pearson;
+pub use course::{BINS, Course};
 pub use histogram::LogHistogram;
 pub use level::Level;
 pub use rtt::Rtt;

@@ -1,9 +1,9 @@
 //! The figures of one direction: data that one end sent, and what the other end's ACKs said of it.
 
-use super::seconds;
+use super::{Limits, Place, Spread, limits, seconds};
 use crate::cause::Cause;
 use crate::flow::{Flow, Half, Side, Spurious};
-use crate::metrics::{ACK_BINS_MS, AckClock, Rtt};
+use crate::metrics::{ACK_BINS_MS, AckClock};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,12 +23,13 @@ pub struct Direction {
     pub out_of_order: u32,
     pub network_duplicates: u32,
     pub duplicate_acks: u64,
-    pub rtt_ms: RttReport,
-    pub timestamp_rtt_ms: RttReport,
+    pub rtt_ms: Spread,
+    pub timestamp_rtt_ms: Spread,
     pub outstanding_bytes: Bytes,
     pub throughput_bps: Option<f64>,
     pub goodput_bps: Option<f64>,
     pub window_limited_share: Option<f64>,
+    pub limited: Option<Limits>,
     pub recovery_share: Option<f64>,
     pub idle_share: Option<f64>,
     pub ack_interarrival_ms: AckGaps,
@@ -47,20 +48,11 @@ pub struct Direction {
     /// From the flow's first packet to this direction's first data, and from its last data to the last ACK that covered something.
     pub first_data_ms: Option<f64>,
     pub tail_ms: Option<f64>,
+    /// Time to live of the SYN or its answer, and of the first packet with data: unlike where something on the path answers for the host.
+    pub ttl: TtlReport,
     /// From a second capture.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<super::WayReport>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct RttReport {
-    pub count: u64,
-    pub min: Option<f64>,
-    pub mean: Option<f64>,
-    pub max: Option<f64>,
-    pub sd: Option<f64>,
-    pub p50: Option<f64>,
-    pub p95: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,13 +72,8 @@ pub struct WindowReport {
 /// Gaps between the ACKs for this direction's data, where they pass the capture.
 #[derive(Debug, Default, Serialize)]
 pub struct AckGaps {
-    pub count: u64,
-    pub min: Option<f64>,
-    pub mean: Option<f64>,
-    pub max: Option<f64>,
-    pub sd: Option<f64>,
-    pub p50: Option<f64>,
-    pub p95: Option<f64>,
+    #[serde(flatten)]
+    pub gaps: Spread,
     /// Upper edges in milliseconds; the last bin, which is open, has none.
     pub histogram: Vec<Bin>,
     pub segments_per_ack: Option<f64>,
@@ -130,6 +117,12 @@ pub struct RepairReport {
 }
 
 #[derive(Debug, Serialize)]
+pub struct TtlReport {
+    pub syn: Option<u8>,
+    pub data: Option<u8>,
+}
+
+#[derive(Debug, Serialize)]
 pub struct EcnReport {
     pub marked: u64,
     pub echoed: u64,
@@ -137,7 +130,7 @@ pub struct EcnReport {
 }
 
 impl Direction {
-    pub fn of(flow: &Flow, side: Side) -> Direction {
+    pub fn of(flow: &Flow, side: Side, place: Place) -> Direction {
         let half = flow.half(side);
         let (c, t, tally) = (&half.counts, &half.times, half.tally());
         let spurious = half.trouble().map_or(Spurious::default(), |t| t.spurious);
@@ -161,12 +154,13 @@ impl Direction {
             out_of_order: tally.of(Cause::Reordered),
             network_duplicates: tally.of(Cause::NetworkDuplicate),
             duplicate_acks: c.duplicate_acks,
-            rtt_ms: RttReport::of(&half.rtt),
-            timestamp_rtt_ms: RttReport::of(&half.stamp_rtt),
+            rtt_ms: Spread::of_rtt(&half.rtt),
+            timestamp_rtt_ms: Spread::of_rtt(&half.stamp_rtt),
             outstanding_bytes: Bytes { mean: half.flight.mean(), max: half.flight.max() },
             throughput_bps: rate(c.unique_ip_bytes),
             goodput_bps: rate(c.unique),
             window_limited_share: share(t.window),
+            limited: limits::of(flow, side, place),
             recovery_share: share(t.recovery),
             idle_share: share(t.idle),
             ack_interarrival_ms: half.ack_clock().map(AckGaps::of).unwrap_or_default(),
@@ -191,22 +185,8 @@ impl Direction {
             largest_segment_bytes: c.largest_segment,
             first_data_ms: t.first_data.map(|at| super::ms(at - flow.first_at)),
             tail_ms: t.first_data.map(|_| super::ms((t.last_news - t.last_data).max(0))),
+            ttl: TtlReport { syn: half.choices.seen.then_some(half.choices.ttl), data: t.first_data.map(|_| half.data_ttl) },
             joined: None,
-        }
-    }
-}
-
-impl RttReport {
-    fn of(rtt: &Rtt) -> RttReport {
-        let ms = |ns: f64| ns * 1e-6;
-        RttReport {
-            count: rtt.count(),
-            min: rtt.min().map(super::ms),
-            mean: rtt.mean().map(ms),
-            max: rtt.max().map(super::ms),
-            sd: rtt.sd().map(ms),
-            p50: rtt.quantile(0.5).map(ms),
-            p95: rtt.quantile(0.95).map(ms),
         }
     }
 }
@@ -221,16 +201,9 @@ impl WindowReport {
 
 impl AckGaps {
     fn of(clock: &AckClock) -> AckGaps {
-        let spread = clock.spread_ms();
         let edges = ACK_BINS_MS.iter().copied().map(Some).chain([None]);
         AckGaps {
-            count: clock.count(),
-            min: spread.map(|s| s[0]),
-            mean: spread.map(|s| s[1]),
-            max: spread.map(|s| s[2]),
-            sd: spread.map(|s| s[3]),
-            p50: clock.quantile_ms(0.5),
-            p95: clock.quantile_ms(0.95),
+            gaps: Spread::of_acks(clock),
             histogram: edges.zip(clock.bins()).map(|(up_to, &count)| Bin { up_to, count }).collect(),
             segments_per_ack: clock.segments_per_ack(),
             stretched_share: clock.stretched_share(),

@@ -1,31 +1,22 @@
 //! What two captures add: to each direction, and to the document.
 
-use super::{Report, ms};
+use super::{Report, Spread, ms};
 use crate::join::{Blame, Bursts, Clock, Joined, Taken, Way};
 use serde::Serialize;
 
 /// Beside the figures of a direction.
 #[derive(Debug, Serialize)]
 pub struct WayReport {
-    pub one_way_delay_ms: DelayReport,
+    /// The capture near this direction's sender: 1 or 2.
+    pub sender_side_capture: u8,
+    /// Under the offset that `clock.assumption` names.
+    pub one_way_delay_ms: Spread,
     pub loss_rate: Option<f64>,
     pub lost: LostReport,
     pub loss_bursts: BurstReport,
     pub bottleneck_buffer_bytes: BufferReport,
     pub delay_loss_correlation: Option<f64>,
     pub loss_cause: CauseReport,
-}
-
-/// Under the offset that `clock.assumption` names.
-#[derive(Debug, Serialize)]
-pub struct DelayReport {
-    pub count: u64,
-    pub min: Option<f64>,
-    pub mean: Option<f64>,
-    pub max: Option<f64>,
-    pub sd: Option<f64>,
-    pub p50: Option<f64>,
-    pub p95: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,6 +90,8 @@ pub struct ClockReport {
 pub struct JoinReport {
     pub clock: Option<ClockReport>,
     pub joined_flows: usize,
+    /// Numbers of flows that both have, from 1: in the first and in the second capture.
+    pub partners: Vec<[usize; 2]>,
     /// The second capture by itself.
     pub second: Box<Report>,
 }
@@ -119,6 +112,7 @@ impl Report {
         report.joined = Some(JoinReport {
             clock: joined.clock.as_ref().map(ClockReport::of),
             joined_flows: joined.flows.len(),
+            partners: joined.flows.iter().map(|f| [f.number + 1, f.other_number + 1]).collect(),
             second: Box::new(Report::of(&second.analysis, &second.capture)),
         });
         report
@@ -141,7 +135,8 @@ impl WayReport {
     fn of(way: &Way) -> WayReport {
         let lost = way.lost.len() as u64;
         WayReport {
-            one_way_delay_ms: DelayReport::of(&way.delays),
+            sender_side_capture: if way.onward { 1 } else { 2 },
+            one_way_delay_ms: Spread::of_sorted_ns(&way.delays),
             loss_rate: (way.sent > 0).then(|| lost as f64 / way.sent as f64),
             lost: LostReport {
                 sent: way.sent,
@@ -165,24 +160,6 @@ impl WayReport {
             },
             delay_loss_correlation: way.verdict.correlation,
             loss_cause: CauseReport::of(way),
-        }
-    }
-}
-
-impl DelayReport {
-    fn of(sorted: &[i64]) -> DelayReport {
-        let n = sorted.len();
-        let mean = (n > 0).then(|| sorted.iter().map(|&d| d as f64).sum::<f64>() / n as f64);
-        let sd = mean.map(|m| (sorted.iter().map(|&d| (d as f64 - m).powi(2)).sum::<f64>() / n as f64).sqrt());
-        let rank = |q: f64| sorted.get(((n as f64 * q) as usize).min(n.saturating_sub(1))).map(|&d| ms(d));
-        DelayReport {
-            count: n as u64,
-            min: rank(0.0),
-            mean: mean.map(|m| m * 1e-6),
-            max: rank(1.0),
-            sd: sd.map(|s| s * 1e-6),
-            p50: rank(0.5),
-            p95: rank(0.95),
         }
     }
 }

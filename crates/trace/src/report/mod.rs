@@ -1,12 +1,16 @@
 //! The result as others read it: the fields of `ackclock analyze --json`, in their units. docs/analyze.md says what each means.
 
 mod direction;
-mod findings;
 mod joined;
+mod limits;
+mod spread;
+mod together;
 
 pub use direction::Direction;
-pub use findings::Finding;
 pub use joined::{JoinReport, WayReport};
+pub use limits::Limits;
+pub use spread::Spread;
+pub use together::Pair;
 
 use crate::analyze::Analysis;
 use crate::decode::{Endpoint, Skip};
@@ -32,6 +36,8 @@ pub struct Report {
     pub start_s: Option<f64>,
     pub duration_s: f64,
     pub flows: Vec<FlowReport>,
+    /// How the throughputs of the largest flows that ran at the same time went together.
+    pub concurrent: Vec<Pair>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinReport>,
 }
@@ -51,7 +57,6 @@ pub struct FlowReport {
     pub vantage: Vantage,
     pub a2b: Direction,
     pub b2a: Direction,
-    pub diagnosis: Vec<Finding>,
 }
 
 /// What the two SYNs agreed on.
@@ -66,6 +71,11 @@ pub struct HandshakeReport {
     pub window_scaling: bool,
     pub ecn: bool,
     pub ended: &'static str,
+    /// What each end's SYN offered.
+    pub client_mss: Option<u16>,
+    pub server_mss: Option<u16>,
+    pub client_window_scale: Option<u8>,
+    pub server_window_scale: Option<u8>,
 }
 
 /// Where the capture was taken, as far as the answers' delays show it.
@@ -123,6 +133,7 @@ impl Report {
             start_s: totals.first_at.map(seconds),
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
             flows: analysis.flows().iter().map(|flow| FlowReport::of(flow, start)).collect(),
+            concurrent: together::pairs(analysis.flows()),
             joined: None,
         }
     }
@@ -152,10 +163,13 @@ impl FlowReport {
                 window_scaling: client.choices.window_scale.is_some() && server.choices.window_scale.is_some(),
                 ecn: client.choices.ecn && server.choices.ecn,
                 ended: ended(flow),
+                client_mss: client.choices.mss,
+                server_mss: server.choices.mss,
+                client_window_scale: client.choices.window_scale,
+                server_window_scale: server.choices.window_scale,
             },
-            a2b: Direction::of(flow, a),
-            b2a: Direction::of(flow, b),
-            diagnosis: findings::of(flow, vantage.place),
+            a2b: Direction::of(flow, a, vantage.place),
+            b2a: Direction::of(flow, b, vantage.place),
             vantage,
         }
     }

@@ -1,0 +1,128 @@
+//! Every packet as a row, for plots, tables and xplot: what it carried, what it acknowledged, what was then outstanding.
+
+mod unwrap;
+
+use crate::analyze::Watch;
+use crate::cause::Cause;
+use crate::decode::{Flags, Segment};
+use crate::flow::{Data, Flow, Passed};
+use unwrap::Unwrap;
+
+/// Rows kept at most, about 90 bytes each: what comes later is counted in `left_out`.
+pub const MOST_ROWS: usize = 2_000_000;
+
+/// What a row's packet was to the data of the end that sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// No payload, no SYN, no FIN.
+    Ack,
+    New,
+    /// New, with something before it missing.
+    AfterHole,
+    Odd(Cause),
+    /// A connection's beginning: SYN for the first time.
+    Syn,
+    Reset,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Ack => "ack",
+            Kind::New => "new",
+            Kind::AfterHole => "after_hole",
+            Kind::Odd(cause) => cause.name(),
+            Kind::Syn => "syn",
+            Kind::Reset => "reset",
+        }
+    }
+}
+
+/// One packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// The flow's number, from 0 in order of appearance.
+    pub flow: u32,
+    /// The client sent it.
+    pub from_client: bool,
+    pub kind: Kind,
+    /// How sure the kind is, 0 to 1.
+    pub confidence: f32,
+    /// Nanoseconds of Unix time.
+    pub at: i64,
+    /// Bytes of this end's stream before this packet; negative before the first that the capture saw.
+    pub seq: i64,
+    pub payload: u32,
+    /// Bytes of the other end's stream that it acknowledges; none without the flag.
+    pub ack: Option<i64>,
+    pub duplicate_ack: bool,
+    /// Bytes that it offers to take.
+    pub window: u32,
+    /// Outstanding after it: of the end that sent it, and of the other.
+    pub in_flight: u32,
+    pub peer_in_flight: u32,
+    /// The sample that it completes, nanoseconds: the round trip from the capture towards this end and back.
+    pub rtt: Option<i64>,
+    /// Retransmissions of the other end that it shows to have been unnecessary.
+    pub spurious: u32,
+}
+
+/// The rows of a capture, and their SACK blocks.
+#[derive(Debug, Default)]
+pub struct Packets {
+    pub rows: Vec<Row>,
+    /// Row, left and right edge in the other end's stream; in order of rows.
+    pub sacks: Vec<(u32, i64, i64)>,
+    pub left_out: u64,
+    streams: Vec<[Unwrap; 2]>,
+}
+
+impl Watch for Packets {
+    fn passed(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+        if self.rows.len() >= MOST_ROWS {
+            self.left_out += 1;
+            return;
+        }
+        let streams = &mut self.streams;
+        if streams.len() <= number as usize {
+            streams.resize_with(number as usize + 1, Default::default);
+        }
+        let streams = &mut streams[number as usize];
+        let (mine, theirs) = (passed.from as usize, passed.from.other() as usize);
+        let seq = streams[mine].place(s.seq, s.flags.has(Flags::SYN));
+        let ack = s.flags.has(Flags::ACK).then(|| streams[theirs].place(s.ack, false));
+        let row = self.rows.len() as u32;
+        for &(left, right) in if ack.is_some() { s.options.sack.blocks() } else { &[] } {
+            self.sacks.push((row, streams[theirs].near(left), streams[theirs].near(right)));
+        }
+        let (kind, confidence) = kind_of(s, passed.data);
+        let heard = passed.heard.unwrap_or_default();
+        self.rows.push(Row {
+            flow: number,
+            from_client: passed.from == flow.client(),
+            kind,
+            confidence,
+            at,
+            seq,
+            payload: s.payload,
+            ack,
+            duplicate_ack: heard.duplicate,
+            window: flow.half(passed.from.other()).offered_window(),
+            in_flight: flow.half(passed.from).in_flight(),
+            peer_in_flight: flow.half(passed.from.other()).in_flight(),
+            rtt: heard.rtt,
+            spurious: heard.spurious,
+        });
+    }
+}
+
+fn kind_of(s: &Segment<'_>, data: Data) -> (Kind, f32) {
+    match data {
+        Data::Odd(verdict) => (Kind::Odd(verdict.cause), verdict.confidence),
+        _ if s.flags.has(Flags::RST) => (Kind::Reset, 1.0),
+        Data::None => (Kind::Ack, 1.0),
+        _ if s.flags.has(Flags::SYN) => (Kind::Syn, 1.0),
+        Data::New => (Kind::New, 1.0),
+        Data::AfterHole => (Kind::AfterHole, 1.0),
+    }
+}

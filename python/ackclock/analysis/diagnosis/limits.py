@@ -1,0 +1,182 @@
+"""What set the pace: windows, buffers, the path, the application, repair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
+from ackclock.report.numbers import milliseconds, rate
+
+WORTH_SAYING = 0.05
+"""Shares of time below this are noise."""
+_MATTERS = 0.2
+
+
+def findings(view: View) -> Iterator[Finding]:
+    """Each limit that held the sender for long enough to speak of."""
+    for by, rule in _RULES.items():
+        held = view.held(by)
+        if held >= WORTH_SAYING:
+            yield rule(view, held)
+
+
+def _rtt(view: View) -> float:
+    """The path's round trip in ms, without queues; 0 where it is not known."""
+    return float(view.figures["rtt_ms"]["min"] or 0.0)
+
+
+def _window_rate(bytes_: float, rtt_ms: float) -> str:
+    return rate(bytes_ * 8e3 / rtt_ms) if rtt_ms else "-"
+
+
+def _fills(view: View, capped: float) -> str:
+    """How large a buffer fills the path, where its rate is known, else what doubling does."""
+    rtt, speed = _rtt(view), path_bps(view)
+    flight = float(view.figures["outstanding_bytes"]["max"])
+    if speed and rtt and speed > 1.2 * capped:
+        return f"about {size(1.25 * speed * rtt / 8e3)} would fill the path, whose rate looks like {rate(speed)}"
+    return f"doubling it to {size(2 * flight)} doubles the rate for as long as the RTT stays at {milliseconds(rtt)}"
+
+
+def path_bps(view: View) -> float | None:
+    """The bottleneck's rate: through a standing queue, where two captures show one; else as the spacing of ACKs in bursts has it."""
+    buffer = view.crossing.get("bottleneck_buffer_bytes") or {}
+    found = buffer.get("rate_bps") or view.figures.get("path_rate_bps")
+    return float(found) if found else None
+
+
+def _send_buffer(view: View, held: float) -> Finding:
+    flight, window = view.figures["outstanding_bytes"]["max"], view.figures["advertised_window_bytes"]["max"]
+    capped = float(view.figures["goodput_bps"] or 0.0)
+    evidence = (
+        f"About {size(flight)} in flight, never more, with the receive window at {size(window)} and no loss: a send buffer (inferred, "
+        f"not on the wire) caps this flow at {_window_rate(flight, float(view.figures['rtt_ms']['p50'] or _rtt(view)))}."
+    )
+    return Finding(
+        view.direction, "send_buffer", evidence, held, f"Enlarge the send buffer (SO_SNDBUF, wmem): {_fills(view, capped)}."
+    )
+
+
+def _receive_window(view: View, held: float) -> Finding:
+    window = view.figures["advertised_window_bytes"]["max"] or 0
+    zero = view.figures["zero_windows"]
+    rtt = float(view.figures["rtt_ms"]["p50"] or _rtt(view))
+    if zero:
+        evidence = (
+            f"The receiver closed its window {many(zero, 'time')} and held the sender {share(held)} of the time: the application there reads "
+            f"more slowly than data arrives ({rate(view.figures['goodput_bps'])} in all)."
+        )
+        return Finding(
+            view.direction,
+            "receive_window",
+            evidence,
+            held,
+            "Look at the receiving application, not at the network: it does not keep up.",
+        )
+    evidence = (
+        f"The receive window, {size(window)} at most, was full {share(held)} of the time: one window each round trip of {milliseconds(rtt)} "
+        f"is {_window_rate(window, rtt)}."
+    )
+    scaling = (
+        "" if view.flow["handshake"]["window_scaling"] else " Window scaling was not agreed on, so no window can pass 64 KB."
+    )
+    capped = float(view.figures["goodput_bps"] or 0.0)
+    advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(view, capped)}."
+    if view.held("path_rate") + view.held("recovery") > held or _queue_ms(view) > 0.5 * _rtt(view):
+        advice = "A larger one would only lengthen the queue: the path's rate is reached."
+    return Finding(view.direction, "receive_window", evidence + scaling, held, advice)
+
+
+def _queue_ms(view: View) -> float:
+    rtt = view.figures["rtt_ms"]
+    return float((rtt["p95"] or 0.0) - (rtt["min"] or 0.0))
+
+
+def _path_rate(view: View, held: float) -> Finding:
+    queue, speed, rtt = _queue_ms(view), path_bps(view) or float(view.figures["throughput_bps"] or 0.0), _rtt(view)
+    there, back = _excess(view.crossing), _excess(view.back)
+    stood = f"the RTT stood up to {milliseconds(queue)} above its least of {milliseconds(rtt)} (p95)"
+    if there is None or back is None:
+        where = f"{size(queue * speed / 8e3)} of queue, if it stands on the data's way"
+    elif back > there:
+        return _way_back(view, held, stood, back)
+    else:
+        queue = there
+        where = f"{milliseconds(there)} of it on the data's way: {size(there * speed / 8e3)} of queue at the bottleneck"
+    evidence = f"The path's rate, about {rate(speed)}, set the pace {share(held)} of the time; {stood}, {where}."
+    advice = ""
+    if queue > max(50.0, rtt):
+        advice = (
+            f"One round trip of buffer, {size(speed * rtt / 8e3)}, fills this path. A queue that manages itself (CoDel, FQ-CoDel, PIE) or a "
+            f"smaller buffer takes most of the {milliseconds(queue)} away and costs hardly any rate."
+        )
+    return Finding(view.direction, "path_rate", evidence, held, advice)
+
+
+def _way_back(view: View, held: float, stood: str, back: float) -> Finding:
+    """The queue that the round trip shows is the ACKs', not the data's."""
+    evidence = f"{stood[0].upper()}{stood[1:]} {share(held)} of the time, but {milliseconds(back)} of it on the ACKs' way: ACKs wait in a queue there."
+    advice = (
+        "ACKs first, or per-flow queues, on the way back (or fewer bytes of buffer there) give the sender its clock back; the data's own way "
+        "has less queue than that."
+    )
+    return Finding(view.direction, "ack_path", evidence, held, advice)
+
+
+def _excess(crossing: Mapping[str, Any]) -> float | None:
+    """p95 of a way's delay above its least, ms: right whatever the clocks' offset."""
+    delay = crossing.get("one_way_delay_ms") or {}
+    return None if delay.get("p95") is None else float(delay["p95"] - delay["min"])
+
+
+def _cwnd(view: View, held: float) -> Finding:
+    flight, segment = float(view.figures["outstanding_bytes"]["max"]), view.segment
+    evidence = (
+        f"The congestion window (or pacing) held the sender {share(held)} of the time while the RTT was near its least of "
+        f"{milliseconds(_rtt(view))}: at most {size(flight)}, {flight / segment:.0f} segments, in flight."
+    )
+    events = view.loss_events
+    if events and view.figures["retransmitted_segments"]:
+        kept = f"{many(events, 'loss event')} kept the window small although no queue stood"
+        advice = (
+            f"{kept}: find where packets are lost, or use a congestion control that does not take each loss for congestion (BBR)."
+        )
+    elif view.figures["unique_bytes"] < 64 * segment:
+        advice = (
+            "The transfer was over within slow start: a larger initial window, or connections that are kept and used again, help."
+        )
+    else:
+        advice = "The window was still growing, or the sender paces itself; no loss held it back."
+    return Finding(view.direction, "cwnd", evidence, held, advice)
+
+
+def _application(view: View, held: float) -> Finding:
+    evidence = f"The sending application had nothing to send {share(held)} of the time."
+    advice = "Nothing on the path or in TCP would make this flow faster." if held > 0.5 else ""
+    return Finding(view.direction, "application", evidence, held, advice)
+
+
+def _recovery(view: View, held: float) -> Finding:
+    repairs, again = view.figures["repairs"], view.figures["retransmitted_segments"]
+    timeouts = repairs["timeouts"]
+    evidence = (
+        f"{share(held)} of the time went by in repairing losses: {many(again, 'segment')} sent again in "
+        f"{many(repairs['recoveries'], 'fast recovery').replace('recoverys', 'recoveries')} and {many(timeouts, 'timeout') if timeouts else 'no timeout'}."
+    )
+    advice = ""
+    if not view.flow["handshake"]["sack"]:
+        advice = "SACK was not agreed on: with it several losses of one window are repaired in one round trip."
+    elif timeouts and held >= _MATTERS:
+        advice = "Timeouts cost most: tail-loss probes and RACK (RFC 8985) at the sender replace many of them."
+    return Finding(view.direction, "recovery", evidence, held, advice)
+
+
+_RULES = {
+    "receive_window": _receive_window,
+    "send_buffer": _send_buffer,
+    "path_rate": _path_rate,
+    "cwnd": _cwnd,
+    "application": _application,
+    "recovery": _recovery,
+}

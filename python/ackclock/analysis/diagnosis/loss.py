@@ -1,0 +1,172 @@
+"""Losses: how many, of what kind, where, and whether the rate is what losses allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ackclock import models
+from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
+from ackclock.report.numbers import milliseconds, percent, rate
+
+_RTO_MIN_S = 0.2
+_BURST = 4
+
+
+def findings(view: View) -> Iterator[Finding]:
+    """What losses did, and what they were."""
+    for rule in (_where, _buffer, _bursts, _capture_drops, _models, _spurious, _twice, _reordered, _marked):
+        if (found := rule(view)) is not None:
+            yield found
+
+
+def rate_models(view: View) -> dict[str, float]:
+    """What closed forms give for this direction's loss rate, round trip and window, bit/s; empty where nothing was lost."""
+    rtt, events = view.figures["rtt_ms"], view.loss_events
+    if not events or not rtt["mean"]:
+        return {}
+    seconds, p, bits = rtt["mean"] * 1e-3, min(view.loss_rate, 0.5), 8.0 * view.segment
+    per_ack = min(2.0, max(1.0, view.figures["ack_interarrival_ms"]["segments_per_ack"] or 1.0))
+    window = max(1.0, (view.figures["advertised_window_bytes"]["max"] or 0) / view.segment)
+    rto = max(_RTO_MIN_S, 4.0 * (rtt["sd"] or 0.0) * 1e-3) + seconds
+    return {
+        "mathis_bps": models.mathis(p, seconds, per_ack) * bits,
+        "padhye_bps": models.padhye_full(p, seconds, rto, per_ack, window) * bits,
+        "cubic_bps": models.cubic_response(p, seconds) / seconds * bits,
+    }
+
+
+def _models(view: View) -> Finding | None:
+    if view.loss_events < 3 or not (found := rate_models(view)):
+        return None
+    measured = float(view.figures["goodput_bps"] or 0.0)
+    evidence = (
+        f"With {view.loss_events} loss events in {view.figures['segments']} segments and a mean RTT of "
+        f"{milliseconds(view.figures['rtt_ms']['mean'])}, Reno would get {rate(found['padhye_bps'])} (Padhye's model; "
+        f"{rate(found['mathis_bps'])} by the square-root formula) and CUBIC {rate(found['cubic_bps'])}; measured: {rate(measured)}."
+    )
+    if measured > 2 * max(found["padhye_bps"], found["cubic_bps"]) and view.held("path_rate") > 0.5:
+        advice = "Losses are too few to set the pace: the path's rate does."
+    elif measured > 2 * max(found["padhye_bps"], found["cubic_bps"]):
+        advice = "The sender does not answer losses as Reno or CUBIC do, or losses are not what sets its rate."
+    else:
+        advice = ""
+    return Finding(view.direction, "models", evidence, advice=advice)
+
+
+def _where(view: View) -> Finding | None:
+    cause: Any = view.crossing.get("loss_cause")
+    lost = view.crossing["lost"]["between_captures"] if view.crossing else 0
+    if not cause or not lost or cause["verdict"] == "unclear":
+        return None
+    said = {
+        "congestion": ("Losses follow delay peaks: buffer overflow, not radio", "A longer or self-managing queue, or a sender that backs "
+            "off before the buffer is full, avoids them; a better radio does not."),
+        "radio": ("Losses come at any delay: the link loses packets, no buffer overflows", "Repair them on the link (ARQ, HARQ, FEC), or use "
+            "a congestion control that does not take each loss for congestion."),
+        "both": ("Some losses follow delay peaks, others come at any delay: buffer overflow and a link that loses packets", ""),
+    }  # fmt: skip
+    sentence, advice = said[cause["verdict"]]
+    evidence = (
+        f"{sentence} ({cause['evidence']}; {percent(view.crossing['loss_rate'])} of the packets lost between the captures)."
+    )
+    return Finding(view.direction, f"loss_{cause['verdict']}", evidence, advice=advice)
+
+
+def _buffer(view: View) -> Finding | None:
+    buffer: Any = view.crossing.get("bottleneck_buffer_bytes") or {}
+    if not buffer.get("max_based") or not buffer["rate_bps"]:
+        return None
+    full = buffer["max_based"]
+    seconds = full * 8 / buffer["rate_bps"]
+    if not buffer["filled"]:
+        if seconds < 0.05:
+            return None
+        evidence = f"At least {size(full)} waited at the bottleneck, {milliseconds(1e3 * seconds)} at {rate(buffer['rate_bps'])}, and nothing overflowed."
+        return Finding(view.direction, "buffer_at_least", evidence)
+    least = buffer["min_based"]
+    both = f"{size(least)} by the least delay beside a loss, {size(full)} by the greatest delay" if least else size(full)
+    evidence = f"The bottleneck's buffer holds {both}: {milliseconds(1e3 * seconds)} at {rate(buffer['rate_bps'])}."
+    return Finding(view.direction, "buffer", evidence)
+
+
+def _bursts(view: View) -> Finding | None:
+    bursts: Any = view.crossing.get("loss_bursts")
+    # One packet alone in its bin and lost is no burst.
+    large = [burst for burst in (bursts or {}).get("bursts", ()) if burst["lost"] >= _BURST]
+    if not large:
+        return None
+    longest = max(large, key=lambda b: b["duration_ms"])
+    evidence = (
+        f"{many(len(large), 'loss burst')} (bins of {bursts['bin_ms']} ms with more than half lost, {_BURST} packets at least; "
+        f"{sum(b['peak_share'] >= 0.8 for b in large)} with 80 % or more, {sum(b['peak_share'] >= 1 for b in large)} with all); the longest lasted {milliseconds(longest['duration_ms'])}, "
+        f"{longest['lost']} of {longest['sent']} packets."
+    )
+    return Finding(view.direction, "loss_bursts", evidence)
+
+
+def _capture_drops(view: View) -> Finding | None:
+    lost: Any = view.crossing.get("lost") or {}
+    drops = lost.get("capture_drops_receiver", 0) + lost.get("capture_drops_sender", 0)
+    missed = 0 if view.crossing else view.figures["repairs"]["missed_bytes"]
+    if drops:
+        evidence = (
+            f"{many(drops, 'packet')} passed but are missing in a capture: the capturing host dropped them, not the network."
+        )
+    elif missed > 2 * view.segment:
+        evidence = f"{size(missed)} were acknowledged that the capture never saw: it dropped packets, or they took another path."
+    else:
+        return None
+    return Finding(
+        view.direction, "capture_drops", evidence, advice="Capture with a larger buffer (tcpdump -B) or only the headers (-s 96)."
+    )
+
+
+def _spurious(view: View) -> Finding | None:
+    wrong, again = view.figures["spurious_retransmits"], view.figures["retransmitted_segments"]
+    if wrong < 3 or wrong < 0.1 * again:
+        return None
+    by = view.figures["spurious"]
+    how = [
+        f"{by[key]} by {name}"
+        for key, name in (("dsack", "D-SACK"), ("timestamp", "the echoed stamp"), ("early_ack", "too early an ACK"))
+        if by[key]
+    ]
+    evidence = f"{wrong} of {many(again, 'retransmission')} were not needed ({', '.join(how)}): the segments had arrived."
+    advice = "Look for delay spikes or reordering on the path; F-RTO and RACK's reordering window (RFC 5682, RFC 8985) help at the sender."
+    return Finding(view.direction, "spurious_retransmissions", evidence, advice=advice)
+
+
+def _twice(view: View) -> Finding | None:
+    count = view.figures["repairs"]["fast_then_timeout"]
+    if not count:
+        return None
+    evidence = f"{many(count, 'segment')} had to be sent a third time, after a timeout: the fast retransmission was lost as well."
+    return Finding(
+        view.direction,
+        "lost_retransmissions",
+        evidence,
+        advice="RACK (RFC 8985) at the sender finds lost retransmissions without a timeout.",
+    )
+
+
+def _reordered(view: View) -> Finding | None:
+    figures = (view.crossing and view.flow[view.direction]) or view.figures
+    # The capture near the receiver sees what the network overtook.
+    late = max(figures["out_of_order"], view.figures["out_of_order"])
+    rate_ = late / max(1, view.figures["segments"])
+    if late < 3 or rate_ < 0.001:
+        return None
+    evidence = f"{many(late, 'segment')} ({share(rate_)}) were overtaken on the way: the path reorders."
+    return Finding(
+        view.direction, "reordering", evidence, advice="Look for parallel paths or link-layer repair without resequencing."
+    )
+
+
+def _marked(view: View) -> Finding | None:
+    marks = view.figures["ecn"]["marked"]
+    echoed = view.other["ecn"]["echoed"]
+    if not marks and not echoed:
+        return None
+    evidence = f"A queue on the path manages itself: {many(max(marks, echoed), 'ECN mark')} seen or echoed."
+    return Finding(view.direction, "ecn", evidence)

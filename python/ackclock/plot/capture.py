@@ -1,0 +1,106 @@
+"""A captured direction over time as panels: round trip, outstanding data, rate, delay between captures, loss."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ackclock.plot.panels import Line, Panel
+
+BINS = 240
+"""Each bin keeps its least and its greatest value, so that no peak is lost."""
+RATE_BINS = 120
+_LOSS_BIN_S = 0.1
+_READING = {
+    "rtt": "From a segment's passing the capture to its ACK; the least and the greatest of each moment. The floor is the path itself, what "
+    "lies above it is time in queues.",
+    "outstanding": "Bytes sent and not yet acknowledged, SACK taken off: the congestion window as far as it is used. A sawtooth is loss and "
+    "recovery, a flat top below the offered window is a buffer, one at the offered window is the receiver.",
+    "rate": "New payload a second as it passes the capture. Steps down are cuts of the window, gaps are timeouts or an idle application.",
+    "delay": "From one capture to the other, the clocks aligned as if the least delays of both ways were equal: the level is an assumption, the "
+    "differences are not. Peaks are queues.",
+    "loss": "Share of the packets sent in each tenth of a second that never reached the other capture. Beside peaks of the delay it is overflow; "
+    "without them it is the link.",
+}
+
+
+def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) -> list[Panel]:
+    """The panels of one direction: its sender's packets, the other end's, and the crossing of each packet where two captures give it."""
+    made = [
+        _panel("rtt", "Round-trip time", "ms", [envelope("RTT", back, "rtt_ms", 1.0)]),
+        _panel("outstanding", "Outstanding data", "KB", _outstanding(sent, back)),
+        _panel("rate", "Goodput", "Mb/s", [goodput(sent)]),
+    ]
+    if delays is not None:
+        made.append(_panel("delay", "One-way delay", "ms", [envelope("delay", delays, "delay_ms", 1.0)]))
+        if delays["delay_ms"].null_count():
+            made.append(_panel("loss", "Packets lost between the captures", "%", [loss_share(delays)]))
+    return [panel for panel in made if any(line.times for line in panel.lines)]
+
+
+def _panel(key: str, title: str, unit: str, lines: list[Line]) -> Panel:
+    return Panel(key, title, unit, _READING[key], tuple(lines))
+
+
+def envelope(name: str, frame: pl.DataFrame, column: str, scale: float) -> Line:
+    """The least and greatest value of each of `BINS` bins, at their times."""
+    known = frame.select("time_s", pl.col(column).cast(pl.Float64) * scale).drop_nulls().sort("time_s")
+    if known.height <= 2 * BINS:
+        return Line(name, known["time_s"].to_list(), known[column].to_list())
+    width = _span(known) / BINS
+    bins = known.group_by((pl.col("time_s") / width).floor().alias("bin"), maintain_order=True)
+    ends = bins.agg(
+        pl.col("time_s").gather(pl.col(column).arg_min()).first().alias("at_low"),
+        pl.col(column).min().alias("low"),
+        pl.col("time_s").gather(pl.col(column).arg_max()).first().alias("at_high"),
+        pl.col(column).max().alias("high"),
+    )
+    low = ends.select(pl.col("at_low").alias("t"), pl.col("low").alias("v"))
+    points = pl.concat([low, ends.select(pl.col("at_high").alias("t"), pl.col("high").alias("v"))]).unique().sort("t", "v")
+    return Line(name, points["t"].to_list(), points["v"].to_list())
+
+
+def _span(frame: pl.DataFrame) -> float:
+    times = frame["time_s"]
+    return max(1e-9, float(times.max() or 0.0) - float(times.min() or 0.0))  # type: ignore[arg-type]
+
+
+def _outstanding(sent: pl.DataFrame, back: pl.DataFrame) -> list[Line]:
+    own = sent.select("time_s", pl.col("outstanding_bytes").alias("bytes"))
+    theirs = back.select("time_s", pl.col("peer_outstanding_bytes").alias("bytes"))
+    both = pl.concat([own, theirs]).sort("time_s", maintain_order=True)
+    lines = [envelope("outstanding", both, "bytes", 1e-3)]
+    offered = back.filter(~pl.col("kind").is_in(["reset", "syn"]))
+    top = float(both["bytes"].max() or 0.0)  # type: ignore[arg-type]
+    # A window far above what is in flight says nothing, and would press the curve to the ground.
+    if offered.height and top and float(offered["window_bytes"].median() or 0.0) <= 3 * top:  # type: ignore[arg-type]
+        lines.append(envelope("offered window", offered, "window_bytes", 1e-3))
+    return lines
+
+
+def goodput(sent: pl.DataFrame) -> Line:
+    """New payload in `RATE_BINS` bins, Mb/s."""
+    new = sent.filter(pl.col("kind").is_in(["new", "after_hole"]))
+    if new.height < 2:
+        return Line("goodput", [], [])
+    width = _span(new) / RATE_BINS
+    binned = (
+        new.group_by((pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin"))
+        .agg(pl.col("payload_bytes").sum())
+        .sort("bin")
+    )
+    first, last = int(binned["bin"][0]), int(binned["bin"][-1])
+    every = (
+        pl.DataFrame({"bin": range(first, last + 1)}, schema={"bin": pl.Int64}).join(binned, on="bin", how="left").fill_null(0)
+    )
+    times = [(number + 0.5) * width for number in every["bin"]]
+    return Line("goodput", times, [count * 8e-6 / width for count in every["payload_bytes"]])
+
+
+def loss_share(delays: pl.DataFrame) -> Line:
+    """Lost packets of each tenth of a second in percent."""
+    binned = (
+        delays.group_by((pl.col("time_s") / _LOSS_BIN_S).floor().alias("bin"))
+        .agg(pl.col("delay_ms").is_null().mean().alias("lost"))
+        .sort("bin")
+    )
+    return Line("lost", [(b + 0.5) * _LOSS_BIN_S for b in binned["bin"]], [100.0 * share for share in binned["lost"]])

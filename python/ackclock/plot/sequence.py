@@ -1,0 +1,124 @@
+"""Time-sequence graphs in the manner of tcptrace: data, ACKs, window, SACK and retransmissions by cause, packet by packet.
+
+The page draws them on a canvas with a script of its own, because a capture has more packets than a vector drawing bears.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import polars as pl
+
+MOST_MARKS = 40_000
+"""Data packets, ACKs and SACK blocks that one graph keeps of each; more would make the page heavy. Repetitions are kept first."""
+KINDS: dict[str, tuple[str, str]] = {
+    "new": ("data", "#0072B2"),
+    "fast": ("fast retransmission", "#D55E00"),
+    "rack": ("lost again (RACK)", "#A3123A"),
+    "timeout": ("timeout", "#D00000"),
+    "go_back_n": ("after a timeout", "#F28E8E"),
+    "tail_probe": ("tail-loss probe", "#8E44AD"),
+    "handshake": ("SYN again", "#8C564B"),
+    "unexplained": ("again, unexplained", "#111111"),
+    "reordered": ("overtaken", "#56B4E9"),
+    "network_duplicate": ("doubled by the network", "#7F7F7F"),
+    "zero_window_probe": ("window probe", "#B8860B"),
+    "keep_alive": ("keep-alive", "#999999"),
+}
+"""Kinds of data by their name in `series.parquet`: what the legend calls them, and their colour."""
+LINES = {
+    "ack": ("acknowledged", "#009E73"),
+    "window": ("window's edge", "#E69F00"),
+    "sack": ("SACK", "#CC79A7"),
+    "lost": ("lost", "#D00000"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """One graph: its data (times in s, places in bytes of the stream) and the pieces of time to show, each with what to see there."""
+
+    data: dict[str, Any]
+    views: list[tuple[str, float, float]] = field(default_factory=list)
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """Names and colours of what there is."""
+        present = {
+            kind for kind in self.data["kinds"] if any(row[3] == self.data["kinds"].index(kind) for row in self.data["data"])
+        }
+        shown = [KINDS[kind] for kind in KINDS if kind in present]
+        return shown + [LINES[key] for key in ("ack", "window", "sack", "lost") if self.data[key]]
+
+
+def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequence:
+    """The graph of one direction: the packets of its sender, those of the other end, and times of packets known to be lost."""
+    data = sent.filter((pl.col("payload_bytes") > 0) | pl.col("kind").is_in(["syn", "handshake"]))
+    data = data.with_columns(pl.col("kind").replace({"after_hole": "new", "syn": "new"}))
+    kinds = list(KINDS)
+    rows = [
+        [round(t, 6), seq, seq + max(1, length), kinds.index(kind)]
+        for t, seq, length, kind in _thinned(data).select("time_s", "seq", "payload_bytes", "kind").iter_rows()
+        if kind in KINDS
+    ]
+    acks = back.filter(pl.col("ack").is_not_null() & (pl.col("kind") != "reset"))
+    steps = _thinned(acks)
+    gone = data.filter(pl.col("time_s").is_in(list(lost))) if lost else data.head(0)
+    document = {
+        "kinds": kinds,
+        "colours": [colour for _, colour in KINDS.values()],
+        "data": rows,
+        "ack": [[round(t, 6), ack] for t, ack in steps.select("time_s", "ack").iter_rows()],
+        "window": [[round(t, 6), ack + window] for t, ack, window in steps.select("time_s", "ack", "window_bytes").iter_rows()],
+        "sack": _sacks(acks),
+        "lost": [[round(t, 6), seq] for t, seq in gone.select("time_s", "seq").iter_rows()],
+    }
+    return Sequence(document, _views(data, acks))
+
+
+def _thinned(frame: pl.DataFrame) -> pl.DataFrame:
+    """At most `MOST_MARKS` rows, evenly over time, but every repetition."""
+    if frame.height <= MOST_MARKS:
+        return frame
+    every = -(-frame.height // MOST_MARKS)
+    odd = ~pl.col("kind").is_in(["new", "ack"])
+    return frame.with_row_index("row").filter(odd | (pl.col("row") % every == 0)).head(2 * MOST_MARKS)
+
+
+def _sacks(acks: pl.DataFrame) -> list[list[float]]:
+    blocks: list[list[float]] = []
+    for t, edges in acks.filter(pl.col("sack").list.len() > 0).select("time_s", "sack").iter_rows():
+        # The first block is the newest (RFC 2018, section 4); the others repeat what has been drawn.
+        if len(blocks) < MOST_MARKS:
+            blocks.append([round(t, 6), edges[0], edges[1]])
+    return blocks
+
+
+def _views(data: pl.DataFrame, acks: pl.DataFrame) -> list[tuple[str, float, float]]:
+    """The whole, the beginning, and the second in which most was repeated."""
+    if data.is_empty():
+        return []
+    times = data["time_s"]
+    start = float(times.min() or 0.0)  # type: ignore[arg-type]
+    end = max(float(times.max() or 0.0), float(acks["time_s"].max() or 0.0) if acks.height else 0.0)  # type: ignore[arg-type]
+    views = [("The whole transfer", start, end)]
+    rtts = acks["rtt_ms"].drop_nulls()
+    rtt = float(rtts.min() or 0.0) * 1e-3 if rtts.len() else 0.0  # type: ignore[arg-type]
+    first = max(8 * rtt, 0.5)
+    if end - start > 3 * first:
+        views.append(("The beginning", start, start + first))
+    again = data.filter(~pl.col("kind").is_in(["new", "reordered", "keep_alive"]))["time_s"]
+    if again.len():
+        span = max(1.0, 6 * rtt)
+        worst = max(((again.is_between(t, t + span)).sum(), -t) for t in again.gather_every(-(-again.len() // 400)))
+        at = -worst[1] - 0.15 * span
+        if end - start > 2 * span:
+            views.append((f"Most repetitions: {worst[0]} in {span:.1f} s", max(start, at), min(end, at + 1.3 * span)))
+    return views
+
+
+def script() -> str:
+    """JavaScript that defines ``ackclockSequence(canvas, data, from, to)``."""
+    return files("ackclock.plot").joinpath("sequence.js").read_text("utf-8")

@@ -1,0 +1,171 @@
+"""The report of an analysis: what was found, the figures behind it, and what each flow looked like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ackclock.analysis.diagnosis.view import View, size, view
+from ackclock.plot import chart
+from ackclock.plot.capture import panels
+from ackclock.plot.sequence import sequence
+from ackclock.report.capture_tables import between_table, flows_table, limits_table
+from ackclock.report.numbers import rate
+from ackclock.report.page import Block, Cell, Chart, Column, Facts, Page, Section, Sequences, Table
+
+if TYPE_CHECKING:
+    from ackclock.analysis.run import Analysis
+
+MOST_DRAWN = 6
+"""Directions drawn; the tables have all flows up to `MOST_LISTED`."""
+MOST_LISTED = 50
+_ENOUGH_BYTES = 3000
+
+
+def page(done: Analysis) -> Page:
+    """The page of one analysis, with plots where it has its series."""
+    document = done.document
+    flows = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MOST_LISTED]
+    flows.sort(key=lambda flow: int(flow["flow"]))
+    shown = {**document, "flows": flows}
+    other = document.get("second")
+    sections = [
+        Section("Findings", _findings(shown)),
+        Section("Flows", [flows_table(shown)]),
+        Section("What set the pace", [limits_table(shown)]),
+    ]
+    if other is not None:
+        sections.append(Section("Between the captures", [between_table(shown)], _clock(document["clock"])))
+    sections += _drawn(done, shown)
+    sections.append(Section("The capture", [_facts(document)]))
+    name = Path(document["capture"]).name + (f" and {Path(other['capture']).name}" if other is not None else "")
+    answer, because = _answer(shown)
+    return Page(
+        title=f"What happened in {name}",
+        subtitle=f"{document['packets']} packets, {len(document['flows'])} flows, {document['duration_s']:.1f} s",
+        answer=answer,
+        because=because,
+        sections=sections,
+        notes=["Rates are over the whole flow, handshake included. docs/analyze.md says how each figure is defined."],
+    )
+
+
+def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
+    """The largest direction's rate and what held it most."""
+    ways = [(flow, way) for flow in document["flows"] for way in ("a2b", "b2a")]
+    if not ways:
+        return "There is no TCP flow in this capture.", ""
+    flow, way = max(ways, key=lambda pair: int(pair[0][pair[1]]["unique_bytes"]))
+    figures = flow[way]
+    ends = (flow["client"], flow["server"]) if way == "a2b" else (flow["server"], flow["client"])
+    answer = (
+        f"The largest transfer, {size(figures['unique_bytes'])} from {ends[0]} to {ends[1]}, ran at {rate(figures['goodput_bps'])} "
+        f"for {flow['duration_s']:.1f} s."
+    )
+    about = [finding for finding in flow["diagnosis"] if finding["direction"] == way]
+    timed = [finding for finding in about if finding["share"] is not None]
+    lead = max(timed, key=lambda finding: finding["share"], default=None) or next(iter(about), None)
+    return answer, "" if lead is None else f"{lead['evidence']} {lead['advice']}".strip()
+
+
+def _findings(document: Mapping[str, Any]) -> list[Block]:
+    columns = [Column("Flow"), Column("Share of time", numeric=True), Column("What was found", room="wide")]
+    rows = [
+        [
+            Cell(f"{flow['flow']} {said['direction']}", said["finding"].replace("_", " ")),
+            Cell("" if said["share"] is None else f"{100 * said['share']:.0f} %"),
+            Cell(said["evidence"], said["advice"]),
+        ]
+        for flow in document["flows"]
+        for said in flow["diagnosis"]
+    ]
+    if not rows:
+        return [Facts([("Nothing to say", "No direction carried enough data to tell what held it.")])]
+    reading = (
+        "a2b is the client's data, b2a the server's. The share is of the direction's time from its first data on; findings without one are "
+        "about something else than time. What would help stands below each finding."
+    )
+    return [Table(columns, rows, reading)]
+
+
+def _clock(clock: Mapping[str, Any] | None) -> str:
+    if clock is None:
+        return "No two steady clocks explain the packets of both directions, so delays and losses cannot be told."
+    low, high = clock["offset_interval_ms"]
+    return (
+        f"The second capture's clock is {clock['offset_ms']:.3f} ms ahead if the least delays of both ways are equal, which is an assumption; "
+        f"two-way traffic alone only tells that it lies between {low:.3f} and {high:.3f} ms. It runs {clock['skew_ppm']:.1f} ppm fast."
+    )
+
+
+def _drawn(done: Analysis, document: Mapping[str, Any]) -> list[Section]:
+    if done.series is None:
+        return []
+    ways = [view(document, flow, way) for flow in document["flows"] for way in ("a2b", "b2a")]
+    ways = [v for v in ways if v.figures["unique_bytes"] >= _ENOUGH_BYTES]
+    largest = sorted(ways, key=lambda v: -int(v.figures["unique_bytes"]))[:MOST_DRAWN]
+    return [_direction(done, v) for v in ways if v in largest]
+
+
+def _direction(done: Analysis, seen: View) -> Section:
+    capture = seen.crossing.get("sender_side_capture", 1)
+    number = seen.flow["flow"]
+    assert done.series is not None
+    packets = done.series.filter((pl.col("flow") == number) & (pl.col("capture") == capture))
+    sent, back = packets.filter(pl.col("way") == seen.direction), packets.filter(pl.col("way") != seen.direction)
+    delays = None
+    if done.delays is not None and seen.crossing:
+        delays = done.delays.filter((pl.col("flow") == number) & (pl.col("way") == seen.direction))
+    lost = set() if delays is None else set(delays.filter(pl.col("delay_ms").is_null())["time_s"].to_list())
+    graph = sequence(sent, back, lost)
+    ends = (seen.flow["client"], seen.flow["server"])
+    ends = ends if seen.direction == "a2b" else ends[::-1]
+    blocks: list[Block] = [Sequences("Time and sequence", _sequence_reading(seen), graph)]
+    blocks += [Chart(p.title, p.reading, chart.time_chart(p)) for p in panels(sent, back, delays)]
+    gaps = seen.figures["ack_interarrival_ms"]
+    if gaps["count"] >= 20:
+        reading = (
+            "How far apart the ACKs pass the capture. Evenly spaced ACKs clock the sender evenly; a heap at the left with a tail at the right is "
+            "a way back that sends in turns, and releases bunches of data."
+        )
+        blocks.append(Chart("Gaps between ACKs", reading, chart.histogram(_gap_bars(gaps), "Gap up to (ms)", "ACKs")))
+    where = "at the sender's end" if seen.at_sender else {"unknown": "somewhere on the path", "middle": "in mid-path"}.get(
+        seen.place, "at the receiver's end"
+    )  # fmt: skip
+    lead = f"As seen {where}. Hold Shift and scroll over a chart to look closer, drag to move."
+    return Section(f"Flow {number}, {ends[0]} to {ends[1]}", blocks, lead)
+
+
+def _sequence_reading(seen: View) -> str:
+    reading = (
+        "Each mark is a segment at its place in the stream; the line below is what has been acknowledged, the one above how far the window "
+        "reaches. The steeper, the faster; the height between data and ACK line is what is in flight, the width is the round trip. Marks with a "
+        "dot were sent again, their colour says why. Drag over a piece of time to look closer, double-click to go back."
+    )
+    return reading if seen.at_sender else reading + " The capture is not at the sender, so data and its ACK lie close together."
+
+
+def _gap_bars(gaps: Mapping[str, Any]) -> list[tuple[str, int]]:
+    edges = [b["up_to"] for b in gaps["histogram"]]
+    return [(str(b["up_to"]) if b["up_to"] is not None else f"over {edges[-2]}", b["count"]) for b in gaps["histogram"]]
+
+
+def _facts(document: Mapping[str, Any]) -> Facts:
+    def listed(kinds: Mapping[str, int]) -> str:
+        return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in kinds.items()) or "none"
+
+    items = [
+        ("Packets", str(document["packets"])),
+        ("TCP packets", str(document["tcp_packets"])),
+        ("Malformed", listed(document["malformed_kinds"])),
+        ("Not TCP", listed(document["skipped"])),
+        ("Bad checksums", str(document["bad_checksums"])),
+        ("Cut short by the capture", str(document["cut_short"])),
+        ("Time went backwards", str(document["time_backwards"])),
+    ]
+    if document.get("series_left_out"):
+        items.append(("Packets too many to plot", str(document["series_left_out"])))
+    return Facts(items)

@@ -1,0 +1,194 @@
+"""`ackclock analyze`: what it prints, what it leaves on disk, what its findings say. The captures are the simulator's own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ackclock import analyze, simulate
+from ackclock.analysis.xplot import write_xplot
+from ackclock.errors import InputError
+
+HOP = {"name": "air", "rate": "4 Mb/s", "delay": "30 ms", "queue": {"kind": "droptail", "packets": 40}}
+
+
+def captured(folder: Path, hop=None, tcp=None, flows=None, duration="8 s", **keys) -> tuple[Path, Path]:
+    """Captures of the first flow at the server's end and at the client's."""
+    flows = flows or [{"name": "download", "workload": {"kind": "bulk"}}]
+    simulate({"hop": [{**HOP, **(hop or {})}]}, flows, duration, 1, tcp=tcp or {}, out=folder, captures="pcap", **keys)
+    name = flows[0]["name"]
+    return folder / "captures" / f"{name}.server.pcap", folder / "captures" / f"{name}.client.pcap"
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory) -> tuple[Path, Path]:
+    return captured(tmp_path_factory.mktemp("lossy"), {"loss": {"down": 0.01}, "queue": {"kind": "droptail", "packets": 400}})
+
+
+def found(document, name: str) -> dict:
+    """The finding of this name about the largest flow."""
+    named = {finding["finding"]: finding for flow in document["flows"] for finding in flow["diagnosis"]}
+    assert name in named, sorted(named)
+    return named[name]
+
+
+def test_a_folder_has_the_document_tables_graphs_and_a_page_that_needs_no_network(ackclock, lossy, tmp_path):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    done = ackclock("analyze", *lossy, "--out", "found", "--json")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "found"
+    assert json.loads(done.stdout) == json.loads((folder / "analysis.json").read_text())
+    assert pl.read_parquet(folder / "flows.parquet").height == 1
+    series = pl.read_parquet(folder / "series.parquet")
+    assert set(series["capture"]) == {1, 2}
+    page = (folder / "report.html").read_text()
+    assert "<canvas" in page
+    markup = page[: page.index("<script>")]
+    assert re.findall(r"<(?:link|img|iframe)|(?:src|href)=|@import|url\(", markup) == []
+    assert max(path.name for path in (folder / "xplot").iterdir()) == "flow1-b2a.tsg.xpl"
+
+
+def test_report_makes_the_page_again(ackclock, lossy, tmp_path):
+    pytest.importorskip("vl_convert")
+    assert ackclock("analyze", lossy[0], "--out", "found", "--no-report", "--quiet").returncode == 0
+    assert not (tmp_path / "found" / "report.html").exists()
+    assert ackclock("report", "found").returncode == 0
+    assert (tmp_path / "found" / "report.html").is_file()
+
+
+def test_without_out_nothing_is_written(ackclock, lossy, tmp_path):
+    assert ackclock("analyze", lossy[0]).returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_series_has_every_packet_and_agrees_with_the_figures(lossy):
+    done = analyze(*lossy, series=True)
+    assert done.series is not None
+    assert done.delays is not None
+    flow, first = done.document["flows"][0], done.series.filter(pl.col("capture") == 1)
+    assert first.height == flow["packets"]
+    again = first.filter(pl.col("kind").is_in(["fast", "rack", "timeout", "go_back_n", "tail_probe", "unexplained"]))
+    assert again.height == flow["b2a"]["retransmitted_segments"]
+    data = first.filter(pl.col("way") == "b2a")
+    assert data["payload_bytes"].sum() == flow["b2a"]["payload_bytes"]
+    assert data["outstanding_bytes"].max() == flow["b2a"]["outstanding_bytes"]["max"]
+    rtts = first.filter(pl.col("way") == "a2b")["rtt_ms"].drop_nulls()
+    assert rtts.mean() == pytest.approx(flow["b2a"]["rtt_ms"]["mean"], rel=1e-6)
+    assert done.delays.filter(pl.col("way") == "b2a")["delay_ms"].null_count() == flow["b2a"]["lost"]["between_captures"]
+
+
+def test_xplot_graphs_have_a_stroke_for_each_segment_and_a_letter_for_each_repetition(lossy, tmp_path):
+    done = analyze(lossy[0], series=True)
+    write_xplot(done, tmp_path)
+    lines = (tmp_path / "flow1-b2a.tsg.xpl").read_text().splitlines()
+    assert lines[:2] == ["timeval unsigned", "title"]
+    assert lines[-1] == "go"
+    figures = done.document["flows"][0]["b2a"]
+    # The SYN-ACK has a stroke as well, and so has its FIN where there is one.
+    assert sum(line.startswith("darrow") for line in lines) - figures["segments"] in (0, 1, 2)
+    assert sum(line.startswith("atext") for line in lines) == figures["retransmitted_segments"]
+    with pytest.raises(InputError, match="series"):
+        write_xplot(analyze(lossy[0]), tmp_path)
+
+
+def test_since_until_flow_and_filter_choose(ackclock, lossy):
+    whole = json.loads(ackclock("analyze", lossy[0], "--json").stdout)
+    part = json.loads(ackclock("analyze", lossy[0], "--json", "--since", "2 s", "--until", "4 s").stdout)
+    assert 0 < part["packets"] < 0.5 * whole["packets"]
+    assert 2.0 <= part["flows"][0]["start_s"] < 2.1
+    assert part["flows"][0]["duration_s"] <= 2.0
+    end = whole["flows"][0]["server"]
+    assert len(json.loads(ackclock("analyze", lossy[0], "--json", "--flow", end).stdout)["flows"]) == 1
+    assert ackclock("analyze", lossy[0], "--flow", "7").returncode == 2
+    address, port = end.rsplit(":", 1)
+    chosen = json.loads(ackclock("analyze", lossy[0], "--json", "--filter", f"host {address} and port {port}").stdout)
+    assert len(chosen["flows"]) == 1
+    none = json.loads(ackclock("analyze", lossy[0], "--json", "--filter", "host 203.0.113.9").stdout)
+    assert none["flows"] == []
+    assert ackclock("analyze", lossy[0], "--filter", "udp").returncode == 2
+
+
+def test_a_growing_file_is_followed(lossy, tmp_path):
+    from ackclock.analysis.filters import Only
+    from ackclock.analysis.run import document_of, open_capture
+
+    whole, growing = lossy[0].read_bytes(), tmp_path / "growing.pcap"
+    growing.write_bytes(whole[: len(whole) // 2 + 7])
+    reader = open_capture(str(growing), Only())
+    first = reader.advance(1_000_000)
+
+    def more() -> None:
+        time.sleep(0.1)
+        with growing.open("ab") as file:
+            file.write(whole[len(whole) // 2 + 7 :])
+
+    writer = threading.Thread(target=more)
+    writer.start()
+    writer.join()
+    assert reader.advance(1_000_000) > 0
+    reader.finish()
+    document = document_of(str(growing), reader)
+    assert document["packets"] > first
+    assert document["malformed"] == 0
+    assert document["flows"] == analyze(lossy[0]).document["flows"]
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [(b"", "empty"), (b"hello, world", "begins with"), (gzip.compress(b"\xd4\xc3\xb2\xa1"), "header")],
+)
+def test_what_is_no_capture_is_one_line_and_exit_two(ackclock, tmp_path, content, part):
+    (tmp_path / "bad.pcap").write_bytes(content)
+    done = ackclock("analyze", "bad.pcap")
+    assert done.returncode == 2
+    assert part in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_send_buffer_is_named_with_its_size_and_what_would_fill_the_path(tmp_path):
+    server, _ = captured(tmp_path, tcp={"send_buffer": "20 KiB", "receive_buffer": "256 KiB"})
+    said = found(analyze(server).document, "send_buffer")
+    assert said["share"] > 0.8
+    assert "inferred, not on the wire" in said["evidence"]
+    assert "SO_SNDBUF" in said["advice"]
+
+
+def test_a_receive_window_is_named(tmp_path):
+    server, _ = captured(tmp_path, tcp={"receive_buffer": "16 KiB"})
+    said = found(analyze(server).document, "receive_window")
+    assert said["share"] > 0.8
+    assert "SO_RCVBUF" in said["advice"]
+
+
+def test_a_full_queue_is_named_and_measured(tmp_path):
+    done = analyze(*captured(tmp_path, {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s"))
+    said = found(done.document, "path_rate")
+    assert "queue at the bottleneck" in said["evidence"]
+    assert "congestion" in found(done.document, "loss_congestion")["finding"]
+    assert "buffer overflow, not radio" in found(done.document, "loss_congestion")["evidence"]
+    assert found(done.document, "buffer")["evidence"].startswith("The bottleneck's buffer holds")
+
+
+def test_random_loss_is_the_links(lossy):
+    document = analyze(*lossy).document
+    assert "no buffer overflows" in found(document, "loss_radio")["evidence"]
+    assert "Padhye" in found(document, "models")["evidence"]
+
+
+def test_no_proxy_is_seen_where_there_is_none(lossy):
+    for captures in (lossy, lossy[::-1], lossy[:1], lossy[1:]):
+        names = {finding["finding"] for finding in analyze(*captures).document["flows"][0]["diagnosis"]}
+        assert "split_tcp_proxy" not in names
+
+
+def test_shares_of_time_add_up_to_one(lossy):
+    for figures in (analyze(path).document["flows"][0]["b2a"]["limited"] for path in lossy):
+        assert sum(share for share in figures.values() if share is not None) == pytest.approx(1.0, abs=1e-9)
