@@ -60,7 +60,7 @@ COMPLAINTS = [
     (HOP + "medium = { kind = 'half-duplexx' }\n", 6, "hop.air.medium.kind", '"half-duplexx"', "did you mean half-duplex?"),
     (HOP + "medium = { kind = 'half-duplex' }\n", 6, "hop.air.medium", 'no "rate"', '"rate" is needed'),
     (HOP + "medium = { kind = 'packet-radio', hops = 65 }\n", 6, "hop.air.medium.hops", "65", "1 to 64 hops"),
-    (HOP + "medium = { kind = 'packet-radio', backoff = '1 s' }\n", 6, "hop.air.medium.backoff_cap", "1 s", "twice the base"),
+    (HOP + "medium = { kind = 'packet-radio', backoff_cap = '40 ms' }\n", 6, "hop.air.medium.backoff_cap", "40 ms", "twice the base"),
     (
         HOP + "rate = '1 Mb/s'\nmedium = { kind = 'half-duplex', rate = '1 Mb/s' }\n",
         6, "hop.air.rate", "a medium and a rate", "either a medium or a rate",

@@ -51,14 +51,15 @@ class PacketRadio(Table):
     """A header alone."""
     backoff: Span = time_ps("20 ms")
     """Script: the base of the random exponential back-off."""
-    backoff_cap: Span = time_ps("1 s")
-    """Ours: the longest wait. The script has no bound."""
+    backoff_cap: Span | None = None
+    """The longest wait. Left out it is the longest first wait, 6 times the base, so that waits do not grow: section 5.1 has a radio back off
+    "for a random amount of time". The script doubles without a bound."""
     defer: Annotated[str, word("back-off", "wait")] = "back-off"
-    """What a frame does whose own radio is busy: it backs off as if the peer were (script), or goes when the radio is free."""
+    """What a frame does whose own radio is busy: it backs off as if its RTS were not answered (script), or goes when the radio is free."""
     nack_cts: Flag = False
     """Section 5.1 allows a busy radio to refuse at once; the script keeps silent."""
     piggyback: Flag = True
-    """Section 5.3.1: link ACKs ride on data frames where there are some."""
+    """Section 5.3.1: link ACKs ride on what the peer sends next, RTS and CTS included, and take no time of their own."""
     ack_timeout: Time = time_ps("100 ms")
     """ns-2's link layer; the paper says "a timeout"."""
     tries: Count = 8
@@ -72,7 +73,7 @@ class PacketRadio(Table):
         for key in ("rts", "cts", "header", "link_ack"):
             if getattr(self, key) > LONGEST_PART:
                 raise Refusal(f"{getattr(self, key)} B", f"at most {LONGEST_PART} B", (key,))
-        if self.backoff_cap <= 2 * self.backoff + 1:
+        if self.backoff_cap is not None and self.backoff_cap <= 2 * self.backoff + 1:
             raise Refusal(show_time(self.backoff_cap), "a back-off cap above twice the base", ("backoff_cap",))
 
     def plan(self) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class PacketRadio(Table):
             "header_bytes": self.header,
             "ack_bytes": self.link_ack,
             "backoff_base_ps": self.backoff,
-            "backoff_cap_ps": self.backoff_cap,
+            "backoff_cap_ps": 6 * self.backoff if self.backoff_cap is None else self.backoff_cap,
             "defer_by_backoff": self.defer == "back-off",
             "nack_cts": self.nack_cts,
             "piggyback": self.piggyback,
@@ -99,12 +100,12 @@ class PacketRadio(Table):
         }
 
     def datagram_bps(self, size: int) -> float:
-        """What datagrams of `size` bytes get over one hop in one direction, in bits per second: each waits for four turns, RTS, CTS,
-        its frame and a link ACK (docs/models/packet-radio.md)."""
+        """What datagrams of `size` bytes get over one hop in one direction, in bits per second: each waits for RTS, CTS and its frame with
+        a turn between them and, where link ACKs travel alone, for one of those and two more turns (docs/models/packet-radio.md)."""
         turn = max(self.receive_to_transmit, self.transmit_to_receive)
-        turns = self.receive_to_transmit + 3 * turn
-        on_air = (self.rts + self.cts + self.header + size + self.link_ack) * 8 * PS_PER_S / self.rate
-        return size * 8 * PS_PER_S / (turns + on_air)
+        turns = 2 * turn if self.piggyback else self.receive_to_transmit + 3 * turn
+        sent = self.rts + self.cts + self.header + size + (0 if self.piggyback else self.link_ack)
+        return size * 8 * PS_PER_S / (turns + sent * 8 * PS_PER_S / self.rate)
 
     def nominal_bps(self, way: str) -> int:
         """What 1000-byte packets get at best in either direction, in bits per second."""

@@ -1,6 +1,6 @@
-//! The exchange of one frame, stage by stage: turn, RTS, turn, CTS, turn, frame, turn, link ACK.
+//! The exchange of one frame, stage by stage: turn, RTS, turn, CTS, turn, frame, and, where link ACKs do not ride, turn, link ACK.
 
-use super::{Arrival, PacketRadio, Stage, Topology};
+use super::{Arrival, PacketRadio, Stage};
 use crate::element::{Cause, Out};
 use crate::units::Time;
 
@@ -13,8 +13,8 @@ impl PacketRadio {
                 self.outlets[number].due = Time::NEVER;
                 self.kick(self.outlets[number].from, now, out);
             }
-            Stage::Turning => self.poll(number, now, false),
-            Stage::Rts { start, bound } => self.polled(number, now, start, bound),
+            Stage::Turning => self.poll(number, now),
+            Stage::Rts { start } => self.polled(number, now, start),
             Stage::NoAnswer { listening } => {
                 let uniform = self.backoffs.uniform();
                 self.outlets[number].back_off(now, uniform, &self.config);
@@ -30,8 +30,8 @@ impl PacketRadio {
                 outlet.enter(Stage::Frame, now + self.config.turn() + air);
             }
             Stage::Frame => self.frame_ends(number, now, out),
-            Stage::Answering { frame_end } => self.answer(number, now, frame_end, out),
-            Stage::LinkAck => self.acknowledged_alone(number, now, out),
+            Stage::Answering => self.answer(number, now),
+            Stage::LinkAck => self.acknowledged(number, now, out),
             Stage::AwaitAck { .. } => {
                 self.outlets[number].due = Time::NEVER;
                 if !self.radios[self.outlets[number].from].busy {
@@ -64,16 +64,16 @@ impl PacketRadio {
         }
     }
 
-    /// What a busy radio should send as well: it backs off, or waits until the radio is free. That is at once when only a link ACK is
-    /// left to send.
+    /// What a busy radio should send as well: it backs off as if it had asked and heard nothing, or waits until the radio is free.
     fn defer(&mut self, radio: usize, now: Time) {
-        if !self.config.defer_by_backoff || self.radios[radio].ending {
+        if !self.config.defer_by_backoff {
             return;
         }
+        let unheard = now + self.config.cts_timeout();
         for place in 0..self.radios[radio].outlets.len() {
             let outlet = &mut self.outlets[self.radios[radio].outlets[place]];
             if outlet.stage == Stage::Idle && outlet.ready <= now && outlet.has_work(&self.streams) {
-                outlet.back_off(now, self.backoffs.uniform(), &self.config);
+                outlet.back_off(unheard, self.backoffs.uniform(), &self.config);
             }
         }
     }
@@ -83,24 +83,24 @@ impl PacketRadio {
         radio.busy = true;
         self.start_using(number, now);
         if self.radios[self.outlets[number].from].sending {
-            self.poll(number, now, false);
+            self.poll(number, now);
         } else {
             let turned = self.radios[self.outlets[number].from].listening_since.max(now) + self.config.to_send;
             self.outlets[number].enter(Stage::Turning, turned);
         }
     }
 
-    fn poll(&mut self, number: usize, now: Time, bound: bool) {
+    fn poll(&mut self, number: usize, now: Time) {
         self.radios[self.outlets[number].from].sending = true;
         self.count_control(number);
-        self.outlets[number].enter(Stage::Rts { start: now, bound }, now + self.config.rts());
+        self.outlets[number].enter(Stage::Rts { start: now }, now + self.config.rts());
     }
 
     /// The RTS is out. A peer that listens and is free grants.
-    fn polled(&mut self, number: usize, now: Time, start: Time, bound: bool) {
+    fn polled(&mut self, number: usize, now: Time, start: Time) {
         let config = &self.config;
         let peer = &mut self.radios[self.outlets[number].to];
-        let hears = bound || (!peer.busy && !peer.sending && peer.listening_since <= start);
+        let hears = !peer.busy && !peer.sending && peer.listening_since <= start;
         let cts = now + config.turn() + config.cts();
         let refused = config.nack_cts && peer.busy;
         if hears {
@@ -118,69 +118,52 @@ impl PacketRadio {
     }
 
     fn frame_ends(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
-        let (from, to, position) = (self.outlets[number].from, self.outlets[number].to, self.outlets[number].position);
+        let (to, position) = (self.outlets[number].to, self.outlets[number].position);
         let Some(frame) = &mut self.outlets[number].frame else { return };
         let share = self.config.frame_error[frame.stream.direction as usize];
         if share > 0.0 && self.errors.chance(share) {
-            let deadline = now + self.config.ack_timeout;
-            self.outlets[number].enter(Stage::AwaitAck { deadline }, deadline);
-            self.stop_using(number, now);
-            self.rest(from, now + self.config.to_receive);
-            self.rest(to, now);
-            self.release(to, now, out);
-            return self.release(from, now, out);
+            return self.damaged(number, now, out);
         }
-        // A frame that the peer has already is acknowledged again, and goes no further.
         if let Some(packet) = frame.packet.take() {
             let at = now + self.config.latency;
             self.arriving.push_back(Arrival { at, stream: frame.stream, position, packet });
         }
-        self.acknowledged_by_frame(Topology::reverse(number));
-        self.radios[from].ending = true;
-        self.radios[to].ending = true;
-        self.outlets[number].enter(Stage::Answering { frame_end: now }, now + self.config.turn());
-    }
-
-    /// The peer has turned to send: it asks to send a frame of its own, on which the link ACK rides, or sends the link ACK alone.
-    fn answer(&mut self, number: usize, now: Time, frame_end: Time, out: &mut Out<'_>) {
-        let (from, to) = (self.outlets[number].from, self.outlets[number].to);
-        self.rest(from, now);
-        self.radios[to].sending = true;
-        let back = Topology::reverse(number);
-        let outlet = &mut self.outlets[back];
-        let rides = self.config.piggyback && outlet.stage == Stage::Idle && outlet.has_work(&self.streams);
-        if rides && outlet.load(now, &mut self.streams, &self.config, out) {
-            let deadline = frame_end + self.config.ack_timeout;
-            self.stop_using(number, now);
-            self.outlets[number].enter(Stage::AwaitAck { deadline }, deadline.max(now));
-            self.radios[from].ending = false;
-            self.radios[to].ending = false;
-            self.start_using(back, now);
-            self.poll(back, now, true);
+        if self.config.piggyback {
+            self.acknowledged(number, now, out);
         } else {
-            self.count_control(number);
-            self.outlets[number].enter(Stage::LinkAck, now + self.config.air(self.config.ack_bytes));
+            self.radios[to].sending = true;
+            self.outlets[number].enter(Stage::Answering, now + self.config.turn());
         }
     }
 
-    fn acknowledged_alone(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
+    /// The peer has nothing to acknowledge: the radio listens for a link ACK that will not come.
+    fn damaged(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
         let (from, to) = (self.outlets[number].from, self.outlets[number].to);
+        let deadline = now + self.config.ack_timeout;
+        self.outlets[number].enter(Stage::AwaitAck { deadline }, deadline);
         self.stop_using(number, now);
-        self.outlets[number].frame = None;
-        self.outlets[number].enter(Stage::Idle, Time::NEVER);
-        // The peer stands at sending, and need not turn if it has something for another.
+        self.rest(from, now + self.config.to_receive);
         self.release(to, now, out);
         self.release(from, now, out);
     }
 
-    /// A frame of the peer has come, and with it the link ACK of what it has received.
-    fn acknowledged_by_frame(&mut self, number: usize) {
-        let outlet = &mut self.outlets[number];
-        let waiting = matches!(outlet.stage, Stage::AwaitAck { .. });
-        if waiting && outlet.frame.is_some_and(|frame| frame.packet.is_none()) {
-            outlet.frame = None;
-            outlet.enter(Stage::Idle, Time::NEVER);
-        }
+    /// The peer has turned to send: the link ACK travels alone.
+    fn answer(&mut self, number: usize, now: Time) {
+        self.rest(self.outlets[number].from, now);
+        self.count_control(number);
+        self.outlets[number].enter(Stage::LinkAck, now + self.config.air(self.config.ack_bytes));
+    }
+
+    /// The exchange is over, and whichever radio stands at sending asks first if it has something to send: it need not turn. With a link
+    /// ACK that rides on what the peer sends next, be it a CTS, that is the sender of the frame; else the peer, which acknowledged it.
+    fn acknowledged(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
+        let (from, to) = (self.outlets[number].from, self.outlets[number].to);
+        self.stop_using(number, now);
+        self.outlets[number].frame = None;
+        self.outlets[number].enter(Stage::Idle, Time::NEVER);
+        let (first, second) = if self.radios[from].sending { (from, to) } else { (to, from) };
+        self.release(first, now, out);
+        self.release(second, now, out);
     }
 
     /// No link ACK has come in time: the frame is sent again, or its packet is given up.
@@ -202,7 +185,6 @@ impl PacketRadio {
     /// A radio is free again: what it waited for in vain meanwhile is over, and it may begin something new.
     fn release(&mut self, radio: usize, now: Time, out: &mut Out<'_>) {
         self.radios[radio].busy = false;
-        self.radios[radio].ending = false;
         for place in 0..self.radios[radio].outlets.len() {
             let number = self.radios[radio].outlets[place];
             if let Stage::AwaitAck { deadline } = self.outlets[number].stage

@@ -38,11 +38,11 @@ pub struct RadioConfig {
     /// Above nothing, and the cap above twice as much: without chance in it, two radios would meet for ever.
     pub backoff_base: Span,
     pub backoff_cap: Span,
-    /// A frame whose own radio is busy backs off, as one whose peer is; else it goes when the radio is free.
+    /// A frame whose own radio is busy backs off, as one whose RTS is not answered; else it goes when the radio is free.
     pub defer_by_backoff: bool,
     /// A busy radio says so (NACK-CTS) instead of staying silent.
     pub nack_cts: bool,
-    /// A link ACK rides on a data frame if there is one for the same peer.
+    /// A link ACK rides on the next RTS, CTS or frame to the same peer and takes no time of its own; else it travels alone.
     pub piggyback: bool,
     /// From the end of a frame until it is sent again if no link ACK has come.
     pub ack_timeout: Span,

@@ -14,8 +14,7 @@ pub enum Stage {
     Idle,
     /// The radio turns to send.
     Turning,
-    /// `bound`: the peer waits for this radio to speak, as it has just sent to it.
-    Rts { start: Time, bound: bool },
+    Rts { start: Time },
     /// The RTS was not heard, or is not answered.
     NoAnswer { listening: Time },
     /// The peer turns to send, and grants.
@@ -23,10 +22,10 @@ pub enum Stage {
     /// The radio turns to send again, and sends the frame.
     Frame,
     /// The peer has the frame and turns to send.
-    Answering { frame_end: Time },
+    Answering,
     /// The link ACK travels alone.
     LinkAck,
-    /// The link ACK is still to come, or never will; both radios may do other things.
+    /// The frame was damaged, so that no link ACK will come; both radios may do other things.
     AwaitAck { deadline: Time },
 }
 
@@ -34,7 +33,7 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     pub stream: Stream,
-    /// None once the peer has it, though this radio may not know that yet.
+    /// None once the peer has it.
     pub packet: Option<Packet>,
     /// Time on the air.
     pub air: Span,

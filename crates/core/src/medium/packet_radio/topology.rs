@@ -9,8 +9,6 @@ use crate::units::Time;
 pub struct Radio {
     /// It sends, waits for an answer or is bound to a peer that asked it.
     pub busy: bool,
-    /// Only the link ACK is left of what it is busy with.
-    pub ending: bool,
     /// It stands at sending; else it receives, or will from `listening_since` on.
     pub sending: bool,
     pub listening_since: Time,
@@ -52,11 +50,6 @@ impl Topology {
         let position = if stream.direction == Direction::Down { 0 } else { self.hops };
         // A stream's first link is always there.
         self.outlet_from(position, stream).unwrap_or(0)
-    }
-
-    /// The outlet of the other direction between the same two radios.
-    pub fn reverse(outlet: usize) -> usize {
-        outlet ^ 1
     }
 
     pub fn outlets(&self) -> Vec<Outlet> {
@@ -102,7 +95,7 @@ mod tests {
         assert_eq!(way(Stream::new(1, Direction::Down), 0), [(0, 1), (1, 2), (2, 4)]);
         assert_eq!(way(Stream::new(1, Direction::Up), 3), [(4, 2), (2, 1), (1, 0)]);
         for (number, outlet) in outlets.iter().enumerate() {
-            let back = &outlets[Topology::reverse(number)];
+            let back = &outlets[number ^ 1];
             assert_eq!((outlet.from, outlet.to), (back.to, back.from));
         }
     }
