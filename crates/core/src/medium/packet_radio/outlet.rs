@@ -14,9 +14,13 @@ pub enum Stage {
     Idle,
     /// The radio turns to send.
     Turning,
-    Rts { start: Time },
+    Rts {
+        start: Time,
+    },
     /// The RTS was not heard, or is not answered.
-    NoAnswer { listening: Time },
+    NoAnswer {
+        listening: Time,
+    },
     /// The peer turns to send, and grants.
     Cts,
     /// The radio turns to send again, and sends the frame.
@@ -26,7 +30,9 @@ pub enum Stage {
     /// The link ACK travels alone.
     LinkAck,
     /// The frame was damaged, so that no link ACK will come; both radios may do other things.
-    AwaitAck { deadline: Time },
+    AwaitAck {
+        deadline: Time,
+    },
 }
 
 /// The frame that is being sent, until its link ACK comes.
