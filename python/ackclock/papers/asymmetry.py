@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ackclock.papers import arithmetic as a
-from ackclock.papers import radio, table1, table2, table3
+from ackclock.papers import figures, radio, table1, table2, table3
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments
@@ -75,5 +75,5 @@ def arithmetic_evaluators() -> dict[str, Evaluate]:
 
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator; an experiment runs only when a claim needs it."""
-    tables = (table1, table2, table3, radio)
+    tables = (table1, table2, table3, radio, figures)
     return {**arithmetic_evaluators(), **{claim: found for table in tables for claim, found in table.evaluators(runs).items()}}

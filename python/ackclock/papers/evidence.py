@@ -20,6 +20,7 @@ class Evidence:
     ``ours`` is in the unit the paper prints. ``says`` is the evaluator's own judgement, for orderings and
     inequalities; it is None where the claim's tolerance decides. ``ns2`` holds the independent simulator's values by
     network, in the same unit. ``also`` holds the same claim on variants of the network, by name; they inform and never decide.
+    ``judged`` is False where the figure is one measurement's own: ours is shown, and the claim gets no verdict.
     """
 
     ours: Interval | None
@@ -29,6 +30,7 @@ class Evidence:
     case: str = ""
     by: Literal["simulation", "arithmetic"] = "simulation"
     also: Mapping[str, Interval] = field(default_factory=dict)
+    judged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ def judge(claim: Claim, evaluate: Evaluate | None, untested: str) -> Judged:
     if evaluate is None:
         return Judged(claim, "not_tested", untested)
     found = evaluate(claim)
+    if not found.judged:
+        return Judged(claim, "not_tested", found.why, found)
     holds = found.says if found.says is not None else _within(claim, found)
     return Judged(claim, "holds" if holds else "fails", found.why, found, _ns2_agrees(found))
 

@@ -13,6 +13,7 @@ from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments, flow_bps
 from ackclock.papers.ns2 import ns2_values
+from ackclock.papers.progress import pauses_s
 from ackclock.statistics import Interval, interval
 
 ROWS = ("Reno", "Reno+ACC", "ACC + acks-first", "Reno+AF", "AF + acks-first", "RED only for data")
@@ -21,11 +22,12 @@ STARVED_KBPS = 1.0
 LONG_IDLE_S = 1.0
 
 _WHY = {
-    "Reno+ACC": "a forward packet's ACK waits behind the reverse data in front of it, 280 ms each, and every such wait may end in a timeout",
+    "Reno+ACC": "a forward packet's ACK waits behind the reverse data in front of it, 280 ms each, and every such wait may end in a timeout; "
+    "marks leave the reverse flow two packets here, one in ns-2, where it gets less and the forward flow more",
     "ACC + acks-first": "ACKs wait for the reverse packet being sent at most; a window of 100 KB per 280 ms would be 2850 kb/s",
     "Reno+AF": "the one ACK that is left waits behind a queue of reverse data, up to 2.8 s with 10 packets there",
     "AF + acks-first": "the reverse flow starves only while the forward one never pauses; V1's losses at the sending host make it pause",
-    "RED only for data": "marks on data leave the ACKs to fill the queue, so most starts of the reverse flow are shut out as with Reno",
+    "RED only for data": "marks on data leave the ACKs to fill the queue: the reverse flow is shut out in some starts, as with Reno, and halved in the others",
 }
 
 
@@ -136,15 +138,7 @@ def _idle(runs: Experiments) -> Evaluate:
 
 def _longest_idle_s(result: CellResult) -> float:
     """The longest time between two samples of the forward flow over which nothing was acknowledged."""
-    series = result.series
-    of = series.filter(series["flow"] == "forward")
-    longest = since = 0.0
-    last = -1
-    for time, delivered in zip(of["time_s"].to_list(), of["delivered_bytes"].to_list(), strict=True):
-        if delivered != last:
-            last, since = delivered, time
-        longest = max(longest, time - since)
-    return longest
+    return max(pauses_s(result, "forward", 0.0), default=0.0)
 
 
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:

@@ -49,6 +49,16 @@ _LAYOUTS: dict[str, Sequence[Layout]] = {
             ],
         ),
         Layout(
+            "Figure 9: 200 KB over one hop, the paper's one trace of the real network (not judged)",
+            ("", "Reno"),
+            [
+                ("Timeouts", _ids(73)),
+                ("Idle, % of the time", _ids(74)),
+                ("RTT mean, s", _ids(75)),
+                ("RTT sd, s", _ids(76)),
+            ],
+        ),
+        Layout(
             "Figures 10 and 11: one transfer over packet radios",
             ("", "Reno", "AF"),
             [
@@ -57,6 +67,11 @@ _LAYOUTS: dict[str, Sequence[Layout]] = {
                 ("RTT over 2 hops, mean, s", _ids(78, 2)),
                 ("RTT over 2 hops, sd, s", _ids(79, 2)),
             ],
+        ),
+        Layout(
+            "Figure 12: fairness over one packet-radio hop, Reno",
+            ("Connections", "Jain's index"),
+            [("2", _ids(121)), ("12", _ids(120))],
         ),
         Layout(
             "Table 5: one packet-radio hop, kb/s of all connections",
