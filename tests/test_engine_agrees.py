@@ -139,6 +139,7 @@ TCP = {
     "host": st.sampled_from(["ns2", "linux-6", "linux-2.6.20", "linux-2.6.8", "windows-xp", "bsd-1997"]),
     "variant": st.sampled_from(["reno", "newreno", "cubic"]),
     "recovery": st.sampled_from(["classic", "newreno", "sack", "rate-halving"]),
+    "first_climb": st.sampled_from([0, 0.05, 1]),
     "segment": st.sampled_from(["100 B", "1448 B", "9 kB"]),
     "header": st.sampled_from(["1 B", "40 B"]),
     "send_buffer": st.one_of(SIZES, st.sampled_from(["auto", "unlimited", "tuned"])),

@@ -152,6 +152,7 @@ COMPLAINTS = [
     (FLOW + "[tcp]\necn = 'yes'\n", 6, "tcp.ecn", '"yes"', 'true (RFC 3168), "accecn" (RFC 9768) or false'),
     (FLOW + "[tcp]\nack_congestion_control = 5\n", 6, "tcp.ack_congestion_control", "5", "true, false, or { max = 25"),
     (FLOW + "ack_congestion_control = true\ntimestamps = false\n", 5, "flow[1].ack_congestion_control", "control", "timestamps = true"),
+    (FLOW + "[tcp]\nfirst_climb = 2\n", 6, "tcp.first_climb", "2", "a share from 0 to 1"),
     (FLOW + "[tcp]\necn_beta = 1\n", 6, "tcp.ecn_beta", "1", "a share above 0 and below 1"),
     (FLOW + "[tcp]\nsegment = '65400 B'\nsyn_option_bytes = '200 B'\n", 6, "tcp.segment", "packets of up to 65640 B", "65535 B"),
     (FLOW + "[tcp]\nreceive_buffer = '2 GB'\n", 6, "tcp.receive_buffer", '"2 GB"', "RFC 7323"),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock import control, engine, runs, worker
 from ackclock.errors import InputError, RunFailed
+from ackclock.expected import with_models
 from ackclock.plan import Capture, Plan, build_plan
 from ackclock.scenario.model import Scenario
 
@@ -64,7 +65,7 @@ class CellResult:
 
     def __init__(self, cell: Cell, summary: dict[str, Any], kept: engine.RunResult | Path) -> None:
         self.cell = cell
-        self.summary = summary
+        self.summary = with_models(summary, cell.plan.document["flows"])
         self._kept = kept
 
     @property

@@ -64,8 +64,9 @@ class Simulation:
     def plot(self) -> Any:
         """The four time series (cwnd, RTT, goodput, queue) of the first seed as a matplotlib figure."""
         from ackclock.plot import Frames, figure, panels_of_run
+        from ackclock.report.expected import model_levels
 
-        return figure(panels_of_run(Frames(self.series, self.hops)), self.scenario.title)
+        return figure(panels_of_run(Frames(self.series, self.hops), model_levels(self.summaries[0])), self.scenario.title)
 
     def report(self) -> Path:
         """Write `report.html` into the run folder and return its path. Needs `out` or a run from the command line."""

@@ -22,7 +22,8 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
     of the flow's life) their mean, ``timeouts``, ``fast_retransmits``, ``window_cuts`` and ``retransmission_rate``
     (of all segments sent) over all of them. ``queue_delay_ms`` is the mean a data packet waits, summed over the
     hops; ``utilization`` that of the busiest hop the data crosses; ``ack_drop_share`` the share of packets lost on
-    the way back, ``ack_filter_share`` what ACK filters took of it.
+    the way back, ``ack_filter_share`` what ACK filters took of it; ``model_bps`` what Padhye's model gives Reno flows with the same
+    loss events and round trips (NaN where it has nothing to go by).
     """
     flows = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
     sent = sum(flow["segments_sent"] for flow in flows)
@@ -37,10 +38,17 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
         **{f"rtt_{key}_ms": _mean(f["rtt_ms"][key] for f in flows) for key in ("min", "mean", "p95")},
         **{f"limited_{limit}": _mean((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},
         **_of_hops(summary["hops"], flows[0]["direction"] if flows else "down"),
+        "model_bps": _model(flows),
     }
     if len(flows) > 1:
         metrics["jain"] = jain_index(flow["goodput_bps"] for flow in flows)
     return metrics
+
+
+def _model(flows: Sequence[Mapping[str, Any]]) -> float:
+    """The sum of what Padhye's model gives each flow; NaN where it is not known of all."""
+    rates = [(flow.get("model") or {}).get("padhye_bps") for flow in flows]
+    return math.fsum(_numbers(rates)) if rates and None not in rates else math.nan
 
 
 def _of_hops(hops: Sequence[Mapping[str, Any]], direction: str) -> dict[str, float]:

@@ -164,8 +164,8 @@ def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
-    """A dot with its 95 % interval per row, best on top. ``rows`` have ``label``, ``mean``, ``lo``, ``hi``, in
-    display order.
+    """A dot with its 95 % interval per row, best on top, and a hollow mark for the model where the row has one. ``rows`` have
+    ``label``, ``mean``, ``lo``, ``hi``, and perhaps ``model``, in display order.
     """
     import altair as alt
 
@@ -177,7 +177,12 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     )
     hover = [alt.Tooltip("label:N", title="configuration"), alt.Tooltip("mean:Q", title=title, format=".4~g")]
     dots = base.mark_point(filled=True, size=55, color=PALETTE[0], opacity=1.0).encode(x="mean:Q", y=y, tooltip=hover)
-    return _specification(alt.layer(ranges, dots).properties(width=WIDTH - 100, height=alt.Step(17)))
+    layers = [ranges, dots]
+    if modelled := [row for row in rows if "model" in row]:
+        said = [hover[0], alt.Tooltip("model:Q", title="Padhye's model", format=".4~g")]
+        marks = alt.Chart(alt.InlineData(values=modelled)).mark_point(shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4)
+        layers.append(marks.encode(x="model:Q", y=y, tooltip=said))
+    return _specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
 
 
 def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -63,16 +63,32 @@ _READING = {
 }
 
 
-def panels_of_run(frames: Frames) -> list[Panel]:
+_LEVELS = (
+    "A level is what Padhye's model gives a Reno flow with the losses and the mean RTT of the whole run: goodput above it is more than Reno "
+    "would get from them, goodput below it was held back by something else."
+)
+
+
+def panels_of_run(frames: Frames, levels: Mapping[str, float] | None = None) -> list[Panel]:
     """Panels of one run: a line for every flow (the busiest ones when there are many) and for every queue that was
-    used.
+    used. ``levels`` are what a model gives some flows, in Mb/s by name: they lie over the goodput while there is room.
     """
     one = frames.one_seed()
     shown = _busiest(one.series)
     flows = {name: one.series.filter(pl.col("flow") == name).sort("time_s") for name in shown}
     queues = {_queue_name(key): frame for key, frame in _queues(one.hops).items()}
     more = _more(one.series, shown)
-    return _assemble(flows, flows, queues, "Queue at each hop" if queues else "Queue", more)
+    made = _assemble(flows, flows, queues, "Queue at each hop" if queues else "Queue", more)
+    return [_with_levels(panel, levels or {}) if panel.key == "goodput" else panel for panel in made]
+
+
+def _with_levels(panel: Panel, levels: Mapping[str, float]) -> Panel:
+    found = [(line, levels[line.name]) for line in panel.lines if line.times and line.name in levels]
+    room = MOST_LINES - len(panel.lines)
+    if not found or len(found) > room:
+        return panel
+    added = tuple(Line(f"{line.name}: model", [line.times[0], line.times[-1]], [level, level]) for line, level in found)
+    return replace(panel, lines=panel.lines + added, reading=f"{panel.reading} {_LEVELS}")
 
 
 def panels_of_runs(runs: Mapping[str, Frames]) -> list[Panel]:

@@ -9,6 +9,7 @@ from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied
 from ackclock.comparison.ranking import just_so
 from ackclock.plot import chart
+from ackclock.report.expected import bar, bars_reading
 from ackclock.report.link_path import link_path
 from ackclock.report.numbers import measured, milliseconds, percent, rate, three
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
@@ -226,12 +227,9 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
 
 
 def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
-    rows = []
-    for ranked in document["ranking"]:
-        goodput = metrics[ranked["label"]].get("goodput_bps")
-        if goodput and not ranked["same_as"]:
-            rows.append({"label": ranked["label"], **{key: goodput[key] / 1e6 for key in ("mean", "lo", "hi")}})
-    reading = "In ranking order. Where the lines overlap widely, the choice hardly matters."
+    shown = [ranked["label"] for ranked in document["ranking"] if not ranked["same_as"]]
+    rows = [row for label in shown if (row := bar(label, metrics[label]))]
+    reading = bars_reading(rows, "In ranking order. Where the lines overlap widely, the choice hardly matters.")
     return Chart("Goodput of every configuration", reading, chart.bars(rows, "Goodput (Mb/s)"))
 
 

@@ -58,9 +58,10 @@ def _page(folder: Path) -> Page:
     if summaries := _read(folder / "summary.json"):
         from ackclock.plot.panels import panels_of_run
         from ackclock.report import simulation
+        from ackclock.report.expected import model_levels
 
         listed = summaries if isinstance(summaries, list) else [summaries]
-        return simulation.page(scenario, listed, panels_of_run(_frames(folder)), environment, toml)
+        return simulation.page(scenario, listed, panels_of_run(_frames(folder), model_levels(listed[0])), environment, toml)
     raise InputError("no finished run", "a run folder of simulate, sweep, compare or reproduce", file=str(folder))
 
 

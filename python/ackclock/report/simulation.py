@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.metrics import LIMITS, of_run, over_seeds
+from ackclock.report.expected import model_table
 from ackclock.report.link_path import link_path
 from ackclock.report.numbers import measured, milliseconds, percent, rate, three
 from ackclock.report.page import Cell, Column, Page, Section, Table
@@ -42,7 +43,7 @@ def page(
         answer=_answer(metrics, summaries[0]),
         because=_because(metrics),
         sections=[
-            Section("Flows", [_flows(summaries)]),
+            Section("Flows", [table for table in (_flows(summaries), model_table(summaries)) if table]),
             Section("Hops", [_hops(summaries)]),
             time_section(panels, "the flows and queues of the lowest seed"),
             Section("The link", [link_path(scenario["hop"])]),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ackclock.plot import chart
+from ackclock.report.expected import bar, bars_reading
 from ackclock.report.link_path import link_path
 from ackclock.report.numbers import measured, rate, three
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
@@ -93,11 +94,6 @@ def _table(cells: Sequence[Document]) -> Table:
 
 
 def _chart(cells: Sequence[Document]) -> Chart:
-    rows = [
-        {"label": label(cell["params"]), **{key: found[key] / 1e6 for key in ("mean", "lo", "hi")}}
-        for cell in cells
-        if (found := cell["metrics"].get("goodput_bps")) and found["mean"] is not None
-    ]
-    return Chart(
-        "Goodput at every point", "Dots are means over seeds, lines their 95 % intervals.", chart.bars(rows, "Goodput (Mb/s)")
-    )
+    rows = [row for cell in cells if (row := bar(label(cell["params"]), cell["metrics"]))]
+    reading = bars_reading(rows, "Dots are means over seeds, lines their 95 % intervals.")
+    return Chart("Goodput at every point", reading, chart.bars(rows, "Goodput (Mb/s)"))

@@ -176,6 +176,7 @@ class TcpKeys(Table):
     variant: Annotated[str, BeforeValidator(_variant)] | None = None
     recovery: Annotated[str, _known(recoveries, "a recovery:")] | None = None
     slow_start: Annotated[str, _known(slow_starts, "a slow start:")] | None = None
+    first_climb: Annotated[float, number(lambda share: 0 <= share <= 1, "a share from 0 to 1")] | None = None
     segment: Annotated[SomeBytes, AfterValidator(_fits_a_packet)] | None = None
     header: SomeBytes | None = None
     send_buffer: Annotated[

@@ -19,6 +19,8 @@ pub struct TcpConfig {
     pub user: Option<UserVariant>,
     /// How the window opens, for variants that have no way of their own.
     pub slow_start: SlowStart,
+    /// The least growth a round trip before `cubic`'s first loss, as a share of its window: 0 in RFC 9438.
+    pub first_climb: f64,
     /// How loss is repaired.
     pub recovery: RecoveryKind,
     /// Payload of a full segment.
@@ -198,6 +200,7 @@ impl Default for TcpConfig {
             variant: Variant::Reno,
             user: None,
             slow_start: SlowStart::Classic(Classic),
+            first_climb: 0.0,
             recovery: RecoveryKind::Sack,
             segment: 1024,
             header: 40,

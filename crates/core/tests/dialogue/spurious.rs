@@ -126,15 +126,18 @@ fn a_second_ack_that_moves_on_shows_the_timeout_to_be_a_delay() {
     }
 }
 
-/// Section 2.1, step 3 (a): a duplicate, so what was sent is lost; the window of three has room for one retransmission.
+/// Sections 2.1 and 3.1, step 3 (a): a duplicate without news, so what was sent is lost; the window of three has room for one
+/// retransmission.
 #[test]
 fn a_duplicate_as_the_second_ack_leaves_three_segments_and_the_repair_goes_on() {
-    let mut d = timed_out(FrtoKind::Basic, RecoveryKind::NewReno);
-    d.at(0.45).ack(1001);
-    d.expects_new(0.45, 10_001..12_001);
-    d.at(0.55).ack(1001);
-    d.window_is(3.0, 5.0);
-    d.expects(0.55).resent(1001..2001);
+    for (frto, recovery) in [(FrtoKind::Basic, RecoveryKind::NewReno), (FrtoKind::Sack, Sack)] {
+        let mut d = timed_out(frto, recovery);
+        d.at(0.45).ack(1001);
+        d.expects_new(0.45, 10_001..12_001);
+        d.at(0.55).ack(1001);
+        d.window_is(3.0, 5.0);
+        d.expects(0.55).resent(1001..2001);
+    }
 }
 
 /// Section 2.1, step 2 (a): a duplicate as the first ACK, or one for all that was sent, decides nothing: slow start repairs.

@@ -15,6 +15,9 @@ pub struct Tcp {
     pub variant_digest: Option<String>,
     pub recovery: String,
     pub slow_start: String,
+    /// Absent: 0, as in RFC 9438.
+    #[serde(default)]
+    pub first_climb: f64,
     pub segment: u32,
     pub header: u32,
     /// Null: as large as needed.
@@ -284,6 +287,7 @@ impl Tcp {
             variant,
             user: None,
             slow_start,
+            first_climb: self.first_climb,
             recovery,
             segment: self.segment,
             header: self.header,

@@ -33,6 +33,10 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// What a mark leaves: beta_cubic (section 4.6), or what RFC 8511 has instead, which proposes 0.85.
     beta_ecn: f64,
+    /// The least growth a round trip while nothing is known of the path's limit, as a share of the window: 0 in the RFC, 1/20 in Linux.
+    first_climb: f64,
+    /// A loss or a mark has shown where the limit lies; a timeout makes it unknown again.
+    limit_known: bool,
 }
 
 /// One congestion avoidance stage.
@@ -70,7 +74,23 @@ pub fn cubic_target(w_next_rtt: f64, cwnd: f64) -> f64 {
 
 impl Cubic {
     pub fn new(parameters: CubicParameters, window: Window, slow_start: SlowStart) -> Cubic {
-        Cubic { parameters, window, slow_start, w_max: 0.0, cwnd_prior: 0.0, epoch: None, beta_ecn: parameters.beta }
+        Cubic {
+            parameters,
+            window,
+            slow_start,
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            beta_ecn: parameters.beta,
+            first_climb: 0.0,
+            limit_known: false,
+        }
+    }
+
+    /// With Linux's least growth before the first loss (`bictcp_update()`): after a slow start that ended early the RFC's curve takes
+    /// seconds to leave its plateau. `share` of the window a round trip, at least 0.
+    pub fn climbing(self, share: f64) -> Cubic {
+        Cubic { first_climb: share, ..self }
     }
 
     fn begin_epoch(&mut self, now: Time) -> Epoch {
@@ -90,7 +110,9 @@ impl Cubic {
         let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { cubic_alpha(self.parameters.beta) };
         epoch.w_est += alpha * credit / cwnd;
         let friendly = self.parameters.reno_friendly && cubic_window(self.parameters.c, epoch.k, self.w_max, t) < epoch.w_est;
-        self.window.cwnd = if friendly { cwnd.max(epoch.w_est) } else { cwnd + credit * (target - cwnd) / cwnd };
+        let grown = if friendly { cwnd.max(epoch.w_est) } else { cwnd + credit * (target - cwnd) / cwnd };
+        let least = if self.limit_known { cwnd } else { cwnd + credit * self.first_climb };
+        self.window.cwnd = grown.max(least);
         epoch.last = ack.now;
         self.epoch = Some(epoch);
     }
@@ -128,6 +150,7 @@ impl CongestionControl for Cubic {
             // Section 4.8: after slow start the stage begins anew, with K = 0.
             self.w_max = 0.0;
         }
+        self.limit_known = congestion.signal != Signal::Timeout;
     }
 
     fn agree(&mut self, terms: &EcnTerms) {
@@ -217,6 +240,28 @@ mod tests {
             cc.cwnd()
         };
         assert_eq!(after(Span::from_secs(60)), after(Span::ZERO));
+    }
+
+    /// 5 % a round trip of 100 segments' ACKs; the RFC's curve grows by 0.4*0.1^3 in that time, Reno by one.
+    #[test]
+    fn until_a_loss_shows_the_limit_it_may_climb_by_a_share_of_the_window() {
+        let rtt = Span::from_ms(100);
+        let round = |share: f64, before: Option<Signal>| {
+            let start = Window { cwnd: 100.0, ssthresh: 100.0 };
+            let mut cc = Cubic::new(CubicParameters::RFC9438, start, SlowStart::Classic(Classic)).climbing(share);
+            if let Some(signal) = before {
+                cc.on_congestion(&Congestion { now: Time::ZERO, signal, flight: 100.0 });
+                cc.window = start;
+            }
+            for i in 0..100 {
+                cc.on_ack(&ack(Time::ZERO + Span::from_ms(i), rtt));
+            }
+            cc.cwnd() - 100.0
+        };
+        assert!(round(0.0, None) < 1.1, "RFC 9438");
+        assert!((round(0.05, None) - 5.0).abs() < 1e-6);
+        assert!((round(0.05, Some(Signal::Timeout)) - 5.0).abs() < 1e-6, "a timeout forgets");
+        assert!(round(0.05, Some(Signal::Duplicates)) < 1.1 && round(0.05, Some(Signal::Ecn)) < 1.1);
     }
 
     #[test]

@@ -339,6 +339,16 @@ macro_rules! any_cc {
     };
 }
 
+impl AnyCc {
+    /// CUBIC with Linux's least growth before the first loss; every other as it is.
+    pub fn climbing(self, share: f64) -> AnyCc {
+        match self {
+            AnyCc::Cubic(cubic) => AnyCc::Cubic(cubic.climbing(share)),
+            other => other,
+        }
+    }
+}
+
 any_cc!(
     Reno, Cubic, Cubic2, Bic, Vegas, Veno, Westwood, Biad, Htcp, Hybla, Illinois, Scalable, HighSpeed, Yeah, Bbr, Bbr3, Lp,
     LedbatPp, Dctcp, Prague, User

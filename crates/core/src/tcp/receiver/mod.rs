@@ -194,13 +194,11 @@ impl Receiver {
             self.recent.retain(|&at| at >= self.next);
         }
         self.stats.in_order_bytes = self.arrived();
-        if let Some(tuner) = &mut self.tuner {
-            tuner.on_in_order(self.config.segment);
-        }
+        let opens = self.tuner.as_mut().is_some_and(|tuner| tuner.on_in_order(self.config.segment));
         if self.peer_closed() {
             self.stats.finished.get_or_insert(now);
         }
-        self.schedule_ack(now, had_gap && self.config.immediate_ack_on_fill);
+        self.schedule_ack(now, opens || (had_gap && self.config.immediate_ack_on_fill));
     }
 
     pub fn wants_ack(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::tcp::recovery::{AckFacts, Recovery};
 
 /// Step 2 (b): new segments that go out instead of retransmissions.
 const NEW_SEGMENTS: u64 = 2;
-/// Step 3 (a), from memory: the window once the timeout is known to be genuine, in segments: the two new ones and a retransmission.
+/// Step 3 (a): the window once the timeout is known to be genuine, in segments.
 const GENUINE_WINDOW: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ impl Frto {
                 let verdict = match (ack.advanced || (sack && ack.sacked > 0), sack && beyond) {
                     (_, true) => Verdict::Genuine(GENUINE_WINDOW),
                     (true, false) => Verdict::Spurious,
-                    (false, false) if !sack && ack.duplicate => Verdict::Genuine(GENUINE_WINDOW),
+                    (false, false) if ack.duplicate => Verdict::Genuine(GENUINE_WINDOW),
                     (false, false) => return Verdict::Open,
                 };
                 self.step = Step::Off;

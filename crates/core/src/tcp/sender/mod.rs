@@ -105,7 +105,7 @@ impl Sender {
         let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
         let cc = match &config.user {
             Some(user) => AnyCc::User(user.build(window)),
-            None => config.variant.build(window, config.slow_start),
+            None => config.variant.build(window, config.slow_start).climbing(config.first_climb),
         };
         let mut board = Scoreboard::default();
         if cc.watches() {

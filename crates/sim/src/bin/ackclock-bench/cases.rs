@@ -140,6 +140,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         variant: "reno".to_owned(),
         recovery: "sack".to_owned(),
         slow_start: "classic".to_owned(),
+        first_climb: 0.0,
         segment: SEGMENT,
         header: 40,
         send_buffer: None,

@@ -127,6 +127,7 @@ fn check_tcp(tcp: &Tcp) -> Checked {
     ensure(tcp.send_buffer != Some(0), || "a send buffer of 0 bytes".into())?;
     ensure(tcp.initial_window >= 1.0, || format!("initial_window {}: one segment at least", tcp.initial_window))?;
     ensure(tcp.initial_ssthresh.is_none_or(|s| s >= 1.0), || "initial_ssthresh is below one segment".into())?;
+    ensure((0.0..=1.0).contains(&tcp.first_climb), || "first_climb is not between 0 and 1".into())?;
     ensure(tcp.ecn_beta.is_none_or(|beta| 0.0 < beta && beta < 1.0), || "ecn_beta is not between 0 and 1".into())?;
     ensure(tcp.dupack_threshold > 0, || "dupack_threshold is 0".into())?;
     ensure(tcp.delayed_ack.is_none_or(|d| d.segments > 0 && d.timer_ps > 0), || {

@@ -33,17 +33,18 @@ impl Cycle {
         self.phase == 0
     }
 
-    /// Section 4.3.4.3: the phase that fills goes on until the pipe holds that much or something is lost; the one that drains ends
-    /// as soon as the queue is gone.
-    pub fn is_over(&self, p: &BbrParameters, model: &Model, ack: &Ack) -> bool {
-        let (Some(min_rtt), Some(bdp)) = (model.min_rtt(), model.bdp()) else { return false };
+    /// Section 4.3.4.3: the phase that fills goes on until `target` is in flight or something is lost; the one that drains ends as soon
+    /// as no more than `target` is. It is the phase's gain, or 1 for one that drains, times the product, and room for chunks as in the
+    /// window (Linux's `bbr_inflight()`): where a product is few segments that room is most of the queue that stays.
+    pub fn is_over(&self, p: &BbrParameters, model: &Model, ack: &Ack, target: f64) -> bool {
+        let Some(min_rtt) = model.min_rtt() else { return false };
         let full_length = ack.now - self.since > min_rtt;
         let before = f64::from(ack.in_flight) + f64::from(ack.delivered);
         let gain = self.gain(p);
         if gain > 1.0 {
-            full_length && (ack.lost > 0 || before >= gain * bdp)
+            full_length && (ack.lost > 0 || before >= target)
         } else if gain < 1.0 {
-            full_length || before <= bdp
+            full_length || before <= target
         } else {
             full_length
         }

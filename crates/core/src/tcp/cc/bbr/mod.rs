@@ -107,8 +107,11 @@ impl State {
         }
         let ack = &ack;
         self.model.update(&self.p, ack, self.cap.cwnd());
-        if self.mode == Mode::ProbeBw && self.cycle.is_over(&self.p, &self.model, ack) {
-            self.cycle.advance(ack.now);
+        if self.mode == Mode::ProbeBw {
+            let target = self.target(self.cycle.gain(&self.p).max(1.0));
+            if self.cycle.is_over(&self.p, &self.model, ack, target) {
+                self.cycle.advance(ack.now);
+            }
         }
         if self.mode == Mode::Startup && self.model.full(&self.p) {
             self.mode = Mode::Drain;

@@ -83,6 +83,9 @@ impl Model {
     }
 
     fn see_rtt(&mut self, p: &BbrParameters, ack: &Ack) {
+        // The handshake's round trip is the first (Linux's `bbr_init()`): on a slow link it lies below every segment's by the time that
+        // sending one takes, and so does the product.
+        self.min_rtt = self.min_rtt.or(ack.min_rtt.map(|handshake| (handshake, ack.now)));
         let Some(rtt) = ack.rtt else {
             self.expired = false;
             return;
