@@ -89,3 +89,38 @@ def test_every_entry_of_the_catalogue_has_its_page_with_how_it_was_checked(kind:
         assert f"`{entry['name']}`" in text or f'"{entry["name"]}"' in text, f"{page}.md does not name {entry['name']}"
         assert re.search(r"checked", text, flags=re.IGNORECASE), f"{page}.md does not say how it was checked"
         assert entry["summary"] and entry["source"], entry
+
+
+SECTIONS = {"What it does", "Parameters", "Left out", "How it was checked"}
+
+
+@pytest.mark.parametrize("host", catalogue.hosts())
+def test_every_host_has_its_page_and_a_line_with_its_source(host: str) -> None:
+    folder = ROOT / "docs" / "models"
+    text = (folder / f"host-{host}.md").read_text()
+    assert f"`host = \"{host}\"`" in text and f"hosts/{host}.toml" in text
+    assert {"What makes its results", "Left out", "How it was checked"} <= titles(text)
+    for index in ("README.md", "hosts.md"):
+        assert f"(host-{host}.md)" in (folder / index).read_text()
+    title, _, source = catalogue.hosts()[host].partition(". Source: ")
+    assert title and source
+
+
+def titles(text: str) -> set[str]:
+    return set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("variant", catalogue.variants())
+def test_every_variants_page_has_equations_parameters_what_is_left_out_and_how_it_was_checked(variant: str) -> None:
+    text = (ROOT / "docs" / "models" / f"{page_of(variant)}.md").read_text()
+    assert SECTIONS <= {title.split(",")[0] for title in titles(text)}, SECTIONS - titles(text)
+    assert re.search(r"^    \S|^\|", text, flags=re.MULTILINE), "no equation and no table"
+
+
+@pytest.mark.parametrize("kind", ["variants", "hosts"])
+def test_every_line_of_list_says_what_it_is_for_and_its_source(kind: str) -> None:
+    from ackclock import api
+
+    for name, line in getattr(api, f"list_{kind}")().items():
+        said, _, source = line.partition("Source: ")
+        assert len(said) > 10 and len(source) > 3, f"{name}: {line}"

@@ -160,6 +160,7 @@ TCP = {
     "rto_initial": TIMES,
     "rto_tick": TIMES,
     "sack": FLAGS,
+    "sack_rtt": FLAGS,
     "timestamps": FLAGS,
     "ecn": st.sampled_from([False, True, "accecn"]),
     "ecn_packets": st.sampled_from(["data", "all"]),

@@ -140,12 +140,12 @@ def list_links() -> dict[str, str]:
 
 
 def list_variants() -> dict[str, str]:
-    """TCP variants (congestion controls): name -> what it is."""
-    return {entry["name"]: entry["summary"] for entry in catalogue.entries("variants")}
+    """TCP variants (congestion controls): name -> what it is and its source."""
+    return {entry["name"]: f"{entry['summary']}. Source: {entry['source']}" for entry in catalogue.entries("variants")}
 
 
 def list_hosts() -> dict[str, str]:
-    """Host stacks: name -> title."""
+    """Host stacks: name -> title and source."""
     return catalogue.hosts()
 
 

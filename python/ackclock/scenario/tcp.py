@@ -211,6 +211,7 @@ class TcpKeys(Table):
     sack: Flag | None = None
     dsack: Flag | None = None
     undo: Flag | None = None
+    sack_rtt: Flag | None = None
     eifel: Flag | None = None
     frto: Annotated[str, word("off", "basic", "sack")] | None = None
     idle_restart: Annotated[str, word("off", "restart", "decay")] | None = None

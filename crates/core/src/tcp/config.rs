@@ -59,6 +59,8 @@ pub struct TcpConfig {
     pub dsack: bool,
     /// Take back a cut that D-SACKs show to have been for nothing (RFC 3708).
     pub undo: bool,
+    /// A SACK times a segment as an ACK number does; else only what moves the ACK number gives round trips.
+    pub sack_rtt: bool,
     /// Likewise one that the echo of a timestamp does (Eifel detection, RFC 3522).
     pub eifel: bool,
     /// Likewise one that F-RTO does (RFC 5682).
@@ -229,6 +231,7 @@ impl Default for TcpConfig {
             sack: true,
             dsack: false,
             undo: false,
+            sack_rtt: false,
             eifel: false,
             frto: FrtoKind::Off,
             idle_restart: IdleRestart::Off,

@@ -42,6 +42,22 @@ fn a_window_opens_then_doubles_in_every_second_round_trip_up_to_the_limit() {
     assert!(windows.is_sorted(), "{windows:?}");
 }
 
+/// From 4000 by 2000 a segment to 8000: two open it, and then every second one is acknowledged.
+#[test]
+fn a_segment_that_opens_the_window_is_acknowledged_at_once() {
+    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100) });
+    let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..growing() }, None);
+    for n in 0..6 {
+        let at = 0.2 + 0.001 * n as f64;
+        d.at(at).data(1 + n * SEGMENT..1 + (n + 1) * SEGMENT);
+        if [0, 1, 3, 5].contains(&n) {
+            assert_eq!(d.expects(at).0.ack, 1 + (n + 1) * SEGMENT);
+        } else {
+            d.silent_until(at);
+        }
+    }
+}
+
 #[test]
 fn the_syn_says_the_window_at_the_start() {
     let mut d = Dialogue::server(growing(), None);

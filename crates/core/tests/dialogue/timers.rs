@@ -121,6 +121,19 @@ fn karn_what_waited_behind_a_retransmission_is_no_sample() {
     assert_eq!(d.endpoint.sender_stats(time(0.3)).rtt.count(), 0);
 }
 
+/// 7/8 of 100 ms and 1/8 of 180, then 1/8 of 190; what is SACKed together is timed by the first that left.
+#[test]
+fn a_sack_times_a_segment_where_the_ack_number_stands_still() {
+    for (sack_rtt, expected) in [(true, [110.0, 120.0]), (false, [100.0, 100.0])] {
+        let mut d = Dialogue::sender(TcpConfig { initial_window: 4.0, sack_rtt, ..tcp(Sack) });
+        d.expects_new(0.1, 1..4001);
+        for (at, block, srtt) in [(0.28, 1001..2001, expected[0]), (0.29, 1001..4001, expected[1])] {
+            d.at(at).sack(1, &[block]);
+            assert_eq!(d.endpoint.sample().srtt_ms, Some(srtt), "{sack_rtt} at {at}");
+        }
+    }
+}
+
 /// RFC 6298, (5.2).
 #[test]
 fn when_everything_is_acknowledged_no_timer_runs() {

@@ -68,6 +68,9 @@ pub struct Tcp {
     /// Absent: no cut is taken back, by D-SACK (RFC 3708), by a timestamp's echo (RFC 3522) or by F-RTO (RFC 5682).
     #[serde(default)]
     pub undo: bool,
+    /// Absent: only what moves the ACK number gives round trips.
+    #[serde(default)]
+    pub sack_rtt: bool,
     #[serde(default)]
     pub eifel: bool,
     #[serde(default)]
@@ -320,6 +323,7 @@ impl Tcp {
             sack: self.sack,
             dsack: self.dsack,
             undo: self.undo,
+            sack_rtt: self.sack_rtt,
             eifel: self.eifel,
             frto: match self.frto {
                 Frto::Off => tcp::FrtoKind::Off,

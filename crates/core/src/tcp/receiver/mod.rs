@@ -194,11 +194,14 @@ impl Receiver {
             self.recent.retain(|&at| at >= self.next);
         }
         self.stats.in_order_bytes = self.arrived();
-        let opens = self.tuner.as_mut().is_some_and(|tuner| tuner.on_in_order(self.config.segment));
+        if self.tuner.as_mut().is_some_and(|tuner| tuner.on_in_order(self.config.segment)) {
+            // Linux's own arithmetic (`icsk_ack.quick |= 1`): it adds an ACK to an even count, so the count stands still meanwhile.
+            self.quick_acks |= 1;
+        }
         if self.peer_closed() {
             self.stats.finished.get_or_insert(now);
         }
-        self.schedule_ack(now, opens || (had_gap && self.config.immediate_ack_on_fill));
+        self.schedule_ack(now, had_gap && self.config.immediate_ack_on_fill);
     }
 
     pub fn wants_ack(&self) -> bool {

@@ -52,6 +52,8 @@ pub struct Scoreboard {
     /// The lowest of the segments sent once that have arrived since `take_lowest_arrival`.
     lowest_arrival: Index,
     highest_sacked: Option<Index>,
+    /// When the first left of the segments sent once that SACK has reported since `take_first_sacked`.
+    first_sacked: Option<Time>,
     /// Segments below have been looked at for loss.
     scanned: Index,
     /// SACKed segments on the board below `scanned`.
@@ -102,6 +104,10 @@ impl Scoreboard {
     /// Of the segments sent once and reported to have arrived since the last call, the lowest.
     pub fn take_lowest_arrival(&mut self) -> Index {
         std::mem::replace(&mut self.lowest_arrival, Index::MAX)
+    }
+    /// When the first left of the segments sent once that SACK has newly reported since the last call.
+    pub fn take_first_sacked(&mut self) -> Option<Time> {
+        self.first_sacked.take()
     }
     /// RFC 6675's pipe and Linux's packets in flight: sent, not SACKed, not lost, and every retransmission of the lost.
     pub fn in_flight(&self) -> u32 {

@@ -45,6 +45,7 @@ impl Scoreboard {
                 sent.marks = SACKED;
                 if sent.sends == 1 {
                     self.lowest_arrival = self.lowest_arrival.min(index);
+                    self.first_sacked = Some(self.first_sacked.map_or(sent.sent_at, |first| first.min(sent.sent_at)));
                 }
                 self.newest_arrival = self.newest_arrival.max(Some((sent.sent_at, index)));
                 self.sacked_out += 1;

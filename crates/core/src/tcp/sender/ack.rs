@@ -40,6 +40,9 @@ impl Sender {
         let (sacked, dsack) = if segment.sack.is_empty() { (0, false) } else { self.take_blocks(segment) };
         let advanced = segment.ack > self.una;
         let acked = if advanced { self.advance(now, segment.ack, echo_rtt) } else { Acked::default() };
+        if sacked > 0 {
+            self.time_sacked(now, advanced);
+        }
         let bare = segment.payload == 0 && !segment.flags.any(Flags::SYN.with(Flags::FIN));
         let duplicate = !advanced && flight_before > 0 && (sacked > 0 || (bare && same_window && segment.sack.is_empty()));
         let mut facts = AckFacts {
@@ -101,6 +104,14 @@ impl Sender {
     fn take_blocks(&mut self, segment: &Segment) -> (u32, bool) {
         let sacked = segment.sack.near(segment.ack).map(|(s, e)| self.board.sack(s, e)).sum();
         (sacked, reported_twice(segment).is_some())
+    }
+
+    /// A segment sent once that SACK reports has made its round trip too, if the ACK number says nothing (Linux: `sack_rtt_us`).
+    fn time_sacked(&mut self, now: Time, advanced: bool) {
+        let first = self.board.take_first_sacked().filter(|_| self.config.sack_rtt && !advanced);
+        if let Some(sent) = first {
+            self.rtt.sample(now - sent);
+        }
     }
 
     /// Nothing is in flight and the window is as it was: what most segments tell an end that only receives.

@@ -163,6 +163,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         sack: true,
         dsack: false,
         undo: false,
+        sack_rtt: false,
         eifel: false,
         frto: Frto::Off,
         idle_restart: IdleRestart::Off,
