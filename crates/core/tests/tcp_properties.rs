@@ -7,7 +7,7 @@ use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
     DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, RtoRestart, SackCompression, SlowStart,
-    TcpConfig, TcpEndpoint, Variant, WindowRule,
+    TcpConfig, TcpEndpoint, Variant, WindowRule, WindowValidation,
 };
 use ackclock_core::units::{Rate, Span, Time};
 use path::{Actor, Path, Weather};
@@ -69,7 +69,8 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             eifel,
             frto,
             idle_restart: if eifel { IdleRestart::Decay } else { IdleRestart::Restart },
-            window_validation: undo,
+            window_validation: [WindowValidation::Off, WindowValidation::Rfc2861, WindowValidation::Rfc7661]
+                [usize::from(undo) + usize::from(eifel)],
             fine_timer: dsack,
             sack_compression: floor.then_some(SackCompression { segments: 44, share: 0.05, longest: Span::from_ms(1) }),
             timestamps,

@@ -69,6 +69,7 @@ class Tcp:
         keys["sack_compression"] = {"segments": held.segments, "share": held.share, "longest_ps": held.longest} if held else None
         tso = keys["tso"]
         keys["tso"] = {"segments": tso.segments, "time_ps": tso.time, "most": tso.most} if tso else None
+        keys["metrics_cache"] = keys["metrics_cache"] or "off"
         rule = keys["delayed_ack"]
         keys["delayed_ack"] = rule.plan() if rule else None
         control = keys.pop("ack_congestion_control", False)
@@ -122,6 +123,8 @@ def resolve(*said: TcpKeys) -> Tcp:
                 keys.setdefault(detail, tuning[detail])
             else:
                 keys.pop(detail, None)
+    if keys["metrics_cache"] is True:
+        keys["metrics_cache"] = words.get("metrics_cache", "full")
     if keys["delayed_ack"] is True:
         keys["delayed_ack"] = words["delayed_ack"]
     if not isinstance(keys["delayed_ack"], DelayedAck):

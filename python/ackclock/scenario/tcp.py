@@ -157,6 +157,12 @@ def _ecn(value: Any) -> Any:
     raise Refusal(show(value), 'true (RFC 3168), "accecn" (RFC 9768) or false')
 
 
+def _metrics_cache(value: Any) -> Any:
+    if isinstance(value, bool) or value in ("rtt", "full"):
+        return value
+    raise Refusal(show(value), 'false, true (as the host does it), "rtt", or "full"')
+
+
 def _fits_a_packet(size: int) -> int:
     if size > 65535 - 120:  # an IP packet less the longest IP and TCP headers
         raise Refusal(show(show_size(size)), "a segment of at most 65415 B")
@@ -208,6 +214,7 @@ class TcpKeys(Table):
     rto_tick: Span | None = None
     rto_floor: Annotated[str, word("timeout", "variance")] | None = None
     rto_restart: Annotated[str, word("advance", "recovery", "every-ack")] | None = None
+    metrics_cache: Annotated[bool | str, BeforeValidator(_metrics_cache)] | None = None
     sack: Flag | None = None
     dsack: Flag | None = None
     undo: Flag | None = None
@@ -215,7 +222,7 @@ class TcpKeys(Table):
     eifel: Flag | None = None
     frto: Annotated[str, word("off", "basic", "sack")] | None = None
     idle_restart: Annotated[str, word("off", "restart", "decay")] | None = None
-    window_validation: Flag | None = None
+    window_validation: Annotated[str, word("off", "rfc2861", "rfc7661")] | None = None
     fine_timer: Flag | None = None
     timestamps: Flag | None = None
     timestamp_bytes: Size | None = None

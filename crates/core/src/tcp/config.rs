@@ -5,6 +5,7 @@ use super::autotune::{ReceiveTuning, SendTuning};
 use super::cc::slow_start::{Classic, SlowStart};
 use super::cc::{UserVariant, Variant};
 use super::ecn::{EcnMode, EcnPackets};
+use super::metrics::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
 use super::tso::Tso;
@@ -54,6 +55,8 @@ pub struct TcpConfig {
     /// In segments; infinity: slow start runs to the first loss.
     pub initial_ssthresh: f64,
     pub rto: RtoConfig,
+    /// What a connection takes over from those before it to the same peer.
+    pub metrics_cache: MetricsCache,
     pub sack: bool,
     /// Report segments that arrive twice (RFC 2883).
     pub dsack: bool,
@@ -67,8 +70,8 @@ pub struct TcpConfig {
     pub frto: FrtoKind,
     /// What a pause leaves of the window.
     pub idle_restart: IdleRestart,
-    /// A window that is not used shrinks (RFC 2861, section 3.2).
-    pub window_validation: bool,
+    /// What becomes of a window that is not used.
+    pub window_validation: WindowValidation,
     /// Vegas's retransmission by the time a segment left (Brakmo and Peterson 1995, section 3.1).
     pub fine_timer: bool,
     pub timestamps: bool,
@@ -167,6 +170,17 @@ pub enum IdleRestart {
     Decay,
 }
 
+/// What becomes of a window of which the application uses a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowValidation {
+    /// It stays.
+    Off,
+    /// It shrinks with each timeout's time (RFC 2861, section 3.2; Linux).
+    Rfc2861,
+    /// It stays for minutes, also over a pause, and a loss cuts what was used of it (RFC 7661).
+    Rfc7661,
+}
+
 /// What the advertised window bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowRule {
@@ -228,6 +242,7 @@ impl Default for TcpConfig {
                 floor: RtoFloor::Timeout,
                 restart: RtoRestart::Advance,
             },
+            metrics_cache: MetricsCache::Off,
             sack: true,
             dsack: false,
             undo: false,
@@ -235,7 +250,7 @@ impl Default for TcpConfig {
             eifel: false,
             frto: FrtoKind::Off,
             idle_restart: IdleRestart::Off,
-            window_validation: false,
+            window_validation: WindowValidation::Off,
             fine_timer: false,
             timestamps: true,
             timestamp_bytes: 0,

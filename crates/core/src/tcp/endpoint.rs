@@ -6,6 +6,7 @@ use crate::packet::{Arena, Body, Ecn, Extra, Flags, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EcnEnd;
 use crate::tcp::handshake::{Handshake, State};
+use crate::tcp::metrics::PathMemory;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{STREAM_START, Sender, Transmit};
 use crate::tcp::stats::{ReceiverStats, SenderSample, SenderStats};
@@ -87,6 +88,11 @@ impl TcpEndpoint {
             last_ack_sent: 0,
             config,
         }
+    }
+
+    /// It learns from the connections that had this memory before it, and leaves to the next what it has learned.
+    pub fn share(&mut self, memory: PathMemory) {
+        self.sender.share(memory);
     }
 
     /// The connection opens at `at`; on one that is open it does nothing.

@@ -8,6 +8,7 @@ pub mod delivery;
 pub mod ecn;
 mod endpoint;
 mod handshake;
+pub mod metrics;
 pub mod models;
 pub mod pacer;
 pub mod ranges;
@@ -25,9 +26,12 @@ pub use ack_rate::AckControlConfig;
 pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
-pub use config::{DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule};
+pub use config::{
+    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule, WindowValidation,
+};
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
+pub use metrics::{MetricsCache, PathMemory};
 pub use recovery::RecoveryKind;
 pub use sack_compression::SackCompression;
 pub use stats::{Limit, ReceiverStats, SenderSample, SenderStats};

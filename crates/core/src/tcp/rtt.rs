@@ -54,6 +54,12 @@ impl RttEstimator {
         self.srtt = Some(srtt);
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
         self.latest = Some(rtt);
+        self.set_base(srtt);
+    }
+
+    /// RFC 6298 (2.3) and (2.4), or the floor that the host has.
+    #[inline]
+    fn set_base(&mut self, srtt: Span) {
         let variance = self.rttvar.saturating_mul(VARIANCES).max(self.config.tick);
         let base = match self.config.floor {
             RtoFloor::Timeout => (srtt + variance).max(self.config.min),
@@ -63,6 +69,29 @@ impl RttEstimator {
             self.rounded = base.round_up_to(self.config.tick);
         }
         self.base = self.rounded;
+    }
+
+    /// The path is known for this round trip: the first timeout allows for it, until there is a sample (Linux since 3.9).
+    pub fn expect(&mut self, rtt: Span) {
+        if self.srtt.is_none_or(|own| rtt > own) {
+            let base = rtt + rtt.saturating_mul(2).max(self.config.min);
+            self.rounded = base.round_up_to(self.config.tick);
+            self.base = self.rounded;
+        }
+    }
+
+    /// The path is known for these, and the handshake's round trip is no more than a first sample of short packets (Linux 2.6).
+    pub fn recall(&mut self, rtt: Span, rttvar: Span) {
+        let Some(own) = self.srtt else { return };
+        let srtt = own.max(rtt);
+        self.srtt = Some(srtt);
+        self.rttvar = self.rttvar.max(rttvar);
+        self.set_base(srtt);
+    }
+
+    /// SRTT and RTTVAR, if a timeout has not put them into doubt.
+    pub fn trusted(&self) -> Option<(Span, Span)> {
+        self.srtt.filter(|_| self.backoff == 0).map(|srtt| (srtt, self.rttvar))
     }
 
     /// RFC 6298 (5.7): a SYN had to be sent twice, so without a sample the timeout is not below three seconds.
@@ -137,6 +166,28 @@ mod tests {
             }
             assert_eq!(e.rto(), Span::from_ms(expected), "{floor:?}");
         }
+    }
+
+    /// 100 ms and 50 ms from the handshake; the path is known for more, and for less.
+    #[test]
+    fn what_is_remembered_of_a_path_raises_the_timeout_and_never_lowers_it() {
+        let known = |seed: fn(&mut RttEstimator)| {
+            let mut e = RttEstimator::new(config(RtoFloor::Timeout));
+            e.sample(Span::from_ms(100));
+            seed(&mut e);
+            e
+        };
+        assert_eq!(known(|e| e.expect(Span::from_ms(250))).rto(), Span::from_ms(750), "250 + 2*250");
+        assert_eq!(known(|e| e.expect(Span::from_ms(90))).rto(), Span::from_ms(300));
+        let mut recalled = known(|e| e.recall(Span::from_ms(250), Span::from_ms(80)));
+        assert_eq!(recalled.rto(), Span::from_ms(570), "250 + 4*80");
+        // The next sample moves it by an eighth and a quarter: 231.25, 97.5 -> 621.25 ms, in ticks 622.
+        recalled.sample(Span::from_ms(100));
+        assert_eq!(recalled.rto(), Span::from_ms(622));
+        assert_eq!(known(|e| e.recall(Span::from_ms(50), Span::from_ms(10))).rto(), Span::from_ms(300));
+        let mut first = known(|e| e.expect(Span::from_ms(250)));
+        first.sample(Span::from_ms(100));
+        assert_eq!(first.rto(), Span::from_ms(250), "forgotten with the first sample: 100 + 4*37.5");
     }
 
     #[test]

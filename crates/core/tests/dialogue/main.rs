@@ -15,6 +15,7 @@ mod limits;
 mod loss_by_duplicates;
 mod loss_by_sack;
 mod loss_by_timeout;
+mod memory;
 mod pacing;
 mod prr;
 mod rack;

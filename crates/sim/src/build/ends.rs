@@ -9,8 +9,9 @@ use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::line::{Distribution, Jitter};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
-use ackclock_core::tcp::{TcpConfig, TcpEndpoint};
+use ackclock_core::tcp::{MetricsCache, PathMemory, TcpConfig, TcpEndpoint};
 use ackclock_core::{Network, Rate, Span, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where a flow's ends are.
@@ -58,9 +59,24 @@ impl Ends {
     }
 }
 
+/// What each pair of hosts remembers of the path between them, server's end first. Hosts are the same where client and hops are.
+#[derive(Default)]
+struct Memories(BTreeMap<(u32, Vec<usize>), [PathMemory; 2]>);
+
+impl Memories {
+    fn of(&mut self, flow: &Flow, config: &TcpConfig) -> Option<[PathMemory; 2]> {
+        let kept = config.metrics_cache != MetricsCache::Off;
+        kept.then(|| self.0.entry((flow.client, flow.hops.clone())).or_default().clone())
+    }
+}
+
+/// A TCP flow's configuration, and the memory of its server and of its client.
+type Hosts = (Arc<TcpConfig>, Option<[PathMemory; 2]>);
+
 /// Adds both ends of every flow.
 pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<Ends> {
-    let mut config = None;
+    let mut config: Option<Arc<TcpConfig>> = None;
+    let mut memories = Memories::default();
     let flows = plan.flows.iter().enumerate();
     let ends: Vec<Ends> = flows
         .map(|(number, flow)| {
@@ -68,7 +84,8 @@ pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<End
             if !shared {
                 config = flow.tcp.as_ref().and_then(|tcp| configured(plan, tcp)).map(Arc::new);
             }
-            add_flow(plan, lanes, number, config.clone(), builder)
+            let hosts = config.clone().map(|config| (config.clone(), memories.of(flow, &config)));
+            add_flow(plan, lanes, number, hosts, builder)
         })
         .collect();
     for (flow, own) in plan.flows.iter().zip(&ends).filter(|(flow, _)| !flow.after.is_empty()) {
@@ -82,14 +99,14 @@ fn configured(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
     Some(TcpConfig { user: plan.user_variant(tcp).cloned(), ..tcp.config().ok()? })
 }
 
-fn add_flow(plan: &Plan, lanes: &[Lane], number: usize, config: Option<Arc<TcpConfig>>, builder: &mut NetworkBuilder) -> Ends {
+fn add_flow(plan: &Plan, lanes: &[Lane], number: usize, hosts: Option<Hosts>, builder: &mut NetworkBuilder) -> Ends {
     let flow = &plan.flows[number];
     let start = draw_start(plan.seed, flow);
     // Endpoints are numbered in the order in which they are added: a flow's server is even, its client odd.
     let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
     let opener = if opener(flow) == Toward::Up { client } else { server };
     let ends = Ends { server, client, toward: flow.direction, start, opener, follows: !flow.after.is_empty() };
-    let (server_end, client_end) = endpoints(plan.seed, flow, config, start);
+    let (server_end, client_end) = endpoints(plan.seed, flow, hosts, start);
     for (endpoint, toward) in [(server_end, Toward::Down), (client_end, Toward::Up)] {
         let mut entry = entry(plan, lanes, flow, &ends, toward);
         if toward == flow.direction && flow.overhead_ps > 0 {
@@ -122,12 +139,12 @@ fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) 
 }
 
 /// The server's and the client's end.
-fn endpoints(seed: u64, flow: &Flow, config: Option<Arc<TcpConfig>>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if flow.workload == (Workload::Live {}) {
         return (AnyEndpoint::Outside(Outside), AnyEndpoint::Outside(Outside));
     }
-    let (sender, receiver) = match config {
-        Some(config) => return tcp_endpoints(seed, flow, config, start),
+    let (sender, receiver) = match hosts {
+        Some(hosts) => return tcp_endpoints(seed, flow, hosts, start),
         None => udp_endpoints(seed, flow, start),
     };
     match flow.direction {
@@ -146,7 +163,7 @@ fn opener(flow: &Flow) -> Toward {
     }
 }
 
-fn tcp_endpoints(seed: u64, flow: &Flow, config: Arc<TcpConfig>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn tcp_endpoints(seed: u64, flow: &Flow, (config, memories): Hosts, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     let (sender, receiver) = apps(seed, flow);
     let (at_server, at_client) = match flow.direction {
         Toward::Down => (sender, receiver),
@@ -156,10 +173,14 @@ fn tcp_endpoints(seed: u64, flow: &Flow, config: Arc<TcpConfig>, start: Time) ->
         true => TcpEndpoint::client(config, app, start),
         false => TcpEndpoint::called_later(config, app),
     };
-    let (server, client) = match opener(flow) {
+    let (mut server, mut client) = match opener(flow) {
         Toward::Up => (TcpEndpoint::server(config.clone(), at_server), open(config, at_client)),
         Toward::Down => (open(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
     };
+    if let Some([of_server, of_client]) = memories {
+        server.share(of_server);
+        client.share(of_client);
+    }
     (AnyEndpoint::Tcp(Box::new(server)), AnyEndpoint::Tcp(Box::new(client)))
 }
 

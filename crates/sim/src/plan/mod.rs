@@ -7,6 +7,7 @@ mod limits;
 mod medium;
 mod queue;
 mod tcp;
+mod tcp_words;
 mod wimax;
 mod wlan;
 
@@ -17,8 +18,9 @@ pub use medium::{FrameError, Medium, PacketRadio};
 pub use queue::{
     AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
 };
-pub use tcp::{
-    DelayedAck, Ecn, EcnPackets, Frto, IdleRestart, NewRenoExit, ReceiveTuning, RtoFloor, RtoRestart, SendTuning, Tcp, WindowRule,
+pub use tcp::{DelayedAck, Ecn, ReceiveTuning, SendTuning, Tcp};
+pub use tcp_words::{
+    EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, RtoFloor, RtoRestart, WindowRule, WindowValidation,
 };
 pub use wimax::WimaxPlan;
 pub use wlan::WlanPlan;

@@ -1,6 +1,9 @@
 //! A flow's TCP: every key of a host stack, resolved, and its translation into the core's terms.
 
 use super::nullable;
+use super::tcp_words::{
+    EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, RtoFloor, RtoRestart, WindowGrowth, WindowRule, WindowValidation,
+};
 use ackclock_core::Span;
 use ackclock_core::tcp::{self, RecoveryKind, SlowStart, TcpConfig, Variant};
 use serde::Deserialize;
@@ -61,6 +64,9 @@ pub struct Tcp {
     /// Absent: ACKs of new data start the timer anew.
     #[serde(default)]
     pub rto_restart: RtoRestart,
+    /// What a connection takes over from those before it between the same hosts; absent: nothing.
+    #[serde(default)]
+    pub metrics_cache: MetricsCache,
     pub sack: bool,
     /// Absent: segments that arrive twice are not reported (RFC 2883).
     #[serde(default)]
@@ -78,9 +84,9 @@ pub struct Tcp {
     /// What a pause leaves of the window; absent: all of it.
     #[serde(default)]
     pub idle_restart: IdleRestart,
-    /// A window that is not used shrinks (RFC 2861, section 3.2).
+    /// What becomes of a window that is not used; absent: it stays.
     #[serde(default)]
-    pub window_validation: bool,
+    pub window_validation: WindowValidation,
     /// Vegas's retransmission by the time a segment left.
     #[serde(default)]
     pub fine_timer: bool,
@@ -157,15 +163,6 @@ pub struct ReceiveTuning {
     pub growth: WindowGrowth,
 }
 
-/// How far a receive buffer grows with what was read in a round trip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum WindowGrowth {
-    #[default]
-    Double,
-    Lead,
-}
-
 /// SACKs that wait: for `segments` of them, `share` of the round trip and `longest_ps` at most.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -187,70 +184,6 @@ pub enum Ecn {
 #[serde(rename_all = "lowercase")]
 pub enum EcnWord {
     Accecn,
-}
-
-/// Which packets are ECN-capable: new data, or all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EcnPackets {
-    #[default]
-    Data,
-    All,
-}
-
-/// What the advertised window bounds: sequence space (RFC 9293), or what is in flight (ns-2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WindowRule {
-    Sequence,
-    InFlight,
-}
-
-/// Where NewReno's window goes at the end of a recovery (RFC 6582, section 3.2, step 3, options 1 and 2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NewRenoExit {
-    Flight,
-    Threshold,
-}
-
-/// The form of F-RTO.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Frto {
-    #[default]
-    Off,
-    Basic,
-    Sack,
-}
-
-/// What a pause of more than a timeout leaves of the window: all, the initial one (RFC 5681), or half for each timeout (RFC 2861).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IdleRestart {
-    #[default]
-    Off,
-    Restart,
-    Decay,
-}
-
-/// What `rto_min` bounds: the timeout (RFC 6298), or its variance term (Linux).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RtoFloor {
-    Timeout,
-    Variance,
-}
-
-/// What starts the retransmission timer anew: ACKs of new data (RFC 6298), those and the beginning of a recovery (ns-2's Sack1), or every
-/// ACK (ns-2's TCP-Linux).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RtoRestart {
-    #[default]
-    Advance,
-    Recovery,
-    EveryAck,
 }
 
 /// How the name of a congestion control from outside begins.
@@ -281,10 +214,7 @@ impl Tcp {
             limit: self.receive_buffer,
             share: t.share,
             opening: t.opening,
-            growth: match t.growth {
-                WindowGrowth::Double => tcp::WindowGrowth::Double,
-                WindowGrowth::Lead => tcp::WindowGrowth::Lead,
-            },
+            growth: t.growth.into(),
         });
         Ok(TcpConfig {
             variant,
@@ -298,10 +228,7 @@ impl Tcp {
             receive_buffer: receive_tuning.map_or(self.receive_buffer, |t| t.window(self.receive_buffer)),
             send_tuning: self.send_tuning.map(|t| tcp::SendTuning { start: t.start, limit: t.limit, overhead: t.overhead }),
             receive_tuning,
-            window_rule: match self.window_rule {
-                WindowRule::Sequence => tcp::WindowRule::Sequence,
-                WindowRule::InFlight => tcp::WindowRule::InFlight,
-            },
+            window_rule: self.window_rule.into(),
             delayed_ack: self.delayed_ack.map(|d| tcp::DelayedAck { segments: d.segments, timer: Span(d.timer_ps) }),
             acks_per_rtt: self.delayed_ack.and_then(|d| d.per_rtt),
             ack_control: self.ack_congestion_control.map(|c| tcp::AckControlConfig {
@@ -320,22 +247,15 @@ impl Tcp {
             initial_window: self.initial_window,
             initial_ssthresh: self.initial_ssthresh.unwrap_or(f64::INFINITY),
             rto: self.rto(),
+            metrics_cache: self.metrics_cache.into(),
             sack: self.sack,
             dsack: self.dsack,
             undo: self.undo,
             sack_rtt: self.sack_rtt,
             eifel: self.eifel,
-            frto: match self.frto {
-                Frto::Off => tcp::FrtoKind::Off,
-                Frto::Basic => tcp::FrtoKind::Basic,
-                Frto::Sack => tcp::FrtoKind::Sack,
-            },
-            idle_restart: match self.idle_restart {
-                IdleRestart::Off => tcp::IdleRestart::Off,
-                IdleRestart::Restart => tcp::IdleRestart::Restart,
-                IdleRestart::Decay => tcp::IdleRestart::Decay,
-            },
-            window_validation: self.window_validation,
+            frto: self.frto.into(),
+            idle_restart: self.idle_restart.into(),
+            window_validation: self.window_validation.into(),
             fine_timer: self.fine_timer,
             timestamps: self.timestamps,
             timestamp_bytes: self.timestamp_bytes,
@@ -344,35 +264,20 @@ impl Tcp {
             syn_option_bytes: self.syn_option_bytes,
             window_scaling: self.window_scaling,
             ecn,
-            ecn_packets: match self.ecn_packets {
-                EcnPackets::Data => tcp::EcnPackets::Data,
-                EcnPackets::All => tcp::EcnPackets::All,
-            },
+            ecn_packets: self.ecn_packets.into(),
             ecn_beta: self.ecn_beta,
             pacing: self.pacing,
             tso: self.tso.map(|t| tcp::Tso { segments: t.segments, time: Span(t.time_ps), most: t.most }),
             byte_counting: self.byte_counting,
             dupack_threshold: self.dupack_threshold,
-            newreno_exit: match self.newreno_exit {
-                NewRenoExit::Flight => tcp::NewRenoExit::Flight,
-                NewRenoExit::Threshold => tcp::NewRenoExit::Threshold,
-            },
+            newreno_exit: self.newreno_exit.into(),
             limited_transmit: self.limited_transmit,
             immediate_ack_on_fill: self.immediate_ack_on_fill,
         })
     }
 
     fn rto(&self) -> tcp::RtoConfig {
-        let floor = match self.rto_floor {
-            RtoFloor::Timeout => tcp::RtoFloor::Timeout,
-            RtoFloor::Variance => tcp::RtoFloor::Variance,
-        };
-        let restart = match self.rto_restart {
-            RtoRestart::Advance => tcp::RtoRestart::Advance,
-            RtoRestart::Recovery => tcp::RtoRestart::Recovery,
-            RtoRestart::EveryAck => tcp::RtoRestart::EveryAck,
-        };
         let [initial, min, max, tick] = [self.rto_initial_ps, self.rto_min_ps, self.rto_max_ps, self.rto_tick_ps].map(Span);
-        tcp::RtoConfig { initial, min, max, tick, floor, restart }
+        tcp::RtoConfig { initial, min, max, tick, floor: self.rto_floor.into(), restart: self.rto_restart.into() }
     }
 }

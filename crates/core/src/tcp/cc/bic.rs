@@ -103,6 +103,7 @@ impl Search {
             // As Reno the kernel counts ACKs, not segments.
             true if window.cwnd <= p.low_window => count,
             true => kernel_count(count, ratio),
+            false if p.integers => libm::floor(count).max(1.0),
             false => count.max(1.0),
         };
         window.cwnd += self.counter.add(credit, every + f64::from(u8::from(p.integers)));

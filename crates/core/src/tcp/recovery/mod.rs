@@ -25,7 +25,7 @@ use super::cc::{AnyCc, Congestion, CongestionControl, Signal};
 use super::config::NewRenoExit;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
-use super::sender::Undo;
+use super::sender::{Piped, Undo};
 use super::stats::SenderStats;
 use crate::units::{Span, Time};
 
@@ -82,6 +82,7 @@ pub struct Repair<'a> {
     /// When the recovery wants `on_timer`.
     pub timer: &'a mut Time,
     pub undo: Option<&'a mut Undo>,
+    pub piped: Option<&'a mut Piped>,
     /// The window has been cut for a mark in this flight: a loss in it is no reason for a second cut (RFC 3168, section 6.1.2).
     pub spared: bool,
 }
@@ -101,7 +102,10 @@ impl Repair<'_> {
         if let Some(undo) = &mut self.undo {
             undo.remember(self.cc, (self.una, self.next), false);
         }
-        self.cc.on_congestion(&Congestion { now: self.now, signal, flight });
+        match &mut self.piped {
+            None => self.cc.on_congestion(&Congestion { now: self.now, signal, flight }),
+            Some(piped) => piped.cut(self.now, self.cc, (signal, flight), self.stats.retransmitted_segments),
+        }
     }
 }
 

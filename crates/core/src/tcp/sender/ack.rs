@@ -63,8 +63,14 @@ impl Sender {
             self.take_back(now, segment, &facts);
         }
         let marks = if self.ecn.is_some() { self.hear_marks(now, segment, &acked, &facts) } else { Marks::default() };
+        if self.piped.is_some() {
+            self.sample_pipe(now, &acked);
+        }
         let (recovery, mut repair) = self.split(now);
         let mut grow = recovery.on_ack(&facts, &mut repair);
+        if self.piped.is_some() {
+            self.settle_pipe(now);
+        }
         if self.ecn.is_some() {
             grow = self.answer_marks(now, marks, &facts, grow);
         }
@@ -72,7 +78,11 @@ impl Sender {
             self.note_arrivals(now, &acked, &facts);
         }
         if grow {
-            self.cc.on_ack(&self.reading(now, &acked));
+            let mut ack = self.reading(now, &acked);
+            if let Some(pipe) = &mut self.piped {
+                ack.limited = pipe.validated(now, self.cc.cwnd());
+            }
+            self.cc.on_ack(&ack);
         }
         if advanced {
             self.tune_send_buffer();
@@ -86,7 +96,11 @@ impl Sender {
     /// More than recovery and congestion control wants to hear of every ACK.
     #[inline]
     fn has_listeners(&self) -> bool {
-        self.undo.is_some() || self.ecn.is_some() || self.deliveries.is_some() || self.fine_timer.is_some()
+        self.undo.is_some()
+            || self.ecn.is_some()
+            || self.deliveries.is_some()
+            || self.fine_timer.is_some()
+            || self.piped.is_some()
     }
 
     /// What is left of `take_ack` where the recovery has nothing to do and nothing else listens.
@@ -135,6 +149,7 @@ impl Sender {
             rto_at: self.rto_at,
             timer: &mut self.repair_at,
             undo: self.undo.as_deref_mut(),
+            piped: self.piped.as_deref_mut(),
             spared,
         };
         (&mut self.recovery, repair)

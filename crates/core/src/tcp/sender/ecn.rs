@@ -123,7 +123,14 @@ impl Sender {
         if let Some(undo) = &mut self.undo {
             undo.forget();
         }
-        self.cc.on_congestion(&Congestion { now, signal: Signal::Ecn, flight });
+        match &mut self.piped {
+            None => self.cc.on_congestion(&Congestion { now, signal: Signal::Ecn, flight }),
+            Some(piped) => {
+                piped.cut(now, &mut self.cc, (Signal::Ecn, flight), 0);
+                // Nothing was lost that could be taken off as well.
+                piped.start_anew();
+            }
+        }
         (ecn.cut_to, ecn.cwr_owed) = (self.next, ecn.latched);
         let (recovery, repair) = self.split(now);
         ecn.episode = Some(Cwr::begin(recovery, before, facts, &repair));

@@ -6,19 +6,23 @@ mod fine_timer;
 mod frto;
 mod idle;
 mod limits;
+mod memory;
+mod piped;
 mod send;
 mod timers;
 mod undo;
 
 pub use ecn::SenderEcn;
+pub use piped::Piped;
 pub use undo::Undo;
 
 use fine_timer::FineTimer;
 use idle::Usage;
 
 use super::cc::{AnyCc, CongestionControl, Window};
-use super::config::TcpConfig;
+use super::config::{TcpConfig, WindowValidation};
 use super::delivery::Deliveries;
+use super::metrics::PathMemory;
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, RecoveryKind};
 use super::rtt::RttEstimator;
@@ -82,11 +86,15 @@ pub struct Sender {
     lost: Vec<Index>,
     /// Kept where a window that is not used shrinks.
     usage: Option<Usage>,
+    /// Kept where one that is not used is kept, but not trusted.
+    piped: Option<Box<Piped>>,
     /// Kept where early duplicates may show a loss.
     fine_timer: Option<FineTimer>,
     timeouts_in_a_row: u32,
     /// First byte that had not been sent at the last timeout.
     timed_out_to: u64,
+    /// Kept where connections learn from those before them.
+    memory: Option<PathMemory>,
 }
 
 /// The first byte of the stream follows the SYN.
@@ -107,6 +115,8 @@ impl Sender {
             Some(user) => AnyCc::User(user.build(window)),
             None => config.variant.build(window, config.slow_start).climbing(config.first_climb),
         };
+        // A variant that paces itself has its own measure of the path.
+        let paces = cc.pacing_rate().is_some();
         let mut board = Scoreboard::default();
         if cc.watches() {
             board.log_losses();
@@ -118,7 +128,8 @@ impl Sender {
             deliveries: cc.watches().then(Box::default),
             undo: Undo::new(&config),
             ecn: None,
-            usage: config.window_validation.then(Usage::default),
+            usage: (config.window_validation == WindowValidation::Rfc2861).then(Usage::default),
+            piped: (config.window_validation == WindowValidation::Rfc7661 && !paces).then(Box::default),
             fine_timer: config.fine_timer.then(FineTimer::default),
             pacer: pacer(&config, &cc),
             chunk: 0,
@@ -142,6 +153,7 @@ impl Sender {
             limit_since: Time::ZERO,
             last_send: None,
             stats: SenderStats::default(),
+            memory: None,
             config,
         }
     }
@@ -158,6 +170,7 @@ impl Sender {
         if let Some(rtt) = syn_rtt {
             self.rtt.sample(rtt);
         }
+        self.recall_path(now);
         if syn_lost {
             // RFC 5681, section 3.1: one segment after a lost SYN.
             self.cc.on_recovered(now, 1.0);

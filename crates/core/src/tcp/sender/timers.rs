@@ -12,6 +12,9 @@ impl Sender {
     pub(super) fn restart_timer(&mut self, now: Time) {
         if self.board.is_empty() {
             self.rto_at = Time::NEVER;
+            if self.fin.is_some() {
+                self.leave_memory();
+            }
         } else if self.recovery.restarts_timer() {
             self.rto_at = now + self.rtt.rto();
         }
@@ -55,6 +58,9 @@ impl Sender {
             self.stats.window_cuts += 1;
             let flight = f64::from(self.board.len()).min(libm::floor(self.reported_window()));
             self.cc.on_congestion(&Congestion { now, signal: Signal::Timeout, flight });
+        }
+        if let Some(pipe) = &mut self.piped {
+            pipe.start_anew();
         }
         self.timeouts_in_a_row += 1;
         self.timed_out_to = self.next;

@@ -5,8 +5,8 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, IdleRestart, Loss, Measure, NewRenoExit, Plan, Queue, RatePlan,
-    RtoFloor, RtoRestart, Start, Tcp, Toward, Way, WindowRule, Workload,
+    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, IdleRestart, Loss, Measure, MetricsCache, NewRenoExit, Plan, Queue,
+    RatePlan, RtoFloor, RtoRestart, Start, Tcp, Toward, Way, WindowRule, WindowValidation, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
@@ -160,6 +160,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         rto_tick_ps: MS,
         rto_floor: RtoFloor::Timeout,
         rto_restart: RtoRestart::default(),
+        metrics_cache: MetricsCache::default(),
         sack: true,
         dsack: false,
         undo: false,
@@ -167,7 +168,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         eifel: false,
         frto: Frto::Off,
         idle_restart: IdleRestart::Off,
-        window_validation: false,
+        window_validation: WindowValidation::Off,
         fine_timer: false,
         timestamps: true,
         timestamp_bytes: 0,
