@@ -7,7 +7,7 @@ use ackclock_core::tcp::{MetricsCache, PathMemory, TcpConfig};
 use ackclock_core::units::Time;
 
 fn config(metrics_cache: MetricsCache) -> TcpConfig {
-    TcpConfig { metrics_cache, ..tcp(Sack) }
+    TcpConfig { metrics_cache, byte_counting: 65_535, ..tcp(Sack) }
 }
 
 /// Twenty segments: the first ten show a loss, which leaves a threshold of five; the rest take 200 ms a round trip, the FIN with the last.
@@ -23,7 +23,8 @@ fn first_connection(memory: &PathMemory, cache: MetricsCache) {
     d.window_is(5.0, 5.0);
     d.at(0.5).ack(15_001);
     d.at(0.7).ack(20_002);
-    // Two ACKs of a round trip's growth, so avoidance has begun: half of 5.4 is less than the threshold, which is kept.
+    // Avoidance has begun, so the threshold counts; it is more than half of six.
+    d.window_is(6.0, 5.0);
     assert!(d.endpoint.finished());
 }
 
