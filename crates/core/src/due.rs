@@ -2,23 +2,33 @@
 
 use crate::units::Time;
 
-/// Members are numbered from 0; ties go to the one whose due time was set first.
+/// Who may be due, each kind numbered from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    Element(usize),
+    Endpoint(usize),
+}
+
+/// Ties go to the one whose due time was set first.
 ///
 /// Elements move with every packet and are few, endpoints' timers rarely move and may be thousands: each kind has its own tree.
 #[derive(Debug)]
 pub struct DueIndex {
     elements: Tree,
     endpoints: Tree,
-    /// Members from here on are endpoints.
+    /// In entries, members from here on are endpoints.
     split: usize,
     stamp: u64,
 }
 
-/// Blocks of four, a cache line each: level 0 holds the members' own entries, each block's least stands in the level above. Going
-/// all the way up without asking whether anything changed is faster than asking, as mostly the first entry is what changes.
+/// Blocks of four, a cache line each. Block 0 is the top; what stands in place `i` of block `b` is the least of block `4 b + 1 + i`, and
+/// the members' own entries are in the lowest level. Going all the way up without asking whether anything changed is faster than
+/// asking, as mostly the first entry is what changes.
 #[derive(Debug)]
 struct Tree {
-    levels: Vec<Vec<Block>>,
+    blocks: Vec<Block>,
+    /// The first block of the lowest level.
+    lowest: usize,
     root: Entry,
 }
 
@@ -52,24 +62,25 @@ fn least(block: &Block) -> Entry {
 
 impl Tree {
     fn with_members(n: usize) -> Tree {
-        let mut levels = Vec::new();
-        let mut blocks = n.div_ceil(FANOUT).max(1);
-        while blocks > 1 {
-            levels.push(vec![[Entry::NEVER; FANOUT]; blocks]);
-            blocks = blocks.div_ceil(FANOUT);
+        let wanted = n.div_ceil(FANOUT).max(1);
+        let (mut lowest, mut width) = (0, 1);
+        while width < wanted {
+            lowest += width;
+            width *= FANOUT;
         }
-        levels.push(vec![[Entry::NEVER; FANOUT]]);
-        Tree { levels, root: Entry::NEVER }
+        Tree { blocks: vec![[Entry::NEVER; FANOUT]; lowest + wanted], lowest, root: Entry::NEVER }
     }
 
     #[inline]
-    fn set(&mut self, mut at: usize, entry: Entry) {
+    fn set(&mut self, member: usize, entry: Entry) {
+        let (mut at, mut place) = (self.lowest + member / FANOUT, member % FANOUT);
         let mut winner = entry;
-        for level in &mut self.levels {
-            let block = &mut level[at / FANOUT];
-            block[at % FANOUT] = winner;
+        loop {
+            let block = &mut self.blocks[at];
+            block[place] = winner;
             winner = least(block);
-            at /= FANOUT;
+            let Some(below) = at.checked_sub(1) else { break };
+            (at, place) = (below / FANOUT, below % FANOUT);
         }
         self.root = winner;
     }
@@ -83,21 +94,22 @@ impl DueIndex {
         DueIndex { elements: Tree::with_members(elements), endpoints: Tree::with_members(endpoints), split: elements, stamp: 0 }
     }
 
-    /// The earliest due time and whose it is.
+    /// The earliest due time and whose it is, which means nothing if it is `NEVER`.
     #[inline]
-    pub fn first(&self) -> Option<(Time, usize)> {
+    pub fn first(&self) -> (Time, Member) {
         let first = self.elements.root.min(self.endpoints.root);
-        (first != Entry::NEVER).then(|| (first.due(), first.member()))
+        let member = first.member();
+        (first.due(), member.checked_sub(self.split).map_or(Member::Element(member), Member::Endpoint))
     }
 
     /// Sets or moves a member's due time; `NEVER` takes it out.
     #[inline]
-    pub fn set(&mut self, member: usize, due: Time) {
+    pub fn set(&mut self, member: Member, due: Time) {
         self.stamp += 1;
-        let entry = if due == Time::NEVER { Entry::NEVER } else { Entry::new(due, self.stamp, member) };
-        match member.checked_sub(self.split) {
-            None => self.elements.set(member, entry),
-            Some(endpoint) => self.endpoints.set(endpoint, entry),
+        let entry = |number| if due == Time::NEVER { Entry::NEVER } else { Entry::new(due, self.stamp, number) };
+        match member {
+            Member::Element(number) => self.elements.set(number, entry(number)),
+            Member::Endpoint(number) => self.endpoints.set(number, entry(self.split + number)),
         }
     }
 }
@@ -110,23 +122,25 @@ mod tests {
     #[test]
     fn ties_go_to_the_one_set_first() {
         let mut index = DueIndex::with_members(3, 1);
-        for member in [2, 0, 3, 1] {
+        let members = [Member::Element(2), Member::Element(0), Member::Endpoint(0), Member::Element(1)];
+        for member in members {
             index.set(member, Time(5));
         }
         let mut order = Vec::new();
-        while let Some((_, member)) = index.first() {
+        while let (Time(5), member) = index.first() {
             order.push(member);
             index.set(member, Time::NEVER);
         }
-        assert_eq!(order, [2, 0, 3, 1]);
+        assert_eq!(order, members);
     }
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_sorted_list(moves in prop::collection::vec((0usize..20, 0u64..50), 1..300)) {
-            let mut index = DueIndex::with_members(9, 11);
-            let mut model: Vec<(u64, u64, usize)> = Vec::new();
+        fn it_agrees_with_a_sorted_list(moves in prop::collection::vec((0usize..30, 0u64..50), 1..300)) {
+            let mut index = DueIndex::with_members(9, 21);
+            let mut model: Vec<(u64, u64, Member)> = Vec::new();
             for (stamp, (member, t)) in moves.into_iter().enumerate() {
+                let member = member.checked_sub(9).map_or(Member::Element(member), Member::Endpoint);
                 model.retain(|m| m.2 != member);
                 if t == 0 {
                     index.set(member, Time::NEVER);
@@ -134,7 +148,9 @@ mod tests {
                     index.set(member, Time(t));
                     model.push((t, stamp as u64, member));
                 }
-                prop_assert_eq!(index.first(), model.iter().min().map(|m| (Time(m.0), m.2)));
+                let (first, whose) = index.first();
+                let first = (first != Time::NEVER).then_some((first, whose));
+                prop_assert_eq!(first, model.iter().min_by_key(|m| (m.0, m.1)).map(|m| (Time(m.0), m.2)));
             }
         }
     }

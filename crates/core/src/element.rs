@@ -4,7 +4,7 @@ use crate::line::{Delay, Duplicate, Jitter, Loss, Outage, Reorder};
 use crate::link::{RateLink, TraceLink, Wire};
 use crate::medium::{HalfDuplex, PacketRadio, Wimax, Wlan};
 use crate::meter::{LinkMeter, QueueSample};
-use crate::network::NodeId;
+use crate::network::{Route, Ways};
 use crate::packet::{Arena, Ecn, Packet};
 use crate::queue::ack::Reconstruct;
 use crate::units::Time;
@@ -130,7 +130,8 @@ pub trait Element {
 /// A packet on its way out of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    pub from: NodeId,
+    pub to: Route,
+    /// By which it left.
     pub port: Port,
     pub packet: Packet,
 }
@@ -139,7 +140,7 @@ pub struct Move {
 pub struct Out<'a> {
     pub arena: &'a mut Arena,
     pub(crate) tally: &'a mut Tally,
-    pub(crate) at: NodeId,
+    pub(crate) ways: &'a Ways,
     pub(crate) moves: &'a mut Vec<Move>,
     pub(crate) notes: Option<&'a mut Vec<Event>>,
     pub(crate) next_id: &'a mut u64,
@@ -148,14 +149,15 @@ pub struct Out<'a> {
 impl<'a> Out<'a> {
     /// An output that a test or a second driver keeps for itself.
     pub fn new(arena: &'a mut Arena, tally: &'a mut Tally, moves: &'a mut Vec<Move>, next_id: &'a mut u64) -> Out<'a> {
-        Out { arena, tally, at: NodeId(0), moves, notes: None, next_id }
+        static NOWHERE: Ways = Ways::nowhere();
+        Out { arena, tally, ways: &NOWHERE, moves, notes: None, next_id }
     }
 
     /// Hands a packet on.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
         self.tally.forwarded += 1;
-        self.moves.push(Move { from: self.at, port, packet });
+        self.moves.push(Move { to: self.ways.to(port), port, packet });
     }
 
     /// Ends a packet's journey.
@@ -223,11 +225,32 @@ macro_rules! any_element {
     (small: $($kind:ident),*; large: $($large:ident),* $(,)?) => {
         /// Every kind of element: an enum, so that a hop costs a jump and not an indirect call (ADR 3). Large kinds are boxed, so that
         /// thousands of small ones lie close together.
+        #[repr(u8)]
         pub enum AnyElement {
             $($kind($kind),)*
             $($large(Box<$large>),)*
             /// A user's own.
             User(Box<dyn Element + Send>),
+        }
+
+        /// Each with the due time after it, so that the kind is asked for once.
+        impl AnyElement {
+            #[inline]
+            pub(crate) fn push_then_due(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) -> Time {
+                match self {
+                    $(AnyElement::$kind(e) => { e.push(now, port, packet, out); e.due() })*
+                    $(AnyElement::$large(e) => { e.push(now, port, packet, out); e.due() })*
+                    AnyElement::User(e) => { e.push(now, port, packet, out); e.due() }
+                }
+            }
+            #[inline]
+            pub(crate) fn wake_then_due(&mut self, now: Time, out: &mut Out<'_>) -> Time {
+                match self {
+                    $(AnyElement::$kind(e) => { e.wake(now, out); e.due() })*
+                    $(AnyElement::$large(e) => { e.wake(now, out); e.due() })*
+                    AnyElement::User(e) => { e.wake(now, out); e.due() }
+                }
+            }
         }
 
         impl Element for AnyElement {

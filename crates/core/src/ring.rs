@@ -77,7 +77,7 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub fn push_back(&mut self, value: T) {
         if self.len == self.slots.len() {
-            self.grow(&value);
+            self.grow(value);
         }
         let at = self.slot(self.len);
         self.slots[at] = value;
@@ -103,7 +103,7 @@ impl<T: Copy> Ring<T> {
 
     pub fn push_front(&mut self, value: T) {
         if self.len == self.slots.len() {
-            self.grow(&value);
+            self.grow(value);
         }
         self.head = self.slot(self.slots.len() - 1);
         self.slots[self.head] = value;
@@ -116,10 +116,10 @@ impl<T: Copy> Ring<T> {
 
     /// Doubles the room; `filler` only initialises it.
     #[cold]
-    fn grow(&mut self, filler: &T) {
+    fn grow(&mut self, filler: T) {
         self.slots.rotate_left(self.head);
         self.head = 0;
-        self.slots.resize((2 * self.slots.len()).max(8), *filler);
+        self.slots.resize((2 * self.slots.len()).max(8), filler);
     }
 }
 

@@ -161,6 +161,10 @@ impl Rate {
         if self.ps_per_byte != 0 {
             return Span(u64::from(bytes) * self.ps_per_byte);
         }
+        let bits = u64::from(bytes).checked_mul(Self::PS_BITS).and_then(|bits| bits.checked_add(self.bps / 2));
+        if let Some(bits) = bits {
+            return Span(bits / self.bps);
+        }
         let ps = (u128::from(bytes) * u128::from(Self::PS_BITS) + u128::from(self.bps / 2)) / u128::from(self.bps);
         Span(u64::try_from(ps).unwrap_or(u64::MAX))
     }

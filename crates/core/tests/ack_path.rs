@@ -247,17 +247,8 @@ fn taken(stream: &[Said], settings: FilterSettings, raw: bool) -> Vec<usize> {
         let body = if raw { Body::Raw(said.bytes().into()) } else { Body::Segment(segment) };
         let body = bench.arena.insert(body);
         let len = 40;
-        let packet = Packet {
-            id: id as u64,
-            entered: Time::ZERO,
-            body,
-            flow: said.flow,
-            len,
-            wire_len: len,
-            ecn: Ecn::NotEct,
-            class: 0,
-            kind: segment.kind(),
-        };
+        let packet =
+            Packet { id: id as u64, body, flow: said.flow, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind: segment.kind() };
         queue.enqueue(at(id as u64), packet, &mut bench.out());
         if said.goes
             && let Some((_, packet)) = queue.dequeue(at(id as u64), &mut bench.out())
@@ -319,7 +310,7 @@ proptest! {
         }
         let mut arena = Arena::default();
         let body = arena.insert(Body::Raw(bytes.into()));
-        let packet = Packet { id: 0, entered: Time::ZERO, body, flow: 0, len: 100, wire_len: 100, ecn: Ecn::Ect0, class: 0, kind: Kind::TCP };
+        let packet = Packet { id: 0, body, flow: 0, len: 100, wire_len: 100, ecn: Ecn::Ect0, class: 0, kind: Kind::TCP };
         let before = arena.tcp(&packet);
         let _ = (arena.flow_hash(&packet, 1), arena.addresses(&packet));
         let stamps = Timestamps { value: 1, echo: 2 };

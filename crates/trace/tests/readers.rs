@@ -58,8 +58,7 @@ fn write(path: &Path, snap_len: u32) {
     for (i, (side, ecn, body)) in conversation().into_iter().enumerate() {
         let id = arena.insert(body.clone());
         let at = Time(i as u64 * 1_000_000_123_000);
-        let packet =
-            Packet { id: i as u64, entered: at, body: id, flow: 3, len: 501, wire_len: 501, ecn, class: 0, kind: Kind::TCP };
+        let packet = Packet { id: i as u64, body: id, flow: 3, len: 501, wire_len: 501, ecn, class: 0, kind: Kind::TCP };
         writer.write(at, &frames.frame(side, &packet, &body)).unwrap();
     }
     writer.finish().unwrap();

@@ -10,6 +10,8 @@ use std::collections::BinaryHeap;
 /// further, as behind another station's long queue, waits in a heap.
 pub struct Flights {
     ring: Ring<Flight>,
+    /// When the last in the ring arrives, or did when there was one.
+    last: Time,
     apart: BinaryHeap<Reverse<Apart>>,
     order: u64,
     next: Time,
@@ -36,7 +38,7 @@ impl Flight {
 
 impl Flights {
     pub fn new() -> Flights {
-        Flights { ring: Ring::new(), apart: BinaryHeap::new(), order: 0, next: Time::NEVER }
+        Flights { ring: Ring::new(), last: Time::ZERO, apart: BinaryHeap::new(), order: 0, next: Time::NEVER }
     }
 
     /// When the first one arrives.
@@ -53,17 +55,18 @@ impl Flights {
     pub fn push(&mut self, arrives: Time, packet: Packet) {
         self.order += 1;
         self.next = self.next.min(arrives);
-        let flight = Flight { arrives, order: self.order, packet };
-        match self.ring.back() {
-            Some(last) if last.arrives > arrives => self.insert(flight),
-            _ => self.ring.push_back(flight),
+        if arrives < self.last {
+            return self.insert(arrives, packet);
         }
+        self.last = arrives;
+        self.ring.push_back(Flight { arrives, order: self.order, packet });
     }
 
     #[cold]
-    fn insert(&mut self, flight: Flight) {
+    fn insert(&mut self, arrives: Time, packet: Packet) {
+        let flight = Flight { arrives, order: self.order, packet };
         let mut place = self.ring.len();
-        while self.ring.get(place.wrapping_sub(1)).is_some_and(|f| f.arrives > flight.arrives) {
+        while self.ring.get(place.wrapping_sub(1)).is_some_and(|f| f.arrives > arrives) {
             if self.ring.len() - place == REACH {
                 self.apart.push(Reverse(Apart(flight)));
                 return;
@@ -71,20 +74,39 @@ impl Flights {
             place -= 1;
         }
         self.ring.insert(place, flight);
+        self.last = self.ring.back().map_or(arrives, |last| last.arrives);
     }
 
     /// The first one, if it has arrived.
     #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<&Packet> {
+    pub fn arrived(&mut self, now: Time) -> Option<&Packet> {
         if self.next > now {
             return None;
         }
         if !self.apart.is_empty() {
             self.join_first();
         }
-        let ahead = self.ring.get(1).map_or(Time::NEVER, |f| f.arrives);
-        self.next = self.apart.peek().map_or(ahead, |Reverse(Apart(f))| f.arrives.min(ahead));
-        self.ring.take_front().map(|flight| &flight.packet)
+        self.ring.front().map(|flight| &flight.packet)
+    }
+
+    /// Takes out the first one, which has arrived.
+    #[inline]
+    pub fn take_arrived(&mut self) {
+        self.ring.take_front();
+        self.next = self.ring.front().map_or(Time::NEVER, |flight| flight.arrives);
+        if let Some(Reverse(Apart(flight))) = self.apart.peek() {
+            self.next = self.next.min(flight.arrives);
+        }
+    }
+
+    /// The first one, if it has arrived and the second has not.
+    #[inline]
+    pub fn only_arrived(&self, now: Time) -> Option<&Packet> {
+        let second = self.ring.get(1).map_or(Time::NEVER, |flight| flight.arrives);
+        if self.next > now || second <= now || !self.apart.is_empty() {
+            return None;
+        }
+        self.ring.front().map(|flight| &flight.packet)
     }
 
     /// Puts what arrives first of those apart before the ring, if it arrives before that.
@@ -134,16 +156,20 @@ mod tests {
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (id, &t) in times.iter().enumerate() {
                 let body = arena.insert(Body::Datagram(Datagram { number: 0 }));
-                let (id, entered, kind) = (id as u64, Time::ZERO, Kind::DATA);
-                flights.push(Time(t), Packet { id, entered, body, flow: 0, len: 1, wire_len: 1, ecn: Ecn::NotEct, class: 0, kind });
+                let (id, kind) = (id as u64, Kind::DATA);
+                flights.push(Time(t), Packet { id, body, flow: 0, len: 1, wire_len: 1, ecn: Ecn::NotEct, class: 0, kind });
                 model.push((t, id));
             }
             model.sort();
             prop_assert_eq!(flights.len(), model.len());
             for (t, id) in model {
                 prop_assert_eq!(flights.next(), Time(t));
-                prop_assert!(t == 0 || flights.pop(Time(t - 1)).is_none());
-                prop_assert_eq!(flights.pop(Time(t)).map(|p| p.id), Some(id));
+                prop_assert!(t == 0 || flights.arrived(Time(t - 1)).is_none());
+                let only = flights.only_arrived(Time(t)).map(|p| p.id);
+                prop_assert!(only.is_none_or(|only| only == id));
+                prop_assert_eq!(flights.arrived(Time(t)).map(|p| p.id), Some(id));
+                flights.take_arrived();
+                prop_assert!(only.is_none() || flights.arrived(Time(t)).is_none());
             }
             prop_assert_eq!(flights.next(), Time::NEVER);
         }

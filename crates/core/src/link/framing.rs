@@ -33,11 +33,10 @@ impl Framing {
 mod tests {
     use super::*;
     use crate::packet::{Arena, Body, Datagram, Ecn, Flags, Segment};
-    use crate::units::Time;
 
     fn packet(kind: Kind, len: u16) -> Packet {
         let body = Arena::default().insert(Body::Datagram(Datagram { number: 0 }));
-        Packet { id: 0, entered: Time::ZERO, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
+        Packet { id: 0, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
     }
 
     #[test]

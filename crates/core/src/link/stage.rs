@@ -22,6 +22,8 @@ pub struct Terms {
 pub struct Stage {
     /// When the last accepted packet will have been sent.
     free_at: Time,
+    /// Packets wait, or somebody watches: nothing may go by unnoticed.
+    noting: bool,
     /// Accepted and not yet begun: by the latest arrival, or by the present where somebody watches.
     queue: Ring<Waiting>,
     /// How many of them will have begun by the latest arrival.
@@ -53,52 +55,60 @@ struct Watch {
     delivered: u64,
 }
 
+/// What sending a packet takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sending {
+    /// IP length in bytes.
+    pub len: u16,
+    pub wire_len: u16,
+    pub service: Span,
+}
+
 impl Stage {
     pub fn new(watched: bool) -> Stage {
-        Stage { free_at: Time::ZERO, queue: Ring::new(), begun: 0, bytes: 0, watch: watched.then(Box::default) }
+        let watch = watched.then(Box::default);
+        Stage { free_at: Time::ZERO, noting: watched, queue: Ring::new(), begun: 0, bytes: 0, watch }
     }
 
     /// A packet arrives at `at`, not before `now` and not before the one before it. When it reaches the far end; none if it is dropped.
     #[inline]
-    pub fn accept(&mut self, terms: &Terms, now: Time, at: Time, packet: &Packet) -> Option<Time> {
-        if self.free_at <= at && self.queue.is_empty() && self.watch.is_none() {
-            // Idle and unwatched, as most are most of the time: nothing to note.
-            self.free_at = at + terms.service(terms.framing.wire_len(packet));
-            return Some(self.free_at + terms.delay);
+    pub fn accept(&mut self, terms: &Terms, now: Time, at: Time, packet: &Sending) -> Option<Time> {
+        if self.free_at <= at && !self.noting {
+            // Idle and unwatched, as most are most of the time.
+            self.free_at = at + packet.service;
+        } else if !self.note(terms, now, at, packet) {
+            return None;
         }
+        Some(self.free_at + terms.delay)
+    }
+
+    /// Takes a packet where others wait or somebody watches, unless there is no room.
+    fn note(&mut self, terms: &Terms, now: Time, at: Time, packet: &Sending) -> bool {
         if self.watch.is_some() {
             self.advance(terms, now);
         }
-        if self.begun < self.queue.len() {
-            self.catch_up(at);
-        }
+        self.catch_up(at);
         let starts = self.free_at.max(at);
         let waiting = (self.queue.len() - self.begun) as u64;
         if starts > at && !terms.limit.admits(waiting, self.bytes, packet.len) {
             self.note_drop(now, at);
-            return None;
+            return false;
         }
-        let wire_len = terms.framing.wire_len(packet);
-        self.free_at = starts + terms.service(wire_len);
-        let leaves = self.free_at + terms.delay;
-        if starts > at || self.watch.is_some() {
-            let waiting = Waiting { since: at, starts, len: packet.len, wire_len };
-            self.note_arrival(waiting, leaves);
-        }
-        Some(leaves)
-    }
-
-    #[inline]
-    fn note_arrival(&mut self, packet: Waiting, leaves: Time) {
-        if packet.starts > packet.since {
+        self.free_at = starts + packet.service;
+        if starts > at {
             self.bytes += u64::from(packet.len);
-        } else {
+        } else if self.watch.is_some() {
             self.begun += 1;
+        } else {
+            self.noting = false;
+            return true;
         }
-        self.queue.push_back(packet);
+        self.noting = true;
+        self.queue.push_back(Waiting { since: at, starts, len: packet.len, wire_len: packet.wire_len });
         if let Some(watch) = &mut self.watch {
-            watch.leaving.push_back(leaves);
+            watch.leaving.push_back(self.free_at + terms.delay);
         }
+        true
     }
 
     fn note_drop(&mut self, now: Time, at: Time) {
@@ -112,6 +122,7 @@ impl Stage {
     }
 
     /// What begins by `at` takes no room from an arrival then.
+    #[inline]
     fn catch_up(&mut self, at: Time) {
         while let Some(next) = self.queue.get(self.begun).filter(|next| next.starts <= at) {
             self.bytes -= u64::from(next.len);
@@ -191,8 +202,12 @@ impl Watch {
 }
 
 impl Terms {
-    #[inline]
     fn service(&self, wire_len: u16) -> Span {
         self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(u32::from(wire_len)))
+    }
+
+    pub(super) fn sending(&self, packet: &Packet) -> Sending {
+        let wire_len = self.framing.wire_len(packet);
+        Sending { len: packet.len, wire_len, service: self.service(wire_len) }
     }
 }

@@ -9,10 +9,10 @@
 
 use super::Framing;
 use super::flights::Flights;
-use super::stage::{Stage, Terms};
+use super::stage::{Sending, Stage, Terms};
 use crate::element::{Cause, Element, Out, Place, Port};
 use crate::meter::{LinkMeter, QueueSample};
-use crate::packet::Packet;
+use crate::packet::{Packet, Shape};
 use crate::queue::Limit;
 use crate::units::{Rate, Span, Time};
 use std::sync::Arc;
@@ -26,8 +26,12 @@ pub struct Wire {
 
 struct Link {
     terms: Terms,
-    /// One that all share, or one for each client.
-    stages: Vec<Stage>,
+    /// What the packet before was and took: most are like it.
+    before: (Shape, Sending),
+    /// All packets', or the first client's.
+    stage: Stage,
+    /// The other clients', if each has its own.
+    others: Vec<Stage>,
 }
 
 impl Wire {
@@ -38,8 +42,9 @@ impl Wire {
 
     /// Every one of `stations` clients has its own; `clients` says whose a flow is.
     pub fn with_stations(terms: Terms, stations: u32, clients: Arc<[u32]>, metered: bool) -> Wire {
-        let stages = (0..stations.max(1)).map(|_| Stage::new(metered)).collect();
-        Wire { links: vec![Link { terms, stages }], clients, flying: Flights::new() }
+        let others = (1..stations).map(|_| Stage::new(metered)).collect();
+        let link = Link { terms, before: Default::default(), stage: Stage::new(metered), others };
+        Wire { links: vec![link], clients, flying: Flights::new() }
     }
 
     /// This wire, and straight after it another that nothing else leads to.
@@ -51,6 +56,18 @@ impl Wire {
         self
     }
 
+    /// The packet that has arrived at the far end, if it is the only one.
+    #[inline]
+    pub fn only_arrival(&self, now: Time) -> Option<&Packet> {
+        self.flying.only_arrived(now)
+    }
+
+    /// Takes out the first packet that has arrived.
+    #[inline]
+    pub fn take_arrival(&mut self) {
+        self.flying.take_arrived();
+    }
+
     /// Packets that reached the far end of the link at `place` before `now`; 0 without a meter.
     pub fn delivered(&mut self, now: Time, place: Place) -> u64 {
         self.stage(place).map_or(0, |(terms, stage)| stage.delivered(&terms, now))
@@ -58,26 +75,41 @@ impl Wire {
 
     fn stage(&mut self, place: Place) -> Option<(Terms, &mut Stage)> {
         let link = self.links.get_mut(place.link as usize)?;
-        Some((link.terms, link.stages.get_mut(place.station as usize)?))
+        Some((link.terms, link.station(place.station)?))
     }
 }
 
-#[inline]
-fn stage_of<'a>(stages: &'a mut [Stage], flow: u32, clients: &[u32]) -> Option<&'a mut Stage> {
-    if stages.len() == 1 {
-        return stages.first_mut();
+impl Link {
+    fn station(&mut self, number: u32) -> Option<&mut Stage> {
+        match number.checked_sub(1) {
+            None => Some(&mut self.stage),
+            Some(other) => self.others.get_mut(other as usize),
+        }
     }
-    let client = clients.get(flow as usize).copied().unwrap_or(0);
-    stages.get_mut(client as usize)
+
+    /// When a packet that arrives at `at` reaches the far end; none if it is dropped.
+    #[inline]
+    fn accept(&mut self, clients: &[u32], now: Time, at: Time, packet: &Packet) -> Option<Time> {
+        let Link { terms, before: (shape, sending), stage, others } = self;
+        if *shape != packet.shape() {
+            (*shape, *sending) = (packet.shape(), terms.sending(packet));
+        }
+        let mut stage = stage;
+        if !others.is_empty()
+            && let Some(other) = clients.get(packet.flow as usize).and_then(|client| client.checked_sub(1))
+        {
+            stage = others.get_mut(other as usize)?;
+        }
+        stage.accept(terms, now, at, sending)
+    }
 }
 
 impl Element for Wire {
     #[inline]
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
         let mut at = now;
-        for Link { terms, stages } in &mut self.links {
-            let stage = stage_of(stages, packet.flow, &self.clients);
-            match stage.and_then(|stage| stage.accept(terms, now, at, &packet)) {
+        for link in &mut self.links {
+            match link.accept(&self.clients, now, at, &packet) {
                 Some(leaves) => at = leaves,
                 None => return out.drop(packet, Cause::QueueFull),
             }
@@ -87,8 +119,9 @@ impl Element for Wire {
 
     #[inline]
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        while let Some(packet) = self.flying.pop(now) {
-            out.forward(Port(0), *packet);
+        while let Some(&packet) = self.flying.arrived(now) {
+            out.forward(Port(0), packet);
+            self.flying.take_arrived();
         }
     }
 

@@ -1,8 +1,8 @@
 //! Putting a network together.
 
 use super::follow::Followers;
-use super::{EndpointId, Host, Network, Node, NodeId, Route};
-use crate::due::DueIndex;
+use super::{EndpointId, Host, Network, Node, NodeId, Route, Ways};
+use crate::due::{DueIndex, Member};
 use crate::element::{AnyElement, Element, Port, Tally};
 use crate::endpoint::{AnyEndpoint, Endpoint};
 use crate::packet::Arena;
@@ -22,21 +22,13 @@ impl NetworkBuilder {
         let element = element.into();
         let scheduled = element.due();
         let tally = Tally::default();
-        self.nodes.push(Node { element, tally, route: Route::Nowhere, others: Vec::new(), scheduled });
+        self.nodes.push(Node { element, tally, ways: Ways::nowhere(), scheduled });
         NodeId(self.nodes.len() as u32 - 1)
     }
 
     /// Packets that leave `from` by `port` go to `to`.
     pub fn connect(&mut self, from: NodeId, port: Port, to: Route) {
-        let node = &mut self.nodes[from.0 as usize];
-        let Some(other) = port.0.checked_sub(1).map(usize::from) else {
-            node.route = to;
-            return;
-        };
-        if node.others.len() <= other {
-            node.others.resize(other + 1, Route::Nowhere);
-        }
-        node.others[other] = to;
+        self.nodes[from.0 as usize].ways.set(port, to);
     }
 
     /// A table of routes by flow number.
@@ -62,10 +54,10 @@ impl NetworkBuilder {
         let NetworkBuilder { nodes, hosts, tables, followers } = self;
         let mut due = DueIndex::with_members(nodes.len(), hosts.len());
         for (i, node) in nodes.iter().enumerate() {
-            due.set(i, node.scheduled);
+            due.set(Member::Element(i), node.scheduled);
         }
         for (i, host) in hosts.iter().enumerate() {
-            due.set(nodes.len() + i, host.scheduled);
+            due.set(Member::Endpoint(i), host.scheduled);
         }
         Network {
             now: Time::ZERO,

@@ -1,6 +1,7 @@
 //! Connections that begin when others are through: a server's answers after the request, the next page after the last.
 
 use super::{EndpointId, Network};
+use crate::due::Member;
 use crate::endpoint::{AnyEndpoint, Endpoint};
 use crate::units::Span;
 
@@ -57,7 +58,7 @@ impl Network {
             if let AnyEndpoint::Tcp(tcp) = &mut next.endpoint {
                 tcp.call_at(at);
                 next.scheduled = tcp.due();
-                self.due.set(self.nodes.len() + opener.0 as usize, next.scheduled);
+                self.due.set(Member::Endpoint(opener.0 as usize), next.scheduled);
             }
         }
     }

@@ -33,23 +33,44 @@ pub enum Route {
     Nowhere,
 }
 
-struct Node {
-    element: AnyElement,
-    tally: Tally,
-    /// Where port 0 leads, and the other ports: most elements have but one.
-    route: Route,
+/// Where an element's ports lead: the first, and the others, which most elements do not have.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    first: Route,
     others: Vec<Route>,
-    /// Its entry in the index of due times.
-    scheduled: Time,
 }
 
-impl Node {
-    fn route(&self, port: Port) -> Route {
+impl Ways {
+    pub(crate) const fn nowhere() -> Ways {
+        Ways { first: Route::Nowhere, others: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn to(&self, port: Port) -> Route {
         match port.0.checked_sub(1) {
-            None => self.route,
+            None => self.first,
             Some(other) => self.others.get(usize::from(other)).copied().unwrap_or(Route::Nowhere),
         }
     }
+
+    fn set(&mut self, port: Port, to: Route) {
+        let Some(other) = port.0.checked_sub(1).map(usize::from) else {
+            self.first = to;
+            return;
+        };
+        if self.others.len() <= other {
+            self.others.resize(other + 1, Route::Nowhere);
+        }
+        self.others[other] = to;
+    }
+}
+
+struct Node {
+    element: AnyElement,
+    tally: Tally,
+    ways: Ways,
+    /// Its entry in the index of due times.
+    scheduled: Time,
 }
 
 struct Host {
@@ -67,11 +88,10 @@ pub struct Network {
     nodes: Vec<Node>,
     hosts: Vec<Host>,
     tables: Vec<Vec<Route>>,
-    /// Nodes first, then hosts.
     due: DueIndex,
     pub arena: Arena,
     next_id: u64,
-    /// Hand-overs of this instant, first said first done. Endpoints count on after the nodes.
+    /// Hand-overs of this instant, first said first done.
     moves: Vec<Move>,
     notes: Vec<Event>,
     calls: u64,
@@ -116,7 +136,7 @@ impl Network {
 
     /// When something happens next.
     pub fn poll_at(&self) -> Time {
-        self.due.first().map_or(Time::NEVER, |(t, _)| t)
+        self.due.first().0
     }
 
     /// Checks that every packet that ever entered an element was forwarded, dropped or is still held.

@@ -1,9 +1,10 @@
 //! Where bodies lie while their packets travel.
 
 use super::Segment;
+use std::collections::BTreeMap;
 
 /// Where a packet's body lies in the [`Arena`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BodyId(u32);
 
 /// A simulated UDP datagram.
@@ -20,27 +21,27 @@ pub enum Body {
     Raw(Box<[u8]>),
 }
 
-/// Begins a cache line: what most packets carry of a segment, all but SACK blocks, lies in one.
+/// A slot of its own for each body, so that what most packets carry of a segment, all but SACK blocks' edges, lies in one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
-struct Slot {
-    /// 0 marks a free slot.
-    refs: u32,
-    body: Body,
-}
+struct Slot(Body);
 
-/// All bodies in flight, reference-counted because the network may duplicate a packet.
+const _: () = assert!(size_of::<Slot>() <= 128);
+
+/// All bodies in flight. The network may duplicate a packet, so some are carried by several.
 #[derive(Debug, Default)]
 pub struct Arena {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    free: Vec<BodyId>,
+    /// How many packets more than one carry a body, of those that several carry: few do.
+    twins: BTreeMap<BodyId, u32>,
 }
 
 impl Arena {
     #[inline]
     pub fn insert(&mut self, body: Body) -> BodyId {
-        let id = self.vacancy();
-        self.slots[id.0 as usize].body = body;
+        let (id, place) = self.vacancy();
+        *place = body;
         id
     }
 
@@ -48,12 +49,11 @@ impl Arena {
     /// must be written whole, as [`Segment::write`] does.
     #[inline]
     pub fn segment(&mut self) -> (BodyId, &mut Segment) {
-        let id = self.vacancy();
-        let body = &mut self.slots[id.0 as usize].body;
-        if !matches!(body, Body::Segment(_)) {
-            *body = Body::Segment(Segment::default());
+        let (id, place) = self.vacancy();
+        if !matches!(place, Body::Segment(_)) {
+            *place = Body::Segment(Segment::default());
         }
-        match body {
+        match place {
             Body::Segment(segment) => (id, segment),
             Body::Datagram(_) | Body::Raw(_) => unreachable!("a segment was put there"),
         }
@@ -61,27 +61,30 @@ impl Arena {
 
     /// A slot for one packet: the one freed last, as it is likely to be in the cache still.
     #[inline]
-    fn vacancy(&mut self) -> BodyId {
-        if let Some(i) = self.free.pop() {
-            self.slots[i as usize].refs = 1;
-            return BodyId(i);
-        }
-        self.slots.push(Slot { refs: 1, body: Body::Datagram(Datagram { number: 0 }) });
+    fn vacancy(&mut self) -> (BodyId, &mut Body) {
+        let id = self.free.pop().unwrap_or_else(|| self.add_slot());
+        (id, self.get_mut(id))
+    }
+
+    #[cold]
+    fn add_slot(&mut self) -> BodyId {
+        self.slots.push(Slot(Body::Datagram(Datagram { number: 0 })));
         BodyId((self.slots.len() - 1) as u32)
     }
 
     #[inline]
     pub fn get(&self, id: BodyId) -> &Body {
-        &self.slots[id.0 as usize].body
+        &self.slots[id.0 as usize].0
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: BodyId) -> &mut Body {
-        &mut self.slots[id.0 as usize].body
+        &mut self.slots[id.0 as usize].0
     }
 
     /// A body that no other packet carries: itself, or a copy of it.
     pub(crate) fn own(&mut self, id: BodyId) -> BodyId {
-        if self.slots[id.0 as usize].refs == 1 {
+        if !self.twins.contains_key(&id) {
             return id;
         }
         let body = self.get(id).clone();
@@ -91,20 +94,30 @@ impl Arena {
 
     /// One more packet carries this body.
     pub fn retain(&mut self, id: BodyId) {
-        self.slots[id.0 as usize].refs += 1;
+        *self.twins.entry(id).or_insert(0) += 1;
     }
 
     /// One packet less carries this body; the last one frees it.
     #[inline]
     pub fn release(&mut self, id: BodyId) {
-        let slot = &mut self.slots[id.0 as usize];
-        slot.refs -= 1;
-        if slot.refs == 0 {
-            if let Body::Raw(bytes) = &mut slot.body {
-                *bytes = Box::default();
-            }
-            self.free.push(id.0);
+        if !self.twins.is_empty() && self.lose_twin(id) {
+            return;
         }
+        if let body @ Body::Raw(_) = self.get_mut(id) {
+            *body = Body::Datagram(Datagram { number: 0 });
+        }
+        self.free.push(id);
+    }
+
+    /// Whether other packets carry this body still.
+    #[cold]
+    fn lose_twin(&mut self, id: BodyId) -> bool {
+        let Some(more) = self.twins.get_mut(&id) else { return false };
+        *more -= 1;
+        if *more == 0 {
+            self.twins.remove(&id);
+        }
+        true
     }
 
     /// Bodies alive; zero after a run has drained, or something leaked.

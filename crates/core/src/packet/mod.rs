@@ -8,8 +8,6 @@ pub use arena::{Arena, Body, BodyId, Datagram};
 pub use extra::{AccEcn, Extra, Room, U24};
 pub use segment::{Flags, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
 
-use crate::units::Time;
-
 /// The two ECN bits of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
@@ -43,13 +41,11 @@ impl Kind {
     }
 }
 
-/// A packet's header: 32 bytes, copied from queue to queue.
+/// A packet's header: 24 bytes, copied from queue to queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// Unique in a run; a copy made by the network gets its own.
     pub id: u64,
-    /// When it entered the network.
-    pub entered: Time,
     pub body: BodyId,
     pub flow: u32,
     /// IP length in bytes.
@@ -61,4 +57,15 @@ pub struct Packet {
     pub kind: Kind,
 }
 
-const _: () = assert!(size_of::<Packet>() <= 32);
+const _: () = assert!(size_of::<Packet>() <= 24);
+
+/// All that decides how long a line takes for a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Shape(u32);
+
+impl Packet {
+    #[inline]
+    pub fn shape(&self) -> Shape {
+        Shape(u32::from(self.len) << 8 | u32::from(self.kind.0))
+    }
+}

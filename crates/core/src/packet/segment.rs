@@ -104,9 +104,12 @@ pub struct Segment {
     /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
     pub dupacks_seen: bool,
     pub extra: Extra,
-    /// Last, as few segments have any (see [`super::Arena`]).
+    /// Last, as few segments have any.
     pub sack: SackBlocks,
 }
+
+/// A segment without SACK blocks lies in one cache line (see [`super::Arena`]).
+const _: () = assert!(std::mem::offset_of!(Segment, sack) + std::mem::offset_of!(SackBlocks, edges) <= 64);
 
 /// Options that only SYNs carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,11 +120,16 @@ pub struct SynOptions {
 }
 
 impl Segment {
-    /// Becomes `other`, which has no SACK blocks: the room of those that are not there is not written.
+    /// Becomes `other`, which has no SACK blocks: the room of those that are not there is neither read nor written.
     #[inline]
     pub fn write(&mut self, other: Segment) {
         debug_assert!(other.sack.is_empty());
-        *self = Segment { sack: SackBlocks { len: 0, ..self.sack }, ..other };
+        let Segment { seq, ack, payload, window, timestamps, flags, len, syn, ecn, retransmission, dupacks_seen, extra, sack: _ } =
+            other;
+        (self.seq, self.ack, self.payload, self.window) = (seq, ack, payload, window);
+        (self.timestamps, self.flags, self.len, self.syn) = (timestamps, flags, len, syn);
+        (self.ecn, self.retransmission, self.dupacks_seen) = (ecn, retransmission, dupacks_seen);
+        (self.extra, self.sack.len) = (extra, 0);
     }
 
     /// Sequence space used: payload, and one each for SYN and FIN.

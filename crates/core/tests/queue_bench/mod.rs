@@ -21,7 +21,7 @@ impl Bench {
     pub fn packet(&mut self, id: u64, flow: u32, len: u16, kind: Kind, ecn: Ecn) -> Packet {
         let segment = Segment { ecn, flags: Flags::ACK, payload: u32::from(kind.has(Kind::DATA)), ..Segment::default() };
         let body = self.arena.insert(Body::Segment(segment));
-        Packet { id, entered: Time::ZERO, body, flow, len, wire_len: len, ecn, class: 0, kind }
+        Packet { id, body, flow, len, wire_len: len, ecn, class: 0, kind }
     }
 
     pub fn data(&mut self, id: u64, flow: u32, ecn: Ecn) -> Packet {
@@ -32,7 +32,7 @@ impl Bench {
     pub fn ack(&mut self, id: u64, flow: u32, segment: Segment) -> Packet {
         let body = self.arena.insert(Body::Segment(Segment { flags: segment.flags.with(Flags::ACK), ..segment }));
         let kind = Kind::TCP.with(Kind::PURE_ACK);
-        Packet { id, entered: Time::ZERO, body, flow, len: 40, wire_len: 40, ecn: segment.ecn, class: 0, kind }
+        Packet { id, body, flow, len: 40, wire_len: 40, ecn: segment.ecn, class: 0, kind }
     }
 
     pub fn fill(&mut self, queue: &mut impl Queue, now: Time, packets: u64, ecn: Ecn) {

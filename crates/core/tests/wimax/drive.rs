@@ -16,6 +16,7 @@ use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Span, Time};
+use std::collections::BTreeMap;
 
 pub const FRAME: Span = Span::from_ms(5);
 
@@ -87,6 +88,8 @@ pub struct Drive {
     pub now: Time,
     pub left: Vec<Left>,
     pub tally: Tally,
+    /// When each packet came in.
+    entered: BTreeMap<u64, Time>,
     arena: Arena,
     next_id: u64,
 }
@@ -99,7 +102,15 @@ impl Drive {
     pub fn limited(terms: Terms, stations: u32, seed: u64, limit: Limit) -> Drive {
         let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(limit))).collect();
         let cell = Wimax::new(terms, queues, Rng::for_element(seed, "cell")).unwrap();
-        Drive { cell, now: Time::ZERO, left: Vec::new(), tally: Tally::default(), arena: Arena::default(), next_id: 1 }
+        Drive {
+            cell,
+            now: Time::ZERO,
+            left: Vec::new(),
+            tally: Tally::default(),
+            entered: BTreeMap::new(),
+            arena: Arena::default(),
+            next_id: 1,
+        }
     }
 
     fn call(&mut self, act: impl FnOnce(&mut Wimax, Time, &mut Out<'_>)) {
@@ -108,7 +119,7 @@ impl Drive {
         act(&mut self.cell, self.now, &mut out);
         for Move { port, packet, .. } in moves {
             let stream = Stream::from_index(usize::from(port.0 ^ 1));
-            self.left.push(Left { at: self.now, stream, id: packet.id, entered: packet.entered, len: packet.len });
+            self.left.push(Left { at: self.now, stream, id: packet.id, entered: self.entered[&packet.id], len: packet.len });
             self.arena.release(packet.body);
         }
         let Tally { pushed, forwarded, .. } = self.tally;
@@ -139,7 +150,8 @@ impl Drive {
         self.next_id += 1;
         self.tally.pushed += 1;
         let body = self.arena.insert(Body::Datagram(Datagram { number: id }));
-        let packet = Packet { id, entered: at, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
+        self.entered.insert(id, at);
+        let packet = Packet { id, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
         self.call(|cell, now, out| cell.push(now, stream.entry(), packet, out));
         id
     }

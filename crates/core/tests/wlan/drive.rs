@@ -118,7 +118,7 @@ impl Drive {
         self.tally.pushed += 1;
         let body = self.arena.insert(Body::Datagram(Datagram { number: id }));
         let kind = Kind::DATA;
-        let packet = Packet { id, entered: self.now, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
+        let packet = Packet { id, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
         self.call(|wlan, now, out| wlan.push(now, stream.entry(), packet, out));
     }
 

@@ -172,7 +172,7 @@ mod tests {
 
     fn packet(len: u16, kind: Kind) -> Packet {
         let body = Arena::default().insert(Body::Datagram(Datagram { number: 0 }));
-        Packet { id: 0, entered: Time::ZERO, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
+        Packet { id: 0, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
     }
 
     /// Bytes that pass in `seconds` when twice as much comes.

@@ -18,12 +18,11 @@ mod tests {
     use super::*;
     use crate::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
     use crate::rng::Rng;
-    use crate::units::Time;
 
     fn packet(id: u64) -> Packet {
         let body = Arena::default().insert(Body::Datagram(Datagram { number: id }));
-        let (entered, ecn) = (Time::ZERO, Ecn::NotEct);
-        Packet { id, entered, body, flow: 0, len: 100, wire_len: 100, ecn, class: 0, kind: Kind::DATA }
+        let ecn = Ecn::NotEct;
+        Packet { id, body, flow: 0, len: 100, wire_len: 100, ecn, class: 0, kind: Kind::DATA }
     }
 
     /// Sends bursts of one packet each until none is left: the share lost, and the transmissions that each took.
