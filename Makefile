@@ -59,7 +59,7 @@ bench: ## packets per CPU second, instructions, memory, ratio to ns-2 where it i
 accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
 	$(BIN)/python -m tests.oracles.table
 
-kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: five minutes
+kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m tests.live.table docs/kernel-vs-simulator.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)

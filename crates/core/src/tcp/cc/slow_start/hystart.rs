@@ -74,12 +74,12 @@ pub fn rise_threshold(smallest: Span, bounds: (Span, Span)) -> Span {
 
 impl Opening for Hystart {
     fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+        // Rounds count from the start, whether anything is looked at in them or not.
+        if self.round.over(ack) {
+            self.begin_round(ack.now);
+        }
         self.smallest = self.smallest.min(ack.rtt.unwrap_or(Span::MAX));
         if self.smallest < Span::MAX && window.cwnd >= self.low_window {
-            // Rounds count from the first ACK that is looked at (`hystart_update()`), in the middle of a flight.
-            if self.round.over(ack) {
-                self.begin_round(ack.now);
-            }
             let train = self.train_is_long(ack);
             if self.delay_has_risen(ack) || train {
                 window.ssthresh = window.cwnd;
