@@ -159,7 +159,7 @@ def test_the_report_draws_the_papers_tables_with_the_papers_and_ns2s_values_besi
     first = drawn.blocks[0]
     assert isinstance(first, Table)
     assert [len(row) for row in first.rows] == [4, 4, 4, 4]
-    assert first.rows[0][1].note == "paper 1.780, ns-2 1.930 / 1.820"
+    assert first.rows[0][1].note == "paper 1.78, ns-2 1.93 / 1.82"
     assert paper_tables.section("wibro", []) is None
 
 

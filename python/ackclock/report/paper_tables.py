@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ackclock.papers.figures import FAST
 from ackclock.report.numbers import significant
 from ackclock.report.page import Cell, Column, Section, Table
 
@@ -52,7 +53,7 @@ _LAYOUTS: dict[str, Sequence[Layout]] = {
             "Figure 9: 200 KB over one hop, the paper's one trace of the real network (not judged)",
             ("", "Reno"),
             [
-                ("Timeouts", _ids(73)),
+                ("Timeouts / fast retransmissions", _ids(73)),
                 ("Idle, % of the time", _ids(74)),
                 ("RTT mean, s", _ids(75)),
                 ("RTT sd, s", _ids(76)),
@@ -102,9 +103,12 @@ def _table(layout: Layout, claims: Claims) -> Table:
 
 
 def _cell(claim: Mapping[str, Any]) -> Cell:
-    beside = f"paper {significant(claim['paper_number'], 4)}"
+    if second := claim.get("also", {}).get(FAST):
+        text = f"{significant(claim['ours']['mean'], 2)} / {significant(second['mean'], 2)}"
+        return Cell(text, f"paper {claim['paper_value']}", "muted")
+    beside = f"paper {claim['paper_number']:.6g}"
     if ns2 := claim.get("ns2"):
-        beside += f", ns-2 {' / '.join(significant(value, 4) for value in ns2.values())}"
+        beside += f", ns-2 {' / '.join(f'{value:.6g}' for value in ns2.values())}"
     ours = claim["ours"]
     text = significant(ours["mean"], 4) if ours and ours["mean"] is not None else "-"
     return Cell(text, beside, {"holds": "good", "fails": "bad"}.get(claim["verdict"], "muted"))

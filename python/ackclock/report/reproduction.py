@@ -27,7 +27,8 @@ def page(document: Document, environment: Document | None = None) -> Page:
     """The page of ``reproduce``'s JSON document."""
     totals, claims = document["totals"], document["claims"]
     tested = totals["holds"] + totals["fails"]
-    simulated = sum(claim["by"] == "simulation" for claim in claims)
+    simulated = sum(claim["by"] == "simulation" and claim["verdict"] in ("holds", "fails") for claim in claims)
+    sided = sum(claim["verdict"] == "fails" and claim["ns2_agrees"] is True for claim in claims)
     drawn = paper_tables.section(document["paper"], claims)
     sections = [drawn] if drawn else []
     for verdict, title, tone, lead in _VERDICTS:
@@ -40,8 +41,9 @@ def page(document: Document, environment: Document | None = None) -> Page:
         subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
         answer=f"{totals['holds']} of the {tested} claims tested hold; {totals['not_tested']} are not tested yet.",
         because=(
-            f"Of the tested, {simulated} were simulated and {tested - simulated} are arithmetic. {totals['fails']} fail; "
-            f"{totals['calibration']} more are settings of the paper's experiment, which prove nothing. Every claim is listed "
+            f"Of the tested, {simulated} were simulated and {tested - simulated} are arithmetic. {totals['fails']} fail"
+            + (f", in {sided} of which an independent simulator, ns-2, has what we have; " if sided else "; ")
+            + f"{totals['calibration']} more are settings of the paper's experiment, which prove nothing. Every claim is listed "
             "with its reason."
         ),
         sections=sections,
