@@ -3,7 +3,7 @@
 mod common;
 
 use ackclock_core::rng::Rng;
-use common::{bulk, flow, go, hop, plan, tcp, way};
+use common::{MS, bulk, flow, go, hop, plan, tcp, way};
 use serde_json::{Value, json};
 
 fn safe() -> Value {
@@ -37,7 +37,7 @@ fn on_a_starving_return_the_filter_takes_out_acks_and_shortens_the_queue() {
 
 /// A link, buffers and losses drawn from a number. Forward queues hold a whole window, so that nothing is lost but what the list says:
 /// fewer ACKs make longer bursts, and what those overflow elsewhere is `asymmetry`'s finding, not this test's.
-fn random_plan(number: u64, filter: Value) -> Value {
+fn random_plan(number: u64, filter: Value, rto_min_ms: u64) -> Value {
     let mut rng = Rng::for_element(number, "scenario");
     let mut draw = |low: f64, high: f64| low + rng.uniform() * (high - low);
     let mut down = way(draw(5e6, 4e7) as u64, draw(1.0, 60.0) as u64, 1000);
@@ -59,16 +59,18 @@ fn random_plan(number: u64, filter: Value) -> Value {
     let mut flow = flow("b", &[0], json!({"kind": "transfer", "bytes": 1_000_000}), tcp("reno"));
     flow["tcp"] = tcp(["reno", "newreno", "cubic"][draw(0.0, 3.0) as usize]);
     flow["tcp"]["receive_buffer"] = json!(window as u64);
+    flow["tcp"]["rto_min_ps"] = json!(rto_min_ms * MS);
     let mut plan = plan(120_000, json!([hop("air", down, up)]), json!([flow]));
     (plan["seed"], plan["sample_ps"]) = (json!(number), json!(0));
     plan
 }
 
 /// Timeouts without and with the safe filter over this many random runs, and how many ACKs it took out.
-fn timeouts(runs: u64) -> (u64, u64, u64) {
+fn timeouts(runs: u64, rto_min_ms: u64) -> (u64, u64, u64) {
     let mut sum = (0, 0, 0);
     for number in 0..runs {
-        let (plain, safe) = (go(&random_plan(number, Value::Null)), go(&random_plan(number, acks(safe()))));
+        let (plain, safe) =
+            (go(&random_plan(number, Value::Null, rto_min_ms)), go(&random_plan(number, acks(safe()), rto_min_ms)));
         sum.0 += plain.summary.flows[0].timeouts;
         sum.1 += safe.summary.flows[0].timeouts;
         sum.2 += safe.summary.hops[1].drops_by_cause["ack_filter"];
@@ -76,24 +78,32 @@ fn timeouts(runs: u64) -> (u64, u64, u64) {
     sum
 }
 
-/// Where nothing is lost by the longer bursts and duplicates do not clog the return, timeouts are as rare with the filter as without: the
-/// few that differ do so both ways.
-fn adds_hardly_any(runs: u64) {
-    let (without, with, taken) = timeouts(runs);
+/// Where nothing is lost by the longer bursts and duplicates do not clog the return, a timer that RFC 6298 would have goes off no more often
+/// with the filter than without.
+fn adds_none(runs: u64) {
+    let (without, with, taken) = timeouts(runs, 1000);
     println!("{without} timeouts without, {with} with the filter, {taken} ACKs taken out");
     assert!(taken > 20 * runs, "it had something to do: {taken}");
-    assert!(100 * with <= 100 * without + runs, "{with} timeouts with the filter, {without} without");
+    assert!(with <= without, "{with} timeouts with the filter, {without} without");
 }
 
 #[test]
-fn the_safe_filter_adds_a_timeout_to_fewer_than_one_random_run_in_a_hundred() {
-    adds_hardly_any(100);
+fn the_safe_filter_adds_no_timeout_to_a_hundred_random_runs() {
+    adds_none(100);
 }
 
 #[test]
 #[ignore = "slow"]
-fn the_safe_filter_adds_a_timeout_to_fewer_than_one_in_a_hundred_of_a_thousand_random_runs() {
-    adds_hardly_any(1000);
+fn the_safe_filter_adds_no_timeout_to_a_thousand_random_runs() {
+    adds_none(1000);
+}
+
+/// Hosts' 200 ms are less than two of these round trips. The filter shortens all of them but those with duplicates in line, which it keeps:
+/// so a few repairs come too late for a timer that has learned from the others.
+#[test]
+fn with_a_timer_of_200_ms_the_safe_filter_adds_a_timeout_to_fewer_than_one_random_run_in_a_hundred() {
+    let (without, with, _) = timeouts(100, 200);
+    assert!(with <= without + 1, "{with} timeouts with the filter, {without} without");
 }
 
 #[test]
