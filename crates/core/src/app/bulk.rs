@@ -26,6 +26,7 @@ impl Application for Source {
         socket.closed = self.bytes != u64::MAX;
     }
 
+    #[inline]
     fn due(&self) -> Time {
         self.stop
     }

@@ -20,6 +20,7 @@ impl Sink {
         Sink { rate, busy_until: Time::ZERO, due: Time::NEVER }
     }
 
+    #[inline(never)]
     fn read_slowly(&mut self, now: Time, rate: Rate, socket: &mut Socket) {
         while socket.read < socket.arrived && self.busy_until <= now {
             let chunk = CHUNK.min(socket.arrived - socket.read);
@@ -32,6 +33,7 @@ impl Sink {
 }
 
 impl Application for Sink {
+    #[inline]
     fn act(&mut self, now: Time, socket: &mut Socket) {
         match self.rate {
             None => socket.read = socket.arrived,
@@ -40,6 +42,7 @@ impl Application for Sink {
         socket.closed = socket.peer_closed;
     }
 
+    #[inline]
     fn due(&self) -> Time {
         self.due
     }

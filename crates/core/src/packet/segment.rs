@@ -53,9 +53,11 @@ impl SackBlocks {
             self.len += 1;
         }
     }
+    #[inline]
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -133,6 +135,7 @@ impl Segment {
     }
 
     /// Sequence space used: payload, and one each for SYN and FIN.
+    #[inline]
     pub fn space(&self) -> u64 {
         u64::from(self.payload) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
     }

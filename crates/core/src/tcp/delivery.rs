@@ -4,8 +4,8 @@
 //! arrived since, over the longer of the time it took to send and the time it took to be acknowledged.
 
 use super::scoreboard::Index;
+use crate::ring::Ring;
 use crate::units::{Span, Time};
-use std::collections::VecDeque;
 
 /// Section 3.2: the rate over the flight of one segment. Amounts are in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub struct LossSample {
 }
 
 /// Section 3.1.2: what is noted of a segment when it leaves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Note {
     delivered: u64,
     delivered_at: Time,
@@ -63,7 +63,7 @@ struct Note {
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     /// Parallel to the scoreboard's ring.
-    notes: VecDeque<Note>,
+    notes: Ring<Note>,
     base: Index,
     delivered: u64,
     delivered_at: Time,
@@ -139,9 +139,10 @@ impl Deliveries {
         let at = arrivals.newest.and_then(|n| usize::try_from(n.checked_sub(self.base)?).ok());
         let note = at.and_then(|i| self.notes.get(i)).copied();
         let rate = note.map(|note| self.sample(&note));
-        let gone = (arrivals.base.saturating_sub(self.base) as usize).min(self.notes.len());
-        self.notes.drain(..gone);
-        self.base = self.base.max(arrivals.base);
+        while self.base < arrivals.base {
+            self.notes.take_front();
+            self.base += 1;
+        }
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }

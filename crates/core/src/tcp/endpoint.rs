@@ -2,7 +2,7 @@
 
 use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::packet::{Arena, Body, Ecn, Extra, Flags, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Flags, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EcnEnd;
 use crate::tcp::handshake::{Handshake, State};
@@ -29,11 +29,17 @@ pub struct TcpEndpoint {
     pub(super) timestamps: bool,
     pub(super) scaling: bool,
     pub(super) socket: Socket,
+    /// When the application wants to act next: as it said when it last did.
+    app_due: Time,
+    /// A segment's length without payload and SACK blocks.
+    pub(super) bare_len: u32,
+    /// More than the two halves reads and writes segments: ECN, or ACKs that congestion or a rate thins.
+    pub(super) has_extras: bool,
     pub(super) ecn: EcnEnd,
-    pub(super) receiver: Receiver,
     pub(super) app: AnyApp,
-    pub(super) handshake: Handshake,
+    pub(super) receiver: Receiver,
     pub(super) sender: Sender,
+    pub(super) handshake: Handshake,
 }
 
 /// What an established connection sends next.
@@ -77,7 +83,10 @@ impl TcpEndpoint {
             state,
             sender: Sender::new(config.clone()),
             receiver: Receiver::new(config.clone()),
+            app_due: app.due(),
             app,
+            bare_len: 0,
+            has_extras: false,
             socket: Socket::default(),
             handshake: Handshake { at: start, first_sent: None, tries: 0 },
             sack: false,
@@ -133,32 +142,32 @@ impl TcpEndpoint {
             return self.on_syn(now, segment, ecn);
         }
         match self.state {
+            State::Established => {}
             State::Closed | State::Listen | State::SynSent => return,
             State::SynReceived if segment.ack == STREAM_START => self.establish(now),
             // RFC 9293, section 3.10.7.4: an ACK of what was never sent does not open a connection.
             State::SynReceived => return,
-            State::Established => {}
         }
-        let echo_rtt = self.take_timestamps(now, segment);
-        if self.ecn.on() {
-            self.note_codepoint(segment, ecn);
+        let echo = self.take_timestamps(now, segment);
+        if self.has_extras {
+            self.read_extras(now, segment, ecn, echo);
         }
-        if self.receiver.adapts_acks() {
-            self.receiver.adapt_acks(segment, timestamp(now), echo_rtt);
-        }
-        self.sender.on_segment(now, segment, echo_rtt);
-        self.receiver.on_segment(now, segment);
-        self.receiver.tune(now, segment, echo_rtt);
+        self.sender.on_segment(now, segment, echo);
         if segment.space() > 0 {
+            self.receiver.on_data(now, segment, echo);
             self.run_app(now);
+        } else {
+            self.receiver.on_bare(segment);
         }
     }
 
+    #[inline]
     pub(super) fn run_app(&mut self, now: Time) {
         self.socket.arrived = self.receiver.arrived();
         self.socket.peer_closed = self.receiver.peer_closed();
         if self.socket.established {
             self.app.act(now, &mut self.socket);
+            self.app_due = self.app.due();
             self.receiver.on_read(now, self.socket.read);
         }
     }
@@ -179,28 +188,17 @@ impl TcpEndpoint {
             window,
             timestamps: self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
             flags,
+            len: u16::try_from(self.bare_len + piece.payload).unwrap_or(u16::MAX),
             retransmission: piece.retransmission,
-            dupacks_seen: self.receiver.marks_duplicates(),
             ..Segment::default()
         });
         if self.sack && self.receiver.has_blocks() {
             segment.sack = self.receiver.blocks();
+            segment.len = self.config.wire_len(piece.payload, self.timestamps, segment.sack.len() as u32);
         }
-        segment.len = self.config.wire_len(piece.payload, self.timestamps, segment.sack.len() as u32);
-        if self.config.ack_control.is_some() {
-            self.say_room(segment);
+        if self.has_extras {
+            self.write_extras(segment);
         }
-        if self.ecn.on() {
-            self.say_ecn(segment);
-        }
-    }
-
-    /// Data says what may follow it, for a receiver that thins its ACKs.
-    #[inline(never)]
-    fn say_room(&self, segment: &mut Segment) {
-        let Some(control) = self.config.ack_control.filter(|_| segment.payload > 0) else { return };
-        segment.extra = Extra::Room(self.sender.room_left(&self.socket));
-        segment.len = segment.len.saturating_add(control.option_bytes);
     }
 
     /// What an established connection sends next: a piece of the stream, a window probe, or an ACK alone.
@@ -231,7 +229,7 @@ impl Endpoint for TcpEndpoint {
         }
         self.sender.on_timer(now);
         self.receiver.on_timer(now);
-        if self.app.due() <= now {
+        if self.app_due <= now {
             self.run_app(now);
         }
     }
@@ -239,7 +237,8 @@ impl Endpoint for TcpEndpoint {
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
         let mut last = false;
         let (body, segment) = if self.state == State::Established {
-            if self.ecn.owes()
+            if self.has_extras
+                && self.ecn.owes()
                 && let Some(owed) = self.owed_ack(now)
             {
                 let (body, segment) = arena.segment();
@@ -247,7 +246,7 @@ impl Endpoint for TcpEndpoint {
                 (body, segment)
             } else {
                 let next = self.next_piece(now)?;
-                last = next.is_last() && !self.ecn.on();
+                last = next.is_last() && !(self.has_extras && self.ecn.on());
                 let (body, segment) = arena.segment();
                 self.write(now, next.piece(), segment);
                 (body, segment)
@@ -262,10 +261,11 @@ impl Endpoint for TcpEndpoint {
         Some(Outgoing { body, len: segment.len, kind: segment.kind(), ecn: segment.ecn, last })
     }
 
+    #[inline]
     fn due(&self) -> Time {
         if self.state != State::Established {
             return self.handshake.at;
         }
-        self.sender.due().min(self.receiver.due()).min(self.app.due())
+        self.sender.due().min(self.receiver.due()).min(self.app_due)
     }
 }

@@ -36,7 +36,7 @@ impl TcpEndpoint {
                 self.agree(segment);
                 self.hear_answer(segment, ecn);
                 self.establish(now);
-                self.receiver.on_segment(now, &Segment { seq: 0, ..Segment::default() });
+                self.receiver.on_bare(&Segment::default());
             }
             (State::Listen, false) => {
                 self.agree(segment);
@@ -50,7 +50,7 @@ impl TcpEndpoint {
                 self.handshake.at = now;
             }
             // Our last ACK was lost, or a SYN comes late (RFC 9293, section 3.10.7.4): an ACK says where we stand.
-            (State::Established, _) => self.receiver.on_segment(now, &Segment::default()),
+            (State::Established, _) => self.receiver.on_bare(&Segment::default()),
             _ => {}
         }
     }
@@ -77,6 +77,7 @@ impl TcpEndpoint {
 
     pub(super) fn establish(&mut self, now: Time) {
         self.state = State::Established;
+        self.settle();
         let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries <= 1).map(|sent| now - sent);
         self.handshake.at = Time::NEVER;
         if self.receiver.adapts_acks() {

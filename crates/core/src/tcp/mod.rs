@@ -7,6 +7,7 @@ pub mod config;
 pub mod delivery;
 pub mod ecn;
 mod endpoint;
+mod extras;
 mod handshake;
 pub mod metrics;
 pub mod models;

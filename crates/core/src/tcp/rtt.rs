@@ -5,18 +5,19 @@ use crate::units::Span;
 
 /// Integers throughout: the estimate of a seed is the same on every machine, and costs no conversion per ACK.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct RttEstimator {
-    config: RtoConfig,
     srtt: Option<Span>,
     rttvar: Span,
-    min: Option<Span>,
-    latest: Option<Span>,
+    /// The longest span before the first sample.
+    min: Span,
     /// The timeout without backing off.
     base: Span,
     /// The last timeout rounded up to the clock's tick: mostly the next one is the same, which saves a division.
     rounded: Span,
     /// Doublings since the last timeout that has not been answered.
     backoff: u32,
+    config: RtoConfig,
 }
 
 /// 1/alpha of RFC 6298, section 2.
@@ -29,17 +30,19 @@ const VARIANCES: u64 = 4;
 const MAX_BACKOFF: u32 = 16;
 
 /// `old` moved towards `new` by a share of the way, to the nearest picosecond below.
+#[inline]
 fn smooth(old: Span, new: Span, share: u64) -> Span {
-    if new >= old { old + Span((new - old).0 / share) } else { old - Span((old - new).0 / share) }
+    if new >= old { Span(old.0 + (new.0 - old.0) / share) } else { Span(old.0 - (old.0 - new.0) / share) }
 }
 
 impl RttEstimator {
     pub fn new(config: RtoConfig) -> RttEstimator {
         let base = config.initial.round_up_to(config.tick);
-        RttEstimator { config, srtt: None, rttvar: Span::ZERO, min: None, latest: None, base, rounded: base, backoff: 0 }
+        RttEstimator { config, srtt: None, rttvar: Span::ZERO, min: Span::MAX, base, rounded: base, backoff: 0 }
     }
 
     /// RFC 6298 (2.2) and (2.3): the first sample sets, later ones smooth; the variance uses the old SRTT.
+    #[inline]
     pub fn sample(&mut self, rtt: Span) {
         let srtt = match self.srtt {
             None => {
@@ -52,8 +55,7 @@ impl RttEstimator {
             }
         };
         self.srtt = Some(srtt);
-        self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
-        self.latest = Some(rtt);
+        self.min = self.min.min(rtt);
         self.set_base(srtt);
     }
 
@@ -100,8 +102,10 @@ impl RttEstimator {
     }
 
     /// RFC 6298 (2.1), (2.3), (2.4), (5.5): with the backing off in force.
+    #[inline]
     pub fn rto(&self) -> Span {
-        self.base.saturating_mul(1 << self.backoff).min(self.config.max)
+        let backed_off = if self.backoff == 0 { self.base } else { self.base.saturating_mul(1 << self.backoff) };
+        backed_off.min(self.config.max)
     }
 
     /// The timeout without clock, minimum and backing off: what Vegas holds a segment's age against.
@@ -123,10 +127,7 @@ impl RttEstimator {
         self.srtt
     }
     pub fn min(&self) -> Option<Span> {
-        self.min
-    }
-    pub fn latest(&self) -> Option<Span> {
-        self.latest
+        (self.min < Span::MAX).then_some(self.min)
     }
 }
 

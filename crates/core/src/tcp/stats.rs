@@ -35,8 +35,15 @@ impl Limit {
 
 /// The sending half. Segments are those with payload (or FIN); the handshake is not counted.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct SenderStats {
     pub segments_sent: u64,
+    /// Time in gaps between transmissions beyond one smoothed RTT.
+    pub idle: Span,
+    /// When the first segment with payload left.
+    pub first_data: Option<Time>,
+    /// RTT samples of segments sent once (Karn).
+    pub rtt: Histogram,
     pub retransmitted_segments: u64,
     pub timeouts: u64,
     pub fast_retransmits: u64,
@@ -44,20 +51,15 @@ pub struct SenderStats {
     pub window_cuts: u64,
     /// Those of them that were for marks.
     pub ecn_cuts: u64,
-    /// RTT samples of segments sent once (Karn).
-    pub rtt: Histogram,
-    /// Time in gaps between transmissions beyond one smoothed RTT.
-    pub idle: Span,
     /// Time under each limit, by `Limit as usize`.
     pub limited: [Span; Limit::ALL.len()],
     /// Payload acknowledged.
     pub acked_bytes: u64,
-    /// When the first segment with payload left.
-    pub first_data: Option<Time>,
 }
 
 /// The receiving half.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct ReceiverStats {
     /// Payload that has arrived in order, once.
     pub in_order_bytes: u64,

@@ -11,16 +11,32 @@ pub(super) fn timestamp(now: Time) -> u32 {
     (now.0 / TIMESTAMP_TICK.0) as u32
 }
 
+/// The echo on a segment. What round trip it tells is worked out where it matters: data that comes one way tells its receiver nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Echo {
+    now: Time,
+    /// 0 is no echo.
+    stamp: u32,
+}
+
+impl Echo {
+    /// RFC 7323, section 4.1. An echo from the future is nobody's.
+    #[inline]
+    pub fn rtt(self) -> Option<Span> {
+        let ticks = timestamp(self.now).wrapping_sub(self.stamp) as i32;
+        (self.stamp != 0 && ticks >= 0).then(|| TIMESTAMP_TICK.saturating_mul(ticks.max(1) as u64))
+    }
+}
+
 impl TcpEndpoint {
-    /// RFC 7323, sections 4.1 and 4.3: what the echo says, and what to echo.
-    pub(super) fn take_timestamps(&mut self, now: Time, segment: &Segment) -> Option<Span> {
-        let stamps = segment.timestamps.filter(|_| self.timestamps)?;
+    /// RFC 7323, section 4.3: what to echo; and what is echoed.
+    #[inline]
+    pub(super) fn take_timestamps(&mut self, now: Time, segment: &Segment) -> Echo {
+        let Some(stamps) = segment.timestamps.filter(|_| self.timestamps) else { return Echo::default() };
         let newer = stamps.value.wrapping_sub(self.ts_recent) as i32 >= 0;
         if newer && segment.seq <= self.last_ack_sent {
             self.ts_recent = stamps.value;
         }
-        // An echo from the future is nobody's.
-        let ticks = timestamp(now).wrapping_sub(stamps.echo) as i32;
-        (stamps.echo != 0 && ticks >= 0).then(|| TIMESTAMP_TICK.saturating_mul(ticks.max(1) as u64))
+        Echo { now, stamp: stamps.echo }
     }
 }

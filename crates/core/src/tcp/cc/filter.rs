@@ -1,34 +1,47 @@
 //! The largest value of the last so many rounds.
 
-/// A windowed maximum over `N` rounds, exact: one slot a round.
+/// A windowed maximum over `N` rounds, exact: one slot a round. The largest slot is kept, as it is asked for more often than it changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundMax<const N: usize> {
     slots: [f64; N],
     round: u64,
+    /// The slot of `round`, and the largest of all.
+    at: usize,
+    largest: f64,
 }
 
 impl<const N: usize> Default for RoundMax<N> {
     fn default() -> Self {
-        RoundMax { slots: [0.0; N], round: 0 }
+        RoundMax { slots: [0.0; N], round: 0, at: 0, largest: 0.0 }
     }
 }
 
 impl<const N: usize> RoundMax<N> {
+    #[inline]
     pub fn see(&mut self, round: u64, value: f64) {
-        let passed = round.saturating_sub(self.round).min(N as u64);
+        if round > self.round {
+            self.advance(round);
+        }
+        let slot = &mut self.slots[self.at];
+        *slot = slot.max(value);
+        self.largest = self.largest.max(value);
+    }
+
+    /// Later rounds begin, empty, in the place of the oldest.
+    #[inline(never)]
+    fn advance(&mut self, round: u64) {
+        let passed = (round - self.round).min(N as u64);
         for later in 1..=passed {
             self.slots[((self.round + later) % N as u64) as usize] = 0.0;
         }
-        if passed == N as u64 {
-            self.slots = [0.0; N];
-        }
-        self.round = self.round.max(round);
-        let slot = &mut self.slots[(self.round % N as u64) as usize];
-        *slot = slot.max(value);
+        self.round = round;
+        self.at = (round % N as u64) as usize;
+        self.largest = self.slots.iter().copied().fold(0.0, f64::max);
     }
 
+    #[inline]
     pub fn get(&self) -> f64 {
-        self.slots.iter().copied().fold(0.0, f64::max)
+        self.largest
     }
 }
 

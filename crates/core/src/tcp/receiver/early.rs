@@ -33,6 +33,15 @@ impl Receiver {
         self.recent.truncate(16);
     }
 
+    /// How far the stream is whole once everything below `end` is there; what waited below that waits no more.
+    pub(super) fn filled_to(&mut self, end: u64) -> u64 {
+        let beyond = self.out_of_order.containing(end).or(self.out_of_order.first().filter(|r| r.0 <= end));
+        let whole = beyond.map_or(end, |(_, filled_to)| end.max(filled_to));
+        self.out_of_order.remove_below(whole);
+        self.recent.retain(|&at| at >= whole);
+        whole
+    }
+
     /// There is something to report beside the ACK number.
     #[inline]
     pub fn has_blocks(&self) -> bool {

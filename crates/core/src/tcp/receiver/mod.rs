@@ -11,42 +11,45 @@ use super::ranges::RangeSet;
 use super::sack_compression::SackHold;
 use super::sender::STREAM_START;
 use super::stats::ReceiverStats;
+use super::timestamps::Echo;
 use crate::packet::{Flags, Segment};
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
+/// What every segment needs comes first, in three cache lines: with thousands of flows the lines fetched are the cost.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Receiver {
-    config: Arc<TcpConfig>,
     /// First byte that has not arrived in order.
     next: u64,
-    out_of_order: RangeSet,
-    /// A byte of each block, the most recently changed first (RFC 2018, section 4).
-    recent: Vec<u64>,
-    /// What arrived twice since the last ACK (RFC 2883).
-    twice: Option<(u64, u64)>,
-    /// Sequence number of the peer's FIN.
-    fin: Option<u64>,
-    /// In-order segments since the last ACK.
-    unacknowledged: u32,
-    /// When an ACK may wait for more: the host's rule, or what the congestion of ACKs makes of it.
-    delayed_ack: Option<DelayedAck>,
-    /// Segments out of order since the last in order.
-    early: u32,
-    control: Option<AckControl>,
-    pace: Option<AckPace>,
+    /// First byte beyond the window that the last ACK advertised.
+    advertised_edge: u64,
+    ack_at: Time,
+    ack_now: bool,
+    window_scale: u8,
     /// Segments still to be acknowledged one by one.
     quick_acks: u32,
+    config: Arc<TcpConfig>,
+    /// Sequence number of the peer's FIN, once it is known.
+    fin: u64,
     /// None: every segment out of order is acknowledged at once.
     hold: Option<Box<SackHold>>,
     /// None: the buffer keeps its size.
     tuner: Option<Box<WindowTuner>>,
-    ack_at: Time,
-    ack_now: bool,
-    window_scale: u8,
-    /// First byte beyond the window that the last ACK advertised.
-    advertised_edge: u64,
+    /// In-order segments since the last ACK.
+    unacknowledged: u32,
+    /// Segments out of order since the last in order.
+    early: u32,
+    /// When an ACK may wait for more: the host's rule, or what the congestion of ACKs makes of it.
+    delayed_ack: Option<DelayedAck>,
+    out_of_order: RangeSet,
+    /// What arrived twice since the last ACK (RFC 2883).
+    twice: Option<(u64, u64)>,
+    control: Option<Box<AckControl>>,
+    pace: Option<Box<AckPace>>,
     stats: ReceiverStats,
+    /// A byte of each block, the most recently changed first (RFC 2018, section 4).
+    recent: Vec<u64>,
 }
 
 impl Receiver {
@@ -59,12 +62,12 @@ impl Receiver {
             out_of_order: RangeSet::default(),
             recent: Vec::new(),
             twice: None,
-            fin: None,
+            fin: u64::MAX,
             unacknowledged: 0,
             delayed_ack: config.delayed_ack,
             early: 0,
-            control: config.ack_control.map(AckControl::new),
-            pace: config.acks_per_rtt.map(AckPace::new),
+            control: config.ack_control.map(|control| Box::new(AckControl::new(control))),
+            pace: config.acks_per_rtt.map(|most| Box::new(AckPace::new(most))),
             quick_acks: config.quick_acks,
             hold: config.sack_compression.map(|rule| Box::new(SackHold::new(rule))),
             tuner,
@@ -95,15 +98,18 @@ impl Receiver {
     pub fn next_expected(&self) -> u64 {
         self.next
     }
+    #[inline]
     pub fn arrived(&self) -> u64 {
         self.next - STREAM_START - u64::from(self.peer_closed())
     }
+    #[inline]
     pub fn peer_closed(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
+        self.next > self.fin
     }
     pub fn stats(&self) -> ReceiverStats {
-        self.stats
+        ReceiverStats { in_order_bytes: self.arrived(), ..self.stats }
     }
+    #[inline]
     pub fn due(&self) -> Time {
         self.ack_at
     }
@@ -140,21 +146,33 @@ impl Receiver {
         Segment { seq, ack, flags: Flags::ACK, window: window as u32, ..Segment::default() }
     }
 
-    /// A segment with payload or FIN, or a probe.
+    /// A segment without payload or FIN.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
-        if segment.space() == 0 {
-            // RFC 9293, section 3.10.7.4: an unacceptable segment is answered; this is how a window probe gets its answer.
-            self.ack_now |= segment.seq < self.next;
+    pub fn on_bare(&mut self, segment: &Segment) {
+        // RFC 9293, section 3.10.7.4: an unacceptable segment is answered; this is how a window probe gets its answer.
+        self.ack_now |= segment.seq < self.next;
+    }
+
+    /// A segment with payload or FIN.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, segment: &Segment, echo: Echo) {
+        let expected = segment.seq == self.next && !segment.flags.has(Flags::FIN) && self.out_of_order.is_empty();
+        if expected {
+            self.accept(now, segment, segment.seq + u64::from(segment.payload), false);
         } else {
             self.take(now, segment);
         }
+        if self.hold.is_some() || self.tuner.is_some() {
+            self.tune(now, segment, echo);
+        }
     }
 
+    #[inline(never)]
     fn take(&mut self, now: Time, segment: &Segment) {
         let end = segment.seq.saturating_add(segment.space());
         if segment.flags.has(Flags::FIN) && end > self.next {
-            self.fin.get_or_insert(end - 1);
+            // The first to be heard of it stands.
+            self.fin = if self.fin == u64::MAX { end - 1 } else { self.fin };
         }
         if end <= self.next {
             self.stats.duplicates += 1;
@@ -164,46 +182,43 @@ impl Receiver {
         } else if segment.seq > self.next {
             self.keep_out_of_order(now, segment, end);
         } else {
-            self.accept(now, segment, end);
+            let (had_gap, end) = (!self.out_of_order.is_empty(), self.filled_to(end));
+            self.accept(now, segment, end, had_gap);
         }
     }
 
-    /// What a segment with payload tells a buffer that grows; `echo_rtt` is what its timestamp echo says.
-    #[inline]
-    pub fn tune(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
-        if let (Some(hold), Some(rtt)) = (&mut self.hold, echo_rtt.filter(|_| segment.payload > 0)) {
+    /// What a segment with payload tells buffers that grow and SACKs that wait.
+    #[inline(never)]
+    fn tune(&mut self, now: Time, segment: &Segment, echo: Echo) {
+        if segment.payload == 0 {
+            return;
+        }
+        if let (Some(hold), Some(rtt)) = (&mut self.hold, echo.rtt()) {
             hold.see(rtt);
         }
-        if let Some(tuner) = &mut self.tuner
-            && segment.payload > 0
-        {
-            tuner.on_data(now, echo_rtt, self.next, self.advertised_edge);
+        if let Some(tuner) = &mut self.tuner {
+            tuner.on_data(now, echo.rtt(), self.next, self.advertised_edge);
         }
     }
 
-    fn accept(&mut self, now: Time, segment: &Segment, end: u64) {
+    /// The segment is what was missing: the stream is whole up to `whole`.
+    #[inline]
+    fn accept(&mut self, now: Time, segment: &Segment, whole: u64, had_gap: bool) {
         self.stats.unique_ip_bytes += u64::from(segment.len);
-        self.next = end;
-        let had_gap = !self.out_of_order.is_empty();
+        self.next = whole;
         self.early = 0;
-        if had_gap {
-            if let Some((_, filled_to)) = self.out_of_order.containing(end).or(self.out_of_order.first().filter(|r| r.0 <= end)) {
-                self.next = self.next.max(filled_to);
-            }
-            self.out_of_order.remove_below(self.next);
-            self.recent.retain(|&at| at >= self.next);
-        }
-        self.stats.in_order_bytes = self.arrived();
+        let closed = self.peer_closed();
         if self.tuner.as_mut().is_some_and(|tuner| tuner.on_in_order(self.config.segment)) {
             // Linux's own arithmetic (`icsk_ack.quick |= 1`): it adds an ACK to an even count, so the count stands still meanwhile.
             self.quick_acks |= 1;
         }
-        if self.peer_closed() {
+        if closed {
             self.stats.finished.get_or_insert(now);
         }
-        self.schedule_ack(now, had_gap && self.config.immediate_ack_on_fill);
+        self.schedule_ack(now, closed || (had_gap && self.config.immediate_ack_on_fill));
     }
 
+    #[inline]
     pub fn wants_ack(&self) -> bool {
         self.ack_now
     }
@@ -211,7 +226,7 @@ impl Receiver {
     /// The ACK that goes out next stands for enough duplicates to call for a fast retransmit.
     #[inline]
     pub fn marks_duplicates(&self) -> bool {
-        self.early >= self.config.dupack_threshold && self.config.dupack_marking && self.control.is_some()
+        self.control.is_some() && self.config.dupack_marking && self.early >= self.config.dupack_threshold
     }
 
     /// An ACK goes out, alone or on data: its number, and the window that it advertises.

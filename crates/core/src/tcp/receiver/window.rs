@@ -6,14 +6,20 @@ use crate::units::Time;
 
 impl Receiver {
     /// The application has read up to `read` bytes: a window that was all but shut is reopened by an ACK of its own.
+    #[inline]
     pub fn on_read(&mut self, now: Time, read: u64) {
         if let Some(tuner) = &mut self.tuner {
             tuner.on_read(now, read);
         }
         let left_to_peer = self.advertised_edge.saturating_sub(self.next);
-        if left_to_peer < u64::from(self.config.segment) && self.edge(read) >= self.advertised_edge + self.worth_telling() {
-            self.ack_now = true;
+        if left_to_peer < u64::from(self.config.segment) {
+            self.ack_now |= self.reopens(read);
         }
+    }
+
+    #[inline(never)]
+    fn reopens(&self, read: u64) -> bool {
+        self.edge(read) >= self.advertised_edge + self.worth_telling()
     }
 
     /// The least by which the window's edge moves, so that no sender is tempted into small segments (RFC 9293, section 3.8.6.2.2).

@@ -66,6 +66,15 @@ impl Recovery for Classic {
         false
     }
 
+    #[inline]
+    fn on_clean_ack(&mut self, _una: u64) -> bool {
+        if self.inflation.is_some() {
+            return false;
+        }
+        (self.dupacks, self.allowance, self.resend) = (0, 0, None);
+        true
+    }
+
     fn on_timeout(&mut self, repair: &mut Repair<'_>) {
         *self = Classic { recover: repair.next, ..Classic::default() };
     }

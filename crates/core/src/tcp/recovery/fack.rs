@@ -58,6 +58,12 @@ impl Recovery for Fack {
         ack.advanced
     }
 
+    #[inline]
+    fn on_clean_ack(&mut self, _una: u64) -> bool {
+        self.dupacks = 0;
+        self.until.is_none()
+    }
+
     fn on_timeout(&mut self, repair: &mut Repair<'_>) {
         *self = Fack { not_before: repair.next, ..Fack::default() };
     }

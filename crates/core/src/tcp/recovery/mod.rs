@@ -122,10 +122,10 @@ pub enum Resend {
 pub trait Recovery {
     /// Takes an ACK in; says whether the congestion control may grow the window on it.
     fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool;
-    /// A clean ACK: new data, no SACK information, nothing on the board SACKed or lost. True if that is all it needs to hear, and then the
-    /// congestion control may grow the window; most ACKs are such.
+    /// A clean ACK: new data up to `una`, no SACK information, nothing on the board SACKed or lost. True if that is all it needs to hear,
+    /// and it is not active; then the congestion control may grow the window. Most ACKs are such.
     #[inline]
-    fn on_clean_ack(&mut self) -> bool {
+    fn on_clean_ack(&mut self, _una: u64) -> bool {
         false
     }
     /// The retransmission timer went off; the board has been marked and the window cut.
@@ -209,7 +209,7 @@ macro_rules! recoveries {
                 match self { $(AnyRecovery::$kind(r) => r.on_ack(ack, repair)),* }
             }
             #[inline]
-            fn on_clean_ack(&mut self) -> bool { match self { $(AnyRecovery::$kind(r) => r.on_clean_ack()),* } }
+            fn on_clean_ack(&mut self, una: u64) -> bool { match self { $(AnyRecovery::$kind(r) => r.on_clean_ack(una)),* } }
             fn on_timeout(&mut self, repair: &mut Repair<'_>) {
                 match self { $(AnyRecovery::$kind(r) => r.on_timeout(repair)),* }
             }

@@ -88,6 +88,12 @@ impl Recovery for NewReno {
         false
     }
 
+    #[inline]
+    fn on_clean_ack(&mut self, _una: u64) -> bool {
+        (self.dupacks, self.allowance) = (0, 0);
+        self.episode.is_none()
+    }
+
     fn on_timeout(&mut self, repair: &mut Repair<'_>) {
         *self = NewReno { recover: repair.next, ..NewReno::default() };
     }

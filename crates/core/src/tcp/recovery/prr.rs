@@ -98,6 +98,11 @@ impl Recovery for Prr {
         grow
     }
 
+    #[inline]
+    fn on_clean_ack(&mut self, una: u64) -> bool {
+        self.sack.on_clean_ack(una)
+    }
+
     fn on_timeout(&mut self, repair: &mut Repair<'_>) {
         self.sack.on_timeout(repair);
         self.reduction = None;

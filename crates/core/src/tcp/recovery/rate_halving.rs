@@ -104,6 +104,12 @@ impl Recovery for RateHalving {
         ack.advanced
     }
 
+    #[inline]
+    fn on_clean_ack(&mut self, una: u64) -> bool {
+        self.dupacks = 0;
+        self.episode.is_none() && una >= self.not_before
+    }
+
     fn on_timeout(&mut self, repair: &mut Repair<'_>) {
         *self = RateHalving { not_before: repair.next, ..RateHalving::default() };
     }

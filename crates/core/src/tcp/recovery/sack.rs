@@ -54,7 +54,7 @@ impl Recovery for Sack {
     }
 
     #[inline]
-    fn on_clean_ack(&mut self) -> bool {
+    fn on_clean_ack(&mut self, _una: u64) -> bool {
         self.dupacks = 0;
         self.until.is_none()
     }

@@ -23,6 +23,7 @@ impl Scoreboard {
         if self.sacked_out < threshold {
             return;
         }
+        self.scanned = self.scanned.max(self.base);
         while self.scanned < self.end_index() {
             let sacked = self.get(self.scanned).is_some_and(Sent::is_sacked);
             let above = self.sacked_out - self.sacked_below_scan - u32::from(sacked);
@@ -36,6 +37,7 @@ impl Scoreboard {
     /// FACK: everything `reordering` or more segments below the forward-most SACK is lost (Mathis and Mahdavi 1996).
     pub fn mark_lost_below_forward_ack(&mut self, reordering: u32) {
         let Some(highest) = self.highest_sacked else { return };
+        self.scanned = self.scanned.max(self.base);
         while self.scanned + u64::from(reordering) <= highest {
             let sacked = self.get(self.scanned).is_some_and(Sent::is_sacked);
             self.scan_one(sacked);
@@ -92,6 +94,7 @@ impl Scoreboard {
         if self.lost_out == self.resent_out {
             return None;
         }
+        self.resend_from = self.resend_from.max(self.base);
         while let Some(sent) = self.get(self.resend_from) {
             if sent.is_lost() && !sent.is_resent() {
                 return Some(self.resend_from);

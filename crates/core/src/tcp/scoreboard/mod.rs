@@ -26,7 +26,6 @@ pub struct Acked {
     pub segments: u32,
     /// Those of them that had been SACKed before.
     pub sacked_before: u32,
-    pub bytes: u64,
     /// When the first and the last of the segments left that were sent once and had not been SACKed (Karn).
     pub first_sent: Option<Time>,
     pub last_sent: Option<Time>,
@@ -34,15 +33,19 @@ pub struct Acked {
     pub resent: bool,
 }
 
+/// What every ACK needs comes first.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Scoreboard {
     ring: Ring<Sent>,
     /// Number of the ring's first segment.
     base: Index,
-    sacked: RangeSet,
     sacked_out: u32,
     lost_out: u32,
     resent_out: u32,
+    /// Somebody asks what has arrived.
+    notes_arrivals: bool,
+    sacked: RangeSet,
     /// Times a segment was taken for lost.
     losses: u64,
     /// The segments taken for lost since `take_lost`, in that order; kept for congestion controls that watch deliveries.
@@ -54,7 +57,8 @@ pub struct Scoreboard {
     highest_sacked: Option<Index>,
     /// When the first left of the segments sent once that SACK has reported since `take_first_sacked`.
     first_sacked: Option<Time>,
-    /// Segments below have been looked at for loss.
+    /// Segments below have been looked at for loss. It may lag behind `base`, and so may `resend_from` and `highest_sacked`: they are
+    /// brought up where they are used, as most ACKs find nothing lost.
     scanned: Index,
     /// SACKed segments on the board below `scanned`.
     sacked_below_scan: u32,
@@ -145,74 +149,69 @@ impl Scoreboard {
         let mut acked = Acked::default();
         while let Some(&sent) = self.ring.front() {
             if sent.end() > ack {
-                acked.bytes += self.cut_first(ack);
+                self.cut_first(ack);
                 break;
             }
             self.ring.take_front();
             if sent.is_marked() {
                 self.forget(&sent);
             }
-            if !sent.is_sacked() {
-                self.note_arrival(sent.sent_at, self.base);
+            let (once, before) = (sent.sends == 1, sent.is_sacked());
+            if self.notes_arrivals && !before {
+                self.note_arrival(&sent, self.base);
+            }
+            if once && !before {
+                acked.first_sent = acked.first_sent.or(Some(sent.sent_at));
+                acked.last_sent = Some(sent.sent_at);
             }
             self.base += 1;
             acked.segments += 1;
-            acked.bytes += u64::from(sent.len);
-            acked.sacked_before += u32::from(sent.is_sacked());
-            if sent.sends > 1 {
-                acked.resent = true;
-            } else if !sent.is_sacked() {
-                if acked.first_sent.is_none() {
-                    acked.first_sent = Some(sent.sent_at);
-                    self.lowest_arrival = self.lowest_arrival.min(self.base - 1);
-                }
-                acked.last_sent = Some(sent.sent_at);
-            }
-        }
-        self.move_up(ack);
-        acked
-    }
-
-    /// An ACK inside a segment: the rest of it is still out. How many bytes it takes.
-    fn cut_first(&mut self, ack: u64) -> u64 {
-        let Some(front) = self.ring.get_mut(0).filter(|front| front.seq < ack) else { return 0 };
-        let cut = ack - front.seq;
-        front.seq = ack;
-        front.len -= cut as u32;
-        cut
-    }
-
-    /// Of what has arrived, the segment that was sent last.
-    #[inline]
-    fn note_arrival(&mut self, sent_at: Time, index: Index) {
-        if self.newest_arrival.is_none_or(|newest| newest < (sent_at, index)) {
-            self.newest_arrival = Some((sent_at, index));
-        }
-    }
-
-    /// Nothing that is noted of the segments below `base` matters any more.
-    #[inline]
-    fn move_up(&mut self, ack: u64) {
-        while self.resends.front().is_some_and(|&(index, _)| index < self.base) {
-            self.resends.pop_front();
-        }
-        self.scanned = self.scanned.max(self.base);
-        self.resend_from = self.resend_from.max(self.base);
-        if self.highest_sacked.is_some_and(|h| h < self.base) {
-            self.highest_sacked = None;
+            acked.sacked_before += u32::from(before);
+            acked.resent |= !once;
         }
         if !self.sacked.is_empty() {
             self.sacked.remove_below(ack);
         }
+        acked
+    }
+
+    /// An ACK inside a segment: the rest of it is still out.
+    #[inline]
+    fn cut_first(&mut self, ack: u64) {
+        if let Some(front) = self.ring.get_mut(0).filter(|front| front.seq < ack) {
+            front.len -= (ack - front.seq) as u32;
+            front.seq = ack;
+        }
+    }
+
+    /// From now on it notes what arrives, for `newest_arrival` and `take_lowest_arrival`.
+    pub fn note_arrivals(&mut self) {
+        self.notes_arrivals = true;
+    }
+
+    /// Of what has arrived, the segment that was sent last, and the lowest of those that were sent once.
+    #[inline]
+    fn note_arrival(&mut self, sent: &Sent, index: Index) {
+        if self.newest_arrival.is_none_or(|newest| newest < (sent.sent_at, index)) {
+            self.newest_arrival = Some((sent.sent_at, index));
+        }
+        if sent.sends == 1 {
+            self.lowest_arrival = self.lowest_arrival.min(index);
+        }
     }
 
     /// Takes a leaving segment's marks out of the counts.
+    #[inline(never)]
     fn forget(&mut self, sent: &Sent) {
         self.sacked_out -= u32::from(sent.is_sacked());
         self.lost_out -= u32::from(sent.is_lost());
         self.resent_out -= u32::from(sent.is_resent());
         if sent.is_sacked() && self.base < self.scanned {
             self.sacked_below_scan -= 1;
+        }
+        // Retransmissions of what left before go, too: it had no marks any more.
+        while self.resends.front().is_some_and(|&(index, _)| index <= self.base) {
+            self.resends.pop_front();
         }
     }
 }

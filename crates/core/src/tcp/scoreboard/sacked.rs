@@ -43,11 +43,13 @@ impl Scoreboard {
                 self.lost_out -= u32::from(sent.is_lost());
                 self.resent_out -= u32::from(sent.is_resent());
                 sent.marks = SACKED;
+                let sent = *sent;
                 if sent.sends == 1 {
-                    self.lowest_arrival = self.lowest_arrival.min(index);
                     self.first_sacked = Some(self.first_sacked.map_or(sent.sent_at, |first| first.min(sent.sent_at)));
                 }
-                self.newest_arrival = self.newest_arrival.max(Some((sent.sent_at, index)));
+                if self.notes_arrivals {
+                    self.note_arrival(&sent, index);
+                }
                 self.sacked_out += 1;
                 self.sacked_below_scan += u32::from(index < self.scanned);
                 self.highest_sacked = Some(self.highest_sacked.map_or(index, |h| h.max(index)));

@@ -23,6 +23,7 @@ impl Sent {
         self.seq + u64::from(self.len)
     }
     /// SACKed, lost or resent.
+    #[inline]
     pub fn is_marked(&self) -> bool {
         self.marks != 0
     }

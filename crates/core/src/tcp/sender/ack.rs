@@ -1,6 +1,6 @@
 //! What an ACK means: what it takes off the board, and what recovery and congestion control hear of it.
 
-use super::{STREAM_START, Sender};
+use super::Sender;
 use crate::packet::{Flags, Segment};
 use crate::tcp::cc::{Ack, CongestionControl};
 use crate::tcp::config::RtoRestart;
@@ -9,7 +9,8 @@ use crate::tcp::ecn::Marks;
 use crate::tcp::recovery::{AckFacts, AnyRecovery, Recovery, Repair};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::Limit;
-use crate::units::{Span, Time};
+use crate::tcp::timestamps::Echo;
+use crate::units::Time;
 
 impl Sender {
     #[inline]
@@ -19,27 +20,30 @@ impl Sender {
         self.right_edge = self.right_edge.max(ack + window);
     }
 
-    /// Takes an ACK in; `echo_rtt` is what its timestamp echo says.
+    /// Takes an ACK in.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, echo: Echo) {
         let known = segment.ack <= self.next && segment.ack >= self.una;
-        if known && !self.says_nothing(segment) {
-            self.take_ack(now, segment, echo_rtt);
+        if !known || self.says_nothing(segment) {
+            return;
+        }
+        let says_more = segment.dupacks_seen || !segment.sack.is_empty();
+        let clean = segment.ack > self.una && !says_more && self.board.is_clean() && !self.watched;
+        if clean && self.recovery.on_clean_ack(segment.ack) {
+            self.take_clean_ack(now, segment, echo);
+        } else {
+            self.take_ack(now, segment, echo);
         }
     }
 
-    fn take_ack(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
-        let says_more = segment.dupacks_seen || !segment.sack.is_empty();
-        let clean = segment.ack > self.una && !says_more && self.board.is_clean() && !self.has_listeners();
-        if clean && self.recovery.on_clean_ack() {
-            return self.take_clean_ack(now, segment, echo_rtt);
-        }
+    #[inline(never)]
+    fn take_ack(&mut self, now: Time, segment: &Segment, echo: Echo) {
         let flight_before = self.board.len();
         let same_window = u64::from(segment.window) == self.peer_window;
         self.set_window(segment.ack, u64::from(segment.window));
         let (sacked, dsack) = if segment.sack.is_empty() { (0, false) } else { self.take_blocks(segment) };
         let advanced = segment.ack > self.una;
-        let acked = if advanced { self.advance(now, segment.ack, echo_rtt) } else { Acked::default() };
+        let acked = if advanced { self.advance(now, segment.ack, echo) } else { Acked::default() };
         if sacked > 0 {
             self.time_sacked(now, advanced);
         }
@@ -53,7 +57,7 @@ impl Sender {
             duplicate,
             enough: segment.dupacks_seen && self.config.dupack_marking,
             dsack,
-            echo: echo_rtt,
+            echo: echo.rtt(),
             late: false,
         };
         if self.fine_timer.is_some() {
@@ -93,27 +97,6 @@ impl Sender {
         self.check_probe(now);
     }
 
-    /// More than recovery and congestion control wants to hear of every ACK.
-    #[inline]
-    fn has_listeners(&self) -> bool {
-        self.undo.is_some()
-            || self.ecn.is_some()
-            || self.deliveries.is_some()
-            || self.fine_timer.is_some()
-            || self.piped.is_some()
-    }
-
-    /// What is left of `take_ack` where the recovery has nothing to do and nothing else listens.
-    #[inline]
-    fn take_clean_ack(&mut self, now: Time, segment: &Segment, echo_rtt: Option<Span>) {
-        self.set_window(segment.ack, u64::from(segment.window));
-        let acked = self.advance(now, segment.ack, echo_rtt);
-        self.cc.on_ack(&self.reading(now, &acked));
-        self.tune_send_buffer();
-        self.restart_timer(now);
-        self.check_probe(now);
-    }
-
     /// How many segments the SACK blocks newly report, and whether they tell of one that arrived twice.
     fn take_blocks(&mut self, segment: &Segment) -> (u32, bool) {
         let sacked = segment.sack.near(segment.ack).map(|(s, e)| self.board.sack(s, e)).sum();
@@ -134,6 +117,7 @@ impl Sender {
     }
 
     pub(super) fn split(&mut self, now: Time) -> (&mut AnyRecovery, Repair<'_>) {
+        self.calm = false;
         let spared = self.ecn.is_some() && self.cut_by_mark();
         let repair = Repair {
             now,
@@ -157,19 +141,17 @@ impl Sender {
 
     /// The cumulative ACK moved.
     #[inline]
-    fn advance(&mut self, now: Time, ack: u64, echo_rtt: Option<Span>) -> Acked {
+    pub(super) fn advance(&mut self, now: Time, ack: u64, echo: Echo) -> Acked {
         let acked = self.board.ack_to(ack);
         self.una = ack;
         self.timeouts_in_a_row = 0;
-        let fin = u64::from(self.fin.is_some_and(|fin| ack > fin));
-        self.stats.acked_bytes = ack - STREAM_START - fin;
         // Karn: an ACK that covers a retransmission says nothing of the others it covers, which may have waited for it.
         let once = if acked.resent { None } else { acked.last_sent.zip(acked.first_sent) };
         if let Some((last, _)) = once {
             self.stats.rtt.add(now - last);
         }
         // A delayed ACK's wait belongs into the timeout, so the estimator gets the first segment's time (RFC 7323, section 4.1).
-        let sample = once.map(|(_, first)| now - first).or(echo_rtt);
+        let sample = once.map(|(_, first)| now - first).or_else(|| echo.rtt());
         if let Some(rtt) = sample {
             self.rtt.sample(rtt);
             self.rtt.forget_backoff();
@@ -200,7 +182,8 @@ impl Sender {
 
     /// The window held the sender back. One that is paced fills its window late, so half of it in use is enough (RFC 7661,
     /// section 4.1).
-    fn window_limited(&self, acked: &Acked) -> bool {
+    #[inline]
+    pub(super) fn window_limited(&self, acked: &Acked) -> bool {
         match self.limit {
             Limit::Cwnd => true,
             Limit::Pacing => 2.0 * f64::from(self.board.in_flight() + acked.segments) >= self.cc.cwnd(),
@@ -228,6 +211,12 @@ impl Sender {
         self.note_losses(now);
         let mut ack = self.reading(now, acked);
         ack.recovering = self.recovery.active() || self.una <= self.timed_out_to;
+        self.tell_deliveries(&mut ack, acked, facts);
+    }
+
+    /// The same with what else the congestion control may know of this ACK, to which it adds.
+    #[inline]
+    pub(super) fn tell_deliveries(&mut self, ack: &mut Ack, acked: &Acked, facts: &AckFacts) {
         let Some(deliveries) = &mut self.deliveries else { return };
         let arrivals = Arrivals {
             acked: acked.segments - acked.sacked_before,
@@ -237,10 +226,10 @@ impl Sender {
             base: self.board.first_index(),
             losses: self.board.losses(),
         };
-        let delivered = deliveries.on_ack(now, &arrivals);
+        let delivered = deliveries.on_ack(ack.now, &arrivals);
         (ack.delivered, ack.lost, ack.rate) = (delivered.segments, delivered.lost, delivered.rate);
         if ack.delivered > 0 || ack.lost > 0 {
-            self.cc.on_delivery(&ack);
+            self.cc.on_delivery(ack);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::app::Socket;
 use crate::packet::{Flags, SackBlocks, Segment};
+use crate::tcp::timestamps::Echo;
 use crate::tcp::{TcpConfig, WindowValidation};
 
 const RTT: Span = Span::from_ms(100);
@@ -35,7 +36,7 @@ impl Stage {
         self.now += RTT;
         for _ in 0..sent {
             let ack = Segment { ack: self.sender.una + 1000, window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
-            self.sender.on_segment(self.now, &ack, None);
+            self.sender.on_segment(self.now, &ack, Echo::default());
         }
         sent
     }
@@ -131,12 +132,12 @@ impl Stage {
         let mut sack = SackBlocks::default();
         sack.push(una + 1000, self.sender.next_seq());
         let ack = Segment { ack: una, window: 1 << 30, flags: Flags::ACK, sack, ..Segment::default() };
-        self.sender.on_segment(self.now, &ack, None);
+        self.sender.on_segment(self.now, &ack, Echo::default());
         let cut = self.sender.cc.cwnd();
         while self.sender.poll(self.now, &mut self.socket).is_some() {}
         self.now += RTT;
         let ack = Segment { ack: self.sender.next_seq(), window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
-        self.sender.on_segment(self.now, &ack, None);
+        self.sender.on_segment(self.now, &ack, Echo::default());
         (cut, self.sender.cc.cwnd())
     }
 }

@@ -1,6 +1,6 @@
 //! What holds the sender back: windows, buffers, the application.
 
-use super::{STREAM_START, Sender};
+use super::{NONE, STREAM_START, Sender};
 use crate::app::Socket;
 use crate::packet::Room;
 use crate::tcp::cc::CongestionControl;
@@ -46,7 +46,7 @@ impl Sender {
     pub(super) fn new_piece(&self, socket: &Socket, in_flight: u32) -> Result<(u32, bool), Limit> {
         let end = socket.written.saturating_add(STREAM_START);
         let waiting = end.saturating_sub(self.next);
-        let fin = socket.closed && self.fin.is_none();
+        let fin = socket.closed && self.fin == NONE;
         if waiting == 0 && !fin {
             return Err(Limit::Application);
         }
@@ -68,6 +68,7 @@ impl Sender {
     }
 
     /// A send buffer that grows follows the window up, never down.
+    #[inline]
     pub(super) fn tune_send_buffer(&mut self) {
         if let Some(tuning) = self.config.send_tuning {
             self.send_buffer = self.send_buffer.max(tuning.payload(self.cc.cwnd(), self.segment));

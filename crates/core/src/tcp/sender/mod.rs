@@ -1,6 +1,7 @@
 //! What may be sent now, and what an ACK means for it: the sending half of a connection.
 
 mod ack;
+mod calm;
 mod ecn;
 mod fine_timer;
 mod frto;
@@ -24,7 +25,7 @@ use super::config::{TcpConfig, WindowValidation};
 use super::delivery::Deliveries;
 use super::metrics::PathMemory;
 use super::pacer::Pacer;
-use super::recovery::{AnyRecovery, RecoveryKind};
+use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
 use super::stats::{Limit, SenderSample, SenderStats};
@@ -40,7 +41,8 @@ pub struct Transmit {
     pub retransmission: bool,
 }
 
-/// In the order of use: an end that only receives needs the first cache line and no other.
+/// In the order of use: an end that only receives needs the first cache line and no other, and one in its calm course not those after
+/// the round-trip times.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
@@ -57,48 +59,55 @@ pub struct Sender {
     segment: u32,
     probes: u32,
     limit: Limit,
-    /// None sends as soon as the window allows.
-    pacer: Option<Pacer>,
+    /// The last ACK was a clean one (see `take_clean_ack`) and nothing has been lost or marked since: only windows, buffers, the pace
+    /// and the application decide what goes out.
+    calm: bool,
+    /// More than the recovery and the congestion control listens to every ACK: what takes cuts back, marks, early duplicates, pipeACK.
+    watched: bool,
     /// Segments of the chunk under way that go out with what has gone.
     chunk: u32,
-    /// Kept for congestion controls that watch deliveries.
-    deliveries: Option<Box<Deliveries>>,
-    /// Kept where a spurious cut is to be taken back.
-    undo: Option<Box<Undo>>,
-    /// None where marks are not echoed.
-    ecn: Option<Box<SenderEcn>>,
+    config: Arc<TcpConfig>,
     /// First byte that the peer's window does not allow.
     right_edge: u64,
     largest_window: u64,
     /// Most bytes sent and not yet acknowledged, now.
     send_buffer: u64,
     last_send: Option<Time>,
+    /// Sequence number of the FIN, once it has been sent; `NONE` before.
+    fin: u64,
+    /// First byte that had not been sent at the last timeout.
+    timed_out_to: u64,
+    /// Kept for congestion controls that watch deliveries.
+    deliveries: Option<Box<Deliveries>>,
     board: Scoreboard,
     recovery: AnyRecovery,
     cc: AnyCc,
-    rtt: RttEstimator,
-    config: Arc<TcpConfig>,
     stats: SenderStats,
-    /// Sequence number of the FIN, once it has been sent.
-    fin: Option<u64>,
-    limit_since: Time,
-    /// Scratch space for `note_losses`.
-    lost: Vec<Index>,
+    rtt: RttEstimator,
+    /// None sends as soon as the window allows.
+    pacer: Option<Pacer>,
+    timeouts_in_a_row: u32,
     /// Kept where a window that is not used shrinks.
     usage: Option<Usage>,
     /// Kept where one that is not used is kept, but not trusted.
     piped: Option<Box<Piped>>,
-    /// Kept where early duplicates may show a loss.
-    fine_timer: Option<FineTimer>,
-    timeouts_in_a_row: u32,
-    /// First byte that had not been sent at the last timeout.
-    timed_out_to: u64,
     /// Kept where connections learn from those before them.
     memory: Option<PathMemory>,
+    /// Kept where a spurious cut is to be taken back.
+    undo: Option<Box<Undo>>,
+    /// None where marks are not echoed.
+    ecn: Option<Box<SenderEcn>>,
+    /// Kept where early duplicates may show a loss.
+    fine_timer: Option<FineTimer>,
+    limit_since: Time,
+    /// Scratch space for `note_losses`.
+    lost: Vec<Index>,
 }
 
 /// The first byte of the stream follows the SYN.
 pub const STREAM_START: u64 = 1;
+/// Beyond every sequence number.
+const NONE: u64 = u64::MAX;
 
 /// A variant that paces itself does so whatever the host says of bursts.
 fn pacer(config: &TcpConfig, cc: &AnyCc) -> Option<Pacer> {
@@ -115,11 +124,15 @@ impl Sender {
             Some(user) => AnyCc::User(user.build(window)),
             None => config.variant.build(window, config.slow_start).climbing(config.first_climb),
         };
+        let recovery = config.recovery.build();
         // A variant that paces itself has its own measure of the path.
         let paces = cc.pacing_rate().is_some();
         let mut board = Scoreboard::default();
         if cc.watches() {
             board.log_losses();
+        }
+        if cc.watches() || recovery.watches_sends() {
+            board.note_arrivals();
         }
         Sender {
             board,
@@ -134,11 +147,13 @@ impl Sender {
             pacer: pacer(&config, &cc),
             chunk: 0,
             cc,
-            recovery: config.recovery.build(),
+            recovery,
             segment: config.segment,
+            calm: false,
+            watched: true,
             una: STREAM_START,
             next: STREAM_START,
-            fin: None,
+            fin: NONE,
             right_edge: STREAM_START,
             peer_window: 0,
             largest_window: 0,
@@ -166,6 +181,7 @@ impl Sender {
 
     /// The handshake is done; `syn_rtt` is none if the SYN was sent twice (Karn).
     pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool) {
+        self.watched = self.undo.is_some() || self.ecn.is_some() || self.fine_timer.is_some() || self.piped.is_some();
         self.limit_since = now;
         if let Some(rtt) = syn_rtt {
             self.rtt.sample(rtt);
@@ -199,12 +215,17 @@ impl Sender {
 
     /// Everything including the FIN has been acknowledged.
     pub fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.una > fin)
+        self.una > self.fin
+    }
+
+    /// Payload acknowledged.
+    fn acked_bytes(&self) -> u64 {
+        self.una - STREAM_START - u64::from(self.finished())
     }
 
     /// The counters, with the open interval closed at `now`.
     pub fn stats(&self, now: Time) -> SenderStats {
-        let mut stats = self.stats.clone();
+        let mut stats = SenderStats { acked_bytes: self.acked_bytes(), ..self.stats.clone() };
         let open = &mut stats.limited[self.limit as usize];
         *open = *open + (now - self.limit_since);
         stats
@@ -225,7 +246,7 @@ impl Sender {
             ssthresh_bytes: self.cc.ssthresh() * bytes,
             srtt_ms: self.rtt.srtt().map(Span::as_millis),
             flight_bytes: self.next - self.una,
-            delivered_bytes: self.stats.acked_bytes,
+            delivered_bytes: self.acked_bytes(),
             retransmitted_segments: self.stats.retransmitted_segments,
         }
     }

@@ -1,6 +1,7 @@
 //! What goes out next, and what is noted when it does.
 
-use super::frto::Turn;
+use super::calm::Turn;
+use super::frto;
 use super::{STREAM_START, Sender, Transmit};
 use crate::app::Socket;
 use crate::tcp::cc::{CongestionControl, Phase};
@@ -27,6 +28,18 @@ impl Sender {
     /// The next piece to send, if the windows allow one, and whether it is known to be the last for now.
     #[inline]
     pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
+        if self.calm {
+            match self.poll_calm(now, socket) {
+                Turn::Send(piece, last) => return Some((piece, last)),
+                Turn::Nothing => return None,
+                Turn::Unclear => {}
+            }
+        }
+        self.poll_with_care(now, socket)
+    }
+
+    #[inline(never)]
+    fn poll_with_care(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
         if let Some(Resend::Now(index)) = self.forced_resend() {
             if self.config.rto.restart == RtoRestart::Recovery {
                 self.rto_at = now + self.rtt.rto();
@@ -35,7 +48,7 @@ impl Sender {
         }
         match self.next_piece(now, socket) {
             Ok(transmit) => {
-                socket.sent = self.next.min(self.fin.unwrap_or(u64::MAX)) - STREAM_START;
+                socket.sent = self.next.min(self.fin) - STREAM_START;
                 Some((transmit, self.is_last(now, socket)))
             }
             Err(limit) => {
@@ -66,7 +79,7 @@ impl Sender {
 
     /// Nothing goes out now, for this reason.
     #[inline]
-    fn stop(&mut self, now: Time, limit: Limit) {
+    pub(super) fn stop(&mut self, now: Time, limit: Limit) {
         // A chunk that the windows cut short goes out as it is.
         self.chunk = 0;
         if limit == Limit::Application
@@ -128,9 +141,9 @@ impl Sender {
     #[inline(never)]
     fn next_repair(&mut self, socket: &Socket) -> Option<Repair> {
         match self.frto_turn(socket) {
-            Turn::New => None,
-            Turn::Wait => Some(Repair::Wait),
-            Turn::Repair => self.recovery.next_resend(&mut self.board).map(|resend| match resend {
+            frto::Turn::New => None,
+            frto::Turn::Wait => Some(Repair::Wait),
+            frto::Turn::Repair => self.recovery.next_resend(&mut self.board).map(|resend| match resend {
                 Resend::IfRoom(index) => Repair::Resend(index),
                 Resend::Now(_) => Repair::Wait,
             }),
@@ -145,7 +158,7 @@ impl Sender {
         let seq = self.next;
         let space = payload + u32::from(fin);
         if fin {
-            self.fin = Some(seq + u64::from(payload));
+            self.fin = seq + u64::from(payload);
         }
         self.board.push(seq, space, now);
         self.next += u64::from(space);
@@ -164,7 +177,7 @@ impl Sender {
         }
         self.note_send(now, true, index);
         let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
-        let fin = self.fin.is_some_and(|f| f < seq + u64::from(len));
+        let fin = self.fin < seq + u64::from(len);
         Transmit { seq, payload: len - u32::from(fin), fin, retransmission: true }
     }
 
@@ -176,8 +189,18 @@ impl Sender {
         if self.pacer.is_some() {
             self.pace(now);
         }
-        self.stats.segments_sent += 1;
         self.stats.retransmitted_segments += u64::from(retransmission);
+        self.count_send(now);
+        if self.recovery.watches_sends() {
+            let (recovery, mut repair) = self.split(now);
+            recovery.on_sent(index, retransmission, &mut repair);
+        }
+    }
+
+    /// A segment goes out: what meters and timers make of it.
+    #[inline]
+    pub(super) fn count_send(&mut self, now: Time) {
+        self.stats.segments_sent += 1;
         if let (Some(last), Some(srtt)) = (self.last_send, self.rtt.srtt()) {
             self.stats.idle = self.stats.idle + ((now - last) - srtt);
         }
@@ -186,10 +209,6 @@ impl Sender {
             self.rto_at = now + self.rtt.rto();
         }
         self.probe_at = Time::NEVER;
-        if self.recovery.watches_sends() {
-            let (recovery, mut repair) = self.split(now);
-            recovery.on_sent(index, retransmission, &mut repair);
-        }
     }
 
     /// The pace says not yet, though the window has room and there is something to send.
@@ -201,7 +220,7 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn note_departure(&mut self, now: Time, index: Index) {
+    pub(super) fn note_departure(&mut self, now: Time, index: Index) {
         if let Some(deliveries) = &mut self.deliveries {
             deliveries.on_send(now, index, self.board.in_flight(), self.board.losses());
         }
@@ -209,7 +228,7 @@ impl Sender {
 
     /// A segment has left: when the next may.
     #[inline(never)]
-    fn pace(&mut self, now: Time) {
+    pub(super) fn pace(&mut self, now: Time) {
         let rate = self.cc.pacing_rate().or_else(|| {
             let srtt = self.rtt.srtt()?;
             let cwnd = self.window();

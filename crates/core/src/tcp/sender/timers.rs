@@ -1,6 +1,6 @@
 //! The retransmission timer and the probing of a closed window.
 
-use super::Sender;
+use super::{NONE, Sender};
 use crate::tcp::cc::{Congestion, CongestionControl, LOSS_WINDOW, Signal};
 use crate::tcp::recovery::Recovery;
 use crate::tcp::stats::Limit;
@@ -12,7 +12,7 @@ impl Sender {
     pub(super) fn restart_timer(&mut self, now: Time) {
         if self.board.is_empty() {
             self.rto_at = Time::NEVER;
-            if self.fin.is_some() {
+            if self.fin != NONE {
                 self.leave_memory();
             }
         } else if self.recovery.restarts_timer() {
@@ -106,7 +106,7 @@ impl Sender {
 
     #[inline]
     pub fn due(&self) -> Time {
-        let paced = if self.limit == Limit::Pacing { self.pacer.map_or(Time::NEVER, |p| p.next()) } else { Time::NEVER };
-        self.rto_at.min(self.probe_at).min(paced).min(self.repair_at)
+        let due = self.rto_at.min(self.probe_at).min(self.repair_at);
+        if self.limit == Limit::Pacing { self.pacer.map_or(due, |p| due.min(p.next())) } else { due }
     }
 }

@@ -1,0 +1,146 @@
+//! The course that most of a bulk flow takes: ACKs of new data come with nothing SACKed, lost or marked, and each lets full segments
+//! out. It does what `take_ack` and `poll_with_care` would do, and asks nothing that could only be answered one way.
+
+use super::{NONE, STREAM_START, Sender, Transmit};
+use crate::app::Socket;
+use crate::packet::Segment;
+use crate::tcp::cc::{Ack, CongestionControl};
+use crate::tcp::config::WindowRule;
+use crate::tcp::recovery::{AckFacts, Recovery};
+use crate::tcp::scoreboard::Acked;
+use crate::tcp::stats::Limit;
+use crate::tcp::timestamps::Echo;
+use crate::units::Time;
+
+/// How far the stream may be sent in full segments, as sequence numbers; a congestion window counts segments and is asked for itself.
+/// None of them moves when a full segment goes out.
+struct Reach {
+    /// What the application has written, less a segment that would carry the FIN.
+    written: u64,
+    peer: u64,
+    buffer: u64,
+}
+
+/// What a calm sender says to being asked for a segment.
+pub enum Turn {
+    /// This one, and whether it is known to be the last for now.
+    Send(Transmit, bool),
+    Nothing,
+    /// A pause ends, or something smaller than a full segment is to go, or a FIN: ask `poll_with_care`.
+    Unclear,
+}
+
+/// Why no full segment of new data goes out.
+enum Refusal {
+    Limit(Limit),
+    Unclear,
+}
+
+impl Sender {
+    /// New data is acknowledged, without SACK information; nothing on the board is SACKed or lost, the recovery has nothing to do, and
+    /// nothing but a congestion control that watches deliveries listens besides.
+    #[inline]
+    pub(super) fn take_clean_ack(&mut self, now: Time, segment: &Segment, echo: Echo) {
+        // A send buffer smaller than a segment makes small segments.
+        self.calm = self.send_buffer >= u64::from(self.segment);
+        self.set_window(segment.ack, u64::from(segment.window));
+        let acked = self.advance(now, segment.ack, echo);
+        let mut ack = self.reading(now, &acked);
+        if self.deliveries.is_some() {
+            self.tell_clean_deliveries(&mut ack, &acked);
+        }
+        self.cc.on_ack(&ack);
+        self.tune_send_buffer();
+        self.restart_timer(now);
+        self.check_probe(now);
+    }
+
+    /// What `note_arrivals` tells of a clean ACK; then the reading is as `on_ack` expects it.
+    #[inline(never)]
+    fn tell_clean_deliveries(&mut self, ack: &mut Ack, acked: &Acked) {
+        ack.recovering = self.una <= self.timed_out_to;
+        self.tell_deliveries(ack, acked, &AckFacts { advanced: true, acked: acked.segments, ..AckFacts::default() });
+        (ack.recovering, ack.delivered, ack.lost, ack.rate) = (false, 0, 0, None);
+        ack.limited = self.window_limited(acked);
+    }
+
+    /// A full segment of new data, if all limits allow one.
+    #[inline]
+    pub(super) fn poll_calm(&mut self, now: Time, socket: &mut Socket) -> Turn {
+        // A pause may change the window.
+        if self.limit == Limit::Application && self.board.is_empty() {
+            return Turn::Unclear;
+        }
+        let reach = self.reach(socket);
+        let (window, in_flight) = (self.recovery.window(&self.cc), f64::from(self.board.len()));
+        match self.full_piece(now, &reach, socket, in_flight + 1.0 <= window) {
+            Ok(()) => {}
+            Err(Refusal::Unclear) => return Turn::Unclear,
+            Err(Refusal::Limit(limit)) => {
+                self.stop(now, limit);
+                return Turn::Nothing;
+            }
+        }
+        let piece = self.send_full(now, socket);
+        match self.full_piece(now, &reach, socket, in_flight + 2.0 <= window) {
+            Err(Refusal::Limit(limit)) => {
+                self.stop(now, limit);
+                Turn::Send(piece, true)
+            }
+            _ => Turn::Send(piece, false),
+        }
+    }
+
+    #[inline]
+    fn send_full(&mut self, now: Time, socket: &mut Socket) -> Transmit {
+        let seq = self.next;
+        self.board.push(seq, self.segment, now);
+        self.next += u64::from(self.segment);
+        if self.deliveries.is_some() {
+            self.note_departure(now, self.board.end_index() - 1);
+        }
+        if self.pacer.is_some() {
+            self.pace(now);
+        }
+        self.count_send(now);
+        self.stats.first_data.get_or_insert(now);
+        socket.sent = self.next - STREAM_START;
+        Transmit { seq, payload: self.segment, fin: false, retransmission: false }
+    }
+
+    #[inline]
+    fn reach(&self, socket: &Socket) -> Reach {
+        let closing = socket.closed && self.fin == NONE;
+        Reach {
+            written: socket.written.saturating_add(STREAM_START) - u64::from(closing),
+            peer: match self.config.window_rule {
+                WindowRule::Sequence => self.right_edge,
+                WindowRule::InFlight => self.next + self.usable_window(self.board.len()),
+            },
+            buffer: self.una.saturating_add(self.send_buffer),
+        }
+    }
+
+    /// Whether a full segment may go out, with the reasons against it in the order of `next_piece`.
+    #[inline]
+    fn full_piece(&self, now: Time, reach: &Reach, socket: &Socket, room: bool) -> Result<(), Refusal> {
+        let end = self.next + u64::from(self.segment);
+        if end > reach.written {
+            let done = self.next == reach.written && !socket.closed;
+            return Err(if done { Refusal::Limit(Limit::Application) } else { Refusal::Unclear });
+        }
+        if end > reach.peer {
+            let usable = reach.peer.saturating_sub(self.next);
+            let shut = usable == 0 || usable < self.largest_window / 2;
+            return Err(if shut { Refusal::Limit(Limit::ReceiveWindow) } else { Refusal::Unclear });
+        }
+        if end > reach.buffer {
+            return Err(Refusal::Limit(Limit::SendBuffer));
+        }
+        if !room {
+            return Err(Refusal::Limit(Limit::Cwnd));
+        }
+        let early = self.chunk == 0 && self.pacer.is_some_and(|pacer| now < pacer.next());
+        if early { Err(Refusal::Limit(Limit::Pacing)) } else { Ok(()) }
+    }
+}
