@@ -1,8 +1,8 @@
 //! What stands on a path: takes packets in, gives packets out, and says when it wants to be woken.
 
-use crate::line::{Delay, Duplicate, Jitter, Loss, Outage, Reorder};
+use crate::line::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder};
 use crate::link::{RateLink, TraceLink, Wire};
-use crate::medium::{HalfDuplex, PacketRadio, Wimax, Wlan};
+use crate::medium::{Grants, HalfDuplex, PacketRadio, Wimax, Wlan};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::{Route, Ways};
 use crate::packet::{Arena, Ecn, Packet};
@@ -289,4 +289,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter; large: RateLink, TraceLink, HalfDuplex, PacketRadio, Wimax, Wlan, Reconstruct);
+any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, Reconstruct);

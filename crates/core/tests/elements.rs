@@ -3,10 +3,13 @@
 mod common;
 
 use ackclock_core::element::{AnyElement, Tally};
-use ackclock_core::line::{Delay, Distribution, Duplicate, Jitter, Loss, LossModel, Outage, Reorder, Sojourns};
+use ackclock_core::line::{
+    Delay, Distribution, Duplicate, Handover, HandoverTerms, Jitter, Loss, LossModel, Outage, Reorder, Sojourns,
+};
 use ackclock_core::link::{Framing, RateLink, TraceLink, Wire};
+use ackclock_core::medium::grants::{Asking, Cap, Contention, How, Layout, Repair, WayTerms};
 use ackclock_core::medium::wlan::{AggregateTerms, Format};
-use ackclock_core::medium::{HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanTerms};
+use ackclock_core::medium::{GrantTerms, Grants, HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanTerms};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};
@@ -27,9 +30,11 @@ enum Recipe {
     Duplicate(f64),
     Reorder(f64, Span),
     Outage(Vec<(Time, Time)>),
+    Handover(HandoverTerms),
     HalfDuplex { bps: u64, turnaround: Span, limit: Limit },
     PacketRadio { config: RadioConfig, limit: Limit },
     Wlan { terms: WlanTerms, limit: Limit },
+    Grants { terms: GrantTerms, limit: Limit },
 }
 
 impl Recipe {
@@ -50,11 +55,13 @@ impl Recipe {
             Recipe::Duplicate(mean) => Duplicate::new(mean, rng).into(),
             Recipe::Reorder(mean, delay) => Reorder::new(mean, delay, rng).into(),
             Recipe::Outage(outages) => Outage::new(outages).unwrap().into(),
+            Recipe::Handover(terms) => Handover::new(terms, seed, rng).into(),
             Recipe::HalfDuplex { bps, turnaround, limit } => {
                 HalfDuplex::new(Rate::from_bps(bps), turnaround, (0..2 * STATIONS).map(|_| tail(limit))).into()
             }
             Recipe::PacketRadio { config, limit } => PacketRadio::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).into(),
             Recipe::Wlan { terms, limit } => Wlan::new(terms, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
+            Recipe::Grants { terms, limit } => Grants::new(terms, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
         }
     }
 }
@@ -68,7 +75,7 @@ fn limit() -> impl Strategy<Value = Limit> {
 }
 
 fn framing() -> impl Strategy<Value = Framing> {
-    prop_oneof![Just(Framing::None), Just(Framing::Cslip)]
+    prop_oneof![Just(Framing::None), Just(Framing::Cslip), (0u16..50).prop_map(|overhead| Framing::Atm { overhead })]
 }
 
 fn distribution() -> impl Strategy<Value = Distribution> {
@@ -177,6 +184,47 @@ fn wlan() -> impl Strategy<Value = WlanTerms> {
     )
 }
 
+fn granted() -> impl Strategy<Value = GrantTerms> {
+    let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
+    let ms = |n: u64| Span::from_ms(n);
+    let repair = (error(), 1u32..5, 0u64..20, 0u32..3, 0u64..50).prop_map(move |(error, attempts, delay, rounds, again)| {
+        Repair { error, attempts, delay: ms(delay), rounds, round_delay: ms(again) }
+    });
+    let layout = prop_oneof![Just(Layout::Serial), Just(Layout::Block)];
+    let cap = prop::option::of(
+        (100_000u64..10_000_000, 100u64..10_000).prop_map(|(bps, burst)| Cap { rate: Rate::from_bps(bps), burst }),
+    );
+    let way = || {
+        (1_000_000u64..100_000_000, 1u64..6, layout.clone(), 0u32..40, 0u32..12, cap.clone(), repair.clone()).prop_map(
+            move |(bps, interval, layout, packet_header, block_header, cap, repair)| WayTerms {
+                rate: Rate::from_bps(bps),
+                interval: ms(interval),
+                layout,
+                packet_header,
+                block_header,
+                cap,
+                repair,
+            },
+        )
+    };
+    let how = prop_oneof![
+        (1u32..5, 0u32..3, 0u32..4, 1u32..17).prop_map(|(opportunities, start, more, tries)| How::Contention(Contention {
+            opportunities,
+            start,
+            end: start + more,
+            tries
+        })),
+        (1u64..40, 50u32..500).prop_map(move |(period, first_grant)| How::Scheduled { period: ms(period), first_grant }),
+    ];
+    let asking = (how, 0u64..20, any::<[bool; 2]>()).prop_map(move |(how, delay, [piggyback, many])| Asking {
+        how,
+        grant_delay: ms(delay),
+        piggyback,
+        many,
+    });
+    (way(), way(), asking).prop_map(|(down, up, asking)| GrantTerms { down, up, asking })
+}
+
 fn recipe() -> impl Strategy<Value = Recipe> {
     let bps = || prop_oneof![Just(8_000_000u64), Just(28_800), 1_000u64..1_000_000_000];
     let share = || 0.0..=1.0f64;
@@ -197,9 +245,13 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         share().prop_map(Recipe::Duplicate),
         (share(), span()).prop_map(|(mean, delay)| Recipe::Reorder(mean, delay)),
         outages().prop_map(Recipe::Outage),
+        (span(), span(), span(), share(), span(), span()).prop_map(|(every, first, gap, loss, low, more)| {
+            Recipe::Handover(HandoverTerms { every: every + Span(1), first, gap, loss, low, high: low + more })
+        }),
         (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| Recipe::HalfDuplex { bps, turnaround, limit }),
         (radio(), limit()).prop_map(|(config, limit)| Recipe::PacketRadio { config, limit }),
         (wlan(), limit()).prop_map(|(terms, limit)| Recipe::Wlan { terms, limit }),
+        (granted(), limit()).prop_map(|(terms, limit)| Recipe::Grants { terms, limit }),
     ]
 }
 

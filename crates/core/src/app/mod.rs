@@ -4,12 +4,14 @@ mod bulk;
 mod datagram;
 mod exchange;
 mod outside;
+mod relay;
 mod sink;
 
 pub use bulk::Source;
 pub use datagram::{Pattern, UdpSink, UdpSource};
 pub use exchange::{Answerer, Asker};
 pub use outside::Outside;
+pub use relay::Relay;
 pub use sink::Sink;
 
 use crate::units::Time;
@@ -46,6 +48,7 @@ pub enum AnyApp {
     Sink(Sink),
     Asker(Box<Asker>),
     Answerer(Answerer),
+    Relay(Relay),
 }
 
 impl Application for AnyApp {
@@ -55,6 +58,7 @@ impl Application for AnyApp {
             AnyApp::Sink(a) => a.act(now, socket),
             AnyApp::Asker(a) => a.act(now, socket),
             AnyApp::Answerer(a) => a.act(now, socket),
+            AnyApp::Relay(a) => a.act(now, socket),
         }
     }
     fn due(&self) -> Time {
@@ -63,6 +67,7 @@ impl Application for AnyApp {
             AnyApp::Sink(a) => a.due(),
             AnyApp::Asker(a) => a.due(),
             AnyApp::Answerer(a) => a.due(),
+            AnyApp::Relay(a) => a.due(),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod delay;
 mod duplicate;
 mod gilbert;
+mod handover;
 mod jitter;
 mod list;
 mod loss;
@@ -12,6 +13,7 @@ mod reorder;
 pub use delay::Delay;
 pub use duplicate::Duplicate;
 pub use gilbert::{GilbertElliott, Sojourns};
+pub use handover::{Handover, HandoverTerms};
 pub use jitter::{Distribution, Jitter};
 pub use list::LossList;
 pub use loss::{Loss, LossModel};

@@ -1,4 +1,4 @@
-//! What a serial line sends of a packet: SLIP (RFC 1055) all of it, CSLIP (RFC 1144) a compressed TCP/IP header.
+//! What a line sends of a packet: SLIP (RFC 1055) all of it, CSLIP (RFC 1144) a compressed TCP/IP header, ATM whole cells.
 
 use crate::packet::{Kind, Packet};
 
@@ -9,11 +9,18 @@ pub enum Framing {
     None,
     /// Van Jacobson's header compression.
     Cslip,
+    /// ATM adaptation layer 5: so many bytes of encapsulation and an 8-byte trailer go with a packet, and all of it fills whole cells.
+    Atm { overhead: u16 },
 }
 
 /// Bytes that RFC 1144 saves on a TCP segment: the 40 bytes of IP and TCP header become 6; options stay as they are.
 /// `asymmetry` counts 40 B as 6 B, and 52 B (with timestamps) as 18 B.
 const CSLIP_SAVES: u16 = 34;
+
+/// AAL5 (RFC 2684, section 4): 48 of a cell's 53 bytes are payload, and the last 8 of a packet's are the trailer.
+const CELL: u32 = 53;
+const CELL_PAYLOAD: u32 = 48;
+const TRAILER: u32 = 8;
 
 impl Framing {
     /// Bytes on the line. SYN, FIN and RST are never compressed (RFC 1144, section 3.2.3).
@@ -25,6 +32,10 @@ impl Framing {
                 packet.len.saturating_sub(CSLIP_SAVES).max(1)
             }
             Framing::Cslip => packet.len,
+            Framing::Atm { overhead } => {
+                let bytes = u32::from(packet.len) + u32::from(overhead) + TRAILER;
+                u16::try_from(bytes.div_ceil(CELL_PAYLOAD) * CELL).unwrap_or(u16::MAX)
+            }
         }
     }
 }
@@ -37,6 +48,15 @@ mod tests {
     fn packet(kind: Kind, len: u16) -> Packet {
         let body = Arena::default().insert(Body::Datagram(Datagram { number: 0 }));
         Packet { id: 0, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
+    }
+
+    #[test]
+    fn an_ack_with_timestamps_takes_two_cells_and_a_full_packet_32() {
+        // PPPoA with VC multiplexing adds the 2 bytes of PPP: 52 + 2 + 8 = 62 bytes, and 1500 + 10 = 1510.
+        for (len, cells) in [(38, 1), (39, 2), (52, 2), (1500, 32)] {
+            assert_eq!(Framing::Atm { overhead: 2 }.wire_len(&packet(Kind::TCP, len)), cells * 53, "{len} B");
+        }
+        assert_eq!(Framing::Atm { overhead: 2 }.wire_len(&packet(Kind::TCP, 65_535)), u16::MAX, "as much as a packet can say");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Putting a network together.
 
 use super::follow::Followers;
+use super::relay::Relays;
 use super::{EndpointId, Host, Network, Node, NodeId, Route, Ways};
 use crate::due::{DueIndex, Member};
 use crate::element::{AnyElement, Element, Port, Tally};
@@ -15,6 +16,7 @@ pub struct NetworkBuilder {
     hosts: Vec<Host>,
     tables: Vec<Vec<Route>>,
     followers: Followers,
+    relays: Relays,
 }
 
 impl NetworkBuilder {
@@ -50,8 +52,13 @@ impl NetworkBuilder {
         self.followers.add(awaited, opener, pause);
     }
 
+    /// These two stand on one host and pass on what they receive ([`crate::tcp::pass`]), each way through a buffer of so many bytes.
+    pub fn proxy(&mut self, ends: [EndpointId; 2], buffer: u64) {
+        self.relays.add(ends, buffer);
+    }
+
     pub fn build(self) -> Network {
-        let NetworkBuilder { nodes, hosts, tables, followers } = self;
+        let NetworkBuilder { nodes, hosts, tables, followers, relays } = self;
         let mut due = DueIndex::with_members(nodes.len(), hosts.len());
         for (i, node) in nodes.iter().enumerate() {
             due.set(Member::Element(i), node.scheduled);
@@ -72,6 +79,7 @@ impl NetworkBuilder {
             calls: 0,
             unrouted: 0,
             followers,
+            relays,
         }
     }
 }

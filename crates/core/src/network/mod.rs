@@ -3,6 +3,7 @@
 mod builder;
 mod clock;
 mod follow;
+mod relay;
 mod settle;
 
 pub use builder::NetworkBuilder;
@@ -14,6 +15,7 @@ use crate::endpoint::AnyEndpoint;
 use crate::packet::Arena;
 use crate::units::Time;
 use follow::Followers;
+use relay::Relays;
 
 /// An element's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -98,6 +100,7 @@ pub struct Network {
     /// Packets without a route: an endpoint's output has no tally of its own.
     unrouted: u64,
     followers: Followers,
+    relays: Relays,
 }
 
 impl Network {

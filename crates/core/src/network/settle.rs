@@ -65,6 +65,7 @@ impl Network {
             Member::Endpoint(number) => {
                 self.hosts[number].endpoint.on_timer(self.now);
                 self.drain(number, true, probe);
+                self.relay(number, probe);
             }
         }
         self.settle(probe);
@@ -137,6 +138,7 @@ impl Network {
         self.hosts[number].endpoint.receive(self.now, body, packet.ecn);
         self.arena.release(packet.body);
         self.drain(number, false, probe);
+        self.relay(number, probe);
         if self.is_followed(number) {
             self.open_followers(number);
         }
@@ -146,7 +148,7 @@ impl Network {
     /// retransmission timer moves with every ACK.
     // Always, as it is called from two places of which one matters.
     #[inline(always)]
-    fn drain<P: Probe>(&mut self, number: usize, woken: bool, probe: &mut P) {
+    pub(super) fn drain<P: Probe>(&mut self, number: usize, woken: bool, probe: &mut P) {
         let Host { endpoint, scheduled, flow, entry } = &mut self.hosts[number];
         while let Some(sent) = endpoint.poll(self.now, &mut self.arena) {
             let packet = packet_of(sent, *flow, &mut self.next_id);

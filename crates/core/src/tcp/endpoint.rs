@@ -88,7 +88,7 @@ impl TcpEndpoint {
             bare_len: 0,
             has_extras: false,
             socket: Socket::default(),
-            handshake: Handshake { at: start, first_sent: None, tries: 0 },
+            handshake: Handshake { at: start, first_sent: None, tries: 0, waits: false },
             sack: false,
             timestamps: false,
             scaling: false,
@@ -109,6 +109,17 @@ impl TcpEndpoint {
         if self.state == State::Closed {
             self.handshake.at = at;
         }
+    }
+
+    /// This end, which waits to be called, will answer only when the other side of its proxy is through.
+    pub fn wait_to_answer(mut self) -> TcpEndpoint {
+        self.handshake.waits = true;
+        self
+    }
+
+    /// The handshake is done, seen from this end.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
     }
 
     /// When this end sent its first SYN or SYN-ACK.

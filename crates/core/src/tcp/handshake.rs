@@ -23,6 +23,8 @@ pub(super) struct Handshake {
     pub(super) at: Time,
     pub(super) first_sent: Option<Time>,
     pub(super) tries: u32,
+    /// It answers a SYN only when it is told to.
+    pub(super) waits: bool,
 }
 
 /// Doublings of the SYN timer: a server that stays silent is asked ever more rarely.
@@ -42,17 +44,21 @@ impl TcpEndpoint {
                 self.agree(segment);
                 self.hear_offer(segment, ecn);
                 self.state = State::SynReceived;
-                self.handshake.at = now;
+                self.handshake.at = self.answer_at(now);
             }
             // Our SYN-ACK was lost: say it again.
             (State::SynReceived, false) => {
                 self.ts_recent = segment.timestamps.map_or(self.ts_recent, |stamps| stamps.value);
-                self.handshake.at = now;
+                self.handshake.at = self.answer_at(now);
             }
             // Our last ACK was lost, or a SYN comes late (RFC 9293, section 3.10.7.4): an ACK says where we stand.
             (State::Established, _) => self.receiver.on_bare(&Segment::default()),
             _ => {}
         }
+    }
+
+    fn answer_at(&self, now: Time) -> Time {
+        if self.handshake.waits { Time::NEVER } else { now }
     }
 
     /// What both ends offer holds.

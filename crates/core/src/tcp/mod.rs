@@ -12,6 +12,7 @@ mod handshake;
 pub mod metrics;
 pub mod models;
 pub mod pacer;
+mod proxy;
 pub mod ranges;
 pub mod receiver;
 pub mod recovery;
@@ -33,6 +34,7 @@ pub use config::{
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use metrics::{MetricsCache, PathMemory};
+pub use proxy::{pass, shake_hands};
 pub use recovery::RecoveryKind;
 pub use sack_compression::SackCompression;
 pub use stats::{Limit, ReceiverStats, SenderSample, SenderStats};

@@ -120,7 +120,9 @@ pub const STATIONS: u16 = 2;
 
 /// Ways into an element.
 pub fn ports(element: &AnyElement) -> u16 {
-    if matches!(element, AnyElement::HalfDuplex(_) | AnyElement::PacketRadio(_) | AnyElement::Wlan(_)) { 2 * STATIONS } else { 1 }
+    let media =
+        matches!(element, AnyElement::Grants(_) | AnyElement::HalfDuplex(_) | AnyElement::PacketRadio(_) | AnyElement::Wlan(_));
+    if media { 2 * STATIONS } else { 1 }
 }
 
 struct Bench {

@@ -223,6 +223,12 @@ impl Sender {
         self.una - STREAM_START - u64::from(self.finished())
     }
 
+    /// Bytes of the stream that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        let fin = u64::from(self.finished());
+        self.una - STREAM_START - fin
+    }
+
     /// The counters, with the open interval closed at `now`.
     pub fn stats(&self, now: Time) -> SenderStats {
         let mut stats = SenderStats { acked_bytes: self.acked_bytes(), ..self.stats.clone() };

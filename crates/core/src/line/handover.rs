@@ -1,0 +1,89 @@
+//! A path that is changed at fixed times: a satellite constellation gives each terminal another satellite, or a mobile moves to another cell.
+
+use crate::element::{Cause, Element, Out, Port};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::{Span, Time};
+use std::collections::VecDeque;
+
+/// When the path changes and what that does. Probabilities are shares of packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HandoverTerms {
+    pub every: Span,
+    /// The first change.
+    pub first: Span,
+    /// Nothing leaves for so long after a change: a share `loss` of what comes is lost, the rest waits.
+    pub gap: Span,
+    pub loss: f64,
+    /// What each path adds to the delay, drawn uniformly anew at each change.
+    pub low: Span,
+    pub high: Span,
+}
+
+/// Delays by what the present path adds. Packets stay in order: one on a shorter path waits for those sent before the change.
+pub struct Handover {
+    terms: HandoverTerms,
+    /// Of the paths: two directions that are given the same have the same paths.
+    salt: u64,
+    losses: Rng,
+    /// Which path, counted from 0 before the first change, and what it adds.
+    path: Option<(u64, Span)>,
+    last: Time,
+    flying: VecDeque<(Time, Packet)>,
+}
+
+impl Handover {
+    pub fn new(terms: HandoverTerms, salt: u64, losses: Rng) -> Handover {
+        Handover { terms, salt, losses, path: None, last: Time::ZERO, flying: VecDeque::new() }
+    }
+
+    /// The path at `now`, counted from 0, and since when.
+    fn path_at(&self, now: Time) -> (u64, Time) {
+        let HandoverTerms { every, first, .. } = self.terms;
+        let since = now.0.checked_sub(first.0).map(|since| since / every.0.max(1));
+        since.map_or((0, Time::ZERO), |n| (n + 1, Time::ZERO + first + every.saturating_mul(n)))
+    }
+
+    fn added(&mut self, path: u64) -> Span {
+        match self.path {
+            Some((same, added)) if same == path => added,
+            _ => {
+                let mut rng = Rng::for_element(self.salt.wrapping_add(path), "path");
+                let added = rng.uniform_span(self.terms.low, self.terms.high);
+                self.path = Some((path, added));
+                added
+            }
+        }
+    }
+}
+
+impl Element for Handover {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
+        let (path, since) = self.path_at(now);
+        let mut from = now;
+        if path > 0 && now - since < self.terms.gap {
+            if self.losses.chance(self.terms.loss) {
+                return out.drop(packet, Cause::Outage);
+            }
+            from = since + self.terms.gap;
+        }
+        self.last = self.last.max(from + self.added(path));
+        self.flying.push_back((self.last, packet));
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+        while self.flying.front().is_some_and(|&(at, _)| at <= now) {
+            if let Some((_, packet)) = self.flying.pop_front() {
+                out.forward(Port(0), packet);
+            }
+        }
+    }
+
+    fn due(&self) -> Time {
+        self.flying.front().map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    fn held(&self) -> u64 {
+        self.flying.len() as u64
+    }
+}

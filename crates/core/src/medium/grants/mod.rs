@@ -1,0 +1,258 @@
+//! A channel that a network shares out: it sends down as it likes, and stations send up what they have asked for and been granted.
+//!
+//! Cable (DOCSIS), LTE and NR work so; they differ in how stations ask, how long a grant takes and what is repaired (docs/models/grants.md).
+//! Time goes in intervals. At the start of each the network deals its bytes to the stations that it knows to have something, packets are
+//! cut to fit, and what a station sends carries its next request.
+
+mod asker;
+mod budget;
+mod terms;
+mod way;
+
+pub use terms::{Asking, Cap, Contention, GrantTerms, How, Layout, Repair, WayTerms};
+
+use super::{Direction, Stream, Streams};
+use crate::element::{Cause, Element, Out, Place, Port, Tally};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::Packet;
+use crate::queue::AnyQueue;
+use crate::rng::Rng;
+use crate::units::{Span, Time};
+use asker::{Asker, opportunities, scheduled_at};
+use way::Way;
+
+pub struct Grants {
+    asking: Asking,
+    streams: Streams,
+    down: Way,
+    up: Way,
+    askers: Vec<Asker>,
+    /// Where in the period each station's own opportunity is.
+    offsets: Vec<Span>,
+    next: [Turn; 2],
+    draws: Rng,
+}
+
+/// The intervals of one direction in which there is something to do.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// The first that has not been dealt out.
+    open: u64,
+    /// The next that must be; none while nothing waits.
+    wanted: Option<u64>,
+}
+
+impl Grants {
+    /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the terms.
+    pub fn new(terms: GrantTerms, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Grants, String> {
+        terms.check()?;
+        let streams = Streams::new(queues);
+        let stations = streams.stations();
+        let offset = |rng: &mut Rng| match terms.asking.how {
+            How::Scheduled { period, .. } => rng.uniform_span(Span::ZERO, Span(period.0 - 1)),
+            How::Contention(_) => Span::ZERO,
+        };
+        let offsets = (0..stations).map(|_| offset(&mut rng)).collect();
+        Ok(Grants {
+            asking: terms.asking,
+            down: Way::new(terms.down, Direction::Down, stations, rng.fork()),
+            up: Way::new(terms.up, Direction::Up, stations, rng.fork()),
+            askers: vec![Asker::default(); stations as usize],
+            offsets,
+            next: [Turn { open: 0, wanted: None }; 2],
+            draws: rng.fork(),
+            streams,
+        })
+    }
+
+    fn way(&self, direction: Direction) -> &Way {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+
+    /// When the next interval of a direction must be dealt out.
+    fn turn_at(&self, direction: Direction) -> Time {
+        let wanted = self.next[direction as usize].wanted;
+        wanted.map_or(Time::NEVER, |number| self.way(direction).intervals.start(number))
+    }
+
+    /// The interval of a direction in which something that is due at `at` is done.
+    fn want(&mut self, direction: Direction, at: Time) {
+        if at == Time::NEVER {
+            return;
+        }
+        let number = self.way(direction).intervals.from(at);
+        let turn = &mut self.next[direction as usize];
+        let number = number.max(turn.open);
+        turn.wanted = Some(turn.wanted.map_or(number, |wanted| wanted.min(number)));
+    }
+
+    fn down(&mut self, out: &mut Out<'_>) {
+        let turn = &mut self.next[Direction::Down as usize];
+        let Some(number) = turn.wanted.take() else { return };
+        turn.open = number + 1;
+        let wants: Vec<u64> = (0..self.streams.stations()).map(|s| self.down.backlog(s, &mut self.streams)).collect();
+        self.down.serve(number, &wants, &mut self.streams, out);
+        if (0..self.streams.stations()).any(|station| self.down.backlog(station, &mut self.streams) > 0) {
+            self.want(Direction::Down, self.down.intervals.start(number + 1));
+        }
+    }
+
+    fn up(&mut self, out: &mut Out<'_>) {
+        let turn = &mut self.next[Direction::Up as usize];
+        let Some(number) = turn.wanted.take() else { return };
+        turn.open = number + 1;
+        let now = self.up.intervals.start(number);
+        self.contend(number, now, out);
+        for asker in &mut self.askers {
+            asker.hear(now);
+        }
+        let wants: Vec<u64> = self.askers.iter().map(|asker| asker.wants(self.up.least())).collect();
+        for grant in self.up.serve(number, &wants, &mut self.streams, out) {
+            self.askers[grant.station as usize].grant(grant.bytes);
+            self.streams.of(Stream::new(grant.station, Direction::Up)).count_control(1);
+            let more = self.unasked(grant.station);
+            if self.asking.piggyback && more > 0 {
+                self.askers[grant.station as usize].ask(grant.end, more, &self.asking);
+            }
+        }
+        for station in 0..self.streams.stations() {
+            self.begin_to_ask(station, now, number + 1);
+            let asker = &self.askers[station as usize];
+            let at = asker.due(now, |slot| self.slot_start(slot));
+            self.want(Direction::Up, at);
+        }
+    }
+
+    fn slot_start(&self, slot: u64) -> Time {
+        self.up.intervals.start(slot / opportunities(self.asking.how).max(1))
+    }
+
+    /// Bytes of a station's that no request has spoken of, with the header of the grant that they would come in: without it the last few
+    /// bytes of a backlog would trickle, a grant each.
+    fn unasked(&mut self, station: u32) -> u64 {
+        let backlog = self.up.backlog(station, &mut self.streams);
+        match backlog.saturating_sub(self.askers[station as usize].asked()) {
+            0 => 0,
+            bytes => bytes + self.up.least() - 1,
+        }
+    }
+
+    /// A station that has something new and nothing else to say so with looks for an opportunity, in interval `open` at the earliest.
+    fn begin_to_ask(&mut self, station: u32, now: Time, open: u64) {
+        let asker = &self.askers[station as usize];
+        if !asker.must_ask(&self.asking) || self.unasked(station) == 0 {
+            return;
+        }
+        let asker = &mut self.askers[station as usize];
+        match self.asking.how {
+            How::Contention(terms) => asker.contend(open * u64::from(terms.opportunities), &terms, &mut self.draws),
+            How::Scheduled { period, first_grant } => {
+                let at = scheduled_at(now, period, self.offsets[station as usize]);
+                asker.ask(at, u64::from(first_grant), &self.asking);
+                self.streams.of(Stream::new(station, Direction::Up)).count_control(1);
+            }
+        }
+    }
+
+    /// The opportunities of interval `number`: a request alone in one is heard, two are lost.
+    fn contend(&mut self, number: u64, now: Time, out: &mut Out<'_>) {
+        let How::Contention(terms) = self.asking.how else { return };
+        let per_interval = u64::from(terms.opportunities);
+        let mut requests = Vec::new();
+        for station in 0..self.streams.stations() {
+            if self.askers[station as usize].retries(now) {
+                self.begin_to_ask(station, now, number);
+            }
+            if let Some(slot) = self.askers[station as usize].opportunity((number + 1) * per_interval) {
+                if self.unasked(station) == 0 {
+                    self.askers[station as usize].give_up();
+                } else {
+                    requests.push((slot, station));
+                }
+            }
+        }
+        requests.sort_unstable();
+        for group in requests.chunk_by(|a, b| a.0 == b.0) {
+            for &(_, station) in group {
+                self.request(station, group.len() == 1, &terms, now, out);
+            }
+        }
+    }
+
+    fn request(&mut self, station: u32, heard: bool, terms: &Contention, now: Time, out: &mut Out<'_>) {
+        self.streams.of(Stream::new(station, Direction::Up)).count_control(1);
+        let bytes = self.unasked(station);
+        let asker = &mut self.askers[station as usize];
+        if heard {
+            asker.ask(now, bytes, &self.asking);
+        } else if asker.collide(now + self.asking.grant_delay, terms) {
+            self.up.give_up(station, now, &mut self.streams, out);
+        }
+    }
+
+    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
+        self.streams.of(stream).enqueue(now, packet, out);
+        match stream.direction {
+            Direction::Down => self.want(Direction::Down, now),
+            Direction::Up => {
+                let open = self.up.intervals.from(now).max(self.next[Direction::Up as usize].open);
+                self.begin_to_ask(stream.station, now, open);
+                let at = self.askers[stream.station as usize].due(now, |slot| self.slot_start(slot));
+                self.want(Direction::Up, at);
+            }
+        }
+    }
+}
+
+impl Element for Grants {
+    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
+        // What happens at this very instant happens before the packet comes, whoever the driver calls first.
+        self.wake(now, out);
+        let stream = Stream::entering(port);
+        if self.streams.contains(stream) {
+            self.take_in(now, stream, packet, out);
+        } else {
+            out.drop(packet, Cause::NoRoute);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+        loop {
+            let due = self.due();
+            if due > now || due == Time::NEVER {
+                return;
+            }
+            if self.down.arrives() <= due {
+                self.down.deliver(due, &mut self.streams, out);
+            } else if self.up.arrives() <= due {
+                self.up.deliver(due, &mut self.streams, out);
+            } else if self.turn_at(Direction::Down) <= due {
+                self.down(out);
+            } else {
+                self.up(out);
+            }
+        }
+    }
+
+    fn due(&self) -> Time {
+        let turns = self.turn_at(Direction::Down).min(self.turn_at(Direction::Up));
+        self.down.arrives().min(self.up.arrives()).min(turns)
+    }
+
+    fn held(&self) -> u64 {
+        self.streams.waiting() + self.down.held() + self.up.held()
+    }
+
+    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
+        self.streams.meter(now, place)
+    }
+    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
+        self.streams.sample(place)
+    }
+    fn tally(&self, place: Place) -> Option<Tally> {
+        self.streams.tally(place)
+    }
+}
