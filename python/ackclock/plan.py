@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from ackclock import control
 from ackclock.errors import InputError
 from ackclock.link.trace import Recording
+from ackclock.parts import split
 from ackclock.scenario.hosts import Tcp
 from ackclock.scenario.model import Scenario, measured_ps
 from ackclock.scenario.web import Web
@@ -77,15 +78,18 @@ def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), 
     """
     if not live and any(flow.is_live for flow in scenario.flow):
         raise InputError('a flow with workload = { kind = "live" }', "simulated flows here; `ackclock emulate` joins live ones")
+    flows, proxies = _flows(scenario)
+    said: dict[str, Any] = {"proxies": proxies} if proxies else {}
     return Plan(
         {
+            **said,
             "seed": seed,
             "duration_ps": scenario.duration,
             "sample_ps": scenario.sample,
             "clients": scenario.clients,
             "measure": _measure(scenario),
             "hops": [hop.plan() for hop in scenario.hop],
-            "flows": list(_flows(scenario)),
+            "flows": flows,
             "captures": [capture.plan() for capture in captures],
         }
     )
@@ -106,8 +110,10 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     return keys
 
 
-def _flows(scenario: Scenario) -> Iterator[dict[str, Any]]:
-    said = 0
+def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The flows, and the proxies that stand between parts of split ones."""
+    flows: list[dict[str, Any]] = []
+    proxies: list[dict[str, Any]] = []
     for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
         shared = {
             "direction": flow.direction,
@@ -127,6 +133,10 @@ def _flows(scenario: Scenario) -> Iterator[dict[str, Any]]:
                 "stop_ps": None if flow.stop is None else flow.stop + shift,
                 **shared,
             }
-            spread = list(flow.workload.spread(single, said)) if isinstance(flow.workload, Web) else [single]
-            said += len(spread)
-            yield from spread
+            if isinstance(flow.workload, Web) and not flow.workload.persistent:
+                flows.extend(flow.workload.spread(single, len(flows)))
+                continue
+            parts, between = split(scenario, flow, single, len(flows), _tcp)
+            flows.extend(parts)
+            proxies.extend(between)
+    return flows, proxies

@@ -40,7 +40,8 @@ pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<Ru
     if plan.flows.iter().any(|flow| flow.workload == (crate::plan::Workload::Live {})) {
         return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
     }
-    let missing = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).find(|t| t.is_user() && plan.user_variant(t).is_none());
+    let hosts = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
+    let missing = { hosts }.find(|t| t.is_user() && plan.user_variant(t).is_none());
     if let Some(tcp) = missing {
         return Err(PlanError(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant)).into());
     }

@@ -3,7 +3,7 @@
 use crate::build::World;
 use crate::jobs::Jobs;
 use crate::measure::{FlowFigures, HopFigures};
-use crate::plan::{Flow, Plan};
+use crate::plan::{Flow, Plan, Proxy};
 use ackclock_core::element::Cause;
 use ackclock_core::meter::Histogram;
 use ackclock_core::tcp::Limit;
@@ -20,7 +20,19 @@ pub struct Summary {
     /// What users waited for; left out without jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobs: Option<Jobs>,
+    /// Those that split connections; left out without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proxies: Vec<ProxyRow>,
     pub engine: Engine,
+}
+
+/// A proxy between two flows, and the most bytes that it held in each direction.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProxyRow {
+    pub proxy: String,
+    pub near: String,
+    pub far: String,
+    pub held_bytes_max: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -36,6 +48,10 @@ pub struct FlowRow {
     pub variant: String,
     pub direction: &'static str,
     pub client: u32,
+    /// The flow that carries on what this one brings to a proxy: then its goodput is not the connection's. Left out for a whole one and
+    /// for the last part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feeds: Option<String>,
     pub goodput_bps: Option<f64>,
     pub throughput_bps: Option<f64>,
     pub rtt_ms: Spread,
@@ -96,7 +112,8 @@ pub struct Waiting {
 
 /// Puts the figures into rows.
 pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopFigures]) -> Summary {
-    let goodputs = flows.iter().filter(|f| f.tcp.is_some()).filter_map(|f| f.rate(f.counts.payload));
+    let whole = flows.iter().enumerate().filter(|&(number, f)| f.tcp.is_some() && plan.feeds(number).is_none());
+    let goodputs = whole.filter_map(|(_, f)| f.rate(f.counts.payload));
     Summary {
         seed: plan.seed,
         jain: jain(goodputs),
@@ -106,13 +123,28 @@ pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopF
             .iter()
             .zip(flows)
             .enumerate()
-            .map(|(i, (flow, f))| flow_row(flow, f, world.flows[i].started(&world.network).map(|t| t.as_secs())))
+            .map(|(i, (flow, f))| {
+                let start = world.flows[i].started(&world.network).map(|t| t.as_secs());
+                let variant = plan.sender_tcp(i).map_or_else(|| "udp".to_owned(), |tcp| tcp.variant.clone());
+                FlowRow { feeds: plan.feeds(i).map(|next| plan.flows[next].name.clone()), variant, ..flow_row(flow, f, start) }
+            })
             .collect(),
         hops: world.lanes.iter().zip(hops).map(|(lane, h)| hop_row(&plan.hops[lane.hop].name, lane.toward.name(), h)).collect(),
+        proxies: plan.proxies.iter().map(|proxy| proxy_row(plan, world, proxy)).collect(),
         engine: Engine {
             elements_called: world.network.calls(),
             data_packets: plan.flows.iter().zip(flows).map(|(flow, f)| f.counts.payload.div_ceil(payload_of(flow))).sum(),
         },
+    }
+}
+
+fn proxy_row(plan: &Plan, world: &World, proxy: &Proxy) -> ProxyRow {
+    let [down, up] = world.network.relayed(world.flows[proxy.near].client).unwrap_or_default();
+    ProxyRow {
+        proxy: proxy.name.clone(),
+        near: plan.flows[proxy.near].name.clone(),
+        far: plan.flows[proxy.far].name.clone(),
+        held_bytes_max: BTreeMap::from([("down", down), ("up", up)]),
     }
 }
 
@@ -136,9 +168,10 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
     let tcp = f.tcp.clone().unwrap_or_default();
     FlowRow {
         flow: flow.name.clone(),
-        variant: flow.tcp.as_ref().map_or_else(|| "udp".to_owned(), |tcp| tcp.variant.clone()),
+        variant: String::new(),
         direction: flow.direction.name(),
         client: flow.client,
+        feeds: None,
         goodput_bps: f.rate(f.counts.payload),
         throughput_bps: f.rate(f.counts.ip_bytes),
         rtt_ms: spread(&tcp.rtt),

@@ -6,12 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ackclock.link.framing import on_wire
+from ackclock.link.grants import granted_bps
 from ackclock.papers.arithmetic import normalized_bandwidth_ratio
-
-TCP_IP_HEADER = 40
-"""Bytes of IPv4 and TCP header without options: what header compression can shrink."""
-COMPRESSED_HEADER = 6
-"""What CSLIP sends instead (RFC 1144), options left as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +69,24 @@ def why_no_asymmetry(plan: Mapping[str, Any]) -> str | None:
     if flow is None:
         return "there is no TCP flow"
     hops = [plan["hops"][index] for index in flow["hops"]]
-    medium = next((hop for hop in hops if hop["medium"]), None)
+    medium = next((hop for hop in hops if hop["medium"] and hop["medium"]["kind"] != "grants"), None)
     if medium is not None:
         return f"both directions share the capacity of {medium['name']}, so that they have no ratio"
     sides = [(hop["name"], way, hop[way]["rate"]) for hop in hops for way in ("down", "up") if hop[way] and hop[way]["rate"]]
     recorded = next((name for name, _, rate in sides if rate["kind"] != "fixed"), None)
     if recorded is not None:
         return f"the rate of {recorded} is recorded, so that the ratio changes all the time"
-    unlimited = next((way for way in ("down", "up") if all(side != way for _, side, _ in sides)), None)
+    limited = {way for _, way, _ in sides} | {way for hop in hops if hop["medium"] for way in ("down", "up") if hop[way]}
+    unlimited = next((way for way in ("down", "up") if way not in limited), None)
     return f"no hop limits the direction {unlimited}" if unlimited else None
 
 
 def _first_tcp(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    return next((flow for flow in plan["flows"] if flow["tcp"]), None)
+    """The first whole TCP flow, or the last part of the first that proxies split."""
+    near = {"down": "near", "up": "far"}
+    feeding = {(proxy[near[way]], way) for proxy in plan.get("proxies", ()) for way in near}
+    numbered = enumerate(plan["flows"])
+    return next((flow for number, flow in numbered if flow["tcp"] and (number, flow["direction"]) not in feeding), None)
 
 
 def _few(ratio: float) -> str:
@@ -94,10 +96,7 @@ def _few(ratio: float) -> str:
 def _slowest(hops: Sequence[Mapping[str, Any]], way: str, size: int) -> tuple[float, int] | None:
     """Rate and size on the wire at the hop where a packet of ``size`` bytes takes longest to send."""
     sides = [hop[way] for hop in hops if hop[way] and hop[way]["rate"]]
-    found = [(float(side["rate"]["bps"]), _on_wire(size, side["framing"])) for side in sides]
+    found = [(float(side["rate"]["bps"]), on_wire(size, side["framing"])) for side in sides]
+    granted = [hop["medium"][way] for hop in hops if hop["medium"] and hop[way]]
+    found += [(granted_bps(side, size) / size * (size + side["packet_header"]), size + side["packet_header"]) for side in granted]
     return max(found, key=lambda rate_size: rate_size[1] / rate_size[0], default=None)
-
-
-def _on_wire(size: int, framing: str) -> int:
-    saved = TCP_IP_HEADER - COMPRESSED_HEADER if framing == "cslip" and size >= TCP_IP_HEADER else 0
-    return size - saved

@@ -21,19 +21,21 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
     ``goodput_bps`` is the sum over the TCP flows, ``rtt_*_ms``, ``idle_share`` and the ``limited_*`` shares (0..1
     of the flow's life) their mean, ``timeouts``, ``fast_retransmits``, ``window_cuts`` and ``retransmission_rate``
     (of all segments sent) over all of them. ``queue_delay_ms`` is the mean a data packet waits, summed over the
-    hops; ``utilization`` that of the busiest hop the data crosses; ``ack_drop_share`` the share of packets lost on
+    hops. Of split connections the last part counts, and what is sent again on any. ``utilization`` is
+    that of the busiest hop the data crosses; ``ack_drop_share`` the share of packets lost on
     the way back, ``ack_filter_share`` what ACK filters took of it; ``model_bps`` what Padhye's model gives Reno flows with the same
     loss events and round trips (NaN where it has nothing to go by).
     """
-    flows = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
-    sent = sum(flow["segments_sent"] for flow in flows)
+    parts = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
+    sent = sum(flow["segments_sent"] for flow in parts)
+    flows = [flow for flow in parts if not flow.get("feeds")]
     metrics = {
         "goodput_bps": math.fsum(_numbers(flow["goodput_bps"] for flow in flows)),
         "throughput_bps": math.fsum(_numbers(flow["throughput_bps"] for flow in flows)),
-        "retransmission_rate": sum(f["retransmitted_segments"] for f in flows) / sent if sent else math.nan,
-        "timeouts": float(sum(f["timeouts"] for f in flows)),
-        "fast_retransmits": float(sum(f["fast_retransmits"] for f in flows)),
-        "window_cuts": float(sum(f["window_cuts"] for f in flows)),
+        "retransmission_rate": sum(f["retransmitted_segments"] for f in parts) / sent if sent else math.nan,
+        "timeouts": float(sum(f["timeouts"] for f in parts)),
+        "fast_retransmits": float(sum(f["fast_retransmits"] for f in parts)),
+        "window_cuts": float(sum(f["window_cuts"] for f in parts)),
         "idle_share": _mean(f["idle_share"] for f in flows),
         **{f"rtt_{key}_ms": _mean(f["rtt_ms"][key] for f in flows) for key in ("min", "mean", "p95")},
         **{f"limited_{limit}": _mean((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import model_validator
 
 from ackclock.errors import Refusal, one_of, show
 from ackclock.link.acks import Reconstruction
+from ackclock.link.framing import Framing, framing_plan
+from ackclock.link.handover import Handover
 from ackclock.link.jitter import Jitter, Reorder
 from ackclock.link.loss import Duplication, Loss, Outages
 from ackclock.link.medium import Medium
+from ackclock.link.pep import Pep
 from ackclock.link.queue import Queue
 from ackclock.link.rate import LineRate, rate_plan
 from ackclock.quantities import Time
-from ackclock.table import Flag, Loc, Name, Table, word
+from ackclock.table import Flag, Loc, Name, Table
 
 Plan = dict[str, Any]
 DIRECTIONS = ("down", "up")
@@ -22,27 +25,28 @@ DIRECTIONS = ("down", "up")
 
 class Direction(Table):
     """One direction of a hop: queue, then rate (and framing), then outage, loss and duplicates, delay, jitter, reorder,
-    reconstruction of ACKs.
+    handover, reconstruction of ACKs.
 
     Left out: queue and rate unlimited, no loss, no delay.
     """
 
     queue: Queue | None = None
     rate: LineRate | None = None
-    framing: Annotated[str, word("none", "slip", "cslip")] = "none"
+    framing: Framing = "none"
     outage: Outages = ()
     loss: Loss | None = None
     duplicate: Duplication | None = None
     delay: Time = 0
     jitter: Jitter | None = None
     reorder: Reorder | None = None
+    handover: Handover | None = None
     reconstruct: Reconstruction | None = None
 
     def plan(self) -> Plan:
         plan: Plan = {
             "queue": self.queue.plan() if self.queue else None,
             "rate": rate_plan(self.rate),
-            "framing": self.framing,
+            "framing": framing_plan(self.framing),
             "outage": [outage.plan() for outage in self.outage],
             "loss": self.loss.plan() if self.loss else None,
             "duplicate": self.duplicate.plan() if self.duplicate else None,
@@ -52,6 +56,8 @@ class Direction(Table):
         }
         if self.queue and self.queue.ack:
             plan["acks"] = self.queue.ack.plan()
+        if self.handover:
+            plan["handover"] = self.handover.plan()
         if self.reconstruct:
             plan["reconstruct"] = self.reconstruct.plan()
         return plan
@@ -75,18 +81,19 @@ class Hop(Table):
     """One hop. Clients share it unless `per_client`; `only` makes it one-way (the other direction is None).
 
     With a `medium` each client is a station with its own queue in each direction; `per_client` then says whether it also has its own
-    of what comes after the medium.
+    of what comes after the medium. A `pep` stands at its server's side.
     """
 
     name: Name
     per_client: Flag = False
     medium: Medium | None = None
+    pep: Pep | None = None
     down: Direction | None
     up: Direction | None
 
     @classmethod
     def written_keys(cls) -> list[str]:
-        return ["name", "only", "per_client", "medium", *PER_DIRECTION]
+        return ["name", "only", "per_client", "medium", "pep", *PER_DIRECTION]
 
     @model_validator(mode="before")
     @classmethod
@@ -105,7 +112,7 @@ class Hop(Table):
         only = data.get("only")
         if only is not None and only not in DIRECTIONS:
             raise Refusal(show(only), '"down" or "up"', ("only",))
-        split: dict[str, Any] = {key: data[key] for key in ("name", "per_client", "medium") if key in data}
+        split: dict[str, Any] = {key: data[key] for key in ("name", "per_client", "medium", "pep") if key in data}
         for way in DIRECTIONS:
             split[way] = None if only not in (None, way) else _one_direction(data, way, only)
         return split
@@ -140,6 +147,8 @@ class Hop(Table):
             out["per_client"] = True
         if self.medium:
             out["medium"] = self.medium.model_dump(exclude_none=True)
+        if self.pep:
+            out["pep"] = self.pep.written()
         for key in PER_DIRECTION:
             values = {way: side[key] for way, side in both.items() if key in side}
             if len(values) == len(both) and all(value == next(iter(values.values())) for value in values.values()):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from ackclock.link.grants import Grants
 from ackclock.link.half_duplex import HalfDuplex
 from ackclock.link.packet_radio import PacketRadio
 from ackclock.link.wimax import Wimax
 from ackclock.link.wlan import Wlan
 from ackclock.table import by_kind
 
-MEDIA = {"half-duplex": HalfDuplex, "packet-radio": PacketRadio, "wimax": Wimax, "wlan": Wlan}
-Medium = Annotated[HalfDuplex | PacketRadio | Wimax | Wlan, by_kind(MEDIA)]
+MEDIA = {"grants": Grants, "half-duplex": HalfDuplex, "packet-radio": PacketRadio, "wimax": Wimax, "wlan": Wlan}
+Medium = Annotated[Grants | HalfDuplex | PacketRadio | Wimax | Wlan, by_kind(MEDIA)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -82,9 +83,14 @@ class Scenario(Table):
             shortest = show_time(-(-self.duration * each // MOST_ROWS))
             raise Refusal(show(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",))
 
-    def tcp_of(self, flow: Flow) -> Tcp:
-        """Every TCP key of a flow, resolved."""
-        return resolve(self.tcp, flow)
+    def tcp_of(self, flow: Flow, over: TcpKeys | None = None) -> Tcp:
+        """Every TCP key of a flow, resolved; `over` says some of them anew, as a proxy does for itself."""
+        return resolve(self.tcp, flow, *([over] if over else []))
+
+    def cuts(self, flow: Flow) -> list[int]:
+        """The hops before which a proxy splits a flow's connections, server first."""
+        crossed = self.hops_of(flow)
+        return [] if flow.is_udp else [index for index in crossed[1:] if self.hop[index].pep]
 
     def hops_of(self, flow: Flow) -> list[int]:
         """Indices of the hops a flow crosses, server first."""
@@ -127,6 +133,8 @@ class Scenario(Table):
 def _check_hops(hops: tuple[Hop, ...]) -> None:
     if not hops:
         raise Refusal("no hops", "a link or at least one [[hop]]", ("hop",))
+    if hops[0].pep:
+        raise Refusal("a proxy before the first hop", "a pep on a later hop: the server is there already", ("hop", 0, "pep"))
     names: set[str] = set()
     for index, hop in enumerate(hops):
         if hop.name in names:
@@ -153,6 +161,7 @@ def _check_flows(scenario: Scenario) -> None:
             if hop not in hop_names:
                 raise Refusal(show(hop), f"hops {one_of(hop_names, hop)}", (*loc, "over", place))
         _check_route(scenario, flow, loc)
+        _check_proxies(scenario, flow)
         if not flow.is_udp:
             _check_tcp(scenario, flow, loc)
         if isinstance(flow.workload, Web) and not flow.workload.persistent and scenario.measure.window == "all-active":
@@ -176,7 +185,7 @@ def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
         key = (*loc, "segment") if flow.segment else ("tcp", "segment")
         raise Refusal(f"packets of up to {longest} B with headers and options", f"at most {LONGEST_PACKET} B", key)
     hops = [scenario.hop[index] for index in scenario.hops_of(flow)]
-    if not any(hop.medium or any(side.rate or side.delay for side in (hop.down, hop.up) if side) for hop in hops):
+    if not _takes_time(hops):
         raise Refusal("a path that takes no time", "a rate, a medium or a delay on one of its hops", loc)
     if keys.get("ack_congestion_control") and not (keys["timestamps"] and keys["ecn"] is True):
         key = (*loc, "ack_congestion_control") if flow.ack_congestion_control else ("tcp", "ack_congestion_control")
@@ -196,6 +205,24 @@ def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:
             key = "over" if flow.over else "direction"
             allowed = f"a path with at least one hop {way} (TCP needs both ways, UDP its own)"
             raise Refusal(f"no hop that carries packets {way}", allowed, (*loc, key))
+
+
+def _check_proxies(scenario: Scenario, flow: Flow) -> None:
+    for index in scenario.cuts(flow):
+        loc = ("hop", index, "pep")
+        if flow.is_live or (isinstance(flow.workload, Web) and not flow.workload.persistent):
+            what = "a live flow" if flow.is_live else "web without persistent = true"
+            raise Refusal(f"a proxy on the path of {what}", "a proxy only for bulk, transfer and persistent web flows", loc)
+        crossed = scenario.hops_of(flow)
+        for side in ([i for i in crossed if i < index], [i for i in crossed if i >= index]):
+            hops = [scenario.hop[i] for i in side]
+            both = all(any(getattr(hop, way) for hop in hops) for way in DIRECTIONS)
+            if not both or not _takes_time(hops):
+                raise Refusal("a proxy with no path", "hops on both its sides that lead both ways and take some time", loc)
+
+
+def _takes_time(hops: Sequence[Hop]) -> bool:
+    return any(hop.medium or any(side.rate or side.delay for side in (hop.down, hop.up) if side) for hop in hops)
 
 
 def _check_window(measure: Measure, duration: int) -> None:

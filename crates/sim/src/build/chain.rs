@@ -1,11 +1,12 @@
 //! One direction of a hop as elements, in the order in which a packet meets them:
-//! queue and rate, outage, loss, duplication, delay, jitter, reordering.
+//! queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, reconstruction of ACKs.
 
 use super::{Metering, queue};
 use crate::plan::{self, Hop, Loss as LossPlan, Queue, RatePlan, Toward, Way};
 use ackclock_core::element::{Place, Port};
 use ackclock_core::line::{
-    Delay, Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossList, LossModel, Outage, Reorder, Sojourns,
+    Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverTerms, Jitter, Loss, LossList, LossModel, Outage, Reorder,
+    Sojourns,
 };
 use ackclock_core::link::{Framing, OPPORTUNITY_BYTES, RateLink, Terms, TraceLink, Wire};
 use ackclock_core::network::{NetworkBuilder, Route};
@@ -75,6 +76,7 @@ impl<'a> Mason<'a> {
             // SLIP sends the whole packet (RFC 1055); its end mark and escapes are left out.
             plan::Framing::None | plan::Framing::Slip => Framing::None,
             plan::Framing::Cslip => Framing::Cslip,
+            plan::Framing::Atm { overhead } => Framing::Atm { overhead },
         };
         let rate = match self.way.rate {
             None => None,
@@ -133,7 +135,8 @@ impl<'a> Mason<'a> {
 
     /// The link does all that this hop does.
     pub fn is_only_a_wire(&self) -> bool {
-        self.link_delays() && self.way.jitter.is_none() && self.way.reorder.is_none() && self.way.reconstruct.is_none()
+        let way = self.way;
+        self.link_delays() && way.jitter.is_none() && way.reorder.is_none() && way.handover.is_none() && way.reconstruct.is_none()
     }
 
     /// Adds what comes after the link, in path order, and joins it up.
@@ -166,11 +169,29 @@ impl<'a> Mason<'a> {
         if let Some(reorder) = way.reorder {
             elements.push(Reorder::new(reorder.mean, Span(reorder.delay_ps), self.rng("reorder", client)).into());
         }
+        if let Some(handover) = way.handover {
+            elements.push(self.handover(handover, client).into());
+        }
         if let Some(made) = way.reconstruct {
             let settings = ReconstructSettings { every: made.every, within: Span(made.within_ps) };
             elements.push(Reconstruct::new(settings).into());
         }
         elements
+    }
+
+    /// Both directions have the same paths, and lose by themselves.
+    fn handover(&self, handover: plan::Handover, client: Option<u32>) -> Handover {
+        let terms = HandoverTerms {
+            every: Span(handover.every_ps),
+            first: Span(handover.first_ps),
+            gap: Span(handover.gap_ps),
+            loss: handover.loss,
+            low: Span(handover.low_ps),
+            high: Span(handover.high_ps),
+        };
+        let station = client.map_or_else(String::new, |c| format!(".{c}"));
+        let salt = Rng::for_element(self.seed, &format!("hop.{}.paths{station}", self.hop.name)).salt();
+        Handover::new(terms, salt, self.rng("handover", client))
     }
 
     /// What stands between the rate and the delay.

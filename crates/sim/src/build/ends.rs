@@ -1,6 +1,6 @@
 //! The two ends of each flow: endpoints, applications, start times, and the sender's overhead.
 
-use super::Lane;
+use super::{Lane, parts};
 use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
 use crate::tcp_of;
 use ackclock_core::app::{Answerer, AnyApp, Asker, Outside, Pattern, Sink, Source, UdpSource};
@@ -95,19 +95,22 @@ pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<End
     ends
 }
 
-fn configured(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
+pub fn configured(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
     Some(TcpConfig { user: plan.user_variant(tcp).cloned(), ..tcp.config().ok()? })
 }
 
 fn add_flow(plan: &Plan, lanes: &[Lane], number: usize, hosts: Option<Hosts>, builder: &mut NetworkBuilder) -> Ends {
     let flow = &plan.flows[number];
-    let start = draw_start(plan.seed, flow);
+    // The parts of a split connection start together, whoever of them calls first.
+    let start = draw_start(plan.seed, plan.last_part(number));
     // Endpoints are numbered in the order in which they are added: a flow's server is even, its client odd.
     let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
     let opener = if opener(flow) == Toward::Up { client } else { server };
     let ends = Ends { server, client, toward: flow.direction, start, opener, follows: !flow.after.is_empty() };
     let (server_end, client_end) = endpoints(plan.seed, flow, hosts, start);
-    for (endpoint, toward) in [(server_end, Toward::Down), (client_end, Toward::Up)] {
+    for (endpoint, toward, id) in [(server_end, Toward::Down, server), (client_end, Toward::Up, client)] {
+        let proxied = parts::end(plan, number, toward, id == opener).map(|end| AnyEndpoint::Tcp(Box::new(end)));
+        let endpoint = proxied.unwrap_or(endpoint);
         let mut entry = entry(plan, lanes, flow, &ends, toward);
         if toward == flow.direction && flow.overhead_ps > 0 {
             entry = overhead(plan.seed, flow, entry, builder);

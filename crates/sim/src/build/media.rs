@@ -4,7 +4,7 @@ use super::chain::{Chain, Mason};
 use super::{Lane, queue};
 use crate::plan::{self, Hop, Medium, Plan, Toward};
 use ackclock_core::element::Port;
-use ackclock_core::medium::{Direction, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax, Wlan};
+use ackclock_core::medium::{Direction, Grants, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax, Wlan};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
 use ackclock_core::rng::Rng;
@@ -37,6 +37,11 @@ fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
             let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
             let network = wlan.terms().and_then(|terms| Wlan::new(terms, queues, rng));
             network.ok().map(Into::into)
+        }
+        Medium::Grants(ref grants) => {
+            let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
+            let channel = grants.terms().and_then(|terms| Grants::new(terms, queues, rng));
+            channel.ok().map(Into::into)
         }
     }
 }

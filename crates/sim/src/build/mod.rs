@@ -4,6 +4,7 @@ mod chain;
 mod ends;
 mod lanes;
 mod media;
+mod parts;
 mod queue;
 mod routes;
 
@@ -66,6 +67,7 @@ pub fn build(plan: &Plan, metering: Metering) -> World {
     let mut builder = NetworkBuilder::default();
     let lanes = lanes::lay(plan, metering, &mut builder);
     let flows = ends::add(plan, &lanes, &mut builder);
+    parts::join(plan, &flows, &mut builder);
     routes::connect(plan, &lanes, &flows, &mut builder);
     World { network: builder.build(), lanes, flows }
 }

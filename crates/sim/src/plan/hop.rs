@@ -44,6 +44,9 @@ pub struct Way {
     pub jitter: Option<Jitter>,
     #[serde(deserialize_with = "nullable")]
     pub reorder: Option<Reordering>,
+    /// Absent or null: the path stays the same.
+    #[serde(default)]
+    pub handover: Option<Handover>,
     /// Absent or null: none are made.
     #[serde(default)]
     pub reconstruct: Option<Reconstruction>,
@@ -62,11 +65,12 @@ pub enum RatePlan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Framing {
     None,
     Slip,
     Cslip,
+    Atm { overhead: u16 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -115,6 +119,19 @@ pub enum Jitter {
 pub struct Reordering {
     pub mean: f64,
     pub delay_ps: u64,
+}
+
+/// The path changes every so often; both directions of a hop that say the same share the paths.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handover {
+    pub every_ps: u64,
+    pub first_ps: u64,
+    pub gap_ps: u64,
+    pub loss: f64,
+    /// What a path adds to the delay is drawn between these.
+    pub low_ps: u64,
+    pub high_ps: u64,
 }
 
 impl Hop {

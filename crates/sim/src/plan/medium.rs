@@ -1,5 +1,6 @@
 //! What clients contend for on a hop, in both directions.
 
+use super::grants::GrantsPlan;
 use super::wimax::WimaxPlan;
 use super::wlan::WlanPlan;
 use serde::Deserialize;
@@ -20,6 +21,8 @@ pub enum Medium {
     PacketRadio(PacketRadio),
     /// An 802.11 access point and its stations.
     Wlan(Box<WlanPlan>),
+    /// A channel that a network shares out by requests and grants.
+    Grants(Box<GrantsPlan>),
 }
 
 /// As `docs/models/packet-radio.md` says.

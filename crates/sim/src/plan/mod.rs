@@ -2,9 +2,11 @@
 
 mod check;
 mod flow;
+mod grants;
 mod hop;
 mod limits;
 mod medium;
+mod proxy;
 mod queue;
 mod tcp;
 mod tcp_words;
@@ -12,9 +14,11 @@ mod wimax;
 mod wlan;
 
 pub use flow::{Flow, Job, OnDistribution, Start, Toward, Workload};
-pub use hop::{Duplication, Framing, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
+pub use grants::GrantsPlan;
+pub use hop::{Duplication, Framing, Handover, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
 pub use limits::UDP_HEADER;
 pub use medium::{FrameError, Medium, PacketRadio};
+pub use proxy::{Handshake, Proxy};
 pub use queue::{
     AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
 };
@@ -41,6 +45,9 @@ pub struct Plan {
     /// Server first.
     pub hops: Vec<Hop>,
     pub flows: Vec<Flow>,
+    /// May be absent: none.
+    #[serde(default)]
+    pub proxies: Vec<Proxy>,
     pub captures: Vec<Capture>,
     /// Congestion controls from outside, by the names that flows have for them.
     #[serde(skip)]

@@ -86,6 +86,7 @@ impl Case {
             ],
             flows: (0..self.flows).map(|i| self.flow(i)).collect(),
             captures: Vec::new(),
+            proxies: Vec::new(),
         }
     }
 
@@ -129,6 +130,7 @@ fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {
         delay_ps: delay_ms * MS,
         jitter: None,
         reorder: None,
+        handover: None,
         reconstruct: None,
     }
 }

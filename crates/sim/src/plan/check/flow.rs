@@ -99,7 +99,7 @@ fn check_ack_rate(tcp: &Tcp) -> Checked {
     })
 }
 
-fn check_tcp(tcp: &Tcp) -> Checked {
+pub fn check_tcp(tcp: &Tcp) -> Checked {
     tcp.config()?;
     ensure(tcp.segment > 0, || "segments of 0 bytes".into())?;
     let options = tcp.timestamp_bytes.saturating_add(tcp.sack_base_bytes).saturating_add(tcp.sack_block_bytes.saturating_mul(4));

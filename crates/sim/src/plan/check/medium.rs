@@ -22,6 +22,7 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
         Medium::Wimax(ref wimax) => wimax.terms().map(|_| ()),
         Medium::PacketRadio(ref radio) => check_radio(radio),
         Medium::Wlan(ref wlan) => wlan.terms().map(|_| ()),
+        Medium::Grants(ref grants) => grants.terms().map(|_| ()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod flow;
 mod medium;
+mod proxy;
 mod queue;
 mod way;
 
@@ -16,6 +17,7 @@ impl Plan {
         self.check_frame()
             .and_then(|()| self.check_hops())
             .and_then(|()| self.check_flows())
+            .and_then(|()| proxy::check(self))
             .and_then(|()| self.check_captures())
             .map_err(PlanError)
     }
@@ -41,8 +43,8 @@ impl Plan {
         // Each station of a medium counts as a client with its own.
         let own = |h: &Hop| h.per_client || h.medium.is_some();
         let ways = |per_client: bool| self.hops.iter().filter(|h| own(h) == per_client).count() as u64 * 2;
-        // At most eight elements stand in one direction of a hop; an endpoint at each end and an overhead for each flow.
-        let members = 8 * (ways(false) + ways(true) * clients) + 3 * flows;
+        // At most nine elements stand in one direction of a hop; an endpoint at each end and an overhead for each flow.
+        let members = 9 * (ways(false) + ways(true) * clients) + 3 * flows;
         ensure(members < MEMBERS, || {
             format!("{clients} clients and {flows} flows need up to {members} elements: at most {MEMBERS} are possible")
         })?;

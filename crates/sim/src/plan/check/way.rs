@@ -1,7 +1,7 @@
 //! What one direction of a hop must fulfil.
 
 use super::super::limits::LONGEST_PS;
-use super::super::{Jitter, Loss, Queue, RatePlan, Way};
+use super::super::{Handover, Jitter, Loss, Queue, RatePlan, Way};
 use super::{Checked, check_shape, ensure, fraction, queue, span};
 
 pub fn check(way: &Way) -> Checked {
@@ -27,6 +27,7 @@ pub fn check(way: &Way) -> Checked {
         fraction("reorder.mean", reorder.mean)?;
         span("reorder.delay_ps", reorder.delay_ps)?;
     }
+    way.handover.map_or(Ok(()), |handover| check_handover(&handover))?;
     let mut ended = 0;
     for outage in &way.outage {
         let what = || {
@@ -39,6 +40,16 @@ pub fn check(way: &Way) -> Checked {
         ended = outage.end_ps;
     }
     Ok(())
+}
+
+/// A path that lasts no longer than its gap carries nothing.
+fn check_handover(handover: &Handover) -> Checked {
+    span("handover.every_ps", handover.every_ps)?;
+    span("handover.first_ps", handover.first_ps)?;
+    span("handover.high_ps", handover.high_ps)?;
+    ensure(handover.gap_ps < handover.every_ps, || "handover.gap_ps is not shorter than handover.every_ps".into())?;
+    ensure(handover.low_ps <= handover.high_ps, || "handover.low_ps is above handover.high_ps".into())?;
+    fraction("handover.loss", handover.loss)
 }
 
 fn check_trace(times_ms: &[u64]) -> Checked {

@@ -1,0 +1,38 @@
+//! What a proxy and the two flows that it joins must fulfil.
+
+use super::super::{Plan, Proxy, Toward, Workload};
+use super::{Checked, ensure, flow};
+use std::collections::HashSet;
+
+pub fn check(plan: &Plan) -> Checked {
+    let mut taken = HashSet::new();
+    for proxy in &plan.proxies {
+        ensure(taken.insert((proxy.near, Toward::Up as u8)) && taken.insert((proxy.far, Toward::Down as u8)), || {
+            format!("proxy '{}': another proxy stands at the same end of a flow", proxy.name)
+        })?;
+        check_one(plan, proxy).map_err(|e| format!("proxy '{}': {e}", proxy.name))?;
+    }
+    Ok(())
+}
+
+fn check_one(plan: &Plan, proxy: &Proxy) -> Checked {
+    let (near, far) = (plan.flows.get(proxy.near), plan.flows.get(proxy.far));
+    let (Some(near), Some(far)) = (near, far) else {
+        return Err(format!("it joins flows {} and {}, but there are {}", proxy.near, proxy.far, plan.flows.len()));
+    };
+    // The order also keeps chains of halves from closing into rings.
+    ensure(proxy.near < proxy.far, || "the flow from the server must stand before the one to the client".into())?;
+    ensure(proxy.buffer > 0, || "a buffer of 0 bytes passes nothing on".into())?;
+    let sized = |w: Workload| matches!(w, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. });
+    let alike = near.direction == far.direction && near.client == far.client && near.workload == far.workload;
+    ensure(alike && sized(near.workload) && near.tcp.is_some() && far.tcp.is_some(), || {
+        "it joins two halves of one TCP flow, with the same client, direction and workload".into()
+    })?;
+    ensure(near.after.is_empty() && far.after.is_empty() && near.job.is_none() && far.job.is_none(), || {
+        "it joins no flow that comes after others or belongs to a job".into()
+    })?;
+    ensure(near.hops.last().map(|last| last + 1) == far.hops.first().copied(), || {
+        "its second flow must begin at the hop after the last of its first".into()
+    })?;
+    flow::check_tcp(&proxy.tcp)
+}

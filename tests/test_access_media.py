@@ -1,0 +1,85 @@
+"""Grants, handovers and cells in link files: what a parameter set stands for, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ackclock
+from ackclock.comparison.asymmetry import asymmetry
+from ackclock.errors import InputError
+from ackclock.plan import build_plan
+from ackclock.scenario import draft_of
+
+BULK = {"workload": {"kind": "bulk"}}
+RATE = {"down": "30 Mb/s", "up": "5 Mb/s"}
+
+
+def plan_of(*hops):
+    return build_plan(draft_of({"hop": list(hops), "duration": "10 s", "flow": [BULK]}).check(), 1).document
+
+
+def grants(**keys):
+    return {"name": "air", "medium": {"kind": "grants", "standard": "lte", "rate": RATE, **keys}}
+
+
+def test_a_standard_says_what_is_left_out_and_what_is_said_stands():
+    medium = plan_of(grants(period="20 ms", repair={"error": {"up": 0.2}}))["hops"][0]["medium"]
+    assert medium["ask"] == {"kind": "scheduled", "period_ps": 20 * 10**9, "first_grant": 100}
+    assert (medium["down"]["repair"]["error"], medium["up"]["repair"]["error"]) == (0.1, 0.2)
+    assert medium["up"]["interval_ps"] == 10**9
+
+
+@pytest.mark.parametrize(
+    "keys, says",
+    [
+        ({"standard": "wifi"}, "docsis-3.1"),
+        ({"contention": {"opportunities": 2}}, "contention"),
+        ({"requests": "contention", "period": "5 ms"}, "scheduled"),
+        ({"rate": "1 kb/s"}, "more than a block"),
+        ({"contention": {"backoff": [5, 3]}, "requests": "contention"}, "powers of two"),
+        ({"repair": {"error": 2}}, "probability"),
+    ],
+)
+def test_a_medium_that_cannot_be_is_refused(keys, says):
+    with pytest.raises(InputError, match=says):
+        plan_of(grants(**keys))
+
+
+@pytest.mark.parametrize(
+    "link, low, high", [("docsis-3.1", 440e6, 500e6), ("lte-uplink", 24e6, 31e6), ("nr-uplink", 170e6, 206e6)]
+)
+def test_a_saturating_datagram_flow_gets_the_nominal_rate(link, low, high):
+    flow = {"workload": {"kind": "cbr", "rate": f"{round(high / 1e6) * 2} Mb/s", "packet": "1500 B"}}
+    run = ackclock.simulate(link, [flow], duration="3 s", seed=1, measure={"window": ["1 s", "3 s"]})
+    got = run.summaries[0]["flows"][0]["throughput_bps"]
+    assert low < got < high
+    medium: Any = draft_of({"link": link, "duration": "1 s", "flow": [BULK]}).check().hop[1].medium
+    assert got == pytest.approx(medium.nominal_bps("down"), rel=0.02)
+
+
+def test_cells_are_counted_in_k():
+    """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; Ethernet frames of a cable upstream take 28 B more each."""
+    dsl: Any = asymmetry(
+        plan_of({"name": "line", "rate": {"down": "16 Mb/s", "up": "1 Mb/s"}, "framing": {"kind": "atm", "overhead": "32 B"}})
+    )
+    assert dsl.k == pytest.approx(16 / 1 * (2 * 53) / (33 * 53))
+    cable = build_plan(draft_of({"link": "docsis-3.1", "duration": "1 s", "flow": [BULK]}).check(), 1).document
+    cable_k: Any = asymmetry(cable)
+    assert cable_k.k == pytest.approx(25 * (52 + 28) / (1500 + 28), rel=0.01)
+
+
+def test_a_handover_changes_the_round_trip_for_both_directions_and_loses_a_share():
+    hop = {
+        "name": "sky",
+        "rate": "10 Mb/s",
+        "delay": "10 ms",
+        "handover": {"every": "1 s", "gap": "100 ms", "loss": 1.0, "high": "50 ms"},
+    }
+    flow = {"workload": {"kind": "cbr", "rate": "1 Mb/s", "packet": "1000 B"}}
+    run = ackclock.simulate({"hop": [hop]}, [flow], duration="30 s", seed=1)
+    [down] = [row for row in run.summaries[0]["hops"] if row["direction"] == "down"]
+    assert down["drops_by_cause"]["outage"] / (down["drops"] + down["delivered"]) == pytest.approx(0.1 * 29 / 30, rel=0.05)
+    with pytest.raises(InputError, match="gap shorter"):
+        plan_of({**hop, "handover": {"every": "1 s", "gap": "1 s"}})

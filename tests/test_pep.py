@@ -1,0 +1,86 @@
+"""A proxy in a link file splits what crosses it, and what the figures then mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ackclock
+from ackclock.errors import InputError
+from ackclock.plan import build_plan
+from ackclock.scenario import draft_of
+
+HOPS: list[dict[str, Any]] = [
+    {"name": "core", "rate": "100 Mb/s", "delay": "10 ms"},
+    {"name": "sky", "rate": "5 Mb/s", "delay": "300 ms", "pep": {"buffer": "1 MB", "tcp": {"variant": "reno"}}},
+    {"name": "home", "rate": "100 Mb/s", "delay": "1 ms"},
+]
+BULK = {"workload": {"kind": "bulk"}}
+
+
+def plan_of(hops, *flows, **keys):
+    return build_plan(draft_of({"hop": hops, "duration": "10 s", "flow": list(flows), **keys}).check(), 1).document
+
+
+def test_a_flow_is_split_where_the_proxy_stands_and_keeps_its_name_where_its_data_arrives():
+    plan = plan_of(HOPS, {"name": "get", **BULK}, {"name": "put", "direction": "up", **BULK})
+    assert [(flow["name"], flow["hops"]) for flow in plan["flows"]] == [
+        ("get@sky", [0]),
+        ("get", [1, 2]),
+        ("put", [0]),
+        ("put@sky", [1, 2]),
+    ]
+    assert [(proxy["near"], proxy["far"], proxy["buffer"]) for proxy in plan["proxies"]] == [(0, 1, 10**6), (2, 3, 10**6)]
+    assert [flow["tcp"]["variant"] for flow in plan["flows"]] == ["cubic"] * 4
+    assert {proxy["tcp"]["variant"] for proxy in plan["proxies"]} == {"reno"}
+
+
+def test_two_proxies_make_three_parts():
+    hops = [HOPS[0], HOPS[1], {**HOPS[2], "pep": {}}]
+    plan = plan_of(hops, {"name": "get", **BULK})
+    assert [(flow["name"], flow["hops"]) for flow in plan["flows"]] == [("get@sky", [0]), ("get@home", [1]), ("get", [2])]
+    assert [(proxy["near"], proxy["far"]) for proxy in plan["proxies"]] == [(0, 1), (1, 2)]
+
+
+def test_datagrams_and_flows_that_do_not_cross_it_are_left_alone():
+    udp = {"name": "voice", "workload": {"kind": "cbr", "rate": "64 kb/s", "packet": "200 B"}}
+    local = {"name": "local", "over": ["sky", "home"], **BULK}
+    plan = plan_of(HOPS, udp, local)
+    assert "proxies" not in plan
+    assert [flow["name"] for flow in plan["flows"]] == ["voice", "local"]
+
+
+@pytest.mark.parametrize(
+    "hops, flow, says",
+    [
+        ([{**HOPS[0], "pep": {}}, HOPS[2]], BULK, "the server is there already"),
+        (HOPS, {"workload": {"kind": "web"}}, "persistent web"),
+        ([{"name": "core"}, HOPS[1]], BULK, "take some time"),
+        ([HOPS[0], {**HOPS[1], "pep": {"handshake": "never"}}], BULK, "through"),
+        ([HOPS[0], {**HOPS[1], "pep": {"tcp": {"variant": "renos"}}}], BULK, "reno"),
+    ],
+)
+def test_what_cannot_be_split_is_refused(hops, flow, says):
+    with pytest.raises(InputError, match=says):
+        plan_of(hops, flow)
+
+
+def test_the_figures_are_those_of_the_whole_connection():
+    flows = [{"name": "get", "workload": {"kind": "transfer", "size": "1 MB"}}]
+    run = ackclock.simulate({"hop": HOPS}, flows, duration="20 s", seed=1)
+    [first, last] = run.summaries[0]["flows"]
+    assert (first["feeds"], "feeds" in last) == ("get", False)
+    assert first["completed_s"] < last["completed_s"]
+    assert run.metrics["goodput_bps"]["mean"] == pytest.approx(last["goodput_bps"])
+    assert run.summaries[0]["proxies"][0]["held_bytes_max"]["down"] <= 10**6
+
+
+def test_a_proxy_is_a_thing_to_sweep_and_its_scenario_can_be_run_again():
+    draft = {"hop": HOPS, "duration": "5 s", "flow": [BULK], "sweep": {"hop.sky.pep.handshake": ["local", "through"]}}
+    scenarios = [draft_of(draft).check(point) for point in draft_of(draft).points()]
+    peps: list[Any] = [scenario.hop[1].pep for scenario in scenarios]
+    assert [pep.handshake for pep in peps] == ["local", "through"]
+    written = scenarios[1].hop[1].written()
+    assert written["pep"]["handshake"] == "through"
+    assert written["pep"]["tcp"] == {"variant": "reno"}
