@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
 
+from ackclock.link.framing import Atm
 from ackclock.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.link.loss import Bernoulli, Loss
 from ackclock.link.queue import Queue
@@ -72,8 +73,14 @@ def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
 
 
 def _take_rest(line: Line, hop: Hop, side: Direction) -> None:
-    if side.framing != "none":
+    if isinstance(side.framing, Atm):
+        line.lacks(hop.name, "ATM cells: packets are sent as they are")
+    elif side.framing != "none":
         line.lacks(hop.name, f"{side.framing} framing: headers are sent whole")
+    if side.handover:
+        line.lacks(hop.name, "handovers: the path stays the same")
+    if hop.pep:
+        line.lacks(hop.name, "a proxy: connections are not split")
     if side.outage:
         line.lacks(hop.name, f"{len(side.outage)} scheduled outages")
     if side.reorder:

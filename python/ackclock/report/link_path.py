@@ -8,7 +8,7 @@ from typing import Any
 
 from ackclock.report.page import Path, PathStep
 
-_KEYS = ("medium", "rate", "framing", "queue", "loss", "delay", "jitter", "outage", "duplicate", "reorder")
+_KEYS = ("pep", "medium", "rate", "framing", "queue", "loss", "delay", "jitter", "outage", "duplicate", "reorder", "handover")
 _ARROW = {"down": "↓", "up": "↑"}
 
 
@@ -43,7 +43,12 @@ def _say(key: str, value: Any) -> str:
         case "delay", _:
             return f"{value} one way"
         case "framing", _:
-            return {"slip": "SLIP framing", "cslip": "CSLIP header compression"}.get(str(value), "no framing")
+            atm = "ATM cells" if isinstance(value, Mapping) else "no framing"
+            return {"slip": "SLIP framing", "cslip": "CSLIP header compression"}.get(str(value), atm)
+        case "pep", {**said}:
+            return f"split-TCP proxy, {said['buffer']} each way"
+        case "handover", {**said}:
+            return f"another path every {said['every']}, nothing for {said['gap']} after a change"
         case "queue", {**limits}:
             return "queue of " + _limits(limits)
         case "outage", list():
