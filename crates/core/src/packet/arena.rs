@@ -35,9 +35,20 @@ pub struct Arena {
     free: Vec<BodyId>,
     /// How many packets more than one carry a body, of those that several carry: few do.
     twins: BTreeMap<BodyId, u32>,
+    /// Each simulated flow's client; empty where nobody asks.
+    clients: Vec<u32>,
 }
 
 impl Arena {
+    /// Says whose each simulated flow is, by flow: its client. Its server is its own.
+    pub fn set_clients(&mut self, clients: Vec<u32>) {
+        self.clients = clients;
+    }
+
+    pub(crate) fn client_of(&self, flow: u32) -> Option<u32> {
+        self.clients.get(flow as usize).copied()
+    }
+
     #[inline]
     pub fn insert(&mut self, body: Body) -> BodyId {
         let (id, place) = self.vacancy();

@@ -22,7 +22,7 @@ pub struct CakeSettings {
     /// Packets in all lines, and bytes.
     pub limit: u64,
     pub memory: u64,
-    /// Fair to source and destination hosts before flows ("triple isolation", section III.B); needs real packets' addresses.
+    /// Fair to source and destination hosts before flows ("triple isolation", section III.B), as far as packets say who they are.
     pub hosts: bool,
     pub order: Order,
 }

@@ -1,6 +1,6 @@
 //! CoDel (RFC 8289): a queue that stays long is told so, ever more often until it is short again.
 
-use super::{Fifo, Limit, Order, Queue, Signal, Waiting, signal};
+use super::{Fifo, Limit, OneLine, Order, Queue, Signal, Waiting, signal};
 use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
@@ -116,33 +116,27 @@ impl CoDel {
     }
 }
 
-impl Queue for CoDel {
-    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+impl OneLine for CoDel {
+    fn take_in(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
         if self.has_room(&packet) { self.line.push(now, packet) } else { out.drop(packet, Cause::QueueFull) }
     }
 
-    fn pass(&mut self, _now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
+    fn let_by(&mut self, _now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
         // It has not waited: below any target.
         self.law.first_above = None;
         self.law.dropping = false;
         Some(packet)
     }
 
-    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn give(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
         self.law.take(now, &mut self.line, &self.settings.control, out).map(|first| (first.since, first.packet))
     }
 
-    fn packets(&self) -> u64 {
-        self.line.packets()
+    fn line(&self) -> (&Fifo, Limit) {
+        (&self.line, self.settings.limit)
     }
-    fn bytes(&self) -> u64 {
-        self.line.bytes()
-    }
-    fn has_room(&self, packet: &Packet) -> bool {
-        self.settings.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
-    }
-    fn with_line(&mut self, _packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
-        change(&mut self.line, out);
+    fn line_mut(&mut self) -> &mut Fifo {
+        &mut self.line
     }
 }
 

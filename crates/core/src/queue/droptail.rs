@@ -1,7 +1,7 @@
 //! First in, first out, and what finds no room is dropped. It may mark beyond a threshold, as DCTCP wants it.
 
-use super::Queue;
 use super::fifo::{Fifo, Order};
+use super::{OneLine, Queue};
 use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
@@ -85,8 +85,8 @@ impl DropTail {
     }
 }
 
-impl Queue for DropTail {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+impl OneLine for DropTail {
+    fn take_in(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
         self.make_room(&packet, out);
         if !self.has_room(&packet) {
             return out.drop(packet, Cause::QueueFull);
@@ -101,27 +101,21 @@ impl Queue for DropTail {
         self.line.push(now, packet);
     }
 
-    fn pass(&mut self, _now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
+    fn let_by(&mut self, _now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
         Some(packet)
     }
 
-    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn give(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
         let mut first = self.line.pop()?;
         let beyond = matches!(self.mark, Some(Threshold::Time(most)) if first.sojourn(now) > most);
         let _ = beyond && out.mark(&mut first.packet);
         Some((first.since, first.packet))
     }
 
-    fn packets(&self) -> u64 {
-        self.line.packets()
+    fn line(&self) -> (&Fifo, Limit) {
+        (&self.line, self.limit)
     }
-    fn bytes(&self) -> u64 {
-        self.line.bytes()
-    }
-    fn has_room(&self, packet: &Packet) -> bool {
-        self.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
-    }
-    fn with_line(&mut self, _packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
-        change(&mut self.line, out);
+    fn line_mut(&mut self) -> &mut Fifo {
+        &mut self.line
     }
 }

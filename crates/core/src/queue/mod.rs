@@ -8,6 +8,7 @@ mod droptail;
 mod dualpi2;
 mod fifo;
 mod fq_codel;
+mod one_line;
 mod pie;
 mod red;
 mod turns;
@@ -25,6 +26,7 @@ use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::units::Time;
 use ack::AckPath;
+use one_line::OneLine;
 
 /// A waiting room with a policy.
 pub trait Queue {

@@ -1,6 +1,6 @@
 //! PIE (RFC 8033): a controller holds the delay near a target by dropping arrivals with a probability that it keeps correcting.
 
-use super::{Fifo, Limit, Order, Queue, Signal, signal};
+use super::{Fifo, Limit, OneLine, Order, Queue, Signal, signal};
 use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::rng::Rng;
@@ -58,7 +58,7 @@ impl Pie {
     }
 
     /// Carries out the corrections that were due since the last call. Nothing has come or gone in between, so they are what a timer
-    /// would have done at their instants; the delay is that of the packet that goes next (section 4.2, by time stamps).
+    /// would have done at their instants; the delay is that of the packet that goes next (section 4.3, by time stamps).
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             let delay = self.line.delay(self.next_update);
@@ -130,8 +130,8 @@ fn correction(s: &PieSettings, probability: f64, delay: Span, last: Span) -> f64
     if probability >= 0.1 { step.min(0.02) } else { step }
 }
 
-impl Queue for Pie {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+impl OneLine for Pie {
+    fn take_in(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
         self.catch_up(now);
         if !self.has_room(&packet) {
             self.accumulated = 0.0;
@@ -143,27 +143,21 @@ impl Queue for Pie {
         }
     }
 
-    fn pass(&mut self, now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
+    fn let_by(&mut self, now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
         self.catch_up(now);
         Some(packet)
     }
 
-    fn dequeue(&mut self, now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn give(&mut self, now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
         self.catch_up(now);
         self.line.pop().map(|first| (first.since, first.packet))
     }
 
-    fn packets(&self) -> u64 {
-        self.line.packets()
+    fn line(&self) -> (&Fifo, Limit) {
+        (&self.line, self.settings.limit)
     }
-    fn bytes(&self) -> u64 {
-        self.line.bytes()
-    }
-    fn has_room(&self, packet: &Packet) -> bool {
-        self.settings.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
-    }
-    fn with_line(&mut self, _packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
-        change(&mut self.line, out);
+    fn line_mut(&mut self) -> &mut Fifo {
+        &mut self.line
     }
 }
 

@@ -1,6 +1,6 @@
 //! Random early detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993): the longer the queue on average, the likelier a signal.
 
-use super::{Fifo, Limit, Order, Queue, Signal, signal};
+use super::{Fifo, Limit, OneLine, Order, Queue, Signal, signal};
 use crate::element::{Cause, Out};
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
@@ -120,8 +120,8 @@ fn spread_probability(base: f64, count: u64) -> f64 {
     if rest > 0.0 { (base / rest).min(1.0) } else { 1.0 }
 }
 
-impl Queue for Red {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+impl OneLine for Red {
+    fn take_in(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
         self.sample(now);
         if !self.has_room(&packet) {
             self.count = 0;
@@ -132,7 +132,7 @@ impl Queue for Red {
         }
     }
 
-    fn pass(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+    fn let_by(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
         self.sample(now);
         let stays = !self.chosen(&packet) || signal(self.settings.signal, &mut packet, out);
         if !stays {
@@ -141,7 +141,7 @@ impl Queue for Red {
         stays.then_some(packet)
     }
 
-    fn dequeue(&mut self, now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn give(&mut self, now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
         let first = self.line.pop();
         if first.is_none() {
             self.idle_since = self.idle_since.or(Some(now));
@@ -149,17 +149,11 @@ impl Queue for Red {
         first.map(|first| (first.since, first.packet))
     }
 
-    fn packets(&self) -> u64 {
-        self.line.packets()
+    fn line(&self) -> (&Fifo, Limit) {
+        (&self.line, self.settings.limit)
     }
-    fn bytes(&self) -> u64 {
-        self.line.bytes()
-    }
-    fn has_room(&self, packet: &Packet) -> bool {
-        self.settings.limit.admits(self.line.packets(), self.line.bytes(), packet.len)
-    }
-    fn with_line(&mut self, _packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
-        change(&mut self.line, out);
+    fn line_mut(&mut self) -> &mut Fifo {
+        &mut self.line
     }
 }
 

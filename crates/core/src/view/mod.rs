@@ -91,13 +91,25 @@ impl Arena {
         bytes.map_or_else(|| hash(salt, &packet.flow.to_le_bytes()), |flow| hash(salt, &flow))
     }
 
-    /// The addresses that a real packet comes from and goes to.
+    /// The hosts that a packet comes from and goes to: a real one's addresses; of a simulated one a server of its flow's own and its
+    /// client, in this order whichever way it goes, if the arena knows whose it is.
     pub fn addresses(&self, packet: &Packet) -> Option<([u8; 16], [u8; 16])> {
         match self.get(packet.body) {
             Body::Raw(bytes) => raw::Ip::read(bytes).map(|ip| (ip.from, ip.to)),
-            Body::Segment(_) | Body::Datagram(_) => None,
+            Body::Segment(_) | Body::Datagram(_) => {
+                let client = self.client_of(packet.flow)?;
+                Some((named(b's', packet.flow), named(b'c', client)))
+            }
         }
     }
+}
+
+/// An address for a simulated host.
+fn named(kind: u8, number: u32) -> [u8; 16] {
+    let mut address = [0; 16];
+    address[0] = kind;
+    address[12..].copy_from_slice(&number.to_be_bytes());
+    address
 }
 
 fn view_of(segment: &Segment, packet: &Packet) -> TcpView {

@@ -69,5 +69,7 @@ pub fn build(plan: &Plan, metering: Metering) -> World {
     let flows = ends::add(plan, &lanes, &mut builder);
     parts::join(plan, &flows, &mut builder);
     routes::connect(plan, &lanes, &flows, &mut builder);
-    World { network: builder.build(), lanes, flows }
+    let mut network = builder.build();
+    network.arena.set_clients(plan.flows.iter().map(|flow| flow.client).collect());
+    World { network, lanes, flows }
 }

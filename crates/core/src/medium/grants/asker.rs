@@ -37,9 +37,8 @@ impl Asker {
 
     /// What has reached the network by `now` counts.
     pub fn hear(&mut self, now: Time) {
-        while let Some((_, bytes)) = self.coming.pop_front_if(|&mut (at, _)| at <= now) {
-            self.demand += bytes;
-        }
+        let heard = self.coming.partition_point(|&(at, _)| at <= now);
+        self.demand += self.coming.drain(..heard).map(|(_, bytes)| bytes).sum::<u64>();
     }
 
     pub fn grant(&mut self, bytes: u64) {

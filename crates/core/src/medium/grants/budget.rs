@@ -50,11 +50,8 @@ impl Reserved {
 
     /// What has been reserved in intervals up to this one.
     pub fn take(&mut self, interval: u64) -> u64 {
-        let mut sum = 0;
-        while let Some((_, bytes)) = self.ahead.pop_front_if(|&mut (number, _)| number <= interval) {
-            sum += bytes;
-        }
-        sum
+        let past = self.ahead.partition_point(|&(number, _)| number <= interval);
+        self.ahead.drain(..past).map(|(_, bytes)| bytes).sum()
     }
 }
 
