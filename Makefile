@@ -21,7 +21,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow check format bench accuracy kernel lock clean distclean
+.PHONY: help build demo test test-slow check format bench accuracy kernel ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.m
 
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m tests.live.table docs/kernel-vs-simulator.md
+
+ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: half an hour on two cores
+	$(BIN)/python -m tests.ack_path.table docs/ack-path-runs.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ackclock.comparison.ack_path import bottlenecks
-from ackclock.comparison.asymmetry import Asymmetry, asymmetry, why_no_asymmetry
+from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
-from ackclock.comparison.metrics import of_run, over_seeds
+from ackclock.comparison.metrics import of_flows, of_run, over_seeds
 from ackclock.comparison.ranking import check_rank_by, just_so, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.errors import InputError
@@ -265,3 +265,20 @@ def test_twins_are_named_by_what_tells_them_apart() -> None:
     twins = ["reno, 64 KiB, delayed ACK", "reno, auto buffers, delayed ACK"]
     assert just_so("cubic, 64 KiB, delayed ACK", twins) == " The same in every figure: reno; reno, auto buffers, delayed ACK."
     assert just_so("cubic, 64 KiB, delayed ACK", []) == ""
+
+
+def test_flows_the_other_way_are_not_ranked_but_said() -> None:
+    there, back = flow(goodput_bps=4e6), {**flow(goodput_bps=1e6), "flow": "opposite", "direction": "up"}
+    both = of_flows(summary([there, back]), "opposite")
+    alone = of_run(summary([there]))
+    assert both["goodput_bps"] == alone["goodput_bps"] == 4e6
+    assert both["opposite_goodput_bps"] == 1e6
+    assert "jain" not in both
+
+
+def test_a_recorded_rate_is_said_to_know_nothing_of_grants() -> None:
+    told = recorded_warning({"hop": [{"name": "core", "rate": "1 Gb/s"}, {"name": "air", "rate": {"down": {"trace": "a.up"}}}]})
+    assert told is not None
+    assert "air is a recording" in told
+    assert "grants" in told
+    assert recorded_warning({"hop": [{"name": "core", "rate": {"down": "1 Gb/s", "up": "1 Mb/s"}}]}) is None

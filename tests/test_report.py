@@ -107,7 +107,7 @@ def test_a_comparisons_report_says_first_what_to_use() -> None:
     page = _pages()["compare"]
     answer = page.index("Use cubic with 64 KiB socket buffers and delayed ACKs: 8.16 Mb/s")
     assert answer < page.index("<h2>Ranking")
-    assert "6.25 = (10.0 Mb/s / 9.60 kb/s) / (1000 B / 6 B)" in page
+    assert "6.25 = (10.0 Mb/s / 9.60 kb/s) / (1000 B / 6 B on the wire)" in page
 
 
 def test_the_chart_script_is_in_the_page_once_and_only_when_there_is_a_chart() -> None:

@@ -19,13 +19,12 @@ LOADS = ("alone", "upload")
 """One download by itself, or beside an upload that fills the ACKs' queue."""
 
 LINKS: dict[str, tuple[int, int]] = {
-    "docsis-3.1": (2, 6),
+    "docsis-3.1": (2, 5),
     "adsl2plus": (5, 30),
     "lte-uplink": (5, 20),
-    "nr-uplink": (3, 12),
+    "nr-uplink": (3, 8),
     "geo-100m": (20, 60),
-    "geo-100m-pep": (20, 60),
-    "leo": (5, 60),
+    "leo": (5, 35),
 }
 """Packaged link: the seconds after which is measured, and the run's length."""
 
@@ -35,11 +34,13 @@ MARKS = {"kind": "red", "min": "5 packets", "max": "15 packets", "max_p": 0.1, "
 
 @dataclass(frozen=True)
 class Technique:
-    """What is done for or to ACKs: a policy of the ACKs' queue by name, TCP keys, and what else stands at that hop."""
+    """What is done for or to ACKs: a policy of the ACKs' queue by name, TCP keys, another queue,
+    or what the queue does to ACKs in keys, and whether they are put in again behind it."""
 
     policy: str = "link"
     tcp: Mapping[str, Any] | None = None
     queue: Mapping[str, Any] | None = None
+    ack: Mapping[str, Any] | None = None
     reconstruct: bool = False
 
 
@@ -49,8 +50,9 @@ TECHNIQUES: dict[str, Technique] = {
     "an ACK for 8": Technique(tcp={"delayed_ack": {"segments": 8, "timer": "40 ms"}}),
     "4 ACKs a round trip": Technique(tcp={"delayed_ack": {"segments": 2, "timer": "200 ms", "per_rtt": 4}}),
     "filter safe": Technique("safe"),
+    "filter safe, at the oldest's place": Technique(ack={"filter": {"preset": "safe", "survivor": "head"}}),
     "filter p1": Technique("p1"),
-    "filter cake": Technique("cake"),
+    "CAKE with its filter": Technique("cake"),
     "filter p1, sender adapted": Technique("p1", {"max_burst": 3, "byte_counting": 65535}),
     "filter p1, reconstruction": Technique("p1", reconstruct=True),
     "acks first": Technique("acks-first"),
@@ -82,6 +84,8 @@ def scenario(link: str, variant: str, load: str, technique: Technique) -> Scenar
     if technique.queue:
         limits = {key: path.ack_queue[key] for key in ("packets", "bytes") if key in path.ack_queue}
         point = {path.acks: {**technique.queue, **limits}}
+    if technique.ack:
+        point = {path.acks: {**path.ack_queue, "ack": dict(technique.ack)}}
     if technique.reconstruct:
         point[path.acks.replace(".queue.", ".reconstruct.")] = {"every": "2896 B"}
     return draft.check(point)

@@ -14,6 +14,7 @@ from ackclock.cells import CellResult
 from ackclock.comparison.asymmetry import asymmetry, implied
 from ackclock.plan import build_plan
 from ackclock.statistics import SAME_WITHIN, interval, paired_p
+from tests.ack_path import proxies
 from tests.ack_path.cells import LINKS, LOADS, SEEDS, TECHNIQUES, VARIANTS, run, scenario
 
 FOLDER = Path("runs/ack-path")
@@ -95,7 +96,7 @@ def section(link: str, folder: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    lines = [ABOUT, *(line for link in LINKS for line in section(link, FOLDER))]
+    lines = [ABOUT, *(line for link in LINKS for line in section(link, FOLDER)), *proxies.section(FOLDER)]
     text = "\n".join(lines)
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(text, encoding="utf-8")

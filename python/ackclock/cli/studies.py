@@ -54,6 +54,9 @@ def compare(
     ] = "link",
     ack: Annotated[str, typer.Option(help="What hosts do for ACKs: none, acc, adapt, acc+adapt.")] = "none",
     flows: Annotated[int, typer.Option(min=1, help="Bulk flows that share the link.")] = 1,
+    opposite: Annotated[
+        int, typer.Option(min=0, help="Bulk flows the other way beside them, in the ACKs' queue; they are not ranked.")
+    ] = 0,
     direction: Annotated[str, typer.Option(help="down (server to client) or up.")] = "down",
     duration: Annotated[str, typer.Option(help="Simulated time of a run.")] = DURATION,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 1..N for every configuration.")] = SEEDS,
@@ -86,6 +89,7 @@ def compare(
             ack_policy=_listed(ack_policy),
             ack=_listed(ack),
             flows=flows,
+            opposite=opposite,
             direction=direction,
             duration=duration,
             seeds=seeds if seed is None else [seed],

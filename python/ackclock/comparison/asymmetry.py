@@ -81,6 +81,23 @@ def why_no_asymmetry(plan: Mapping[str, Any]) -> str | None:
     return f"no hop limits the direction {unlimited}" if unlimited else None
 
 
+def recorded_warning(scenario: Mapping[str, Any]) -> str | None:
+    """What a reader of a comparison should know of a link that is a recording, as a sentence; None where none of its rates is one."""
+    recorded = [hop["name"] for hop in scenario["hop"] if _is_recorded(hop.get("rate"))]
+    if not recorded:
+        return None
+    return (
+        f"The rate of {' and '.join(recorded)} is a recording: it plays what was carried then, and knows nothing of how a sender asks for "
+        'its turn. Where ACKs or uploads wait for grants, medium = { kind = "grants" } models it.'
+    )
+
+
+def _is_recorded(rate: Any) -> bool:
+    if not isinstance(rate, Mapping):
+        return False
+    return "trace" in rate or any(isinstance(side, Mapping) and "trace" in side for side in rate.values())
+
+
 def _first_tcp(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The first whole TCP flow, or the last part of the first that proxies split."""
     near = {"down": "near", "up": "far"}

@@ -53,6 +53,16 @@ def _model(flows: Sequence[Mapping[str, Any]]) -> float:
     return math.fsum(_numbers(rates)) if rates and None not in rates else math.nan
 
 
+def of_flows(summary: Mapping[str, Any], beside: str) -> dict[str, float]:
+    """:func:`of_run` without the flows whose names begin with `beside`; their goodput is a metric of its own, if there are any."""
+    apart = [flow for flow in summary["flows"] if flow["flow"].startswith(beside)]
+    rest = [flow for flow in summary["flows"] if not flow["flow"].startswith(beside)]
+    metrics = of_run({**summary, "flows": rest})
+    if apart:
+        metrics["opposite_goodput_bps"] = math.fsum(_numbers(flow["goodput_bps"] for flow in apart if not flow.get("feeds")))
+    return metrics
+
+
 def _of_hops(hops: Sequence[Mapping[str, Any]], direction: str) -> dict[str, float]:
     data = [hop for hop in hops if hop["direction"] == direction]
     back = [hop for hop in hops if hop["direction"] != direction]

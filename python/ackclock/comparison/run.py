@@ -12,7 +12,7 @@ from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
 from ackclock.comparison.ack_path import AS_IS, HOST, Bottlenecks, bottlenecks
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, configurations
-from ackclock.comparison.metrics import of_run
+from ackclock.comparison.metrics import of_flows
 from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.control import CongestionControl, named
@@ -20,6 +20,8 @@ from ackclock.scenario import draft_of
 from ackclock.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.scenario.resolved import resolved
 
+OPPOSITE = "opposite"
+"""Base name of the flows beside those that are compared."""
 DOCUMENT = "compare.json"
 """The run folder's file with the JSON document and what the report needs besides."""
 
@@ -34,6 +36,7 @@ def compare(
     ack_policy: Sequence[str] = (AS_IS,),
     ack: Sequence[str] = (HOST,),
     flows: int = 1,
+    opposite: int = 0,
     direction: str = "down",
     duration: str = "30 s",
     seeds: int | Sequence[int] = 10,
@@ -57,6 +60,8 @@ def compare(
             "cake-aggressive"), "acks-first", "drop-front", a kind of queue ("red"), or several with + between.
         ack: what hosts do for ACKs: "none", "acc" (ACK congestion control), "adapt" (sender adaptation), or "acc+adapt".
         flows: bulk flows that share the link, 1 or more.
+        opposite: bulk flows the other way beside them, with the same TCP: their data shares the queue with the ACKs. The figures are those of
+            the others; what they get is `opposite_goodput_bps`.
         direction: "down" (server to client) or "up".
         duration: a quantity such as "30 s"; long against the link's RTT and its variations, or the start decides.
         seeds: how many (10 means 1..10), or a list; every configuration runs with each of them.
@@ -84,7 +89,7 @@ def compare(
             "duration": duration,
             "seeds": seeds if isinstance(seeds, int) else list(seeds),
             "tcp": {"host": host} if host is not None else {},
-            "flow": [{"name": "flow", "direction": direction, "count": flows, "workload": {"kind": "bulk"}}],
+            "flow": _flows(flows, opposite, direction),
         }
     )
     points = _points(choices, bottlenecks(draft.check().hop, direction) if _varies_path(choices) else None)
@@ -95,7 +100,7 @@ def compare(
     results = _by_choice(choices, done)
     base = scenarios[choices[0]]
     ranked = ranking(
-        {choice: {one.seed: of_run(one.summary) for one in of_choice} for choice, of_choice in results.items()},
+        {choice: {one.seed: of_flows(one.summary, OPPOSITE) for one in of_choice} for choice, of_choice in results.items()},
         rank_by,
         usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
     )
@@ -114,6 +119,14 @@ def compare(
     if folder:
         _write(comparison, folder)
     return comparison
+
+
+def _flows(flows: int, opposite: int, direction: str) -> list[dict[str, Any]]:
+    bulk = {"workload": {"kind": "bulk"}}
+    compared = {"name": "flow", "direction": direction, "count": flows, **bulk}
+    back = {"down": "up", "up": "down"}.get(direction, direction)
+    beside = {"name": OPPOSITE, "direction": back, "count": opposite, **bulk}
+    return [compared, beside] if opposite else [compared]
 
 
 def _path(link: str | Path | Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ackclock.comparison.ack_path import AS_IS, HOST
-from ackclock.comparison.asymmetry import implied
+from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.statistics import Interval
 
 if TYPE_CHECKING:
@@ -45,12 +45,15 @@ def ranking_table(comparison: Comparison) -> Table:
         ("p95 RTT ms", "right"),
         ("sent again %", "right"),
         *([("Jain", "right")] if "jain" in first else []),
+        *([("other way Mb/s", "right")] if "opposite_goodput_bps" in first else []),
         ("why", "left"),
     ):
         table.add_column(column, justify="right" if justify == "right" else "left", no_wrap=column != "why")
     notes = []
-    if (found := comparison.asymmetry) is not None and found.k > 1.0:
+    if (found := comparison.asymmetry) is not None:
         notes.append(f"k = {found.k:.3g}: {implied(found.k)}.")
+    if warning := recorded_warning(comparison.scenario):
+        notes.append(warning)
     lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
     if len(lines) > _HEAD + 2:
         notes.append(f"{len(lines) - _HEAD - 1} rows before the last are left out here: see the report, or --json.")
@@ -73,6 +76,7 @@ def ranking_table(comparison: Comparison) -> Table:
             _mean(of.get("rtt_p95_ms"), 1.0, 1),
             _mean(of.get("retransmission_rate"), 100.0, 2),
             *([_mean(of.get("jain"), 1.0, 3)] if "jain" in first else []),
+            *([_mean(of.get("opposite_goodput_bps"), 1e-6, 3)] if "opposite_goodput_bps" in first else []),
             ranked.why + just_so(choice.label, twins.get(choice.label, [])),
         )
     return table

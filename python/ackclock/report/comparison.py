@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
-from ackclock.comparison.asymmetry import implied
+from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.ranking import just_so
 from ackclock.plot import chart
 from ackclock.report.expected import bar, bars_reading
@@ -64,7 +64,11 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
 
 def _runs(document: Document) -> str:
     n = document["cells"][0]["n"]
-    return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} a run"
+    beside = sum(
+        int(flow.get("count", 1)) for flow in document["scenario"].get("flow", ()) if flow["name"].startswith("opposite")
+    )
+    others = f", beside {beside} flow{'s' if beside > 1 else ''} the other way" if beside else ""
+    return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} a run{others}"
 
 
 def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
@@ -168,6 +172,7 @@ def _rule(document: Document) -> str:
 
 
 def _ranking(document: Document, metrics: Mapping[str, Document], several: bool) -> Table:
+    beside = any("opposite_goodput_bps" in of for of in metrics.values())
     columns = [
         Column("Rank", numeric=True),
         Column("Configuration", room="medium"),
@@ -175,7 +180,8 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
         Column("p95 RTT (ms)", numeric=True),
         Column("Sent again (%)", numeric=True),
         *([Column("Jain", numeric=True)] if several else []),
-        Column("Why", room="wide"),
+        *([Column("Other way (Mb/s)", numeric=True)] if beside else []),
+        Column("Why", room="medium" if beside else "wide"),
     ]
     rows, emphasis = [], []
     twins: dict[str, list[str]] = {}
@@ -194,6 +200,7 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
                 measured(of.get("rtt_p95_ms")),
                 measured(of.get("retransmission_rate"), 100.0),
                 *([measured(of.get("jain"))] if several else []),
+                *([measured(of.get("opposite_goodput_bps"), 1e-6)] if beside else []),
                 Cell(ranked["why"] + just_so(ranked["label"], twins.get(ranked["label"], []))),
             ]
         )
@@ -241,11 +248,13 @@ def _link_facts(document: Document) -> list[tuple[str, str]]:
             (
                 "Normalised bandwidth ratio k",
                 f"{three(found['k'])} = ({rate(found['forward_bps'])} / {rate(found['reverse_bps'])}) / "
-                f"({found['data_bytes']} B / {found['ack_bytes']} B): {implied(found['k'])}",
+                f"({found['data_bytes']} B / {found['ack_bytes']} B on the wire): {implied(found['k'])}",
             )
         )
     elif why := document.get("no_asymmetry"):
         facts.append(("Normalised bandwidth ratio k", f"none: {why}"))
+    if warning := recorded_warning(document["scenario"]):
+        facts.append(("A recorded rate", warning))
     best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
     for name, key in (("Busiest hop, best configuration", "utilization"), ("ACKs dropped, best configuration", "ack_drop_share")):
         if key in best:

@@ -36,6 +36,8 @@ def _lines(hop: Mapping[str, Any]) -> list[str]:
 
 def _say(key: str, value: Any) -> str:
     match key, value:
+        case "medium", {"kind": "grants", "standard": str(standard), "rate": {"down": down, "up": up}}:
+            return f"{standard} with requests and grants, {down} down and {up} up" + _capped(value)
         case "rate", {"trace": file}:
             return f"recorded rate, {PurePath(str(file)).name}"
         case "rate", _:
@@ -58,6 +60,11 @@ def _say(key: str, value: Any) -> str:
         case _, {"mean": mean}:
             return f"{key}: {mean}"
     return f"{key}: {value}"
+
+
+def _capped(medium: Any) -> str:
+    caps = [f"{cap} {way}" for way in ("down", "up") if (cap := (medium.get("cap") or {}).get(way))]
+    return f", a client at most {' and '.join(caps)}" if caps else ""
 
 
 def _limits(limits: Mapping[Any, Any]) -> str:
