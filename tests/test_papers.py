@@ -8,21 +8,16 @@ from typing import Any
 
 import pytest
 
-from ackclock.engine import run
 from ackclock.errors import InputError
-from ackclock.papers import arithmetic, asymmetry, table1, table2, table3
+from ackclock.papers import arithmetic, asymmetry, table1
 from ackclock.papers.claims import PAPERS, Claim, Quantity, all_claims, claims_of
 from ackclock.papers.evidence import Evidence, judge
-from ackclock.papers.experiments import Experiments, scheme
+from ackclock.papers.experiments import Experiments
 from ackclock.papers.ns2 import ns2_values
-from ackclock.papers.progress import pauses_s
 from ackclock.papers.reproduce import reproduce, untested
-from ackclock.papers.scenarios import scenario_path
 from ackclock.papers.tolerance import read_tolerance
-from ackclock.plan import build_plan
 from ackclock.report import paper_tables
 from ackclock.report.page import Table
-from ackclock.scenario.draft import read_draft
 from ackclock.statistics import interval
 
 
@@ -161,46 +156,6 @@ def test_the_report_draws_the_papers_tables_with_the_papers_and_ns2s_values_besi
     assert [len(row) for row in first.rows] == [4, 4, 4, 4]
     assert first.rows[0][1].note == "paper 1.78, ns-2 1.93 / 1.82"
     assert paper_tables.section("wibro", []) is None
-
-
-def test_ack_filtering_without_bounded_bursts_is_worse_than_reno_on_every_return_path_of_table_1(runs: Experiments) -> None:
-    draft = read_draft(scenario_path("asymmetry-table1"))
-    for path, (rate, framing) in table1.PATHS.items():
-        point = {"hop.return.rate": rate, "hop.return.framing": framing, **scheme("Reno+AF, unbounded bursts")}
-        flow = run(build_plan(draft.check(point), 1)).summary["flows"][0]
-        assert flow["throughput_bps"] / 1e6 < table1.mbps(runs("table1"), "V1", "Reno", path).mean, path
-
-
-def test_marks_on_data_alone_halve_the_reverse_flow_instead_of_shutting_it_out(runs: Experiments) -> None:
-    """Retransmissions must be ECN-capable, as in ns-2: RED drops what it cannot mark, and a queue full of ACKs is above its threshold."""
-    for result in runs("table3").at("V1", "RED only for data"):
-        forward, reverse = table3.kbps(result)
-        assert forward > 9000.0 or reverse > 15.0, (forward, reverse)
-        lost = next(hop for hop in result.summary["hops"] if hop["hop"] == "return")["drops_by_cause"]
-        assert lost["early"] == 0
-
-
-def test_web_pages_come_soonest_where_acks_are_filtered(runs: Experiments) -> None:
-    table = runs("figure14")
-    for hosts in (10, 50):
-        reno, acc, af = (
-            table.mean(lambda run: run.summary["jobs"]["mean_s"], "cable and radio", f"web {scheme}", count=hosts).mean
-            for scheme in ("Reno", "ACC", "AF + adaptation")
-        )
-        assert af < 0.9 * min(reno, acc), (hosts, reno, acc, af)
-
-
-def test_a_pause_lies_between_two_samples_at_which_something_new_had_come(runs: Experiments) -> None:
-    result = runs("figure7").at("V1, finely sampled", "ACC + acks-first")[0]
-    pauses = pauses_s(result, "forward", 0.1, since=10.0)
-    assert len(pauses) > 50 and all(0.1 < pause < 5.0 for pause in pauses)
-    assert pauses_s(result, "nobody", 0.0) == []
-
-
-def test_two_transfers_share_fairly_when_their_acks_are_thinned_either_way(runs: Experiments) -> None:
-    table = runs("table2")
-    assert [table2.fairness(result) for result in table.at("V1", "Reno+AF")] == [pytest.approx(1.0, abs=0.1)]
-    assert [table2.fairness(result) for result in table.at("V1", "Reno+ACC")] == [pytest.approx(1.0, abs=0.2)]
 
 
 def test_every_claim_of_arithmetic_holds_by_our_own_functions(runs: Experiments) -> None:

@@ -112,13 +112,15 @@ def _each_count(runs: Experiments, what: str, low_first: bool, least: int) -> Ev
     measure = {"throughput": throughput_bps, "spread": _spread, "fairness": _fairness}[what]
 
     def evaluate(claim: Claim) -> Evidence:
-        said, holds = [], True
+        said, broken = [], []
         for count in (n for n in COUNTS if n >= least):
             reno, af = (runs("table5").mean(measure, "1 hop", scheme, count=count).mean for scheme in ("radio Reno", "radio AF"))
             shown = (reno, af) if what == "fairness" else (reno / 1e3, af / 1e3)
             said.append(f"{count}: {shown[0]:.2f} | {shown[1]:.2f}")
-            holds = holds and (af > reno if low_first else reno > af)
-        return Evidence(None, f"{what} of Reno | AF by connections: {', '.join(said)}", says=holds)
+            if not (af > reno if low_first else reno > af):
+                broken.append(str(count))
+        why = f"{what} of Reno | AF by connections: {', '.join(said)}"
+        return Evidence(None, why + (f"; not with {', '.join(broken)}" if broken else ""), says=not broken)
 
     return evaluate
 
