@@ -23,7 +23,7 @@ LONG_IDLE_S = 1.0
 
 _WHY = {
     "Reno+ACC": "a forward packet's ACK waits behind the reverse data in front of it, 280 ms each, and every such wait may end in a timeout; "
-    "marks leave the reverse flow two packets here, one in ns-2, where it gets less and the forward flow more",
+    "a marked window is two packets at least here and one in ns-2, where the reverse flow gets less and the forward flow more",
     "ACC + acks-first": "ACKs wait for the reverse packet being sent at most; a window of 100 KB per 280 ms would be 2850 kb/s",
     "Reno+AF": "the one ACK that is left waits behind a queue of reverse data, up to 2.8 s with 10 packets there",
     "AF + acks-first": "the reverse flow starves only while the forward one never pauses; V1's losses at the sending host make it pause",
