@@ -24,3 +24,4 @@ mod receiving;
 mod script;
 mod spurious;
 mod timers;
+mod undo_all;

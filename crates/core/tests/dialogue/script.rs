@@ -144,6 +144,12 @@ impl Dialogue {
         assert!(self.said.is_empty(), "said {:?}", self.said);
     }
 
+    /// Time goes on to here, whatever it says meanwhile.
+    pub fn run_until(&mut self, seconds: f64) {
+        self.run_to(time(seconds));
+        self.said.clear();
+    }
+
     /// A round trip: everything in flight is acknowledged, so many segments an ACK. What it says to that is not looked at.
     pub fn round(&mut self, seconds: f64, segments_per_ack: u64) {
         let sample = self.endpoint.sample();
