@@ -61,3 +61,49 @@ def test_tuned_buffers_lose_what_64_kib_do_not_on_the_link_of_wimax_measured():
     assert fixed["retransmitted_segments"] == 0
     assert tuned["retransmitted_segments"] > 10
     assert tuned["goodput_bps"] > 0.95 * fixed["goodput_bps"]
+
+
+LONG = {"hop": [{"name": "air", "rate": "10 Mb/s", "delay": "60 ms", "queue": {"bytes": "512 KiB"}}]}
+RFC1323 = {"timestamps": True, "window_scaling": True, "segment": "1448 B"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "window", "why"),
+    [
+        ({}, 17 * 1024, "send_buffer"),
+        ({"send_buffer": "64 KiB", "receive_buffer": "17 KiB"}, 17 * 1024, "receive_window"),
+        ({"send_buffer": "256 KiB"}, 65535, "receive_window"),
+        ({"send_buffer": "256 KiB", "receive_buffer": "128 KiB"}, 65535, "receive_window"),
+        ({"send_buffer": "256 KiB", "receive_buffer": "128 KiB", **RFC1323}, 128 * 1024, "receive_window"),
+        ({"send_buffer": "128 KiB", "receive_buffer": "256 KiB", **RFC1323}, 128 * 1024, "send_buffer"),
+    ],
+    ids=["as installed", "17 KB to receive", "64 KB to receive", "128 KB without RFC 1323", "128 KB with it", "128 KB to send"],
+)
+def test_windows_xp_gets_a_window_a_round_trip_and_beyond_64_kb_only_with_rfc_1323(keys, window, why):
+    """120 ms of round trip; a window that is a whole number of segments, or up to one segment less, in each."""
+    flow = run("30 s", LONG, host="windows-xp", **keys)
+    segment = 1448 if "segment" in keys else 1460
+    least, most = (8 * bytes_ / 0.1225 for bytes_ in (window - segment, window))
+    assert 0.97 * least <= flow["goodput_bps"] <= 1.02 * most
+    assert flow[f"limited_share_{why}"] > 0.9
+
+
+def test_the_first_segments_size_may_say_what_share_of_the_buffer_is_promised():
+    keys = tcp_plan(host="linux-6", receive_overhead="856 B")
+    assert keys["receive_tuning"]["overhead"] == 856
+    assert tcp_plan(host="linux-6")["receive_tuning"]["overhead"] is None
+
+
+def test_a_host_remembers_paths_as_its_kernel_did():
+    said = {host: tcp_plan(host=host)["metrics_cache"] for host in hosts()}
+    assert said == {host: ("rtt" if host == "linux-6" else "full") if "linux" in host else "off" for host in hosts()}
+    assert tcp_plan(host="ns2", metrics_cache=True)["metrics_cache"] == "full"
+    assert tcp_plan(host="linux-2.6.20", metrics_cache=False)["metrics_cache"] == "off"
+
+
+def test_a_threshold_that_is_remembered_spares_the_next_transfer_its_overflow():
+    transfer = {"workload": {"kind": "transfer", "size": "1 MB"}, "repeat": {"every": "30 s", "times": 3}}
+    tcp = {"host": "linux-2.6.20", "variant": "reno", "initial_ssthresh": "unlimited"}
+    for cache, again in ((False, True), ("rtt", True), ("full", False)):
+        flows = ackclock.simulate("expedience-residential", [transfer], "90 s", seed=1, tcp={**tcp, "metrics_cache": cache}).flows
+        assert (sum(flows["retransmitted_segments"].to_list()[1:]) > 0) == again, cache

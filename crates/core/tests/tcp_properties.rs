@@ -6,8 +6,8 @@ use ackclock_core::app::{AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
-    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, RtoRestart, SackCompression, SlowStart,
-    TcpConfig, TcpEndpoint, Variant, WindowRule, WindowValidation,
+    DelayedAck, FrtoKind, IdleRestart, MetricsCache, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, RtoRestart, SackCompression,
+    SlowStart, TcpConfig, TcpEndpoint, Variant, WindowRule, WindowValidation,
 };
 use ackclock_core::units::{Rate, Span, Time};
 use path::{Actor, Path, Weather};
@@ -81,6 +81,9 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             byte_counting,
             newreno_exit: if flag { NewRenoExit::Flight } else { NewRenoExit::Threshold },
             limited_transmit: scaling,
+            ping_pong: dsack,
+            quick_acks: if flag { 4 } else { 0 },
+            metrics_cache: if undo { MetricsCache::Full } else { MetricsCache::Rtt },
             immediate_ack_on_fill: flag,
             ..TcpConfig::default()
         }

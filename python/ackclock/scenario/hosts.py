@@ -16,7 +16,7 @@ from ackclock.table import Table, Text, first_refusal
 
 DEFAULT_HOST = "linux-6"
 TUNING_HOST = "linux-2.6.20"  # says how a "tuned" buffer grows on hosts that have no such thing themselves
-RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_opening", "receive_growth")
+RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_opening", "receive_growth", "receive_overhead")
 SEND_TUNING = ("send_start", "send_limit", "send_overhead")
 NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without marks these are Reno, so ECN is on unless it is said to be off
 WITHOUT_SACK = ("classic", "newreno")  # these recoveries read cumulative ACKs only, so SACK is off unless asked for
@@ -53,6 +53,7 @@ class Tcp:
                 "share": receive["window_share"],
                 "opening": receive["receive_opening"],
                 "growth": receive["receive_growth"],
+                "overhead": None if receive["receive_overhead"] is False else receive["receive_overhead"],
             }
         send = {name: keys.pop(name) for name in SEND_TUNING if name in keys}
         if send:

@@ -47,6 +47,22 @@ def _written_buffer(value: Any) -> Any:
     return show_size(value) if isinstance(value, int) else value
 
 
+def _receive_overhead(value: Any) -> Any:
+    if value is False:
+        return value
+    try:
+        size = size_bytes(value)
+    except Refusal as refusal:
+        raise Refusal(refusal.found, f"false (the share stays as it is), or {refusal.allowed}") from None
+    if not 0 <= size <= LARGEST_WINDOW:
+        raise Refusal(show(value), f"at most {LARGEST_WINDOW} B")
+    return size
+
+
+def _written_overhead(value: Any) -> Any:
+    return value if value is False else show_size(value)
+
+
 def _timer(ps: int) -> int:
     if ps < SHORTEST_TIMER_PS:
         raise Refusal(show(show_time(ps)), "a timer of at least 1 us: no host has a finer one")
@@ -196,6 +212,9 @@ class TcpKeys(Table):
     window_share: Annotated[float, number(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = None
     receive_opening: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     receive_growth: Annotated[str, word("double", "lead")] | None = None
+    receive_overhead: Annotated[
+        Literal[False] | int, BeforeValidator(_receive_overhead), PlainSerializer(_written_overhead)
+    ] | None = None  # fmt: skip
     send_start: SomeBytes | None = None
     send_limit: SomeBytes | None = None
     send_overhead: Size | None = None
@@ -205,6 +224,7 @@ class TcpKeys(Table):
     dupack_marking: Flag | None = None
     max_burst: Count | None = None
     quick_acks: Annotated[int, whole(0, "a number of segments, 0 or more")] | None = None
+    ping_pong: Flag | None = None
     sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None
     initial_window: Count | None = None
     initial_ssthresh: Annotated[int | Literal["unlimited"], BeforeValidator(_ssthresh)] | None = None

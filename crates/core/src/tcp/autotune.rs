@@ -15,6 +15,9 @@ pub struct ReceiveTuning {
     /// The window at the start; it opens by two segments for each that arrives in order, as far as the buffer allows.
     pub opening: u32,
     pub growth: WindowGrowth,
+    /// What a segment takes in the buffer beside its payload: the first says what share of it windows may promise (Linux since 6.5).
+    /// None: `share` stays.
+    pub overhead: Option<u32>,
 }
 
 /// How far a receive buffer grows with what the application has read in a round trip.
@@ -31,6 +34,18 @@ impl ReceiveTuning {
     /// What a buffer of this size lets the receiver advertise: a byte at least, or nothing would ever come.
     pub fn window(&self, buffer: u32) -> u32 {
         ((f64::from(buffer) * self.share) as u32).max(1)
+    }
+
+    /// The share of the buffer that is payload when it is full of segments with so much.
+    pub fn by_size(&self, segment: u32) -> ReceiveTuning {
+        let share =
+            self.overhead.map_or(self.share, |overhead| f64::from(segment) / f64::from(segment.saturating_add(overhead).max(1)));
+        ReceiveTuning { share, ..*self }
+    }
+
+    /// The largest window that it will ever come to.
+    pub fn largest_window(&self, segment: u32) -> u32 {
+        self.window(self.limit).max(self.by_size(segment).window(self.limit))
     }
 }
 
@@ -78,6 +93,7 @@ pub struct WindowTuner {
     /// The most that was read in a round trip, and the size of what arrives: what `Lead` goes by.
     most_read: u64,
     segment: u64,
+    tuning: ReceiveTuning,
 }
 
 /// The round trip as a receiver can see it.
@@ -121,6 +137,7 @@ impl WindowTuner {
             growth: tuning.growth,
             most_read: u64::from(tuning.opening).clamp(unit, buffer),
             segment: 0,
+            tuning,
             rtt: RoundTrip::default(),
             since: None,
             read_before: 0,
@@ -151,10 +168,20 @@ impl WindowTuner {
         if self.segment == 0 {
             self.segment = u64::from(segment);
             self.most_read = self.most_read.min(LEAD_START * self.segment);
+            self.see_size(segment);
         }
         let before = self.opened;
         self.opened = (before + OPENING_SEGMENTS * u64::from(segment)).min(self.buffer.max(before));
         self.opened > before
+    }
+
+    /// The first segment shows how much of the buffer is payload (`scaling_ratio`). What has been promised stands.
+    fn see_size(&mut self, segment: u32) {
+        if self.tuning.overhead.is_some() {
+            let sized = self.tuning.by_size(segment);
+            self.buffer = u64::from(sized.window(sized.start)).max(self.opened);
+            self.limit = u64::from(sized.window(sized.limit)).max(self.buffer);
+        }
     }
 
     /// The buffer that goes with what was read in a round trip.
@@ -192,7 +219,7 @@ mod tests {
 
     const RTT: Span = Span::from_ms(100);
     const TUNING: ReceiveTuning =
-        ReceiveTuning { start: 40_000, limit: 400_000, share: 0.75, opening: 4000, growth: WindowGrowth::Double };
+        ReceiveTuning { start: 40_000, limit: 400_000, share: 0.75, opening: 4000, growth: WindowGrowth::Double, overhead: None };
 
     /// A tuner that has seen the round trip.
     fn tuner() -> WindowTuner {
@@ -214,6 +241,19 @@ mod tests {
         assert_eq!(tuner.opened(), 6000);
         let opening = (0..100).filter(|_| tuner.on_in_order(1000)).count();
         assert_eq!((opening, tuner.opened()), (12, 30_000));
+    }
+
+    /// 1448 B and 856 B of a segment: 0.628 of the buffer in place of half, 82,373 B of 128 KiB; 100 B and 856 B: less than was promised.
+    #[test]
+    fn the_first_segments_size_says_what_share_of_the_buffer_is_payload() {
+        let tuning = ReceiveTuning { start: 131_072, limit: 262_144, share: 0.5, opening: 40_000, overhead: Some(856), ..TUNING };
+        assert_eq!(tuning.largest_window(1448), 164_750);
+        for (segment, buffer, limit) in [(1448, 82_375, 164_750), (100, 40_000, 40_000)] {
+            let mut tuner = WindowTuner::new(tuning, 1);
+            assert_eq!(tuner.buffer(), 65_536);
+            tuner.on_in_order(segment);
+            assert_eq!((tuner.buffer, tuner.limit), (buffer, limit), "{segment}");
+        }
     }
 
     #[test]
@@ -249,7 +289,14 @@ mod tests {
     /// The opening is the whole first buffer, as in Linux 6, and still the first full window read makes it grow.
     #[test]
     fn a_leading_window_grows_beyond_its_opening() {
-        let tuning = ReceiveTuning { start: 131_072, limit: 6 << 20, share: 0.5, opening: 65_535, growth: WindowGrowth::Lead };
+        let tuning = ReceiveTuning {
+            start: 131_072,
+            limit: 6 << 20,
+            share: 0.5,
+            opening: 65_535,
+            growth: WindowGrowth::Lead,
+            overhead: None,
+        };
         let mut tuner = WindowTuner::new(tuning, 1);
         tuner.on_in_order(1448);
         tuner.on_data(Time::ZERO, Some(RTT), 1, 1);

@@ -48,6 +48,8 @@ pub struct TcpConfig {
     pub max_burst: Option<u32>,
     /// Segments acknowledged one by one at the start, and again after data arrives twice.
     pub quick_acks: u32,
+    /// A host that answers what it gets with data of its own delays its ACKs at once, quick ones or not: they ride on the answers.
+    pub ping_pong: bool,
     /// None: each segment out of order gets its ACK.
     pub sack_compression: Option<SackCompression>,
     /// In segments.
@@ -231,6 +233,7 @@ impl Default for TcpConfig {
             dupack_marking: false,
             max_burst: None,
             quick_acks: 0,
+            ping_pong: false,
             sack_compression: None,
             initial_window: 2.0,
             initial_ssthresh: f64::INFINITY,

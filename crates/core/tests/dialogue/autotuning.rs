@@ -8,7 +8,8 @@ use ackclock_core::units::Span;
 
 /// A window of 8000 at the start, opening from 4000, growing to 60,000: without scaling every byte can be said.
 fn growing() -> TcpConfig {
-    let tuning = ReceiveTuning { start: 8000, limit: 60_000, share: 1.0, opening: 4000, growth: WindowGrowth::Double };
+    let tuning =
+        ReceiveTuning { start: 8000, limit: 60_000, share: 1.0, opening: 4000, growth: WindowGrowth::Double, overhead: None };
     TcpConfig { receive_buffer: 60_000, receive_tuning: Some(tuning), ..tcp(NewReno) }
 }
 
@@ -137,7 +138,7 @@ fn quick_acks_are_one_a_segment_at_the_start_and_after_a_duplicate() {
 /// RFC 7323, section 2.3: 200,000 bytes are said in units of four, and an opening of one byte would be said as none for ever.
 #[test]
 fn a_window_opens_from_no_less_than_scaling_can_say() {
-    let tuning = ReceiveTuning { start: 1, limit: 200_000, share: 1.0, opening: 1, growth: WindowGrowth::Double };
+    let tuning = ReceiveTuning { start: 1, limit: 200_000, share: 1.0, opening: 1, growth: WindowGrowth::Double, overhead: None };
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 200_000, receive_tuning: Some(tuning), ..tcp(NewReno) }, None);
     d.at(0.2).data(1..5);
     d.expects(0.2).ack(5).window(4);

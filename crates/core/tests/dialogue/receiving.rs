@@ -275,3 +275,24 @@ fn no_more_sacks_are_held_than_allowed() {
     out_of_order(&mut d, 0.2001, 7);
     d.expects(0.2001).ack(1001).sacks(&[2001..8001]);
 }
+
+/// Linux's ping-pong mode: who has answered data with data leaves its next ACK to its next answer, though quick ACKs are left; a segment
+/// that arrives twice ends it.
+#[test]
+fn a_host_that_answers_delays_its_acks_until_something_arrives_twice() {
+    for (ping_pong, half_request) in [(false, 0.3), (true, 0.34)] {
+        let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40) });
+        let config = TcpConfig { delayed_ack, quick_acks: 8, ping_pong, ..tcp(NewReno) };
+        let mut d = Dialogue::answering(config, 2000, 1000);
+        d.at(0.2).data(1..1001);
+        d.expects(0.2).ack(1001);
+        d.at(0.21).data(1001..2001);
+        d.expects(0.21).data(1..1001);
+        d.at(0.3).ack_and_data(1001, 2001..3001);
+        d.expects(half_request).ack(3001);
+        d.at(0.4).ack_and_data(1001, 2001..3001);
+        d.expects(0.4).ack(3001);
+        d.at(0.5).ack_and_data(1001, 3001..3501);
+        d.expects(0.5).ack(3501);
+    }
+}

@@ -1,7 +1,7 @@
 //! The stage: one endpoint, what is said to it, and what it says. Times are in seconds, windows in segments, the rest in bytes.
 
 pub use crate::heard::Heard;
-use ackclock_core::app::{AnyApp, Sink, Source};
+use ackclock_core::app::{Answerer, AnyApp, Sink, Source};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{RecoveryKind, RtoConfig, RtoFloor, RtoRestart, TcpConfig, TcpEndpoint, WindowRule};
@@ -64,6 +64,15 @@ impl Dialogue {
     /// A server that reads at once (or no faster than `rate`).
     pub fn server(config: TcpConfig, rate: Option<Rate>) -> Dialogue {
         Self::new(TcpEndpoint::server(config, AnyApp::Sink(Sink::new(rate))))
+    }
+
+    /// A server that answers each `request` bytes with `answer`, whose handshake took from 0 to 0.1.
+    pub fn answering(config: TcpConfig, request: u64, answer: u64) -> Dialogue {
+        let mut d = Self::new(TcpEndpoint::server(config, AnyApp::Answerer(Answerer::new(request, answer))));
+        d.at(0.0).syn();
+        d.expects(0.0).syn();
+        d.at(0.1).ack(1);
+        d
     }
 
     /// A sender whose handshake took from 0 to 0.1, so that SRTT is 100 ms and RTO 300 ms; its first window goes out at 0.1.
@@ -245,6 +254,10 @@ impl Says<'_> {
 
     pub fn data(self, bytes: Range<u64>) {
         self.stamped_data(bytes, None);
+    }
+    /// Data that also acknowledges.
+    pub fn ack_and_data(self, ack: u64, bytes: Range<u64>) {
+        self.segment(Segment { ack, ..piece(bytes, Flags::ACK) });
     }
     pub fn stamped_data(self, bytes: Range<u64>, timestamps: Option<Timestamps>) {
         self.segment(Segment { timestamps, ..piece(bytes, Flags::ACK) });

@@ -49,6 +49,9 @@ pub struct Tcp {
     /// Segments acknowledged one by one at the start, and again after a duplicate.
     #[serde(default)]
     pub quick_acks: u32,
+    /// A host that answers with data delays its ACKs at once; absent: it does not.
+    #[serde(default)]
+    pub ping_pong: bool,
     /// Null or absent: each segment out of order gets its ACK.
     #[serde(default)]
     pub sack_compression: Option<SackCompression>,
@@ -161,6 +164,9 @@ pub struct ReceiveTuning {
     /// Absent: twice what was read in a round trip.
     #[serde(default)]
     pub growth: WindowGrowth,
+    /// What a segment takes beside its payload, from which the share follows; null or absent: `share` stays.
+    #[serde(default)]
+    pub overhead: Option<u32>,
 }
 
 /// SACKs that wait: for `segments` of them, `share` of the round trip and `longest_ps` at most.
@@ -215,6 +221,7 @@ impl Tcp {
             share: t.share,
             opening: t.opening,
             growth: t.growth.into(),
+            overhead: t.overhead,
         });
         Ok(TcpConfig {
             variant,
@@ -225,7 +232,7 @@ impl Tcp {
             segment: self.segment,
             header: self.header,
             send_buffer: self.send_buffer.unwrap_or(u64::MAX),
-            receive_buffer: receive_tuning.map_or(self.receive_buffer, |t| t.window(self.receive_buffer)),
+            receive_buffer: receive_tuning.map_or(self.receive_buffer, |t| t.largest_window(self.segment)),
             send_tuning: self.send_tuning.map(|t| tcp::SendTuning { start: t.start, limit: t.limit, overhead: t.overhead }),
             receive_tuning,
             window_rule: self.window_rule.into(),
@@ -239,6 +246,7 @@ impl Tcp {
             dupack_marking: self.dupack_marking,
             max_burst: self.max_burst,
             quick_acks: self.quick_acks,
+            ping_pong: self.ping_pong,
             sack_compression: self.sack_compression.map(|c| tcp::SackCompression {
                 segments: c.segments,
                 share: c.share,

@@ -9,7 +9,7 @@ impl Receiver {
     #[inline]
     pub(super) fn schedule_ack(&mut self, now: Time, at_once: bool) {
         self.unacknowledged += 1;
-        let at_once = at_once || self.quick_acks > 0;
+        let at_once = at_once || (self.quick_acks > 0 && !self.talking);
         self.quick_acks = self.quick_acks.saturating_sub(1);
         match self.delayed_ack.filter(|_| !at_once) {
             None => self.ack_now = true,

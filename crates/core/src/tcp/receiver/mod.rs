@@ -27,6 +27,8 @@ pub struct Receiver {
     ack_at: Time,
     ack_now: bool,
     window_scale: u8,
+    /// Data has gone out while data waited for its ACK (Linux's ping-pong mode).
+    talking: bool,
     /// Segments still to be acknowledged one by one.
     quick_acks: u32,
     config: Arc<TcpConfig>,
@@ -69,6 +71,7 @@ impl Receiver {
             control: config.ack_control.map(|control| Box::new(AckControl::new(control))),
             pace: config.acks_per_rtt.map(|most| Box::new(AckPace::new(most))),
             quick_acks: config.quick_acks,
+            talking: false,
             hold: config.sack_compression.map(|rule| Box::new(SackHold::new(rule))),
             tuner,
             ack_at: Time::NEVER,
@@ -179,6 +182,7 @@ impl Receiver {
             self.twice = self.config.dsack.then_some((segment.seq, end));
             self.ack_now = true;
             self.quick_acks = self.config.quick_acks;
+            self.talking = false;
         } else if segment.seq > self.next {
             self.keep_out_of_order(now, segment, end);
         } else {
@@ -237,6 +241,9 @@ impl Receiver {
         }
         let window = self.advertise(read);
         self.stats.acks_sent += u64::from(!on_data);
+        if on_data && self.unacknowledged > 0 {
+            self.talking = self.config.ping_pong;
+        }
         if let Some(hold) = &mut self.hold {
             hold.on_ack_sent();
         }

@@ -152,6 +152,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         window_rule: WindowRule::InFlight,
         delayed_ack: None,
         quick_acks: 0,
+        ping_pong: false,
         sack_compression: None,
         tso: None,
         initial_window: 2.0,
