@@ -49,7 +49,7 @@ def test_a_size_turns_tuning_off(host):
 
 def test_any_host_can_have_tuned_buffers_and_every_figure_of_them_can_be_said():
     keys = tcp_plan(host="ns2", send_buffer="tuned", receive_buffer="tuned", receive_start="87378 B", window_share=1)
-    assert keys["receive_tuning"] == {"start": 87378, "share": 1.0, "opening": 5840, "growth": "double"}
+    assert keys["receive_tuning"] == {"start": 87378, "share": 1.0, "opening": 5840, "growth": "double", "overhead": None}
     assert keys["send_tuning"]["start"] == 16384
     assert not set(keys) & {*RECEIVE_TUNING, *SEND_TUNING}
     assert tcp_plan(host="linux-2.6.20", receive_limit="40 KB")["receive_tuning"]["start"] == 40_000
@@ -80,11 +80,12 @@ RFC1323 = {"timestamps": True, "window_scaling": True, "segment": "1448 B"}
     ids=["as installed", "17 KB to receive", "64 KB to receive", "128 KB without RFC 1323", "128 KB with it", "128 KB to send"],
 )
 def test_windows_xp_gets_a_window_a_round_trip_and_beyond_64_kb_only_with_rfc_1323(keys, window, why):
-    """120 ms of round trip; a window that is a whole number of segments, or up to one segment less, in each."""
+    """120 ms of round trip and a segment's time; in each a window in whole segments, of which delayed ACKs hold one back, less the
+    start: 3 to 4 % of the 30 s."""
     flow = run("30 s", LONG, host="windows-xp", **keys)
     segment = 1448 if "segment" in keys else 1460
-    least, most = (8 * bytes_ / 0.1225 for bytes_ in (window - segment, window))
-    assert 0.97 * least <= flow["goodput_bps"] <= 1.02 * most
+    least, most = (8 * bytes_ / 0.1225 for bytes_ in (window - 2 * segment, window))
+    assert 0.95 * least <= flow["goodput_bps"] <= 1.02 * most
     assert flow[f"limited_share_{why}"] > 0.9
 
 
