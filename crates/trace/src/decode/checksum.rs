@@ -3,30 +3,42 @@
 /// True if bytes that include their checksum sum up to what they should. `pseudo` is the sum of the pseudo-header's 16-bit words.
 #[inline]
 pub fn is_sound(pseudo: u64, bytes: &[u8]) -> bool {
-    // Words of four bytes in native order: one's complement sums do not mind the order of bytes, as long as all share it.
-    let mut sum = swap_if_little(pseudo);
-    let mut words = bytes.chunks_exact(4);
-    for word in &mut words {
-        sum += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+    folded(swap_if_little(pseudo) + sum(bytes)) == 0xffff
+}
+
+/// The sum of all words in native order, not yet folded: one's complement sums do not mind the order of bytes, as long as all share it.
+#[inline]
+pub fn sum(bytes: &[u8]) -> u64 {
+    let halves = |word: [u8; 8]| {
+        let word = u64::from_ne_bytes(word);
+        (word & 0xffff_ffff) + (word >> 32)
+    };
+    let mut sum = 0;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for word in words {
+        sum += halves(*word);
     }
-    let rest = words.remainder();
-    let mut last = [0u8; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    sum += u64::from(u32::from_ne_bytes(last));
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
+    if !rest.is_empty() {
+        let mut last = [0u8; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        sum += halves(last);
     }
-    sum == 0xffff
+    sum
+}
+
+/// A sum of up to 2^28 words of 32 bits, folded to 16.
+#[inline]
+pub fn folded(sum: u64) -> u64 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
 }
 
 /// A sum of big-endian words in the machine's order.
 #[inline]
 fn swap_if_little(sum: u64) -> u64 {
-    let mut folded = sum;
-    while folded > 0xffff {
-        folded = (folded & 0xffff) + (folded >> 16);
-    }
-    u64::from(u16::from_be(folded as u16))
+    u64::from(u16::from_be(folded(sum) as u16))
 }
 
 #[cfg(test)]

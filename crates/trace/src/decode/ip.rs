@@ -26,7 +26,8 @@ pub struct Ip {
 
 /// Tunnels and extension headers inside one another: more is damage.
 const MAX_HEADERS: usize = 16;
-const MAPPED: u128 = 0xffff << 32;
+/// What an IPv4 address has before it in its IPv6-mapped form.
+pub const MAPPED: u128 = 0xffff << 32;
 
 const HOP_BY_HOP: u8 = 0;
 const IPV4: u8 = 4;

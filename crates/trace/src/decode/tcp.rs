@@ -40,7 +40,7 @@ pub struct Segment<'a> {
     pub ip_id: Option<u16>,
     pub ttl: u8,
     pub ecn: u8,
-    pub options: Options,
+    pub options: Options<'a>,
     pub header_len: u8,
     pub bad_checksum: bool,
     /// What was captured of the payload.

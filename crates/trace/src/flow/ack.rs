@@ -41,7 +41,7 @@ impl Half {
         let mut heard = Heard::default();
         let blocks = s.options.sack.blocks();
         if !blocks.is_empty() {
-            heard.spurious += self.duplicate_report(s.ack, blocks);
+            heard.spurious += self.duplicate_report(s.ack, &blocks);
         }
         let ahead_by = ahead(self.una, s.ack);
         if ahead_by > 0 {
@@ -58,7 +58,7 @@ impl Half {
         }
         self.window = window;
         if !blocks.is_empty() {
-            self.mark(blocks);
+            self.mark(&blocks);
         }
         if s.payload == 0 && self.counts.payload > 0 && !s.flags.has(Flags::RST) {
             self.acks.get_or_insert_default().passed(now);
@@ -118,7 +118,7 @@ impl Half {
             // Karn; and a segment that waited for one below it to be repaired says nothing about the path.
             if sent.end() == s.ack && sent.times == 1 && !sent.sacked && latest_again <= sent.first_at {
                 let sample = now - sent.first_at;
-                self.rtt.add(sample);
+                self.sampled(sample);
                 heard.rtt = Some(sample);
             }
             if self.counts.payload > 0 {

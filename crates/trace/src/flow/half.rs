@@ -39,6 +39,8 @@ pub struct Half {
     /// and those between a timeout and its repair.
     pub(super) unseen: i32,
     pub(super) unseen_after_timeout: u32,
+    /// The smoothed RTT is above the least by so much that a queue stands.
+    pub(super) queue_stands: bool,
     /// The last new segment was not full, and was pushed.
     pub(super) emptied: bool,
     /// Of the first packet with data.
@@ -136,6 +138,13 @@ pub struct Choices {
     pub ttl: u8,
 }
 
+impl Choices {
+    /// This end offered selective acknowledgement, or nobody saw whether it did.
+    pub(super) fn allow_sack(&self) -> bool {
+        !self.seen || self.sack
+    }
+}
+
 /// A quarter above the least RTT: a queue, not noise.
 const STANDING_QUEUE: (i64, i64) = (5, 4);
 
@@ -173,14 +182,21 @@ impl Half {
         } else if self.emptied {
             self.times.starved += span;
         } else {
-            let standing = self.rtt.min().zip(self.rtt.smoothed());
-            if standing.is_some_and(|(least, (now, _))| now * STANDING_QUEUE.1 > least * STANDING_QUEUE.0) {
+            if self.queue_stands {
                 self.times.queued += span;
             }
             if u64::from(flight) + 2 * u64::from(self.counts.largest_segment) >= self.flight.max() {
                 self.times.plateau += span;
             }
         }
+    }
+
+    /// A round-trip sample.
+    #[inline]
+    pub(super) fn sampled(&mut self, sample: i64) {
+        self.rtt.add(sample);
+        let standing = self.rtt.min().zip(self.rtt.smoothed());
+        self.queue_stands = standing.is_some_and(|(least, (now, _))| now * STANDING_QUEUE.1 > least * STANDING_QUEUE.0);
     }
 
     /// Full segments in one packet of this much payload: more than one where the host or the card joins them (TSO, GRO). The

@@ -31,7 +31,7 @@ impl Key {
     #[inline]
     pub fn of(segment: &Segment<'_>) -> (Key, Side) {
         let (s, d) = (segment.source, segment.destination);
-        if (s.ip, s.port) <= (d.ip, d.port) {
+        if s.ip < d.ip || s.ip == d.ip && s.port <= d.port {
             (Key { ip: [s.ip, d.ip], ports: [s.port, d.port] }, Side::Low)
         } else {
             (Key { ip: [d.ip, s.ip], ports: [d.port, s.port] }, Side::High)

@@ -1,17 +1,20 @@
 //! Flows: two directions between two ends, rebuilt from the segments that passed the capture.
 
 mod ack;
+mod again;
 mod data;
 mod half;
+mod ids;
 mod key;
 mod sent;
 mod seq;
 mod stamp_clock;
 mod table;
 mod trouble;
+mod view;
 
 pub use ack::Heard;
-pub use data::{Data, View};
+pub use data::Data;
 pub use half::{Choices, Counts, Half, Offered, Times};
 pub use key::{Key, Side};
 pub use table::Table;
@@ -94,7 +97,6 @@ impl Flow {
             self.opening(now, from, s);
         }
         self.handshake.reset |= s.flags.has(Flags::RST);
-        let view = self.view(from);
         let heard = if s.flags.has(Flags::ACK) {
             if self.handshake.done_at.is_none() {
                 self.opened(now, from, s);
@@ -103,29 +105,15 @@ impl Flow {
         } else {
             None
         };
-        let data = self.halves[from as usize].sent(now, s, &view);
+        let [low, high] = &mut self.halves;
+        let (half, other) = if from == Side::Low { (low, high) } else { (high, low) };
+        let data = half.sent(now, s, other);
         Passed { from, data, heard }
-    }
-
-    /// Where the capture stands, seen from the data of `from`.
-    #[inline]
-    fn view(&self, from: Side) -> View {
-        let other = &self.halves[from.other() as usize];
-        let least = match (other.rtt.min(), other.stamp_rtt.min()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        View {
-            turn: least,
-            turn_now: other.stamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
-            both_ways: other.counts.packets > 0,
-            sack: self.sack(),
-        }
     }
 
     /// Both ends agreed to selective acknowledgement, or nobody saw whether they did.
     pub fn sack(&self) -> bool {
-        self.halves.iter().all(|h| !h.choices.seen || h.choices.sack)
+        self.halves.iter().all(|h| h.choices.allow_sack())
     }
 
     fn opening(&mut self, now: i64, from: Side, s: &Segment<'_>) {

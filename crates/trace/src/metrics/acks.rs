@@ -3,6 +3,17 @@
 /// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram (papers/README.md, 7.6).
 pub const ACK_BINS_MS: [u32; 20] = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600];
 
+/// The same in nanoseconds.
+const EDGES: [i64; ACK_BINS_MS.len()] = {
+    let mut edges = [0; ACK_BINS_MS.len()];
+    let mut i = 0;
+    while i < edges.len() {
+        edges[i] = ACK_BINS_MS[i] as i64 * 1_000_000;
+        i += 1;
+    }
+    edges
+};
+
 /// Two ACKs of data that was sent further apart than they arrive were pushed together on their way (Zhang, Shenker and Clark 1991).
 /// Counted as compressed when they come in less than this share of the spacing of what they acknowledge.
 const COMPRESSED: i64 = 4;
@@ -32,7 +43,7 @@ impl AckClock {
     pub fn passed(&mut self, now: i64) {
         if let Some(last) = self.last_at {
             let gap = (now - last).max(0);
-            let at = if gap <= 1_000_000 { 0 } else { ACK_BINS_MS.partition_point(|&edge| gap > i64::from(edge) * 1_000_000) };
+            let at = EDGES.iter().position(|&edge| gap <= edge).unwrap_or(EDGES.len());
             self.bins[at] = self.bins[at].saturating_add(1);
             (self.min, self.max) = if self.count == 0 { (gap, gap) } else { (self.min.min(gap), self.max.max(gap)) };
             self.count += 1;

@@ -12,21 +12,33 @@ pub struct Course {
     /// The number of the first bin.
     first: i64,
     bins: [u32; BINS],
+    /// The bin of the last packet, and where in time it begins and ends.
+    at: usize,
+    from: i64,
+    to: i64,
 }
 
 impl Course {
     pub fn new(now: i64) -> Course {
-        Course { width: FINEST, first: now.div_euclid(FINEST), bins: [0; BINS] }
+        Course { width: FINEST, first: now.div_euclid(FINEST), bins: [0; BINS], at: 0, from: 0, to: 0 }
     }
 
     /// `bytes` passed; time never goes back.
     #[inline]
     pub fn add(&mut self, now: i64, bytes: u32) {
+        if now < self.from || now >= self.to {
+            self.find(now);
+        }
+        self.bins[self.at] = self.bins[self.at].saturating_add(bytes);
+    }
+
+    fn find(&mut self, now: i64) {
         while now.div_euclid(self.width) - self.first >= BINS as i64 {
             self.widen();
         }
-        let at = (now.div_euclid(self.width) - self.first).max(0) as usize;
-        self.bins[at] = self.bins[at].saturating_add(bytes);
+        let number = now.div_euclid(self.width).max(self.first);
+        self.at = (number - self.first) as usize;
+        (self.from, self.to) = (number * self.width, (number + 1).saturating_mul(self.width));
     }
 
     fn widen(&mut self) {
@@ -37,6 +49,7 @@ impl Course {
             bins[at] = bins[at].saturating_add(n);
         }
         (self.width, self.first, self.bins) = (self.width * 2, first, bins);
+        (self.from, self.to) = (0, 0);
     }
 
     /// The same in wider bins; `width` is not below its own.

@@ -2,8 +2,9 @@
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Level {
+    /// Times nanoseconds.
     area: f64,
-    seconds: f64,
+    held: i64,
     max: u64,
 }
 
@@ -11,9 +12,8 @@ impl Level {
     /// The level was `value` for `ns` nanoseconds.
     #[inline]
     pub fn held(&mut self, value: u64, ns: i64) {
-        let seconds = ns as f64 * 1e-9;
-        self.area += value as f64 * seconds;
-        self.seconds += seconds;
+        self.area += value as f64 * ns as f64;
+        self.held = self.held.saturating_add(ns);
     }
 
     /// The level reached `value`, for however short a time.
@@ -23,7 +23,7 @@ impl Level {
     }
 
     pub fn mean(&self) -> Option<f64> {
-        (self.seconds > 0.0).then(|| self.area / self.seconds)
+        (self.held > 0).then(|| self.area / self.held as f64)
     }
 
     pub fn max(&self) -> u64 {

@@ -147,17 +147,32 @@ impl Capture {
     /// The next packet; none at the end of what there is now. A growing file may have more later.
     #[inline]
     pub fn packet(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        if let Format::Pcap(pcap) = &self.format
+            && !self.broken
+            && let Some(found) = pcap.at_hand(self.source.bytes())
+        {
+            return Ok(Some(self.record(found)));
+        }
+        self.fetched()
+    }
+
+    #[inline]
+    fn record(&mut self, found: Found) -> Record<'_> {
+        let bytes = &self.source.take(found.whole)[found.from..];
+        let bytes = &bytes[..found.captured.min(bytes.len())];
+        let original_len = found.original_len.max(bytes.len() as u32);
+        Record { at: found.at, link: found.link, original_len, bytes }
+    }
+
+    /// The same where the format needs its state, or the source has to be read on.
+    fn fetched(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         while !self.broken {
             let next = match &mut self.format {
                 Format::Pcap(pcap) => pcap.next(&mut self.source),
                 Format::Pcapng(pcapng) => pcapng.next(&mut self.source),
             };
             match next {
-                Ok(Next::Packet(found)) => {
-                    let bytes = &self.source.take(found.whole)[found.from..found.from + found.captured];
-                    let original_len = found.original_len.max(found.captured as u32);
-                    return Ok(Some(Record { at: found.at, link: found.link, original_len, bytes }));
-                }
+                Ok(Next::Packet(found)) => return Ok(Some(self.record(found))),
                 Ok(Next::End) => return Ok(None),
                 Ok(Next::Bad(damage)) => self.note(damage),
                 Ok(Next::Damaged(damage)) => self.stop(damage),

@@ -64,28 +64,48 @@ impl Pcap {
         })
     }
 
+    /// The record in front of the source, if all of it is at hand; else more has to be fetched, or nothing can be.
     #[inline]
-    pub fn next(&mut self, source: &mut Source) -> io::Result<Next> {
-        if !source.has(self.record_header)? {
-            return Ok(Next::End);
-        }
-        let header = source.bytes();
-        let (seconds, fraction) = (word(header, 0, self.swapped), word(header, 4, self.swapped));
-        let (first, second) = (word(header, 8, self.swapped), word(header, 12, self.swapped));
+    pub fn at_hand(&self, bytes: &[u8]) -> Option<Found> {
+        let header = bytes.first_chunk::<16>()?;
+        let word = |at: usize| {
+            let value = u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+            if self.swapped { value.swap_bytes() } else { value }
+        };
+        let (first, second) = (word(8), word(12));
         let (captured, original) = match self.lengths {
             Lengths::CapturedFirst => (first, second),
             Lengths::OriginalFirst => (second, first),
             Lengths::SmallerIsCaptured => (first.min(second), first.max(second)),
         };
+        let whole = self.record_header + captured as usize;
+        if captured > MAX_RECORD || bytes.len() < whole {
+            return None;
+        }
+        let at = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit_ns;
+        Some(Found { at, link: self.link, original_len: original, whole, from: self.record_header, captured: captured as usize })
+    }
+
+    /// Fetches more, for a record that is not whole at hand.
+    #[cold]
+    pub fn next(&mut self, source: &mut Source) -> io::Result<Next> {
+        if !source.has(self.record_header)? {
+            return Ok(Next::End);
+        }
+        let header = source.bytes();
+        let (first, second) = (word(header, 8, self.swapped), word(header, 12, self.swapped));
+        let captured = match self.lengths {
+            Lengths::CapturedFirst => first,
+            Lengths::OriginalFirst => second,
+            Lengths::SmallerIsCaptured => first.min(second),
+        };
         if captured > MAX_RECORD {
             return Ok(Next::Damaged(Damage::RecordLength));
         }
-        let (from, captured) = (self.record_header, captured as usize);
-        if !source.has(from + captured)? {
+        if !source.has(self.record_header + captured as usize)? {
             return Ok(Next::End);
         }
-        let at = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.unit_ns;
-        Ok(Next::Packet(Found { at, link: self.link, original_len: original, whole: from + captured, from, captured }))
+        Ok(self.at_hand(source.bytes()).map_or(Next::End, Next::Packet))
     }
 }
 

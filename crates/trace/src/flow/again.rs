@@ -1,0 +1,192 @@
+//! Data that has been due before passes: it is sent again, or fills a hole.
+
+use super::data::{Data, sent_of};
+use super::half::Half;
+use super::sent::Sent;
+use super::seq::{ahead, before, earlier, later};
+use super::trouble::{Hole, Repair};
+use super::view::View;
+use crate::cause::{Cause, Filler, Repeat, Verdict, filled, why};
+use crate::decode::{Flags, Segment};
+
+/// One old byte after less silence than this is a retransmission, not a keep-alive: timers of common stacks ask after minutes or hours.
+const KEEP_ALIVE: i64 = 10_000_000_000;
+
+impl Half {
+    /// At least a part has been due before.
+    pub(super) fn again(&mut self, now: i64, s: &Segment<'_>, view: &View, both_ways: bool) -> Data {
+        let (start, end) = (s.seq, s.seq.wrapping_add(s.space()));
+        // Old data of one byte, or none, from a sender that has nothing outstanding.
+        let long_silent = now - self.last_sent_at >= KEEP_ALIVE || self.window == 0;
+        if s.payload == 1
+            && long_silent
+            && !s.flags.has(Flags::SYN | Flags::FIN)
+            && self.una == self.next
+            && ahead(start, self.next) == 1
+        {
+            return self.question();
+        }
+        let known_end = earlier(end, self.next);
+        let data = match self.trouble.as_ref().and_then(|t| t.hole_at(later(start, self.una))) {
+            Some(hole) if before(self.una, hole.end) => self.fill(now, s, view, hole),
+            _ => self.repeat(now, s, view, known_end),
+        };
+        if before(self.next, end) {
+            let more = ahead(self.next, end) as u32;
+            self.counts.unique += u64::from(more.min(s.payload));
+            self.push(now, s, self.next, more, both_ways);
+        }
+        data
+    }
+
+    /// The segment brings what had not been seen.
+    fn fill(&mut self, now: i64, s: &Segment<'_>, view: &View, hole: Hole) -> Data {
+        let counts_ids = self.counts_ids();
+        let filler = Filler {
+            waited: now - hole.found_at,
+            turn: view.turn,
+            stamp: s.options.stamps.zip(hole.stamp).map(|(mine, after)| ahead(after, mine.value)),
+            id: s.ip_id.zip(hole.id).filter(|_| counts_ids).map(|(mine, after)| mine.wrapping_sub(after) as i16),
+        };
+        let mut verdict = filled(&filler);
+        let start = later(s.seq, hole.start);
+        let end = earlier(s.seq.wrapping_add(s.space()), hole.end);
+        let segments = self.segments_in(s.payload, s.header_len);
+        if verdict.cause != Cause::Reordered {
+            let found = self.situation(now, s, view, None);
+            let likely = why(&Repeat { sacked_above: true, first_repeat: true, ..found });
+            verdict = Verdict::new(likely.cause, likely.confidence * verdict.confidence);
+            self.repaired(now, s, verdict, segments);
+            self.trouble_mut().lost_upstream += segments;
+        } else {
+            self.trouble_mut().tally.add(verdict, segments);
+        }
+        let at = self.outstanding.find(start);
+        self.outstanding.fill(at, sent_of(now, s, start, ahead(start, end).max(0) as u32));
+        self.trouble_mut().cover(start, end);
+        self.counts.unique += u64::from((ahead(start, end).max(0) as u32).min(s.payload));
+        self.counts.unique_ip_bytes += u64::from(s.ip_len);
+        Data::Odd(verdict)
+    }
+
+    /// The segment has been seen before.
+    fn repeat(&mut self, now: i64, s: &Segment<'_>, view: &View, end: u32) -> Data {
+        let segments = self.segments_in(s.payload, s.header_len).max(1);
+        let at = self.outstanding.find(later(s.seq, self.una));
+        let earlier_one = self.outstanding.get(at).filter(|e| before(e.start, end)).copied();
+        if let Some(first) = earlier_one
+            && self.is_same_packet(now, s, &first)
+        {
+            return self.odd(Verdict::new(Cause::NetworkDuplicate, 0.95), segments);
+        }
+        let verdict = if s.flags.has(Flags::SYN) {
+            Verdict::new(Cause::Handshake, 0.99)
+        } else {
+            why(&self.situation(now, s, view, earlier_one.as_ref()))
+        };
+        self.learn_probes(&verdict, end);
+        self.repaired(now, s, verdict, segments);
+        self.mark_again(now, s, at, end);
+        Data::Odd(verdict)
+    }
+
+    /// One packet that the network doubled carries the same number and stamp, and comes within the time in which nobody can have asked for it.
+    fn is_same_packet(&self, now: i64, s: &Segment<'_>, first: &Sent) -> bool {
+        let soon = now - first.last_at < self.rtt.min().unwrap_or(20_000_000).max(2_000_000) / 2;
+        let same_stamp = s.options.stamps.is_none_or(|t| t.value == first.stamp);
+        let same_id = match s.ip_id {
+            Some(id) => id == first.ip_id && self.counts_ids(),
+            None => s.options.stamps.is_some(),
+        };
+        soon && same_stamp && same_id
+    }
+
+    /// What the rules of [`why`] ask about.
+    fn situation(&self, now: i64, s: &Segment<'_>, view: &View, seen: Option<&Sent>) -> Repeat {
+        let end = s.seq.wrapping_add(s.space());
+        let heard = if self.at_sender(view) { self.last_heard_at } else { i64::MIN };
+        let last_of_it = seen.map_or(i64::MIN, |e| e.last_at);
+        // Queues before the capture even out the sender's pauses; its own stamps keep them.
+        let pause = now - self.last_sent_at.max(heard);
+        let quiet = if self.at_sender(view) { pause } else { self.stamp_clock.pause().unwrap_or(pause) };
+        let age = if self.at_sender(view) { now - self.last_news_at.max(last_of_it) } else { quiet };
+        let whole = |(smoothed, deviation): (i64, i64)| {
+            if self.at_sender(view) {
+                (smoothed, deviation)
+            } else {
+                (smoothed + view.turn_now.or(view.turn).unwrap_or(0), deviation)
+            }
+        };
+        let trouble = self.trouble.as_deref();
+        let open = |point: Option<u32>| point.is_some_and(|p| before(self.una, p));
+        Repeat {
+            quiet,
+            age,
+            rtt: self.rtt.smoothed().map(whole),
+            is_first: !before(self.una, s.seq),
+            is_last: !before(end, self.next),
+            first_repeat: seen.is_none_or(|e| e.times == 1),
+            sacked_above: trouble.and_then(|t| t.sack_high).is_some_and(|high| before(s.seq, high) && before(self.una, high)),
+            duplicates: self.duplicates,
+            after_timeout: trouble.is_some_and(|t| open(t.loss_point)),
+            in_recovery: trouble.is_some_and(|t| open(t.recovery_point)),
+            timer_fired: trouble.is_some_and(|t| t.timer_fired),
+            probes: trouble.and_then(|t| t.probes),
+            sack: view.sack,
+        }
+    }
+
+    /// A timer that sends the beginning of several outstanding segments, with no probe before, is that of a sender without probes.
+    fn learn_probes(&mut self, verdict: &Verdict, end: u32) {
+        let (is_last, next_fired) =
+            (!before(end, self.next), self.trouble.as_ref().is_some_and(|t| t.timer_fired || t.repairing(self.una)));
+        let trouble = self.trouble_mut();
+        match verdict.cause {
+            Cause::TailProbe if is_last && verdict.confidence > 0.95 => trouble.probes = Some(true),
+            Cause::Timeout if !is_last && !next_fired && trouble.probes.is_none() => trouble.probes = Some(false),
+            _ => {}
+        }
+    }
+
+    /// Books a retransmission and what state it puts the sender into.
+    fn repaired(&mut self, now: i64, s: &Segment<'_>, verdict: Verdict, segments: u32) {
+        let (next, una) = (self.next, self.una);
+        self.counts.retransmitted += u64::from(segments);
+        self.counts.retransmitted_bytes += u64::from(s.payload);
+        let earlier_cause =
+            self.trouble.as_ref().and_then(|t| t.repairs.iter().rev().find(|r| r.start == s.seq).map(|r| r.cause));
+        let trouble = self.trouble_mut();
+        trouble.tally.add(verdict, segments);
+        match verdict.cause {
+            Cause::Timeout => {
+                trouble.timeouts += 1;
+                trouble.timer_fired = true;
+                trouble.loss_point = Some(next);
+                trouble.recovery_point = None;
+                if matches!(earlier_cause, Some(Cause::Fast | Cause::Rack)) {
+                    trouble.fast_then_timeout += 1;
+                }
+            }
+            Cause::TailProbe => trouble.timer_fired = true,
+            Cause::Fast | Cause::Rack if !trouble.recovery_point.is_some_and(|p| before(una, p)) => {
+                trouble.recovery_point = Some(next);
+                trouble.recoveries += 1;
+            }
+            _ => {}
+        }
+        let (start, end) = (s.seq, s.seq.wrapping_add(s.space()));
+        let stamp = s.options.stamps.map(|t| t.value);
+        trouble.add_repair(Repair { start, end, at: now, stamp, cause: verdict.cause, judged: false, segments });
+    }
+
+    fn mark_again(&mut self, now: i64, s: &Segment<'_>, from: usize, end: u32) {
+        let stamp = s.options.stamps.map_or(0, |t| t.value);
+        let mut i = from;
+        while let Some(sent) = self.outstanding.get_mut(i).filter(|e| before(e.start, end)) {
+            sent.times = sent.times.saturating_add(1);
+            (sent.last_at, sent.stamp) = (now, stamp);
+            sent.ip_id = s.ip_id.unwrap_or(0);
+            i += 1;
+        }
+    }
+}

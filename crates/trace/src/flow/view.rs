@@ -1,0 +1,42 @@
+//! Where the capture stands, seen from the data of one end.
+
+use super::half::Half;
+
+/// What the flow knows about where the capture stands, for the data of one end.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct View {
+    /// Shortest time from a packet towards this sender to its answer, nanoseconds: nearly zero where the capture is at its end.
+    pub turn: Option<i64>,
+    /// The same, smoothed, as queues stand now.
+    pub turn_now: Option<i64>,
+    pub sack: bool,
+}
+
+/// A turn shorter than this or a tenth of the whole: the capture is at the sender's end.
+const AT_SENDER: i64 = 2_000_000;
+
+impl View {
+    /// For the data of `half`; `other` is the opposite direction.
+    pub fn of(half: &Half, other: &Half) -> View {
+        let turn = match (other.rtt.min(), other.stamp_rtt.min()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        View {
+            turn,
+            turn_now: other.stamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
+            sack: half.choices.allow_sack() && other.choices.allow_sack(),
+        }
+    }
+}
+
+impl Half {
+    /// The capture stands at this sender's end.
+    pub(super) fn at_sender(&self, view: &View) -> bool {
+        let whole = self.rtt.min().unwrap_or(0);
+        match view.turn {
+            Some(turn) => turn <= AT_SENDER.max((turn + whole) / 10),
+            None => whole > AT_SENDER,
+        }
+    }
+}
