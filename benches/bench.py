@@ -17,6 +17,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import captures
 from peers import fused, ns2_speed
 
 OURS = [*(case.name for case in ns2_speed.CASES), "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"]
@@ -165,8 +166,13 @@ def main() -> int:
     else:
         print("\n".join(ns2_speed.table(args.binary, ns, args.repeats)))
 
+    print("\ncaptures: the per-flow table")
+    read, capture_figures = captures.table(args.binary, args.repeats)
+    print("\n".join(read))
+
     if args.json:
         figures = {
+            "captures": capture_figures,
             "cases": [asdict(r) for r in results],
             "growth": growth,
             "instructions_per_packet": counted,

@@ -9,7 +9,7 @@ use ackclock_core::packet::{Body, Packet};
 use ackclock_core::probe::Probe;
 use ackclock_trace::write::{CaptureWriter, FlowFrames, HEADERS_ONLY, PcapWriter, PcapngWriter, Side};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// All captures of a run.
@@ -25,6 +25,7 @@ struct OneEnd {
     path: PathBuf,
     frames: FlowFrames,
     writer: CaptureWriter<File>,
+    truth: Option<BufWriter<File>>,
     failed: Option<io::Error>,
 }
 
@@ -42,15 +43,17 @@ impl Captures {
             let writer = create(&wanted.path, wanted.format, &name).map_err(|error| failure(&wanted.path, error))?;
             let frames = FlowFrames::new(number as u32, plan.flows[number].client, HEADERS_ONLY);
             captures.at[endpoint.0 as usize].push(captures.open.len() as u32);
-            captures.open.push(OneEnd { side, path: wanted.path.clone(), frames, writer, failed: None });
+            let truth = wanted.truth.as_ref().map(|path| truth(path).map_err(|error| failure(path, error))).transpose()?;
+            captures.open.push(OneEnd { side, path: wanted.path.clone(), frames, writer, truth, failed: None });
         }
         Ok(captures)
     }
 
     /// Closes all files, or says which one could not be written.
     pub fn finish(self) -> Result<(), RunError> {
-        for OneEnd { path, writer, failed, .. } in self.open {
+        for OneEnd { path, writer, truth, failed, .. } in self.open {
             failed.map_or_else(|| writer.finish(), Err).map_err(|error| failure(&path, error))?;
+            truth.map_or(Ok(()), |mut truth| truth.flush()).map_err(|error| failure(&path, error))?;
         }
         Ok(())
     }
@@ -63,6 +66,10 @@ impl Captures {
                 let from = if sent { capture.side } else { capture.side.other() };
                 let frame = capture.frames.frame(from, packet, body);
                 capture.failed = capture.writer.write(now, &frame).err();
+                if let Some(truth) = &mut capture.truth {
+                    let why = if let Body::Segment(s) = body { s.why.name() } else { "" };
+                    capture.failed = capture.failed.take().or(writeln!(truth, "{},{},{why}", packet.id, u8::from(sent)).err());
+                }
             }
         }
     }
@@ -86,6 +93,12 @@ fn create(path: &Path, format: CaptureFormat, name: &str) -> io::Result<CaptureW
         CaptureFormat::Pcap => CaptureWriter::Pcap(PcapWriter::new(file, HEADERS_ONLY)?),
         CaptureFormat::Pcapng => CaptureWriter::Pcapng(PcapngWriter::new(file, HEADERS_ONLY, name)?),
     })
+}
+
+fn truth(path: &Path) -> io::Result<BufWriter<File>> {
+    let mut file = BufWriter::new(File::create(path)?);
+    writeln!(file, "packet,sent,why")?;
+    Ok(file)
 }
 
 fn failure(path: &Path, error: io::Error) -> RunError {

@@ -1,29 +1,18 @@
 //! Nothing that a file can hold makes the readers or the flow engine panic, loop or take memory without bound. Every case is drawn
 //! from a seed; `ACKCLOCK_FUZZ_CASES` asks for more of them than the gate has time for.
 
-use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
-use ackclock_trace::report::Report;
+mod feed;
+
 use proptest::prelude::*;
-use std::io::Cursor;
 
 fn cases() -> ProptestConfig {
     let asked = std::env::var("ACKCLOCK_FUZZ_CASES").ok().and_then(|n| n.parse().ok());
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(asked.unwrap_or(300)) }
 }
 
-/// Reads it all and reports; the number of packets.
+/// Does all there is to do with it; the number of packets.
 fn analyze(bytes: Vec<u8>) -> u64 {
-    let Ok(mut capture) = Capture::from_reader(Box::new(Cursor::new(bytes))) else { return 0 };
-    let mut analysis = Analysis::new(Only::default());
-    let _ = analysis.read(&mut capture, &mut (), u64::MAX);
-    capture.finish();
-    let report = Report::of(&analysis, &capture);
-    let _ = serde_json::to_string(&report).expect("figures are numbers");
-    for flow in analysis.flows() {
-        assert!(flow.memory() < 64 << 20);
-    }
-    report.packets
+    feed::analyze(bytes).packets()
 }
 
 fn pcap(link: u16, packets: &[(u32, Vec<u8>)]) -> Vec<u8> {

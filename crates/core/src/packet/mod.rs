@@ -6,7 +6,7 @@ mod segment;
 
 pub use arena::{Arena, Body, BodyId, Datagram};
 pub use extra::{AccEcn, Extra, Room, U24};
-pub use segment::{Flags, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
+pub use segment::{Flags, Resent, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
 
 /// The two ECN bits of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -84,6 +84,38 @@ pub fn unwrap_seq(wire: u32, reference: u64) -> u64 {
     reference.wrapping_add_signed(i64::from(wire.wrapping_sub(reference as u32) as i32))
 }
 
+/// What made a sender send something again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Resent {
+    #[default]
+    No,
+    /// A SYN, or its answer, whose own timer ran out.
+    Handshake,
+    /// Duplicates, SACK or time said that it was lost.
+    Fast,
+    /// The retransmission timer ran out.
+    Timeout,
+    /// It comes after a timeout, up to where the sender had been.
+    AfterTimeout,
+    /// A tail loss probe.
+    Probe,
+}
+
+impl Resent {
+    /// As it stands in the truth beside a capture.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resent::No => "",
+            Resent::Handshake => "handshake",
+            Resent::Fast => "fast",
+            Resent::Timeout => "timeout",
+            Resent::AfterTimeout => "go_back_n",
+            Resent::Probe => "tail_probe",
+        }
+    }
+}
+
 /// A TCP segment. Sequence numbers count bytes from 0 at the SYN and never wrap here; the wire's are their low 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
@@ -103,6 +135,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// This payload has been sent before.
     pub retransmission: bool,
+    /// Why, for who scores those that guess it from outside; [`Resent::No`] if it has not.
+    pub why: Resent,
     /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
     pub dupacks_seen: bool,
     pub extra: Extra,
@@ -126,11 +160,25 @@ impl Segment {
     #[inline]
     pub fn write(&mut self, other: Segment) {
         debug_assert!(other.sack.is_empty());
-        let Segment { seq, ack, payload, window, timestamps, flags, len, syn, ecn, retransmission, dupacks_seen, extra, sack: _ } =
-            other;
+        let Segment {
+            seq,
+            ack,
+            payload,
+            window,
+            timestamps,
+            flags,
+            len,
+            syn,
+            ecn,
+            retransmission,
+            why,
+            dupacks_seen,
+            extra,
+            sack: _,
+        } = other;
         (self.seq, self.ack, self.payload, self.window) = (seq, ack, payload, window);
         (self.timestamps, self.flags, self.len, self.syn) = (timestamps, flags, len, syn);
-        (self.ecn, self.retransmission, self.dupacks_seen) = (ecn, retransmission, dupacks_seen);
+        (self.ecn, self.retransmission, self.why, self.dupacks_seen) = (ecn, retransmission, why, dupacks_seen);
         (self.extra, self.sack.len) = (extra, 0);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::packet::{Arena, Body, Ecn, Flags, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Flags, Resent, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EcnEnd;
 use crate::tcp::handshake::{Handshake, State};
@@ -57,7 +57,7 @@ impl Next {
     fn piece(self) -> Transmit {
         match self {
             Next::Data(piece, _) => piece,
-            Next::Bare(seq) => Transmit { seq, payload: 0, fin: false, retransmission: false },
+            Next::Bare(seq) => Transmit { seq, payload: 0, fin: false, retransmission: false, why: Resent::No },
         }
     }
 }
@@ -201,6 +201,7 @@ impl TcpEndpoint {
             flags,
             len: u16::try_from(self.bare_len + piece.payload).unwrap_or(u16::MAX),
             retransmission: piece.retransmission,
+            why: piece.why,
             ..Segment::default()
         });
         if self.sack && self.receiver.has_blocks() {

@@ -76,6 +76,10 @@ pub struct Capture {
     pub end: End,
     pub path: std::path::PathBuf,
     pub format: CaptureFormat,
+    /// What the analyzer has to find out, beside it: a line for each packet, in the capture's order, with the packet's number in the run, whether
+    /// this end sent it, and why it was sent again (`fast`, `timeout`, `go_back_n`, `tail_probe`, `handshake`; empty for a first time).
+    #[serde(default)]
+    pub truth: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -29,6 +29,7 @@ use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
 use super::stats::{Limit, SenderSample, SenderStats};
+use crate::packet::Resent;
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub struct Transmit {
     pub payload: u32,
     pub fin: bool,
     pub retransmission: bool,
+    pub why: Resent,
 }
 
 /// In the order of use: an end that only receives needs the first cache line and no other, and one in its calm course not those after
@@ -102,6 +104,8 @@ pub struct Sender {
     limit_since: Time,
     /// Scratch space for `note_losses`.
     lost: Vec<Index>,
+    /// The timer has gone off, and nothing has been sent since.
+    timed_out: bool,
 }
 
 /// The first byte of the stream follows the SYN.
@@ -164,6 +168,7 @@ impl Sender {
             probes: 0,
             timeouts_in_a_row: 0,
             timed_out_to: 0,
+            timed_out: false,
             limit: Limit::Application,
             limit_since: Time::ZERO,
             last_send: None,

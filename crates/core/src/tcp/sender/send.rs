@@ -4,6 +4,7 @@ use super::calm::Turn;
 use super::frto;
 use super::{STREAM_START, Sender, Transmit};
 use crate::app::Socket;
+use crate::packet::Resent;
 use crate::tcp::cc::{CongestionControl, Phase};
 use crate::tcp::config::RtoRestart;
 use crate::tcp::pacer;
@@ -125,7 +126,9 @@ impl Sender {
             Ok(_) => Err(self.window_limit()),
             Err(limit) => {
                 if room && let Some(index) = self.recovery.last_resort(&mut self.board) {
-                    return Ok(self.resend(now, index));
+                    // Within a recovery it is the segment at the end that is rescued; else a probe.
+                    let why = if self.recovery.active() { Resent::Fast } else { Resent::Probe };
+                    return Ok(Transmit { why, ..self.resend(now, index) });
                 }
                 Err(limit)
             }
@@ -164,7 +167,8 @@ impl Sender {
         self.next += u64::from(space);
         self.note_send(now, false, self.board.end_index() - 1);
         self.stats.first_data.get_or_insert(now);
-        Transmit { seq, payload, fin, retransmission: false }
+        self.timed_out = false;
+        Transmit { seq, payload, fin, retransmission: false, why: Resent::No }
     }
 
     fn resend(&mut self, now: Time, index: Index) -> Transmit {
@@ -178,7 +182,19 @@ impl Sender {
         self.note_send(now, true, index);
         let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
         let fin = self.fin < seq + u64::from(len);
-        Transmit { seq, payload: len - u32::from(fin), fin, retransmission: true }
+        let why = self.repairs();
+        Transmit { seq, payload: len - u32::from(fin), fin, retransmission: true, why }
+    }
+
+    /// What a retransmission that goes out now is for.
+    fn repairs(&mut self) -> Resent {
+        if std::mem::take(&mut self.timed_out) {
+            Resent::Timeout
+        } else if self.una < self.timed_out_to {
+            Resent::AfterTimeout
+        } else {
+            Resent::Fast
+        }
     }
 
     #[inline]

@@ -64,6 +64,7 @@ impl Sender {
         }
         self.timeouts_in_a_row += 1;
         self.timed_out_to = self.next;
+        self.timed_out = true;
         self.forget_marks();
         self.board.mark_all_lost();
         self.note_losses(now);

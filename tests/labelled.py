@@ -1,0 +1,132 @@
+"""Captures of the simulator with the truth beside them: which packet is which, and why each was sent again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ackclock import _native, analyze
+from ackclock.analysis.run import Analysis
+from ackclock.plan import Capture, build_plan
+from ackclock.scenario.draft import draft_of
+
+ENDS = ("server", "client")
+RETRANSMISSIONS = ("fast", "timeout", "go_back_n", "tail_probe", "handshake")
+_SAME = {"rack": "fast"}
+"""The simulator's `fast` covers what time shows to be lost (RACK) as well."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulated download over one hop."""
+
+    hop: Mapping[str, Any]
+    tcp: Mapping[str, Any]
+    duration: str = "20 s"
+    seed: int = 1
+    flow: Mapping[str, Any] = field(default_factory=lambda: {"workload": {"kind": "bulk"}})
+    cross: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass
+class Score:
+    """Of one cause: how often it was said rightly, said wrongly, and not said though true."""
+
+    right: int = 0
+    wrong: int = 0
+    missed: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        said = self.right + self.wrong
+        return self.right / said if said else None
+
+    @property
+    def recall(self) -> float | None:
+        true = self.right + self.missed
+        return self.right / true if true else None
+
+
+def run(case: Case, folder: Path) -> dict[str, Any]:
+    """Simulate; the captures of both ends and their truths are `END.pcap` and `END.csv`. Returns the run's summary."""
+    folder.mkdir(parents=True, exist_ok=True)
+    flows = [{"name": "download", **case.flow}, *({"name": f"cross-{i}", **flow} for i, flow in enumerate(case.cross))]
+    scenario = draft_of(
+        {"hop": [dict(case.hop)], "flow": flows, "duration": case.duration, "tcp": dict(case.tcp), "sample": "0 s"}
+    ).check()
+    captures = [Capture("download", end, folder / f"{end}.pcap") for end in ENDS]
+    plan = build_plan(scenario, case.seed, captures)
+    wanted = [{**said, "truth": str(folder / f"{said['end']}.csv")} for said in plan.document["captures"]]
+    done = _native.run(replace(plan, document={**plan.document, "captures": wanted}).text())
+    summary: dict[str, Any] = json.loads(done.summary())
+    return summary
+
+
+def truth(folder: Path, end: str) -> pl.DataFrame:
+    """The capture's packets in order: `packet`, `sent`, `why`."""
+    schema = {"packet": pl.UInt64, "sent": pl.UInt8, "why": pl.String}
+    return pl.read_csv(folder / f"{end}.csv", schema=schema).with_columns(pl.col("why").fill_null(""))
+
+
+def scores_at_sender(folder: Path, scores: dict[str, Score]) -> None:
+    """What each packet of the server is called at its own end, beside why it was sent."""
+    rows = _labelled(folder, "server").filter(pl.col("sent") == 1)
+    for why, kind in rows.select("why", "kind").iter_rows():
+        _count(scores, why, _SAME.get(kind, kind))
+
+
+def scores_at_receiver(folder: Path, scores: dict[str, Score]) -> None:
+    """The same where the data arrives. A retransmission whose first copy did arrive is one here too; overtaken packets are judged as such."""
+    rows = _labelled(folder, "client").filter(pl.col("sent") == 0)
+    sent = set(truth(folder, "server")["packet"])
+    for (packet, why, kind), late in zip(rows.select("packet", "why", "kind").iter_rows(), _overtaken(rows), strict=True):
+        # A copy that the network made has a number of its own.
+        true = ("reordered" if late else why) if packet in sent else "network_duplicate"
+        _count(scores, why if late and why else true, _SAME.get(kind, kind))
+
+
+def _labelled(folder: Path, end: str) -> pl.DataFrame:
+    series = analyze(folder / f"{end}.pcap", series=True).series
+    assert series is not None
+    labels = truth(folder, end)
+    assert series.height == labels.height, (series.height, labels.height)
+    return pl.concat([labels, series], how="horizontal")
+
+
+def _overtaken(rows: pl.DataFrame) -> list[bool]:
+    """Data that arrives for the first time after data sent later, by the packets' numbers."""
+    late, highest = [], -1
+    for packet, payload in rows.select("packet", "payload_bytes").iter_rows():
+        late.append(bool(payload) and packet < highest)
+        highest = max(highest, packet) if payload else highest
+    return late
+
+
+def _count(scores: dict[str, Score], true: str, said: str) -> None:
+    said = said if said in (*RETRANSMISSIONS, "reordered", "unexplained", "network_duplicate") else ""
+    if true == said:
+        if true:
+            scores.setdefault(true, Score()).right += 1
+        return
+    if true:
+        scores.setdefault(true, Score()).missed += 1
+    if said:
+        scores.setdefault(said, Score()).wrong += 1
+
+
+def lost(folder: Path) -> set[int]:
+    """The server's packets that never arrived."""
+    arrived = set(truth(folder, "client").filter(pl.col("sent") == 0)["packet"])
+    sent = truth(folder, "server").filter(pl.col("sent") == 1)["packet"]
+    # What left after the last one that arrived may still be on its way.
+    return {packet for packet in sent if packet < max(arrived, default=0)} - arrived
+
+
+def joined(folder: Path) -> Analysis:
+    """Both captures together."""
+    return analyze(folder / "server.pcap", folder / "client.pcap")

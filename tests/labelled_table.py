@@ -1,0 +1,208 @@
+"""`python -m tests.labelled_table FILE`: how right the analyzer is, on simulated captures whose truth is known, as a Markdown page."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tests.labelled import Case, Score, joined, lost, run, scores_at_receiver, scores_at_sender
+
+SENDERS = (
+    {"host": "linux-6", "variant": "cubic"},
+    {"host": "linux-6", "variant": "bbr"},
+    {"host": "linux-2.6.20", "variant": "reno"},
+    {"host": "windows-xp"},
+    {"host": "bsd-1997"},
+)
+LINKS = (("1 Mb/s", "20 ms", 20), ("4 Mb/s", "60 ms", 40))
+TROUBLES: dict[str, dict[str, Any]] = {
+    "overflow only": {},
+    "0.5 % lost": {"loss": {"down": 0.005}},
+    "3 % lost": {"loss": {"down": 0.03}},
+    "bursts": {"loss": {"down": {"kind": "gilbert-elliott", "mean": 0.01, "bad_sojourn": "40 ms"}}},
+    "ACKs lost": {"loss": {"down": 0.005, "up": 0.1}},
+    "reordering": {"reorder": {"down": {"mean": 0.01, "delay": "4 ms"}}},
+    "doubled": {"duplicate": {"down": 0.005}, "loss": {"down": 0.005}},
+    "jitter": {"jitter": {"down": {"kind": "exponential", "mean": "5 ms"}}, "loss": {"down": 0.005}},
+}
+TARGETS = {"sender": 0.98, "receiver": 0.93}
+VERDICTS = 100
+_COMMON = 30
+"""A cause that occurs more rarely than this in the whole grid has no rate to speak of."""
+
+
+def cases() -> Iterator[tuple[str, Case]]:
+    """The grid: every sender over every link with every trouble."""
+    for (tcp, (speed, delay, packets)), (trouble, keys) in product(product(SENDERS, LINKS), TROUBLES.items()):
+        hop = {"name": "air", "rate": speed, "delay": delay, "queue": {"kind": "droptail", "packets": packets}, **keys}
+        yield trouble, Case(hop, tcp)
+
+
+def main(arguments: list[str]) -> int:
+    at: dict[str, dict[str, Score]] = {"sender": {}, "receiver": {}}
+    placed = [0, 0, 0]
+    with tempfile.TemporaryDirectory() as top:
+        folder = Path(top)
+        for number, (_, case) in enumerate(cases()):
+            run(case, folder / str(number))
+            sys.stderr.write(f"{number}\n")
+            scores_at_sender(folder / str(number), at["sender"])
+            scores_at_receiver(folder / str(number), at["receiver"])
+            true = len(lost(folder / str(number)))
+            said = sum(
+                flow["b2a"].get("lost", {}).get("between_captures", 0) for flow in joined(folder / str(number)).document["flows"]
+            )
+            placed = [placed[0] + true, placed[1] + said, placed[2] + abs(true - said)]
+        lines = [
+            *_head(number + 1),
+            *_causes(at),
+            *_lost(placed),
+            *_buffers(folder / "b"),
+            *_verdicts(folder / "v"),
+            *_offsets(folder / "o"),
+        ]
+    text = "\n".join(lines) + "\n"
+    Path(arguments[0]).write_text(text, "utf-8") if arguments else print(text)
+    return 0
+
+
+def _head(number: int) -> list[str]:
+    return [
+        "# How right `ackclock analyze` is",
+        "",
+        "Written by `make analyze-accuracy`. The captures are the simulator's, which knows why each segment was sent again, which packets were lost and how large "
+        "each buffer is. The analyzer sees only the packets.",
+        "",
+        f"{number} downloads of 20 s: {len(SENDERS)} senders ({', '.join(' '.join(tcp.values()) for tcp in SENDERS)}) over {len(LINKS)} links "
+        f"({'; '.join(f'{speed}, {delay}, {packets} packets' for speed, delay, packets in LINKS)}) with {len(TROUBLES)} troubles "
+        f"({', '.join(TROUBLES)}).",
+        "",
+    ]
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _causes(at: dict[str, dict[str, Score]]) -> list[str]:
+    lines = ["## Causes", "", "| capture at the | cause | occurs | precision | recall | target |", "|---|---|---:|---:|---:|---|"]
+    for end, scores in at.items():
+        for cause, score in sorted(scores.items(), key=lambda item: -(item[1].right + item[1].missed)):
+            occurs = score.right + score.missed
+            target = "rare" if occurs < _COMMON else _met(score, TARGETS[end])
+            lines.append(f"| {end} | {cause} | {occurs} | {_rate(score.precision)} | {_rate(score.recall)} | {target} |")
+    return [*lines, ""]
+
+
+def _met(score: Score, target: float) -> str:
+    worst = min(score.precision or 0.0, score.recall or 0.0)
+    return f"{target} met" if worst >= target else f"{target} **missed**"
+
+
+def _lost(placed: list[int]) -> list[str]:
+    true, said, wrong = placed
+    return [
+        "## Losses",
+        "",
+        f"{true} packets were lost between the captures; {said} were said to be, and per run the two differ by {wrong} in all.",
+        "",
+    ]
+
+
+def _buffers(folder: Path) -> list[str]:
+    """A droptail queue in bytes, filled by one flow, from 10 KB to 2 MB."""
+    lines = [
+        "## The bottleneck's buffer",
+        "",
+        "| buffer | link | least | greatest | within max(10 %, packet) |",
+        "|---:|---|---:|---:|---|",
+    ]
+    frame, hits, number = 1500.0, 0, 0
+    for size, (speed, delay) in product(
+        (10_000, 30_000, 100_000, 300_000, 1_000_000, 2_000_000), (("2 Mb/s", "20 ms"), ("10 Mb/s", "40 ms"))
+    ):
+        hop = {"name": "air", "rate": speed, "delay": delay, "queue": {"kind": "droptail", "bytes": f"{size} B"}}
+        run(Case(hop, {"host": "linux-6", "variant": "cubic"}, "30 s"), folder / str(number))
+        (flow,) = joined(folder / str(number)).document["flows"]
+        found = flow["b2a"]["bottleneck_buffer_bytes"]
+        best = found["max_based"]
+        good = best is not None and abs(best - size) <= max(0.1 * size, frame)
+        hits, number = hits + good, number + 1
+        told = [f"{found[key]:.0f}" if found[key] else "-" for key in ("min_based", "max_based")]
+        lines.append(
+            f"| {size} | {speed}, {delay} | {told[0]} | {told[1]} | {'yes' if good else '**no**' if found['filled'] else '**no**, not filled'} |"
+        )
+    return [*lines, "", f"{hits} of {number} within.", ""]
+
+
+def _verdicts(folder: Path) -> list[str]:
+    """Links with overflow alone, with random loss alone (a window that fills no buffer), or with both."""
+    wrong: list[str] = []
+    draw = random.Random(1)
+    for number in range(VERDICTS):
+        truth = ("congestion", "radio", "both")[number % 3]
+        megabits, delay = draw.choice((1, 2, 5)), draw.choice((10, 30, 60))
+        bdp = megabits * 1e6 / 8 * 2e-3 * delay
+        queue = int(max(15_000, draw.uniform(0.5, 2.0) * bdp))
+        hop: dict[str, Any] = {
+            "name": "air",
+            "rate": f"{megabits} Mb/s",
+            "delay": f"{delay} ms",
+            "queue": {"kind": "droptail", "bytes": f"{queue} B"},
+        }
+        tcp: dict[str, Any] = {"host": "linux-6", "variant": draw.choice(("cubic", "reno"))}
+        if truth != "congestion":
+            hop["loss"] = {"down": draw.choice((0.002, 0.005)) if truth == "both" else draw.choice((0.005, 0.02))}
+        if truth == "radio":
+            tcp["receive_buffer"] = f"{max(8, int(0.8 * bdp / 1024))} KiB"
+        summary = run(Case(hop, tcp, "15 s", number + 1), folder / str(number))
+        (flow,) = joined(folder / str(number)).document["flows"]
+        true = _true_verdict(summary)
+        said = flow["b2a"]["loss_cause"]["verdict"]
+        if said != true and flow["b2a"]["lost"]["between_captures"]:
+            wrong.append(
+                f"{megabits} Mb/s, {delay} ms, {queue} B: {said}, truly {true} ({flow['b2a']['loss_cause']['evidence']})"
+            )
+    sys.stderr.write("\n".join(wrong) + "\n")
+    lines = ["## Congestion or radio", "", f"{VERDICTS - len(wrong)} of {VERDICTS} verdicts right (target 95).", ""]
+    return [*lines, *(f"- {case}" for case in wrong), ""] if wrong else lines
+
+
+def _true_verdict(summary: dict[str, Any]) -> str:
+    """By what the run's own counters say of the drops on the way down; a share below 15 % of either counts as none, as in the analyzer."""
+    (hop,) = [hop for hop in summary["hops"] if hop["direction"] == "down"]
+    causes = hop["drops_by_cause"]
+    total = sum(causes.values())
+    radio = causes["loss"]
+    if total < 4:
+        return "unclear"
+    share = radio / total
+    return "congestion" if share < 0.15 else "radio" if share > 0.85 else "both"
+
+
+def _offsets(folder: Path) -> list[str]:
+    """Clocks are the simulator's, so the true offset is 0, whatever the two ways' delays are."""
+    lines = [
+        "## Clock offset with unequal delays",
+        "",
+        "| down | up | interval, ms | covers 0 | skew, ppm |",
+        "|---|---|---|---|---:|",
+    ]
+    for number, (down, up) in enumerate((("11 ms", "76 ms"), ("76 ms", "11 ms"), ("40 ms", "40 ms"), ("5 ms", "150 ms"))):
+        hop = {"name": "air", "rate": "5 Mb/s", "delay": {"down": down, "up": up}, "queue": {"kind": "droptail", "packets": 60}}
+        run(Case(hop, {"host": "linux-6", "variant": "cubic"}), folder / str(number))
+        clock = joined(folder / str(number)).document["clock"]
+        low, high = clock["offset_interval_ms"]
+        lines.append(
+            f"| {down} | {up} | {low:.3f} to {high:.3f} | {'yes' if low <= 0 <= high else '**no**'} | {clock['skew_ppm']:.2f} |"
+        )
+    return [*lines, ""]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
