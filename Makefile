@@ -21,7 +21,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow check format bench accuracy kernel ack-path lock clean distclean
+.PHONY: help build demo test test-slow check format bench accuracy analyze-accuracy kernel ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,9 @@ bench: ## packets per CPU second, instructions, memory, ratio to ns-2 where it i
 
 accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
 	$(BIN)/python -m tests.oracles.table
+
+analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md
+	$(BIN)/python -m tests.labelled_table docs/analyze-accuracy.md
 
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m tests.live.table docs/kernel-vs-simulator.md

@@ -84,7 +84,7 @@ def scores_at_receiver(folder: Path, scores: dict[str, Score]) -> None:
     """The same where the data arrives. A retransmission whose first copy did arrive is one here too; overtaken packets are judged as such."""
     rows = _labelled(folder, "client").filter(pl.col("sent") == 0)
     sent = set(truth(folder, "server")["packet"])
-    for (packet, why, kind), late in zip(rows.select("packet", "why", "kind").iter_rows(), _overtaken(rows), strict=True):
+    for (packet, why, kind), late in zip(rows.select("packet", "why", "kind").iter_rows(), _overtaken(rows, sent), strict=True):
         # A copy that the network made has a number of its own.
         true = ("reordered" if late else why) if packet in sent else "network_duplicate"
         _count(scores, why if late and why else true, _SAME.get(kind, kind))
@@ -98,12 +98,13 @@ def _labelled(folder: Path, end: str) -> pl.DataFrame:
     return pl.concat([labels, series], how="horizontal")
 
 
-def _overtaken(rows: pl.DataFrame) -> list[bool]:
+def _overtaken(rows: pl.DataFrame, sent: set[int]) -> list[bool]:
     """Data that arrives for the first time after data sent later, by the packets' numbers."""
     late, highest = [], -1
     for packet, payload in rows.select("packet", "payload_bytes").iter_rows():
-        late.append(bool(payload) and packet < highest)
-        highest = max(highest, packet) if payload else highest
+        data = bool(payload) and packet in sent
+        late.append(data and packet < highest)
+        highest = max(highest, packet) if data else highest
     return late
 
 

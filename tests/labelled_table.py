@@ -43,6 +43,15 @@ def cases() -> Iterator[tuple[str, Case]]:
         yield trouble, Case(hop, tcp)
 
 
+KNOWN = (
+    "A copy that the simulated network makes has a packet number of its own in the IP header, which a real copy has not: without time stamps it cannot be told there.",
+    "Where copies make D-SACKs (`doubled`, BBR) and where jitter makes SACKs, a timer may run out in the midst of ACKs; what follows it then looks like a recovery.",
+    "At the receiver's end a timeout shows by the sender's stamps alone, which the coarse clocks of windows-xp and bsd-1997 blur.",
+    "A window that always fills a short queue leaves radio losses near the top of the delays, where overflow would be: those verdicts are wrong.",
+)
+"""What is known of the misses, from looking at the packets of one each."""
+
+
 def main(arguments: list[str]) -> int:
     at: dict[str, dict[str, Score]] = {"sender": {}, "receiver": {}}
     placed = [0, 0, 0]
@@ -66,7 +75,7 @@ def main(arguments: list[str]) -> int:
             *_verdicts(folder / "v"),
             *_offsets(folder / "o"),
         ]
-    text = "\n".join(lines) + "\n"
+    text = "\n".join([*lines, "## What is known of the misses", "", *(f"- {line}" for line in KNOWN)]) + "\n"
     Path(arguments[0]).write_text(text, "utf-8") if arguments else print(text)
     return 0
 

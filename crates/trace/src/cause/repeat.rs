@@ -9,6 +9,9 @@ pub struct Repeat {
     pub quiet: i64,
     /// Since the timer can have been set: the last ACK with news, or the segment's last transmission.
     pub age: i64,
+    /// Since the last ACK with news, where the capture is at the sender's end: a retransmission does not restart a timer that runs (RFC 6298,
+    /// section 5.1).
+    pub stalled: i64,
     /// Smoothed RTT of sender and receiver, and its deviation; none before the first sample.
     pub rtt: Option<(i64, i64)>,
     /// It starts at the lowest number not acknowledged.
@@ -36,6 +39,8 @@ pub struct Repeat {
 /// Silence that only a timer breaks: half an RTT without ACKs or data, and at least this. ACK-driven senders act within
 /// microseconds, paced ones within their pacing interval.
 const LEAST_QUIET: i64 = 10_000_000;
+/// What an ACK asks for leaves sooner than this after it, unless it is paced.
+const UNASKED: i64 = 1_000_000;
 /// The shortest minimum of a retransmission timer in common stacks (Linux, ns-2): 200 ms.
 pub const COMMON_RTO_MIN: i64 = 200_000_000;
 
@@ -53,6 +58,11 @@ pub fn why(r: &Repeat) -> Verdict {
     // recovery, as NewReno's impatient variant lets it (RFC 6582, section 4). RACK's own timer waits for a quarter of the least RTT.
     if !r.first_repeat && r.is_first && r.quiet > LEAST_QUIET.max(srtt / 4) {
         return Verdict::new(Cause::Timeout, 0.7);
+    }
+    // Duplicates and SACKs may still come in when the timer runs out on a retransmission that was lost, and leave little silence. What they
+    // ask for goes out with them.
+    if !r.first_repeat && r.is_first && r.quiet >= UNASKED && r.stalled >= timeout_of(r, srtt) * 9 / 10 {
+        return Verdict::new(Cause::Timeout, 0.8);
     }
     if r.after_timeout {
         // Behind a timeout everything is sent again in order; SACK may single out holes, which is still that repair.

@@ -102,8 +102,7 @@ impl Half {
         let news = ahead(self.una, s.ack) as u32;
         if let Some(trouble) = self.trouble.as_deref_mut() {
             heard.spurious += trouble.judge(now, s, self.una, self.rtt.min());
-            let next = self.next;
-            trouble.settle(s.ack, next);
+            trouble.settle(now, s.ack);
         }
         let mut latest_again = i64::MIN;
         let mut last = None;
@@ -220,9 +219,10 @@ impl Trouble {
     }
 
     /// Ends what the cumulative number has reached, and forgets holes below it.
-    fn settle(&mut self, ack: u32, _next: u32) {
+    fn settle(&mut self, now: i64, ack: u32) {
         self.timer_fired = false;
-        if self.loss_point.is_some_and(|p| !before(ack, p)) {
+        if let Some(point) = self.loss_point.filter(|p| !before(ack, *p)) {
+            self.repaired = Some((point, now));
             self.loss_point = None;
         }
         if self.recovery_point.is_some_and(|p| !before(ack, p)) {

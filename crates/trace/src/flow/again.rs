@@ -93,12 +93,11 @@ impl Half {
     /// One packet that the network doubled carries the same number and stamp, and comes within the time in which nobody can have asked for it.
     fn is_same_packet(&self, now: i64, s: &Segment<'_>, first: &Sent) -> bool {
         let soon = now - first.last_at < self.rtt.min().unwrap_or(20_000_000).max(2_000_000) / 2;
-        let same_stamp = s.options.stamps.is_none_or(|t| t.value == first.stamp);
-        let same_id = match s.ip_id {
-            Some(id) => id == first.ip_id && self.counts_ids(),
-            None => s.options.stamps.is_some(),
-        };
-        soon && same_stamp && same_id
+        match s.options.stamps {
+            // Nobody sends a segment again within the millisecond that a stamp is good for.
+            Some(stamps) => soon && stamps.value == first.stamp,
+            None => soon && s.ip_id.is_some_and(|id| id == first.ip_id) && self.counts_ids(),
+        }
     }
 
     /// What the rules of [`why`] ask about.
@@ -122,18 +121,26 @@ impl Half {
         Repeat {
             quiet,
             age,
+            stalled: if self.at_sender(view) { now - self.last_news_at } else { quiet },
             rtt: self.rtt.smoothed().map(whole),
             is_first: !before(self.una, s.seq),
             is_last: !before(end, self.next),
             first_repeat: seen.is_none_or(|e| e.times == 1),
             sacked_above: trouble.and_then(|t| t.sack_high).is_some_and(|high| before(s.seq, high) && before(self.una, high)),
             duplicates: self.duplicates,
-            after_timeout: trouble.is_some_and(|t| open(t.loss_point)),
+            after_timeout: trouble.is_some_and(|t| open(t.loss_point)) || self.not_yet_heard(now, s.seq, view),
             in_recovery: trouble.is_some_and(|t| open(t.recovery_point)),
             timer_fired: trouble.is_some_and(|t| t.timer_fired),
             probes: trouble.and_then(|t| t.probes),
             sack: view.sack,
         }
+    }
+
+    /// The sender goes on behind its timeout for as long as the ACK that ended the repair is on its way to it.
+    fn not_yet_heard(&self, now: i64, seq: u32, view: &View) -> bool {
+        let Some((point, at)) = self.trouble.as_ref().and_then(|t| t.repaired) else { return false };
+        let turn = view.turn_now.into_iter().chain(view.turn).max().unwrap_or(0);
+        before(seq, point) && !self.at_sender(view) && now - at <= turn * 3 / 2
     }
 
     /// A timer that sends the beginning of several outstanding segments, with no probe before, is that of a sender without probes.

@@ -35,6 +35,8 @@ pub struct Trouble {
     pub tally: Tally,
     /// Until this is acknowledged a timeout is being repaired.
     pub loss_point: Option<u32>,
+    /// The last such point that was reached, and when: a capture beyond the sender sees that before the sender does.
+    pub repaired: Option<(u32, i64)>,
     /// Until this is acknowledged a fast recovery is under way.
     pub recovery_point: Option<u32>,
     /// A timer has sent something since the last ACK with news.

@@ -29,8 +29,10 @@ pub struct Verdict {
     pub edge: i64,
 }
 
-/// The upper part of the delays' range begins here.
-const HIGH: f64 = 0.6;
+/// The upper part of the delays' range begins at one of these: at the first that leaves enough of the packets below it to give a rate of
+/// their own. A queue that is managed drops below its top; one that always stands high tells overflow from radio only close to its top.
+const HIGH: [f64; 3] = [0.6, 0.75, 0.9];
+const ENOUGH_BELOW: usize = 4;
 /// A range below this is jitter of hosts and links, and no queue.
 const NO_QUEUE_NS: i64 = 5_000_000;
 /// Fewer losses say nothing.
@@ -47,6 +49,14 @@ fn delays(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Vec<Option<i64>> {
     sent.iter().zip(fates).map(delay).collect()
 }
 
+/// Where the upper part of these delays begins.
+fn edge(sorted: &[i64], least: i64, top: i64) -> i64 {
+    let at = |share: f64| least + ((top - least) as f64 * share) as i64;
+    let below = |share: f64| sorted.partition_point(|&delay| delay < at(share));
+    let chosen = HIGH.into_iter().find(|&share| below(share) * ENOUGH_BELOW >= sorted.len());
+    at(chosen.unwrap_or(HIGH[HIGH.len() - 1]))
+}
+
 pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Verdict {
     let near = delays(sent, fates, stream);
     let mut sorted: Vec<i64> = fates.iter().filter_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).collect();
@@ -54,7 +64,7 @@ pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Verdict {
     let least = sorted.first().copied().unwrap_or(0);
     // One late packet in a thousand does not make the range.
     let top = sorted.get(sorted.len().saturating_sub(1 + sorted.len() / 1000)).copied().unwrap_or(0);
-    let edge = least + ((top - least) as f64 * HIGH) as i64;
+    let edge = edge(&sorted, least, top);
     let (mut lost, mut all) = ([0u32; 2], [0u32; 2]);
     for (fate, delay) in fates.iter().zip(&near) {
         if let (Fate::Arrived(_) | Fate::Lost, Some(delay)) = (fate, delay) {
