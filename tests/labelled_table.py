@@ -45,11 +45,11 @@ def cases() -> Iterator[tuple[str, Case]]:
 
 KNOWN = (
     "A copy that the simulated network makes has a packet number of its own in the IP header, which a real copy has not: without time stamps it cannot be told there.",
-    "Where copies make D-SACKs (`doubled`, BBR) and where jitter makes SACKs, a timer may run out in the midst of ACKs; what follows it then looks like a recovery.",
-    "At the receiver's end a timeout shows by the sender's stamps alone, which the coarse clocks of windows-xp and bsd-1997 blur.",
+    "A timer may run out in the midst of SACKs (seen with jitter, cubic); what follows it then looks like a recovery. Most of what is missed of go_back_n at the sender is one run (`doubled`, BBR), not looked into.",
+    "Not looked into: at the receiver's end fast retransmissions of windows-xp in bursts are taken for timeouts.",
     "A window that always fills a short queue leaves radio losses near the top of the delays, where overflow would be: those verdicts are wrong.",
 )
-"""What is known of the misses, from looking at the packets of one each."""
+"""What is known of the misses, from looking at packets where nothing else is said."""
 
 
 def main(arguments: list[str]) -> int:
