@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,12 @@ def _comparison_document() -> dict[str, Any]:
     }
 
 
+@cache
+def _reproduced() -> dict[str, Any]:
+    """A reproduction without its figures."""
+    return {key: value for key, value in reproduce("wibro", quick=True).as_json().items() if key != "figures"}
+
+
 def _pages() -> dict[str, str]:
     panels = panels_of_runs({"cubic, auto": _frames(), "reno, auto": _frames()})
     sweep_cells = [
@@ -69,7 +76,7 @@ def _pages() -> dict[str, str]:
         "compare": html(comparison.page(_comparison_document(), panels)),
         "simulate": html(simulation.page(scenario(), [summary(), summary(seed=2)], panels_of_run(_frames()))),
         "sweep": html(sweep.page({"cells": sweep_cells}, scenario(), panels)),
-        "reproduce": html(reproduction.page(reproduce("wibro").as_json())),
+        "reproduce": html(reproduction.page(_reproduced())),
     }
 
 

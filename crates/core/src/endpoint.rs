@@ -1,6 +1,6 @@
 //! Who sends and who receives: the ends of a flow, as the network sees them.
 
-use crate::app::{Outside, UdpSink, UdpSource};
+use crate::app::{Outside, Prober, Responder, UdpSink, UdpSource};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
 use crate::tcp::TcpEndpoint;
 use crate::units::Time;
@@ -33,6 +33,8 @@ pub enum AnyEndpoint {
     Tcp(Box<TcpEndpoint>),
     UdpSource(Box<UdpSource>),
     UdpSink(Box<UdpSink>),
+    Prober(Box<Prober>),
+    Responder(Box<Responder>),
     /// A real host.
     Outside(Outside),
 }
@@ -44,6 +46,8 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.receive(now, body, ecn),
             AnyEndpoint::UdpSource(e) => e.receive(now, body, ecn),
             AnyEndpoint::UdpSink(e) => e.receive(now, body, ecn),
+            AnyEndpoint::Prober(e) => e.receive(now, body, ecn),
+            AnyEndpoint::Responder(e) => e.receive(now, body, ecn),
             AnyEndpoint::Outside(e) => e.receive(now, body, ecn),
         }
     }
@@ -53,6 +57,8 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.on_timer(now),
             AnyEndpoint::UdpSource(e) => e.on_timer(now),
             AnyEndpoint::UdpSink(e) => e.on_timer(now),
+            AnyEndpoint::Prober(e) => e.on_timer(now),
+            AnyEndpoint::Responder(e) => e.on_timer(now),
             AnyEndpoint::Outside(e) => e.on_timer(now),
         }
     }
@@ -62,6 +68,8 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.poll(now, arena),
             AnyEndpoint::UdpSource(e) => e.poll(now, arena),
             AnyEndpoint::UdpSink(e) => e.poll(now, arena),
+            AnyEndpoint::Prober(e) => e.poll(now, arena),
+            AnyEndpoint::Responder(e) => e.poll(now, arena),
             AnyEndpoint::Outside(e) => e.poll(now, arena),
         }
     }
@@ -71,6 +79,8 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Tcp(e) => e.due(),
             AnyEndpoint::UdpSource(e) => e.due(),
             AnyEndpoint::UdpSink(e) => e.due(),
+            AnyEndpoint::Prober(e) => e.due(),
+            AnyEndpoint::Responder(e) => e.due(),
             AnyEndpoint::Outside(e) => e.due(),
         }
     }

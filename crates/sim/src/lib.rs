@@ -23,6 +23,10 @@ use ackclock_core::tcp::TcpEndpoint;
 pub fn tcp_of(endpoint: &AnyEndpoint) -> Option<&TcpEndpoint> {
     match endpoint {
         AnyEndpoint::Tcp(tcp) => Some(tcp),
-        AnyEndpoint::UdpSource(_) | AnyEndpoint::UdpSink(_) | AnyEndpoint::Outside(_) => None,
+        AnyEndpoint::UdpSource(_)
+        | AnyEndpoint::UdpSink(_)
+        | AnyEndpoint::Prober(_)
+        | AnyEndpoint::Responder(_)
+        | AnyEndpoint::Outside(_) => None,
     }
 }

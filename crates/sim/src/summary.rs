@@ -4,6 +4,7 @@ use crate::build::World;
 use crate::jobs::Jobs;
 use crate::measure::{FlowFigures, HopFigures};
 use crate::plan::{Flow, Plan, Proxy};
+use ackclock_core::app::Probed;
 use ackclock_core::element::Cause;
 use ackclock_core::meter::Histogram;
 use ackclock_core::tcp::Limit;
@@ -55,6 +56,12 @@ pub struct FlowRow {
     pub goodput_bps: Option<f64>,
     pub throughput_bps: Option<f64>,
     pub rtt_ms: Spread,
+    /// From sender to receiver; only for streams of datagrams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_way_delay_ms: Option<Spread>,
+    /// Only for probes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeRow>,
     pub retransmitted_segments: u64,
     /// Of the segments sent.
     pub retransmission_rate: Option<f64>,
@@ -74,6 +81,15 @@ pub struct FlowRow {
     /// None for a connection of a job that was never opened.
     pub host_start_s: Option<f64>,
     pub end_s: f64,
+}
+
+/// The probes of one size, over the whole run.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProbeRow {
+    pub ip_bytes: u16,
+    pub sent: u64,
+    pub lost: u64,
+    pub rtt_ms: Spread,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -175,6 +191,8 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
         goodput_bps: f.rate(f.counts.payload),
         throughput_bps: f.rate(f.counts.ip_bytes),
         rtt_ms: spread(&tcp.rtt),
+        one_way_delay_ms: f.delay.as_ref().map(spread),
+        probes: f.probed.iter().map(probe_row).collect(),
         retransmitted_segments: f.counts.retransmitted,
         retransmission_rate: share(f.counts.retransmitted as f64, f.counts.segments as f64),
         timeouts: f.counts.timeouts,
@@ -189,6 +207,10 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
         host_start_s: start,
         end_s: f.to.as_secs(),
     }
+}
+
+fn probe_row(p: &Probed) -> ProbeRow {
+    ProbeRow { ip_bytes: p.size, sent: p.sent, lost: p.lost, rtt_ms: spread(&p.rtt) }
 }
 
 fn share(part: f64, whole: f64) -> Option<f64> {

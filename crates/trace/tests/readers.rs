@@ -43,7 +43,7 @@ fn conversation() -> Vec<(Side, Ecn, Body)> {
         (client, Segment { ack: 3005, flags: Flags::ACK.with(Flags::FIN), ..ack }),
     ];
     let mut all: Vec<_> = segments.map(|(side, segment)| (side, Ecn::Ect0, Body::Segment(segment))).into();
-    all.push((server, Ecn::Ce, Body::Datagram(Datagram { number: 77 })));
+    all.push((server, Ecn::Ce, Body::Datagram(Datagram { number: 77, ..Datagram::default() })));
     all
 }
 

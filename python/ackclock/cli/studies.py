@@ -128,7 +128,7 @@ def reproduce(
     from ackclock.errors import InputError
     from ackclock.papers.claims import PAPERS
     from ackclock.papers.reproduce import reproduce as run_paper
-    from ackclock.papers.table import verdict_table
+    from ackclock.papers.table import summary_table, verdict_table
     from ackclock.progress import progress
 
     if quick and full:
@@ -136,19 +136,22 @@ def reproduce(
     if paper and every:
         raise InputError(f"the paper {paper} and --all", "one of them")
     papers = [paper] if paper else list(PAPERS)
-    documents = []
+    all_done = []
     for name in papers:
         with progress(f"reproduce {name}", quiet=quiet) as update:
             folder = out / name if out and len(papers) > 1 else out
             seeds = None if seed is None else [seed]
             done = run_paper(name, quick=quick, seeds=seeds, workers=workers, out=folder, keep=True, progress=update)
-        documents.append(done.as_json())
-        if not json:
+        all_done.append(done)
+        if not json and paper:
             print_tables([verdict_table(done)])
         if done.folder and (page := write_report(done.folder, quiet=quiet)):
             remark(f"report: {page}", quiet=quiet)
+    documents = [done.as_json() for done in all_done]
     if json:
         print_json(documents[0] if paper else {"papers": documents})
+    elif not paper:
+        print_tables([summary_table(all_done)])
 
 
 def report(

@@ -107,6 +107,7 @@ class Wimax(Station):
     t16: Span = 100 * MS
     grant_frames: Count = 2
     piggyback: Flag = True
+    least_grant: SomeBytes | None = None
     bundling: Flag = True
     arq: Arq | None = None
     harq: Harq | None = None
@@ -189,6 +190,7 @@ class Wimax(Station):
             "grant_frames": self.grant_frames,
             "patience_frames": frames(self.t16, self.frame),
             "piggyback": self.piggyback,
+            "least_grant_bytes": self.least_grant or 0,
             "bundling": self.bundling,
             "repair": {"down": repaired, "up": repaired},
             "stations": self._stations(),

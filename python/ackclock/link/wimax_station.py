@@ -155,7 +155,7 @@ class Cap(Table):
         }  # fmt: skip
 
 
-def ssi(value: Any) -> int:
+def lights(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value not in SSI:
         raise Refusal(show(value), "a signal strength from 1 to 5")
     return value
@@ -166,7 +166,7 @@ class Station(Table):
 
     modulation: Modulation | None = None
     error: Error | None = None
-    ssi: Annotated[int, BeforeValidator(ssi)] | None = None
+    ssi: Annotated[int, BeforeValidator(lights)] | None = None
     fading: Annotated[Ar1 | Markov, by_kind(FADINGS)] | None = None
     amc: Amc | None = None
     service: Annotated[Service, BeforeValidator(Service.model_validate)] | None = None

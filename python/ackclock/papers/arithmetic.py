@@ -7,6 +7,8 @@ ZeroDivisionError.
 
 from __future__ import annotations
 
+import math
+
 
 def raw_bandwidth_ratio(forward_bps: float, reverse_bps: float) -> float:
     """Forward over reverse bandwidth (asymmetry, section 4.2.1)."""
@@ -48,3 +50,30 @@ def window_limited_throughput(window_bytes: float, rtt_s: float) -> float:
 def bandwidth_delay_product(rate_bps: float, rtt_s: float) -> float:
     """Bytes in flight that fill a path (asymmetry, section 4.4.3)."""
     return rate_bps * rtt_s / 8.0
+
+
+def ofdm_symbol_s(channel_hz: float, cyclic_prefix: float) -> float:
+    """T_S = 256/Fs * (1 + G), Fs = floor(n*BW/8000)*8000, n = 8/7 for a multiple of 1.75 MHz (IEEE 802.16-2004, 8.3.2), in s."""
+    sampling = (channel_hz * 8.0 / 7.0) // 8000.0 * 8000.0
+    return 256.0 / sampling * (1.0 + cyclic_prefix)
+
+
+def ofdm_symbols(frame_s: float, symbol_s: float, gaps_s: float) -> int:
+    """Whole symbols in a frame beside its two gaps (IEEE 802.16-2004, 8.3.5)."""
+    return int((frame_s - gaps_s) / symbol_s + 1e-9)
+
+
+def ofdm_symbol_bytes(bits: int, rate: float) -> float:
+    """192 data carriers of ``bits`` coded bits, ``rate`` of them data, in bytes (IEEE 802.16-2004, 8.3.3.2)."""
+    return 192.0 * bits * rate / 8.0
+
+
+def downlink_fraction(down: float, up: float) -> float:
+    """Share of a frame's symbols that a split down:up gives to the downlink."""
+    return down / (down + up)
+
+
+def contention_symbols(opportunities: int, symbol_bytes: float) -> int:
+    """Uplink symbols that ranging and requests take, packed: two and one of preamble, 19 and 6 bytes of payload, a gap after each."""
+    packed = [preamble * opportunities + math.ceil(opportunities * size / symbol_bytes) for preamble, size in ((2, 19), (1, 6))]
+    return sum(packed) + 2

@@ -43,6 +43,11 @@ class Judged:
     evidence: Evidence | None = None
     ns2_agrees: bool | None = None
 
+    @property
+    def gated(self) -> bool:
+        """A verdict that counts: not on a figure that only the paper's own network can give."""
+        return self.verdict in ("holds", "fails") and self.claim.network_bound != "yes"
+
     def as_json(self) -> dict[str, object]:
         """One entry of the ``claims`` list of ``reproduce``'s JSON document."""
         quantity = self.claim.quantity()
@@ -61,6 +66,7 @@ class Judged:
             "ours": _brief(ours) if ours else None,
             "tolerance": self.claim.tolerance,
             "verdict": self.verdict,
+            "gated": self.gated,
             "by": found.by if found else None,
             "ns2_agrees": self.ns2_agrees,
             "why": self.why,
@@ -82,16 +88,18 @@ Evaluate = Callable[[Claim], Evidence]
 """Looks at one claim and returns our side of it."""
 
 
-def judge(claim: Claim, evaluate: Evaluate | None, untested: str) -> Judged:
+def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: str = "") -> Judged:
     """The verdict on one claim.
 
     Doubtful figures and configuration are never judged, whatever an evaluator would say; a claim without an
-    evaluator is ``not_tested`` because of ``untested``.
+    evaluator is ``not_tested`` because of ``untested``, and one that set something up is ``calibration`` because of ``calibrated``.
     """
     if claim.do_not_gate:
         return Judged(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
     if claim.is_configuration:
         return Judged(claim, "calibration", "a setting of the paper's experiment, not an outcome: agreeing proves nothing")
+    if calibrated:
+        return Judged(claim, "calibration", calibrated, evaluate(claim) if evaluate else None)
     if evaluate is None:
         return Judged(claim, "not_tested", untested)
     found = evaluate(claim)

@@ -1,4 +1,9 @@
-"""The papers' tables as experiments (``experiments.toml``): schemes on networks, every point of a scenario, every seed."""
+"""The papers' tables and figures as experiments (``books/<paper>.toml``): schemes on networks, every point of a sweep, every seed.
+
+An experiment names a scenario file and may leave out ``networks`` and ``schemes`` (then the scenario is run as it is), replace its
+``sweep``, take fewer ``seeds``, ask for draws of its own for each place (``apart``), and for ``captures`` of both ends, which are read while
+it runs and not kept.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
@@ -42,7 +48,9 @@ class Measured:
         """
         for place, results in self.runs:
             said = {path.rpartition(".")[2]: value for path, value in place.point.items()}
-            if (place.network, place.scheme) == (network, scheme) and said.items() >= swept.items():
+            if (place.network, place.scheme) == (network, scheme) and all(
+                _is(said.get(key), value) for key, value in swept.items()
+            ):
                 return results
         raise KeyError((network, scheme, swept))
 
@@ -51,19 +59,24 @@ class Measured:
         return interval([measure(result) for result in self.at(network, scheme, **swept)])
 
 
+def _is(swept: Any, wanted: Any) -> bool:
+    """A value of the sweep, or the ``mean`` of one that is a table."""
+    return bool(swept == wanted or (isinstance(swept, dict) and swept.get("mean") == wanted))
+
+
 @cache
-def _written() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("experiments.toml").read_text("utf-8"))
+def _book(paper: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("books", f"{paper}.toml").read_text("utf-8"))
 
 
-def scheme(name: str) -> dict[str, Any]:
+def scheme(name: str, paper: str = "asymmetry") -> dict[str, Any]:
     """What a scheme says anew, by dotted path."""
-    return dict(_written()["schemes"][name])
+    return dict(_book(paper)["schemes"][name]) if name else {}
 
 
-def network(name: str) -> dict[str, Any]:
+def network(name: str, paper: str = "asymmetry") -> dict[str, Any]:
     """What a network says anew, by dotted path."""
-    return dict(_written()["networks"][name])
+    return dict(_book(paper)["networks"][name]) if name else {}
 
 
 class Experiments:
@@ -75,37 +88,54 @@ class Experiments:
         workers: int | None = None,
         folder: Path | None = None,
         progress: Progress | None = None,
+        paper: str = "asymmetry",
     ) -> None:
+        self.paper = paper
         self._seeds = tuple(seeds)
         self._workers = workers
         self._store = Store(folder) if folder else None
         self._progress = progress
         self._done: dict[str, Measured] = {}
+        self._scratch: TemporaryDirectory[str] | None = None
 
     def __call__(self, name: str) -> Measured:
         """The runs of ``[experiments.<name>]``."""
         if name not in self._done:
-            self._done[name] = self._run(_places(name))
+            self._done[name] = self._run(name)
         return self._done[name]
 
-    def _run(self, places: Sequence[tuple[Place, Any]]) -> Measured:
+    def _run(self, name: str) -> Measured:
+        experiment = _book(self.paper)["experiments"][name]
+        captures = "pcap" if experiment.get("captures") else None
+        store = self._temporary() if captures else self._store
+        places = _places(experiment, self.paper)
+        seeds = self._seeds[: experiment.get("seeds", len(self._seeds))]
+        step = 1000 if experiment.get("apart") else 0
         cells = [
-            Cell(scenario, seed, {"network": place.network, "scheme": place.scheme, **place.point})
-            for place, scenario in places
-            for seed in self._seeds
+            Cell(scenario, seed + step * index, {"network": place.network, "scheme": place.scheme, **place.point}, captures)
+            for index, (place, scenario) in enumerate(places)
+            for seed in seeds
         ]
-        results = list(run_cells(cells, workers=self._workers, store=self._store, progress=self._progress))
-        each = len(self._seeds)
+        results = list(run_cells(cells, workers=self._workers, store=store, progress=self._progress))
+        each = len(seeds)
         return Measured([(place, results[at * each : (at + 1) * each]) for at, (place, _) in enumerate(places)])
 
+    def _temporary(self) -> Store:
+        """Captures are large and quickly made again: they go with the last who holds these experiments."""
+        if self._scratch is None:
+            self._scratch = TemporaryDirectory(prefix="ackclock-captures-")
+        return Store(Path(self._scratch.name))
 
-def _places(name: str) -> list[tuple[Place, Any]]:
-    experiment = _written()["experiments"][name]
+
+def _places(experiment: Mapping[str, Any], paper: str) -> list[tuple[Place, Any]]:
     draft = read_draft(scenario_path(experiment["scenario"]))
+    if sweep := experiment.get("sweep"):
+        draft = draft.replaced({"sweep": sweep})
+    # A network may change what a point has put there, as the length of a loss burst.
     return [
-        (Place(on, by, dict(point)), draft.check({**network(on), **point, **scheme(by)}))
-        for on in experiment["networks"]
-        for by in experiment["schemes"]
+        (Place(on, by, dict(point)), draft.check({**point, **network(on, paper), **scheme(by, paper)}))
+        for on in experiment.get("networks", [""])
+        for by in experiment.get("schemes", [""])
         for point in draft.points()
     ]
 

@@ -15,10 +15,14 @@ from typing import Any, get_args
 from ackclock import runs
 from ackclock.cells import Progress
 from ackclock.engine import engine_digest
-from ackclock.papers import asymmetry
+from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_bursts_drawn, wimax_measured, wimax_simulated
 from ackclock.papers.claims import claims_of
+from ackclock.papers.drawing import Drawing
 from ackclock.papers.evidence import Evaluate, Judged, Verdict, judge
 from ackclock.papers.experiments import Experiments
+from ackclock.papers.measures import Figures
+from ackclock.papers.wimax_measured import drawn as measured_figures
+from ackclock.papers.wimax_simulated import drawn as simulated_figures
 
 DOCUMENT = "reproduce.json"
 QUICK_SEEDS = (1,)
@@ -33,11 +37,17 @@ class Reproduction:
     paper: str
     claims: Sequence[Judged]
     folder: Path | None = None
+    figures: Sequence[Drawing] = ()
 
     @property
     def totals(self) -> dict[Verdict, int]:
         """How many claims got each verdict."""
         return {verdict: sum(claim.verdict == verdict for claim in self.claims) for verdict in get_args(Verdict)}
+
+    @property
+    def gated(self) -> dict[str, int]:
+        """How many claims hold and fail of those that do not need the paper's own network."""
+        return {verdict: sum(c.verdict == verdict and c.gated for c in self.claims) for verdict in ("holds", "fails")}
 
     def as_json(self) -> dict[str, Any]:
         """The document of ``reproduce --json``."""
@@ -45,6 +55,8 @@ class Reproduction:
             "paper": self.paper,
             "claims": [claim.as_json() for claim in self.claims],
             "totals": self.totals,
+            "gated": self.gated,
+            **({"figures": [figure.as_json() for figure in self.figures]} if self.figures else {}),
             **({"folder": str(self.folder)} if self.folder else {}),
         }
 
@@ -92,9 +104,11 @@ def reproduce(
     claims = claims_of(paper)
     chosen = tuple(seeds) if seeds is not None else QUICK_SEEDS if quick else FULL_SEEDS
     folder = Path(out) if out is not None else _folder(paper, chosen) if keep else None
-    found = _EVALUATORS[paper](chosen, workers, folder, progress) if paper in _EVALUATORS else {}
-    judged = [judge(claim, found.get(claim.id), untested(claim.id)) for claim in claims]
-    done = Reproduction(paper, judged, folder)
+    experiments = Experiments(chosen, workers, folder, progress, paper)
+    found = EVALUATORS[paper](experiments)
+    judged = [judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims]
+    drawn = _DRAWINGS[paper](Figures(experiments)) if paper in _DRAWINGS else ()
+    done = Reproduction(paper, judged, folder, drawn)
     if folder:
         runs.prepare(folder)
         (folder / "report.html").unlink(missing_ok=True)  # it would tell of an earlier engine's figures
@@ -107,23 +121,27 @@ def _folder(paper: str, seeds: Sequence[int]) -> Path:
     return runs.RUNS / sha256(f"{paper} {list(seeds)} {engine_digest()}".encode()).hexdigest()[:16]
 
 
-Seeds = tuple[int, ...]
-
-
-def _asymmetry(seeds: Seeds, workers: int | None, folder: Path | None, progress: Progress | None) -> Mapping[str, Evaluate]:
-    return asymmetry.evaluators(Experiments(seeds, workers, folder, progress))
-
-
-_EVALUATORS: dict[str, Callable[[Seeds, int | None, Path | None, Progress | None], Mapping[str, Evaluate]]] = {
-    "asymmetry": _asymmetry,
+EVALUATORS: dict[str, Callable[[Experiments], Mapping[str, Evaluate]]] = {
+    "asymmetry": asymmetry.evaluators,
+    "wimax-simulated": wimax_simulated.evaluators,
+    "wimax-measured": wimax_measured.evaluators,
+    "wimax-bursts": wimax_bursts.evaluators,
+    "wibro": wibro.evaluators,
 }
-"""What each paper's evaluators need to be made; a paper without an entry has no verdicts yet."""
+
+
+_DRAWINGS: dict[str, Callable[[Figures], Sequence[Drawing]]] = {
+    "wimax-simulated": simulated_figures.drawings,
+    "wimax-measured": measured_figures.drawings,
+    "wimax-bursts": wimax_bursts_drawn.drawings,
+    "wibro": wibro.drawings,
+}
 
 
 @cache
-def _reasons() -> tuple[tuple[frozenset[str], str], ...]:
-    text = resources.files(__package__).joinpath("not_tested.toml").read_text("utf-8")
-    return tuple((frozenset(_ids(entry["claims"])), entry["why"]) for entry in tomllib.loads(text)["reason"])
+def _entries(file: str, key: str) -> tuple[tuple[frozenset[str], str], ...]:
+    text = resources.files(__package__).joinpath(file).read_text("utf-8")
+    return tuple((frozenset(_ids(entry["claims"])), entry["why"]) for entry in tomllib.loads(text)[key])
 
 
 def _ids(named: Sequence[str]) -> list[str]:
@@ -139,4 +157,10 @@ def _ids(named: Sequence[str]) -> list[str]:
 
 def untested(claim_id: str) -> str:
     """Why a claim that has no evaluator is not tested (``not_tested.toml``; the first entry that names it)."""
-    return next((why for ids, why in _reasons() if claim_id in ids), "no evaluator covers this claim yet")
+    reasons = _entries("not_tested.toml", "reason")
+    return next((why for ids, why in reasons if claim_id in ids), "no evaluator covers this claim yet")
+
+
+def calibrated(claim_id: str) -> str:
+    """What a claim was used to set up (``calibrated.toml``); empty for a prediction."""
+    return next((why for ids, why in _entries("calibrated.toml", "set") if claim_id in ids), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-_TABLES = ("not_tested", "experiments")
+_TABLES = ("not_tested", "calibrated")
 
 
 def scenario_names() -> list[str]:

@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ackclock.papers.reproduce import Reproduction
+
+
+def summary_table(done: Sequence[Reproduction]) -> Table:
+    """All papers, a line each: what was claimed, what became of it; then why claims were not tested, and how many for each reason."""
+    from rich.table import Table
+
+    table = Table(title="The papers, claim by claim", title_justify="left", box=None, pad_edge=False)
+    for column in (
+        "paper",
+        "claims",
+        "calibrated",
+        "holding",
+        "failing",
+        "of them gated: holding",
+        "failing",
+        "not tested",
+        "why not",
+    ):
+        table.add_column(column, justify="left" if column in ("paper", "why not") else "right", no_wrap=column == "paper")
+    for each in done:
+        totals, gated = each.totals, each.gated
+        why = Counter(judged.why for judged in each.claims if judged.verdict == "not_tested")
+        table.add_row(
+            each.paper,
+            str(len(each.claims)),
+            *(str(totals[verdict]) for verdict in ("calibration", "holds", "fails")),
+            str(gated["holds"]),
+            str(gated["fails"]),
+            str(totals["not_tested"]),
+            "; ".join(f"{count}: {reason}" for reason, count in why.most_common()),
+        )
+    return table
 
 
 def verdict_table(done: Reproduction) -> Table:

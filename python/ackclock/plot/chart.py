@@ -8,7 +8,7 @@ network.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -195,3 +195,30 @@ def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str
     hover = [alt.Tooltip("bin:N", title=across), alt.Tooltip("count:Q", title=up)]
     drawn = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=PALETTE[0]).encode(x=x, y=y, tooltip=hover)
     return _specification(drawn.properties(width=WIDTH, height=HEIGHT))
+
+
+def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
+    """Lines over a swept value with their intervals; ``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``,
+    ``lo`` and ``hi``.
+    """
+    import altair as alt
+
+    rows = [row for row in figure["rows"] if row["y"] is not None]
+    names = list(dict.fromkeys(str(row["line"]) for row in rows))
+    base = alt.Chart(alt.InlineData(values=rows))
+    scale = alt.Scale(type="log" if figure["log_x"] else "linear", nice=False, padding=12)
+    x = alt.X("x:Q", title=figure["x"], scale=scale, axis=alt.Axis(grid=False, format="~g", tickCount=6))
+    y = alt.Y("y:Q", title=figure["y"], scale=alt.Scale(zero=figure["y"] != "Jain's index"))
+    colours = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
+    colour = alt.Color(
+        "line:N", scale=colours, legend=alt.Legend(title=None, orient="top", labelFontSize=12, columns=LEGEND_COLUMNS)
+    )
+    hover = [
+        alt.Tooltip("line:N", title="line"),
+        alt.Tooltip("x:Q", title=figure["x"], format="~g"),
+        alt.Tooltip("y:Q", title=figure["y"], format=".4~g"),
+    ]
+    ranges = base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=x, y="lo:Q", y2="hi:Q", color=colour)
+    curves = base.mark_line(strokeWidth=1.4).encode(x=x, y=y, color=colour)
+    points = base.mark_point(filled=True, size=45, opacity=0.9).encode(x=x, y=y, color=colour, tooltip=hover)
+    return _specification(alt.layer(curves, ranges, points).properties(width=WIDTH, height=260))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ackclock.plot import chart
 from ackclock.report import paper_tables
 from ackclock.report.numbers import significant
-from ackclock.report.page import Cell, Column, Page, Section, Table
+from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 
 Document = Mapping[str, Any]
 _VERDICTS = (
@@ -31,6 +32,10 @@ def page(document: Document, environment: Document | None = None) -> Page:
     sided = sum(claim["verdict"] == "fails" and claim["ns2_agrees"] is True for claim in claims)
     drawn = paper_tables.section(document["paper"], claims)
     sections = [drawn] if drawn else []
+    if figures := document.get("figures"):
+        blocks = [Chart(figure["title"], figure["reading"], chart.swept(figure)) for figure in figures]
+        lead = "Ours, means with 95 % intervals where there is more than one run; above each what the paper says of its own."
+        sections.append(Section("The paper's figures", blocks, lead))
     for verdict, title, tone, lead in _VERDICTS:
         of = [claim for claim in claims if claim["verdict"] == verdict]
         if of:

@@ -14,6 +14,7 @@ from ackclock.scenario.flow import Flow
 from ackclock.scenario.hosts import Tcp, resolve
 from ackclock.scenario.tcp import TcpKeys
 from ackclock.scenario.web import Web
+from ackclock.scenario.workload import Probe
 from ackclock.table import Count, Flag, Loc, Table, Text, listed
 from ackclock.units import show_time, time_ps
 
@@ -199,7 +200,8 @@ def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:
     crossed = scenario.hops_of(flow)
     if crossed[-1] - crossed[0] + 1 != len(crossed):
         raise Refusal(show(list(flow.over or ())), "hops that follow one another in the link", (*loc, "over"))
-    ways = (flow.direction,) if flow.is_udp else DIRECTIONS
+    one_way = flow.is_udp and not isinstance(flow.workload, Probe)
+    ways = (flow.direction,) if one_way else DIRECTIONS
     for way in ways:
         if not any(getattr(scenario.hop[index], way) for index in crossed):
             key = "over" if flow.over else "direction"

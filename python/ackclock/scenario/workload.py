@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from ackclock.errors import Refusal, show
 from ackclock.quantities import Rate, SomeBytes, Span
 from ackclock.scenario.web import Web
-from ackclock.table import Table, by_kind, number, word
+from ackclock.table import Count, Table, by_kind, number, word
 from ackclock.units import PS_PER_S, show_size, show_time
 
 Plan = dict[str, Any]
@@ -83,6 +83,36 @@ class OnOff(Table):
                 "distribution": self.distribution, "shape": self.shape, "packet": self.packet}  # fmt: skip
 
 
+class Probe(Table):
+    """Path characterisation: probes of IP sizes `first`, `first + step`, .. `last`, one of each a round, one at a time, each
+    answered with `reply` bytes (ICMP: 56) from where the flow ends. A flow `over` the first hops is a TTL-limited probe.
+
+    After an answer, or `timeout` without one, the next goes `gap` later. pchar's own: 32 rounds, 250 ms, 3 s.
+    """
+
+    kind: Annotated[str, word("probe")]
+    first: Packet = 60
+    last: Packet = 1500
+    step: SomeBytes = 32
+    rounds: Count = 32
+    gap: Span = 250 * PS_PER_S // 1000
+    timeout: Span = 3 * PS_PER_S
+    reply: Packet = 56
+
+    def model_post_init(self, _context: Any) -> None:
+        if self.last < self.first:
+            raise Refusal(f"last = {show(show_size(self.last))}", f"at least first, {show_size(self.first)}", ("last",))
+
+    @property
+    def packet(self) -> int:
+        """The largest probe."""
+        return self.last
+
+    def plan(self) -> Plan:
+        return {"kind": self.kind, "first": self.first, "last": self.last, "step": self.step, "rounds": self.rounds,
+                "gap_ps": self.gap, "timeout_ps": self.timeout, "reply": self.reply}  # fmt: skip
+
+
 class Live(Table):
     """Real hosts send and receive: the flow that `ackclock emulate` joins to its command. A simulation refuses it."""
 
@@ -93,7 +123,7 @@ class Live(Table):
         return {"kind": self.kind}
 
 
-WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "web": Web, "cbr": ConstantRate, "onoff": OnOff, "live": Live}
-UDP = (ConstantRate, OnOff, Live)
+WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "web": Web, "cbr": ConstantRate, "onoff": OnOff, "probe": Probe, "live": Live}
+UDP = (ConstantRate, OnOff, Probe, Live)
 """Workloads without a TCP of ours."""
-Workload = Annotated[Bulk | Transfer | Web | ConstantRate | OnOff | Live, by_kind(WORKLOADS)]
+Workload = Annotated[Bulk | Transfer | Web | ConstantRate | OnOff | Probe | Live, by_kind(WORKLOADS)]

@@ -1,6 +1,7 @@
 //! UDP traffic: a constant rate, or on and off by turns.
 
 use crate::endpoint::{Endpoint, Outgoing};
+use crate::meter::Histogram;
 use crate::packet::{Arena, Body, Datagram, Ecn, Kind};
 use crate::rng::Rng;
 use crate::units::{Rate, Span, Time};
@@ -86,7 +87,7 @@ impl Endpoint for UdpSource {
         self.sent += 1;
         self.next += self.gap;
         self.skip_pauses();
-        let body = arena.insert(Body::Datagram(Datagram { number }));
+        let body = arena.insert(Body::Datagram(Datagram { number, sent: now }));
         Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, last: false })
     }
 
@@ -101,11 +102,16 @@ pub struct UdpSink {
     pub packets: u64,
     pub first: Option<Time>,
     pub last: Option<Time>,
+    /// What each packet took from the sender to here, since the meter last started.
+    pub delay: Histogram,
 }
 
 impl Endpoint for UdpSink {
-    fn receive(&mut self, now: Time, _body: &Body, _ecn: Ecn) {
+    fn receive(&mut self, now: Time, body: &Body, _ecn: Ecn) {
         self.packets += 1;
+        if let Body::Datagram(datagram) = body {
+            self.delay.add(now - datagram.sent);
+        }
         self.first.get_or_insert(now);
         self.last = Some(now);
     }

@@ -4,6 +4,7 @@ mod bulk;
 mod datagram;
 mod exchange;
 mod outside;
+mod probe;
 mod relay;
 mod sink;
 
@@ -11,6 +12,7 @@ pub use bulk::Source;
 pub use datagram::{Pattern, UdpSink, UdpSource};
 pub use exchange::{Answerer, Asker};
 pub use outside::Outside;
+pub use probe::{Prober, ProbeTerms, Probed, Responder};
 pub use relay::Relay;
 pub use sink::Sink;
 

@@ -155,7 +155,7 @@ mod tests {
             let mut flights = Flights::new();
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (id, &t) in times.iter().enumerate() {
-                let body = arena.insert(Body::Datagram(Datagram { number: 0 }));
+                let body = arena.insert(Body::Datagram(Datagram { number: 0, ..Datagram::default() }));
                 let (id, kind) = (id as u64, Kind::DATA);
                 flights.push(Time(t), Packet { id, body, flow: 0, len: 1, wire_len: 1, ecn: Ecn::NotEct, class: 0, kind });
                 model.push((t, id));

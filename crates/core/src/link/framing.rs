@@ -46,7 +46,7 @@ mod tests {
     use crate::packet::{Arena, Body, Datagram, Ecn, Flags, Segment};
 
     fn packet(kind: Kind, len: u16) -> Packet {
-        let body = Arena::default().insert(Body::Datagram(Datagram { number: 0 }));
+        let body = Arena::default().insert(Body::Datagram(Datagram { number: 0, ..Datagram::default() }));
         Packet { id: 0, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
     }
 

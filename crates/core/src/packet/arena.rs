@@ -1,6 +1,7 @@
 //! Where bodies lie while their packets travel.
 
 use super::Segment;
+use crate::units::Time;
 use std::collections::BTreeMap;
 
 /// Where a packet's body lies in the [`Arena`].
@@ -8,9 +9,11 @@ use std::collections::BTreeMap;
 pub struct BodyId(u32);
 
 /// A simulated UDP datagram.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Datagram {
     pub number: u64,
+    /// When its sender handed it to the network.
+    pub sent: Time,
 }
 
 /// What a packet carries: a simulated segment or datagram, or the bytes of a real one.
@@ -79,7 +82,7 @@ impl Arena {
 
     #[cold]
     fn add_slot(&mut self) -> BodyId {
-        self.slots.push(Slot(Body::Datagram(Datagram { number: 0 })));
+        self.slots.push(Slot(Body::Datagram(Datagram { number: 0, ..Datagram::default() })));
         BodyId((self.slots.len() - 1) as u32)
     }
 
@@ -115,7 +118,7 @@ impl Arena {
             return;
         }
         if let body @ Body::Raw(_) = self.get_mut(id) {
-            *body = Body::Datagram(Datagram { number: 0 });
+            *body = Body::Datagram(Datagram { number: 0, ..Datagram::default() });
         }
         self.free.push(id);
     }
@@ -144,12 +147,12 @@ mod tests {
     #[test]
     fn a_body_lives_until_its_last_packet_is_gone() {
         let mut arena = Arena::default();
-        let id = arena.insert(Body::Datagram(Datagram { number: 1 }));
+        let id = arena.insert(Body::Datagram(Datagram { number: 1, ..Datagram::default() }));
         arena.retain(id);
         arena.release(id);
         assert_eq!(arena.live(), 1);
         arena.release(id);
         assert_eq!(arena.live(), 0);
-        assert_eq!(arena.insert(Body::Datagram(Datagram { number: 2 })), id, "the slot is used again");
+        assert_eq!(arena.insert(Body::Datagram(Datagram { number: 2, ..Datagram::default() })), id, "the slot is used again");
     }
 }

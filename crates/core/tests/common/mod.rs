@@ -183,7 +183,7 @@ impl Bench {
 
     fn push(&mut self, arrival: Arrival) {
         let Arrival { number, len, kind, .. } = arrival;
-        let body = self.arena.insert(Body::Datagram(Datagram { number: u64::from(number) }));
+        let body = self.arena.insert(Body::Datagram(Datagram { number: u64::from(number), ..Datagram::default() }));
         let packet = Packet { id: u64::from(number), body, flow: number, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
         self.log.tally.pushed += 1;
         let port = Port((number % u32::from(ports(&self.element))) as u16);

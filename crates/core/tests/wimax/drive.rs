@@ -43,6 +43,7 @@ pub fn nist(down: u32, up: u32, mcs: u8) -> Terms {
             patience: 20,
             backoff: BackoffTerms { start: 2, end: 6, tries: 16 },
             piggyback: true,
+            least_grant: 0,
             bundling: true,
         },
         repair: [Repair::None; 2],
@@ -149,7 +150,7 @@ impl Drive {
         let id = self.next_id;
         self.next_id += 1;
         self.tally.pushed += 1;
-        let body = self.arena.insert(Body::Datagram(Datagram { number: id }));
+        let body = self.arena.insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
         self.entered.insert(id, at);
         let packet = Packet { id, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
         self.call(|cell, now, out| cell.push(now, stream.entry(), packet, out));

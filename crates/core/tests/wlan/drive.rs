@@ -116,7 +116,7 @@ impl Drive {
         let id = self.next_id;
         self.next_id += 1;
         self.tally.pushed += 1;
-        let body = self.arena.insert(Body::Datagram(Datagram { number: id }));
+        let body = self.arena.insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
         let kind = Kind::DATA;
         let packet = Packet { id, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
         self.call(|wlan, now, out| wlan.push(now, stream.entry(), packet, out));

@@ -3,7 +3,9 @@
 use super::{Lane, parts};
 use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
 use crate::tcp_of;
-use ackclock_core::app::{Answerer, AnyApp, Asker, Outside, Pattern, Sink, Source, UdpSource};
+use ackclock_core::app::{
+    Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, Responder, Sink, Source, UdpSource,
+};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::line::{Distribution, Jitter};
@@ -203,6 +205,12 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
 }
 
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+    if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply } = flow.workload {
+        let sizes = (first..=last).step_by(usize::from(step)).collect();
+        let terms = ProbeTerms { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
+        let prober = Prober::new(terms, start, stop(flow));
+        return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::Responder(Box::new(Responder::new(reply))));
+    }
     let source = match flow.workload {
         Workload::Onoff { bps, on_ps, off_ps, distribution, shape, packet } => {
             let rng = Rng::for_element(seed, &format!("flow.{}.onoff", flow.name));
@@ -214,8 +222,12 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
             UdpSource::new(Rate::from_bps(bps), packet, pattern, start, stop(flow))
         }
         Workload::Cbr { bps, packet } => UdpSource::new(Rate::from_bps(bps), packet, Pattern::Constant, start, stop(flow)),
-        // Not UDP, and so not here: a checked plan gives them TCP.
-        Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. } | Workload::Live {} => {
+        // Not here: a checked plan gives them TCP, and probes have been seen to.
+        Workload::Bulk { .. }
+        | Workload::Transfer { .. }
+        | Workload::Exchange { .. }
+        | Workload::Probe { .. }
+        | Workload::Live {} => {
             UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO)
         }
     };

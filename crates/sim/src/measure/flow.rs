@@ -3,6 +3,7 @@
 use crate::build::{Ends, Role};
 use crate::plan::{Flow, Workload};
 use crate::tcp_of;
+use ackclock_core::app::Probed;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::meter::Histogram;
 use ackclock_core::network::Network;
@@ -41,6 +42,10 @@ pub struct FlowFigures {
     pub to: Time,
     pub counts: Counts,
     pub tcp: Option<Tcp>,
+    /// One-way delays; none but for streams of datagrams.
+    pub delay: Option<Histogram>,
+    /// By size, over the whole run; empty but for probes.
+    pub probed: Vec<Probed>,
     /// When its transfer was complete, if it has one and it was.
     pub completed: Option<Time>,
 }
@@ -100,6 +105,7 @@ pub fn counts(flow: &Flow, ends: &Ends, network: &Network, now: Time) -> Counts 
                 ..Counts::default()
             }
         }
+        (AnyEndpoint::Prober(prober), _) => Counts { segments: prober.sent(), ..Counts::default() },
         _ => Counts::default(),
     }
 }
@@ -107,9 +113,11 @@ pub fn counts(flow: &Flow, ends: &Ends, network: &Network, now: Time) -> Counts 
 fn datagram_size(flow: &Flow) -> u16 {
     match flow.workload {
         Workload::Cbr { packet, .. } | Workload::Onoff { packet, .. } => packet,
-        Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. } | Workload::Live {} => {
-            crate::plan::UDP_HEADER
-        }
+        Workload::Bulk { .. }
+        | Workload::Transfer { .. }
+        | Workload::Exchange { .. }
+        | Workload::Probe { .. }
+        | Workload::Live {} => crate::plan::UDP_HEADER,
     }
 }
 
@@ -117,6 +125,9 @@ fn datagram_size(flow: &Flow) -> u16 {
 pub fn restart_meters(ends: &Ends, network: &mut Network, now: Time) {
     if let AnyEndpoint::Tcp(sender) = network.endpoint_mut(ends.end(Role::Sender)) {
         sender.restart_meters(now);
+    }
+    if let AnyEndpoint::UdpSink(sink) = network.endpoint_mut(ends.end(Role::Receiver)) {
+        sink.delay = Histogram::default();
     }
 }
 
@@ -131,5 +142,11 @@ pub fn read(flow: &Flow, ends: &Ends, network: &Network, span: (Time, Time), bef
     });
     let transfer = matches!(flow.workload, Workload::Transfer { .. });
     let counts = counts(flow, ends, network, now).since(before);
-    FlowFigures { from, to: to.max(from), counts, tcp, completed: finished.filter(|_| transfer) }
+    let (mut delay, mut probed) = (None, Vec::new());
+    match (network.endpoint(ends.end(Role::Sender)), network.endpoint(ends.end(Role::Receiver))) {
+        (_, AnyEndpoint::UdpSink(sink)) => delay = Some(sink.delay.clone()),
+        (AnyEndpoint::Prober(prober), _) => probed = prober.probed().to_vec(),
+        _ => {}
+    }
+    FlowFigures { from, to: to.max(from), counts, tcp, delay, probed, completed: finished.filter(|_| transfer) }
 }

@@ -88,6 +88,16 @@ pub enum Workload {
         shape: f64,
         packet: u16,
     },
+    /// Probes of `first`, `first + step`, .. up to `last` bytes of IP, one of each a round, each answered with `reply` bytes.
+    Probe {
+        first: u16,
+        last: u16,
+        step: u16,
+        rounds: u32,
+        gap_ps: u64,
+        timeout_ps: u64,
+        reply: u16,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -124,7 +134,11 @@ impl Workload {
     pub fn read_bps(&self) -> Option<u64> {
         match *self {
             Workload::Bulk { read_bps } | Workload::Transfer { read_bps, .. } => read_bps,
-            Workload::Exchange { .. } | Workload::Cbr { .. } | Workload::Onoff { .. } | Workload::Live {} => None,
+            Workload::Exchange { .. }
+            | Workload::Cbr { .. }
+            | Workload::Onoff { .. }
+            | Workload::Probe { .. }
+            | Workload::Live {} => None,
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct WimaxPlan {
     pub grant_frames: u64,
     pub patience_frames: u64,
     pub piggyback: bool,
+    #[serde(default)]
+    pub least_grant_bytes: u32,
     pub bundling: bool,
     pub repair: PerWay<Option<RepairPlan>>,
     pub stations: Vec<StationPlan>,
@@ -256,6 +258,7 @@ impl WimaxPlan {
             patience: self.patience_frames,
             backoff: BackoffTerms { start, end, tries: self.contention.tries },
             piggyback: self.piggyback,
+            least_grant: self.least_grant_bytes,
             bundling: self.bundling,
         })
     }

@@ -113,9 +113,11 @@ impl Cap {
         self.earn(now);
     }
 
+    /// While packets wait they take each token as it comes, whenever they are released, so that the bucket cannot run over: a frame may
+    /// be worth more than the bucket holds.
     fn earn(&mut self, now: Time) {
         let earned = u128::from((now - self.at).0) * u128::from(self.bps);
-        self.tokens = (self.tokens + earned).min(worth(self.terms.burst));
+        self.tokens = (self.tokens + earned).min(worth(self.terms.burst + self.bytes));
         self.at = self.at.max(now);
     }
 
@@ -152,6 +154,7 @@ impl Cap {
             return None;
         }
         self.bytes -= u64::from(next.len);
+        self.tokens = self.tokens.min(worth(self.terms.burst + self.bytes));
         self.waiting.pop_front()
     }
 }
@@ -171,7 +174,7 @@ mod tests {
     use crate::packet::{Arena, Body, Datagram, Ecn};
 
     fn packet(len: u16, kind: Kind) -> Packet {
-        let body = Arena::default().insert(Body::Datagram(Datagram { number: 0 }));
+        let body = Arena::default().insert(Body::Datagram(Datagram { number: 0, ..Datagram::default() }));
         Packet { id: 0, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
     }
 
@@ -199,6 +202,25 @@ mod tests {
             let bytes = passed(terms, 10) as i64;
             assert!((bytes - 1_250_000 - 3000).abs() <= 250, "{excess:?}: {bytes}");
         }
+    }
+
+    #[test]
+    fn a_shaper_keeps_its_rate_when_it_releases_more_seldom_than_its_bucket_fills() {
+        let rate = CapRate::Fixed { bps: 10_000_000 };
+        let terms = CapTerms { traffic: Traffic::All, rate, burst: 3000, excess: Excess::Waits { bytes: 100_000 } };
+        let mut cap = Cap::new(terms, Rng::for_element(1, "cap"));
+        let mut bytes = 0u64;
+        for frame in 0..2000 {
+            let now = Time::ZERO + Span::from_ms(5 * frame);
+            while let Some(packet) = cap.release(now) {
+                bytes += u64::from(packet.len);
+            }
+            for _ in 0..10 {
+                bytes += if cap.judge(now, packet(1000, Kind::DATA)) == Verdict::Pass { 1000 } else { 0 };
+            }
+        }
+        let mbps = bytes as f64 * 8.0 / 10e6;
+        assert!((mbps / 10.0 - 1.0).abs() < 0.005, "5 ms at 10 Mb/s are 6250 bytes, two buckets: {mbps} Mb/s");
     }
 
     #[test]

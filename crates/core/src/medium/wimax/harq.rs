@@ -20,7 +20,7 @@ mod tests {
     use crate::rng::Rng;
 
     fn packet(id: u64) -> Packet {
-        let body = Arena::default().insert(Body::Datagram(Datagram { number: id }));
+        let body = Arena::default().insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
         let ecn = Ecn::NotEct;
         Packet { id, body, flow: 0, len: 100, wire_len: 100, ecn, class: 0, kind: Kind::DATA }
     }

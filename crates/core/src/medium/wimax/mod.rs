@@ -53,6 +53,8 @@ pub struct UplinkTerms {
     pub piggyback: bool,
     /// Packets that came after the request may ride in its grant.
     pub bundling: bool,
+    /// A best-effort grant is never for fewer bytes: what the request did not name may ride in the rest.
+    pub least_grant: u32,
 }
 
 /// What differs between stations.

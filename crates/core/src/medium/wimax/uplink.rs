@@ -162,7 +162,8 @@ impl Uplink {
             let slots = self.asks[station as usize].owed.div_ceil(slot_bytes);
             if slots > 0 {
                 let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-                wanting.push((station, slots.max(self.least(cell, station))));
+                let least = cell.terms.uplink.least_grant.div_ceil(slot_bytes as u32);
+                wanting.push((station, slots.max(self.least(cell, station)).max(least)));
             }
         }
         while !wanting.is_empty() && self.free > 0 {

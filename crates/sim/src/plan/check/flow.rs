@@ -37,6 +37,7 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             let gap = Rate::from_bps(bps).time_to_send(u32::from(packet));
             ensure(Span(on_ps) >= gap, || format!("on_ps {on_ps} is shorter than one packet's {} ps", gap.0))
         }
+        (None, Workload::Probe { .. }) => check_probe(plan, flow),
         (None, Workload::Live {}) => Ok(()),
         (Some(_), _) => Err("tcp must be null for UDP".into()),
         (None, _) => Err("tcp is null, but the workload needs it".into()),
@@ -76,6 +77,16 @@ fn check_datagrams(bps: u64, packet: u16) -> Checked {
     ensure(Rate::from_bps(bps).time_to_send(u32::from(packet)) > Span::ZERO, || {
         format!("{bps} b/s is less than a picosecond for a packet")
     })
+}
+
+fn check_probe(plan: &Plan, flow: &Flow) -> Checked {
+    let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply } = flow.workload else { return Ok(()) };
+    ensure(first.min(reply) > UDP_HEADER, || format!("an IPv4 and UDP header alone are {UDP_HEADER} bytes"))?;
+    ensure(first <= last && step > 0, || format!("sizes from {first} to {last} by {step}"))?;
+    ensure(rounds > 0, || "0 rounds".into())?;
+    span("gap_ps", gap_ps).and_then(|()| span("timeout_ps", timeout_ps))?;
+    ensure(gap_ps > 0 && timeout_ps > 0, || "gap_ps or timeout_ps is 0: it would never end".into())?;
+    ensure(!flow.path(&plan.hops, flow.direction.back()).is_empty(), || "no answer can come back over its hops".into())
 }
 
 /// A rate, a medium or a delay somewhere, or a bulk sender would send for ever at one instant.

@@ -1,0 +1,44 @@
+"""The papers' figures as ours: lines over a swept value, with intervals, as plain numbers that the report draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ackclock.papers.measures import Spot
+from ackclock.statistics import Interval
+
+Point = tuple[float, Interval]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: its number and what it shows, what the paper says of it, its axes, and its lines by name."""
+
+    title: str
+    paper_says: str
+    x: str
+    y: str
+    lines: Mapping[str, Sequence[Point]]
+    log_x: bool = False
+
+    def as_json(self) -> dict[str, object]:
+        """One entry of the ``figures`` list of ``reproduce``'s document."""
+        rows = [
+            {"line": name, "x": x, "y": value.mean, "lo": value.lo, "hi": value.hi}
+            for name, points in self.lines.items()
+            for x, value in points
+        ]
+        return {"title": self.title, "reading": self.paper_says, "x": self.x, "y": self.y, "log_x": self.log_x, "rows": rows}
+
+
+def lines(names: Sequence[str], xs: Sequence[float], find: Callable[[str, int], Interval]) -> dict[str, list[Point]]:
+    """Lines by name; ``find`` gives the figure of a name at the place of an x."""
+    return {name: [(x, find(name, place)) for place, x in enumerate(xs)] for name in names}
+
+
+def over(
+    spots: Sequence[Spot], xs: Sequence[float], names: Sequence[str], figure: Callable[[Spot], Interval]
+) -> dict[str, list[Point]]:
+    """Lines of schemes over places that differ in one swept value."""
+    return lines(names, xs, lambda name, place: figure(spots[place].of(name)))

@@ -1,0 +1,230 @@
+"""Section 5: the campus, loss models, and transfers both ways (Figures 15 to 18, Table 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ackclock.cells import CellResult
+from ackclock.models import padhye_full
+from ackclock.papers.evidence import Evaluate
+from ackclock.papers.measures import Figures, Spot, at, cell, flow_of, goodput_mbps, listed, says
+from ackclock.papers.wimax_measured.datagrams import goodput
+from ackclock.papers.wimax_measured.transfers import VARIANTS, retransmitted, rtt
+from ackclock.statistics import Interval, interval
+
+OVERLAP = (65.0, 240.0)
+"""When both run, the upload's slow start left out."""
+SIDES = (("residence", "down"), ("residence", "up"), ("campus", "down"), ("campus", "up"))
+
+
+def _spot(network: str, scheme: str) -> Spot:
+    return at("both", scheme, network)
+
+
+def _series(result: CellResult, flow: str) -> tuple[list[float], list[float]]:
+    of = result.series.filter(result.series["flow"] == flow)
+    return of["time_s"].to_list(), of["delivered_bytes"].to_list()
+
+
+def rate_mbps(result: CellResult, flow: str, begin: float, end: float) -> float:
+    """Payload acknowledged between two times, in Mb/s."""
+    times, delivered = _series(result, flow)
+    inside = [(t, d) for t, d in zip(times, delivered, strict=True) if begin <= t <= end]
+    return (inside[-1][1] - inside[0][1]) * 8.0 / (inside[-1][0] - inside[0][0]) / 1e6
+
+
+def _alone(figures: Figures, network: str, flow: str) -> Interval:
+    if flow == "down":
+        return interval([rate_mbps(r, "down", 5.0, 295.0) for r in figures.results(_spot(network, "download alone"))])
+    # Alone the upload is a transfer of its own.
+    if network == "campus":
+        return figures.mean(at("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps)
+    return figures.mean(at("transfers", "up auto", variant="reno"), goodput_mbps)
+
+
+def _both(figures: Figures, network: str, flow: str) -> Interval:
+    return interval([rate_mbps(r, flow, *OVERLAP) for r in figures.results(_spot(network, "both"))])
+
+
+def _flow(figures: Figures, network: str, flow: str, measure: Any) -> Interval:
+    return interval([float(measure(flow_of(r, flow))) for r in figures.results(_spot(network, "both"))])
+
+
+_TABLE3 = (
+    "the download's means are over its five minutes, three of them with the upload, where the paper's campus runs had an hour"
+)
+
+
+def _table3(figures: Figures) -> dict[str, Evaluate]:
+    found: dict[str, Evaluate] = {}
+    for place, (network, flow) in enumerate(SIDES):
+        rtt_ms, again = partial(_flow, figures, network, flow, _rtt_ms), partial(_flow, figures, network, flow, _again)
+        found[f"P0-{124 + place:03d}"] = cell(partial(_alone, figures, network, flow), "rates")
+        found[f"P0-{128 + place:03d}"] = cell(partial(_both, figures, network, flow), "rates")
+        found[f"P0-{132 + place:03d}"] = cell(rtt_ms, "rates", _TABLE3)
+        found[f"P0-{136 + place:03d}"] = cell(again, "retransmissions", _TABLE3)
+    return found
+
+
+def _rtt_ms(row: Mapping[str, Any]) -> float:
+    return float(row["rtt_ms"]["mean"])
+
+
+def _again(row: Mapping[str, Any]) -> float:
+    return 100.0 * float(row["retransmission_rate"])
+
+
+def _kept(figures: Figures, network: str) -> tuple[bool, str]:
+    down, up = (_both(figures, network, f).mean / _alone(figures, network, f).mean for f in ("down", "up"))
+    why = (
+        ". The download's ACKs wait behind the upload's segments, 47 ms each at 256 kb/s; on a campus whose cap holds the download below what "
+        "even such ACKs allow, they cost it less"
+    )
+    return down < up, f"the download keeps {down:.0%}, the upload {up:.0%}{why if network == 'campus' else ''}"
+
+
+def _correlation(figures: Figures) -> tuple[bool, str, Interval]:
+    found = []
+    for result in figures.results(_spot("residence", "both")):
+        rates = [
+            [rate_mbps(result, flow, t, t + 5.0) if flow == "down" or 60 <= t < 240 else 0.0 for t in range(5, 295, 5)]
+            for flow in ("down", "up")
+        ]
+        found.append(pearson(*rates))
+    ours = interval(found)
+    return abs(ours.mean + 0.71) <= 0.25, "of the rates in 5 s over the download's five minutes", ours
+
+
+def pearson(x: Sequence[float], y: Sequence[float]) -> float:
+    """The correlation coefficient of two series."""
+    mx, my = sum(x) / len(x), sum(y) / len(y)
+    cov = sum((p - mx) * (q - my) for p, q in zip(x, y, strict=True))
+    return float(cov / (sum((p - mx) ** 2 for p in x) * sum((q - my) ** 2 for q in y)) ** 0.5)
+
+
+def _recovers(figures: Figures) -> tuple[bool, str, Interval]:
+    shares = [
+        rate_mbps(r, "down", 245.0, 295.0) / rate_mbps(r, "down", 20.0, 58.0) for r in figures.results(_spot("residence", "both"))
+    ]
+    ours = interval(shares)
+    return ours.mean >= 0.9, "from 5 s after the upload's end, of the rate before it", ours
+
+
+def _campus_spot(variant: str = "New Reno") -> Spot:
+    return at("campus", "down 64 KB", "campus", variant=VARIANTS[variant])
+
+
+def _bound(figures: Figures) -> tuple[bool, str]:
+    found = figures.each(_campus_spot(), goodput_mbps)
+    return max(
+        found
+    ) < 1.0, f"{min(found):.2f} to {max(found):.2f} Mb/s in {len(found)} minutes; the cap it was calibrated to is 0.3 to 1.0"
+
+
+def _order(figures: Figures) -> tuple[bool, str]:
+    found = {variant: figures.mean(_campus_spot(variant), goodput_mbps).mean for variant in VARIANTS}
+    holds = max(found, key=lambda v: found[v]) == "Veno" and min(found, key=lambda v: found[v]) == "Vegas"
+    return holds, listed(found, "Mb/s", 4) + "; variants share the seeds, and so the cap's walk"
+
+
+def _classes(figures: Figures) -> tuple[bool, str]:
+    udp = figures.mean(at("campus-udp", "", "campus"), goodput).mean
+    up = figures.mean(at("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps).mean
+    down = figures.mean(_campus_spot(), goodput_mbps).mean
+    return (
+        udp >= 0.95 * 1.5 and up >= 0.8 * 0.247 and down < 1.0,
+        f"UDP down {udp:.2f}, TCP up {up:.3f}, TCP down {down:.2f} Mb/s",
+    )
+
+
+def _losses(figures: Figures) -> tuple[bool, str]:
+    found = figures.each(_campus_spot(), retransmitted)
+    return min(found) >= 1.8 and max(found) <= 4.2, f"{min(found):.2f} to {max(found):.2f} % sent again, {_SHAPED}"
+
+
+_SHAPED = (
+    "as the cap delays behind a buffer of 64 KiB, which a window of 64 KiB fills and seldom overflows; the paper's cap must drop"
+)
+
+
+def _padhye(figures: Figures) -> tuple[bool, str]:
+    pairs = []
+    for result in figures.results(_campus_spot()):
+        flow = flow_of(result)
+        events = flow["window_cuts"] / max(1, flow["segments_sent"])
+        if events > 0.0:
+            round_trip = flow["rtt_ms"]["mean"] / 1e3
+            model = padhye_full(events, round_trip, round_trip + 0.2, max_window=65536 / 1448)
+            pairs.append((model * 1448 * 8 / 1e6, flow["goodput_bps"] / 1e6))
+    if not pairs:
+        return False, "no run lost anything, and the model needs losses"
+    ratio = sum(model for model, _ in pairs) / sum(ours for _, ours in pairs)
+    return abs(
+        ratio - 1.0
+    ) <= 0.25, f"the model gives {ratio:.2f} of the goodput, over {len(pairs)} of the runs, from their own loss events and RTT"
+
+
+def _histogram(figures: Figures, scheme: str) -> dict[str, int]:
+    result = figures.results(at("acks", scheme, "campus"))[0]
+    rows = figures.analysis(result, "down")["ack_interarrival_ms"]["histogram"]
+    return {str(row["up_to"]): int(row["count"]) for row in rows}
+
+
+def _acks(figures: Figures, scheme: str) -> tuple[float, float, float]:
+    """Shares of the gaps between ACKs: up to 1 ms, 5 to 20 ms, above 80 ms."""
+    found = _histogram(figures, scheme)
+    total = max(1, sum(found.values()))
+    long = sum(count for bound, count in found.items() if bound == "None" or float(bound) > 80.0)
+    return found["1"] / total, (found["10"] + found["20"]) / total, long / total
+
+
+def _compressed(figures: Figures) -> tuple[bool, str]:
+    at_once, middle, long = _acks(figures, "both")
+    return (
+        at_once > 0.5 and long > 0.0,
+        f"{at_once:.0%} within 1 ms of the one before, {middle:.0%} after 5 to 20 ms, {long:.0%} after more than 80 ms",
+    )
+
+
+def _single(figures: Figures) -> tuple[bool, str]:
+    at_once, middle, long = _acks(figures, "download alone")
+    why = ". A frame of 5 ms and an ACK for two segments: gaps are whole frames, and at the campus's rate longer than the paper's 6 to 8 ms"
+    return middle > 0.5, f"{at_once:.0%} within 1 ms, {middle:.0%} after 5 to 20 ms, {long:.0%} above 80 ms{why}"
+
+
+def _cause(figures: Figures) -> tuple[bool, str]:
+    both, alone = _acks(figures, "both"), _acks(figures, "download alone")
+    said = f"within 1 ms {both[0]:.0%} with the upload, {alone[0]:.0%} without; above 80 ms {both[2]:.0%} and {alone[2]:.0%}"
+    return both[0] > 1.5 * alone[0] and both[2] > alone[2], said
+
+
+def _slower(figures: Figures) -> tuple[bool, str, Interval]:
+    both = _flow(figures, "campus", "down", _rtt_ms)
+    full = figures.mean(at("transfers", "down 32 KB", variant="reno"), rtt("mean")).mean
+    return (
+        both.mean / full > 2.0,
+        f"{both.mean:.0f} ms, against {full:.0f} at the residence with 32 KB",
+        interval([both.mean / full]),
+    )
+
+
+def evaluators(figures: Figures) -> dict[str, Evaluate]:
+    """Claim id to evaluator."""
+    return {
+        **_table3(figures),
+        "P0-117": says(lambda: _bound(figures)),
+        "P0-119": says(lambda: _order(figures)),
+        "P0-120": says(lambda: _classes(figures)),
+        "P0-121": says(lambda: _losses(figures)),
+        "P0-122": says(lambda: _padhye(figures)),
+        "P0-140": says(lambda: _kept(figures, "campus")),
+        "P0-141": says(lambda: _kept(figures, "residence")),
+        "P0-142": says(lambda: _correlation(figures)),
+        "P0-143": says(lambda: _slower(figures)),
+        "P0-144": says(lambda: _recovers(figures)),
+        "P0-145": says(lambda: _compressed(figures)),
+        "P0-146": says(lambda: _single(figures)),
+        "P0-147": says(lambda: _cause(figures)),
+    }

@@ -1,0 +1,62 @@
+"""Section 4.4: four and ten downloads at once (Figure 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from ackclock.papers.evidence import Evaluate
+from ackclock.papers.measures import Figures, Spot, at, fairness, goodput_mbps, listed, says
+from ackclock.papers.wimax_measured.transfers import (
+    LINK_MBPS,
+    PAYLOAD,
+    VARIANTS,
+)
+from ackclock.statistics import Interval
+
+
+def _together(count: str, variant: str) -> Spot:
+    return at("concurrent", count, variant=VARIANTS[variant])
+
+
+def _shares(figures: Figures, count: str, number_of: int) -> tuple[bool, str]:
+    sums = {v: figures.mean(_together(count, v), goodput_mbps).mean * number_of for v in VARIANTS}
+    return min(sums.values()) >= 0.95 * LINK_MBPS * PAYLOAD, f"{100 / number_of:g} % each of the sum: {listed(sums, 'Mb/s')}"
+
+
+def _others_fair(figures: Figures) -> tuple[bool, str]:
+    found = {
+        f"{v} x{n}": figures.mean(_together(n, v), fairness).mean
+        for v in VARIANTS
+        for n in ("four", "ten")
+        if (v, n) != ("CUBIC", "ten")
+    }
+    return min(found.values()) >= 0.98 - 0.03, listed(found)
+
+
+def _range(figures: Figures, count: str, variant: str) -> float:
+    spans: list[float] = []
+    for result in figures.results(_together(count, variant)):
+        rates = [f["goodput_bps"] for f in result.summary["flows"]]
+        spans.append((max(rates) - min(rates)) * len(rates) / sum(rates))
+    return sum(spans) / len(spans)
+
+
+def _widest(figures: Figures) -> tuple[bool, str]:
+    found = {count: {v: _range(figures, count, v) for v in VARIANTS} for count in ("four", "ten")}
+    holds = all(max(each, key=lambda v: each[v]) == "CUBIC" for each in found.values())
+    return holds, "range over mean: " + "; ".join(f"{count}: {listed(each)}" for count, each in found.items())
+
+
+def _cubic_fair(figures: Figures) -> tuple[bool, str, Interval]:
+    found = figures.mean(_together("ten", "CUBIC"), fairness)
+    return found.mean >= 0.91 - 0.04, "ten flows, a minute", found
+
+
+def evaluators(figures: Figures) -> dict[str, Evaluate]:
+    """Claim id to evaluator."""
+    patterns: dict[str, Callable[[Figures], tuple[bool, str] | tuple[bool, str, Interval]]] = {
+        "P0-111": lambda f: _shares(f, "four", 4), "P0-112": lambda f: _shares(f, "ten", 10), "P0-113": _cubic_fair, "P0-114": _others_fair,
+        "P0-115": _widest,
+    }  # fmt: skip
+    return {claim: says(partial(find, figures)) for claim, find in patterns.items()}

@@ -1,0 +1,174 @@
+"""Table 1: pchar's path characterisation, its 36 cells from probes of stepped sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from ackclock.cells import CellResult
+from ackclock.papers.evidence import Evaluate
+from ackclock.papers.measures import Figures, Spot, at, flow_of, listed, number, says, true
+from ackclock.statistics import Interval, interval
+
+RUNS = {
+    "Jun 8": at("pchar", "", "Jun 8"),
+    "Jun 26": at("pchar", "", "Jun 8"),
+    "Jul 4": at("pchar-up", "up, air first", "Jul 4"),
+    "Feb 15": at("pchar-up", "up, air first", "Feb 15"),
+}
+"""The table's columns. One link stands for both downlink runs."""
+WIRE_KBPS = 1e5
+"""The hosts' own Ethernet: what a path without a slope is taken for."""
+CONFIGURED_KBPS = {"Jun 8": 1500.0, "Jun 26": 1500.0, "Jul 4": 256.0, "Feb 15": 256.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What pchar makes of the probes of one partial path: the least round trip of each size, a line through them."""
+
+    mean_ms: float
+    sd_ms: float
+    """Of the least round trips about the line."""
+    slope_ms: float
+    """Per byte."""
+    loss: float
+
+
+def fitted(result: CellResult, flow: str) -> Fit:
+    """The fit of one flow's probes (pchar: least RTT of each size = a + b * size)."""
+    rows = [row for row in flow_of(result, flow)["probes"] if row["rtt_ms"]["min"] is not None]
+    sizes = [float(row["ip_bytes"]) for row in rows]
+    least = [float(row["rtt_ms"]["min"]) for row in rows]
+    size, rtt = sum(sizes) / len(sizes), sum(least) / len(least)
+    slope = sum((s - size) * (t - rtt) for s, t in zip(sizes, least, strict=True)) / sum((s - size) ** 2 for s in sizes)
+    off = [t - rtt - slope * (s - size) for s, t in zip(sizes, least, strict=True)]
+    sd = (sum(error * error for error in off) / max(1, len(off) - 2)) ** 0.5
+    sent = sum(row["sent"] for row in rows)
+    return Fit(rtt, sd, slope, sum(row["lost"] for row in rows) / sent)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One run of pchar, as the table prints it."""
+
+    mean: float
+    sd: float
+    wired: float
+    wired_sd: float | None
+    wireless: float
+    wireless_sd: float | None
+    bottleneck_kbps: float
+    loss: float
+
+
+def column(result: CellResult, *, up: bool) -> Column:
+    """The partial path ends before the air link when probed from the wired side, and after it from the other."""
+    part, whole = fitted(result, "part"), fitted(result, "all")
+    rest = whole.mean_ms - part.mean_ms
+    slope = part.slope_ms if up else whole.slope_ms - part.slope_ms
+    bottleneck = min(8.0 / slope, WIRE_KBPS) if slope > 0.0 else WIRE_KBPS
+    if up:
+        return Column(whole.mean_ms, whole.sd_ms, rest, None, part.mean_ms, part.sd_ms, bottleneck, whole.loss)
+    return Column(whole.mean_ms, whole.sd_ms, part.mean_ms, part.sd_ms, rest, None, bottleneck, whole.loss)
+
+
+def columns(figures: Figures, run: str) -> list[Column]:
+    """One column of the table, seed by seed."""
+    spot: Spot = RUNS[run]
+    return [column(result, up=spot.experiment == "pchar-up") for result in figures.results(spot)]
+
+
+def _mean(figures: Figures, run: str, row: str) -> Interval:
+    return interval([float(getattr(each, row) or 0.0) for each in columns(figures, run)])
+
+
+_SLOPE = (
+    "8 bits over the slope of the least round trips against size, at most the hosts' 100 Mb/s. A probe alone finds the bucket of 3000 bytes full "
+    "and fits into one frame whatever its size, so that there is no slope: the paper's modem must take longer over larger packets even when idle"
+)
+_WHY = {
+    "sd": "of the least round trips about their line: a frame is 5 ms, and where in it a probe comes is left after 32 rounds in part",
+    "wired_sd": "of a wired part without other traffic, which has no spread of its own here",
+    "wireless_sd": "of the air link's least round trips about their line",
+    "bottleneck_kbps": _SLOPE,
+    "loss": "no probe is lost in an idle cell with ARQ: the paper's loss is the routers' reluctance to answer, or another's load",
+}
+_ROWS = (("mean", 5), ("sd", 9), ("wired", 13), ("wired_sd", 17), ("wireless", 21), ("wireless_sd", 25), ("bottleneck_kbps", 29))
+
+
+def _cells(figures: Figures) -> dict[str, Evaluate]:
+    def cell(run: str, row: str) -> Evaluate:
+        return number(lambda: _mean(figures, run, row), _WHY.get(row, ""))
+
+    found: dict[str, Evaluate] = {}
+    for row, first in _ROWS:
+        for place, run in enumerate(RUNS):
+            # pchar gives a spread for the partial path only: of the wired part down, of the air link up.
+            missing = (row == "wired_sd" and place > 1) or (row == "wireless_sd" and place < 2)
+            none = says(partial(_not_given, figures, run, row))
+            found[f"P0-{first + place:03d}"] = none if missing else cell(run, row)
+    for place, run in enumerate(RUNS):
+        found[f"P0-{33 + place:03d}"] = number(partial(_loss, figures, run), _WHY["loss"])
+    return found
+
+
+def _not_given(figures: Figures, run: str, row: str) -> tuple[bool, str]:
+    return all(getattr(each, row) is None for each in columns(figures, run)), "not to be had from its partial path"
+
+
+def _loss(figures: Figures, run: str) -> Interval:
+    return interval([100.0 * each.loss for each in columns(figures, run)])
+
+
+def _sums() -> Evaluate:
+    rows = {
+        "Jun 8": (88.2, 30.0, 118.2),
+        "Jun 26": (88.1, 37.0, 125.0),
+        "Jul 4": (65.3, 59.1, 124.4),
+        "Feb 15": (75.0, 32.3, 107.3),
+    }
+    off = {run: wired + wireless - total for run, (wired, wireless, total) in rows.items()}
+    return true(max(map(abs, off.values())) <= 0.2, f"the printed parts exceed the printed sums by {listed(off, 'ms', 2)}")
+
+
+def _over(figures: Figures, row: str) -> dict[str, float]:
+    return {run: _mean(figures, run, row).mean for run in RUNS}
+
+
+def _whole_above_part(figures: Figures) -> tuple[bool, str]:
+    ratios = {
+        run: _mean(figures, run, "sd").mean / max(1e-3, _mean(figures, run, "wired_sd").mean) for run in ("Jun 8", "Jun 26")
+    }
+    return min(ratios.values()) >= 5.0, "whole over wired: " + listed(ratios)
+
+
+def _wireless_above_whole(figures: Figures) -> tuple[bool, str]:
+    pairs = {run: (_mean(figures, run, "wireless_sd").mean, _mean(figures, run, "sd").mean) for run in ("Jul 4", "Feb 15")}
+    said = "; ".join(f"{run}: air {air:.2f} ms, whole path {whole:.2f}" for run, (air, whole) in pairs.items())
+    why = ". Both are the same frames' spread; the wired part adds none here"
+    return all(air > whole for air, whole in pairs.values()), said + why
+
+
+def _under(figures: Figures) -> tuple[bool, str]:
+    found = _over(figures, "bottleneck_kbps")
+    return all(found[run] < CONFIGURED_KBPS[run] for run in RUNS), listed(found, "kb/s")
+
+
+def evaluators(figures: Figures) -> dict[str, Evaluate]:
+    """Claim id to evaluator."""
+
+    def share() -> Interval:
+        return interval([100.0 * each.wired / each.mean for each in columns(figures, "Jun 8")])
+
+    def means() -> dict[str, float]:
+        return _over(figures, "mean")
+
+    return {
+        **_cells(figures),
+        "P0-037": _sums(),
+        "P0-038": says(lambda: (abs(share().mean - 74.6) <= 1.0, "88.2 of 118.2 ms in the paper", share())),
+        "P0-039": says(lambda: (min(means().values()) > 100.0, listed(means(), "ms"))),
+        "P0-041": says(lambda: _whole_above_part(figures)),
+        "P0-042": says(lambda: _wireless_above_whole(figures)),
+        "P0-043": says(lambda: _under(figures)),
+    }
