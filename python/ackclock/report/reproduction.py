@@ -39,7 +39,13 @@ def page(document: Document, environment: Document | None = None) -> Page:
     for verdict, title, tone, lead in _VERDICTS:
         of = [claim for claim in claims if claim["verdict"] == verdict]
         if of:
-            sections.append(Section(f"{title} ({len(of)})", [_table(of, tone, judged=verdict in ("holds", "fails"))], lead))
+            sections.append(
+                Section(
+                    f"{title} ({len(of)})",
+                    [_table(of, tone, judged=verdict in ("holds", "fails") or any(claim["ours"] for claim in of))],
+                    lead,
+                )
+            )
     version = (environment or {}).get("ackclock", "")
     return Page(
         title=f"Reproduction: {document['paper']}",
