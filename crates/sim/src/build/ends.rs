@@ -3,9 +3,7 @@
 use super::{Lane, parts};
 use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
 use crate::tcp_of;
-use ackclock_core::app::{
-    Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, Responder, Sink, Source, UdpSource,
-};
+use ackclock_core::app::{Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, Responder, Sink, Source, UdpSource};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::line::{Distribution, Jitter};
@@ -227,9 +225,7 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
         | Workload::Transfer { .. }
         | Workload::Exchange { .. }
         | Workload::Probe { .. }
-        | Workload::Live {} => {
-            UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO)
-        }
+        | Workload::Live {} => UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO),
     };
     (AnyEndpoint::UdpSource(Box::new(source)), AnyEndpoint::UdpSink(Box::default()))
 }
