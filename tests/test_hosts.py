@@ -105,6 +105,11 @@ def test_a_host_remembers_paths_as_its_kernel_did():
 def test_a_threshold_that_is_remembered_spares_the_next_transfer_its_overflow():
     transfer = {"workload": {"kind": "transfer", "size": "1 MB"}, "repeat": {"every": "30 s", "times": 3}}
     tcp = {"host": "linux-2.6.20", "variant": "reno", "initial_ssthresh": "unlimited"}
-    for cache, again in ((False, True), ("rtt", True), ("full", False)):
+    again = {}
+    for cache in (False, "rtt", "full"):
         flows = ackclock.simulate("expedience-residential", [transfer], "90 s", seed=1, tcp={**tcp, "metrics_cache": cache}).flows
-        assert (sum(flows["retransmitted_segments"].to_list()[1:]) > 0) == again, cache
+        first, *later = flows["retransmitted_segments"].to_list()
+        assert first > 0  # nobody has been there before
+        again[cache] = sum(later)
+    assert again["rtt"] == again[False]
+    assert again["full"] < again[False] / 10
