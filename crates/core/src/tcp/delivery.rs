@@ -103,6 +103,7 @@ pub struct Delivered {
 
 impl Deliveries {
     /// Section 3.2, SendPacket: `in_flight` counts this segment.
+    #[inline]
     pub fn on_send(&mut self, now: Time, index: Index, in_flight: u32, losses: u64) {
         if in_flight <= 1 {
             self.first_sent = now;
@@ -128,6 +129,7 @@ impl Deliveries {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
+    #[inline]
     pub fn on_ack(&mut self, now: Time, arrivals: &Arrivals) -> Delivered {
         let segments = self.count(arrivals);
         let lost = u32::try_from(arrivals.losses - self.losses).unwrap_or(u32::MAX);

@@ -1,5 +1,7 @@
 //! The largest value of the last so many rounds.
 
+use super::order::larger;
+
 /// A windowed maximum over `N` rounds, exact: one slot a round. The largest slot is kept, as it is asked for more often than it changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundMax<const N: usize> {
@@ -23,8 +25,8 @@ impl<const N: usize> RoundMax<N> {
             self.advance(round);
         }
         let slot = &mut self.slots[self.at];
-        *slot = slot.max(value);
-        self.largest = self.largest.max(value);
+        *slot = larger(*slot, value);
+        self.largest = larger(self.largest, value);
     }
 
     /// Later rounds begin, empty, in the place of the oldest.
@@ -43,6 +45,12 @@ impl<const N: usize> RoundMax<N> {
     pub fn get(&self) -> f64 {
         self.largest
     }
+
+    /// The largest value of the last round alone.
+    #[inline]
+    pub fn latest(&self) -> f64 {
+        self.slots[self.at]
+    }
 }
 
 #[cfg(test)]
@@ -52,13 +60,13 @@ mod tests {
     #[test]
     fn a_value_counts_for_so_many_rounds() {
         let mut max: RoundMax<3> = RoundMax::default();
-        let seen: Vec<f64> = [(0, 5.0), (1, 3.0), (2, 4.0), (3, 1.0), (4, 1.0), (5, 2.0), (20, 1.0)]
+        let seen: Vec<(f64, f64)> = [(0, 5.0), (1, 3.0), (2, 4.0), (3, 1.0), (4, 1.0), (5, 2.0), (20, 1.0)]
             .into_iter()
             .map(|(round, value)| {
                 max.see(round, value);
-                max.get()
+                (max.get(), max.latest())
             })
             .collect();
-        assert_eq!(seen, [5.0, 5.0, 5.0, 4.0, 4.0, 2.0, 1.0]);
+        assert_eq!(seen, [(5.0, 5.0), (5.0, 3.0), (5.0, 4.0), (4.0, 1.0), (4.0, 1.0), (2.0, 2.0), (1.0, 1.0)]);
     }
 }

@@ -17,6 +17,7 @@ mod illinois;
 mod ledbat_pp;
 mod lp;
 mod lull;
+mod order;
 mod prague;
 mod reno;
 mod round;

@@ -1,5 +1,6 @@
 //! Pacing rate and window (draft, section 5.6).
 
+use super::super::order::{larger, smaller};
 use super::State;
 use super::phase::Phase;
 use super::sample::Sample;
@@ -16,7 +17,7 @@ const PROBE_ROOM: f64 = 2.0;
 impl State {
     /// BBR.bw: segments a second.
     pub(super) fn rate(&self) -> f64 {
-        self.path.max_rate().min(self.short.bounds.rate)
+        smaller(self.path.max_rate(), self.short.bounds.rate)
     }
 
     /// BBR.bdp, once there are a rate and a round trip.
@@ -30,22 +31,20 @@ impl State {
 
     /// QuantizationBudget: never less than hosts bunch together.
     fn quantized(&self, in_flight: f64) -> f64 {
-        let chunk = libm::floor(self.pacing_rate * CHUNK_TIME).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
+        // The bounds are whole numbers, so the fraction may go last, and by a cast, which is cheaper than a floor.
+        let chunk = f64::from((self.pacing_rate * CHUNK_TIME).clamp(SMALLEST_CHUNK, LARGEST_CHUNK) as i32);
         let room = if self.phase == Phase::Up { PROBE_ROOM } else { 0.0 };
-        in_flight.max(CHUNKS * chunk).max(self.p.least) + room
+        larger(larger(in_flight, CHUNKS * chunk), self.p.least) + room
     }
 
     /// Inflight(rate, gain).
     pub(super) fn budget(&self, rate: f64, gain: f64) -> f64 {
         self.quantized(self.bdp_times(rate, gain))
     }
-    pub(super) fn in_flight_for(&self, gain: f64) -> f64 {
-        self.budget(self.rate(), gain)
-    }
 
     /// TargetInflight (section 5.3.3.8).
     pub(super) fn target_in_flight(&self) -> f64 {
-        self.bdp().unwrap_or(self.first).min(self.cwnd)
+        smaller(self.bdp().unwrap_or(self.first), self.cwnd)
     }
 
     /// ProbeRTTCwnd.
@@ -66,15 +65,15 @@ impl State {
         let extra = self.path.extra_acked(self.pipe.reached());
         let most = self.quantized(self.bdp_times(self.rate(), self.phase.cwnd_gain(&self.p)) + extra);
         if self.pipe.reached() {
-            self.cwnd = (self.cwnd + sample.newly_acked).min(most);
+            self.cwnd = smaller(self.cwnd + sample.newly_acked, most);
         } else if self.cwnd < most || (self.path.delivered() as f64) < self.first {
             self.cwnd += sample.newly_acked;
         }
-        self.cwnd = self.cwnd.max(self.p.least);
+        self.cwnd = larger(self.cwnd, self.p.least);
         if self.phase == Phase::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
         }
-        self.cwnd = self.cwnd.min(self.bound().max(self.p.least));
+        self.cwnd = smaller(self.cwnd, larger(self.bound(), self.p.least));
     }
 
     /// BoundCwndForModel.
@@ -84,7 +83,7 @@ impl State {
             Phase::Cruise | Phase::ProbeRtt => self.long.with_headroom(self.p.headroom, self.p.least),
             Phase::Startup | Phase::Drain => f64::INFINITY,
         };
-        long.min(self.short.bounds.in_flight)
+        smaller(long, self.short.bounds.in_flight)
     }
 
     /// SaveCwnd and RestoreCwnd (section 5.6.4.4): the window that neither a recovery nor ProbeRTT has touched.

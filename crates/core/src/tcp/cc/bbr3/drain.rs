@@ -12,8 +12,11 @@ impl State {
 
     /// CheckDrainDone.
     pub(super) fn check_drain(&mut self, sample: &Sample) {
-        let empty = sample.in_flight <= self.in_flight_for(1.0);
-        if self.phase == Phase::Drain && (empty || self.path.rounds() > self.drain_since + self.p.drain_rounds) {
+        if self.phase != Phase::Drain {
+            return;
+        }
+        let empty = sample.in_flight <= self.budget(self.rate(), 1.0);
+        if empty || self.path.rounds() > self.drain_since + self.p.drain_rounds {
             self.start_down(sample.now);
         }
     }

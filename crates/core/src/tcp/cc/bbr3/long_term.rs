@@ -1,6 +1,7 @@
 //! The long-term bound on what is in flight: cut when probing loses too much, raised when it does not (draft, sections 5.3.3.9 and
 //! 5.5.10.2).
 
+use super::super::order::larger;
 use super::State;
 use super::phase::Phase;
 use super::sample::Sample;
@@ -81,7 +82,7 @@ impl LongTerm {
 
     /// InflightWithHeadroom: what is left when others get their share.
     pub fn with_headroom(&self, headroom: f64, least: f64) -> f64 {
-        if self.most.is_finite() { (self.most - (headroom * self.most).max(1.0)).max(least) } else { f64::INFINITY }
+        if self.most.is_finite() { larger(self.most - larger(headroom * self.most, 1.0), least) } else { f64::INFINITY }
     }
 }
 
@@ -140,7 +141,7 @@ impl State {
             }
         }
         if self.long.most.is_finite() && !self.too_much_lost(sample.lost, sample.tx_in_flight) {
-            self.long.most = self.long.most.max(sample.tx_in_flight);
+            self.long.most = larger(self.long.most, sample.tx_in_flight);
             if self.phase == Phase::Up && self.fills_window() && self.cwnd >= self.long.most {
                 self.long.grow(sample.newly_acked, self.cwnd, round);
             }

@@ -1,6 +1,7 @@
 //! What is known of the path: rounds, the largest rate of two cycles, and how ACKs bunch (draft, sections 5.5.1 to 5.5.9).
 
 use super::super::filter::RoundMax;
+use super::super::order::{larger, smaller};
 use super::sample::Sample;
 use crate::units::Time;
 
@@ -18,8 +19,6 @@ pub struct Path {
     round_started: bool,
     delivered: u64,
     extra: RoundMax<EXTRA_ROUNDS>,
-    /// Before the pipe has been full only the last round's aggregation counts.
-    extra_now: RoundMax<1>,
     extra_since: Time,
     extra_delivered: f64,
 }
@@ -34,7 +33,7 @@ impl Path {
             self.rounds += 1;
         }
         if sample.rate > 0.0 && (!sample.app_limited || sample.rate >= self.max_rate()) {
-            self.rates[1] = self.rates[1].max(sample.rate);
+            self.rates[1] = larger(self.rates[1], sample.rate);
         }
         self.round_started
     }
@@ -56,22 +55,21 @@ impl Path {
             (self.extra_since, self.extra_delivered, expected) = (sample.now, 0.0, 0.0);
         }
         self.extra_delivered += sample.newly_acked;
-        let extra = (self.extra_delivered - expected).min(cwnd);
+        let extra = smaller(self.extra_delivered - expected, cwnd);
         self.extra.see(self.rounds, extra);
-        self.extra_now.see(self.rounds, extra);
     }
 
     pub fn restart_aggregation(&mut self, now: Time) {
         self.extra_since = now;
     }
 
-    /// `full`: the pipe has been full.
+    /// `full`: the pipe has been full. Before, only the last round's aggregation counts.
     pub fn extra_acked(&self, full: bool) -> f64 {
-        if full { self.extra.get() } else { self.extra_now.get() }
+        if full { self.extra.get() } else { self.extra.latest() }
     }
     /// BBR.max_bw, in segments a second.
     pub fn max_rate(&self) -> f64 {
-        self.rates[0].max(self.rates[1])
+        larger(self.rates[0], self.rates[1])
     }
     pub fn rounds(&self) -> u64 {
         self.rounds

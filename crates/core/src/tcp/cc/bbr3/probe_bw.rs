@@ -1,5 +1,6 @@
 //! ProbeBW: down, cruise, refill, up, and down again (draft, section 5.3.3).
 
+use super::super::order::smaller;
 use super::State;
 use super::long_term::Feedback;
 use super::phase::Phase;
@@ -83,7 +84,7 @@ impl State {
 
     /// IsTimeToProbeBW (section 5.3.3.8): by the clock, or after as many rounds as Reno would need for its window.
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let rounds = self.target_in_flight().min(self.p.reno_rounds);
+        let rounds = smaller(self.target_in_flight(), self.p.reno_rounds);
         now > self.wait.since + self.wait.length || self.wait.rounds as f64 >= rounds
     }
 

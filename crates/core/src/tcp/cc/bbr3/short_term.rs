@@ -1,5 +1,6 @@
 //! The short-term model: what the last round trips delivered, if there was loss in them (draft, section 5.5.10.3).
 
+use super::super::order::larger;
 use super::parameters::Bbr3Parameters;
 use super::sample::Sample;
 
@@ -43,8 +44,8 @@ impl Default for ShortTerm {
 impl ShortTerm {
     /// UpdateLatestDeliverySignals: near the start of an ACK.
     pub fn see(&mut self, sample: &Sample) {
-        self.latest.rate = self.latest.rate.max(sample.rate);
-        self.latest.in_flight = self.latest.in_flight.max(sample.delivered);
+        self.latest.rate = larger(self.latest.rate, sample.rate);
+        self.latest.in_flight = larger(self.latest.in_flight, sample.delivered);
         self.round_started = sample.prior_delivered >= self.round_at;
         if self.round_started {
             self.round_at = sample.total;
