@@ -154,6 +154,7 @@ TCP = {
     "rto_restart": st.sampled_from(["advance", "recovery", "every-ack"]),
     "pacing": FLAGS,
     "tso": st.one_of(st.just(False), table({"segments": COUNTS, "time": TIMES, "most": SIZES})),
+    "tsq": st.one_of(FLAGS, table({"segments": COUNTS, "time": TIMES, "most": SIZES})),
     "delayed_ack": st.one_of(FLAGS, table({"segments": COUNTS, "timer": TIMES}, per_rtt=st.sampled_from([0.1, 4]))),
     "ack_congestion_control": st.one_of(FLAGS, table(max=COUNTS, timer=TIMES, option_bytes=st.sampled_from(["0 B", "40 B"]))),
     "dupack_marking": FLAGS,

@@ -164,7 +164,10 @@ impl<'a> Out<'a> {
     #[inline]
     pub fn drop(&mut self, packet: Packet, cause: Cause) {
         self.tally.dropped[cause as usize] += 1;
-        self.arena.release(packet.body);
+        match self.ways.lost {
+            None => self.arena.release(packet.body),
+            Some(to) => self.moves.push(Move { to, port: Port(0), packet }),
+        }
         self.note(Event::Dropped(packet, cause));
     }
 

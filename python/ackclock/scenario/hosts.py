@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ackclock.catalogue import HOSTS
 from ackclock.document import read_document
-from ackclock.scenario.tcp import DelayedAck, TcpKeys
+from ackclock.scenario.tcp import DelayedAck, TcpKeys, Tso
 from ackclock.table import Table, Text, first_refusal
 
 DEFAULT_HOST = "linux-6"
@@ -20,6 +20,10 @@ RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_ope
 SEND_TUNING = ("send_start", "send_limit", "send_overhead")
 NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without marks these are Reno, so ECN is on unless it is said to be off
 WITHOUT_SACK = ("classic", "newreno")  # these recoveries read cumulative ACKs only, so SACK is off unless asked for
+
+
+def _bounds(tso: Tso) -> dict[str, int]:
+    return {"segments": tso.segments, "time_ps": tso.time, "most": tso.most}
 
 
 class HostFile(Table):
@@ -69,7 +73,10 @@ class Tcp:
         held = keys["sack_compression"]
         keys["sack_compression"] = {"segments": held.segments, "share": held.share, "longest_ps": held.longest} if held else None
         tso = keys["tso"]
-        keys["tso"] = {"segments": tso.segments, "time_ps": tso.time, "most": tso.most} if tso else None
+        keys["tso"] = _bounds(tso) if tso else None
+        small = keys.pop("tsq", False)
+        if small:
+            keys["tsq"] = _bounds(small)
         keys["metrics_cache"] = keys["metrics_cache"] or "off"
         rule = keys["delayed_ack"]
         keys["delayed_ack"] = rule.plan() if rule else None

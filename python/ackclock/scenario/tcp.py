@@ -146,7 +146,8 @@ def _sack_compression(value: Any) -> Any:
 
 
 class Tso(Table):
-    """What is paced leaves in chunks of what the pace carries in `time`: `segments` at least, `most` at most."""
+    """What the pace carries in `time`, `segments` at least, `most` at most: a chunk of what is paced (`tso`), or what may wait in the
+    host's own queue (`tsq`)."""
 
     segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
     time: Timer
@@ -159,6 +160,16 @@ def _tso(value: Any) -> Any:
     if isinstance(value, dict):
         return Tso.model_validate(value)
     raise Refusal(show(value), 'false, or { segments = 2, time = "1 ms", most = "64 KiB" }')
+
+
+def _tsq(value: Any) -> Any:
+    if value is True:
+        return Tso(segments=2, time=10**9, most=4 << 20)
+    if value is False:
+        return value
+    if isinstance(value, dict):
+        return Tso.model_validate(value)
+    raise Refusal(show(value), 'false, true, or { segments = 2, time = "1 ms", most = "4 MiB" }')
 
 
 def _ssthresh(value: Any) -> Any:
@@ -255,6 +266,7 @@ class TcpKeys(Table):
     ecn_beta: Annotated[float, number(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
     pacing: Flag | None = None
     tso: Annotated[Literal[False] | Tso, BeforeValidator(_tso)] | None = None
+    tsq: Annotated[Literal[False] | Tso, BeforeValidator(_tsq)] | None = None
     byte_counting: Annotated[int, whole(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None
     newreno_exit: Annotated[str, word("flight", "threshold")] | None = None

@@ -2,7 +2,7 @@
 
 use super::follow::Followers;
 use super::relay::Relays;
-use super::{EndpointId, Host, Network, Node, NodeId, Route, Ways};
+use super::{EndpointId, FirstHop, Host, Network, Node, NodeId, Route, Ways};
 use crate::due::{DueIndex, Member};
 use crate::element::{AnyElement, Element, Port, Tally};
 use crate::endpoint::{AnyEndpoint, Endpoint};
@@ -15,6 +15,7 @@ pub struct NetworkBuilder {
     nodes: Vec<Node>,
     hosts: Vec<Host>,
     tables: Vec<Vec<Route>>,
+    first_hops: Vec<FirstHop>,
     followers: Followers,
     relays: Relays,
 }
@@ -46,6 +47,21 @@ impl NetworkBuilder {
         EndpointId(self.hosts.len() as u32 - 1)
     }
 
+    /// `node`, whose way out is connected already, is the first hop of these ends, by flow: of what leaves its first port and of what
+    /// it drops they hear, and bound what waits in it ([`crate::tcp::TcpConfig::tsq`]).
+    pub fn first_hop(&mut self, node: NodeId, senders: Vec<Option<EndpointId>>) {
+        for sender in senders.iter().flatten() {
+            if let AnyEndpoint::Tcp(end) = &mut self.hosts[sender.0 as usize].endpoint {
+                end.hears_of_its_queue();
+            }
+        }
+        let number = self.first_hops.len() as u32;
+        let ways = &mut self.nodes[node.0 as usize].ways;
+        self.first_hops.push(FirstHop { next: ways.to(Port(0)), senders });
+        ways.set(Port(0), Route::Leaving(number));
+        ways.lost = Some(Route::Lost(number));
+    }
+
     /// `opener`, which waits to be told ([`crate::tcp::TcpEndpoint::called_later`]), opens its connection `pause` after all of `awaited`
     /// have heard everything that their peers had to say.
     pub fn open_after(&mut self, awaited: &[EndpointId], opener: EndpointId, pause: Span) {
@@ -58,7 +74,7 @@ impl NetworkBuilder {
     }
 
     pub fn build(self) -> Network {
-        let NetworkBuilder { nodes, hosts, tables, followers, relays } = self;
+        let NetworkBuilder { nodes, hosts, tables, first_hops, followers, relays } = self;
         let mut due = DueIndex::with_members(nodes.len(), hosts.len());
         for (i, node) in nodes.iter().enumerate() {
             due.set(Member::Element(i), node.scheduled);
@@ -71,6 +87,7 @@ impl NetworkBuilder {
             nodes,
             hosts,
             tables,
+            first_hops,
             due,
             arena: Arena::default(),
             next_id: 1,

@@ -2,6 +2,7 @@
 
 mod builder;
 mod clock;
+mod first_hop;
 mod follow;
 mod relay;
 mod settle;
@@ -32,6 +33,10 @@ pub enum Route {
     Endpoint(EndpointId),
     /// Look it up by flow in this table.
     ByFlow(u32),
+    /// It leaves a sender's own queue, which hears of it; then on as this first hop says.
+    Leaving(u32),
+    /// It was dropped in a sender's own queue, which hears of it.
+    Lost(u32),
     Nowhere,
 }
 
@@ -40,11 +45,13 @@ pub enum Route {
 pub(crate) struct Ways {
     first: Route,
     others: Vec<Route>,
+    /// Who hears of its drops, of elements that hold a sender's own queue.
+    pub(crate) lost: Option<Route>,
 }
 
 impl Ways {
     pub(crate) const fn nowhere() -> Ways {
-        Ways { first: Route::Nowhere, others: Vec::new() }
+        Ways { first: Route::Nowhere, others: Vec::new(), lost: None }
     }
 
     #[inline]
@@ -75,6 +82,13 @@ struct Node {
     scheduled: Time,
 }
 
+/// A first hop whose queue counts as its senders' own.
+struct FirstHop {
+    next: Route,
+    /// By flow, the end that sends into it.
+    senders: Vec<Option<EndpointId>>,
+}
+
 struct Host {
     endpoint: AnyEndpoint,
     flow: u32,
@@ -90,6 +104,7 @@ pub struct Network {
     nodes: Vec<Node>,
     hosts: Vec<Host>,
     tables: Vec<Vec<Route>>,
+    first_hops: Vec<FirstHop>,
     due: DueIndex,
     pub arena: Arena,
     next_id: u64,

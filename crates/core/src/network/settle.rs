@@ -103,6 +103,14 @@ impl Network {
                     let packet = next.packet;
                     self.deliver(id, packet, probe);
                 }
+                Route::Leaving(hop) => {
+                    let packet = next.packet;
+                    self.leave(hop, packet, probe);
+                }
+                Route::Lost(hop) => {
+                    let packet = next.packet;
+                    self.lose(hop, packet, probe);
+                }
                 Route::ByFlow(_) | Route::Nowhere => {
                     self.unrouted += 1;
                     self.arena.release(next.packet.body);

@@ -92,6 +92,8 @@ pub struct TcpConfig {
     pub pacing: bool,
     /// What is paced leaves in chunks; None: segment by segment.
     pub tso: Option<Tso>,
+    /// TCP small queues: the most that waits in the host's own queue, in the words of a chunk; None: all that the windows allow.
+    pub tsq: Option<Tso>,
     /// Most segments of growth that one ACK may earn; 0 counts ACKs (before RFC 3465).
     pub byte_counting: u32,
     pub dupack_threshold: u32,
@@ -266,6 +268,7 @@ impl Default for TcpConfig {
             ecn_beta: None,
             pacing: false,
             tso: None,
+            tsq: None,
             byte_counting: 0,
             dupack_threshold: 3,
             newreno_exit: NewRenoExit::Threshold,

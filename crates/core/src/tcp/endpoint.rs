@@ -104,6 +104,20 @@ impl TcpEndpoint {
         self.sender.share(memory);
     }
 
+    /// The network tells it from here on what leaves its first hop ([`Self::on_left`]).
+    pub fn hears_of_its_queue(&mut self) {
+        self.sender.hears_of_its_queue();
+    }
+
+    /// A segment of its own has left its first hop, or was dropped there.
+    pub fn on_left(&mut self, body: &Body) {
+        if let Body::Segment(segment) = body
+            && !segment.flags.has(Flags::SYN)
+        {
+            self.sender.on_left(segment.space());
+        }
+    }
+
     /// The connection opens at `at`; on one that is open it does nothing.
     pub fn call_at(&mut self, at: Time) {
         if self.state == State::Closed {

@@ -57,6 +57,8 @@ pub struct Mason<'a> {
     toward: Toward,
     way: &'a Way,
     metered: bool,
+    /// The link does nothing but queue and rate, so that what leaves it has left the queue.
+    apart: bool,
     /// Of a recorded rate: all clients read one copy.
     times_ms: Arc<[u64]>,
 }
@@ -67,7 +69,12 @@ impl<'a> Mason<'a> {
             Some(RatePlan::Trace { times_ms }) => times_ms.as_slice().into(),
             _ => Arc::default(),
         };
-        Mason { seed, hop, toward, way, metered: metering == Metering::On, times_ms }
+        Mason { seed, hop, toward, way, metered: metering == Metering::On, apart: false, times_ms }
+    }
+
+    /// With the delay in an element of its own.
+    pub fn apart(self, apart: bool) -> Mason<'a> {
+        Mason { apart, ..self }
     }
 
     /// The link with all that it does itself, for `stations` clients, or for one that has its own.
@@ -130,7 +137,7 @@ impl<'a> Mason<'a> {
     /// Nothing stands between the rate and the delay, so the link can see to both.
     fn link_delays(&self) -> bool {
         let way = self.way;
-        self.foreseen() && way.outage.is_empty() && way.loss.is_none() && way.duplicate.is_none()
+        !self.apart && self.foreseen() && way.outage.is_empty() && way.loss.is_none() && way.duplicate.is_none()
     }
 
     /// The link does all that this hop does.

@@ -1,7 +1,7 @@
 //! Which hops become which elements: hops that are only wires and that all the same flows cross are joined to one element.
 
 use super::chain::{Chain, Link, Mason};
-use super::{Lane, Metering, media};
+use super::{Lane, Metering, first_hop, media};
 use crate::plan::{Hop, Plan, Toward};
 use ackclock_core::NodeId;
 use ackclock_core::element::Place;
@@ -53,7 +53,11 @@ impl Road<'_> {
     fn add(&mut self, at: usize) {
         let hop: &Hop = &self.plan.hops[at];
         let Some(way) = hop.way(self.toward) else { return };
-        let mason = Mason::new(self.plan.seed, hop, self.toward, way, self.metering);
+        let heard_of = first_hop::is_heard_of(self.plan, at, self.toward);
+        let mason = Mason::new(self.plan.seed, hop, self.toward, way, self.metering).apart(heard_of);
+        if heard_of {
+            self.close();
+        }
         if let Some(medium) = self.media[at] {
             self.close();
             let lane = media::lane(medium, (at, self.toward), self.plan, &mason, self.builder);

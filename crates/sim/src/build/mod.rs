@@ -2,6 +2,7 @@
 
 mod chain;
 mod ends;
+mod first_hop;
 mod lanes;
 mod media;
 mod parts;
@@ -69,6 +70,7 @@ pub fn build(plan: &Plan, metering: Metering) -> World {
     let flows = ends::add(plan, &lanes, &mut builder);
     parts::join(plan, &flows, &mut builder);
     routes::connect(plan, &lanes, &flows, &mut builder);
+    first_hop::join(plan, &lanes, &flows, &mut builder);
     let mut network = builder.build();
     network.arena.set_clients(plan.flows.iter().map(|flow| flow.client).collect());
     World { network, lanes, flows }

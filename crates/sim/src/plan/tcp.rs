@@ -110,6 +110,9 @@ pub struct Tcp {
     /// Null or absent: what is paced leaves segment by segment.
     #[serde(default)]
     pub tso: Option<Tso>,
+    /// TCP small queues; null or absent: a connection bounds nothing of what waits in its first hop.
+    #[serde(default)]
+    pub tsq: Option<Tso>,
     pub byte_counting: u32,
     pub dupack_threshold: u32,
     pub newreno_exit: NewRenoExit,
@@ -136,13 +139,19 @@ pub struct AckControl {
     pub option_bytes: u16,
 }
 
-/// What is paced leaves in chunks of what the pace carries in a time, within bounds.
+/// What the pace carries in a time, within bounds: a chunk of what is paced, or what may wait in a host's own queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tso {
     pub segments: u32,
     pub time_ps: u64,
     pub most: u32,
+}
+
+impl Tso {
+    fn bounds(self) -> tcp::Tso {
+        tcp::Tso { segments: self.segments, time: Span(self.time_ps), most: self.most }
+    }
 }
 
 /// A send buffer of twice the window, from `start` to `limit`; each segment takes `overhead` beside its payload.
@@ -275,7 +284,8 @@ impl Tcp {
             ecn_packets: self.ecn_packets.into(),
             ecn_beta: self.ecn_beta,
             pacing: self.pacing,
-            tso: self.tso.map(|t| tcp::Tso { segments: t.segments, time: Span(t.time_ps), most: t.most }),
+            tso: self.tso.map(Tso::bounds),
+            tsq: self.tsq.map(Tso::bounds),
             byte_counting: self.byte_counting,
             dupack_threshold: self.dupack_threshold,
             newreno_exit: self.newreno_exit.into(),

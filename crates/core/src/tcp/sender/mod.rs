@@ -8,8 +8,10 @@ mod frto;
 mod idle;
 mod limits;
 mod memory;
+mod pace;
 mod piped;
 mod send;
+mod small_queue;
 mod timers;
 mod undo;
 
@@ -64,7 +66,8 @@ pub struct Sender {
     /// The last ACK was a clean one (see `take_clean_ack`) and nothing has been lost or marked since: only windows, buffers, the pace
     /// and the application decide what goes out.
     calm: bool,
-    /// More than the recovery and the congestion control listens to every ACK: what takes cuts back, marks, early duplicates, pipeACK.
+    /// More than the recovery and the congestion control listens to every ACK: what takes cuts back, marks, early duplicates, pipeACK; or
+    /// more decides what goes out: the host's own queue.
     watched: bool,
     /// Segments of the chunk under way that go out with what has gone.
     chunk: u32,
@@ -104,6 +107,8 @@ pub struct Sender {
     limit_since: Time,
     /// Scratch space for `note_losses`.
     lost: Vec<Index>,
+    /// Bytes of the stream in the host's own queue, where that is bounded and heard of.
+    queued: Option<u64>,
     /// The timer has gone off, and nothing has been sent since.
     timed_out: bool,
 }
@@ -169,6 +174,7 @@ impl Sender {
             timeouts_in_a_row: 0,
             timed_out_to: 0,
             timed_out: false,
+            queued: None,
             limit: Limit::Application,
             limit_since: Time::ZERO,
             last_send: None,
@@ -187,6 +193,7 @@ impl Sender {
     /// The handshake is done; `syn_rtt` is none if the SYN was sent twice (Karn).
     pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool) {
         self.watched = self.undo.is_some() || self.ecn.is_some() || self.fine_timer.is_some() || self.piped.is_some();
+        self.watched |= self.queued.is_some();
         self.limit_since = now;
         if let Some(rtt) = syn_rtt {
             self.rtt.sample(rtt);

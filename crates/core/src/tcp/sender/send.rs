@@ -5,9 +5,7 @@ use super::frto;
 use super::{STREAM_START, Sender, Transmit};
 use crate::app::Socket;
 use crate::packet::Resent;
-use crate::tcp::cc::{CongestionControl, Phase};
 use crate::tcp::config::RtoRestart;
-use crate::tcp::pacer;
 use crate::tcp::recovery::{Recovery, Resend};
 use crate::tcp::scoreboard::Index;
 use crate::tcp::stats::Limit;
@@ -41,6 +39,11 @@ impl Sender {
 
     #[inline(never)]
     fn poll_with_care(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
+        if self.queued.is_some() && self.queue_is_full() {
+            let limit = self.limit_when_full(socket);
+            self.stop(now, limit);
+            return None;
+        }
         if let Some(Resend::Now(index)) = self.forced_resend() {
             if self.config.rto.restart == RtoRestart::Recovery {
                 self.rto_at = now + self.rtt.rto();
@@ -64,7 +67,8 @@ impl Sender {
     #[inline]
     fn is_last(&mut self, now: Time, socket: &Socket) -> bool {
         // What watches sends may have a probe to send where no window lets it.
-        let more_decide = self.pacer.is_some() || self.fine_timer.is_some() || self.recovery.watches_sends();
+        let more_decide =
+            self.pacer.is_some() || self.queued.is_some() || self.fine_timer.is_some() || self.recovery.watches_sends();
         if more_decide || self.recovery.active() || self.board.lost_out() > 0 {
             return false;
         }
@@ -136,7 +140,7 @@ impl Sender {
     }
 
     /// Whose window it is that is full.
-    fn window_limit(&self) -> Limit {
+    pub(super) fn window_limit(&self) -> Limit {
         if self.recovery.active() { Limit::Recovery } else { Limit::Cwnd }
     }
 
@@ -205,6 +209,9 @@ impl Sender {
         if self.pacer.is_some() {
             self.pace(now);
         }
+        if self.queued.is_some() {
+            self.enqueue(index);
+        }
         self.stats.retransmitted_segments += u64::from(retransmission);
         self.count_send(now);
         if self.recovery.watches_sends() {
@@ -227,38 +234,10 @@ impl Sender {
         self.probe_at = Time::NEVER;
     }
 
-    /// The pace says not yet, though the window has room and there is something to send.
-    #[inline(never)]
-    fn must_wait(&self, now: Time, socket: &Socket) -> bool {
-        self.chunk == 0
-            && self.pacer.is_some_and(|p| now < p.next())
-            && (self.board.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.board)).is_ok())
-    }
-
     #[inline(never)]
     pub(super) fn note_departure(&mut self, now: Time, index: Index) {
         if let Some(deliveries) = &mut self.deliveries {
             deliveries.on_send(now, index, self.board.in_flight(), self.board.losses());
-        }
-    }
-
-    /// A segment has left: when the next may.
-    #[inline(never)]
-    pub(super) fn pace(&mut self, now: Time) {
-        let rate = self.cc.pacing_rate().or_else(|| {
-            let srtt = self.rtt.srtt()?;
-            let cwnd = self.window();
-            if self.pacer.is_some_and(|p| p.bursts()) {
-                return Some(cwnd / srtt.as_secs());
-            }
-            Some(pacer::window_rate(self.cc.cwnd(), srtt, self.cc.phase() == Phase::SlowStart))
-        });
-        if let (Some(pacer), Some(rate)) = (&mut self.pacer, rate) {
-            pacer.on_send(now, rate);
-            self.chunk = match self.config.tso {
-                Some(tso) if self.chunk == 0 => tso.chunk(rate, self.segment) - 1,
-                _ => self.chunk.saturating_sub(1),
-            };
         }
     }
 }

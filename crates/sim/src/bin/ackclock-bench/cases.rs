@@ -155,6 +155,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         ping_pong: false,
         sack_compression: None,
         tso: None,
+        tsq: None,
         initial_window: 2.0,
         initial_ssthresh: None,
         rto_initial_ps: 3000 * MS,

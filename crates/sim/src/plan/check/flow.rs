@@ -132,6 +132,7 @@ pub fn check_tcp(tcp: &Tcp) -> Checked {
         "sack_compression waits for no part of the round trip, or for more than all of it".into()
     })?;
     ensure(tcp.tso.is_none_or(|t| t.segments > 0 && t.most > 0), || "tso makes chunks of nothing".into())?;
+    ensure(tcp.tsq.is_none_or(|t| t.segments > 0 && t.most > 0), || "tsq lets nothing wait".into())?;
     ensure(tcp.receive_tuning.is_none_or(|t| 0.0 < t.share && t.share <= 1.0), || {
         "receive_tuning advertises none of its buffer, or more than all of it".into()
     })?;
