@@ -113,3 +113,19 @@ def test_a_threshold_that_is_remembered_spares_the_next_transfer_its_overflow():
         again[cache] = sum(later)
     assert again["rtt"] == again[False]
     assert again["full"] < again[False] / 10
+
+
+def test_small_queues_are_off_unless_said_and_then_keep_what_waits_before_a_slow_upload_short():
+    assert all("tsq" not in tcp_plan(host=host) for host in hosts())
+    assert tcp_plan(tsq=True)["tsq"] == {"segments": 2, "time_ps": 10**9, "most": 4 << 20}
+    modem = {"hop": [{"name": "modem", "rate": "1 Mb/s", "delay": "20 ms", "queue": {"packets": 100}}]}
+    upload = {"workload": {"kind": "bulk"}, "direction": "up"}
+
+    def uploaded(tsq):
+        row = ackclock.simulate(modem, [upload], "20 s", seed=1, tcp={"host": "linux-6", "tsq": tsq}).flows.row(0, named=True)
+        return row["rtt_ms_p95"], row["retransmitted_segments"], row["goodput_bps"]
+
+    (long, lost, full), (short, kept, goodput) = uploaded(False), uploaded(True)
+    # Two segments of 1500 bytes at 1 Mb/s, 40 ms of delay and the ACK.
+    assert long > 500 and lost > 0
+    assert short < 70 and kept == 0 and goodput > 0.95 * full

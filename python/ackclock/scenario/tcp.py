@@ -164,7 +164,7 @@ def _tso(value: Any) -> Any:
 
 def _tsq(value: Any) -> Any:
     if value is True:
-        return Tso(segments=2, time=10**9, most=4 << 20)
+        return Tso.model_validate({"segments": 2, "time": "1 ms", "most": "4 MiB"})
     if value is False:
         return value
     if isinstance(value, dict):

@@ -58,7 +58,7 @@ pub struct Mason<'a> {
     way: &'a Way,
     metered: bool,
     /// The link does nothing but queue and rate, so that what leaves it has left the queue.
-    apart: bool,
+    pub apart: bool,
     /// Of a recorded rate: all clients read one copy.
     times_ms: Arc<[u64]>,
 }
@@ -70,11 +70,6 @@ impl<'a> Mason<'a> {
             _ => Arc::default(),
         };
         Mason { seed, hop, toward, way, metered: metering == Metering::On, apart: false, times_ms }
-    }
-
-    /// With the delay in an element of its own.
-    pub fn apart(self, apart: bool) -> Mason<'a> {
-        Mason { apart, ..self }
     }
 
     /// The link with all that it does itself, for `stations` clients, or for one that has its own.

@@ -54,7 +54,8 @@ impl Road<'_> {
         let hop: &Hop = &self.plan.hops[at];
         let Some(way) = hop.way(self.toward) else { return };
         let heard_of = first_hop::is_heard_of(self.plan, at, self.toward);
-        let mason = Mason::new(self.plan.seed, hop, self.toward, way, self.metering).apart(heard_of);
+        let mut mason = Mason::new(self.plan.seed, hop, self.toward, way, self.metering);
+        mason.apart = heard_of;
         if heard_of {
             self.close();
         }
