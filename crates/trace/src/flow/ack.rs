@@ -133,7 +133,7 @@ impl Half {
             self.trouble_mut().missed_bytes += u64::from(unseen);
             self.next = s.ack;
         }
-        self.outstanding.shrink();
+        self.outstanding.settle();
         if self.outstanding.is_empty() {
             self.sacked = 0;
         }

@@ -182,7 +182,7 @@ impl Half {
         let (Some((srtt, deviation)), true) = (self.rtt.smoothed(), view.sack && self.at_sender(&view)) else { return };
         let trouble = self.trouble.as_deref();
         let fired = trouble.is_some_and(|t| t.timer_fired || t.repairing(self.una));
-        let waiting = self.outstanding.get(0).map_or(0, |head| now - head.last_at);
+        let waiting = self.outstanding.first().map_or(0, |head| now - head.last_at);
         // The probe is due after two RTTs, and never after the timeout, which counts from the oldest segment (section 7.2).
         let due = (2 * srtt).min(srtt + (4 * deviation).max(COMMON_RTO_MIN)) * 8 / 10;
         if !fired && s.payload > 0 && quiet >= srtt / 4 && waiting >= due {

@@ -6,6 +6,7 @@ mod data;
 mod half;
 mod ids;
 mod key;
+mod packed;
 mod sent;
 mod seq;
 mod stamp_clock;
