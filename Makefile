@@ -18,10 +18,10 @@ ifneq ($(wildcard $(SHARED)/data),)
 export ACKCLOCK_DATA ?= $(abspath $(SHARED)/data)
 endif
 
-RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow check format bench accuracy analyze-accuracy kernel ack-path lock clean distclean
+.PHONY: help build demo test test-slow check format bench accuracy analyze-accuracy kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,7 @@ test-slow: build ## all tests, those that take minutes too, and property tests o
 
 check: build ## formatting, lints and types
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml --check
 	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -49,6 +50,7 @@ check: build ## formatting, lints and types
 
 format: $(VENV)/.locked ## put Rust and Python sources in form
 	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -64,6 +66,10 @@ analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts a
 
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m tests.live.table docs/kernel-vs-simulator.md
+	$(BIN)/python -m tests.live.table --kernel-cc docs/kernel-vs-simulator.md
+
+kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
+	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)
 
 ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: half an hour on two cores
 	$(BIN)/python -m tests.ack_path.table docs/ack-path-runs.md
@@ -76,7 +82,7 @@ lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 clean: ## remove what was built, but not .venv
 	$(CARGO) clean
 	rm -rf runs bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis $(VENV)/.built
-	rm -f python/ackclock/_native*.so
+	rm -f python/ackclock/_native*.so $(BIN)/ackclock-kernel-cc
 
 distclean: clean ## remove .venv too
 	rm -rf $(VENV)

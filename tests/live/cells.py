@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ackclock
+from ackclock.kernel_cc import KERNEL_NAMES
 
 SYSCTL = Path("/proc/sys/net/ipv4")
 BULK = Path(__file__).with_name("bulk.py")
@@ -22,6 +23,8 @@ SAMPLE_MS = 20
 ATTEMPTS = 3
 
 VARIANTS = ("reno", "cubic", "bbr")
+KERNEL_CC = tuple(KERNEL_NAMES)
+"""What the crate kernel-cc brings into the kernel."""
 WIDE = """title = "10 Mb/s, 100 ms, a bandwidth-delay product of buffer"
 source = "test"
 [[hop]]
@@ -65,7 +68,13 @@ def missing(variant: str) -> str | None:
     path = SYSCTL / "tcp_available_congestion_control"
     if not path.exists():
         return "not Linux"
-    return None if variant in path.read_text(encoding="ascii").split() else f"this kernel has no {variant}"
+    name = kernel_name(variant)
+    return None if name in path.read_text(encoding="ascii").split() else f"this kernel has no {name}"
+
+
+def kernel_name(variant: str) -> str:
+    """What TCP_CONGESTION takes for a variant."""
+    return KERNEL_NAMES.get(variant, variant)
 
 
 @cache
@@ -107,7 +116,7 @@ def _emulate(link: str, variant: str, seconds: float, folder: Path) -> dict[str,
         return [sys.executable, str(BULK), verb, value, str(folder / verb)]
 
     limit = ["--seconds", str(seconds + 20), "--json"]
-    server = ["--server", shlex.join(part("serve", variant))]
+    server = ["--server", shlex.join(part("serve", kernel_name(variant)))]
     command = [sys.executable, "-m", "ackclock", "emulate", link, *limit, *server, "--", *part("fetch", str(seconds))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
     assert done.returncode == 0, done.stderr

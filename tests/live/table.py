@@ -1,6 +1,7 @@
-"""`python -m tests.live.table [FILE]`: the running kernel beside the simulator, as a Markdown page; `make kernel` writes it to docs.
+"""`python -m tests.live.table [--kernel-cc] [FILE]`: the running kernel beside the simulator, as a Markdown page; `make kernel` writes it.
 
-Each transfer takes its 15 s of real time, three times over, and as many again where the machine was too busy.
+With --kernel-cc the part of the page with the variants that `ackclock kernel-cc load` brings; without, the part with the kernel's own.
+The other part, and what people have written below the tables, stays. Each transfer takes its 15 s of real time, three times over, and as many again where the machine was too busy.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.live.cells import (
+    KERNEL_CC,
     LINKS,
     RUNS,
     SEEDS,
@@ -52,6 +54,12 @@ Promised are 5 % of goodput, 10 % of RTT, and a factor 1.5 or 5 segments of retr
 
 Links: `wide` is 10 Mb/s, 100 ms, 125 kB of buffer; `narrow` 2 Mb/s down, 256 kb/s up, 60 ms, 30 kB; the others are packaged.
 """
+ABOUT_KERNEL_CC = """## The papers' variants in the kernel
+
+Written by `make kernel`, too, after `make kernel-cc` and `ackclock kernel-cc load` ([kernel-cc](kernel-cc.md)): the same transfers and the same promises, with the variants as eBPF programs in
+Linux {release} beside those of the simulator.
+"""
+MIDDLE = ABOUT_KERNEL_CC.partition("\n")[0] + "\n"
 BELOW = "## What the traces showed\n"
 
 
@@ -78,10 +86,10 @@ def cells(ours: Sequence[Figures], theirs: Sequence[Figures]) -> tuple[str, ...]
     )
 
 
-def rows() -> Iterator[tuple[str, ...]]:
+def rows(variants: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """One row of each link and variant."""
     for link in LINKS:
-        for variant in VARIANTS:
+        for variant in variants:
             why = missing(variant)
             if why:
                 yield (link, variant, *[""] * 9, f"skipped: {why}")
@@ -94,29 +102,41 @@ def rows() -> Iterator[tuple[str, ...]]:
             yield (link, variant, *cells(simulator(link, variant, SECONDS), theirs))
 
 
+def part(about: str, variants: Sequence[str]) -> str:
+    """A table with what is said above it."""
+    release = platform.release().split("-")[0]
+    lines = [about.format(seconds=SECONDS, release=release, runs=RUNS, seeds=len(SEEDS))]
+    lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    for row in rows(variants):
+        lines.append("| " + " | ".join(row) + " |")
+        sys.stderr.write(lines[-1] + "\n")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     if not namespaces():
         sys.stderr.write("skipped: this machine allows no network namespaces\n")
         return 0
-    release = platform.release().split("-")[0]
-    lines = [ABOUT.format(seconds=SECONDS, release=release, runs=RUNS, seeds=len(SEEDS))]
-    lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    for row in rows():
-        lines.append("| " + " | ".join(row) + " |")
-        sys.stderr.write(lines[-1] + "\n")
-    text = "\n".join(lines) + "\n"
-    if len(sys.argv) > 1:
-        page = Path(sys.argv[1])
-        page.write_text(text + causes(page), encoding="utf-8")
-    else:
+    arguments = sys.argv[1:]
+    ours = "--kernel-cc" in arguments
+    pages = [Path(name) for name in arguments if name != "--kernel-cc"]
+    if ours and all(map(missing, KERNEL_CC)):
+        sys.stderr.write("skipped: `ackclock kernel-cc load` has loaded nothing\n")
+        return 0
+    text = part(ABOUT_KERNEL_CC, KERNEL_CC) if ours else part(ABOUT, VARIANTS)
+    if not pages:
         print(text)
+    for page in pages:
+        page.write_text(with_part(page.read_text(encoding="utf-8") if page.exists() else "", text), encoding="utf-8")
     return 0
 
 
-def causes(page: Path) -> str:
-    """What people have written below the table stays."""
-    below = page.read_text(encoding="utf-8").partition(BELOW)[2] if page.exists() else ""
-    return f"\n{BELOW}{below}" if below else ""
+def with_part(page: str, new: str) -> str:
+    """The page with one of its tables new; the other and what people have written below stay."""
+    above, below, causes = page.partition(BELOW)
+    first, middle, second = above.partition(MIDDLE)
+    first, second = (first, new) if new.startswith(MIDDLE) else (new, middle + second)
+    return "\n".join(text.rstrip() + "\n" for text in (first, second, below + causes) if text.strip())
 
 
 if __name__ == "__main__":

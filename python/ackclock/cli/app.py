@@ -40,6 +40,7 @@ for command in (
     studies.reproduce,
     live.emulate,
     live.export,
+    live.kernel_cc,
     studies.report,
 ):
     app.command()(command)

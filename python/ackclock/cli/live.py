@@ -59,6 +59,28 @@ def emulate(
     return 0 if document["command"]["exit"] in (0, None) else 1
 
 
+class KernelVerb(StrEnum):
+    load = "load"
+    unload = "unload"
+    list = "list"
+
+
+def kernel_cc(
+    verb: Annotated[KernelVerb, typer.Argument(help="What to do.", show_default=False)],
+    variants: Annotated[
+        list[str] | None, typer.Argument(help="vegas, veno, westwood+, bic, biad; all by default.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> int:
+    """The papers' congestion controls in the running kernel, for any program (TCP_CONGESTION); `make kernel-cc` builds them.
+
+    Loading needs root. They stay until they are unloaded or the machine restarts.
+    """
+    from ackclock.kernel_cc import run
+
+    return run(verb.value, variants or [], json=json)
+
+
 class Emulator(StrEnum):
     tc = "tc"
     mahimahi = "mahimahi"

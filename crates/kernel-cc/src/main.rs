@@ -1,0 +1,60 @@
+//! `ackclock-kernel-cc load|unload|list [VARIANT...] [--json]`: the papers' congestion controls in the running kernel.
+
+mod controls;
+mod kernel;
+mod privileges;
+
+use std::io::{Write, stdout};
+use std::process::ExitCode;
+
+use controls::{Control, chosen};
+
+const USAGE: &str = "ackclock-kernel-cc load|unload|list [--json] [VARIANT...]";
+
+fn main() -> ExitCode {
+    match run(std::env::args().skip(1).collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Does it, then says how each of those that were named stands.
+fn run(mut words: Vec<String>) -> Result<(), String> {
+    let json = words.iter().any(|word| word == "--json");
+    words.retain(|word| word != "--json");
+    if words.is_empty() {
+        return Err(format!("usage: {USAGE}"));
+    }
+    let verb = words.remove(0);
+    let controls = chosen(&words)?;
+    match verb.as_str() {
+        "load" => privileges::reduce().and_then(|()| kernel::load(&controls))?,
+        "unload" => kernel::unload(&controls)?,
+        "list" => {}
+        other => return Err(format!("found \"{other}\"; usage: {USAGE}")),
+    }
+    print(&controls, json)
+}
+
+fn print(controls: &[Control], json: bool) -> Result<(), String> {
+    let mut lines = Vec::new();
+    for &control in controls {
+        let state = kernel::state(control)?;
+        lines.push(match json {
+            true => serde_json::json!({
+                "variant": control.variant,
+                "kernel_name": control.kernel_name,
+                "loaded": state != kernel::State::NotLoaded,
+            })
+            .to_string(),
+            false => format!("{:<10} {:<15} {}", control.variant, control.kernel_name, state.words()),
+        });
+    }
+    let text = if json { format!("[\n  {}\n]\n", lines.join(",\n  ")) } else { lines.join("\n") + "\n" };
+    // A reader that has gone is no error.
+    let _ = stdout().write_all(text.as_bytes());
+    Ok(())
+}
