@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import mean
+
 import pytest
 
 from ackclock.engine import run
@@ -26,18 +28,31 @@ def test_ack_filtering_without_bounded_bursts_is_worse_than_reno_on_every_return
         assert flow["throughput_bps"] / 1e6 < table1.mbps(runs("table1"), "V1", "Reno", path).mean, path
 
 
+def plain_mbps(path: tuple[str, str], ack: dict[str, str], seed: int, **more: object) -> float:
+    """Table 1's transfer by a plain sender, in Mb/s; ns-2's queues of 10 let 9 wait."""
+    rate, framing = path
+    queues = {"hop.server.queue.down.packets": 9, "hop.return.queue": {"packets": 9, **({"ack": ack} if ack else {})}}
+    point = {**queues, "hop.return.rate": rate, "hop.return.framing": framing, **more}
+    made = read_draft(scenario_path("asymmetry-table1")).check(point)
+    return float(run(build_plan(made, seed)).summary["flows"][0]["throughput_bps"]) / 1e6
+
+
 def test_ack_filtering_under_a_plain_sender_is_no_better_than_reno_where_queues_hold_what_ns2s_do() -> None:
-    """ns-2's queues of 10 let 9 wait: so Reno is ns-2's to 0.02 Mb/s, and bursts overflow as early as there (docs/models/ack-filter.md)."""
-    draft = read_draft(scenario_path("asymmetry-table1"))
-    nine = {"hop.server.queue.down.packets": 9, "hop.return.queue": {"packets": 9}}
-    filtered = {**nine, "hop.return.queue": {"packets": 9, "ack": {"filter": "p1"}}}
-    for (rate, framing), ns2 in zip(table1.PATHS.values(), (1.93, 6.96, 4.48, 9.31), strict=True):
-        point = {"hop.return.rate": rate, "hop.return.framing": framing}
-        reno, af = (
-            run(build_plan(draft.check({**point, **said}), 1)).summary["flows"][0]["throughput_bps"] / 1e6
-            for said in (nine, filtered)
-        )
-        assert reno == pytest.approx(ns2, abs=0.03) and af < 1.02 * reno, (rate, framing, reno, af)
+    """Reno is ns-2's to 0.03 Mb/s. Two per cent are for 28.8 kb/s, 1 % better here and 20 % worse in ns-2: docs/models/ack-filter.md says why."""
+    for path, ns2 in zip(table1.PATHS.values(), (1.93, 6.96, 4.48, 9.31), strict=True):
+        reno, af = plain_mbps(path, {}, 1), plain_mbps(path, {"filter": "p1"}, 1)
+        assert reno == pytest.approx(ns2, abs=0.03) and af < 1.02 * reno, (path, reno, af)
+
+
+def test_plain_senders_get_what_ns2s_get_with_filtered_acks_and_without_once_jitter_breaks_the_lock_step() -> None:
+    """Means of ns-2.35 on V1 with `overhead_ 0.001`, eight seeds each: Reno and Reno with filtered ACKs. Jitter of the length of a packet
+    leaves no pattern of bursts to be kept from a slow start for the rest of the run."""
+    ns2 = ((0.73, 1.20), (6.92, 6.24), (4.46, 3.31), (9.22, 5.51))
+    jitter = {"hop.server.jitter.up": {"kind": "uniform", "low": "0 s", "high": "1 ms", "in_order": True}}
+    for path, wanted in zip(table1.PATHS.values(), ns2, strict=True):
+        for ack, mbps in zip(({}, {"filter": "p1"}), wanted, strict=True):
+            ours = mean(plain_mbps(path, ack, seed, **jitter) for seed in range(1, 9))
+            assert ours == pytest.approx(mbps, rel=0.06), (path, ack, ours, mbps)
 
 
 def test_marks_on_data_alone_halve_the_reverse_flow_instead_of_shutting_it_out(runs: Experiments) -> None:
