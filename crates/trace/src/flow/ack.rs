@@ -20,6 +20,8 @@ pub struct Heard {
 
 /// An ACK comes this much before the least RTT has passed at the soonest: clocks and paths vary.
 const EARLY: (i64, i64) = (9, 10);
+/// A report that a repair was not needed comes sooner than this or four round trips.
+const LAST_WORD: i64 = 2_000_000_000;
 
 impl Half {
     /// A packet of the other end with the ACK flag.
@@ -103,6 +105,7 @@ impl Half {
         if let Some(trouble) = self.trouble.as_deref_mut() {
             heard.spurious += trouble.judge(now, s, self.una, self.rtt.min());
             trouble.settle(now, s.ack);
+            trouble.forget(now, s.ack, LAST_WORD.max(4 * self.rtt.max().unwrap_or(0)));
         }
         let mut latest_again = i64::MIN;
         let mut last = None;
@@ -121,7 +124,7 @@ impl Half {
                 heard.rtt = Some(sample);
             }
             if self.counts.payload > 0 {
-                let segments = u64::from(news.div_ceil(self.counts.largest_segment.max(1)));
+                let segments = news.div_ceil(self.counts.largest_segment.max(1));
                 let gap = now - self.last_news_at;
                 self.acks.get_or_insert_default().advanced(segments, sent.first_at, gap);
             }

@@ -128,6 +128,19 @@ impl Trouble {
         }
     }
 
+    /// Repairs below `una` of which nothing can be heard any more: they are judged, or left more than `longest` nanoseconds ago.
+    pub fn forget(&mut self, now: i64, una: u32, longest: i64) {
+        while self.repairs.front().is_some_and(|r| !before(una, r.end) && (r.judged || now - r.at > longest)) {
+            self.repairs.pop_front();
+        }
+        if self.repairs.is_empty() && self.repairs.capacity() > 0 {
+            self.repairs = VecDeque::new();
+        }
+        if self.holes.is_empty() && self.holes.capacity() > 0 {
+            self.holes = VecDeque::new();
+        }
+    }
+
     pub fn memory(&self) -> usize {
         size_of::<Trouble>() + self.holes.capacity() * size_of::<Hole>() + self.repairs.capacity() * size_of::<Repair>()
     }

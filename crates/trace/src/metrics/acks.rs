@@ -18,60 +18,83 @@ const EDGES: [i64; ACK_BINS_MS.len()] = {
 /// Counted as compressed when they come in less than this share of the spacing of what they acknowledge.
 const COMPRESSED: i64 = 4;
 
-#[derive(Debug, Clone, Default)]
+/// Counts are held at 2^32 - 1.
+#[derive(Debug, Clone)]
 pub struct AckClock {
-    last_at: Option<i64>,
-    bins: [u32; ACK_BINS_MS.len() + 1],
-    count: u64,
+    last_at: i64,
+    /// When what the last advancing ACK covered had been sent.
+    last_sent_at: i64,
     sum: f64,
     sum_of_squares: f64,
     min: i64,
     max: i64,
-    /// ACKs that brought news, and the bytes and segments they covered.
-    advancing: u64,
-    segments: u64,
+    bins: [u32; ACK_BINS_MS.len() + 1],
+    count: u32,
+    /// ACKs that brought news, and the segments they covered.
+    advancing: u32,
+    segments: u32,
     /// More than two segments' worth (RFC 2525, stretch ACKs).
-    stretched: u64,
-    compressed: u64,
-    comparable: u64,
-    last_sent_at: Option<i64>,
+    stretched: u32,
+    compressed: u32,
+    comparable: u32,
+}
+
+/// In the place of a time: there was none yet.
+const NEVER: i64 = i64::MIN;
+
+impl Default for AckClock {
+    fn default() -> AckClock {
+        AckClock {
+            last_at: NEVER,
+            last_sent_at: NEVER,
+            sum: 0.0,
+            sum_of_squares: 0.0,
+            min: 0,
+            max: 0,
+            bins: [0; ACK_BINS_MS.len() + 1],
+            count: 0,
+            advancing: 0,
+            segments: 0,
+            stretched: 0,
+            compressed: 0,
+            comparable: 0,
+        }
+    }
 }
 
 impl AckClock {
     /// An ACK for this direction's data passed.
     #[inline]
     pub fn passed(&mut self, now: i64) {
-        if let Some(last) = self.last_at {
-            let gap = (now - last).max(0);
+        if self.last_at != NEVER {
+            let gap = (now - self.last_at).max(0);
             let at = EDGES.iter().position(|&edge| gap <= edge).unwrap_or(EDGES.len());
             self.bins[at] = self.bins[at].saturating_add(1);
             (self.min, self.max) = if self.count == 0 { (gap, gap) } else { (self.min.min(gap), self.max.max(gap)) };
-            self.count += 1;
+            self.count = self.count.saturating_add(1);
             let ms = gap as f64 * 1e-6;
             self.sum += ms;
             self.sum_of_squares += ms * ms;
         }
-        self.last_at = Some(now);
+        self.last_at = now;
     }
 
     /// It covered something new: `segments` full ones' worth, the last of which had been sent at `sent_at`; `gap` since the
     /// advancing ACK before it.
     #[inline]
-    pub fn advanced(&mut self, segments: u64, sent_at: i64, gap: i64) {
-        self.advancing += 1;
-        self.segments += segments;
-        self.stretched += u64::from(segments > 2);
-        if let Some(last) = self.last_sent_at
-            && sent_at > last
-        {
-            self.comparable += 1;
-            self.compressed += u64::from(gap * COMPRESSED < sent_at - last);
+    pub fn advanced(&mut self, segments: u32, sent_at: i64, gap: i64) {
+        self.advancing = self.advancing.saturating_add(1);
+        self.segments = self.segments.saturating_add(segments);
+        self.stretched = self.stretched.saturating_add(u32::from(segments > 2));
+        if self.last_sent_at != NEVER && sent_at > self.last_sent_at {
+            self.comparable = self.comparable.saturating_add(1);
+            self.compressed = self.compressed.saturating_add(u32::from(gap * COMPRESSED < sent_at - self.last_sent_at));
         }
-        self.last_sent_at = Some(sent_at);
+        self.last_sent_at = sent_at;
     }
 
     pub fn count(&self) -> u64 {
-        self.count
+        u64::from(self.count)
     }
 
     pub fn bins(&self) -> &[u32] {
@@ -80,7 +103,7 @@ impl AckClock {
 
     /// Milliseconds: least, mean, most, standard deviation.
     pub fn spread_ms(&self) -> Option<[f64; 4]> {
-        let n = self.count as f64;
+        let n = f64::from(self.count);
         (self.count > 0).then(|| {
             let variance =
                 if self.count > 1 { (self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0) } else { 0.0 };
@@ -89,21 +112,21 @@ impl AckClock {
     }
 
     pub fn segments_per_ack(&self) -> Option<f64> {
-        (self.advancing > 0).then(|| self.segments as f64 / self.advancing as f64)
+        (self.advancing > 0).then(|| f64::from(self.segments) / f64::from(self.advancing))
     }
 
     pub fn stretched_share(&self) -> Option<f64> {
-        (self.advancing > 0).then(|| self.stretched as f64 / self.advancing as f64)
+        (self.advancing > 0).then(|| f64::from(self.stretched) / f64::from(self.advancing))
     }
 
     /// Of the advancing ACKs whose data had left one after another: those that came closer together than a quarter of that.
     pub fn compressed_share(&self) -> Option<f64> {
-        (self.comparable > 0).then(|| self.compressed as f64 / self.comparable as f64)
+        (self.comparable > 0).then(|| f64::from(self.compressed) / f64::from(self.comparable))
     }
 
     /// Percentile in milliseconds from the histogram, laid evenly within its bin.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let wanted = q * self.count as f64;
+        let wanted = q * f64::from(self.count);
         let mut below = 0.0;
         for (i, &n) in self.bins.iter().enumerate() {
             let n = f64::from(n);

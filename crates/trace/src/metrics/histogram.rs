@@ -1,5 +1,7 @@
 //! A histogram of times with bins of equal ratio, for percentiles of any span in little memory.
 
+use super::counters::Counters;
+
 /// Bins in each doubling: 2.2 % apart, so that the middle of one is within 1.1 % of all in it.
 const PER_OCTAVE: u32 = 32;
 const SUB_BITS: u32 = PER_OCTAVE.trailing_zeros();
@@ -7,47 +9,52 @@ const SUB_BITS: u32 = PER_OCTAVE.trailing_zeros();
 /// Counts by size. Only the bins between the smallest and the largest value seen exist.
 #[derive(Debug, Clone, Default)]
 pub struct LogHistogram {
-    first: u32,
-    bins: Vec<u32>,
-    count: u64,
+    bins: Counters,
+    /// The bin of the first counter: below 60 octaves' worth.
+    first: u16,
 }
 
 impl LogHistogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
         let bin = bin_of(value);
-        if self.bins.is_empty() {
-            self.first = bin;
+        let at = bin.wrapping_sub(u32::from(self.first)) as usize;
+        if at < self.bins.len() {
+            self.bins.add(at);
+        } else {
+            self.extend(bin);
         }
-        if bin < self.first {
-            let more = (self.first - bin) as usize;
-            self.bins.splice(0..0, std::iter::repeat_n(0, more));
-            self.first = bin;
-        }
-        let at = (bin - self.first) as usize;
-        if at >= self.bins.len() {
-            self.bins.reserve_exact(at + 1 - self.bins.len());
-            self.bins.resize(at + 1, 0);
-        }
-        self.bins[at] = self.bins[at].saturating_add(1);
-        self.count += 1;
     }
 
-    pub fn count(&self) -> u64 {
-        self.count
+    /// A value beyond the bins so far.
+    #[cold]
+    fn extend(&mut self, bin: u32) {
+        let first = u32::from(self.first);
+        if self.bins.len() == 0 {
+            self.bins.grow(0, 1);
+            self.first = bin as u16;
+        } else if bin < first {
+            self.bins.grow((first - bin) as usize, 0);
+            self.first = bin as u16;
+        } else {
+            self.bins.grow(0, (bin - first) as usize + 1 - self.bins.len());
+        }
+        self.bins.add((bin - u32::from(self.first)) as usize);
     }
 
     /// The value below which a share `q` (0..=1) of the values lie, laid evenly within its bin.
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        if self.count == 0 {
+        let count: f64 = self.bins.iter().map(f64::from).sum();
+        if count == 0.0 {
             return None;
         }
-        let wanted = (q * self.count as f64).clamp(0.5, self.count as f64 - 0.5);
+        let wanted = (q * count).clamp(0.5, count - 0.5);
         let mut below = 0.0;
-        for (i, &n) in self.bins.iter().enumerate() {
+        for (i, n) in self.bins.iter().enumerate() {
             let n = f64::from(n);
             if n > 0.0 && below + n >= wanted {
-                let (low, high) = (lower_edge(self.first + i as u32), lower_edge(self.first + i as u32 + 1));
+                let bin = u32::from(self.first) + i as u32;
+                let (low, high) = (lower_edge(bin), lower_edge(bin + 1));
                 return Some(low + (high - low) * (wanted - below) / n);
             }
             below += n;
@@ -57,7 +64,7 @@ impl LogHistogram {
 
     /// Bytes it holds beside itself.
     pub fn memory(&self) -> usize {
-        self.bins.capacity() * size_of::<u32>()
+        self.bins.memory()
     }
 }
 

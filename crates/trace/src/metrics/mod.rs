@@ -2,6 +2,7 @@
 
 mod acks;
 mod correlation;
+mod counters;
 mod course;
 mod histogram;
 mod level;

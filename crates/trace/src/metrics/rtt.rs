@@ -5,41 +5,44 @@ use super::LogHistogram;
 /// Sample statistics, and the smoothed estimate of RFC 6298 for comparison with timers.
 #[derive(Debug, Clone, Default)]
 pub struct Rtt {
-    count: u64,
     min: i64,
     max: i64,
-    /// In units of 1 ns, about the first sample, so that large offsets cost no precision.
-    origin: i64,
+    /// Nanoseconds about the first sample, so that large offsets cost no precision.
     sum: f64,
     sum_of_squares: f64,
-    smoothed: i64,
-    deviation: i64,
     histogram: LogHistogram,
+    origin: f32,
+    /// An estimate with a gain of an eighth is good for seven digits.
+    smoothed: f32,
+    deviation: f32,
+    /// Held at 2^32 - 1.
+    count: u32,
 }
 
 impl Rtt {
     #[inline]
     pub fn add(&mut self, sample: i64) {
         let sample = sample.max(0);
+        let about = sample as f32;
         if self.count == 0 {
-            (self.min, self.max, self.origin) = (sample, sample, sample);
-            (self.smoothed, self.deviation) = (sample, sample / 2);
+            (self.min, self.max, self.origin) = (sample, sample, about);
+            (self.smoothed, self.deviation) = (about, about / 2.0);
         } else {
             self.min = self.min.min(sample);
             self.max = self.max.max(sample);
             // RFC 6298, section 2.3: gains 1/4 and 1/8, the old estimate in the deviation.
-            self.deviation += ((self.smoothed - sample).abs() - self.deviation) / 4;
-            self.smoothed += (sample - self.smoothed) / 8;
+            self.deviation += ((self.smoothed - about).abs() - self.deviation) * 0.25;
+            self.smoothed += (about - self.smoothed) * 0.125;
         }
-        let off = (sample - self.origin) as f64;
-        self.count += 1;
+        let off = sample as f64 - f64::from(self.origin);
+        self.count = self.count.saturating_add(1);
         self.sum += off;
         self.sum_of_squares += off * off;
         self.histogram.add(sample as u64);
     }
 
     pub fn count(&self) -> u64 {
-        self.count
+        u64::from(self.count)
     }
 
     /// Smallest sample in nanoseconds; none without samples.
@@ -53,17 +56,18 @@ impl Rtt {
     }
 
     /// Smoothed RTT and mean deviation, RFC 6298.
+    #[inline]
     pub fn smoothed(&self) -> Option<(i64, i64)> {
-        (self.count > 0).then_some((self.smoothed, self.deviation))
+        (self.count > 0).then_some((self.smoothed as i64, self.deviation as i64))
     }
 
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.origin as f64 + self.sum / self.count as f64)
+        (self.count > 0).then(|| f64::from(self.origin) + self.sum / f64::from(self.count))
     }
 
     /// Standard deviation of a sample (over n - 1); zero for a single one.
     pub fn sd(&self) -> Option<f64> {
-        let n = self.count as f64;
+        let n = f64::from(self.count);
         match self.count {
             0 => None,
             1 => Some(0.0),

@@ -55,6 +55,6 @@ fn correlation(x: &Course, y: &Course) -> Option<(f64, u32, f64)> {
     if n < ENOUGH {
         return None;
     }
-    let points: Vec<(f64, f64)> = (from..to).map(|i| (f64::from(x.bin(i)), f64::from(y.bin(i)))).collect();
+    let points: Vec<(f64, f64)> = (from..to).map(|i| (x.bin(i), y.bin(i))).collect();
     pearson(&points).map(|r| (r, n, width as f64 * 1e-9))
 }
