@@ -1,6 +1,7 @@
 //! Captures: a probe at some endpoints that writes each packet as it passes.
 
 use crate::build::World;
+use crate::numbers::Numbers;
 use crate::plan::{CaptureFormat, End, Plan};
 use crate::run::RunError;
 use ackclock_core::Time;
@@ -17,6 +18,7 @@ pub struct Captures {
     open: Vec<OneEnd>,
     /// By endpoint: which captures it feeds.
     at: Vec<Vec<u32>>,
+    numbers: Numbers,
 }
 
 /// One end of one flow, and the file its packets go to.
@@ -32,7 +34,7 @@ struct OneEnd {
 impl Captures {
     /// Opens all files.
     pub fn create(plan: &Plan, world: &World) -> Result<Captures, RunError> {
-        let mut captures = Captures { open: Vec::new(), at: vec![Vec::new(); 2 * plan.flows.len()] };
+        let mut captures = Captures { open: Vec::new(), at: vec![Vec::new(); 2 * plan.flows.len()], numbers: Numbers::default() };
         for wanted in &plan.captures {
             let Some(number) = plan.flows.iter().position(|f| f.name == wanted.flow) else { continue };
             let (side, endpoint) = match wanted.end {
@@ -59,12 +61,13 @@ impl Captures {
     }
 
     fn pass(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body, sent: bool) {
+        let number = if sent { self.numbers.sent(by, packet, body) } else { self.numbers.received(packet, body) };
         let Some(feeds) = self.at.get(by.0 as usize) else { return };
         for &feed in feeds {
             let capture = &mut self.open[feed as usize];
             if capture.failed.is_none() {
                 let from = if sent { capture.side } else { capture.side.other() };
-                let frame = capture.frames.frame(from, packet, body);
+                let frame = capture.frames.frame(from, number, packet, body);
                 capture.failed = capture.writer.write(now, &frame).err();
                 if let Some(truth) = &mut capture.truth {
                     let why = if let Body::Segment(s) = body { s.why.name() } else { "" };

@@ -8,6 +8,7 @@ pub mod capture;
 pub mod catalogue;
 pub mod jobs;
 pub mod measure;
+mod numbers;
 pub mod plan;
 pub mod recorder;
 pub mod run;

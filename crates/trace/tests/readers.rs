@@ -59,7 +59,7 @@ fn write(path: &Path, snap_len: u32) {
         let id = arena.insert(body.clone());
         let at = Time(i as u64 * 1_000_000_123_000);
         let packet = Packet { id: i as u64, body: id, flow: 3, len: 501, wire_len: 501, ecn, class: 0, kind: Kind::TCP };
-        writer.write(at, &frames.frame(side, &packet, &body)).unwrap();
+        writer.write(at, &frames.frame(side, i as u16, &packet, &body)).unwrap();
     }
     writer.finish().unwrap();
 }

@@ -42,6 +42,8 @@ pub struct FlowFrames {
     /// What each side's SYN offered, once seen.
     window_scale: [Option<u8>; 2],
     snap_len: usize,
+    /// IP identification of the frame that is being made.
+    number: u16,
     buffer: Vec<u8>,
 }
 
@@ -59,6 +61,7 @@ impl FlowFrames {
             initial_sequence,
             window_scale: [None; 2],
             snap_len: snap_len as usize,
+            number: 0,
             buffer: Vec::new(),
         }
     }
@@ -67,9 +70,10 @@ impl FlowFrames {
         self.address[side as usize]
     }
 
-    /// The frame of a packet that `from` sent.
-    pub fn frame(&mut self, from: Side, packet: &Packet, body: &Body) -> Frame<'_> {
+    /// The frame of a packet that `from` sent, with `number` as its IP identification.
+    pub fn frame(&mut self, from: Side, number: u16, packet: &Packet, body: &Body) -> Frame<'_> {
         self.buffer.clear();
+        self.number = number;
         let payload = match body {
             Body::Segment(segment) => self.tcp(from, packet, segment),
             Body::Datagram(datagram) => self.udp(from, packet, *datagram),
@@ -151,8 +155,7 @@ impl FlowFrames {
         let start = self.buffer.len();
         self.buffer.extend([0x45, packet.ecn as u8]);
         self.buffer.extend(((IPV4 + payload) as u16).to_be_bytes());
-        // The packet's own number, so that captures at both ends can be joined by it.
-        self.buffer.extend((packet.id as u16).to_be_bytes());
+        self.buffer.extend(self.number.to_be_bytes());
         self.buffer.extend([DONT_FRAGMENT, 0, TTL, protocol, 0, 0]);
         self.buffer.extend(self.address(from).ip);
         self.buffer.extend(self.address(from.other()).ip);
