@@ -24,6 +24,12 @@ pub struct Repeat {
     pub sacked_above: bool,
     /// Duplicate ACKs since the last one with news.
     pub duplicates: u32,
+    /// Since the segment last passed; none if it never has.
+    pub since: Option<i64>,
+    /// The least time in which the sender can have heard what became of it.
+    pub least: Option<i64>,
+    /// Something sent after its last copy has been acknowledged (RFC 8985, section 6.2); none where the order of sending is not known.
+    pub overtaken: Option<bool>,
     /// A timeout is not repaired yet.
     pub after_timeout: bool,
     /// A recovery is under way.
@@ -41,6 +47,8 @@ pub struct Repeat {
 const LEAST_QUIET: i64 = 10_000_000;
 /// What an ACK asks for leaves sooner than this after it, unless it is paced.
 const UNASKED: i64 = 1_000_000;
+/// More duplicates than any threshold that adapts to reordering commonly reaches.
+const MANY: u32 = 16;
 /// The shortest minimum of a retransmission timer in common stacks (Linux, ns-2): 200 ms.
 pub const COMMON_RTO_MIN: i64 = 200_000_000;
 
@@ -54,14 +62,25 @@ pub fn why(r: &Repeat) -> Verdict {
     if by_timer {
         return timer(r, srtt);
     }
+    // Nobody can have asked for what is sent again before the answer to its last copy can be back, nor for a second repetition before
+    // anything sent after the first was answered: a timer has declared all of it lost.
+    let too_soon = r.since.zip(r.least).is_some_and(|(since, least)| since * 10 < least * 9);
+    if too_soon || !r.first_repeat && r.overtaken == Some(false) {
+        return match r.is_first && r.stalled >= timeout_of(r, srtt) * 8 / 10 {
+            true => Verdict::new(Cause::Timeout, 0.9),
+            false => Verdict::new(Cause::GoBackN, if r.after_timeout { 0.95 } else { 0.7 }),
+        };
+    }
     // The first one outstanding, sent a second time, with no ACK that could have asked for it: the timer ran out in the middle of a
     // recovery, as NewReno's impatient variant lets it (RFC 6582, section 4). RACK's own timer waits for a quarter of the least RTT.
     if !r.first_repeat && r.is_first && r.quiet > LEAST_QUIET.max(srtt / 4) {
         return Verdict::new(Cause::Timeout, 0.7);
     }
-    // Duplicates and SACKs may still come in when the timer runs out on a retransmission that was lost, and leave little silence. What they
-    // ask for goes out with them.
-    if !r.first_repeat && r.is_first && r.quiet >= UNASKED && r.stalled >= timeout_of(r, srtt) * 9 / 10 {
+    // Duplicates and SACKs may still come in when the timer runs out, and leave little silence. What they ask for goes out with them, and
+    // long before: when the timer runs out, it has been sent already, or its sender had reasons not to.
+    let (due, many) = (timeout_of(r, srtt), r.duplicates >= MANY);
+    let unasked = r.quiet >= UNASKED || many && r.stalled < due * 11 / 10;
+    if r.is_first && r.stalled >= due * 19 / 20 && unasked && (many || !r.first_repeat) {
         return Verdict::new(Cause::Timeout, 0.8);
     }
     if r.after_timeout {
@@ -70,6 +89,10 @@ pub fn why(r: &Repeat) -> Verdict {
     }
     if !r.first_repeat && (r.sacked_above || r.in_recovery) {
         return Verdict::new(Cause::Rack, 0.85);
+    }
+    // SACK tells which segments are missing: what lies beyond all of it is not, unless all is taken for lost.
+    if r.sack && r.in_recovery && !r.sacked_above && r.overtaken == Some(false) && !r.is_first && !r.is_last {
+        return Verdict::new(Cause::GoBackN, 0.7);
     }
     if r.duplicates >= 3 || r.in_recovery {
         return Verdict::new(Cause::Fast, if r.sacked_above { 0.99 } else { 0.95 });
@@ -80,6 +103,10 @@ pub fn why(r: &Repeat) -> Verdict {
     }
     if r.duplicates > 0 && r.is_first {
         return Verdict::new(Cause::Fast, 0.6);
+    }
+    if r.overtaken == Some(true) {
+        // Time alone shows it: what left later has arrived (RACK), and may itself have been a retransmission.
+        return Verdict::new(if r.first_repeat { Cause::Fast } else { Cause::Rack }, 0.8);
     }
     Verdict::new(Cause::Unexplained, 0.5)
 }

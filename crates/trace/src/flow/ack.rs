@@ -60,7 +60,7 @@ impl Half {
         }
         self.window = window;
         if !blocks.is_empty() {
-            self.mark(&blocks);
+            self.mark(now, &blocks);
         }
         if s.payload == 0 && self.counts.payload > 0 && !s.flags.has(Flags::RST) {
             self.acks.get_or_insert_default().passed(now);
@@ -107,14 +107,21 @@ impl Half {
             trouble.settle(now, s.ack);
             trouble.forget(now, s.ack, LAST_WORD.max(4 * self.rtt.max().unwrap_or(0)));
         }
-        let mut latest_again = i64::MIN;
+        let (mut latest_again, mut delivered) = (i64::MIN, i64::MIN);
+        let least = self.rtt.min().unwrap_or(0);
         let mut last = None;
         while let Some(sent) = self.outstanding.acknowledged(s.ack) {
             if sent.times > 1 {
                 latest_again = latest_again.max(sent.last_at);
             }
+            if !sent.sacked && sent.arrived(now, least) {
+                delivered = delivered.max(sent.last_at);
+            }
             self.sacked -= if sent.sacked { sent.len.min(self.sacked) } else { 0 };
             last = Some(sent);
+        }
+        if let Some(trouble) = self.trouble.as_deref_mut() {
+            trouble.delivered = trouble.delivered.max(delivered);
         }
         if let Some(sent) = last {
             // Karn; and a segment that waited for one below it to be repaired says nothing about the path.
@@ -147,8 +154,9 @@ impl Half {
     }
 
     /// Marks what SACK blocks name (RFC 2018). What the last ACK named already is not walked again.
-    fn mark(&mut self, blocks: &[(u32, u32)]) {
-        let (una, next) = (self.una, self.next);
+    fn mark(&mut self, now: i64, blocks: &[(u32, u32)]) {
+        let (una, next, least) = (self.una, self.next, self.rtt.min().unwrap_or(0));
+        let mut delivered = i64::MIN;
         let mut marked = [(0, 0); 4];
         for (place, &(left, right)) in marked.iter_mut().zip(blocks) {
             let sound = before(left, right) && !before(left, una) && !before(next, right);
@@ -163,13 +171,18 @@ impl Half {
                 if !sent.sacked && !before(sent.start, from) {
                     sent.sacked = true;
                     self.sacked += sent.len;
+                    if sent.arrived(now, least) {
+                        delivered = delivered.max(sent.last_at);
+                    }
                 }
                 i += 1;
             }
             let trouble = self.trouble_mut();
             trouble.sack_high = Some(trouble.sack_high.map_or(right, |high| later(high, right)));
         }
-        self.trouble_mut().marked = marked;
+        let trouble = self.trouble_mut();
+        trouble.marked = marked;
+        trouble.delivered = trouble.delivered.max(delivered);
     }
 
     /// A first block that lies below the cumulative number, or within the second block, reports a duplicate (RFC 2883).
@@ -209,6 +222,10 @@ impl Trouble {
             let early = least.is_some_and(|rtt| (now - repair.at) * EARLY.1 < rtt * EARLY.0);
             if echo_is_older && repair.start == una {
                 self.spurious.by_stamp += repair.segments;
+                if repair.cause == Cause::Timeout {
+                    // The sender has the same echo, and takes its timeout back (RFC 3522, section 3.2).
+                    self.loss_point = None;
+                }
             } else if early && repair.start == una {
                 self.spurious.by_early_ack += repair.segments;
             } else {

@@ -128,6 +128,9 @@ impl Half {
             first_repeat: seen.is_none_or(|e| e.times == 1),
             sacked_above: trouble.and_then(|t| t.sack_high).is_some_and(|high| before(s.seq, high) && before(self.una, high)),
             duplicates: self.duplicates,
+            since: seen.map(|e| now - e.last_at),
+            least: if self.at_sender(view) { self.rtt.min() } else { view.turn },
+            overtaken: trouble.zip(seen).filter(|_| self.at_sender(view)).map(|(t, e)| e.last_at < t.delivered),
             after_timeout: trouble.is_some_and(|t| open(t.loss_point)) || self.not_yet_heard(now, s.seq, view),
             in_recovery: trouble.is_some_and(|t| open(t.recovery_point)),
             timer_fired: trouble.is_some_and(|t| t.timer_fired),
@@ -174,6 +177,8 @@ impl Half {
                     trouble.fast_then_timeout += 1;
                 }
             }
+            // The timeout itself was not seen, or not recognised.
+            Cause::GoBackN if trouble.loss_point.is_none_or(|p| !before(una, p)) => trouble.loss_point = Some(next),
             Cause::TailProbe => trouble.timer_fired = true,
             Cause::Fast | Cause::Rack if !trouble.recovery_point.is_some_and(|p| before(una, p)) => {
                 trouble.recovery_point = Some(next);

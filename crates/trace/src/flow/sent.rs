@@ -32,6 +32,12 @@ impl Sent {
     pub fn is_plain(&self) -> bool {
         self.times == 1 && !self.sacked
     }
+
+    /// Its last copy can have been what is acknowledged now; the time is the least round trip's.
+    #[inline]
+    pub fn arrived(&self, now: i64, least: i64) -> bool {
+        self.times == 1 || now - self.last_at >= least
+    }
 }
 
 /// Kept segments of one flow's direction at most: a capture in which nothing is acknowledged must not cost memory.

@@ -62,6 +62,8 @@ pub struct Trouble {
     /// Sacked ranges of the last ACK, so that what was marked is not walked again.
     pub marked: [(u32, u32); 4],
     pub sack_high: Option<u32>,
+    /// The latest time at which something was sent that has been acknowledged since (RFC 8985, section 6.2).
+    pub delivered: i64,
 }
 
 /// Retransmissions that were not needed, by what showed it.
