@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,9 @@ from ackclock.scenario.model import Scenario
 LONGEST = "90 day"
 """An emulation ends with its command; a plan wants a duration all the same."""
 
+SAMPLE_PS = 100 * 10**9
+"""How often the log looks at queues and simulated flows."""
+
 LIVE_FLOW = {"name": "live", "workload": {"kind": "live"}}
 SCENARIO_KEYS = frozenset({"link", "flow", "duration", "tcp", "sweep", "measure", "clients", "seeds"})
 MOST_DEPTH = 31
@@ -27,7 +31,9 @@ MOST_DEPTH = 31
 class Settings:
     """How to emulate: what runs where, for how long, and what counts as late.
 
-    ``deadline_us``: a packet that leaves later than this, in microseconds, has missed its deadline.
+    ``deadline_us``: a packet that leaves later than this, in microseconds, has missed its deadline. ``log``: where captures and the
+    link's log go. ``pair``: what the two namespaces are called, for whoever wants to enter them; without a command they stay until the
+    emulation is ended. ``internet``: the server's end leads out through this machine.
     """
 
     command: Sequence[str]
@@ -35,6 +41,9 @@ class Settings:
     seconds: float | None = None
     quiet_stdout: bool = False
     deadline_us: float = 1000.0
+    log: Path | None = None
+    pair: str | None = None
+    internet: bool = False
     depth: int = field(default_factory=lambda: int(os.environ.get("ACKCLOCK_DEPTH", "0")))
 
     def text(self) -> str:
@@ -48,6 +57,10 @@ class Settings:
                 "seconds": self.seconds,
                 "quiet_stdout": self.quiet_stdout,
                 "deadline_us": self.deadline_us,
+                "log": None if self.log is None else str(self.log.absolute()),
+                "sample_ps": SAMPLE_PS,
+                "pair": self.pair,
+                "internet": self.internet,
                 "depth": self.depth,
             }
         )
@@ -72,10 +85,19 @@ def _with_live(draft: Draft, clients: int) -> Draft:
     said = any(
         isinstance(flow, dict) and isinstance(w := flow.get("workload"), dict) and w.get("kind") == "live" for flow in flows
     )
+    # The log has a sampling step of its own: as many samples as 90 days have would be too many for a simulation.
     keys: dict[str, Any] = {"duration": LONGEST, "sample": "0 s", "clients": max(clients, data.get("clients", 1))}
     if not said:
         keys["flow"] = [{**LIVE_FLOW, "count": clients}, *flows]
     return draft.replaced(keys)
+
+
+def check_way_out() -> None:
+    """Raise InputError where this machine cannot let traffic out: that takes root, and nftables or iptables."""
+    if os.geteuid() != 0:
+        raise InputError("no root", "root, as traffic leaves through this machine's own network", key="--internet")
+    if not (shutil.which("nft") or shutil.which("iptables")):
+        raise InputError("neither nft nor iptables", "one of them installed, to let traffic out", key="--internet")
 
 
 def emulate_here(scenario: Scenario, seed: int, settings: Settings) -> dict[str, Any]:

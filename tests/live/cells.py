@@ -115,7 +115,7 @@ def _emulate(link: str, variant: str, seconds: float, folder: Path) -> dict[str,
     def part(verb: str, value: str) -> list[str]:
         return [sys.executable, str(BULK), verb, value, str(folder / verb)]
 
-    limit = ["--seconds", str(seconds + 20), "--json"]
+    limit = ["--seconds", str(seconds + 20), "--json", "--no-log", "--out", str(folder / "run")]
     server = ["--server", shlex.join(part("serve", kernel_name(variant)))]
     command = [sys.executable, "-m", "ackclock", "emulate", link, *limit, *server, "--", *part("fetch", str(seconds))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)

@@ -8,7 +8,7 @@ use ackclock_core::{Span, Time};
 /// At most this share of releases may miss the deadline.
 const MISSES_ALLOWED: f64 = 1e-3;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Audit {
     deadline: Span,
     release: Histogram,
@@ -35,6 +35,15 @@ impl Audit {
     /// A packet that arrived at `arrived` could only be taken in when the network was already at `network`.
     pub fn taken_in(&mut self, arrived: Time, network: Time) {
         self.input.add(network - arrived);
+    }
+
+    /// Takes another's counts in.
+    pub fn merge(&mut self, other: &Audit) {
+        self.release.merge(&other.release);
+        self.input.merge(&other.input);
+        self.misses += other.misses;
+        self.unintended += other.unintended;
+        self.oversized += other.oversized;
     }
 
     pub fn lost(&mut self, packets: u64) {
@@ -77,6 +86,44 @@ impl Audit {
             faults.push(format!("{} of them were longer than 1500 B: the hosts' offloads are on", self.oversized));
         }
         faults
+    }
+}
+
+/// An audit for each live client, and one for what concerns them all.
+#[derive(Debug)]
+pub struct Audits {
+    clients: Vec<Audit>,
+    common: Audit,
+}
+
+impl Audits {
+    pub fn new(clients: usize, deadline: Span) -> Audits {
+        Audits { clients: vec![Audit::new(deadline); clients], common: Audit::new(deadline) }
+    }
+
+    #[inline]
+    pub fn of_client(&mut self, client: u32) -> &mut Audit {
+        self.clients.get_mut(client as usize).unwrap_or(&mut self.common)
+    }
+
+    pub fn common(&mut self) -> &mut Audit {
+        &mut self.common
+    }
+
+    /// Each client's with what concerns all.
+    pub fn each(&self) -> impl Iterator<Item = Audit> + '_ {
+        self.clients.iter().map(|own| {
+            let mut audit = own.clone();
+            audit.merge(&self.common);
+            audit
+        })
+    }
+
+    /// All together.
+    pub fn whole(&self) -> Audit {
+        let mut whole = self.common.clone();
+        self.clients.iter().for_each(|client| whole.merge(client));
+        whole
     }
 }
 

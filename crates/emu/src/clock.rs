@@ -27,6 +27,11 @@ impl RealTime {
         Self::time(nanoseconds(libc::CLOCK_MONOTONIC) - self.start_ns)
     }
 
+    /// When it started in Unix time, in nanoseconds, by what the wall clock says now.
+    pub fn epoch_ns(&self) -> u64 {
+        u64::try_from(self.stamps().ahead_ns).unwrap_or(0)
+    }
+
     /// How the kernel's packet stamps, which are wall-clock time, translate now. Renewed for every batch, as the wall clock is steered.
     pub fn stamps(&self) -> Stamps {
         let wall = nanoseconds(libc::CLOCK_REALTIME);
@@ -39,7 +44,7 @@ impl RealTime {
 }
 
 /// From wall-clock time to the emulation's.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Stamps {
     ahead_ns: i128,
 }

@@ -5,18 +5,22 @@
 
 mod audit;
 mod clock;
+mod crossing;
+mod door;
 mod drive;
 mod gate;
+mod log;
 mod machine;
 mod options;
 mod outlet;
 mod packet;
 mod place;
 mod report;
+mod tap;
 mod wait;
 
 pub use options::Options;
-pub use report::{HopReport, Report, Spread};
+pub use report::{ClientReport, HopReport, Report, Spread};
 
 use ackclock_sim::PlanError;
 

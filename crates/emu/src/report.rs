@@ -1,5 +1,6 @@
 //! What an emulation says of itself and of its link.
 
+use crate::audit::{Audit, Audits};
 use ackclock_core::element::Element;
 use ackclock_core::meter::Histogram;
 use ackclock_core::{Span, Time};
@@ -21,14 +22,31 @@ pub struct Report {
     pub deadline_misses: u64,
     pub unintended_drops: u64,
     pub hops: Vec<HopReport>,
+    /// Of each live client by itself.
+    pub clients: Vec<ClientReport>,
     pub command: CommandReport,
     pub seconds: f64,
+    /// Unix time of the beginning, from which the log counts.
+    pub started: f64,
     /// Packets from the hosts, and packets to them.
     pub packets_in: u64,
     pub packets_out: u64,
     /// 1-minute load and stolen CPU time, in percent, while it ran.
     pub load: f64,
     pub steal_percent: f64,
+}
+
+/// How well one client's link kept its times.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClientReport {
+    /// From 0.
+    pub client: usize,
+    pub valid: bool,
+    pub why: String,
+    pub release_error_us: Spread,
+    pub input_lateness_us: Spread,
+    pub deadline_misses: u64,
+    pub unintended_drops: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -71,6 +89,30 @@ impl Spread {
             count: histogram.count(),
         }
     }
+}
+
+/// Whether an audit found nothing, and what it found.
+pub fn verdict(audit: &Audit) -> (bool, String) {
+    let faults = audit.faults();
+    let why = if faults.is_empty() { "every packet kept its time".into() } else { faults.join("; ") };
+    (faults.is_empty(), why)
+}
+
+/// Every client's audit.
+pub fn clients(audits: &Audits) -> Vec<ClientReport> {
+    let of = |(client, audit): (usize, Audit)| {
+        let (valid, why) = verdict(&audit);
+        ClientReport {
+            client,
+            valid,
+            why,
+            release_error_us: audit.release_error(),
+            input_lateness_us: audit.input_lateness(),
+            deadline_misses: audit.misses(),
+            unintended_drops: audit.unintended(),
+        }
+    };
+    audits.each().enumerate().map(of).collect()
 }
 
 /// Every hop's figures from the start until `now`.

@@ -18,13 +18,15 @@ pub struct Wait {
     /// Interrupts seen: the first leaves the command time to end.
     interrupts: Cell<u32>,
     first_at: Cell<Option<Time>>,
+    /// Whether anybody else hears interrupts and may end the emulation by ending.
+    others_hear: bool,
 }
 
 /// How long a command that shares the terminal may take to end after Ctrl-C.
 const PATIENCE: Span = Span::from_secs(3);
 
 impl Wait {
-    pub fn new() -> Result<Wait, EmuError> {
+    pub fn new(others_hear: bool) -> Result<Wait, EmuError> {
         let refused = EmuError::refused("waiting for signals");
         let mut mask = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD] {
@@ -33,7 +35,7 @@ impl Wait {
         mask.thread_block().map_err(|e| refused(e.into()))?;
         let signals =
             SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(|e| refused(e.into()))?;
-        Ok(Wait { signals, mask, interrupts: Cell::new(0), first_at: Cell::new(None) })
+        Ok(Wait { signals, mask, interrupts: Cell::new(0), first_at: Cell::new(None), others_hear })
     }
 
     /// Sleeps so long at most; says whether something came before.
@@ -61,7 +63,8 @@ impl Wait {
         if self.interrupts.get() > 0 && self.first_at.get().is_none() {
             self.first_at.set(Some(now));
         }
-        at_once || self.interrupts.get() > 1 || self.first_at.get().is_some_and(|first| now - first > PATIENCE)
+        let interrupts = self.interrupts.get();
+        at_once || interrupts > u32::from(self.others_hear) || self.first_at.get().is_some_and(|first| now - first > PATIENCE)
     }
 }
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Quiet, Seed
+from ackclock.cli.options import Json, Quiet, Report, Seed
 
 
 def emulate(
@@ -27,35 +27,55 @@ def emulate(
         float | None, typer.Option("--seconds", min=0.001, help="End after this long, whatever still runs.", show_default=False)
     ] = None,
     clients: Annotated[int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")] = 1,
+    pair: Annotated[
+        bool, typer.Option("--pair", help="Name both namespaces, for scripts, and stay until ended; no command is needed.")
+    ] = False,
+    name: Annotated[str, typer.Option("--name", help="With --pair: NAME-server and NAME-client.")] = "ackclock",
+    internet: Annotated[
+        bool, typer.Option("--internet", help="The far end leads out through this machine. Needs root, and nftables or iptables.")
+    ] = False,
+    log: Annotated[
+        bool, typer.Option("--log/--no-log", help="Keep captures of both ends and every packet's fate in the run folder.")
+    ] = True,
+    report: Report = True,
     json: Json = False,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)] = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> int:
     """A command behind a link, in real time, both directions; no root needed where user namespaces are allowed.
 
-    The command stands at the client's end, with the server at $ACKCLOCK_SERVER its only neighbour.
+    The command stands at the client's end, with the server at $ACKCLOCK_SERVER its only neighbour. A scenario's simulated flows and
+    stations share the link with it.
     """
-    import shlex
-
-    from ackclock.cli.output import print_json, print_tables, remark
-    from ackclock.emulation import Settings, emulate_here, emulation_scenario
+    from ackclock.cli.output import deliver, remark
+    from ackclock.emulation import Settings, check_way_out, emulate_here, emulation_scenario
+    from ackclock.emulation_run import default_folder, live_folder, write_folder
     from ackclock.errors import InputError
     from ackclock.show import emulation_tables
 
     scenario = emulation_scenario(link, clients)
-    argv = command or [os.environ.get("SHELL", "/bin/sh")]
-    try:
-        at_server = shlex.split(server or "")
-    except ValueError as error:
-        raise InputError(f"{server} ({error})", "a command line as a shell reads it", key="--server") from None
-    settings = Settings(argv, at_server, seconds, quiet_stdout=json)
-    document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
-    if not document["valid"]:
+    argv = command or ([] if pair else [os.environ.get("SHELL", "/bin/sh")])
+    if "/" in name or not name:
+        raise InputError(f'"{name}"', "a name without a slash", key="--name")
+    if internet:
+        check_way_out()
+    folder = out or default_folder(scenario)
+    with live_folder(folder) as growing:
+        settings = Settings(
+            argv,
+            _command_line(server, "--server"),
+            seconds,
+            quiet_stdout=json,
+            log=growing if log else None,
+            pair=name if pair else None,
+            internet=internet,
+        )
+        document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
+        done = write_folder(folder, growing if log else None, scenario, document)
+    if not done.valid:
         remark(f"INVALID: {document['why']}", quiet=False)
-    if json:
-        print_json(document)
-    elif not quiet:
-        print_tables(emulation_tables(document))
+    deliver(lambda: done.document, lambda: emulation_tables(document), folder, report=report and log, json=json, quiet=quiet)
     return 0 if document["command"]["exit"] in (0, None) else 1
 
 
@@ -79,6 +99,17 @@ def kernel_cc(
     from ackclock.kernel_cc import run
 
     return run(verb.value, variants or [], json=json)
+
+
+def _command_line(text: str | None, option: str) -> list[str]:
+    import shlex
+
+    from ackclock.errors import InputError
+
+    try:
+        return shlex.split(text or "")
+    except ValueError as error:
+        raise InputError(f"{text} ({error})", "a command line as a shell reads it", key=option) from None
 
 
 class Emulator(StrEnum):

@@ -21,7 +21,7 @@ MOST_POINTS = 5
 
 
 def for_run(path: Path | str) -> Path:
-    """Write the HTML report of a run folder (simulate, sweep, compare, reproduce or analyze) and return the file's path.
+    """Write the HTML report of a run folder (simulate, sweep, compare, reproduce, analyze or emulate) and return the file's path.
 
     Raises:
         InputError: the folder holds no finished run.
@@ -47,6 +47,8 @@ def _page(folder: Path) -> Page:
         return capture.page(read_folder(folder))
     toml = _text(folder / "scenario.toml")
     scenario = tomllib.loads(toml)
+    if (folder / "emulation.json").is_file():
+        return _of_emulation(folder, scenario, environment, toml)
     if document := _read(folder / "compare.json"):
         from ackclock.report import comparison
 
@@ -63,6 +65,15 @@ def _page(folder: Path) -> Page:
         listed = summaries if isinstance(summaries, list) else [summaries]
         return simulation.page(scenario, listed, panels_of_run(_frames(folder), model_levels(listed[0])), environment, toml)
     raise InputError("no finished run", "a run folder of simulate, sweep, compare or reproduce", file=str(folder))
+
+
+def _of_emulation(folder: Path, scenario: dict[str, Any], environment: dict[str, Any], toml: str) -> Page:
+    from ackclock.emulation_run import open_emulation
+    from ackclock.plot.panels import panels_of_run
+    from ackclock.report import emulation
+
+    panels = panels_of_run(_frames(folder)) if (folder / "hops.parquet").is_file() else []
+    return emulation.page(open_emulation(folder), scenario, panels, environment, toml)
 
 
 def _read(path: Path) -> Any:

@@ -25,6 +25,11 @@ impl Addresses {
         Ipv6Addr::new(0xfd5c, 0xacc1, 0x0c, u16::from(self.depth), 0, 0, (host >> 16) as u16, host as u16)
     }
 
+    /// The IPv4 subnet of all of them.
+    pub fn subnet(self) -> String {
+        format!("{}/{}", self.v4(0), Self::PREFIX_V4)
+    }
+
     pub fn server(self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4(1), self.v6(1))
     }

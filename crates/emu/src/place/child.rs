@@ -1,6 +1,7 @@
 //! Processes in namespaces of their own: each waits until its interface is there, then runs a command or just holds the place.
 
 use super::addresses::Addresses;
+use super::internet::Subnet;
 use super::netlink::{Netlink, interface};
 use super::{offload, user};
 use crate::EmuError;
@@ -19,11 +20,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 pub struct Wanted<'a> {
     pub interface: &'a str,
     pub own: (Ipv4Addr, Ipv6Addr),
+    /// The subnet of them all, as ADDRESS/PREFIX.
+    pub around: String,
     /// Empty: only hold the place.
     pub command: &'a [String],
     pub environment: &'a [(&'a str, String)],
     /// Standard output is for somebody else.
     pub quiet_stdout: bool,
+    /// The way out, in the server's place if there is one.
+    pub internet: Option<Subnet>,
 }
 
 /// A process that stands in a network namespace of its own.
@@ -142,7 +147,11 @@ fn settle(wanted: &Wanted<'_>, ready: &OwnedFd, go: &OwnedFd) -> io::Result<()> 
     let _ = std::fs::write(quiet, "0");
     netlink.up(index)?;
     netlink.add_ipv4(index, wanted.own.0, Addresses::PREFIX_V4)?;
-    netlink.add_default_route(index, false)?;
+    if let Some(way_out) = wanted.internet {
+        way_out.settle(&netlink, &wanted.around)?;
+    } else {
+        netlink.add_default_route(index, false)?;
+    }
     if netlink.add_ipv6(index, wanted.own.1, Addresses::PREFIX_V6).is_ok() {
         netlink.add_default_route(index, true)?;
     }

@@ -2,6 +2,10 @@
 
 mod addresses;
 mod child;
+mod home;
+mod internet;
+mod marks;
+mod nat;
 mod netlink;
 mod offload;
 mod user;
@@ -13,19 +17,22 @@ use crate::EmuError;
 use crate::gate::{Gate, Mac};
 use crate::options::Options;
 use child::Wanted;
+use home::Home;
 use netlink::{Netlink, NewEnd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 /// Ethernet's payload: what every network card carries.
 pub const MTU: u32 = 1500;
 
-/// The server's and the clients' namespaces, with a gate to each.
+/// The server's and the clients' namespaces.
 pub struct Places {
     pub addresses: Addresses,
-    /// The server's gate, then the clients' in order.
-    pub gates: Vec<Gate>,
     pub server: Child,
     pub clients: Vec<Child>,
+    /// Root is only root here because this process made a user namespace.
+    in_user_namespace: bool,
+    // Last, so that everybody has gone when this process goes back.
+    home: Home,
 }
 
 /// One place as it is made.
@@ -35,9 +42,11 @@ struct Site<'a> {
 }
 
 impl Places {
-    /// Makes everything. This process moves into a network namespace of its own and stays there.
-    pub fn make(options: &Options, clients: u32) -> Result<Places, EmuError> {
-        user::enter_own_network()?;
+    /// Makes everything, and a gate to each place, the server's first. This process moves into a network namespace of its own and stays
+    /// there.
+    pub fn make(options: &Options, clients: u32) -> Result<(Places, Vec<Gate>), EmuError> {
+        let home = Home::remember(options)?;
+        let in_user_namespace = user::enter_own_network()?;
         let addresses = Addresses { depth: options.depth };
         let netlink = Netlink::open().map_err(EmuError::refused("opening a netlink socket"))?;
         netlink.loopback_up().map_err(EmuError::refused("switching the loopback interface on"))?;
@@ -49,13 +58,19 @@ impl Places {
                 wanted: Wanted {
                     interface: "server",
                     own: addresses.server(),
+                    around: addresses.subnet(),
+                    internet: home.way_out.as_ref().map(|way| way.subnet),
                     command: &options.server,
                     environment: &environment,
                     quiet_stdout: true,
                 },
             },
         )?;
-        let mut places = Places { addresses, gates: vec![at_server], server, clients: Vec::new() };
+        let mut gates = vec![at_server];
+        if let Some(way_out) = &home.way_out {
+            way_out.join(server.pid())?;
+        }
+        let mut places = Places { addresses, server, clients: Vec::new(), in_user_namespace, home };
         for number in 0..clients {
             let command: &[String] = if number == 0 { &options.command } else { &[] };
             let (client, gate) = make_site(
@@ -65,21 +80,22 @@ impl Places {
                     wanted: Wanted {
                         interface: "client",
                         own: addresses.client(number),
+                        around: addresses.subnet(),
+                        internet: None,
                         command,
                         environment: &environment,
                         quiet_stdout: options.quiet_stdout,
                     },
                 },
             )?;
-            places.gates.push(gate);
+            gates.push(gate);
             places.clients.push(client);
         }
-        places.begin()?;
-        Ok(places)
+        Ok((places, gates))
     }
 
     /// All commands start once every place stands.
-    fn begin(&self) -> Result<(), EmuError> {
+    pub fn begin(&self) -> Result<(), EmuError> {
         std::iter::once(&self.server).chain(self.clients.iter().rev()).try_for_each(Child::go)
     }
 }

@@ -98,6 +98,11 @@ impl Netlink {
         self.ask(Request::new(libc::RTM_NEWLINK, 0, &link_header(index, flags)))
     }
 
+    /// The same with ARP, for an interface among others.
+    pub fn up_with_arp(&self, index: u32) -> io::Result<()> {
+        self.ask(Request::new(libc::RTM_NEWLINK, 0, &link_header(index, libc::IFF_UP as u32)))
+    }
+
     pub fn loopback_up(&self) -> io::Result<()> {
         self.ask(Request::new(libc::RTM_NEWLINK, 0, &link_header(interface("lo")?, libc::IFF_UP as u32)))
     }
@@ -130,23 +135,59 @@ impl Netlink {
         self.ask(request)
     }
 
+    /// Everything else goes out by this interface to a router there.
+    pub fn add_default_route_by(&self, index: u32, router: Ipv4Addr) -> io::Result<()> {
+        let (table, kind) = (libc::RT_TABLE_MAIN, libc::RTN_UNICAST);
+        let header = [libc::AF_INET as u8, 0, 0, 0, table, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE, kind, 0, 0, 0, 0];
+        let mut request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE, &header);
+        request.attribute(libc::RTA_GATEWAY, &router.octets());
+        request.attribute(libc::RTA_OIF, &index.to_ne_bytes());
+        self.ask(request)
+    }
+
+    /// An interface's number in the namespace in which this was opened.
+    pub fn index_of(&self, name: &str) -> io::Result<u32> {
+        let mut request = Request::new(libc::RTM_GETLINK, 0, &link_header(0, 0));
+        request.text(libc::IFLA_IFNAME, name);
+        let answer = self.exchange(request)?;
+        let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+        if kind == libc::RTM_NEWLINK {
+            // The acknowledgement comes after it.
+            recv(self.socket.as_raw_fd(), &mut [0; 256], MsgFlags::empty())?;
+        }
+        // struct ifinfomsg: the index is its second word.
+        let index = answer.get(NLMSG_HEADER + 4..NLMSG_HEADER + 8).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
+        match index {
+            Some(index) if kind == libc::RTM_NEWLINK => Ok(index),
+            _ => Err(io::Error::from_raw_os_error(libc::ENODEV)),
+        }
+    }
+
     /// Sends a request and reads its answer.
     fn ask(&self, request: Request) -> io::Result<()> {
+        let answer = self.exchange(request)?;
+        // nlmsghdr, then the error number, which is 0 for an acknowledgement.
+        let word = answer.get(NLMSG_HEADER..NLMSG_HEADER + 4).and_then(|word| word.try_into().ok()).map(i32::from_ne_bytes);
+        match word {
+            Some(0) => Ok(()),
+            Some(error) => Err(io::Error::from_raw_os_error(-error)),
+            None => Err(io::Error::from_raw_os_error(libc::EPROTO)),
+        }
+    }
+
+    /// Sends a request; gives its answer, header and all.
+    fn exchange(&self, request: Request) -> io::Result<Vec<u8>> {
         let Request { mut bytes } = request;
         let len = bytes.len() as u32;
         bytes[..4].copy_from_slice(&len.to_ne_bytes());
         send(self.socket.as_raw_fd(), &bytes, MsgFlags::empty())?;
-        let mut answer = [0; 4096];
+        let mut answer = vec![0; 8192];
         let got = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        let word = |at: usize| answer[at..at + 4].try_into().map(i32::from_ne_bytes).unwrap_or(-libc::EPROTO);
-        // nlmsghdr, then the error number, which is 0 for an acknowledgement.
-        if got < NLMSG_HEADER + 4 {
+        if got < NLMSG_HEADER {
             return Err(io::Error::from_raw_os_error(libc::EPROTO));
         }
-        match -word(NLMSG_HEADER) {
-            0 => Ok(()),
-            error => Err(io::Error::from_raw_os_error(error)),
-        }
+        answer.truncate(got);
+        Ok(answer)
     }
 }
 

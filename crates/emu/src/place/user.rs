@@ -6,11 +6,11 @@ use nix::unistd::{Gid, Uid};
 use std::fs;
 use std::io;
 
-/// Moves this process into a network namespace in which it may do as it likes.
-pub fn enter_own_network() -> Result<(), EmuError> {
+/// Moves this process into a network namespace in which it may do as it likes. Says whether that took a user namespace.
+pub fn enter_own_network() -> Result<bool, EmuError> {
     let (user, group) = (Uid::effective(), Gid::effective());
     if unshare(CloneFlags::CLONE_NEWNET).is_ok() {
-        return Ok(());
+        return Ok(false);
     }
     if threads() > 1 {
         return Err(EmuError::Failed(
@@ -26,7 +26,8 @@ pub fn enter_own_network() -> Result<(), EmuError> {
     let write = |file: &str, text: String| fs::write(file, text).map_err(EmuError::refused("mapping users into the namespace"));
     write("/proc/self/setgroups", "deny".into())?;
     write("/proc/self/uid_map", format!("0 {user} 1"))?;
-    write("/proc/self/gid_map", format!("0 {group} 1"))
+    write("/proc/self/gid_map", format!("0 {group} 1"))?;
+    Ok(true)
 }
 
 fn threads() -> usize {

@@ -1,7 +1,7 @@
 //! Which hops become which elements: hops that are only wires and that all the same flows cross are joined to one element.
 
 use super::chain::{Chain, Link, Mason};
-use super::{Lane, Metering, first_hop, media};
+use super::{Lane, Manner, Metering, first_hop, media};
 use crate::plan::{Hop, Plan, Toward};
 use ackclock_core::NodeId;
 use ackclock_core::element::Place;
@@ -10,12 +10,14 @@ use ackclock_core::network::NetworkBuilder;
 use std::sync::Arc;
 
 /// All lanes, hop by hop, server first, down before up.
-pub fn lay(plan: &Plan, metering: Metering, builder: &mut NetworkBuilder) -> Vec<Lane> {
+pub(super) fn lay(plan: &Plan, manner: &Manner, builder: &mut NetworkBuilder) -> Vec<Lane> {
+    let &Manner { metering, apart } = manner;
     let clients: Arc<[u32]> = plan.flows.iter().map(|f| f.client).collect();
     let media = media::lay(plan, builder);
     let mut lanes = Vec::new();
     for toward in Toward::BOTH {
-        let mut road = Road { plan, metering, toward, clients: &clients, media: &media, builder, lanes: Vec::new(), open: None };
+        let mut road =
+            Road { plan, metering, apart, toward, clients: &clients, media: &media, builder, lanes: Vec::new(), open: None };
         let mut hops: Vec<usize> = (0..plan.hops.len()).collect();
         if toward == Toward::Up {
             hops.reverse();
@@ -32,6 +34,7 @@ pub fn lay(plan: &Plan, metering: Metering, builder: &mut NetworkBuilder) -> Vec
 struct Road<'a> {
     plan: &'a Plan,
     metering: Metering,
+    apart: bool,
     toward: Toward,
     /// Each flow's client.
     clients: &'a Arc<[u32]>,
@@ -100,7 +103,8 @@ impl Road<'_> {
     }
 
     fn join_or_open(&mut self, wire: Wire, joined: Joined) {
-        let fits = self.open.as_ref().is_some_and(|(_, lanes)| lanes.last().is_some_and(|&last| self.may_follow(last, joined)));
+        let fits = !self.apart
+            && self.open.as_ref().is_some_and(|(_, lanes)| lanes.last().is_some_and(|&last| self.may_follow(last, joined)));
         if !fits {
             self.close();
         }

@@ -65,8 +65,25 @@ pub enum Metering {
 
 /// Puts the network together; nothing has moved yet.
 pub fn build(plan: &Plan, metering: Metering) -> World {
+    lay(plan, &Manner { metering, apart: false })
+}
+
+/// The same network, slower: hops in a row that are only wires stay elements of their own, so that each drop happens where and when it does,
+/// not on the packet's arrival at the first of them.
+pub fn build_apart(plan: &Plan) -> World {
+    lay(plan, &Manner { metering: Metering::On, apart: true })
+}
+
+/// How a network is laid.
+struct Manner {
+    metering: Metering,
+    /// No hop is joined to its neighbour.
+    apart: bool,
+}
+
+fn lay(plan: &Plan, manner: &Manner) -> World {
     let mut builder = NetworkBuilder::default();
-    let lanes = lanes::lay(plan, metering, &mut builder);
+    let lanes = lanes::lay(plan, manner, &mut builder);
     let flows = ends::add(plan, &lanes, &mut builder);
     parts::join(plan, &flows, &mut builder);
     routes::connect(plan, &lanes, &flows, &mut builder);

@@ -12,6 +12,7 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const TTL: u8 = 64;
 const DONT_FRAGMENT: u8 = 0x40;
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 
 /// An end of a flow, or who sent a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +81,12 @@ impl FlowFrames {
             // Real bytes are a whole IP packet already.
             Body::Raw(bytes) => {
                 self.ethernet(from);
-                self.buffer.extend_from_slice(bytes);
-                0
+                if bytes.first().is_some_and(|first| first >> 4 == 6) {
+                    self.buffer[ETHERNET - 2..].copy_from_slice(&ETHERTYPE_IPV6);
+                }
+                let shown = bytes.len().min(self.snap_len);
+                self.buffer.extend_from_slice(&bytes[..shown]);
+                bytes.len() - shown
             }
         };
         let original = self.buffer.len() + payload;

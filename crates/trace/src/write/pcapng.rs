@@ -1,6 +1,6 @@
 //! The block-structured capture file (draft-ietf-opsawg-pcapng, section 4): one section, one interface, nanosecond stamps.
 
-use super::{Frame, LINKTYPE_ETHERNET, unix_nanoseconds};
+use super::{EPOCH_S, Frame, LINKTYPE_ETHERNET};
 use ackclock_core::Time;
 use std::io::{self, BufWriter, Write};
 
@@ -10,18 +10,22 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const OPTION_IF_NAME: u16 = 2;
 const OPTION_IF_TSRESOL: u16 = 9;
+const OPTION_PACKET_ID: u16 = 5;
 /// The section's length is not known while it is written.
 const LENGTH_UNKNOWN: u64 = u64::MAX;
 
 pub struct PcapngWriter<W: Write> {
     out: BufWriter<W>,
     block: Vec<u8>,
+    /// Unix time of the run's time 0, in nanoseconds.
+    epoch_ns: u64,
 }
 
 impl<W: Write> PcapngWriter<W> {
     /// `interface` names where the packets were seen.
     pub fn new(file: W, snap_len: u32, interface: &str) -> io::Result<PcapngWriter<W>> {
-        let mut writer = PcapngWriter { out: BufWriter::new(file), block: Vec::with_capacity(256) };
+        let mut writer =
+            PcapngWriter { out: BufWriter::new(file), block: Vec::with_capacity(256), epoch_ns: EPOCH_S * 1_000_000_000 };
         writer.block.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         writer.block.extend([1, 0, 0, 0]);
         writer.block.extend(LENGTH_UNKNOWN.to_le_bytes());
@@ -36,13 +40,33 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
+    /// The run's time 0 was this Unix time, in nanoseconds: what real traffic is stamped with.
+    pub fn starting_at(mut self, epoch_ns: u64) -> PcapngWriter<W> {
+        self.epoch_ns = epoch_ns;
+        self
+    }
+
     pub fn write(&mut self, at: Time, frame: &Frame<'_>) -> io::Result<()> {
-        let stamp = unix_nanoseconds(at);
+        self.put(at, frame);
+        self.end_block(ENHANCED_PACKET)
+    }
+
+    /// A packet with its number (epb_packetid), by which other captures and logs know it.
+    pub fn write_numbered(&mut self, at: Time, frame: &Frame<'_>, number: u64) -> io::Result<()> {
+        self.put(at, frame);
+        self.pad();
+        self.option(OPTION_PACKET_ID, &number.to_le_bytes());
+        self.option(0, &[]);
+        self.end_block(ENHANCED_PACKET)
+    }
+
+    fn put(&mut self, at: Time, frame: &Frame<'_>) {
+        // Cut off, as capture clocks do.
+        let stamp = self.epoch_ns + at.0 / 1000;
         for field in [0, (stamp >> 32) as u32, stamp as u32, frame.bytes.len() as u32, frame.original_len] {
             self.block.extend(field.to_le_bytes());
         }
         self.block.extend(frame.bytes);
-        self.end_block(ENHANCED_PACKET)
     }
 
     pub fn finish(mut self) -> io::Result<()> {

@@ -1,0 +1,62 @@
+//! A capture at every real host: each packet as it passes between the host and the link, with its number, headers only.
+//!
+//! Stamps are the network's time: of a packet from the host the kernel's own stamp, of one to it the instant for which it was planned,
+//! which the audit says by how much it was missed.
+
+use super::background::Stream;
+use ackclock_core::Time;
+use ackclock_core::packet::{Body, Packet};
+use ackclock_trace::write::{FlowFrames, HEADERS_ONLY, PcapngWriter, Side};
+use std::io;
+
+/// Of one host.
+struct One {
+    side: Side,
+    frames: FlowFrames,
+    writer: PcapngWriter<Stream>,
+}
+
+pub struct Captures {
+    /// By gate.
+    at: Vec<One>,
+    failed: Option<io::Error>,
+}
+
+/// The name of a gate's capture: the server's gate is the first.
+pub fn name(gate: usize, gates: usize) -> String {
+    match gate {
+        0 => "server.pcapng".into(),
+        _ if gates == 2 => "client.pcapng".into(),
+        _ => format!("client-{gate}.pcapng"),
+    }
+}
+
+impl Captures {
+    /// One for each stream. `epoch_ns` is when the emulation began, in Unix time.
+    pub fn new(streams: Vec<Stream>, epoch_ns: u64) -> io::Result<Captures> {
+        let gates = streams.len();
+        let one = |(gate, stream): (usize, Stream)| {
+            let side = if gate == 0 { Side::Server } else { Side::Client };
+            let writer = PcapngWriter::new(stream, HEADERS_ONLY, name(gate, gates).trim_end_matches(".pcapng"))?;
+            let frames = FlowFrames::new(0, 0, HEADERS_ONLY);
+            Ok(One { side, frames, writer: writer.starting_at(epoch_ns) })
+        };
+        let at = streams.into_iter().enumerate().map(one).collect::<io::Result<Vec<One>>>()?;
+        Ok(Captures { at, failed: None })
+    }
+
+    /// A packet at a gate: one that its host has sent, or one for it.
+    pub fn pass(&mut self, now: Time, gate: u32, packet: &Packet, body: &Body, sent: bool) {
+        let Some(one) = self.at.get_mut(gate as usize) else { return };
+        let from = if sent { one.side } else { one.side.other() };
+        let frame = one.frames.frame(from, packet, body);
+        if let Err(error) = one.writer.write_numbered(now, &frame, packet.id) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    pub fn finish(self) -> io::Result<()> {
+        let all = self.at.into_iter().try_for_each(|one| one.writer.finish());
+        self.failed.map_or(all, Err)
+    }
+}

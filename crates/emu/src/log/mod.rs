@@ -1,0 +1,122 @@
+//! The link's own log, beside which captures and analyses can be judged: every packet's fate, every queue at the sampling step, and a
+//! capture at every real host, all with the same packet numbers.
+
+mod background;
+mod captures;
+mod fates;
+mod rows;
+mod samples;
+
+use crate::EmuError;
+use ackclock_core::Time;
+use ackclock_core::element::Event;
+use ackclock_core::network::{EndpointId, NodeId};
+use ackclock_core::packet::{Body, Packet};
+use ackclock_sim::Plan;
+use ackclock_sim::build::World;
+use ackclock_sim::plan::Toward;
+use background::Background;
+use captures::Captures;
+use fates::Fates;
+use samples::Samples;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// The server's packets and the clients', in the log.
+const SERVER: u8 = 0;
+const CLIENT: u8 = 1;
+
+pub struct Log {
+    captures: Captures,
+    fates: Fates,
+    samples: Samples,
+    /// By element: its hop, and the direction that it serves if it serves one.
+    places: Vec<Option<Place>>,
+    background: Background,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    hop: u32,
+    from: Option<u8>,
+}
+
+impl Log {
+    /// Makes the files. `gates` is how many real hosts there are, `epoch_ns` the Unix time of the emulation's beginning.
+    pub fn create(folder: &Path, plan: &Plan, world: &World, gates: usize, epoch_ns: u64) -> Result<Log, EmuError> {
+        let refused = EmuError::refused("writing the log");
+        let start = || -> io::Result<(Background, Captures, Fates, Samples)> {
+            let captured = folder.join("captures");
+            fs::create_dir_all(&captured)?;
+            let tables = ["fates.csv", "hops.csv", "series.csv"].map(|table| folder.join(table));
+            let captures = (0..gates).map(|gate| captured.join(captures::name(gate, gates)));
+            let files: Vec<File> = tables.into_iter().chain(captures).map(File::create).collect::<io::Result<_>>()?;
+            let (background, mut streams) = Background::start(files)?;
+            let captures = Captures::new(streams.split_off(3), epoch_ns)?;
+            let mut next = || streams.pop().ok_or_else(|| io::Error::other("a file is missing"));
+            let (series, hops, fates) = (next()?, next()?, next()?);
+            Ok((background, captures, Fates::new(fates), Samples::new(plan, hops, series)))
+        };
+        let (background, captures, fates, samples) = start().map_err(refused)?;
+        Ok(Log { captures, fates, samples, places: places(world), background })
+    }
+
+    /// When a sample is due.
+    pub fn due(&self) -> Time {
+        self.samples.due()
+    }
+
+    pub fn sample(&mut self, now: Time, world: &mut World) {
+        self.samples.take(now, world);
+    }
+
+    /// An element did something to a packet.
+    pub fn see(&mut self, now: Time, at: NodeId, event: &Event) {
+        let Some(place) = self.places.get(at.0 as usize).copied().flatten() else { return };
+        match event {
+            Event::Dropped(packet, cause) => self.fates.dropped(now, packet, *cause, place.hop),
+            Event::Marked(packet) => self.fates.marked(packet, place.hop),
+            Event::Copied(packet) | Event::Created(packet) => self.fates.sent(now, packet, place.from.unwrap_or(SERVER)),
+        }
+    }
+
+    /// Any end sent a packet.
+    pub fn sent(&mut self, now: Time, by: EndpointId, packet: &Packet) {
+        // A flow's ends are added together, its server first.
+        self.fates.sent(now, packet, if by.0.is_multiple_of(2) { SERVER } else { CLIENT });
+    }
+
+    /// Any end got one.
+    pub fn received(&mut self, now: Time, packet: &Packet) {
+        self.fates.delivered(now, packet);
+    }
+
+    /// A real host sent a packet, or gets one.
+    pub fn passed(&mut self, now: Time, gate: u32, packet: &Packet, body: &Body, sent: bool) {
+        self.captures.pass(now, gate, packet, body, sent);
+    }
+
+    /// Writes what is left.
+    pub fn finish(self) -> Result<(), EmuError> {
+        let Log { captures, fates, samples, background, .. } = self;
+        fates.finish();
+        drop(samples);
+        captures.finish().and_then(|()| background.finish()).map_err(EmuError::refused("writing the log"))
+    }
+}
+
+fn places(world: &World) -> Vec<Option<Place>> {
+    let mut places = vec![None; world.network.nodes().count()];
+    for lane in &world.lanes {
+        let from = if lane.toward == Toward::Down { SERVER } else { CLIENT };
+        let place = Place { hop: lane.hop as u32, from: Some(from) };
+        for node in lane.after.iter().chain(lane.chains.iter().flat_map(|chain| &chain.after)) {
+            places[node.0 as usize] = Some(place);
+        }
+        for chain in &lane.chains {
+            places[chain.link.0 as usize] = Some(Place { from: place.from.filter(|_| !lane.medium), ..place });
+        }
+    }
+    places
+}

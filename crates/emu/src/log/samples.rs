@@ -1,0 +1,67 @@
+//! Queues and simulated flows at the sampling step, row by row, so that a long emulation needs no more memory than a short one.
+
+use super::background::Stream;
+use super::rows::Row;
+use ackclock_core::Time;
+use ackclock_sim::Plan;
+use ackclock_sim::build::World;
+use ackclock_sim::recorder::{HopSeries, Recorder, Series};
+
+const HOPS: &str = "hop,direction,station,time_s,queue_packets,queue_bytes,drops,marks,delivered_bytes";
+const SERIES: &str = "flow,time_s,cwnd_bytes,ssthresh_bytes,srtt_ms,flight_bytes,delivered_bytes,retransmitted_segments";
+
+pub struct Samples {
+    recorder: Recorder,
+    hops: Stream,
+    series: Stream,
+}
+
+impl Samples {
+    pub fn new(plan: &Plan, mut hops: Stream, mut series: Stream) -> Samples {
+        for (stream, columns) in [(&mut hops, HOPS), (&mut series, SERIES)] {
+            stream.bytes().extend_from_slice(columns.as_bytes());
+            stream.bytes().push(b'\n');
+        }
+        Samples { recorder: Recorder::new(plan), hops, series }
+    }
+
+    pub fn due(&self) -> Time {
+        self.recorder.due()
+    }
+
+    pub fn take(&mut self, now: Time, world: &mut World) {
+        self.recorder.take(now, world);
+        let (hops, series) = (std::mem::take(&mut self.recorder.hops), std::mem::take(&mut self.recorder.series));
+        for i in 0..hops.hop.len() {
+            write_hop(&mut self.hops, &hops, i);
+        }
+        for i in 0..series.flow.len() {
+            write_flow(&mut self.series, &series, i);
+        }
+    }
+}
+
+fn write_hop(out: &mut Stream, hops: &HopSeries, i: usize) {
+    Row::new(out)
+        .number(hops.hop[i].into())
+        .word(hops.direction[i])
+        .maybe(hops.station[i].map(u64::from))
+        .real(Some(hops.time_s[i]))
+        .number(hops.queue_packets[i])
+        .number(hops.queue_bytes[i])
+        .number(hops.drops[i])
+        .number(hops.marks[i])
+        .number(hops.delivered_bytes[i]);
+}
+
+fn write_flow(out: &mut Stream, series: &Series, i: usize) {
+    Row::new(out)
+        .number(series.flow[i].into())
+        .real(Some(series.time_s[i]))
+        .real(Some(series.cwnd_bytes[i]))
+        .real(series.ssthresh_bytes[i])
+        .real(series.srtt_ms[i])
+        .number(series.flight_bytes[i])
+        .number(series.delivered_bytes[i])
+        .number(series.retransmitted_segments[i]);
+}

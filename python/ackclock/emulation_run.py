@@ -1,0 +1,194 @@
+"""The run folder of an emulation: its audit, the link's own log, captures of both ends, and what these show of each connection."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock import runs
+from ackclock.errors import InputError
+from ackclock.scenario.model import Scenario
+from ackclock.scenario.resolved import scenario_hash
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DOCUMENT = "emulation.json"
+TABLES = ("fates", "hops", "series")
+PS_PER_S = 1e12
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """What an emulation gave: its document (as ``ackclock emulate --json`` prints it) and tables.
+
+    `flows` has a row per TCP connection that the captures show (columns as of `analyze`, with the `client`), `hops` one per hop, direction,
+    station and sample, `fates` one per packet, `series` one per simulated TCP flow and sample. They are empty without a log.
+    """
+
+    document: dict[str, Any]
+    folder: Path
+
+    @property
+    def valid(self) -> bool:
+        """Whether the link, and not this machine, set every packet's time."""
+        return bool(self.document["valid"])
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        return self._table("flows")
+
+    @property
+    def hops(self) -> pl.DataFrame:
+        return self._table("hops")
+
+    @property
+    def fates(self) -> pl.DataFrame:
+        return self._table("fates")
+
+    @property
+    def series(self) -> pl.DataFrame:
+        return self._table("series")
+
+    def captures(self) -> list[Path]:
+        """The server's capture, then the clients'."""
+        return sorted((self.folder / "captures").glob("*.pcapng"), key=lambda path: (path.stem != "server", _number(path)))
+
+    def report(self) -> Path:
+        """Write `report.html` into the run folder and return its path."""
+        from ackclock.report import for_run
+
+        return Path(for_run(self.folder))
+
+    def plot(self) -> Any:
+        """The queues over time as a matplotlib figure."""
+        from ackclock.plot import Frames, figure, panels_of_run
+
+        return figure(panels_of_run(Frames(self.series, self.hops)), str(self.document["link"]))
+
+    def _table(self, name: str) -> pl.DataFrame:
+        import polars as pl
+
+        path = self.folder / f"{name}.parquet"
+        return pl.read_parquet(path, glob=False) if path.is_file() else pl.DataFrame()
+
+
+def _number(path: Path) -> int:
+    digits = path.stem.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else 0
+
+
+def default_folder(scenario: Scenario) -> Path:
+    """`runs/<hash>-<process>`: real traffic is never the same twice, so every emulation has a folder of its own."""
+    import time
+
+    return runs.RUNS / f"{scenario_hash(scenario)}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
+
+
+@contextlib.contextmanager
+def live_folder(folder: Path) -> Iterator[Path]:
+    """Where the log grows while the emulation runs, inside the run folder; what is left of it goes when the emulation ends."""
+    runs.prepare(folder)
+    growing = folder / f".live.{os.getpid()}.tmp"
+    growing.mkdir()
+    try:
+        yield growing
+    finally:
+        shutil.rmtree(growing, ignore_errors=True)
+        with contextlib.suppress(OSError):  # nothing came of it
+            folder.rmdir()
+
+
+def write_folder(folder: Path, growing: Path | None, scenario: Scenario, document: Mapping[str, Any]) -> Emulation:
+    """Everything into the run folder; environment.json comes last and says that it is whole."""
+    for name in ("environment.json", "report.html", *(f"{table}.parquet" for table in (*TABLES, "flows"))):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "captures", ignore_errors=True)
+    runs.write_scenario(folder, scenario)
+    runs.keep_traces(folder, scenario)
+    if growing is not None:
+        (growing / "captures").rename(folder / "captures")
+        _write_tables(folder, growing, scenario)
+    done = Emulation({**document, "folder": str(folder)}, folder)
+    if growing is not None:
+        flows = _flows(done.captures())
+        if not flows.is_empty():
+            runs.write_parquet(folder / "flows.parquet", flows)
+    runs.write_json(folder / DOCUMENT, done.document)
+    runs.write_json(folder / "environment.json", {**runs.environment(scenario.seeds), "scenario": scenario_hash(scenario)})
+    return done
+
+
+def open_emulation(folder: Path) -> Emulation:
+    """An emulation that has ended, read back."""
+    try:
+        return Emulation(json.loads((folder / DOCUMENT).read_text("utf-8")), folder)
+    except OSError:
+        raise InputError("no emulation", "a run folder of emulate", file=str(folder)) from None
+
+
+def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
+    """The log as Parquet, with names for numbers. Read in pieces: a log may be larger than memory."""
+    import polars as pl
+
+    from ackclock.plan import build_plan
+
+    plan = build_plan(scenario, 0, live=True).document
+    flows = [flow["name"] for flow in plan["flows"]]
+    hops = [hop["name"] for hop in plan["hops"]]
+
+    def named(column: str, names: list[str]) -> pl.Expr:
+        return pl.col(column).replace_strict(list(range(len(names))), names, return_dtype=pl.String)
+
+    read = {name: pl.scan_csv(growing / f"{name}.csv", schema=_schema(name)) for name in TABLES}
+    tables = {
+        "fates": read["fates"].with_columns(
+            named("flow", flows),
+            named("hop", hops),
+            named("marked", hops),
+            pl.col("from").replace_strict([0, 1], ["server", "client"], return_dtype=pl.String),
+            (pl.col("sent_ps") / PS_PER_S).alias("sent_s"),
+            (pl.col("at_ps") / PS_PER_S).alias("at_s"),
+        ).drop("sent_ps", "at_ps"),
+        "hops": read["hops"].with_columns(named("hop", hops)),
+        "series": read["series"].with_columns(named("flow", flows)),
+    }  # fmt: skip
+    for name, table in tables.items():
+        beside = growing / f"{name}.parquet"
+        table.sink_parquet(beside, compression="zstd", compression_level=3)
+        beside.replace(folder / f"{name}.parquet")
+
+
+def _schema(table: str) -> dict[str, Any]:
+    import polars as pl
+
+    count, real = pl.UInt64, pl.Float64
+    if table == "fates":
+        said = {"from": pl.Int64, "bytes": pl.UInt32, "sent_ps": count, "fate": pl.String, "at_ps": count}
+        return {"packet": count, "flow": pl.Int64, **said, "hop": pl.Int64, "marked": pl.Int64}
+    if table == "hops":
+        counts = dict.fromkeys(("queue_packets", "queue_bytes", "drops", "marks", "delivered_bytes"), count)
+        return {"hop": pl.Int64, "direction": pl.String, "station": pl.UInt32, "time_s": real, **counts}
+    reals = dict.fromkeys(("time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms"), real)
+    return {"flow": pl.Int64, **reals, **dict.fromkeys(("flight_bytes", "delivered_bytes", "retransmitted_segments"), count)}
+
+
+def _flows(captures: list[Path]) -> pl.DataFrame:
+    """Every TCP connection as both of its ends' captures show it."""
+    import polars as pl
+
+    from ackclock.analysis import analyze
+
+    server, *clients = captures
+    frames = []
+    for number, client in enumerate(clients, 1):
+        frame = analyze(server, client).flows if len(clients) == 1 else analyze(client).flows
+        if not frame.is_empty():
+            frames.append(frame.with_columns(pl.lit(number).alias("client_number")))
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()

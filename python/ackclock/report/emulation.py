@@ -1,0 +1,142 @@
+"""The report of an emulation: whether its figures can be believed, what the link did, and what the captures show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ackclock.report.link_path import link_path
+from ackclock.report.numbers import milliseconds, percent, rate
+from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
+from ackclock.report.sections import run_section, time_section
+
+if TYPE_CHECKING:
+    from ackclock.emulation_run import Emulation
+    from ackclock.plot.panels import Panel
+
+Document = Mapping[str, Any]
+MOST_CLIENTS = 20
+
+
+def page(
+    done: Emulation, scenario: Document, panels: Sequence[Panel], environment: Document | None = None, toml: str = ""
+) -> Page:
+    """The page of one emulation."""
+    document = done.document
+    answer = "Valid: the link set every packet's time." if document["valid"] else f"INVALID: {document['why']}."
+    error = document["release_error_us"]
+    because = (
+        f"Half of the {document['packets_out']} packets left at most {_us(error['p50'])} after their planned time, 99 % at most "
+        f"{_us(error['p99'])}, all at most {_us(error['max'])}; {document['unintended_drops']} were lost that no link lost."
+    )
+    return Page(
+        title=f"Emulation of {document['link']}",
+        subtitle=f"{document['seconds']:.1f} s, {' '.join(document['command']['argv']) or 'no command'}",
+        answer=answer,
+        because=because,
+        sections=[
+            Section("Hops", [_hops(document)]),
+            Section("Packets", _packets(done.fates)),
+            Section("Connections", _connections(done.flows)),
+            Section("The emulator's own errors", [_clients(document), _machine(document)]),
+            time_section(panels, "the queues of the link, and simulated flows where there are any"),
+            Section("The link", [link_path(scenario["hop"])]),
+            replace(
+                run_section(scenario, environment, toml),
+                lead="Real hosts' packets are never the same twice; the link's draws are.",
+            ),
+        ],
+        notes=[
+            "Captures are stamped with the network's time: packets from a host when the kernel saw them, packets to it when they were due. "
+            "`ackclock analyze captures/server.pcapng captures/client.pcapng` shows each connection by itself."
+        ],
+    )
+
+
+def _us(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} µs"
+
+
+def _numeric(*titles: str) -> list[Column]:
+    return [Column(title, numeric=True) for title in titles]
+
+
+def _hops(document: Document) -> Table:
+    columns = [Column("Hop"), *_numeric("Asked", "Achieved", "Queue delay, mean", "Dropped", "Marked", "Delivered")]
+    rows = [
+        [
+            Cell(hop["hop"], hop["direction"]),
+            Cell(rate(hop["asked_bps"]) if hop["asked_bps"] else ""),
+            Cell(rate(hop["achieved_bps"]) if hop["achieved_bps"] else ""),
+            Cell("" if hop["queue_delay_ms_mean"] is None else milliseconds(hop["queue_delay_ms_mean"])),
+            *(Cell(str(hop[key])) for key in ("drops", "marks", "delivered")),
+        ]
+        for hop in document["hops"]
+    ]
+    return Table(columns, rows, "In path order, a line per direction. What was achieved is the rate while the hop was sending.")
+
+
+def _packets(fates: pl.DataFrame) -> list[Block]:
+    if fates.is_empty():
+        return [Facts([("Nothing", "No packet crossed the link, or no log was kept.")])]
+    counted = fates.group_by("flow", "from", "fate", "hop").agg(pl.len().alias("n"), pl.col("bytes").sum())
+    total = fates.group_by("flow", "from").agg(pl.len().alias("all"))
+    rows = [
+        [
+            Cell(row["flow"], f"from the {row['from']}"),
+            Cell(row["fate"].replace("_", " "), "" if row["hop"] is None else f"at {row['hop']}"),
+            Cell(str(row["n"])),
+            Cell(percent(row["n"] / row["all"])),
+        ]
+        for row in counted.join(total, on=["flow", "from"]).sort("flow", "from", "n", descending=[False, False, True]).to_dicts()
+    ]
+    columns = [Column("Flow"), Column("Fate"), *_numeric("Packets", "Share")]
+    return [Table(columns, rows, "Every packet that entered the link, by what became of it: fates.parquet has each.")]
+
+
+def _connections(flows: pl.DataFrame) -> list[Block]:
+    if flows.is_empty():
+        return [Facts([("TCP", "The captures show no TCP connection.")])]
+    columns = [Column("Connection", room="ends"), *_numeric("Goodput down", "Goodput up", "RTT mean", "Sent again")]
+    rows = []
+    for row in flows.head(50).to_dicts():
+        rtt = row.get("b2a_rtt_ms_mean") or row.get("a2b_rtt_ms_mean")
+        rows.append(
+            [
+                Cell(row["client"], f"to {row['server']}"),
+                Cell(rate(row.get("b2a_goodput_bps") or 0.0)),
+                Cell(rate(row.get("a2b_goodput_bps") or 0.0)),
+                Cell("" if rtt is None else milliseconds(rtt)),
+                Cell(str((row.get("a2b_retransmitted_segments") or 0) + (row.get("b2a_retransmitted_segments") or 0))),
+            ]
+        )
+    return [Table(columns, rows, "As the captures show them; flows.parquet has all of it. The first end is the one that called.")]
+
+
+def _clients(document: Document) -> Table:
+    columns = [Column("Client"), *_numeric("Release error p50", "p99", "most", "Input late, p99", "Missed", "Lost")]
+    rows = [
+        [
+            Cell(str(client["client"] + 1), "valid" if client["valid"] else client["why"], "" if client["valid"] else "bad"),
+            *(Cell(_us(client["release_error_us"][key])) for key in ("p50", "p99", "max")),
+            Cell(_us(client["input_lateness_us"]["p99"])),
+            Cell(str(client["deadline_misses"])),
+            Cell(str(client["unintended_drops"])),
+        ]
+        for client in document["clients"][:MOST_CLIENTS]
+    ]
+    reading = "How much later than planned packets left the emulator, and how much later than they came the network took them in."
+    return Table(columns, rows, reading)
+
+
+def _machine(document: Document) -> Facts:
+    return Facts(
+        [
+            ("Load, 1 minute", f"{document['load']:.2f}"),
+            ("CPU time stolen by the machine's host", f"{document['steal_percent']:.1f} %"),
+            ("Packets from hosts, and to them", f"{document['packets_in']}, {document['packets_out']}"),
+        ]
+    )

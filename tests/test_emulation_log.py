@@ -1,0 +1,149 @@
+"""What an emulation writes: captures of both ends, every packet's fate, queues; and that an analysis of the captures finds the log's truth."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import ackclock
+from ackclock.emulation_run import open_emulation
+from tests.live.cells import namespaces
+
+pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+
+LOSSY = """title = "a short queue and losses by chance, two hops"
+source = "test"
+[[hop]]
+name = "core"
+rate = "20 Mb/s"
+delay = "5 ms"
+loss.down = { kind = "bernoulli", mean = 0.003 }
+[[hop]]
+name = "access"
+rate = "8 Mb/s"
+delay = "10 ms"
+queue = { kind = "droptail", packets = 6 }
+loss.up = { kind = "bernoulli", mean = 0.01 }
+"""
+NS = 1e-9
+
+
+SEND = """
+import socket
+with socket.create_server(("", 5001)) as listener:
+    connection, _ = listener.accept()
+connection.sendall(bytes(3_000_000))
+connection.shutdown(socket.SHUT_WR)
+connection.recv(1)
+"""
+FETCH = """
+import os, socket, time
+while True:
+    try:
+        connection = socket.create_connection((os.environ["ACKCLOCK_SERVER"], 5001))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.1)
+while connection.recv(1 << 18):
+    pass
+connection.close()
+time.sleep(0.3)
+"""
+
+
+@pytest.fixture(scope="module")
+def emulation(tmp_path_factory):
+    """A download of 3 MB over the lossy link: its run folder."""
+    folder = tmp_path_factory.mktemp("emulation")
+    (folder / "link.toml").write_text(LOSSY, encoding="utf-8")
+
+    argv = [sys.executable, "-m", "ackclock", "emulate", "link.toml", "--json", "--out", "run", "--no-report", "--seconds", "30"]
+    argv += ["--server", shlex.join([sys.executable, "-c", SEND]), "--", sys.executable, "-c", FETCH]
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), open_emulation(folder / "run")
+
+
+def test_the_run_folder_has_everything_and_every_packet_has_one_fate(emulation):
+    document, run = emulation
+    assert run.document == {**document, "folder": run.document["folder"]}
+    assert [path.name for path in run.captures()] == ["server.pcapng", "client.pcapng"]
+    fates = run.fates
+    assert fates["packet"].is_unique().all()
+    assert len(fates) == document["packets_in"]
+    assert (fates["fate"] == "delivered").sum() == document["packets_out"]
+    dropped = fates.filter(~pl.col("fate").is_in(["delivered", "in_flight"]))
+    assert set(dropped["fate"]) == {"loss", "queue_full"}
+    counted = dropped.group_by("hop", "from").len()
+    asked = {(hop["hop"], "server" if hop["direction"] == "down" else "client"): hop["drops"] for hop in document["hops"]}
+    assert {(hop, by): n for hop, by, n in counted.iter_rows()} == {key: n for key, n in asked.items() if n}
+    assert run.hops.filter(pl.col("hop") == "access")["queue_packets"].max() <= 6
+
+
+def test_an_analysis_of_both_captures_finds_exactly_the_packets_that_the_log_has_dropped(emulation):
+    document, run = emulation
+    analysis = ackclock.analyze(*run.captures())
+    # The first attempts may have found nobody listening.
+    flows = analysis.document["flows"]
+    for way, sender in (("b2a", "server"), ("a2b", "client")):
+        found = sorted(packet["time_s"] for flow in flows for packet in flow[way]["lost"]["packets"])
+        sent = run.fates.filter(pl.col("from") == sender)
+        lost = sent.filter(~pl.col("fate").is_in(["delivered", "in_flight"]))
+        # What nothing follows may be on its way still, for all that captures show.
+        last = sent.filter(pl.col("fate") == "delivered")["sent_s"].max()
+        lost = lost.filter(pl.col("sent_s") < last)
+        true = sorted((lost["sent_s"] + document["started"]).to_list())
+        assert len(true) > 5
+        assert found == pytest.approx(true, abs=1e-5, rel=0)
+
+
+def test_captures_and_log_tell_the_same_times_for_the_same_packet_numbers(emulation):
+    document, run = emulation
+    fields = ["-T", "fields", "-e", "frame.packet_id", "-e", "frame.time_epoch", "-e", "ip.src"]
+    try:
+        read = [
+            subprocess.run(["tshark", "-r", str(path), *fields], capture_output=True, text=True, check=True).stdout.splitlines()
+            for path in run.captures()
+        ]
+    except FileNotFoundError:
+        pytest.skip("tshark is not installed")
+    seen = [{int(n): float(t) for n, t, _ in (line.split("\t") for line in lines)} for lines in read]
+    for row in run.fates.to_dicts():
+        sender, receiver = seen if row["from"] == "server" else reversed(seen)
+        assert sender[row["packet"]] == pytest.approx(row["sent_s"] + document["started"], abs=1e-5, rel=0)
+        if row["fate"] == "delivered":
+            assert receiver[row["packet"]] == pytest.approx(row["at_s"] + document["started"], abs=1e-5, rel=0)
+        else:
+            assert row["packet"] not in receiver
+
+
+def test_the_flows_table_has_the_connection_and_the_report_says_whether_to_believe_it(emulation):
+    document, run = emulation
+    flows = run.flows
+    assert 1e6 < flows["b2a_goodput_bps"].max() < 8e6
+    text = run.report().read_text("utf-8")
+    assert ("Valid:" if document["valid"] else "INVALID") in text
+    assert "access" in text
+
+
+def test_no_log_keeps_no_captures(tmp_path):
+    (tmp_path / "link.toml").write_text(LOSSY, encoding="utf-8")
+    argv = [sys.executable, "-m", "ackclock", "emulate", "link.toml", "--no-log", "--out", "run", "--", "true"]
+    subprocess.run(argv, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    left = {path.name for path in (tmp_path / "run").iterdir()}
+    assert left == {"emulation.json", "environment.json", "scenario.toml"}
+
+
+def test_a_bad_place_for_the_run_is_exit_status_2_and_nothing_is_started(tmp_path):
+    (tmp_path / "link.toml").write_text(LOSSY, encoding="utf-8")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    argv = [sys.executable, "-m", "ackclock", "emulate", "link.toml", "--out", "file", "--", "touch", str(tmp_path / "ran")]
+    done = subprocess.run(argv, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "--out" in done.stderr
+    assert not (tmp_path / "ran").exists()
