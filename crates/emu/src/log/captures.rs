@@ -49,7 +49,7 @@ impl Captures {
     pub fn pass(&mut self, now: Time, gate: u32, packet: &Packet, body: &Body, sent: bool) {
         let Some(one) = self.at.get_mut(gate as usize) else { return };
         let from = if sent { one.side } else { one.side.other() };
-        let frame = one.frames.frame(from, packet, body);
+        let frame = one.frames.frame(from, packet.id as u16, packet, body);
         if let Err(error) = one.writer.write_numbered(now, &frame, packet.id) {
             self.failed.get_or_insert(error);
         }
