@@ -27,14 +27,13 @@ impl Half {
     /// A packet of the other end with the ACK flag.
     #[inline]
     pub(super) fn heard(&mut self, now: i64, s: &Segment<'_>) -> Heard {
-        self.advance_clock(now);
         let window = self.take_window(s);
         if !self.started {
             (self.next, self.una, self.started) = (s.ack, s.ack, true);
         }
         if !self.heard {
             self.heard = true;
-            if self.outstanding.is_empty() {
+            if self.sending.as_ref().is_none_or(|s| s.outstanding.is_empty()) {
                 self.una = s.ack;
             }
             self.last_news_at = now;
@@ -54,7 +53,8 @@ impl Half {
             let bare = s.payload == 0 && !s.flags.has(Flags::SYN | Flags::FIN | Flags::RST);
             if bare && !idle && (window == self.window || !blocks.is_empty()) {
                 self.duplicates = self.duplicates.saturating_add(1);
-                self.counts.duplicate_acks += 1;
+                let amounts = &mut self.sending_mut().amounts;
+                amounts.duplicate_acks = amounts.duplicate_acks.saturating_add(1);
                 heard.duplicate = true;
             }
         }
@@ -62,8 +62,11 @@ impl Half {
         if !blocks.is_empty() {
             self.mark(now, &blocks);
         }
-        if s.payload == 0 && self.counts.payload > 0 && !s.flags.has(Flags::RST) {
-            self.acks.get_or_insert_default().passed(now);
+        if s.payload == 0
+            && !s.flags.has(Flags::RST)
+            && let Some(sending) = self.sending.as_deref_mut().filter(|s| s.amounts.payload > 0)
+        {
+            sending.acks.get_or_insert_default().passed(now);
         }
         self.last_heard_at = now;
         heard
@@ -87,10 +90,10 @@ impl Half {
     /// The time from a stamp to its echo (RFC 7323, section 4).
     #[inline]
     fn echoed(&mut self, now: i64, s: &Segment<'_>) {
-        if let (Some(stamps), Some((value, at))) = (s.options.stamps, self.watched) {
-            let past = ahead(value, stamps.echo);
+        if let (Some(stamps), Some(at)) = (s.options.stamps, self.watched_at.get()) {
+            let past = ahead(self.watched, stamps.echo);
             if past >= 0 {
-                self.watched = None;
+                self.watched_at.clear();
                 if past == 0 {
                     self.stamp_rtt.add(now - at);
                 }
@@ -110,7 +113,8 @@ impl Half {
         let (mut latest_again, mut delivered) = (i64::MIN, i64::MIN);
         let least = self.rtt.min().unwrap_or(0);
         let mut last = None;
-        while let Some(sent) = self.outstanding.acknowledged(s.ack) {
+        let sending = self.sending.get_or_insert_default();
+        while let Some(sent) = sending.outstanding.acknowledged(s.ack) {
             if sent.times > 1 {
                 latest_again = latest_again.max(sent.last_at);
             }
@@ -130,10 +134,11 @@ impl Half {
                 self.sampled(sample);
                 heard.rtt = Some(sample);
             }
-            if self.counts.payload > 0 {
-                let segments = news.div_ceil(self.counts.largest_segment.max(1));
-                let gap = now - self.last_news_at;
-                self.acks.get_or_insert_default().advanced(segments, sent.first_at, gap);
+            let gap = now - self.last_news_at;
+            let sending = self.sending_mut();
+            if sending.amounts.payload > 0 {
+                let segments = news.div_ceil(sending.amounts.largest_segment.max(1));
+                sending.acks.get_or_insert_default().advanced(segments, sent.first_at, gap);
             }
         }
         self.una = s.ack;
@@ -143,13 +148,18 @@ impl Half {
             self.trouble_mut().missed_bytes += u64::from(unseen);
             self.next = s.ack;
         }
-        self.outstanding.settle();
-        if self.outstanding.is_empty() {
+        let sending = self.sending_mut();
+        sending.times.last_news = now;
+        sending.outstanding.settle();
+        if sending.outstanding.is_empty() {
+            let blank = sending.is_blank();
             self.sacked = 0;
+            if blank {
+                self.sending = None;
+            }
         }
         self.duplicates = 0;
         self.last_news_at = now;
-        self.times.last_news = now;
         heard.news = news;
     }
 
@@ -166,8 +176,9 @@ impl Half {
             *place = (left, right);
             let known = self.trouble_mut().marked.iter().find(|m| m.0 == left && !before(right, m.1)).copied();
             let from = known.map_or(left, |m| m.1);
-            let mut i = self.outstanding.find(from);
-            while let Some(sent) = self.outstanding.get_mut(i).filter(|e| !before(right, e.end())) {
+            let outstanding = &mut self.sending.get_or_insert_default().outstanding;
+            let mut i = outstanding.find(from);
+            while let Some(sent) = outstanding.get_mut(i).filter(|e| !before(right, e.end())) {
                 if !sent.sacked && !before(sent.start, from) {
                     sent.sacked = true;
                     self.sacked += sent.len;

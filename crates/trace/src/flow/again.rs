@@ -33,7 +33,7 @@ impl Half {
         };
         if before(self.next, end) {
             let more = ahead(self.next, end) as u32;
-            self.counts.unique += u64::from(more.min(s.payload));
+            self.sending_mut().amounts.unique += u64::from(more.min(s.payload));
             self.push(now, s, self.next, more, both_ways);
         }
         data
@@ -61,19 +61,23 @@ impl Half {
         } else {
             self.trouble_mut().tally.add(verdict, segments);
         }
-        let at = self.outstanding.find(start);
-        self.outstanding.fill(at, sent_of(now, s, start, ahead(start, end).max(0) as u32));
+        let outstanding = &mut self.sending_mut().outstanding;
+        let at = outstanding.find(start);
+        outstanding.fill(at, sent_of(now, s, start, ahead(start, end).max(0) as u32));
         self.trouble_mut().cover(start, end);
-        self.counts.unique += u64::from((ahead(start, end).max(0) as u32).min(s.payload));
-        self.counts.unique_ip_bytes += u64::from(s.ip_len);
+        let amounts = &mut self.sending_mut().amounts;
+        amounts.unique += u64::from((ahead(start, end).max(0) as u32).min(s.payload));
+        amounts.unique_ip_bytes += u64::from(s.ip_len);
         Data::Odd(verdict)
     }
 
     /// The segment has been seen before.
     fn repeat(&mut self, now: i64, s: &Segment<'_>, view: &View, end: u32) -> Data {
         let segments = self.segments_in(s.payload, s.header_len).max(1);
-        let at = self.outstanding.find(later(s.seq, self.una));
-        let earlier_one = self.outstanding.get(at).filter(|e| before(e.start, end)).copied();
+        let una = self.una;
+        let outstanding = &mut self.sending_mut().outstanding;
+        let at = outstanding.find(later(s.seq, una));
+        let earlier_one = outstanding.get(at).filter(|e| before(e.start, end)).copied();
         if let Some(first) = earlier_one
             && self.is_same_packet(now, s, &first)
         {
@@ -107,7 +111,8 @@ impl Half {
         let last_of_it = seen.map_or(i64::MIN, |e| e.last_at);
         // Queues before the capture even out the sender's pauses; its own stamps keep them.
         let pause = now - self.last_sent_at.max(heard);
-        let quiet = if self.at_sender(view) { pause } else { self.stamp_clock.pause().unwrap_or(pause) };
+        let quiet =
+            if self.at_sender(view) { pause } else { self.sending.as_ref().and_then(|s| s.stamp_clock.pause()).unwrap_or(pause) };
         let age = if self.at_sender(view) { now - self.last_news_at.max(last_of_it) } else { quiet };
         let whole = |(smoothed, deviation): (i64, i64)| {
             if self.at_sender(view) {
@@ -161,8 +166,7 @@ impl Half {
     /// Books a retransmission and what state it puts the sender into.
     fn repaired(&mut self, now: i64, s: &Segment<'_>, verdict: Verdict, segments: u32) {
         let (next, una) = (self.next, self.una);
-        self.counts.retransmitted += u64::from(segments);
-        self.counts.retransmitted_bytes += u64::from(s.payload);
+        self.counts.retransmitted = self.counts.retransmitted.saturating_add(segments);
         let earlier_cause =
             self.trouble.as_ref().and_then(|t| t.repairs.iter().rev().find(|r| r.start == s.seq).map(|r| r.cause));
         let trouble = self.trouble_mut();
@@ -194,7 +198,7 @@ impl Half {
     fn mark_again(&mut self, now: i64, s: &Segment<'_>, from: usize, end: u32) {
         let stamp = s.options.stamps.map_or(0, |t| t.value);
         let mut i = from;
-        while let Some(sent) = self.outstanding.get_mut(i).filter(|e| before(e.start, end)) {
+        while let Some(sent) = self.sending_mut().outstanding.get_mut(i).filter(|e| before(e.start, end)) {
             sent.times = sent.times.saturating_add(1);
             (sent.last_at, sent.stamp) = (now, stamp);
             sent.ip_id = s.ip_id.unwrap_or(0);

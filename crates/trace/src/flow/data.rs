@@ -26,21 +26,21 @@ const JUMP: i32 = 1 << 30;
 /// Segments kept where nobody acknowledges: a capture of one direction.
 const ONE_WAY_ROOM: usize = 64;
 /// Packets before a flow's course over time is kept: short flows have none to speak of.
-const COURSE_FROM: u64 = 32;
+const COURSE_FROM: u32 = 32;
 
 impl Half {
     /// A packet of this end. `now` never goes back.
     #[inline]
     pub(super) fn sent(&mut self, now: i64, s: &Segment<'_>, other: &Half) -> Data {
-        self.advance_clock(now);
         self.count(s);
         self.watch_ids(s);
         if let Some(stamps) = s.options.stamps {
-            if self.watched.is_none() {
-                self.watched = Some((stamps.value, now));
+            if !self.watched_at.has_come() {
+                self.watched = stamps.value;
+                self.watched_at.set(now);
             }
             if s.space() > 0 {
-                self.stamp_clock.passed(stamps.value, now);
+                self.sending_mut().stamp_clock.passed(stamps.value, now);
             }
         }
         let space = s.space();
@@ -61,38 +61,39 @@ impl Half {
         };
         self.last_sent_at = now;
         if s.payload > 0 {
-            if self.times.first_data.is_none() {
-                (self.times.first_data, self.data_ttl) = (Some(now), s.ttl);
+            let times = &mut self.sending_mut().times;
+            times.last_data = now;
+            if !times.first_data.has_come() {
+                times.first_data.set(now);
+                self.data_ttl = s.ttl;
             }
-            self.times.last_data = now;
         }
-        self.flight.reached(u64::from(self.in_flight()));
+        let flight = self.in_flight();
+        self.sending_mut().flight.reached(flight);
         data
     }
 
     #[inline]
     fn count(&mut self, s: &Segment<'_>) {
         let c = &mut self.counts;
-        c.packets += 1;
+        c.packets = c.packets.saturating_add(1);
         c.ip_bytes += u64::from(s.ip_len);
-        c.bad_checksums += u64::from(s.bad_checksum);
-        c.marks += u64::from(s.ecn == 3);
+        c.bad_checksums = c.bad_checksums.saturating_add(u32::from(s.bad_checksum));
+        c.marks = c.marks.saturating_add(u32::from(s.ecn == 3));
         if s.flags.0 & !(Flags::ACK) != 0 {
-            c.pushes += u64::from(s.flags.has(Flags::PSH));
-            c.fins += u32::from(s.flags.has(Flags::FIN));
-            c.resets += u32::from(s.flags.has(Flags::RST));
-            c.syns += u32::from(s.flags.has(Flags::SYN));
+            c.fins = c.fins.saturating_add(u8::from(s.flags.has(Flags::FIN)));
+            c.resets = c.resets.saturating_add(u32::from(s.flags.has(Flags::RST)));
             if !s.flags.has(Flags::SYN) {
-                c.echoes += u64::from(s.flags.has(Flags::ECE));
-                c.reductions += u64::from(s.flags.has(Flags::CWR));
+                c.echoes = c.echoes.saturating_add(u32::from(s.flags.has(Flags::ECE)));
+                c.reductions = c.reductions.saturating_add(u32::from(s.flags.has(Flags::CWR)));
             }
         }
         if s.payload > 0 {
             let segments = self.segments_in(s.payload, s.header_len);
-            let c = &mut self.counts;
-            c.segments += u64::from(segments);
-            c.payload += u64::from(s.payload);
-            c.largest_segment = c.largest_segment.max(s.payload.div_ceil(segments));
+            let a = &mut self.sending_mut().amounts;
+            a.segments = a.segments.saturating_add(segments);
+            a.payload += u64::from(s.payload);
+            a.largest_segment = a.largest_segment.max(s.payload.div_ceil(segments));
         }
     }
 
@@ -102,11 +103,11 @@ impl Half {
         if s.flags.has(Flags::RST) || !s.flags.has(Flags::ACK) {
             return Data::None;
         }
-        self.counts.pure_acks += 1;
+        self.counts.pure_acks = self.counts.pure_acks.saturating_add(1);
         if !self.started {
             (self.next, self.una, self.started) = (s.seq, s.seq, true);
         }
-        if ahead(s.seq, self.una) == 1 && self.heard && self.counts.payload > 0 {
+        if ahead(s.seq, self.una) == 1 && self.heard && self.payload() > 0 {
             return self.question();
         }
         Data::None
@@ -148,25 +149,26 @@ impl Half {
         }
         self.settle_unseen(0, other);
         self.push(now, s, s.seq, s.space(), other.counts.packets > 0);
-        self.counts.unique += u64::from(s.payload);
-        self.counts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
+        let amounts = &mut self.sending_mut().amounts;
+        amounts.unique += u64::from(s.payload);
+        amounts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
         self.brought(now, s);
     }
 
     /// What new data says of the application, and when it came.
     #[inline]
     fn brought(&mut self, now: i64, s: &Segment<'_>) {
-        let full = self.counts.largest_segment;
+        let full = self.largest_segment();
         self.emptied = s.flags.has(Flags::PSH) && full > 0 && !s.payload.is_multiple_of(full);
         if self.counts.packets >= COURSE_FROM {
-            self.course.get_or_insert_with(|| Box::new(Course::new(now))).add(now, s.payload);
+            self.sending_mut().course.get_or_insert_with(|| Box::new(Course::new(now))).add(now, s.payload);
         }
     }
 
     #[inline]
     pub(super) fn push(&mut self, now: i64, s: &Segment<'_>, start: u32, len: u32, both_ways: bool) {
         let room = if both_ways { usize::MAX } else { ONE_WAY_ROOM };
-        self.outstanding.push(sent_of(now, s, start, len), room);
+        self.sending_mut().outstanding.push(sent_of(now, s, start, len), room);
         self.next = start.wrapping_add(len);
     }
 
@@ -182,7 +184,7 @@ impl Half {
         let (Some((srtt, deviation)), true) = (self.rtt.smoothed(), view.sack && self.at_sender(&view)) else { return };
         let trouble = self.trouble.as_deref();
         let fired = trouble.is_some_and(|t| t.timer_fired || t.repairing(self.una));
-        let waiting = self.outstanding.first().map_or(0, |head| now - head.last_at);
+        let waiting = self.sending.as_ref().and_then(|s| s.outstanding.first()).map_or(0, |head| now - head.last_at);
         // The probe is due after two RTTs, and never after the timeout, which counts from the oldest segment (section 7.2).
         let due = (2 * srtt).min(srtt + (4 * deviation).max(COMMON_RTO_MIN)) * 8 / 10;
         if !fired && s.payload > 0 && quiet >= srtt / 4 && waiting >= due {
@@ -195,7 +197,7 @@ impl Half {
     /// Something before it is missing.
     fn beyond(&mut self, now: i64, s: &Segment<'_>, other: &Half, off: i32) -> Data {
         if off >= JUMP {
-            self.outstanding.clear();
+            self.sending_mut().outstanding.clear();
             self.sacked = 0;
             (self.next, self.una) = (s.seq, s.seq);
             self.fresh(now, s, other);
@@ -208,11 +210,13 @@ impl Half {
             let stamp = s.options.stamps.map(|t| t.value);
             self.trouble_mut().add_hole(Hole { start, end, found_at: now, stamp, id: s.ip_id });
         }
-        let missing = if self.counts.largest_segment > 0 { (off as u32).div_ceil(self.counts.largest_segment) } else { 1 };
+        let full = self.largest_segment();
+        let missing = if full > 0 { (off as u32).div_ceil(full) } else { 1 };
         self.settle_unseen(missing, other);
         self.push(now, s, s.seq, s.space(), other.counts.packets > 0);
-        self.counts.unique += u64::from(s.payload);
-        self.counts.unique_ip_bytes += u64::from(s.ip_len);
+        let amounts = &mut self.sending_mut().amounts;
+        amounts.unique += u64::from(s.payload);
+        amounts.unique_ip_bytes += u64::from(s.ip_len);
         self.brought(now, s);
         Data::AfterHole
     }

@@ -1,6 +1,7 @@
 //! A sender's packet numbers in the IP header: what they tell of packets that the capture has not seen.
 
 use super::half::Half;
+use super::sending::Ids;
 use super::view::View;
 use crate::cause::{Cause, Verdict};
 use crate::decode::{Flags, Segment};
@@ -17,31 +18,33 @@ impl Half {
         if s.flags.has(Flags::SYN) {
             return;
         }
-        let step = id.wrapping_sub(self.last_id);
-        let consumed = if s.payload > self.mss { self.segments_in(s.payload, s.header_len) as u16 } else { 1 };
-        self.ids_seen += 1;
-        self.ids_up += u32::from((1..=64).contains(&step));
+        let consumed = if s.payload > u32::from(self.mss) { self.segments_in(s.payload, s.header_len) as u16 } else { 1 };
+        let Some(sending) = self.sending.as_deref_mut() else { return };
+        let ids = &mut sending.ids;
+        let step = id.wrapping_sub(ids.last);
+        ids.seen += 1;
+        ids.up += u16::from((1..=64).contains(&step));
         if self.trouble.as_ref().is_none_or(|t| t.is_calm(self.una)) {
-            self.ids_calm += 1;
-            self.ids_by_one += u32::from(step == 1);
+            ids.calm += 1;
+            ids.by_one += u16::from(step == 1);
         }
-        if self.ids_seen == 1 || (1..=MOST_UNSEEN).contains(&step) {
-            if self.ids_seen > 1 && step > 1 {
-                self.unseen += i32::from(step - 1);
+        if ids.seen == 1 || (1..=MOST_UNSEEN).contains(&step) {
+            if ids.seen > 1 && step > 1 {
+                ids.unseen += i32::from(step - 1);
                 if self.trouble.as_ref().is_some_and(|t| t.loss_point.is_some()) {
-                    self.unseen_after_timeout += u32::from(step - 1);
+                    ids.unseen_after_timeout += u32::from(step - 1);
                 }
             }
-            self.last_id = id.wrapping_add(consumed - 1);
+            ids.last = id.wrapping_add(consumed - 1);
         } else if step.wrapping_neg() > MOST_UNSEEN {
-            self.last_id = id.wrapping_add(consumed - 1);
+            ids.last = id.wrapping_add(consumed - 1);
         } else if s.payload == 0 {
             // An acknowledgement that was overtaken is not missing any more. Data is settled by its hole.
-            self.unseen -= 1;
+            ids.unseen -= 1;
         }
-        if self.ids_seen >= 1 << 20 {
-            (self.ids_seen, self.ids_up) = (self.ids_seen / 2, self.ids_up / 2);
-            (self.ids_calm, self.ids_by_one) = (self.ids_calm / 2, self.ids_by_one / 2);
+        if ids.seen >= 1 << 15 {
+            (ids.seen, ids.up) = (ids.seen / 2, ids.up / 2);
+            (ids.calm, ids.by_one) = (ids.calm / 2, ids.by_one / 2);
         }
     }
 
@@ -49,20 +52,43 @@ impl Half {
     /// does not explain was sent again and lost. Pure ACKs are numbered too, so a sender of many of them says nothing.
     #[inline]
     pub(super) fn settle_unseen(&mut self, missing: u32, other: &Half) {
-        self.unseen = self.unseen.saturating_sub(missing.min(1 << 20) as i32);
-        if self.unseen <= 0 || !self.numbers_alone() || self.counts.pure_acks * 10 > self.counts.segments {
+        let many_acks = u64::from(self.counts.pure_acks) * 10;
+        let sending = self.sending_mut();
+        let ids = &mut sending.ids;
+        ids.unseen = ids.unseen.saturating_sub(missing.min(1 << 20) as i32);
+        if ids.unseen <= 0 || !ids.number_alone() || many_acks > u64::from(sending.amounts.segments) {
             return;
         }
+        self.book_unseen(other);
+    }
+
+    #[cold]
+    fn book_unseen(&mut self, other: &Half) {
         if self.at_sender(&View::of(self, other)) {
             return;
         }
-        let lost = self.unseen as u32;
-        let behind = lost.min(self.unseen_after_timeout);
-        (self.unseen, self.unseen_after_timeout) = (0, 0);
-        self.counts.retransmitted += u64::from(lost);
+        let ids = &mut self.sending_mut().ids;
+        let lost = ids.unseen as u32;
+        let behind = lost.min(ids.unseen_after_timeout);
+        (ids.unseen, ids.unseen_after_timeout) = (0, 0);
+        self.counts.retransmitted = self.counts.retransmitted.saturating_add(lost);
         let trouble = self.trouble_mut();
         trouble.tally.add(Verdict::new(Cause::GoBackN, 0.6), behind);
         trouble.tally.add(Verdict::new(Cause::Fast, 0.6), lost - behind);
         trouble.unseen_again += lost;
+    }
+
+    /// This sender numbers its packets upwards.
+    pub(super) fn counts_ids(&self) -> bool {
+        self.sending.as_ref().is_some_and(|s| s.ids.seen >= 8 && u32::from(s.ids.up) * 10 >= u32::from(s.ids.seen) * 8)
+    }
+}
+
+impl Ids {
+    /// This connection's packets have a numbering of their own, without gaps while nothing is lost. A host that numbers all its packets
+    /// in one sequence has gaps whenever it talks to somebody else.
+    #[inline]
+    fn number_alone(&self) -> bool {
+        self.calm >= 64 && u32::from(self.by_one) * 10 >= u32::from(self.calm) * 9
     }
 }

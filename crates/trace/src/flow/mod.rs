@@ -6,7 +6,9 @@ mod data;
 mod half;
 mod ids;
 mod key;
+mod moment;
 mod packed;
+mod sending;
 mod sent;
 mod seq;
 mod stamp_clock;
@@ -16,8 +18,10 @@ mod view;
 
 pub use ack::Heard;
 pub use data::Data;
-pub use half::{Choices, Counts, Half, Offered, Times};
+pub use half::{Choices, Counts, Half, Offered};
 pub use key::{Key, Side};
+pub use moment::Moment;
+pub use sending::{Amounts, Sending, Times};
 pub use table::Table;
 pub use trouble::{Spurious, Trouble};
 
@@ -38,9 +42,9 @@ pub struct Flow {
 /// The three packets that open a connection, and how it ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Handshake {
-    pub syn_at: Option<i64>,
-    pub answer_at: Option<i64>,
-    pub done_at: Option<i64>,
+    pub syn_at: Moment,
+    pub answer_at: Moment,
+    pub done_at: Moment,
     pub(crate) reset: bool,
 }
 
@@ -93,13 +97,17 @@ impl Flow {
     #[inline]
     pub fn pass(&mut self, at: i64, from: Side, s: &Segment<'_>) -> Passed {
         let now = at.max(self.last_at).min(self.first_at.saturating_add(LONGEST));
+        let span = now - self.last_at;
         self.last_at = now;
+        if span > 0 {
+            self.halves.iter_mut().for_each(|half| half.spend(span));
+        }
         if s.flags.has(Flags::SYN) {
             self.opening(now, from, s);
         }
         self.handshake.reset |= s.flags.has(Flags::RST);
         let heard = if s.flags.has(Flags::ACK) {
-            if self.handshake.done_at.is_none() {
+            if !self.handshake.done_at.has_come() {
                 self.opened(now, from, s);
             }
             Some(self.halves[from.other() as usize].heard(now, s))
@@ -119,9 +127,9 @@ impl Flow {
 
     fn opening(&mut self, now: i64, from: Side, s: &Segment<'_>) {
         if s.flags.has(Flags::ACK) {
-            self.handshake.answer_at.get_or_insert(now);
+            self.handshake.answer_at.set_once(now);
         } else {
-            self.handshake.syn_at.get_or_insert(now);
+            self.handshake.syn_at.set_once(now);
         }
         let scale = s.options.syn.window_scale.map(|shift| shift.min(14));
         // A scale counts once both have offered one (RFC 7323, section 2.2); the answer completes it.
@@ -134,14 +142,14 @@ impl Flow {
         }
         if let Some(mss) = s.options.syn.mss {
             for half in &mut self.halves {
-                half.mss = if half.mss == 0 { u32::from(mss) } else { half.mss.min(u32::from(mss)) };
+                half.mss = if half.mss == 0 { mss } else { half.mss.min(mss) };
             }
         }
     }
 
     fn opened(&mut self, now: i64, from: Side, s: &Segment<'_>) {
-        if self.handshake.answer_at.is_some() && from == self.client && !s.flags.has(Flags::SYN) {
-            self.handshake.done_at = Some(now);
+        if self.handshake.answer_at.has_come() && from == self.client && !s.flags.has(Flags::SYN) {
+            self.handshake.done_at.set(now);
         }
     }
 
@@ -155,11 +163,11 @@ impl Flow {
         if !half.started {
             return false;
         }
-        let repeated = half.choices.seen && ahead(s.seq, half.una).unsigned_abs() <= 1 && half.counts.payload == 0;
+        let repeated = half.choices.seen && ahead(s.seq, half.una).unsigned_abs() <= 1 && half.payload() == 0;
         let closed = self.handshake.reset || self.halves.iter().all(|h| h.counts.fins > 0);
         // An initial number within the window of a live connection is an old SYN, or an attack; it changes nothing.
         let far = ahead(half.next, s.seq).unsigned_abs() > 1 << 20;
-        !repeated && (closed || far || half.choices.seen && half.counts.payload > 0)
+        !repeated && (closed || far || half.choices.seen && half.payload() > 0)
     }
 
     /// Memory of this flow in bytes, everything included.

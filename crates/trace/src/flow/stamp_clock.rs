@@ -1,5 +1,6 @@
 //! The sender's own clock, as its time stamps show it (RFC 7323, section 4.1: one tick in 1 ms to 1 s; newer hosts also use microseconds).
 
+use super::moment::Moment;
 use super::seq::ahead;
 
 /// Ticks that hosts use, nanoseconds.
@@ -10,36 +11,41 @@ const LONG_ENOUGH: i64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StampClock {
-    first: Option<(u32, i64)>,
+    first: u32,
+    first_at: Moment,
     last: u32,
     last_step: i32,
-    tick: i64,
+    /// Nanoseconds; zero while it is not known.
+    tick: u32,
 }
 
 impl StampClock {
     /// A packet with this stamp passed.
     #[inline]
     pub fn passed(&mut self, value: u32, now: i64) {
-        let Some((first, at)) = self.first else {
-            (self.first, self.last) = (Some((value, now)), value);
-            return;
+        let Some(at) = self.first_at.get() else {
+            (self.first, self.last) = (value, value);
+            return self.first_at.set(now);
         };
         self.last_step = ahead(self.last, value);
         self.last = value;
         if self.tick == 0 && now - at >= LONG_ENOUGH {
-            let ticks = i64::from(ahead(first, value)).max(1);
+            let ticks = i64::from(ahead(self.first, value)).max(1);
             let found = TICKS.into_iter().find(|&tick| ((now - at) / ticks - tick).abs() < tick / CLOSE);
             // Neither: looked at again a second later.
             match found {
-                Some(tick) => self.tick = tick,
-                None => self.first = Some((value, now)),
+                Some(tick) => self.tick = tick as u32,
+                None => {
+                    self.first = value;
+                    self.first_at.set(now);
+                }
             }
         }
     }
 
     /// How long the sender had sent nothing before its last packet; none while the tick is not known.
     pub fn pause(&self) -> Option<i64> {
-        (self.tick > 0 && self.last_step >= 0).then(|| i64::from(self.last_step) * self.tick)
+        (self.tick > 0 && self.last_step >= 0).then(|| i64::from(self.last_step) * i64::from(self.tick))
     }
 }
 

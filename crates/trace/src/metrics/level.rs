@@ -4,29 +4,28 @@
 pub struct Level {
     /// Times nanoseconds.
     area: f64,
-    held: i64,
-    max: u64,
+    max: u32,
 }
 
 impl Level {
     /// The level was `value` for `ns` nanoseconds.
     #[inline]
-    pub fn held(&mut self, value: u64, ns: i64) {
-        self.area += value as f64 * ns as f64;
-        self.held = self.held.saturating_add(ns);
+    pub fn held(&mut self, value: u32, ns: i64) {
+        self.area += f64::from(value) * ns as f64;
     }
 
     /// The level reached `value`, for however short a time.
     #[inline]
-    pub fn reached(&mut self, value: u64) {
+    pub fn reached(&mut self, value: u32) {
         self.max = self.max.max(value);
     }
 
-    pub fn mean(&self) -> Option<f64> {
-        (self.held > 0).then(|| self.area / self.held as f64)
+    /// Over so many nanoseconds in which it was held.
+    pub fn mean(&self, held: i64) -> Option<f64> {
+        (held > 0).then(|| self.area / held as f64)
     }
 
-    pub fn max(&self) -> u64 {
+    pub fn max(&self) -> u32 {
         self.max
     }
 }

@@ -7,6 +7,7 @@ mod course;
 mod histogram;
 mod level;
 mod rtt;
+mod samples;
 
 pub use acks::{ACK_BINS_MS, AckClock};
 pub use correlation::pearson;
@@ -14,3 +15,4 @@ pub use course::{BINS, Course};
 pub use histogram::LogHistogram;
 pub use level::Level;
 pub use rtt::Rtt;
+pub use samples::Samples;

@@ -132,7 +132,8 @@ pub struct EcnReport {
 impl Direction {
     pub fn of(flow: &Flow, side: Side, place: Place) -> Direction {
         let half = flow.half(side);
-        let (c, t, tally) = (&half.counts, &half.times, half.tally());
+        let (c, tally) = (&half.counts, half.tally());
+        let (a, t) = half.sending().map(|s| (s.amounts, s.times)).unwrap_or_default();
         let spurious = half.trouble().map_or(Spurious::default(), |t| t.spurious);
         let life = seconds(flow.last_at - flow.first_at);
         let rate = |bytes: u64| (life > 0.0).then(|| bytes as f64 * 8.0 / life);
@@ -140,12 +141,13 @@ impl Direction {
         let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
         let present = Cause::ALL.into_iter().filter_map(|cause| Some((cause, tally.confidence(cause)?)));
         Direction {
-            packets: c.packets,
-            segments: c.segments,
-            payload_bytes: c.payload,
-            unique_bytes: c.unique,
-            retransmitted_segments: c.retransmitted,
-            retransmission_rate: (c.segments > 0).then(|| c.retransmitted as f64 / (c.segments + u64::from(unseen(half))) as f64),
+            packets: u64::from(c.packets),
+            segments: u64::from(a.segments),
+            payload_bytes: a.payload,
+            unique_bytes: a.unique,
+            retransmitted_segments: u64::from(c.retransmitted),
+            retransmission_rate: (a.segments > 0)
+                .then(|| f64::from(c.retransmitted) / (f64::from(a.segments) + f64::from(unseen(half)))),
             rto_retransmits: tally.of(Cause::Timeout),
             fast_retransmits: tally.of(Cause::Fast) + tally.of(Cause::Rack),
             tlp_retransmits: tally.of(Cause::TailProbe) + half.trouble().map_or(0, |t| t.new_probes),
@@ -153,12 +155,12 @@ impl Direction {
             spurious_retransmits: spurious.all(),
             out_of_order: tally.of(Cause::Reordered),
             network_duplicates: tally.of(Cause::NetworkDuplicate),
-            duplicate_acks: c.duplicate_acks,
+            duplicate_acks: u64::from(a.duplicate_acks),
             rtt_ms: Spread::of_rtt(&half.rtt),
             timestamp_rtt_ms: Spread::of_rtt(&half.stamp_rtt),
-            outstanding_bytes: Bytes { mean: half.flight.mean(), max: half.flight.max() },
-            throughput_bps: rate(c.unique_ip_bytes),
-            goodput_bps: rate(c.unique),
+            outstanding_bytes: Bytes::of(half),
+            throughput_bps: rate(a.unique_ip_bytes),
+            goodput_bps: rate(a.unique),
             window_limited_share: share(t.window),
             limited: limits::of(flow, side, place),
             recovery_share: share(t.recovery),
@@ -175,19 +177,29 @@ impl Direction {
                 of_timeouts: spurious.of_timeouts,
             },
             repairs: RepairReport::of(half),
-            pure_acks: c.pure_acks,
+            pure_acks: u64::from(c.pure_acks),
             zero_window_probes: tally.of(Cause::WindowProbe),
             zero_windows: c.zero_windows,
             keep_alives: tally.of(Cause::KeepAlive),
             resets: c.resets,
-            ecn: EcnReport { marked: c.marks, echoed: c.echoes, reduced: c.reductions },
-            bad_checksums: c.bad_checksums,
-            largest_segment_bytes: c.largest_segment,
-            first_data_ms: t.first_data.map(|at| super::ms(at - flow.first_at)),
-            tail_ms: t.first_data.map(|_| super::ms((t.last_news - t.last_data).max(0))),
-            ttl: TtlReport { syn: half.choices.seen.then_some(half.choices.ttl), data: t.first_data.map(|_| half.data_ttl) },
+            ecn: EcnReport { marked: u64::from(c.marks), echoed: u64::from(c.echoes), reduced: u64::from(c.reductions) },
+            bad_checksums: u64::from(c.bad_checksums),
+            largest_segment_bytes: a.largest_segment,
+            first_data_ms: t.first_data.get().map(|at| super::ms(at - flow.first_at)),
+            tail_ms: t.first_data.get().map(|_| super::ms((t.last_news - t.last_data).max(0))),
+            ttl: TtlReport {
+                syn: half.choices.seen.then_some(half.choices.ttl),
+                data: t.first_data.get().map(|_| half.data_ttl),
+            },
             joined: None,
         }
+    }
+}
+
+impl Bytes {
+    fn of(half: &Half) -> Bytes {
+        let Some(sending) = half.sending() else { return Bytes { mean: None, max: 0 } };
+        Bytes { mean: sending.flight.mean(sending.times.busy), max: u64::from(sending.flight.max()) }
     }
 }
 
@@ -195,7 +207,11 @@ impl WindowReport {
     fn of(half: &Half) -> WindowReport {
         let o = &half.offered;
         let some = o.count > 0;
-        WindowReport { min: some.then_some(o.min), mean: some.then(|| o.sum / o.count as f64), max: some.then_some(o.max) }
+        WindowReport {
+            min: some.then_some(o.min),
+            mean: some.then(|| o.sum as f64 / f64::from(o.count)),
+            max: some.then_some(o.max),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Limits {
 /// Shares of the time since the first data; none without any.
 pub fn of(flow: &Flow, side: Side, place: Place) -> Option<Limits> {
     let half = flow.half(side);
-    let t = &half.times;
+    let t = half.sending()?.times;
     let span = (t.busy + t.idle) as f64;
     if span <= 0.0 {
         return None;
@@ -62,8 +62,9 @@ pub fn is_at_sender(flow: &Flow, side: Side, place: Place) -> bool {
 
 /// A flight that stays at one height although nothing was lost and the window is wider: the sender has no room for more.
 fn is_capped(half: &Half) -> bool {
-    let t = &half.times;
-    half.counts.retransmitted == 0
-        && t.plateau * 2 > t.busy
-        && half.flight.max() + 2 * u64::from(half.counts.largest_segment) < u64::from(half.offered.max)
+    half.sending().is_some_and(|s| {
+        half.counts.retransmitted == 0
+            && s.times.plateau * 2 > s.times.busy
+            && u64::from(s.flight.max()) + 2 * u64::from(s.amounts.largest_segment) < u64::from(half.offered.max)
+    })
 }

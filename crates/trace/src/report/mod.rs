@@ -14,7 +14,7 @@ pub use together::Pair;
 
 use crate::analyze::Analysis;
 use crate::decode::{Endpoint, Skip};
-use crate::flow::{Flow, Half, Side};
+use crate::flow::{Flow, Half, Moment, Side};
 use crate::read::Capture;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -145,18 +145,19 @@ impl FlowReport {
         let (client, server) = (flow.half(a), flow.half(b));
         let vantage = Vantage::of(flow);
         let h = &flow.handshake;
+        let [syn_at, answer_at, done_at] = [h.syn_at, h.answer_at, h.done_at].map(Moment::get);
         FlowReport {
             client: name(flow.end(a)),
             server: name(flow.end(b)),
-            packets: client.counts.packets + server.counts.packets,
+            packets: u64::from(client.counts.packets) + u64::from(server.counts.packets),
             bytes: client.counts.ip_bytes + server.counts.ip_bytes,
             start_s: seconds(flow.first_at.saturating_sub(start)),
             duration_s: seconds(flow.last_at - flow.first_at),
-            handshake_rtt_ms: h.syn_at.zip(h.done_at).map(|(from, to)| ms(to - from)),
+            handshake_rtt_ms: syn_at.zip(done_at).map(|(from, to)| ms(to - from)),
             handshake: HandshakeReport {
-                complete: h.syn_at.is_some() && h.answer_at.is_some() && h.done_at.is_some(),
-                server_side_ms: h.syn_at.zip(h.answer_at).map(|(from, to)| ms(to - from)),
-                client_side_ms: h.answer_at.zip(h.done_at).map(|(from, to)| ms(to - from)),
+                complete: syn_at.is_some() && answer_at.is_some() && done_at.is_some(),
+                server_side_ms: syn_at.zip(answer_at).map(|(from, to)| ms(to - from)),
+                client_side_ms: answer_at.zip(done_at).map(|(from, to)| ms(to - from)),
                 mss: [client, server].iter().filter_map(|h| h.choices.mss).min(),
                 sack: client.choices.sack && server.choices.sack,
                 timestamps: client.choices.stamps && server.choices.stamps,

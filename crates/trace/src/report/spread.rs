@@ -1,6 +1,6 @@
 //! A quantity's distribution in seven numbers, as every part of the document gives it.
 
-use crate::metrics::{AckClock, Rtt};
+use crate::metrics::{AckClock, Samples};
 use serde::Serialize;
 
 /// In the unit that the field's name ends in; all but the count are none without samples. `sd` is over n - 1.
@@ -19,7 +19,8 @@ const MS: f64 = 1e-6;
 
 impl Spread {
     /// Round trips in milliseconds.
-    pub fn of_rtt(rtt: &Rtt) -> Spread {
+    pub fn of_rtt(samples: &Samples) -> Spread {
+        let rtt = samples.statistics();
         let ms = |ns: f64| ns * MS;
         Spread {
             count: rtt.count(),

@@ -30,7 +30,7 @@ pub fn pairs(flows: &[Flow]) -> Vec<Pair> {
             all.extend(flow.half(side).course().map(|course| (number, side, course)));
         }
     }
-    all.sort_by_key(|&(number, side, _)| std::cmp::Reverse(flows[number].half(side).counts.unique));
+    all.sort_by_key(|&(number, side, _)| std::cmp::Reverse(flows[number].half(side).sending().map_or(0, |s| s.amounts.unique)));
     all.truncate(MOST);
     all.sort_by_key(|&(number, side, _)| (number, side as u8));
     let way = |number: usize, side: Side| if side == flows[number].client() { "a2b" } else { "b2a" };

@@ -1,0 +1,81 @@
+//! What is kept of an end that sends data. An end that only acknowledges has none of it but while its SYN or FIN is under way.
+
+use super::moment::Moment;
+use super::sent::Outstanding;
+use super::stamp_clock::StampClock;
+use crate::metrics::{AckClock, Course, Level};
+
+#[derive(Debug, Default)]
+pub struct Sending {
+    pub(super) outstanding: Outstanding,
+    pub(super) stamp_clock: StampClock,
+    pub(super) ids: Ids,
+    pub amounts: Amounts,
+    pub times: Times,
+    pub flight: Level,
+    pub(super) acks: Option<Box<AckClock>>,
+    pub(super) course: Option<Box<Course>>,
+}
+
+/// Packets are held at 2^32 - 1, in all counts of a flow.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Amounts {
+    pub payload: u64,
+    pub unique: u64,
+    pub unique_ip_bytes: u64,
+    /// With payload, in full segments' worth.
+    pub segments: u32,
+    pub duplicate_acks: u32,
+    pub largest_segment: u32,
+}
+
+/// Where the time went, nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Times {
+    pub first_data: Moment,
+    pub last_data: i64,
+    /// When the last new byte of data was acknowledged.
+    pub last_news: i64,
+    /// Data was outstanding.
+    pub busy: i64,
+    /// Nothing was outstanding, between the first data and the last.
+    pub idle: i64,
+    /// No room for another segment in the offered window.
+    pub window: i64,
+    pub recovery: i64,
+    /// At the highest flight so far, give or take two segments, outside the above.
+    pub plateau: i64,
+    /// Data was outstanding, but the last segment was a short one that was pushed: there was no more to send.
+    pub starved: i64,
+    /// The smoothed RTT a quarter above the least, outside the above: a queue stands.
+    pub queued: i64,
+}
+
+/// A sender's packet numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ids {
+    pub last: u16,
+    pub seen: u16,
+    pub up: u16,
+    pub calm: u16,
+    pub by_one: u16,
+    /// Packets that the sender's numbering shows and the capture does not, less those whose data is known to be missing;
+    /// and those between a timeout and its repair.
+    pub unseen: i32,
+    pub unseen_after_timeout: u32,
+}
+
+impl Sending {
+    /// Nothing in it tells of data: a SYN or a FIN came and was acknowledged.
+    pub(super) fn is_blank(&self) -> bool {
+        self.amounts.payload == 0 && self.amounts.duplicate_acks == 0 && self.outstanding.is_empty()
+    }
+
+    /// Bytes, those beside itself included.
+    pub fn memory(&self) -> usize {
+        size_of::<Sending>()
+            + self.outstanding.memory()
+            + self.acks.as_ref().map_or(0, |_| size_of::<AckClock>())
+            + self.course.as_ref().map_or(0, |_| size_of::<Course>())
+    }
+}
