@@ -151,7 +151,7 @@ TCP = {
     "metrics_cache": st.sampled_from([False, True, "rtt", "full"]),
     "window_validation": st.sampled_from(["off", "rfc2861", "rfc7661"]),
     "receive_overhead": st.one_of(st.just(False), SIZES),
-    "rto_restart": st.sampled_from(["advance", "recovery", "every-ack"]),
+    "rto_restart": st.sampled_from(["advance", "recovery", "head", "head-and-sack", "every-ack"]),
     "pacing": FLAGS,
     "tso": st.one_of(st.just(False), table({"segments": COUNTS, "time": TIMES, "most": SIZES})),
     "tsq": st.one_of(FLAGS, table({"segments": COUNTS, "time": TIMES, "most": SIZES})),

@@ -244,7 +244,7 @@ class TcpKeys(Table):
     rto_max: Timer | None = None
     rto_tick: Span | None = None
     rto_floor: Annotated[str, word("timeout", "variance")] | None = None
-    rto_restart: Annotated[str, word("advance", "recovery", "every-ack")] | None = None
+    rto_restart: Annotated[str, word("advance", "recovery", "head", "head-and-sack", "every-ack")] | None = None
     metrics_cache: Annotated[bool | str, BeforeValidator(_metrics_cache)] | None = None
     sack: Flag | None = None
     dsack: Flag | None = None

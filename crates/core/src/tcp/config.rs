@@ -133,8 +133,21 @@ pub enum RtoRestart {
     Advance,
     /// Those, and the retransmission with which a fast recovery begins, as ns-2's Sack1 does (RFC 6675, section 6, allows it on each).
     Recovery,
+    /// ACKs of new data, and each retransmission of the oldest segment, as Linux does: the answer to it gets a whole timeout.
+    Head,
+    /// Those, and a SACK of what left before the oldest segment last did, as Linux has done since its timer is kept while SACKs
+    /// of older data come in; of younger data none, or a lost retransmission would never time out.
+    HeadAndSack,
     /// All, duplicates too, as ns-2's TCP-Linux does: no timeout comes while ACKs do, so what finds no lost retransmission waits for ever.
     EveryAck,
+}
+
+impl RtoRestart {
+    /// A retransmission of the oldest segment does.
+    #[inline]
+    pub fn by_head(self) -> bool {
+        matches!(self, Self::Head | Self::HeadAndSack)
+    }
 }
 
 /// The RFC bounds the timeout; Linux bounds the variance term, so its timeout is never below SRTT + minimum.

@@ -54,7 +54,13 @@ fn an_ack_of_new_data_restarts_the_timer_with_its_sample() {
 /// Four segments at 0.1, so a timeout at 0.4; duplicates at 0.2, 0.25 and 0.3, of which the third sends the first segment again.
 #[test]
 fn duplicates_or_the_recovery_they_begin_restart_the_timer_where_the_host_says_so() {
-    for (restart, at) in [(RtoRestart::Advance, 0.4), (RtoRestart::Recovery, 0.6), (RtoRestart::EveryAck, 0.65)] {
+    for (restart, at) in [
+        (RtoRestart::Advance, 0.4),
+        (RtoRestart::Recovery, 0.6),
+        (RtoRestart::Head, 0.6),
+        (RtoRestart::HeadAndSack, 0.6),
+        (RtoRestart::EveryAck, 0.65),
+    ] {
         let rto = RtoConfig { restart, ..tcp(Sack).rto };
         let config = TcpConfig { initial_window: 4.0, rto, ..tcp(Sack) };
         let mut d = Dialogue::sender_with(config, Source::new(u64::MAX, Time::NEVER), 4000);
@@ -69,6 +75,26 @@ fn duplicates_or_the_recovery_they_begin_restart_the_timer_where_the_host_says_s
         d.silent_until(at - 0.001);
         d.expects(at).resent(1..1001);
         assert_eq!(d.endpoint.sender_stats(time(at)).timeouts, 1, "{restart:?}");
+    }
+}
+
+/// Six segments at 0.1, of which the first goes again at 0.3; a SACK at 0.35 tells of the fifth, which left before that.
+#[test]
+fn a_sack_of_what_left_before_the_oldest_was_resent_restarts_the_timer_where_the_host_says_so() {
+    for (restart, at) in [(RtoRestart::Head, 0.6), (RtoRestart::HeadAndSack, 0.65)] {
+        let rto = RtoConfig { restart, ..tcp(Sack).rto };
+        let config = TcpConfig { initial_window: 6.0, rto, ..tcp(Sack) };
+        let mut d = Dialogue::sender_with(config, Source::new(u64::MAX, Time::NEVER), 6000);
+        d.expects_new(0.1, 1..6001);
+        d.at(0.2).sack(1, &[1001..2001]);
+        d.at(0.25).sack(1, &[1001..3001]);
+        d.at(0.3).sack(1, &[1001..4001]);
+        d.expects(0.3).resent(1..1001);
+        d.at(0.35).sack(1, &[1001..5001]);
+        // RFC 6675's rescue, which is not of the oldest.
+        d.expects(0.35).resent(5001..6001);
+        d.silent_until(at - 0.001);
+        d.expects(at).resent(1..1001);
     }
 }
 

@@ -47,7 +47,7 @@ words! {
 
     /// What starts the retransmission timer anew: ACKs of new data (RFC 6298), those and the beginning of a recovery (ns-2's Sack1), or every
     /// ACK (ns-2's TCP-Linux).
-    RtoRestart ("kebab-case") = tcp::RtoRestart { Advance, Recovery, EveryAck }
+    RtoRestart ("kebab-case") = tcp::RtoRestart { Advance, Recovery, Head, HeadAndSack, EveryAck }
 
     /// What is kept of a path between connections: nothing, the round trip for the first timeout, or that, its variance and the threshold.
     MetricsCache ("lowercase") = tcp::MetricsCache { Off, Rtt, Full }

@@ -105,9 +105,13 @@ impl Sender {
 
     /// A segment sent once that SACK reports has made its round trip too, if the ACK number says nothing (Linux: `sack_rtt_us`).
     fn time_sacked(&mut self, now: Time, advanced: bool) {
-        let first = self.board.take_first_sacked().filter(|_| self.config.sack_rtt && !advanced);
-        if let Some(sent) = first {
+        let Some(sent) = self.board.take_first_sacked().filter(|_| !advanced) else { return };
+        if self.config.sack_rtt {
             self.rtt.sample(now - sent);
+        }
+        let before_oldest = self.board.first().is_some_and(|oldest| sent < oldest.sent_at);
+        if before_oldest && self.config.rto.restart == RtoRestart::HeadAndSack {
+            self.restart_timer(now);
         }
     }
 

@@ -184,6 +184,9 @@ impl Sender {
             timer.on_resend();
         }
         self.note_send(now, true, index);
+        if index == self.board.first_index() && self.config.rto.restart.by_head() {
+            self.rto_at = now + self.rtt.rto();
+        }
         let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
         let fin = self.fin < seq + u64::from(len);
         let why = self.repairs();
