@@ -71,7 +71,7 @@ kernel: build ## the running Linux's TCP over emulated links beside the simulato
 kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)
 
-ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: half an hour on two cores
+ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: five minutes on two cores
 	$(BIN)/python -m tests.ack_path.table docs/ack-path-runs.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
