@@ -12,8 +12,9 @@ use ackclock_core::Time;
 use ackclock_core::network::{EndpointId, VirtualClock};
 use ackclock_sim::build::World;
 
-/// Most packets taken from one gate before what is due is looked after.
-const TURN: usize = 64;
+/// Most packets taken from one gate before what is due is looked after: more than its ring holds, as what is left behind would enter the
+/// network after its time.
+const TURN: usize = 1 << 14;
 
 /// The ends of a live flow.
 #[derive(Clone, Copy)]

@@ -14,6 +14,8 @@ mod machine;
 mod options;
 mod outlet;
 mod packet;
+#[cfg(test)]
+mod parity;
 mod place;
 mod report;
 mod tap;

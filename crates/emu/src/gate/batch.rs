@@ -25,6 +25,17 @@ impl Batch {
         self.ends.is_empty()
     }
 
+    /// In order, for hosts that are scripts.
+    #[cfg(test)]
+    pub fn drain(&mut self, mut each: impl FnMut(&[u8])) {
+        let mut start = 0;
+        for end in self.ends.drain(..) {
+            each(&self.bytes[start..end]);
+            start = end;
+        }
+        self.bytes.clear();
+    }
+
     /// Sends everything to `to`; says how many packets could not be sent.
     pub fn send(&mut self, socket: &OwnedFd, to: &libc::sockaddr_ll) -> u64 {
         let mut lost = 0;
