@@ -94,6 +94,8 @@ def default_folder(scenario: Scenario) -> Path:
 @contextlib.contextmanager
 def live_folder(folder: Path) -> Iterator[Path]:
     """Where the log grows while the emulation runs, inside the run folder; what is left of it goes when the emulation ends."""
+    if folder.is_dir():
+        runs.sweep_leftovers(folder)  # all that a killed emulation leaves
     runs.prepare(folder)
     growing = folder / f".live.{os.getpid()}.tmp"
     growing.mkdir()
