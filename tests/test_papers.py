@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 
 from ackclock.cells import Cell, run_cells
 from ackclock.errors import InputError
+from ackclock.link import PACKAGED
 from ackclock.papers import arithmetic, asymmetry, table1
 from ackclock.papers.claims import PAPERS, Claim, Quantity, all_claims, claims_of
 from ackclock.papers.evidence import Evidence, judge
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.ns2 import ns2_values
-from ackclock.papers.reproduce import EVALUATORS, calibrated, reproduce, untested
+from ackclock.papers.reproduce import EVALUATORS, calibrated, calibrations, reproduce, untested
 from ackclock.papers.tolerance import read_tolerance
 from ackclock.papers.wimax_measured.pchar import column
 from ackclock.report import paper_tables
@@ -184,13 +186,25 @@ def test_wibro_is_judged_with_every_claim_a_verdict_and_a_reason(tmp_path: Path)
     document = done.as_json()
     assert [entry["id"] for entry in document["claims"]] == [claim.id for claim in claims_of("wibro")]
     assert sum(document["totals"].values()) == len(document["claims"])
-    assert all(entry["why"] for entry in document["claims"] if entry["verdict"] == "not_tested")
+    assert all(entry["why"] for entry in document["claims"] if entry["verdict"] in ("not_tested", "fails", "calibration"))
     verdicts = {entry["id"]: (entry["verdict"], entry["gated"]) for entry in document["claims"]}
     assert verdicts["P4-001"] == ("calibration", False), "what a link was set up with proves nothing"
     assert verdicts["P4-028"][1] is False, "needs the paper's own network"
     assert verdicts["P4-036"] == ("holds", True)
     assert {figure["title"][:9] for figure in document["figures"]} == {"Figure 5a", "Figure 5b"}
     assert "Figure 5a" in done.report().read_text("utf-8")
+
+
+@pytest.mark.parametrize("link", sorted({entry["link"] for entry in calibrations() if "link" in entry}))
+def test_a_link_names_the_claims_that_it_was_calibrated_on(link: str) -> None:
+    comment = PACKAGED.joinpath(f"{link}.toml").read_text("utf-8").partition("\n[[hop]]")[0].replace("\n#", "")
+    named = set(re.findall(r"P\d-\d{3}", comment))
+    for paper, first, last in re.findall(r"(P\d)-(\d{3})(?:\.\.| to )(\d{3})", comment):
+        named |= {f"{paper}-{number:03d}" for number in range(int(first), int(last) + 1)}
+    for paper, several in re.findall(r"(P\d)-((?:\d{3}(?:, | and |,? to |\.\.)?)+)", comment):
+        named |= {f"{paper}-{number}" for number in re.findall(r"\d{3}", several)}
+    ids = {name for entry in calibrations() if entry.get("link") == link for name in entry["claims"]}
+    assert ids - named == set()
 
 
 def test_pchars_fit_finds_the_rate_of_a_link_that_is_paid_by_the_byte() -> None:
@@ -204,7 +218,7 @@ def test_pchars_fit_finds_the_rate_of_a_link_that_is_paid_by_the_byte() -> None:
     result = run_cells([Cell(scenario, 1)])[0]
     found = column(result, up=False)
     assert found.bottleneck_kbps == pytest.approx(1000.0, rel=0.01)
-    assert found.wired == pytest.approx(10.0 + 8e-5 * (780 + 56), abs=0.1)
+    assert found.wired == pytest.approx(10.0 + 8e-5 * 56, abs=0.01), "the intercept: a probe of no size, and its answer"
     assert found.loss == 0.0
 
 

@@ -15,12 +15,14 @@ from typing import Any, get_args
 from ackclock import runs
 from ackclock.cells import Progress
 from ackclock.engine import engine_digest
-from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_bursts_drawn, wimax_measured, wimax_simulated
+from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
 from ackclock.papers.claims import claims_of
 from ackclock.papers.drawing import Drawing
 from ackclock.papers.evidence import Evaluate, Judged, Verdict, judge
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.measures import Figures
+from ackclock.papers.wibro import drawn as wibro_figures
+from ackclock.papers.wimax_bursts import drawn as bursts_figures
 from ackclock.papers.wimax_measured import drawn as measured_figures
 from ackclock.papers.wimax_simulated import drawn as simulated_figures
 
@@ -133,8 +135,8 @@ EVALUATORS: dict[str, Callable[[Experiments], Mapping[str, Evaluate]]] = {
 _DRAWINGS: dict[str, Callable[[Figures], Sequence[Drawing]]] = {
     "wimax-simulated": simulated_figures.drawings,
     "wimax-measured": measured_figures.drawings,
-    "wimax-bursts": wimax_bursts_drawn.drawings,
-    "wibro": wibro.drawings,
+    "wimax-bursts": bursts_figures.drawings,
+    "wibro": wibro_figures.drawings,
 }
 
 
@@ -153,6 +155,13 @@ def _ids(named: Sequence[str]) -> list[str]:
         else:
             found.append(name)
     return found
+
+
+@cache
+def calibrations() -> tuple[Mapping[str, Any], ...]:
+    """The entries of ``calibrated.toml``: ``claims``, ``why``, and the packaged ``link`` that was set up with them, if one was."""
+    text = resources.files(__package__).joinpath("calibrated.toml").read_text("utf-8")
+    return tuple(tomllib.loads(text)["set"])
 
 
 def untested(claim_id: str) -> str:

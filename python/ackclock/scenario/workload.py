@@ -85,7 +85,8 @@ class OnOff(Table):
 
 class Probe(Table):
     """Path characterisation: probes of IP sizes `first`, `first + step`, .. `last`, one of each a round, one at a time, each
-    answered with `reply` bytes (ICMP: 56) from where the flow ends. A flow `over` the first hops is a TTL-limited probe.
+    answered with `reply` bytes (ICMP: 56) from where the flow ends, or with more of the probe quoted, up to `reply_most` (RFC 1812 and
+    Linux: 576). A flow `over` the first hops is a TTL-limited probe.
 
     After an answer, or `timeout` without one, the next goes `gap` later. pchar's own: 32 rounds, 250 ms, 3 s.
     """
@@ -98,6 +99,7 @@ class Probe(Table):
     gap: Span = 250 * PS_PER_S // 1000
     timeout: Span = 3 * PS_PER_S
     reply: Packet = 56
+    reply_most: Packet = 56
 
     def model_post_init(self, _context: Any) -> None:
         if self.last < self.first:
@@ -110,7 +112,7 @@ class Probe(Table):
 
     def plan(self) -> Plan:
         return {"kind": self.kind, "first": self.first, "last": self.last, "step": self.step, "rounds": self.rounds,
-                "gap_ps": self.gap, "timeout_ps": self.timeout, "reply": self.reply}  # fmt: skip
+                "gap_ps": self.gap, "timeout_ps": self.timeout, "reply": self.reply, "reply_most": self.reply_most}  # fmt: skip
 
 
 class Live(Table):

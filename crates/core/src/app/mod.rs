@@ -12,7 +12,7 @@ pub use bulk::Source;
 pub use datagram::{Pattern, UdpSink, UdpSource};
 pub use exchange::{Answerer, Asker};
 pub use outside::Outside;
-pub use probe::{ProbeTerms, Probed, Prober, Responder};
+pub use probe::{ProbeTerms, Probed, Prober, ReplyTerms, Responder};
 pub use relay::Relay;
 pub use sink::Sink;
 

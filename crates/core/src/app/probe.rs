@@ -1,8 +1,8 @@
-//! Path characterisation: probes of stepped sizes, one at a time, each answered by a short reply from where it ends.
+//! Path characterisation: probes of stepped sizes, one at a time, each answered by a reply from where it ends.
 //!
 //! A TTL-limited probe that dies at the k-th router is, for what it meets, a datagram over the first k hops and an ICMP message (RFC 792:
-//! 20 bytes of IP, 8 of ICMP, 28 of the probe's own headers) back over the same hops; a flow over part of a path is just that. Routers
-//! answer at once here: the time they take and how many answers they allow a second are not modelled.
+//! 20 bytes of IP, 8 of ICMP, 28 of the probe's own headers, or more of the probe, up to 576 bytes in all: RFC 1812, 4.3.2.3, as Linux
+//! does) back over the same hops; a flow over part of a path is just that. Routers answer at once here: the time they take and how many answers they allow a second are not modelled.
 
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::meter::Histogram;
@@ -112,16 +112,37 @@ impl Endpoint for Prober {
     }
 }
 
-/// Answers each probe at once with `reply` bytes.
+/// How long answers are, in bytes of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyTerms {
+    pub least: u16,
+    /// An answer quotes as much of the probe as this leaves room for (RFC 1812, 4.3.2.3: 576 bytes); not above `least`, it is always `least`.
+    pub most: u16,
+}
+
+impl ReplyTerms {
+    /// The answer to a probe of `probe` bytes.
+    fn to(self, probe: u16) -> u16 {
+        probe.saturating_add(ICMP_HEADERS).min(self.most).max(self.least)
+    }
+}
+
+/// IPv4 (20) and ICMP (8), before what is quoted.
+const ICMP_HEADERS: u16 = 28;
+
+/// Answers each probe at once.
 #[derive(Clone, Debug)]
 pub struct Responder {
-    reply: u16,
+    /// By the probe's number, as the prober's.
+    sizes: Vec<u16>,
+    reply: ReplyTerms,
     owed: Option<Datagram>,
 }
 
 impl Responder {
-    pub fn new(reply: u16) -> Responder {
-        Responder { reply, owed: None }
+    /// `sizes` are those of the probes that come.
+    pub fn new(sizes: Vec<u16>, reply: ReplyTerms) -> Responder {
+        Responder { sizes, reply, owed: None }
     }
 }
 
@@ -135,11 +156,31 @@ impl Endpoint for Responder {
     fn on_timer(&mut self, _now: Time) {}
 
     fn poll(&mut self, _now: Time, arena: &mut Arena) -> Option<Outgoing> {
-        let body = arena.insert(Body::Datagram(self.owed.take()?));
-        Some(Outgoing { body, len: self.reply, kind: Kind::DATA, ecn: Ecn::NotEct, last: true })
+        let owed = self.owed.take()?;
+        let probe = self.sizes.get((owed.number % self.sizes.len().max(1) as u64) as usize).copied().unwrap_or(0);
+        let body = arena.insert(Body::Datagram(owed));
+        Some(Outgoing { body, len: self.reply.to(probe), kind: Kind::DATA, ecn: Ecn::NotEct, last: true })
     }
 
     fn due(&self) -> Time {
         Time::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_quotes_as_much_of_the_probe_as_its_largest_size_leaves_room_for() {
+        let sizes = vec![60, 500, 1500];
+        for (most, lengths) in [(56, [56, 56, 56]), (576, [88, 528, 576])] {
+            let mut responder = Responder::new(sizes.clone(), ReplyTerms { least: 56, most });
+            let mut arena = Arena::default();
+            for (number, length) in (3u64..).zip(lengths) {
+                responder.receive(Time::ZERO, &Body::Datagram(Datagram { number, sent: Time::ZERO }), Ecn::NotEct);
+                assert_eq!(responder.poll(Time::ZERO, &mut arena).map(|answer| answer.len), Some(length));
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Lane, parts};
 use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
 use crate::tcp_of;
-use ackclock_core::app::{Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, Responder, Sink, Source, UdpSource};
+use ackclock_core::app::{Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, ReplyTerms, Responder, Sink, Source, UdpSource};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::line::{Distribution, Jitter};
@@ -203,11 +203,12 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
 }
 
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
-    if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply } = flow.workload {
-        let sizes = (first..=last).step_by(usize::from(step)).collect();
+    if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, reply_most } = flow.workload {
+        let sizes: Vec<u16> = (first..=last).step_by(usize::from(step)).collect();
+        let responder = Responder::new(sizes.clone(), ReplyTerms { least: reply, most: reply_most });
         let terms = ProbeTerms { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
         let prober = Prober::new(terms, start, stop(flow));
-        return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::Responder(Box::new(Responder::new(reply))));
+        return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::Responder(Box::new(responder)));
     }
     let source = match flow.workload {
         Workload::Onoff { bps, on_ps, off_ps, distribution, shape, packet } => {

@@ -88,7 +88,8 @@ pub enum Workload {
         shape: f64,
         packet: u16,
     },
-    /// Probes of `first`, `first + step`, .. up to `last` bytes of IP, one of each a round, each answered with `reply` bytes.
+    /// Probes of `first`, `first + step`, .. up to `last` bytes of IP, one of each a round, each answered with `reply` bytes, or more
+    /// of the probe quoted, up to `reply_most`.
     Probe {
         first: u16,
         last: u16,
@@ -97,6 +98,8 @@ pub enum Workload {
         gap_ps: u64,
         timeout_ps: u64,
         reply: u16,
+        #[serde(default)]
+        reply_most: u16,
     },
 }
 

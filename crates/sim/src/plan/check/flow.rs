@@ -80,7 +80,7 @@ fn check_datagrams(bps: u64, packet: u16) -> Checked {
 }
 
 fn check_probe(plan: &Plan, flow: &Flow) -> Checked {
-    let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply } = flow.workload else { return Ok(()) };
+    let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, .. } = flow.workload else { return Ok(()) };
     ensure(first.min(reply) > UDP_HEADER, || format!("an IPv4 and UDP header alone are {UDP_HEADER} bytes"))?;
     ensure(first <= last && step > 0, || format!("sizes from {first} to {last} by {step}"))?;
     ensure(rounds > 0, || "0 rounds".into())?;

@@ -8,7 +8,7 @@ from functools import partial
 
 from ackclock.papers.drawing import Drawing
 from ackclock.papers.measures import Figures
-from ackclock.papers.wimax_bursts import HOURS, Day
+from ackclock.papers.wimax_bursts.day import HOURS, Day
 from ackclock.statistics import Interval, interval
 
 

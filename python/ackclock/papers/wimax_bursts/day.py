@@ -1,0 +1,49 @@
+"""The twelve tests of the day, from their runs and their captures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.cells import CellResult
+from ackclock.papers.measures import Figures, at, flow_of
+
+HOURS = (18, 20, 22, 0, 2, 4, 6, 8, 10, 12, 14, 16)
+LOADS = ("9 s", "7 s", "11 s", "14 s", "19 s", "18 s", "17 s", "16 s", "13 s", "12 s", "10 s", "8 s")
+FLOW = "download"
+
+
+class Day:
+    """The twelve tests of the day, by the hour at which the paper began them."""
+
+    def __init__(self, figures: Figures) -> None:
+        self.figures = figures
+
+    def run(self, hour: int) -> CellResult:
+        """The run of one test."""
+        return self.figures.results(at("day", "", "fading", off=LOADS[HOURS.index(hour)]))[0]
+
+    def seen(self, hour: int) -> Mapping[str, Any]:
+        """What its captures show."""
+        return self.figures.analysis(self.run(hour), FLOW)
+
+    def rtt(self, hour: int, which: str) -> float:
+        """Round-trip times at the sender, in ms."""
+        return float(flow_of(self.run(hour), FLOW)["rtt_ms"][which])
+
+    def delay(self, hour: int, which: str) -> float:
+        """One-way delays, in ms."""
+        return float(self.seen(hour)["one_way_delay_ms"][which])
+
+    def loss(self, hour: int) -> float:
+        """Share of packets lost, in per cent."""
+        return 100.0 * float(self.seen(hour)["loss_rate"])
+
+    def bursts(self, hour: int) -> Sequence[Mapping[str, Any]]:
+        """Bursts with more than half of 100 ms lost."""
+        found: Sequence[Mapping[str, Any]] = self.seen(hour)["loss_bursts"]["bursts"]
+        return found
+
+    def busiest(self) -> int:
+        """The test with the most bursts: the paper's was that of 12:00."""
+        return max(HOURS, key=lambda hour: len(self.bursts(hour)))
