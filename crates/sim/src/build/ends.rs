@@ -3,7 +3,9 @@
 use super::{Lane, parts};
 use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
 use crate::tcp_of;
-use ackclock_core::app::{Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, ReplyTerms, Responder, Sink, Source, UdpSource};
+use ackclock_core::app::{
+    Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, ReplyTerms, Responder, Sink, Source, UdpSource,
+};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::line::{Distribution, Jitter};
