@@ -68,8 +68,9 @@ pub fn packets(placings: &[Placing<'_>]) -> Result<RecordBatch, ArrowError> {
 pub fn delays(first: &Taken, second: &Taken, joined: &Joined) -> Result<RecordBatch, ArrowError> {
     let (mut flow, mut way, mut time, mut delay) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let origin = first.analysis.totals.first_at.unwrap_or(0);
+    let known = first.analysis.flows();
     for f in &joined.flows {
-        let client = first.analysis.flows()[f.number].client();
+        let client = known[f.number].client();
         for side in [Side::Low, Side::High] {
             let Some(found) = &f.ways[side as usize] else { continue };
             let name = if side == client { "a2b" } else { "b2a" };

@@ -29,7 +29,9 @@ impl CaptureReader {
     fn new(path: PathBuf, only: &str, series: bool) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
         let capture = Capture::open(&path).map_err(refusal)?;
-        Ok(CaptureReader { capture, analysis: Analysis::new(only), packets: series.then(Packets::default) })
+        // A row for each packet needs all of them in order.
+        let workers = if series { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
+        Ok(CaptureReader { capture, analysis: Analysis::with_workers(only, workers), packets: series.then(Packets::default) })
     }
 
     /// Takes up to `most` packets of what there is now; the number taken. Other threads run meanwhile.
@@ -37,7 +39,7 @@ impl CaptureReader {
         let CaptureReader { capture, analysis, packets } = self;
         py.detach(|| match packets {
             Some(packets) => analysis.read(capture, packets, most),
-            None => analysis.read(capture, &mut (), most),
+            None => analysis.read_all(capture, most),
         })
         .map_err(refusal)
     }

@@ -3,7 +3,11 @@
 
 mod feed;
 
+use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::read::Capture;
+use ackclock_trace::report::Report;
 use proptest::prelude::*;
+use std::io::Cursor;
 
 fn cases() -> ProptestConfig {
     let asked = std::env::var("ACKCLOCK_FUZZ_CASES").ok().and_then(|n| n.parse().ok());
@@ -86,8 +90,39 @@ fn segment() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// A report by so many workers.
+fn by(workers: usize, bytes: &[u8]) -> String {
+    let mut capture = Capture::from_reader(Box::new(Cursor::new(bytes.to_vec()))).unwrap();
+    let mut analysis = Analysis::with_workers(Only::default(), workers);
+    // In two goes, as one that looks at signals in between reads.
+    analysis.read_all(&mut capture, 50).unwrap();
+    analysis.read_all(&mut capture, u64::MAX).unwrap();
+    capture.finish();
+    serde_json::to_string(&Report::of(&analysis, &capture)).unwrap()
+}
+
 proptest! {
     #![proptest_config(cases())]
+
+    #[test]
+    fn the_result_is_the_same_bytes_whatever_the_number_of_workers(
+        packets in prop::collection::vec((0u32..5000, segment(), 0u8..12, 0u16..40), 0..200),
+    ) {
+        // Twelve clients, some packets in pieces.
+        let packets: Vec<(u32, Vec<u8>)> = packets.into_iter().map(|(at, mut bytes, client, piece)| {
+            let from_client = bytes[20..22] == [0x80, 0];
+            bytes[if from_client { 15 } else { 19 }] = 100 + client;
+            if piece < 6 {
+                (bytes[6], bytes[7]) = (if piece % 2 == 0 { 0x20 } else { 0 }, (piece / 2) as u8);
+            }
+            (at, bytes)
+        }).collect();
+        let bytes = pcap(101, &packets);
+        let alone = by(1, &bytes);
+        for workers in [2, 3, 7] {
+            prop_assert_eq!(&by(workers, &bytes), &alone);
+        }
+    }
 
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {

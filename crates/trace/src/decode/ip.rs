@@ -19,9 +19,21 @@ pub struct Ip {
     pub bad_checksum: bool,
     /// Length of the datagram, headers included.
     pub total_len: u32,
-    /// Where TCP starts in the record, and how many bytes of TCP the datagram has.
+    /// Where TCP starts in the record, and how many bytes of TCP the datagram has, or this piece of it.
     pub tcp_at: usize,
     pub tcp_len: u32,
+    pub piece: Option<Place>,
+}
+
+/// Where a fragment belongs in its datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Identification: equal in all pieces.
+    pub id: u32,
+    /// Bytes of the datagram's payload before this piece.
+    pub offset: u32,
+    /// More follow.
+    pub more: bool,
 }
 
 /// Tunnels and extension headers inside one another: more is damage.
@@ -49,6 +61,10 @@ pub fn transport(record: &Record<'_>, network: Network, at: usize) -> Result<Ip,
                 _ => return Err(Skip::NotIp),
             },
         };
+        // A tunnel's first piece has the inner headers, which say how long the whole is; what is inside the others cannot be told.
+        if next != TCP && ip.piece.is_some_and(|piece| piece.offset > 0) {
+            return Err(Skip::Fragment);
+        }
         (network, at) = match next {
             TCP => return Ok(ip),
             IPV4 => (Network::Ipv4, ip.tcp_at),
@@ -77,20 +93,24 @@ fn v4(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
     if total_len < header_len as u32 {
         return Err(Skip::BadIpv4);
     }
-    if header[6] & 0x1f != 0 || header[7] != 0 {
-        return Err(Skip::Fragment);
-    }
+    let id = u16::from_be_bytes([header[4], header[5]]);
+    let piece = Place {
+        id: u32::from(id),
+        offset: u32::from(u16::from_be_bytes([header[6] & 0x1f, header[7]])) * 8,
+        more: header[6] & 0x20 != 0,
+    };
     let word = |i: usize| u128::from(u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]));
     let ip = Ip {
         source: MAPPED | word(12),
         destination: MAPPED | word(16),
-        id: Some(u16::from_be_bytes([header[4], header[5]])),
+        id: Some(id),
         ttl: header[8],
         ecn: header[1] & 3,
         bad_checksum: record.bytes.get(at..at + header_len).is_some_and(|header| !is_sound(0, header)),
         total_len,
         tcp_at: at + header_len,
         tcp_len: total_len - header_len as u32,
+        piece: (piece.more || piece.offset > 0).then_some(piece),
     };
     Ok((ip, header[9]))
 }
@@ -109,6 +129,7 @@ fn v6(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
         payload = on_wire;
     }
     let (mut next, mut inner, mut headers) = (header[6], at + 40, 0u32);
+    let mut piece = None;
     for _ in 0..MAX_HEADERS {
         let len = match next {
             // Hop-by-hop, routing, destination, mobility, HIP, shim6: a length in words of eight bytes beyond the first.
@@ -121,9 +142,10 @@ fn v6(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
                 }
                 len
             }
-            // A fragment header; only the first part has ports.
-            44 if half(bytes, inner + 2).ok_or(Skip::CutOff)? >> 3 != 0 => return Err(Skip::Fragment),
-            44 => 8,
+            44 => {
+                piece = place(bytes, inner)?;
+                8
+            }
             // Authentication: in words of four bytes beyond the first two.
             51 => (u32::from(*bytes.get(inner + 1).ok_or(Skip::CutOff)?) + 2) * 4,
             _ => break,
@@ -131,6 +153,10 @@ fn v6(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
         next = *bytes.get(inner).ok_or(Skip::CutOff)?;
         inner += len as usize;
         headers += len;
+        // What follows in a later piece is no header.
+        if piece.is_some_and(|piece| piece.offset > 0) {
+            break;
+        }
     }
     if headers > payload {
         return Err(Skip::BadIpv6);
@@ -145,8 +171,18 @@ fn v6(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
         total_len: payload.saturating_add(40),
         tcp_at: inner,
         tcp_len: payload - headers,
+        piece,
     };
     Ok((ip, next))
+}
+
+/// A fragment header (RFC 8200, section 4.5). One that is the whole datagram is none (RFC 6946).
+fn place(bytes: &[u8], at: usize) -> Result<Option<Place>, Skip> {
+    let header: &[u8; 8] = bytes.get(at..).and_then(|b| b.first_chunk()).ok_or(Skip::CutOff)?;
+    let field = u16::from_be_bytes([header[2], header[3]]);
+    let id = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+    let piece = Place { id, offset: u32::from(field & !7), more: field & 1 == 1 };
+    Ok((piece.more || piece.offset > 0).then_some(piece))
 }
 
 /// The length of a jumbogram (RFC 2675, section 2), from the hop-by-hop options.

@@ -7,11 +7,11 @@ mod options;
 mod plain;
 mod tcp;
 
-pub use ip::Ip;
+pub use ip::{Ip, Place};
 pub use options::{Blocks, Options, Sack, Stamps, SynChoices};
 pub use tcp::{Flags, Segment};
 
-use crate::read::Record;
+use crate::read::{LinkType, Record};
 
 /// An end of a flow; IPv4 addresses in their IPv6-mapped form (RFC 4291, section 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ pub enum Skip {
     /// Sound, and not for us.
     NotIp,
     NotTcp,
-    /// A later part of a datagram: the ports were in the first.
+    /// A piece of a datagram that could not be put together.
     Fragment,
     UnknownLink,
     /// Cut by the capture before the TCP header ended.
@@ -76,21 +76,36 @@ impl Skip {
     }
 }
 
-/// The TCP segment of a record.
-#[inline]
-pub fn decode<'a>(record: &Record<'a>) -> Result<Segment<'a>, Skip> {
-    match plain::segment(record) {
-        Some(segment) => Ok(segment),
-        None => walk(record),
-    }
+/// What a record holds of TCP.
+#[derive(Debug, Clone, Copy)]
+pub enum Found<'a> {
+    Segment(Segment<'a>),
+    /// A piece of a datagram, and what was captured of its part of the TCP segment.
+    Piece(Ip, &'a [u8]),
+}
+
+/// The segment of a record that is of the most common form; none says nothing of it.
+#[inline(always)]
+pub fn plain<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
+    plain::segment(record)
 }
 
 /// Header by header, whatever they are.
 #[inline(never)]
-fn walk<'a>(record: &Record<'a>) -> Result<Segment<'a>, Skip> {
+pub fn walk<'a>(record: &Record<'a>) -> Result<Found<'a>, Skip> {
     let (protocol, at) = link::network(record)?;
     let ip = ip::transport(record, protocol, at)?;
-    tcp::segment(record, &ip)
+    if ip.piece.is_none() {
+        return tcp::segment(record, &ip).map(Found::Segment);
+    }
+    let here = record.bytes.get(ip.tcp_at..).ok_or(Skip::CutOff)?;
+    Ok(Found::Piece(ip, &here[..here.len().min(ip.tcp_len as usize)]))
+}
+
+/// The segment of a datagram put together: `ip` is the first piece's with the whole length, `head` the front of TCP.
+pub fn whole<'a>(ip: &Ip, head: &'a [u8]) -> Result<Segment<'a>, Skip> {
+    let record = Record { at: 0, link: LinkType(101), original_len: ip.total_len, bytes: head };
+    tcp::segment(&record, &Ip { tcp_at: 0, ..*ip })
 }
 
 /// Two bytes, big endian; none beyond the end.
@@ -102,7 +117,6 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::LinkType;
     use proptest::prelude::*;
 
     proptest! {
@@ -128,7 +142,7 @@ mod tests {
             }
             let record = Record { at: 0, link: LinkType(link), original_len: bytes.len() as u32, bytes: &bytes };
             if let Some(short) = plain::segment(&record) {
-                let walked = walk(&record).unwrap();
+                let Ok(Found::Segment(walked)) = walk(&record) else { panic!("the walk finds none") };
                 prop_assert_eq!(format!("{short:?}"), format!("{walked:?}"));
             }
         }

@@ -9,7 +9,7 @@ use crate::read::{LinkType, Record};
 const HEADERS: usize = 40;
 
 /// The segment of such a packet; none if it is not of that form, which says nothing of whether it is sound.
-#[inline]
+#[inline(always)]
 pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     let bytes = match record.link {
         LinkType(1) if record.bytes.get(12..14)? == [8, 0] => &record.bytes[14..],

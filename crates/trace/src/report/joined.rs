@@ -103,8 +103,9 @@ impl Report {
     /// The first capture's report with what the second adds.
     pub fn joined(first: &Taken, second: &Taken, joined: &Joined) -> Report {
         let mut report = Report::of(&first.analysis, &first.capture);
+        let known = first.analysis.flows();
         for flow in &joined.flows {
-            let client = first.analysis.flows()[flow.number].client() as usize;
+            let client = known[flow.number].client() as usize;
             let row = &mut report.flows[flow.number];
             row.a2b.joined = flow.ways[client].as_ref().map(WayReport::of);
             row.b2a.joined = flow.ways[1 - client].as_ref().map(WayReport::of);

@@ -12,7 +12,7 @@ pub use limits::Limits;
 pub use spread::Spread;
 pub use together::Pair;
 
-use crate::analyze::Analysis;
+use crate::analyze::{Analysis, Pieces};
 use crate::decode::{Endpoint, Skip};
 use crate::flow::{Flow, Half, Moment, Side};
 use crate::read::Capture;
@@ -30,6 +30,8 @@ pub struct Report {
     /// Sound packets that hold no TCP of ours.
     pub skipped: BTreeMap<&'static str, u64>,
     pub bad_checksums: u64,
+    /// IP fragments with TCP in them.
+    pub fragments: FragmentReport,
     pub cut_short: u64,
     pub time_backwards: u64,
     /// Unix time of the first packet, and how long the capture lasts, seconds.
@@ -40,6 +42,21 @@ pub struct Report {
     pub concurrent: Vec<Pair>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinReport>,
+}
+
+/// What became of IP fragments with TCP in them.
+#[derive(Debug, Serialize)]
+pub struct FragmentReport {
+    pub pieces: u64,
+    /// Datagrams put together, and those of which a piece was missing.
+    pub reassembled: u64,
+    pub incomplete: u64,
+}
+
+impl FragmentReport {
+    fn of(pieces: Pieces) -> FragmentReport {
+        FragmentReport { pieces: pieces.pieces, reassembled: pieces.reassembled, incomplete: pieces.incomplete }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -103,11 +120,11 @@ const LOCAL_MS: f64 = 0.3;
 
 impl Report {
     pub fn of(analysis: &Analysis, capture: &Capture) -> Report {
-        let totals = &analysis.totals;
+        let (totals, tally) = (&analysis.totals, analysis.tally());
         let mut malformed_kinds: BTreeMap<&'static str, u64> = capture.damage().iter().map(|(d, &n)| (d.name(), n)).collect();
         let mut skipped = BTreeMap::new();
         for skip in Skip::ALL {
-            let n = totals.skipped[skip as usize];
+            let n = tally.skipped[skip as usize];
             if n > 0 {
                 if skip.is_malformed() {
                     malformed_kinds.insert(skip.name(), n)
@@ -117,23 +134,25 @@ impl Report {
             }
         }
         let malformed: u64 = malformed_kinds.values().sum();
-        if totals.broken_options > 0 {
-            malformed_kinds.insert("broken_tcp_options", totals.broken_options);
+        if tally.broken_options > 0 {
+            malformed_kinds.insert("broken_tcp_options", tally.broken_options);
         }
         let start = totals.first_at.unwrap_or(0);
+        let flows = analysis.flows();
         Report {
             packets: totals.packets,
-            tcp_packets: totals.tcp,
-            malformed: malformed + totals.broken_options,
+            tcp_packets: tally.tcp,
+            malformed: malformed + tally.broken_options,
             malformed_kinds,
             skipped,
-            bad_checksums: totals.bad_checksums,
+            bad_checksums: tally.bad_checksums,
+            fragments: FragmentReport::of(analysis.pieces()),
             cut_short: totals.cut_short,
             time_backwards: totals.backwards,
             start_s: totals.first_at.map(seconds),
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
-            flows: analysis.flows().iter().map(|flow| FlowReport::of(flow, start)).collect(),
-            concurrent: together::pairs(analysis.flows()),
+            concurrent: together::pairs(&flows),
+            flows: flows.into_iter().map(|flow| FlowReport::of(flow, start)).collect(),
             joined: None,
         }
     }

@@ -23,7 +23,7 @@ const MOST: usize = 8;
 const ENOUGH: u32 = 10;
 
 /// The largest directions, each with each that ran at the same time.
-pub fn pairs(flows: &[Flow]) -> Vec<Pair> {
+pub fn pairs(flows: &[&Flow]) -> Vec<Pair> {
     let mut all: Vec<(usize, Side, &Course)> = Vec::new();
     for (number, flow) in flows.iter().enumerate() {
         for side in [flow.client(), flow.client().other()] {

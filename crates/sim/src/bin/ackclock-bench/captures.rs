@@ -107,12 +107,12 @@ struct Cost {
     bytes_per_flow: f64,
 }
 
-/// The per-flow table of a capture, and its cost.
-pub fn read(path: &Path) -> Result<String, String> {
+/// The per-flow table of a capture, and its cost. CPU time is that of all threads.
+pub fn read(path: &Path, workers: usize) -> Result<String, String> {
     let watch = usage::Watch::start();
     let mut capture = Capture::open(path).map_err(|e| e.to_string())?;
-    let mut analysis = Analysis::new(Only::default());
-    analysis.read(&mut capture, &mut (), u64::MAX).map_err(|e| e.to_string())?;
+    let mut analysis = Analysis::with_workers(Only::default(), workers);
+    analysis.read_all(&mut capture, u64::MAX).map_err(|e| e.to_string())?;
     let used = watch.stop();
     let flows = analysis.flows();
     let memory: usize = flows.iter().map(|flow| flow.memory()).sum();

@@ -3,7 +3,7 @@
 //!     ackclock-bench CASE [--seconds S] [--variant NAME] [--metered]
 //!
 //!     ackclock-bench capture-write FILE PACKETS
-//!     ackclock-bench capture-read FILE
+//!     ackclock-bench capture-read FILE [WORKERS]
 //!
 //! `--metered` lets every link measure its queue, as runs with a summary do.
 
@@ -51,7 +51,10 @@ fn main() -> ExitCode {
             .parse()
             .map_err(|_| "PACKETS is a whole number".to_owned())
             .and_then(|packets| captures::write(file.as_ref(), packets)),
-        ["capture-read", file] => captures::read(file.as_ref()),
+        ["capture-read", file] => captures::read(file.as_ref(), 1),
+        ["capture-read", file, workers] => {
+            workers.parse().map_err(|_| "WORKERS is a whole number".to_owned()).and_then(|n| captures::read(file.as_ref(), n))
+        }
         _ => ask().map(|asked| measure(&asked)),
     };
     match done {
