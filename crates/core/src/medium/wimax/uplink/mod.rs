@@ -3,52 +3,15 @@
 //! A station knows what it has sent and asked for; the base station knows what it was asked. Both views are kept apart: a packet that came
 //! after the request goes into a grant only if that has room ("bundling"), or asks again.
 
-use super::cell::{Cell, Load, Placed};
-use super::contention::Backoff;
-use super::downlink::LARGEST;
+mod ask;
+mod burst;
+mod contend;
+
+use super::cell::{Cell, Placed};
 use super::service::Class;
-use crate::element::{Cause, Out};
+use crate::element::Out;
 use crate::rng::Rng;
-use std::collections::VecDeque;
-
-/// What one station has asked for.
-#[derive(Clone, Debug, Default)]
-struct Ask {
-    /// Requests that the base station has heard and may grant from a frame on: (frame, bytes, in place of all before).
-    heard: VecDeque<(u64, u64, bool)>,
-    /// What the base station still owes.
-    owed: u64,
-    /// Bytes of packets here that some request was for.
-    covered: u64,
-    backoff: Backoff,
-    /// When a request in vain is given up, as a frame.
-    timer: Option<u64>,
-    listed: bool,
-}
-
-impl Ask {
-    fn outstanding(&self) -> u64 {
-        self.owed + self.heard.iter().map(|&(_, bytes, _)| bytes).sum::<u64>()
-    }
-
-    /// A request reaches the base station.
-    fn request(&mut self, from: u64, bytes: u64, instead: bool) {
-        if instead {
-            self.heard.clear();
-            self.covered = 0;
-        }
-        self.heard.push_back((from, bytes, instead));
-        self.covered += bytes;
-    }
-
-    /// The base station comes to `frame`.
-    fn hear(&mut self, frame: u64) {
-        while let Some(&(_, bytes, instead)) = self.heard.front().filter(|&&(from, ..)| from <= frame) {
-            self.owed = if instead { bytes } else { self.owed + bytes };
-            self.heard.pop_front();
-        }
-    }
-}
+use ask::Ask;
 
 /// A station's part of the uplink in one frame.
 #[derive(Clone, Copy, Debug)]
@@ -235,124 +198,6 @@ impl Uplink {
             }
             ask.listed
         });
-    }
-
-    /// Fills one station's burst; `place` is its number and its first slot.
-    fn fill(&mut self, cell: &mut Cell, grant: Grant, place: (u32, u32), out: &mut Out<'_>) {
-        let stream = Cell::up(grant.station);
-        let now = cell.began + cell.frame.uplink;
-        let slot_bytes = cell.slot_bytes_of(stream).max(1);
-        let terms = cell.terms.uplink;
-        let pdu = cell.terms.pdu;
-        let class = cell.terms.service(grant.station).class;
-        let number = cell.number;
-        let in_order = cell.frame.up.by_column;
-        let most = (cell.frame.up.slots() - cell.terms.frame.uplink_preamble) * slot_bytes;
-        let ask = &mut self.asks[grant.station as usize];
-        ask.timer = None;
-        ask.backoff.succeed();
-        let mut room = grant.slots * slot_bytes;
-        let (burst, begin) = place;
-        let mut note = |from: u32, to: u32, load: Load| {
-            let slot = |byte: u32| begin + byte / slot_bytes;
-            // Along a row pieces would overtake one another: there the burst is taken as a whole.
-            let whole = (begin, begin + grant.slots - 1);
-            let (first, last) = if in_order { (slot(from), slot(to.max(1) - 1)) } else { whole };
-            self.placed.push(Placed { burst, first, last, stream, load });
-        };
-        let all = room;
-        let Cell { lines, streams, .. } = cell;
-        let (line, buffer) = (&mut lines[stream.index()], streams.of(stream));
-        if let Some(window) = &mut line.window {
-            while let Some((unit, bytes)) = window.again(number, room, most) {
-                note(all - room, all - room + bytes, Load::Unit(unit));
-                room -= bytes;
-            }
-        }
-        ask.owed = ask.owed.saturating_sub(u64::from(room));
-        // Room for a request that rides on the data, unless all that is here rides itself.
-        let rides = terms.piggyback && class.piggybacks();
-        let reserve = if rides && line.cutter.need(buffer, &pdu) > u64::from(room) { PIGGYBACK_BYTES.min(room) } else { 0 };
-        room -= reserve;
-        loop {
-            let may = terms.bundling || class < Class::Rtps || ask.covered > 0;
-            let admits = line.window.as_ref().is_none_or(|window| window.admits(LARGEST));
-            if !may || !admits || line.cutter.is_empty(buffer) {
-                break;
-            }
-            let Some(piece) = line.cutter.next(now, room, &pdu, buffer, out) else { break };
-            let from = all - reserve - room;
-            room -= piece.bytes;
-            ask.covered = ask.covered.saturating_sub(u64::from(piece.bytes));
-            let load = match &mut line.window {
-                None => piece.done.map(Load::Packet),
-                Some(window) => window.add(piece.bytes, piece.done).map(Load::Unit),
-            };
-            if let Some(load) = load {
-                note(from, from + piece.bytes, load);
-            }
-            if piece.done.is_none() {
-                break;
-            }
-        }
-        if let Some(unit) = line.window.as_mut().and_then(|window| window.end_of_frame()) {
-            note(0, all - room, Load::Unit(unit));
-        }
-        let left = line.cutter.need(buffer, &pdu);
-        let missing = left.saturating_sub(ask.outstanding());
-        if missing > 0 && (rides || grant.poll) {
-            ask.request(number + terms.grant_frames, missing + u64::from(PIGGYBACK_BYTES), false);
-            buffer.count_control(u64::from(grant.poll));
-        }
-        cell.count_use(stream, grant.slots, cell.frame.up.slots());
-    }
-
-    /// The contention region of this frame.
-    fn contend(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
-        let terms = cell.terms.uplink;
-        let opportunities = cell.terms.frame.region.opportunities;
-        self.tries.clear();
-        for at in 0..self.engaged.len() {
-            let station = self.engaged[at];
-            let served = self.grants.iter().any(|grant| grant.station == station);
-            if opportunities == 0 || served || !cell.terms.service(station).class.contends() {
-                continue;
-            }
-            let stream = Cell::up(station);
-            let ask = &mut self.asks[station as usize];
-            if ask.timer.is_some_and(|timer| timer <= cell.number) {
-                ask.timer = None;
-                if !ask.backoff.fail(&terms.backoff) {
-                    let Cell { lines, streams, .. } = cell;
-                    let (line, buffer) = (&mut lines[stream.index()], streams.of(stream));
-                    if let Some(packet) = line.cutter.give_up(cell.began, buffer, out) {
-                        buffer.drop(packet, Cause::Retries, out);
-                    }
-                }
-                if cell.need(stream) > 0 {
-                    ask.backoff.start(&terms.backoff, &mut self.backoffs);
-                }
-            }
-            if ask.timer.is_none() && !ask.backoff.is_on() && ask.outstanding() == 0 && cell.need(stream) > 0 {
-                ask.backoff.start(&terms.backoff, &mut self.backoffs);
-            }
-            if let Some(opportunity) = ask.backoff.pass(opportunities) {
-                self.tries.push((opportunity, station));
-            }
-        }
-        self.tries.sort_unstable();
-        for at in 0..self.tries.len() {
-            let (opportunity, station) = self.tries[at];
-            let ask = &mut self.asks[station as usize];
-            ask.timer = Some(cell.number + terms.patience);
-            cell.streams.of(Cell::up(station)).count_control(1);
-            let same = |other: usize| self.tries.get(other).is_some_and(|&(o, _)| o == opportunity);
-            let collides = same(at + 1) || at.checked_sub(1).is_some_and(same);
-            let need = cell.need(Cell::up(station));
-            if !collides && need > 0 {
-                self.asks[station as usize].request(cell.number + terms.grant_frames, need, true);
-            }
-        }
     }
 }
 
