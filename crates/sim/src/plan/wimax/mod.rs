@@ -1,20 +1,22 @@
 //! An 802.16 cell in a plan, and what the core makes of it.
 
-use super::{Toward, nullable};
+mod caps;
+mod fading;
+mod station;
+
+pub use station::StationPlan;
+
+use super::Toward;
 use ackclock_core::Span;
-use ackclock_core::medium::wimax::amc::AmcTerms;
 use ackclock_core::medium::wimax::arq::ArqTerms;
-use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
 use ackclock_core::medium::wimax::contention::{BackoffTerms, Layout, Region};
-use ackclock_core::medium::wimax::fading::{Level, Process};
 use ackclock_core::medium::wimax::frame::{FrameTerms, Split};
 use ackclock_core::medium::wimax::harq::HarqTerms;
 use ackclock_core::medium::wimax::maps::Maps;
 use ackclock_core::medium::wimax::pdu::Pdu;
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
 use ackclock_core::medium::wimax::repair::Repair;
-use ackclock_core::medium::wimax::service::{Class, Service};
-use ackclock_core::medium::wimax::{StationTerms, Terms, UplinkTerms};
+use ackclock_core::medium::wimax::{Terms, UplinkTerms};
 use serde::Deserialize;
 
 /// Keys as in docs/plan.md.
@@ -87,88 +89,10 @@ pub enum RepairPlan {
     Harq { attempts: u32, feedback_frames: u64 },
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StationPlan {
-    pub modulation: PerWay<String>,
-    pub error: PerWay<f64>,
-    pub service: ServicePlan,
-    #[serde(deserialize_with = "nullable")]
-    pub fading: Option<FadingPlan>,
-    pub amc: AmcPlan,
-    pub caps: PerWay<Vec<CapPlan>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServicePlan {
-    pub class: ClassPlan,
-    pub interval_frames: u64,
-    pub bytes: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClassPlan {
-    Ugs,
-    Ertps,
-    Rtps,
-    Nrtps,
-    Be,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum FadingPlan {
-    Ar1 { mean_db: f64, sd_db: f64, correlation_ps: u64 },
-    Markov { levels: Vec<LevelPlan> },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LevelPlan {
-    pub db: f64,
-    pub stay_ps: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AmcPlan {
-    pub hysteresis_db: f64,
-    pub delay_frames: u64,
-    pub up_offset_db: f64,
-    pub decade_db: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CapPlan {
-    pub traffic: TrafficPlan,
-    /// The same twice is a fixed rate.
-    pub low_bps: u64,
-    pub high_bps: u64,
-    /// How long a rate between them lasts.
-    pub every_ps: u64,
-    pub burst: u64,
-    /// Null: what is too fast is dropped; else it waits behind at most so many bytes.
-    #[serde(deserialize_with = "nullable")]
-    pub buffer: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TrafficPlan {
-    All,
-    Tcp,
-    Udp,
-}
-
 /// More than any frame holds, and little enough for the arithmetic of a frame.
 const MOST: u32 = 1 << 16;
 /// The longest interval or delay in frames.
 const MOST_FRAMES: u64 = 1 << 32;
-/// The quality of a channel, in dB, to either side of 0.
-const MOST_DB: f64 = 200.0;
 
 impl WimaxPlan {
     /// What the core is told; or what is wrong.
@@ -264,75 +188,9 @@ impl WimaxPlan {
     }
 }
 
-impl StationPlan {
-    fn terms(&self, channel: Channel) -> Result<StationTerms, String> {
-        let fading = self.fading.as_ref().map(|fading| Ok::<_, String>((process(fading)?, self.amc()?))).transpose()?;
-        for p in [self.error.down, self.error.up] {
-            if !(0.0..=1.0).contains(&p) {
-                return Err(format!("an error of {p}: a probability is from 0 to 1"));
-            }
-        }
-        frames("service.interval_frames", self.service.interval_frames)?;
-        within("service.bytes", self.service.bytes, MOST)?;
-        Ok(StationTerms {
-            service: self.service.into(),
-            mcs: [mcs(channel, &self.modulation.down)?, mcs(channel, &self.modulation.up)?],
-            error: [self.error.down, self.error.up],
-            channel: fading,
-            caps: [caps(&self.caps.down)?, caps(&self.caps.up)?],
-        })
-    }
-
-    fn amc(&self) -> Result<AmcTerms, String> {
-        let AmcPlan { hysteresis_db, delay_frames, up_offset_db, decade_db } = self.amc;
-        frames("amc.delay_frames", delay_frames)?;
-        decibels(hysteresis_db)?;
-        decibels(up_offset_db)?;
-        decibels(decade_db)?;
-        if decade_db <= 0.0 || hysteresis_db < 0.0 {
-            return Err("amc.decade_db is above 0 and amc.hysteresis_db not below".into());
-        }
-        Ok(AmcTerms { hysteresis_db, delay: delay_frames, up_offset_db, decade_db })
-    }
-}
-
-impl From<ServicePlan> for Service {
-    fn from(plan: ServicePlan) -> Service {
-        let class = match plan.class {
-            ClassPlan::Ugs => Class::Ugs,
-            ClassPlan::Ertps => Class::Ertps,
-            ClassPlan::Rtps => Class::Rtps,
-            ClassPlan::Nrtps => Class::Nrtps,
-            ClassPlan::Be => Class::BestEffort,
-        };
-        Service { class, interval: plan.interval_frames, bytes: plan.bytes }
-    }
-}
-
 fn mcs(channel: Channel, name: &str) -> Result<u8, String> {
     let found = channel.set().iter().position(|mcs| mcs.name == name);
     found.map(|at| at as u8).ok_or_else(|| format!("no modulation '{name}' in this channel's set"))
-}
-
-fn process(plan: &FadingPlan) -> Result<Process, String> {
-    match plan {
-        FadingPlan::Ar1 { mean_db, sd_db, correlation_ps } => {
-            decibels(*mean_db)?;
-            decibels(*sd_db)?;
-            if *sd_db < 0.0 || *correlation_ps == 0 {
-                return Err("a fading channel's sd is not below 0 and its correlation above".into());
-            }
-            Ok(Process::Ar1 { mean_db: *mean_db, sd_db: *sd_db, correlation: Span(*correlation_ps) })
-        }
-        FadingPlan::Markov { levels } => {
-            if levels.is_empty() || levels.iter().any(|level| level.stay_ps == 0) {
-                return Err("a channel of levels has one at least, each with a time above 0".into());
-            }
-            levels.iter().try_for_each(|level| decibels(level.db))?;
-            let level = |level: &LevelPlan| Level { db: level.db, stay: Span(level.stay_ps) };
-            Ok(Process::Markov { levels: levels.iter().map(level).collect() })
-        }
-    }
 }
 
 fn repair(plan: Option<RepairPlan>) -> Result<Repair, String> {
@@ -357,38 +215,12 @@ fn repair(plan: Option<RepairPlan>) -> Result<Repair, String> {
     }
 }
 
-fn caps(plans: &[CapPlan]) -> Result<Vec<CapTerms>, String> {
-    plans.iter().map(cap).collect()
-}
-
-fn cap(plan: &CapPlan) -> Result<CapTerms, String> {
-    if plan.low_bps == 0 || plan.low_bps > plan.high_bps || plan.burst == 0 || plan.every_ps == 0 {
-        return Err("a cap's rates are above 0 and rise, its burst and the time of a rate are above 0".into());
-    }
-    let rate = if plan.low_bps == plan.high_bps {
-        CapRate::Fixed { bps: plan.low_bps }
-    } else {
-        CapRate::Wandering { low_bps: plan.low_bps, high_bps: plan.high_bps, every: Span(plan.every_ps) }
-    };
-    let traffic = match plan.traffic {
-        TrafficPlan::All => Traffic::All,
-        TrafficPlan::Tcp => Traffic::Tcp,
-        TrafficPlan::Udp => Traffic::Udp,
-    };
-    let excess = plan.buffer.map_or(Excess::Dropped, |bytes| Excess::Waits { bytes });
-    Ok(CapTerms { traffic, rate, burst: plan.burst, excess })
-}
-
 fn within(what: &str, n: u32, most: u32) -> Result<(), String> {
     if n <= most { Ok(()) } else { Err(format!("{what} is {n}, at most {most} is possible")) }
 }
 
 fn frames(what: &str, n: u64) -> Result<(), String> {
     if n <= MOST_FRAMES { Ok(()) } else { Err(format!("{what} is {n} frames, at most {MOST_FRAMES} are possible")) }
-}
-
-fn decibels(db: f64) -> Result<(), String> {
-    if db.abs() <= MOST_DB { Ok(()) } else { Err(format!("{db} dB: at most {MOST_DB} to either side of 0 are possible")) }
 }
 
 impl super::Plan {

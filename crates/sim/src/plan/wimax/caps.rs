@@ -1,0 +1,52 @@
+//! What a provider sells.
+
+use crate::plan::nullable;
+use ackclock_core::Span;
+use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapPlan {
+    pub traffic: TrafficPlan,
+    /// The same twice is a fixed rate.
+    pub low_bps: u64,
+    pub high_bps: u64,
+    /// How long a rate between them lasts.
+    pub every_ps: u64,
+    pub burst: u64,
+    /// Null: what is too fast is dropped; else it waits behind at most so many bytes.
+    #[serde(deserialize_with = "nullable")]
+    pub buffer: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrafficPlan {
+    All,
+    Tcp,
+    Udp,
+}
+
+/// What the core is told of one direction.
+pub fn terms(plans: &[CapPlan]) -> Result<Vec<CapTerms>, String> {
+    plans.iter().map(cap).collect()
+}
+
+fn cap(plan: &CapPlan) -> Result<CapTerms, String> {
+    if plan.low_bps == 0 || plan.low_bps > plan.high_bps || plan.burst == 0 || plan.every_ps == 0 {
+        return Err("a cap's rates are above 0 and rise, its burst and the time of a rate are above 0".into());
+    }
+    let rate = if plan.low_bps == plan.high_bps {
+        CapRate::Fixed { bps: plan.low_bps }
+    } else {
+        CapRate::Wandering { low_bps: plan.low_bps, high_bps: plan.high_bps, every: Span(plan.every_ps) }
+    };
+    let traffic = match plan.traffic {
+        TrafficPlan::All => Traffic::All,
+        TrafficPlan::Tcp => Traffic::Tcp,
+        TrafficPlan::Udp => Traffic::Udp,
+    };
+    let excess = plan.buffer.map_or(Excess::Dropped, |bytes| Excess::Waits { bytes });
+    Ok(CapTerms { traffic, rate, burst: plan.burst, excess })
+}

@@ -1,0 +1,73 @@
+//! What differs between the stations of a cell.
+
+use super::caps::{self, CapPlan};
+use super::fading::{AmcPlan, FadingPlan};
+use super::{MOST, PerWay, frames, mcs, within};
+use crate::plan::nullable;
+use ackclock_core::medium::wimax::StationTerms;
+use ackclock_core::medium::wimax::phy::Channel;
+use ackclock_core::medium::wimax::service::{Class, Service};
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StationPlan {
+    pub modulation: PerWay<String>,
+    pub error: PerWay<f64>,
+    pub service: ServicePlan,
+    #[serde(deserialize_with = "nullable")]
+    pub fading: Option<FadingPlan>,
+    pub amc: AmcPlan,
+    pub caps: PerWay<Vec<CapPlan>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServicePlan {
+    pub class: ClassPlan,
+    pub interval_frames: u64,
+    pub bytes: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassPlan {
+    Ugs,
+    Ertps,
+    Rtps,
+    Nrtps,
+    Be,
+}
+
+impl StationPlan {
+    pub fn terms(&self, channel: Channel) -> Result<StationTerms, String> {
+        let fading = self.fading.as_ref().map(|fading| Ok::<_, String>((fading.process()?, self.amc.terms()?))).transpose()?;
+        for p in [self.error.down, self.error.up] {
+            if !(0.0..=1.0).contains(&p) {
+                return Err(format!("an error of {p}: a probability is from 0 to 1"));
+            }
+        }
+        frames("service.interval_frames", self.service.interval_frames)?;
+        within("service.bytes", self.service.bytes, MOST)?;
+        Ok(StationTerms {
+            service: self.service.into(),
+            mcs: [mcs(channel, &self.modulation.down)?, mcs(channel, &self.modulation.up)?],
+            error: [self.error.down, self.error.up],
+            channel: fading,
+            caps: [caps::terms(&self.caps.down)?, caps::terms(&self.caps.up)?],
+        })
+    }
+}
+
+impl From<ServicePlan> for Service {
+    fn from(plan: ServicePlan) -> Service {
+        let class = match plan.class {
+            ClassPlan::Ugs => Class::Ugs,
+            ClassPlan::Ertps => Class::Ertps,
+            ClassPlan::Rtps => Class::Rtps,
+            ClassPlan::Nrtps => Class::Nrtps,
+            ClassPlan::Be => Class::BestEffort,
+        };
+        Service { class, interval: plan.interval_frames, bytes: plan.bytes }
+    }
+}
