@@ -21,7 +21,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow check format bench accuracy analyze-accuracy kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow check format bench bench-peers accuracy analyze-accuracy kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,10 @@ format: $(VENV)/.locked ## put Rust and Python sources in form
 bench: ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed
 	$(CARGO) build --quiet --release --package ackclock-sim --bin ackclock-bench
 	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench
+
+bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
+	$(CARGO) build --quiet --release --package ackclock-sim --bin ackclock-bench
+	$(PYTHON) benches/peers/ns3_speed.py --binary target/release/ackclock-bench
 
 accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
 	$(BIN)/python -m tests.oracles.table

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import captures
+import media
 from peers import fused, ns2_speed
 
 OURS = [*(case.name for case in ns2_speed.CASES), "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"]
@@ -165,6 +166,9 @@ def main() -> int:
         print("skip: ns-2 (`ns`) is not installed, so there is no ratio to it")
     else:
         print("\n".join(ns2_speed.table(args.binary, ns, args.repeats)))
+
+    print("\naccess media: six stations with more datagrams than the medium carries, beside a plain rate")
+    print("\n".join(media.table(args.binary, args.repeats)))
 
     print("\ncaptures: the per-flow table")
     read, capture_figures = captures.table(args.binary, args.repeats)

@@ -22,7 +22,6 @@ pub const NAMES: [&str; 8] =
     ["one-1g", "hundred-1g", "one-10m", "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"];
 
 pub struct Case {
-    pub name: &'static str,
     flows: u32,
     rate_bps: f64,
     /// In segments.
@@ -36,35 +35,34 @@ pub struct Case {
 
 impl Case {
     pub fn from_name(name: &str) -> Option<Case> {
-        let name = NAMES.into_iter().find(|n| *n == name)?;
-        Some(match name {
-            "one-1g" => Case::speed(name, 1, 1e9, 20.0),
-            "hundred-1g" => Case::speed(name, 100, 1e9, 20.0),
-            "one-10m" => Case::speed(name, 1, 10e6, 1000.0),
-            "flows-10" => Case::scaled(name, 10, 200.0),
-            "flows-1000" => Case::scaled(name, 1000, 3.0),
-            "flows-10000" => Case::scaled(name, 10_000, 1.5),
+        Some(match NAMES.into_iter().find(|n| *n == name)? {
+            "one-1g" => Case::speed(1, 1e9, 20.0),
+            "hundred-1g" => Case::speed(100, 1e9, 20.0),
+            "one-10m" => Case::speed(1, 10e6, 1000.0),
+            "flows-10" => Case::scaled(10, 200.0),
+            "flows-1000" => Case::scaled(1000, 3.0),
+            "flows-10000" => Case::scaled(10_000, 1.5),
             // Short and often: the window is full for most of the time, and every repetition loses a third of it.
-            "noloss-6000" => Case { window: 6000, repetitions: 10, ..Case::speed(name, 1, 1e9, 2.0) },
+            "noloss-6000" => Case { window: 6000, repetitions: 10, ..Case::speed(1, 1e9, 2.0) },
             _ => Case {
                 window: 6000,
                 lost: (0..2000).map(|i| 30_000 + 3 * i).collect(),
                 repetitions: 10,
-                ..Case::speed(name, 1, 1e9, 2.0)
+                ..Case::speed(1, 1e9, 2.0)
             },
         })
     }
 
     /// As `speed.tcl` has it.
-    fn speed(name: &'static str, flows: u32, rate_bps: f64, seconds: f64) -> Case {
+    fn speed(flows: u32, rate_bps: f64, seconds: f64) -> Case {
         let window = (OVERSIZE * capacity(rate_bps) as f64 / f64::from(flows)).ceil() as u32;
-        Case { name, flows, rate_bps, window, lost: Vec::new(), variant: "reno", seconds, repetitions: 1 }
+        Case { flows, rate_bps, window, lost: Vec::new(), variant: "reno", seconds, repetitions: 1 }
     }
 
     /// The link grows with the flows: each keeps a window of 40 segments.
-    fn scaled(name: &'static str, flows: u32, seconds: f64) -> Case {
+    fn scaled(flows: u32, seconds: f64) -> Case {
         let rate = f64::from(flows) * 40.0 / OVERSIZE * PACKET_BITS / ROUND_TRIP_S;
-        Case { window: 40, ..Case::speed(name, flows, rate, seconds) }
+        Case { window: 40, ..Case::speed(flows, rate, seconds) }
     }
 
     pub fn plan(&self) -> Plan {

@@ -9,22 +9,24 @@
 
 mod captures;
 mod cases;
+mod media;
 mod usage;
 
 use ackclock_core::Time;
+use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::network::VirtualClock;
 use ackclock_core::tcp::Variant;
 use ackclock_sim::build::{Metering, Role, World, build};
-use ackclock_sim::tcp_of;
+use ackclock_sim::{Plan, tcp_of};
 use cases::Case;
 use serde::Serialize;
 use std::process::ExitCode;
 
 #[derive(Serialize)]
-struct Report {
-    case: &'static str,
+struct Report<'a> {
+    case: &'a str,
     variant: &'static str,
-    /// Delivered in order at the receivers.
+    /// Delivered in order at the receivers; datagrams in whatever order.
     data_packets: u64,
     cpu_s: f64,
     wall_s: f64,
@@ -70,38 +72,46 @@ fn main() -> ExitCode {
 }
 
 struct Asked {
-    case: Case,
+    case: String,
+    variant: &'static str,
+    plan: Plan,
+    repetitions: u32,
     metering: Metering,
 }
 
 fn ask() -> Result<Asked, String> {
     let mut words = std::env::args().skip(1);
-    let usage = || {
-        format!("usage: ackclock-bench CASE [--seconds S] [--variant NAME] [--metered], CASE one of {}", cases::NAMES.join(", "))
-    };
+    let names = [&cases::NAMES[..], &media::NAMES[..]].concat().join(", ");
+    let usage = || format!("usage: ackclock-bench CASE [--seconds S] [--variant NAME] [--metered], CASE one of {names}");
     let name = words.next().ok_or_else(usage)?;
-    let mut asked = Asked { case: Case::from_name(&name).ok_or_else(usage)?, metering: Metering::Off };
+    let (mut metering, mut variant, mut seconds) = (Metering::Off, None, None);
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--metered" => asked.metering = Metering::On,
+            "--metered" => metering = Metering::On,
             "--variant" => {
-                let variant = words.next().and_then(|name| Variant::from_name(&name));
-                asked.case.variant = variant.ok_or("--variant takes a congestion control of `ackclock list variants`")?.name();
+                let named = words.next().and_then(|name| Variant::from_name(&name));
+                variant = Some(named.ok_or("--variant takes a congestion control of `ackclock list variants`")?.name());
             }
             "--seconds" => {
-                let seconds = words.next().and_then(|s| s.parse().ok()).filter(|&s: &f64| s > 0.0 && s < 1e6);
-                asked.case.seconds = seconds.ok_or("--seconds takes a positive number")?;
+                let number = words.next().and_then(|s| s.parse().ok()).filter(|&s: &f64| s > 0.0 && s < 1e6);
+                seconds = Some(number.ok_or("--seconds takes a positive number")?);
             }
             _ => return Err(usage()),
         }
     }
-    Ok(asked)
+    if let Some(plan) = media::plan(&name, seconds) {
+        return Ok(Asked { case: name, variant: "none", plan: plan?, repetitions: 1, metering });
+    }
+    let mut case = Case::from_name(&name).ok_or_else(usage)?;
+    case.variant = variant.unwrap_or(case.variant);
+    case.seconds = seconds.unwrap_or(case.seconds);
+    Ok(Asked { case: name, variant: case.variant, plan: case.plan(), repetitions: case.repetitions, metering })
 }
 
 fn measure(asked: &Asked) -> String {
     let watch = usage::Watch::start();
     let mut all = Done::default();
-    for _ in 0..asked.case.repetitions {
+    for _ in 0..asked.repetitions {
         let done = run(asked);
         all.data_packets += done.data_packets;
         all.element_calls += done.element_calls;
@@ -110,8 +120,8 @@ fn measure(asked: &Asked) -> String {
     }
     let used = watch.stop();
     let report = Report {
-        case: asked.case.name,
-        variant: asked.case.variant,
+        case: &asked.case,
+        variant: asked.variant,
         data_packets: all.data_packets,
         cpu_s: used.cpu_s,
         wall_s: used.wall_s,
@@ -126,9 +136,8 @@ fn measure(asked: &Asked) -> String {
 }
 
 fn run(asked: &Asked) -> Done {
-    let plan = asked.case.plan();
-    let mut world = build(&plan, asked.metering);
-    let end = Time(plan.duration_ps);
+    let mut world = build(&asked.plan, asked.metering);
+    let end = Time(asked.plan.duration_ps);
     world.network.run(end, &mut VirtualClock, &mut ());
     let World { network, flows, .. } = &world;
     let mut done = Done { element_calls: network.calls(), ..Done::default() };
@@ -139,6 +148,9 @@ fn run(asked: &Asked) -> Done {
             done.data_packets += receiver.receiver_stats().in_order_bytes / u64::from(cases::SEGMENT);
             done.retransmissions += stats.retransmitted_segments;
             done.timeouts += stats.timeouts;
+        }
+        if let AnyEndpoint::UdpSink(sink) = network.endpoint(ends.end(Role::Receiver)) {
+            done.data_packets += sink.packets;
         }
     }
     done
