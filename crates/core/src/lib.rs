@@ -13,6 +13,8 @@ pub mod packet;
 pub mod probe;
 pub mod ring;
 pub mod rng;
+pub mod signal;
+pub mod timed;
 pub mod units;
 pub mod view;
 

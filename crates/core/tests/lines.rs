@@ -3,9 +3,10 @@
 mod common;
 
 use ackclock_core::line::{
-    Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossModel, Outage, OutageError, Reorder, Sojourns,
+    Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossModel, Outage, OutageError, Reorder, SignalLoss, Sojourns,
 };
 use ackclock_core::rng::Rng;
+use ackclock_core::signal::{Level, LossCurve, Process};
 use ackclock_core::units::{Span, Time};
 use common::{Arrival, Driver, TCP_ACK, TCP_DATA, TCP_SYN, arrivals, travel};
 
@@ -44,6 +45,24 @@ fn bernoulli_loses_its_share_and_has_no_memory() {
     // Four standard errors: sqrt(p(1-p)/n) and, for geometric runs, sqrt(p)/(1-p)/sqrt(n p).
     assert!((share(&lost) - 0.1).abs() < 4.0 * 0.0003, "{}", share(&lost));
     assert!((mean_run(&lost) - 1.0 / 0.9).abs() < 4.0 * 0.0012, "{}", mean_run(&lost));
+}
+
+#[test]
+fn loss_by_signal_loses_at_each_level_what_its_curve_says() {
+    let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
+    let process = || Process::Markov { levels: vec![level(5.0, 300), level(20.0, 900)] };
+    let curve = |share| LossCurve::new(vec![(5.0, share), (20.0, 0.0)]).unwrap();
+    let signal = || Rng::for_element(1, "signal");
+    let model = |share, losses| {
+        LossModel::Signal(Box::new(SignalLoss::new(process(), Span::from_ms(10), curve(share), signal(), losses)))
+    };
+    let traffic = every(Span::from_ms(1), 1_000_000);
+    let all = lost(model(1.0, rng()), &traffic);
+    assert!((share(&all) / 0.25 - 1.0).abs() < 0.12, "a quarter of the time: {}", share(&all));
+    // Another direction has losses of its own in the same fades.
+    let half = lost(model(0.5, Rng::for_element(1, "other")), &traffic);
+    assert!(all.iter().zip(&half).all(|(&all, &half)| all || !half), "nothing is lost outside of a fade");
+    assert!((share(&half) / share(&all) - 0.5).abs() < 0.01);
 }
 
 #[test]

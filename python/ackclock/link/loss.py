@@ -1,4 +1,4 @@
-"""What gets lost or doubled on the way: random loss, an exact list, outages, duplicates."""
+"""What gets lost or doubled on the way: random loss, loss by signal, an exact list, outages, duplicates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, show
+from ackclock.link.signal import SignalLoss
 from ackclock.quantities import LONGEST_PS, Span, Time
 from ackclock.table import Probability, Table, by_kind, number, word
 
@@ -85,7 +86,7 @@ def _packet_numbers(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
-LOSSES = {"bernoulli": Bernoulli, "gilbert-elliott": GilbertElliott, "list": LossList}
+LOSSES = {"bernoulli": Bernoulli, "gilbert-elliott": GilbertElliott, "list": LossList, "signal": SignalLoss}
 
 
 def _bare_mean(value: Any) -> Any:
@@ -94,7 +95,7 @@ def _bare_mean(value: Any) -> Any:
 
 
 Loss = Annotated[
-    Bernoulli | GilbertElliott | LossList,
+    Bernoulli | GilbertElliott | LossList | SignalLoss,
     by_kind(LOSSES, default="bernoulli"),
     BeforeValidator(_bare_mean),
 ]

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, one_of, show
+from ackclock.link.signal import Decibels, Fading, SomeDecibels, Spread, points
 from ackclock.quantities import Rate, SomeBytes, Span
-from ackclock.table import Table, by_kind, listed, number, word
+from ackclock.table import Table, listed, word
 
 Plan = dict[str, Any]
 
@@ -22,11 +23,6 @@ SSI = {5: ("64qam-3/4", 1.0, 1.0), 4: ("64qam-2/3", 1.0, 1.0), 3: ("16qam-3/4", 
        2: ("16qam-1/2", 1.0, 0.88), 1: ("qpsk-3/4", 0.78, 0.88)}  # fmt: skip
 """What a modem's five lights mean: modulation (our reading), and the shares of a cap that get through down and up, as
 `wimax-measured` reports them in its Figure 3."""
-
-DECIBELS = number(lambda db: -200 <= db <= 200, "decibels from -200 to 200")
-Decibels = Annotated[float, DECIBELS]
-SomeDecibels = Annotated[float, number(lambda db: 0 < db <= 200, "decibels above 0, to 200")]
-Spread = Annotated[float, number(lambda db: 0 <= db <= 200, "decibels from 0 to 200")]
 
 
 def way(value: Any, direction: str) -> Any:
@@ -61,42 +57,7 @@ def _probability(value: Any) -> float:
 
 Modulation = Annotated[Any, per_way(modulation, "a modulation")]
 Error = Annotated[Any, per_way(_probability, "a probability")]
-
-
-class Ar1(Table):
-    """Signal quality (CINR) in dB: normal around `mean`, its correlation falling to 1/e within `correlation`."""
-
-    kind: Annotated[str, word("ar1")]
-    mean: Decibels
-    sd: Spread
-    correlation: Span
-
-    def plan(self) -> Plan:
-        return {"kind": self.kind, "mean_db": self.mean, "sd_db": self.sd, "correlation_ps": self.correlation}
-
-
-class Level(Table):
-    """A signal quality and the mean time that it lasts."""
-
-    cinr: Decibels
-    stay: Span
-
-
-class Markov(Table):
-    """Signal quality that stays at each level for an exponential time, then goes to any of the others."""
-
-    kind: Annotated[str, word("markov")]
-    levels: Annotated[tuple[Level, ...], listed("a list such as [{ cinr = 25, stay = '10 s' }]")]
-
-    def model_post_init(self, _context: Any) -> None:
-        if not self.levels:
-            raise Refusal("[]", "one level at least", ("levels",))
-
-    def plan(self) -> Plan:
-        return {"kind": self.kind, "levels": [{"db": one.cinr, "stay_ps": one.stay} for one in self.levels]}
-
-
-FADINGS = {"ar1": Ar1, "markov": Markov}
+SignalLosses = Annotated[Any, per_way(points, "a list of [decibels, share lost]")]
 
 
 class Amc(Table):
@@ -167,7 +128,8 @@ class Station(Table):
     modulation: Modulation | None = None
     error: Error | None = None
     ssi: Annotated[int, BeforeValidator(lights)] | None = None
-    fading: Annotated[Ar1 | Markov, by_kind(FADINGS)] | None = None
+    fading: Fading | None = None
+    signal_loss: SignalLosses | None = None
     amc: Amc | None = None
     service: Annotated[Service, BeforeValidator(Service.model_validate)] | None = None
     caps: Annotated[tuple[Cap, ...], listed("a list of caps")] | None = None
@@ -179,11 +141,14 @@ class Station(Table):
         shares = {"down": strength[1], "up": strength[2]} if self.ssi else {"down": 1.0, "up": 1.0}
         caps = {d: [cap.plan(shares[d]) for cap in self.caps or () if cap.direction == d] for d in ("down", "up")}
         amc = self.amc or Amc()
+        if self.signal_loss is not None and self.fading is None:
+            raise Refusal("signal_loss without fading", "fading beside it, which says how the signal moves", ("signal_loss",))
         return {
             "modulation": {d: way(chosen, d) for d in ("down", "up")},
             "error": {d: way(self.error or 0.0, d) for d in ("down", "up")},
             "service": (self.service or Service()).plan(frame),
             "fading": self.fading.plan() if self.fading else None,
+            "signal_loss": {d: way(self.signal_loss, d) for d in ("down", "up")} if self.signal_loss else None,
             "amc": {"hysteresis_db": amc.hysteresis, "delay_frames": frames(amc.delay, frame),
                     "up_offset_db": amc.up_offset, "decade_db": amc.decade},
             "caps": caps,

@@ -3,9 +3,8 @@
 use crate::element::{Element, Out, Port};
 use crate::packet::Packet;
 use crate::rng::Rng;
+use crate::timed::Timed;
 use crate::units::{Span, Time};
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 
 /// How long one packet is delayed. What would be negative is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,16 +30,15 @@ pub struct Jitter {
     distribution: Distribution,
     in_order: bool,
     rng: Rng,
-    flying: BinaryHeap<Reverse<Flight>>,
+    flying: Timed<Packet>,
     /// When the last packet leaves that was taken in.
     last: Time,
-    pushed: u64,
 }
 
 impl Jitter {
     /// In order, no packet leaves before the one ahead of it: it catches up and follows at the same instant. Otherwise packets overtake.
     pub fn new(distribution: Distribution, in_order: bool, rng: Rng) -> Jitter {
-        Jitter { distribution, in_order, rng, flying: BinaryHeap::new(), last: Time::ZERO, pushed: 0 }
+        Jitter { distribution, in_order, rng, flying: Timed::default(), last: Time::ZERO }
     }
 }
 
@@ -51,56 +49,20 @@ impl Element for Jitter {
             leaves = leaves.max(self.last);
             self.last = leaves;
         }
-        self.flying.push(Reverse(Flight { leaves, order: self.pushed, packet }));
-        self.pushed += 1;
+        self.flying.push(leaves, packet);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        while self.flying.peek().is_some_and(|Reverse(flight)| flight.leaves <= now) {
-            if let Some(Reverse(flight)) = self.flying.pop() {
-                out.forward(Port(0), flight.packet);
-            }
+        while let Some(packet) = self.flying.pop(now) {
+            out.forward(Port(0), packet);
         }
     }
 
     fn due(&self) -> Time {
-        self.flying.peek().map_or(Time::NEVER, |Reverse(flight)| flight.leaves)
+        self.flying.due()
     }
 
     fn held(&self) -> u64 {
         self.flying.len() as u64
-    }
-}
-
-struct Flight {
-    leaves: Time,
-    /// Of arrival, so that packets that leave at one instant leave first in, first out.
-    order: u64,
-    packet: Packet,
-}
-
-impl Flight {
-    fn key(&self) -> (Time, u64) {
-        (self.leaves, self.order)
-    }
-}
-
-impl PartialEq for Flight {
-    fn eq(&self, other: &Flight) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Flight {}
-
-impl PartialOrd for Flight {
-    fn partial_cmp(&self, other: &Flight) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Flight {
-    fn cmp(&self, other: &Flight) -> Ordering {
-        self.key().cmp(&other.key())
     }
 }

@@ -1,10 +1,11 @@
-//! Packets that the line loses: by chance, in bursts, or by list.
+//! Packets that the line loses: by chance, in bursts, with the signal, or by list.
 
 use super::{GilbertElliott, LossList, Sojourns};
 use crate::element::{Cause, Element, Out, Port};
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::units::Time;
+use crate::signal::{Fading, LossCurve, Process};
+use crate::units::{Span, Time};
 
 #[derive(Clone, Debug)]
 pub enum LossModel {
@@ -14,7 +15,31 @@ pub enum LossModel {
         rng: Rng,
     },
     GilbertElliott(GilbertElliott),
+    Signal(Box<SignalLoss>),
     List(LossList),
+}
+
+/// The weaker the signal, the more is lost.
+#[derive(Clone, Debug)]
+pub struct SignalLoss {
+    /// The signal moves once in each of these.
+    step: Span,
+    fading: Fading,
+    curve: LossCurve,
+    losses: Rng,
+}
+
+impl SignalLoss {
+    /// `signal` moves the signal: two directions that are given the same have the same signal, and lose by themselves.
+    pub fn new(process: Process, step: Span, curve: LossCurve, signal: Rng, losses: Rng) -> SignalLoss {
+        let step = step.max(Span(1));
+        SignalLoss { step, fading: Fading::new(process, step, signal), curve, losses }
+    }
+
+    fn loses(&mut self, now: Time) -> bool {
+        let share = self.curve.at(self.fading.at(now.0 / self.step.0));
+        self.losses.chance(share)
+    }
 }
 
 impl LossModel {
@@ -35,6 +60,7 @@ impl LossModel {
         match self {
             LossModel::Bernoulli { mean, rng } => rng.chance(*mean),
             LossModel::GilbertElliott(channel) => channel.loses(now),
+            LossModel::Signal(signal) => signal.loses(now),
             LossModel::List(list) => list.loses(packet),
         }
     }

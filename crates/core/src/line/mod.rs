@@ -16,6 +16,6 @@ pub use gilbert::{GilbertElliott, Sojourns};
 pub use handover::{Handover, HandoverTerms};
 pub use jitter::{Distribution, Jitter};
 pub use list::LossList;
-pub use loss::{Loss, LossModel};
+pub use loss::{Loss, LossModel, SignalLoss};
 pub use outage::{Outage, OutageError};
 pub use reorder::Reorder;

@@ -3,7 +3,6 @@
 use ackclock_core::element::{Element, Move, Out, Tally};
 use ackclock_core::medium::wimax::amc::AmcTerms;
 use ackclock_core::medium::wimax::contention::{BackoffTerms, Layout, Region};
-use ackclock_core::medium::wimax::fading::Process;
 use ackclock_core::medium::wimax::frame::{FrameTerms, Split};
 use ackclock_core::medium::wimax::maps::Maps;
 use ackclock_core::medium::wimax::pdu::Pdu;
@@ -15,6 +14,7 @@ use ackclock_core::medium::{Direction, Stream};
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
+use ackclock_core::signal::Process;
 use ackclock_core::units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -57,6 +57,7 @@ pub fn station(mcs: u8) -> StationTerms {
         mcs: [mcs, mcs],
         error: [0.0, 0.0],
         channel: None,
+        loss: [None, None],
         caps: [Vec::new(), Vec::new()],
     }
 }

@@ -6,6 +6,7 @@ use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
 use ackclock_core::medium::wimax::harq::HarqTerms;
 use ackclock_core::medium::wimax::repair::Repair;
 use ackclock_core::packet::Kind;
+use ackclock_core::signal::{Level, LossCurve, Process};
 use ackclock_core::units::{Span, Time};
 
 fn ms(x: u64) -> Time {
@@ -123,4 +124,30 @@ fn a_cap_on_tcp_holds_tcp_and_leaves_udp_alone() {
     let [udp, tcp] = bits;
     assert!((tcp / 500_000.0 - 1.0).abs() < 0.01, "TCP {tcp}");
     assert!((udp / 2_000_000.0 - 1.0).abs() < 0.01, "UDP {udp}");
+}
+
+#[test]
+fn what_is_lost_above_all_repair_follows_the_stations_own_signal() {
+    // A third of the time at 8 dB, where 30 % is lost, else at 25 dB, where nothing is: HARQ, which repairs all, does not see it.
+    let mut terms = nist(1, 1, 6);
+    terms.repair = [Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+    terms.stations = vec![wandering(6, 0.0, 0.0)];
+    terms.stations[0].error = [0.1, 0.1];
+    let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
+    if let Some((process, amc)) = &mut terms.stations[0].channel {
+        *process = Process::Markov { levels: vec![level(8.0, 500), level(25.0, 1000)] };
+        amc.delay = 0;
+        amc.decade_db = 0.5;
+    }
+    terms.stations[0].loss = [Some(LossCurve::new(vec![(6.0, 0.45), (10.0, 0.15), (12.0, 0.0)]).unwrap()), None];
+    let mut drive = Drive::new(terms, 1, 1);
+    const N: u64 = 60_000;
+    for i in 0..N {
+        drive.push(ms(20 * i), down(0), 500, Kind::DATA);
+        drive.push(ms(20 * i), up(0), 500, Kind::DATA);
+    }
+    drive.run_to(ms(20 * N + 5000));
+    let [lost_down, lost_up] = [down(0), up(0)].map(|stream| 1.0 - drive.of(stream).count() as f64 / N as f64);
+    assert!((lost_down / 0.1 - 1.0).abs() < 0.1, "{lost_down} lost down");
+    assert!(lost_up < 0.001, "{lost_up} lost up, where no curve is set");
 }

@@ -2,11 +2,11 @@
 //! queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, reconstruction of ACKs.
 
 use super::{Metering, queue};
-use crate::plan::{self, Hop, Loss as LossPlan, Queue, RatePlan, Toward, Way};
+use crate::plan::{self, Hop, Loss as LossPlan, Queue, RatePlan, Toward, Way, curve};
 use ackclock_core::element::{Place, Port};
 use ackclock_core::line::{
     Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverTerms, Jitter, Loss, LossList, LossModel, Outage, Reorder,
-    Sojourns,
+    SignalLoss, Sojourns,
 };
 use ackclock_core::link::{Framing, OPPORTUNITY_BYTES, RateLink, Terms, TraceLink, Wire};
 use ackclock_core::network::{NetworkBuilder, Route};
@@ -191,8 +191,7 @@ impl<'a> Mason<'a> {
             low: Span(handover.low_ps),
             high: Span(handover.high_ps),
         };
-        let station = client.map_or_else(String::new, |c| format!(".{c}"));
-        let salt = Rng::for_element(self.seed, &format!("hop.{}.paths{station}", self.hop.name)).salt();
+        let salt = self.common_rng("paths", client).salt();
         Handover::new(terms, salt, self.rng("handover", client))
     }
 
@@ -215,6 +214,14 @@ impl<'a> Mason<'a> {
     fn loss_model(&self, loss: &LossPlan, client: Option<u32>) -> LossModel {
         let rng = self.rng("loss", client);
         match *loss {
+            LossPlan::Signal { ref fading, step_ps, ref points } => match (fading.process(), curve(points)) {
+                (Ok(process), Ok(curve)) => {
+                    let signal = SignalLoss::new(process, Span(step_ps), curve, self.common_rng("signal", client), rng);
+                    LossModel::Signal(Box::new(signal))
+                }
+                // A checked plan has both.
+                _ => LossModel::List(LossList::new(Vec::new())),
+            },
             LossPlan::Bernoulli { mean } => LossModel::Bernoulli { mean, rng },
             LossPlan::GilbertElliott { good_ps, bad_ps, loss_good, loss_bad } => {
                 let sojourns = Sojourns { good: Span(good_ps), bad: Span(bad_ps), loss_good, loss_bad };
@@ -222,6 +229,12 @@ impl<'a> Mason<'a> {
             }
             LossPlan::List { ref packets } => LossModel::List(LossList::new(packets.clone())),
         }
+    }
+
+    /// The same for both directions of a hop.
+    fn common_rng(&self, what: &str, client: Option<u32>) -> Rng {
+        let station = client.map_or_else(String::new, |c| format!(".{c}"));
+        Rng::for_element(self.seed, &format!("hop.{}.{what}{station}", self.hop.name))
     }
 
     /// Each element draws from a stream of its own, which its name and the seed fix.

@@ -1,6 +1,6 @@
 //! The hops of a plan: what a packet meets in each direction.
 
-use super::{Acks, Medium, Queue, Reconstruction, nullable};
+use super::{Acks, FadingPlan, Medium, Queue, Reconstruction, nullable};
 use serde::Deserialize;
 
 /// Two places and what lies between them. A hop that only one direction uses has null for the other.
@@ -92,6 +92,12 @@ pub enum Loss {
         bad_ps: u64,
         loss_good: f64,
         loss_bad: f64,
+    },
+    /// A share that follows a signal, which moves once in each `step_ps`; points are (dB, share).
+    Signal {
+        fading: FadingPlan,
+        step_ps: u64,
+        points: Vec<(f64, f64)>,
     },
     /// Data packets from 1 at the first one, retransmissions included.
     List {

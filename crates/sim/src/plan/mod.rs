@@ -8,6 +8,7 @@ mod limits;
 mod medium;
 mod proxy;
 mod queue;
+mod signal;
 mod tcp;
 mod tcp_words;
 mod wimax;
@@ -22,6 +23,7 @@ pub use proxy::{Handshake, Proxy};
 pub use queue::{
     AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
 };
+pub use signal::{FadingPlan, curve};
 pub use tcp::{DelayedAck, Ecn, ReceiveTuning, SendTuning, Tcp};
 pub use tcp_words::{
     EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, RtoFloor, RtoRestart, WindowRule, WindowValidation,

@@ -6,9 +6,8 @@ use crate::element::{Cause, Out};
 use crate::medium::{Direction, Stream, Streams};
 use crate::packet::Packet;
 use crate::rng::Rng;
+use crate::timed::Timed;
 use crate::units::{Span, Time};
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 
 pub struct Way {
     terms: WayTerms,
@@ -16,8 +15,7 @@ pub struct Way {
     pub intervals: Intervals,
     senders: Vec<Sender>,
     reserved: Reserved,
-    flying: BinaryHeap<Reverse<Flight>>,
-    order: u64,
+    flying: Timed<Flight>,
     errors: Rng,
     /// Station whose turn is first.
     turn: usize,
@@ -55,6 +53,13 @@ pub struct Grant {
     pub end: Time,
 }
 
+/// A packet on its way.
+struct Flight {
+    stream: Stream,
+    packet: Packet,
+    lost: bool,
+}
+
 /// How a transmission went: by how much it is late, or whether it is lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
@@ -71,8 +76,7 @@ impl Way {
             terms,
             direction,
             reserved: Reserved::default(),
-            flying: BinaryHeap::new(),
-            order: 0,
+            flying: Timed::default(),
             errors,
             turn: 0,
             shares: Vec::new(),
@@ -225,19 +229,17 @@ impl Way {
         let leaves = (at + outcome.late).max(piece.arrives).max(sender.last);
         sender.last = leaves;
         let lost = piece.lost | outcome.lost;
-        self.flying.push(Reverse(Flight { leaves, order: self.order, stream, packet: piece.packet, lost }));
-        self.order += 1;
+        self.flying.push(leaves, Flight { stream, packet: piece.packet, lost });
     }
 
     /// When the next packet arrives.
     pub fn arrives(&self) -> Time {
-        self.flying.peek().map_or(Time::NEVER, |Reverse(flight)| flight.leaves)
+        self.flying.due()
     }
 
     /// Hands on what has arrived by `now`.
     pub fn deliver(&mut self, now: Time, streams: &mut Streams, out: &mut Out<'_>) {
-        while self.arrives() <= now {
-            let Some(Reverse(flight)) = self.flying.pop() else { return };
+        while let Some(flight) = self.flying.pop(now) {
             let buffer = streams.of(flight.stream);
             if flight.lost {
                 buffer.drop(flight.packet, Cause::Retries, out);
@@ -254,33 +256,5 @@ impl Way {
         if let Some(packet) = begun.map(|piece| piece.packet).or_else(|| streams.of(stream).dequeue(now, out)) {
             streams.of(stream).drop(packet, Cause::Retries, out);
         }
-    }
-}
-
-struct Flight {
-    leaves: Time,
-    order: u64,
-    stream: Stream,
-    packet: Packet,
-    lost: bool,
-}
-
-impl PartialEq for Flight {
-    fn eq(&self, other: &Flight) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Flight {}
-
-impl PartialOrd for Flight {
-    fn partial_cmp(&self, other: &Flight) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Flight {
-    fn cmp(&self, other: &Flight) -> Ordering {
-        (self.leaves, self.order).cmp(&(other.leaves, other.order))
     }
 }

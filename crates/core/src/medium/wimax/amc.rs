@@ -1,8 +1,8 @@
 //! Adaptive modulation: which modulation and coding a station gets, and how often what it is sent breaks.
 
-use super::fading::Fading;
 use super::mcs::Mcs;
 use crate::medium::Direction;
+use crate::signal::{Fading, LossCurve};
 use std::collections::VecDeque;
 
 /// How the base station chooses.
@@ -38,6 +38,8 @@ struct Weather {
     reports: VecDeque<f64>,
     now_db: f64,
     frame: u64,
+    /// What is lost above all repair, down and up.
+    loss: [Option<LossCurve>; 2],
 }
 
 impl Radio {
@@ -48,8 +50,16 @@ impl Radio {
 
     /// A channel that changes; no modulation stronger than `most` is taken.
     pub fn changing(most: [u8; 2], error: [f64; 2], terms: AmcTerms, fading: Fading) -> Radio {
-        let weather = Weather { terms, fading, reports: VecDeque::new(), now_db: 0.0, frame: 0 };
+        let weather = Weather { terms, fading, reports: VecDeque::new(), now_db: 0.0, frame: 0, loss: [None, None] };
         Radio { chosen: most, most, error, weather: Some(Box::new(weather)) }
+    }
+
+    /// The same, and above all repair it loses by these curves.
+    pub fn losing(mut self, loss: [Option<LossCurve>; 2]) -> Radio {
+        if let Some(weather) = &mut self.weather {
+            weather.loss = loss;
+        }
+        self
     }
 
     pub fn chosen(&self, direction: Direction) -> u8 {
@@ -84,6 +94,13 @@ impl Radio {
         (self.error[way] * libm::pow(10.0, -margin / weather.terms.decade_db)).min(1.0)
     }
 
+    /// The share of packets that is lost above all repair in the frame come to.
+    pub fn residual_loss(&self, direction: Direction) -> f64 {
+        let Some(weather) = &self.weather else { return 0.0 };
+        let curve = weather.loss[direction as usize].as_ref();
+        curve.map_or(0.0, |curve| curve.at(weather.now_db + weather.offset(direction as usize)))
+    }
+
     /// Whether anything can ever break.
     pub fn errs(&self, direction: Direction) -> bool {
         self.error[direction as usize] > 0.0
@@ -107,10 +124,10 @@ fn choose(set: &[Mcs], present: u8, most: u8, db: f64, hysteresis: f64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fading::{Level, Process};
     use super::super::mcs::OFDM;
     use super::*;
     use crate::rng::Rng;
+    use crate::signal::{Level, Process};
     use crate::units::Span;
 
     #[test]

@@ -64,6 +64,8 @@ pub struct Cell {
     /// In order of time.
     pub flights: Ring<Flight>,
     pub errors: Rng,
+    /// Of what no repair sees.
+    pub losses: Rng,
 }
 
 impl Cell {
@@ -124,7 +126,7 @@ impl Cell {
         for one in placed.drain(..) {
             let at = self.began + at(&one);
             match one.load {
-                Load::Packet(packet) => self.flights.push_back(Flight { at, stream: one.stream, packet }),
+                Load::Packet(packet) => self.land(at, one.stream, packet, out),
                 Load::Unit(number) => self.receive(number, one.stream, at, out),
             }
         }
@@ -134,11 +136,21 @@ impl Cell {
         let p = self.radios[stream.station as usize].error(stream.direction, self.terms.frame.channel.set());
         let Some(window) = &mut self.lines[stream.index()].window else { return };
         window.arrive(number, self.number, p, &mut self.errors);
-        while let Some(released) = window.release() {
+        while let Some(released) = self.lines[stream.index()].window.as_mut().and_then(|window| window.release()) {
             match released {
-                Released::Whole(packet) => self.flights.push_back(Flight { at, stream, packet }),
+                Released::Whole(packet) => self.land(at, stream, packet, out),
                 Released::Lost(packet) => self.streams.of(stream).drop(packet, Cause::Loss, out),
             }
+        }
+    }
+
+    /// A packet arrives whole at `at`, unless its signal is so weak that it is lost all the same.
+    fn land(&mut self, at: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
+        let share = self.radios[stream.station as usize].residual_loss(stream.direction);
+        if share > 0.0 && self.losses.chance(share) {
+            self.streams.of(stream).drop(packet, Cause::Loss, out);
+        } else {
+            self.flights.push_back(Flight { at, stream, packet });
         }
     }
 

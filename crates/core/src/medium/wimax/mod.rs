@@ -10,7 +10,6 @@ pub mod caps;
 mod cell;
 pub mod contention;
 mod downlink;
-pub mod fading;
 pub mod frame;
 pub mod harq;
 pub mod maps;
@@ -28,13 +27,13 @@ use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::ring::Ring;
 use crate::rng::Rng;
+use crate::signal::{Fading, LossCurve, Process};
 use crate::units::{PS_PER_S, Span, Time};
 use amc::{AmcTerms, Radio};
 use caps::{Cap, CapTerms};
 use cell::{Cell, Flight, Line};
 use contention::BackoffTerms;
 use downlink::Downlink;
-use fading::{Fading, Process};
 use frame::FrameTerms;
 use pdu::Pdu;
 use repair::{Repair, Window};
@@ -67,6 +66,8 @@ pub struct StationTerms {
     pub error: [f64; 2],
     /// None is a channel that does not change.
     pub channel: Option<(Process, AmcTerms)>,
+    /// What is lost above all repair, down and up, by the signal of a channel that changes.
+    pub loss: [Option<LossCurve>; 2],
     /// Down and up.
     pub caps: [Vec<CapTerms>; 2],
 }
@@ -156,6 +157,7 @@ impl Wimax {
         let slot_bytes = channel.set().iter().map(|mcs| channel.slot_bytes(mcs)).collect();
         // Streams of their own: the weather is the same whatever is sent, and so on.
         let (backoffs, errors, mut weather, mut wander) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
+        let losses = rng.fork();
         let radios: Vec<Radio> = (0..stations).map(|s| radio(terms.station(s), terms.frame.length, weather.fork())).collect();
         let mut lines = Vec::with_capacity(2 * stations as usize);
         for station in 0..stations {
@@ -168,7 +170,8 @@ impl Wimax {
             }
         }
         let flights = Ring::new();
-        let cell = Cell { terms, frame, number: 0, began: Time::ZERO, slot_bytes, streams, lines, radios, flights, errors };
+        let cell =
+            Cell { terms, frame, number: 0, began: Time::ZERO, slot_bytes, streams, lines, radios, flights, errors, losses };
         let (downlink, uplink) = (Downlink::new(stations), Uplink::new(stations, backoffs));
         Ok(Wimax { cell, downlink, uplink, up_done: false, next: Time::NEVER })
     }
@@ -211,7 +214,10 @@ impl Wimax {
 fn radio(terms: &StationTerms, length: Span, rng: Rng) -> Radio {
     match &terms.channel {
         None => Radio::steady(terms.mcs, terms.error),
-        Some((process, amc)) => Radio::changing(terms.mcs, terms.error, *amc, Fading::new(process.clone(), length, rng)),
+        Some((process, amc)) => {
+            let fading = Fading::new(process.clone(), length, rng);
+            Radio::changing(terms.mcs, terms.error, *amc, fading).losing(terms.loss.clone())
+        }
     }
 }
 

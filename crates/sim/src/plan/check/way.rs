@@ -1,7 +1,7 @@
 //! What one direction of a hop must fulfil.
 
 use super::super::limits::LONGEST_PS;
-use super::super::{Handover, Jitter, Loss, Queue, RatePlan, Way};
+use super::super::{Handover, Jitter, Loss, Queue, RatePlan, Way, curve};
 use super::{Checked, check_shape, ensure, fraction, queue, span};
 
 pub fn check(way: &Way) -> Checked {
@@ -69,6 +69,12 @@ fn check_loss(loss: &Loss) -> Checked {
             span("loss.bad_ps", bad_ps)?;
             fraction("loss.loss_good", loss_good)?;
             fraction("loss.loss_bad", loss_bad)
+        }
+        Loss::Signal { ref fading, step_ps, ref points } => {
+            ensure(step_ps > 0, || "the signal of a loss moves in steps of 0 ps".into())?;
+            span("loss.step_ps", step_ps)?;
+            fading.process().map(drop)?;
+            curve(points).map(drop)
         }
         Loss::List { ref packets } => {
             ensure(packets.iter().all(|&p| p > 0), || "a loss list counts packets from 1, and has 0".into())

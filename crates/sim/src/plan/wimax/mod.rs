@@ -1,7 +1,7 @@
 //! An 802.16 cell in a plan, and what the core makes of it.
 
+mod amc;
 mod caps;
-mod fading;
 mod station;
 
 pub use station::StationPlan;

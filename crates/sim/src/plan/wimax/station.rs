@@ -1,9 +1,10 @@
 //! What differs between the stations of a cell.
 
+use super::amc::AmcPlan;
 use super::caps::{self, CapPlan};
-use super::fading::{AmcPlan, FadingPlan};
 use super::{MOST, PerWay, frames, mcs, within};
 use crate::plan::nullable;
+use crate::plan::signal::{FadingPlan, curve};
 use ackclock_core::medium::wimax::StationTerms;
 use ackclock_core::medium::wimax::phy::Channel;
 use ackclock_core::medium::wimax::service::{Class, Service};
@@ -18,6 +19,9 @@ pub struct StationPlan {
     #[serde(deserialize_with = "nullable")]
     pub fading: Option<FadingPlan>,
     pub amc: AmcPlan,
+    /// Points (dB, share lost above all repair), for a station whose signal moves. Absent or null: none is.
+    #[serde(default)]
+    pub signal_loss: Option<PerWay<Option<Vec<(f64, f64)>>>>,
     pub caps: PerWay<Vec<CapPlan>>,
 }
 
@@ -49,7 +53,14 @@ impl StationPlan {
         }
         frames("service.interval_frames", self.service.interval_frames)?;
         within("service.bytes", self.service.bytes, MOST)?;
+        let none = PerWay { down: None, up: None };
+        let PerWay { down, up } = self.signal_loss.as_ref().unwrap_or(&none);
+        if fading.is_none() && (down.is_some() || up.is_some()) {
+            return Err("a loss by signal needs a signal that moves: its fading is null".into());
+        }
+        let points = |points: &Option<Vec<(f64, f64)>>| points.as_deref().map(curve).transpose();
         Ok(StationTerms {
+            loss: [points(down)?, points(up)?],
             service: self.service.into(),
             mcs: [mcs(channel, &self.modulation.down)?, mcs(channel, &self.modulation.up)?],
             error: [self.error.down, self.error.up],

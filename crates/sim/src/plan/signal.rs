@@ -1,9 +1,7 @@
-//! How a station's signal moves, and how the base station follows it.
+//! How a signal moves, and what is lost at each of its qualities.
 
-use super::frames;
 use ackclock_core::Span;
-use ackclock_core::medium::wimax::amc::AmcTerms;
-use ackclock_core::medium::wimax::fading::{Level, Process};
+use ackclock_core::signal::{Level, LossCurve, Process};
 use serde::Deserialize;
 
 /// The quality of a channel, in dB, to either side of 0.
@@ -21,15 +19,6 @@ pub enum FadingPlan {
 pub struct LevelPlan {
     pub db: f64,
     pub stay_ps: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AmcPlan {
-    pub hysteresis_db: f64,
-    pub delay_frames: u64,
-    pub up_offset_db: f64,
-    pub decade_db: f64,
 }
 
 impl FadingPlan {
@@ -55,20 +44,12 @@ impl FadingPlan {
     }
 }
 
-impl AmcPlan {
-    pub fn terms(&self) -> Result<AmcTerms, String> {
-        let AmcPlan { hysteresis_db, delay_frames, up_offset_db, decade_db } = *self;
-        frames("amc.delay_frames", delay_frames)?;
-        decibels(hysteresis_db)?;
-        decibels(up_offset_db)?;
-        decibels(decade_db)?;
-        if decade_db <= 0.0 || hysteresis_db < 0.0 {
-            return Err("amc.decade_db is above 0 and amc.hysteresis_db not below".into());
-        }
-        Ok(AmcTerms { hysteresis_db, delay: delay_frames, up_offset_db, decade_db })
-    }
+/// Points (dB, share of packets lost) as the core has them; or what is wrong.
+pub fn curve(points: &[(f64, f64)]) -> Result<LossCurve, String> {
+    points.iter().try_for_each(|&(db, _)| decibels(db))?;
+    LossCurve::new(points.to_vec())
 }
 
-fn decibels(db: f64) -> Result<(), String> {
+pub fn decibels(db: f64) -> Result<(), String> {
     if db.abs() <= MOST_DB { Ok(()) } else { Err(format!("{db} dB: at most {MOST_DB} to either side of 0 are possible")) }
 }

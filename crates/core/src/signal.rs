@@ -1,7 +1,38 @@
-//! The radio channel of one station: its signal quality (CINR, dB) frame by frame.
+//! The radio channel of one station: its signal quality (CINR, dB) frame by frame, and what is lost at a quality.
 
 use crate::rng::Rng;
 use crate::units::Span;
+
+/// The share of packets that is lost at a signal quality: straight lines between points, and flat before the first and after the last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LossCurve {
+    points: Vec<(f64, f64)>,
+}
+
+impl LossCurve {
+    /// Points (dB, share) from the weakest signal on; or what is wrong with them.
+    pub fn new(points: Vec<(f64, f64)>) -> Result<LossCurve, String> {
+        if points.is_empty() {
+            return Err("a loss by signal has one point at least".into());
+        }
+        if !points.windows(2).all(|pair| pair[0].0 < pair[1].0) || points.iter().any(|point| !point.0.is_finite()) {
+            return Err("the points of a loss by signal go from the weakest signal to the strongest".into());
+        }
+        if points.iter().any(|(_, share)| !(0.0..=1.0).contains(share)) {
+            return Err("a share of lost packets is from 0 to 1".into());
+        }
+        Ok(LossCurve { points })
+    }
+
+    pub fn at(&self, db: f64) -> f64 {
+        let above = self.points.partition_point(|point| point.0 <= db);
+        match (above.checked_sub(1).map(|below| self.points[below]), self.points.get(above)) {
+            (Some((low, share)), Some(&(high, then))) => share + (then - share) * (db - low) / (high - low),
+            (Some((_, share)), None) | (None, Some(&(_, share))) => share,
+            (None, None) => 0.0,
+        }
+    }
+}
 
 /// How signal quality moves.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +161,16 @@ mod tests {
         let x = series(Process::Markov { levels: vec![level(25.0, 900), level(5.0, 300)] }, 400_000);
         let low = x.iter().filter(|&&db| db < 10.0).count() as f64 / x.len() as f64;
         assert!((low - 0.25).abs() < 0.02, "{low}");
+    }
+
+    #[test]
+    fn a_loss_curve_is_straight_between_its_points_and_flat_beyond_them() {
+        let curve = LossCurve::new(vec![(5.0, 1.0), (10.0, 0.2), (20.0, 0.0)]).unwrap();
+        let at = [-50.0, 5.0, 7.5, 10.0, 15.0, 20.0, 90.0].map(|db| curve.at(db));
+        assert_eq!(at, [1.0, 1.0, 0.6, 0.2, 0.1, 0.0, 0.0]);
+        for bad in [vec![], vec![(5.0, 0.1), (5.0, 0.2)], vec![(1.0, 1.5)], vec![(f64::NAN, 0.5)]] {
+            assert!(LossCurve::new(bad).is_err());
+        }
     }
 
     #[test]

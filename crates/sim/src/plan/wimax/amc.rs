@@ -1,0 +1,29 @@
+//! How the base station follows a station's signal.
+
+use super::frames;
+use crate::plan::signal::decibels;
+use ackclock_core::medium::wimax::amc::AmcTerms;
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AmcPlan {
+    pub hysteresis_db: f64,
+    pub delay_frames: u64,
+    pub up_offset_db: f64,
+    pub decade_db: f64,
+}
+
+impl AmcPlan {
+    pub fn terms(&self) -> Result<AmcTerms, String> {
+        let AmcPlan { hysteresis_db, delay_frames, up_offset_db, decade_db } = *self;
+        frames("amc.delay_frames", delay_frames)?;
+        decibels(hysteresis_db)?;
+        decibels(up_offset_db)?;
+        decibels(decade_db)?;
+        if decade_db <= 0.0 || hysteresis_db < 0.0 {
+            return Err("amc.decade_db is above 0 and amc.hysteresis_db not below".into());
+        }
+        Ok(AmcTerms { hysteresis_db, delay: delay_frames, up_offset_db, decade_db })
+    }
+}
