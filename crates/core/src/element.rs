@@ -34,10 +34,12 @@ pub enum Cause {
     Early,
     /// A later ACK says all that it says, and more.
     AckFilter,
+    /// Its station has left the cell in which it waited, or in which it was being sent.
+    Handover,
 }
 
 impl Cause {
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 9] = [
         Cause::QueueFull,
         Cause::Loss,
         Cause::Outage,
@@ -46,6 +48,7 @@ impl Cause {
         Cause::Retries,
         Cause::Early,
         Cause::AckFilter,
+        Cause::Handover,
     ];
 
     pub fn name(self) -> &'static str {
@@ -58,6 +61,7 @@ impl Cause {
             Cause::Retries => "retries",
             Cause::Early => "early",
             Cause::AckFilter => "ack_filter",
+            Cause::Handover => "handover",
         }
     }
 }

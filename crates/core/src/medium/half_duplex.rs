@@ -1,9 +1,8 @@
 //! A half-duplex channel with perfect arbitration: one frame at a time in either direction, and nobody loses time or frames by
 //! contending. What a real medium access costs is what it falls short of this.
 
-use super::{Direction, Stream, Streams};
-use crate::element::{Cause, Element, Out, Place, Port, Tally};
-use crate::meter::{LinkMeter, QueueSample};
+use super::{Direction, Medium, Stream, Streams};
+use crate::element::Out;
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::units::{Rate, Span, Time};
@@ -43,7 +42,7 @@ impl HalfDuplex {
             Some((last, end)) if last != radio => now.max(end + self.turnaround),
             _ => now,
         };
-        let done = from + self.rate.time_to_send(u32::from(packet.len));
+        let done = from + self.streams.slowed(stream.station, self.rate.time_to_send(u32::from(packet.len)));
         self.streams.of(stream).set_sending(now, true);
         self.sending = Some(Sending { done, stream, packet });
         self.last = Some((radio, done));
@@ -60,21 +59,23 @@ impl HalfDuplex {
     }
 }
 
-impl Element for HalfDuplex {
-    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
-        // What ends at this very instant has ended, whoever the driver calls first.
-        self.wake(now, out);
-        let stream = Stream::entering(port);
-        if !self.streams.contains(stream) {
-            out.drop(packet, Cause::NoRoute);
-        } else if self.sending.is_some() {
+impl Medium for HalfDuplex {
+    fn streams(&self) -> &Streams {
+        &self.streams
+    }
+    fn streams_mut(&mut self) -> &mut Streams {
+        &mut self.streams
+    }
+
+    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
+        if self.sending.is_some() || !self.streams.is_here(stream.station) {
             self.streams.of(stream).enqueue(now, packet, out);
         } else if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
             self.start(now, stream, packet);
         }
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
         while let Some(Sending { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
             let buffer = self.streams.of(stream);
             buffer.set_sending(done, false);
@@ -84,19 +85,19 @@ impl Element for HalfDuplex {
         }
     }
 
-    fn due(&self) -> Time {
+    fn next(&self) -> Time {
         self.sending.map_or(Time::NEVER, |s| s.done)
     }
-    fn held(&self) -> u64 {
-        self.streams.waiting() + u64::from(self.sending.is_some())
+    fn inside(&self) -> u64 {
+        u64::from(self.sending.is_some())
     }
-    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
-        self.streams.meter(now, place)
-    }
-    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
-        self.streams.sample(place)
-    }
-    fn tally(&self, place: Place) -> Option<Tally> {
-        self.streams.tally(place)
+
+    /// A frame that is being sent is sent to its end.
+    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
+
+    fn arrive(&mut self, now: Time, _station: u32, out: &mut Out<'_>) {
+        if self.sending.is_none() {
+            self.start_next(now, out);
+        }
     }
 }

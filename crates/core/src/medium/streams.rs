@@ -1,6 +1,7 @@
 //! The queues of a medium: one for each station and direction, each with a meter and a tally of its own.
 
 use super::Stream;
+use super::roaming::{Change, Roaming, RoamingTerms};
 use crate::element::{Cause, Out, Place, Tally};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
@@ -78,6 +79,13 @@ impl Buffer {
         said
     }
 
+    /// All that waits is lost.
+    pub fn discard(&mut self, now: Time, cause: Cause, out: &mut Out<'_>) {
+        while let Some((_, packet)) = self.ask(now, out, |queue, out| queue.dequeue(now, out)) {
+            self.drop(packet, cause, out);
+        }
+    }
+
     /// From `now` on a packet of this stream has the medium, or none has. The time counts as the stream's use of it.
     pub fn set_sending(&mut self, now: Time, sending: bool) {
         self.integrate(now);
@@ -113,15 +121,58 @@ impl Buffer {
 }
 
 /// Every stream's buffer.
-#[derive(Debug)]
 pub struct Streams {
     buffers: Vec<Buffer>,
+    /// None where nobody changes cells.
+    roaming: Option<Box<Roaming>>,
 }
 
 impl Streams {
     /// One queue for each stream, in the order of [`Stream::index`].
     pub fn new(queues: impl IntoIterator<Item = AnyQueue>) -> Streams {
-        Streams { buffers: queues.into_iter().map(Buffer::new).collect() }
+        Streams { buffers: queues.into_iter().map(Buffer::new).collect(), roaming: None }
+    }
+
+    /// Its stations change cells.
+    pub fn roam(&mut self, terms: RoamingTerms) {
+        self.roaming = Some(Box::new(Roaming::new(terms, self.stations())));
+    }
+
+    /// When a station next changes its cell.
+    #[inline]
+    pub fn next_change(&self) -> Time {
+        self.roaming.as_ref().map_or(Time::NEVER, |roaming| roaming.due())
+    }
+
+    /// The next change, if it has come by `now`.
+    pub fn pass_change(&mut self, now: Time) -> Option<(u32, Change)> {
+        self.roaming.as_mut()?.pass(now)
+    }
+
+    /// Whether the station is served: it is not between two cells.
+    #[inline]
+    pub fn is_here(&self, station: u32) -> bool {
+        self.roaming.as_ref().is_none_or(|roaming| !roaming.is_away(station))
+    }
+
+    /// Whether what waits in the network for a station that leaves goes over to its next cell.
+    pub fn forwards(&self) -> bool {
+        self.roaming.as_ref().is_none_or(|roaming| roaming.forwards())
+    }
+
+    /// The share of the channel's speed that a station has.
+    #[inline]
+    pub fn speed(&self, station: u32) -> f64 {
+        self.roaming.as_ref().map_or(1.0, |roaming| roaming.speed(station))
+    }
+
+    /// How long a station takes for what takes `span` at the channel's speed.
+    #[inline]
+    pub fn slowed(&self, station: u32, span: Span) -> Span {
+        match self.speed(station) {
+            1.0 => span,
+            speed => Span::from_secs_f64(span.as_secs() / speed),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -148,10 +199,16 @@ impl Streams {
         self.buffers.get(stream.index()).map_or(0, Buffer::packets)
     }
 
-    /// The first stream with waiting packets from number `from` on, going round once.
+    /// Their bytes.
+    pub fn waiting_bytes(&self, stream: Stream) -> u64 {
+        self.buffers.get(stream.index()).map_or(0, Buffer::bytes)
+    }
+
+    /// The first stream with waiting packets from number `from` on, going round once; stations between two cells are left out.
     pub fn next_waiting(&self, from: usize) -> Option<Stream> {
         let n = self.buffers.len();
-        let waits = |&index: &usize| self.buffers[index].packets() > 0;
+        let here = |index: usize| self.is_here(Stream::from_index(index).station);
+        let waits = |&index: &usize| self.buffers[index].packets() > 0 && here(index);
         (from..n).chain(0..from.min(n)).find(waits).map(Stream::from_index)
     }
 

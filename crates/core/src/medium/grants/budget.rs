@@ -32,6 +32,22 @@ impl Intervals {
     }
 }
 
+/// What a station's bytes take of the channel: as many, or more where it is slower than the channel.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace(pub f64);
+
+impl Pace {
+    /// Bytes of the channel for so many of the station's.
+    pub fn on_air(self, bytes: u64) -> u64 {
+        if self.0 == 1.0 { bytes } else { libm::ceil(bytes as f64 / self.0) as u64 }
+    }
+
+    /// Bytes of the station's in so many of the channel.
+    pub fn carried(self, air: u64) -> u64 {
+        if self.0 == 1.0 { air } else { (air as f64 * self.0) as u64 }
+    }
+}
+
 /// Bytes that transmissions under repair will take from intervals to come.
 #[derive(Clone, Debug, Default)]
 pub struct Reserved {

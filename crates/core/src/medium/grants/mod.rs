@@ -11,9 +11,8 @@ mod way;
 
 pub use terms::{Asking, Cap, Contention, GrantTerms, How, Layout, Repair, WayTerms};
 
-use super::{Direction, Stream, Streams};
-use crate::element::{Cause, Element, Out, Place, Port, Tally};
-use crate::meter::{LinkMeter, QueueSample};
+use super::{Direction, Medium, Stream, Streams};
+use crate::element::Out;
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::rng::Rng;
@@ -93,9 +92,9 @@ impl Grants {
         let turn = &mut self.next[Direction::Down as usize];
         let Some(number) = turn.wanted.take() else { return };
         turn.open = number + 1;
-        let wants: Vec<u64> = (0..self.streams.stations()).map(|s| self.down.backlog(s, &mut self.streams)).collect();
+        let wants: Vec<u64> = (0..self.streams.stations()).map(|s| self.down.backlog_here(s, &self.streams)).collect();
         self.down.serve(number, &wants, &mut self.streams, out);
-        if (0..self.streams.stations()).any(|station| self.down.backlog(station, &mut self.streams) > 0) {
+        if (0..self.streams.stations()).any(|station| self.down.backlog_here(station, &self.streams) > 0) {
             self.want(Direction::Down, self.down.intervals.start(number + 1));
         }
     }
@@ -119,6 +118,9 @@ impl Grants {
             }
         }
         for station in 0..self.streams.stations() {
+            if !self.streams.is_here(station) {
+                continue;
+            }
             self.begin_to_ask(station, now, number + 1);
             let asker = &self.askers[station as usize];
             let at = asker.due(now, |slot| self.slot_start(slot));
@@ -133,7 +135,7 @@ impl Grants {
     /// Bytes of a station's that no request has spoken of, with the header of the grant that they would come in: without it the last few
     /// bytes of a backlog would trickle, a grant each.
     fn unasked(&mut self, station: u32) -> u64 {
-        let backlog = self.up.backlog(station, &mut self.streams);
+        let backlog = self.up.backlog(station, &self.streams);
         match backlog.saturating_sub(self.askers[station as usize].asked()) {
             0 => 0,
             bytes => bytes + self.up.least() - 1,
@@ -193,8 +195,11 @@ impl Grants {
         }
     }
 
-    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        self.streams.of(stream).enqueue(now, packet, out);
+    /// Something may wait in this stream.
+    fn attend(&mut self, now: Time, stream: Stream) {
+        if !self.streams.is_here(stream.station) || self.way(stream.direction).backlog(stream.station, &self.streams) == 0 {
+            return;
+        }
         match stream.direction {
             Direction::Down => self.want(Direction::Down, now),
             Direction::Up => {
@@ -207,21 +212,22 @@ impl Grants {
     }
 }
 
-impl Element for Grants {
-    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
-        // What happens at this very instant happens before the packet comes, whoever the driver calls first.
-        self.wake(now, out);
-        let stream = Stream::entering(port);
-        if self.streams.contains(stream) {
-            self.take_in(now, stream, packet, out);
-        } else {
-            out.drop(packet, Cause::NoRoute);
-        }
+impl Medium for Grants {
+    fn streams(&self) -> &Streams {
+        &self.streams
+    }
+    fn streams_mut(&mut self) -> &mut Streams {
+        &mut self.streams
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
+        self.streams.of(stream).enqueue(now, packet, out);
+        self.attend(now, stream);
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
         loop {
-            let due = self.due();
+            let due = self.next();
             if due > now || due == Time::NEVER {
                 return;
             }
@@ -237,22 +243,26 @@ impl Element for Grants {
         }
     }
 
-    fn due(&self) -> Time {
+    fn next(&self) -> Time {
         let turns = self.turn_at(Direction::Down).min(self.turn_at(Direction::Up));
         self.down.arrives().min(self.up.arrives()).min(turns)
     }
 
-    fn held(&self) -> u64 {
-        self.streams.waiting() + self.down.held() + self.up.held()
+    fn inside(&self) -> u64 {
+        self.down.held() + self.up.held()
     }
 
-    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
-        self.streams.meter(now, place)
+    /// What was sent whole before arrives: its repetitions go on. What was asked for is forgotten.
+    fn leave(&mut self, _now: Time, station: u32, out: &mut Out<'_>) {
+        let keeps = self.streams.forwards();
+        self.down.abandon(station, keeps, &mut self.streams, out);
+        self.up.abandon(station, true, &mut self.streams, out);
+        self.askers[station as usize] = Asker::default();
     }
-    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
-        self.streams.sample(place)
-    }
-    fn tally(&self, place: Place) -> Option<Tally> {
-        self.streams.tally(place)
+
+    fn arrive(&mut self, now: Time, station: u32, _out: &mut Out<'_>) {
+        for direction in [Direction::Down, Direction::Up] {
+            self.attend(now, Stream::new(station, direction));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! One direction: what each station has begun to send, what is on its way, and what an interval carries.
 
-use super::budget::{Intervals, Reserved, Tokens, deal};
+use super::budget::{Intervals, Pace, Reserved, Tokens, deal};
 use super::terms::{Layout, WayTerms};
 use crate::element::{Cause, Out};
 use crate::medium::{Direction, Stream, Streams};
@@ -89,29 +89,53 @@ impl Way {
     }
 
     /// Bytes that a station has to send, headers included.
-    pub fn backlog(&self, station: u32, streams: &mut Streams) -> u64 {
-        let buffer = streams.of(Stream::new(station, self.direction));
+    pub fn backlog(&self, station: u32, streams: &Streams) -> u64 {
+        let stream = Stream::new(station, self.direction);
         let begun = self.senders[station as usize].head.map_or(0, |piece| piece.left);
-        match begun + buffer.bytes() + buffer.packets() * u64::from(self.terms.packet_header) {
+        match begun + streams.waiting_bytes(stream) + streams.waiting_in(stream) * u64::from(self.terms.packet_header) {
             0 => 0,
             bytes => bytes + u64::from(self.terms.block_header),
         }
+    }
+
+    /// The same, and nothing while it is between two cells.
+    pub fn backlog_here(&self, station: u32, streams: &Streams) -> u64 {
+        if streams.is_here(station) { self.backlog(station, streams) } else { 0 }
+    }
+
+    /// A station leaves: a packet that was begun waits again, whole, or is lost.
+    pub fn abandon(&mut self, station: u32, keeps: bool, streams: &mut Streams, out: &mut Out<'_>) {
+        let Some(piece) = self.senders[station as usize].head.take() else { return };
+        if keeps {
+            self.senders[station as usize].head = Some(self.whole(piece.packet));
+        } else {
+            streams.of(Stream::new(station, self.direction)).drop(piece.packet, Cause::Handover, out);
+        }
+    }
+
+    /// A packet of which nothing has been sent.
+    fn whole(&self, packet: Packet) -> Piece {
+        Piece { packet, left: u64::from(packet.len) + u64::from(self.terms.packet_header), arrives: Time::ZERO, lost: false }
     }
 
     /// Interval `number` begins: stations get what they want of it as far as it goes.
     pub fn serve(&mut self, number: u64, wants: &[u64], streams: &mut Streams, out: &mut Out<'_>) -> Vec<Grant> {
         let start = self.intervals.start(number);
         let room = self.intervals.bytes(number).saturating_sub(self.reserved.take(number));
-        let (order, wants) = self.queue_up(start, wants, room);
+        let (order, wants) = self.queue_up(start, wants, room, streams);
         let least = self.least();
         let mut shares = std::mem::take(&mut self.shares);
         deal(room, &wants, &mut shares);
         let mut grants = Vec::new();
         let mut before = 0;
-        for (&station, &bytes) in order.iter().zip(&shares).filter(|&(_, &bytes)| bytes >= least) {
-            let end = self.end(number, before + bytes);
+        for (&station, &air) in order.iter().zip(&shares) {
+            let bytes = Pace(streams.speed(station as u32)).carried(air);
+            if bytes < least {
+                continue;
+            }
+            let end = self.end(number, before + air);
             self.send(station, number, (before, bytes), streams, out);
-            before += bytes;
+            before += air;
             grants.push(Grant { station: station as u32, bytes, end });
         }
         self.shares = shares;
@@ -123,8 +147,8 @@ impl Way {
         u64::from(self.terms.block_header) + 1
     }
 
-    /// Who gets something in this interval, and the most that each may: as many stations in turn as there is room for.
-    fn queue_up(&mut self, start: Time, wants: &[u64], room: u64) -> (Vec<usize>, Vec<u64>) {
+    /// Who gets something in this interval, and the most of it that each may: as many stations in turn as there is room for.
+    fn queue_up(&mut self, start: Time, wants: &[u64], room: u64, streams: &Streams) -> (Vec<usize>, Vec<u64>) {
         let stations = wants.len();
         let most = (room / (self.least() + SMALL_SHARE)).max(1) as usize;
         let (mut order, mut allowed) = (Vec::new(), Vec::new());
@@ -139,7 +163,7 @@ impl Way {
                 return (order, allowed);
             }
             order.push(station);
-            allowed.push(bytes);
+            allowed.push(Pace(streams.speed(station as u32)).on_air(bytes));
         }
         self.turn = (first + 1) % stations.max(1);
         (order, allowed)
@@ -162,9 +186,10 @@ impl Way {
         }
     }
 
-    /// A station sends in its share, which lies behind `before` bytes of the interval.
+    /// A station sends `bytes` in its share, which lies behind `before` bytes of the interval.
     fn send(&mut self, station: usize, number: u64, (before, bytes): (u64, u64), streams: &mut Streams, out: &mut Out<'_>) {
         let stream = Stream::new(station as u32, self.direction);
+        let pace = Pace(streams.speed(stream.station));
         let mut used = u64::from(self.terms.block_header);
         let mut whole = Vec::new();
         let mut head = self.senders[station].head.take();
@@ -178,26 +203,25 @@ impl Way {
             if piece.left > 0 {
                 head = Some(piece);
             } else {
-                whole.push((piece, self.end(number, before + used)));
+                whole.push((piece, self.end(number, before + pace.on_air(used))));
             }
         }
-        let outcome = self.outcome(number, used);
+        let air = pace.on_air(used);
+        let outcome = self.outcome(number, air);
         for (piece, at) in whole {
             self.fly(stream, piece, at, outcome);
         }
-        let at = self.end(number, before + used) + outcome.late;
+        let at = self.end(number, before + air) + outcome.late;
         let sender = &mut self.senders[station];
         sender.head = head.map(|piece| Piece { arrives: piece.arrives.max(at), lost: piece.lost | outcome.lost, ..piece });
         if let Some(tokens) = &mut sender.tokens {
             tokens.spend(used);
         }
-        streams.of(stream).use_for(self.terms.rate.time_to_send(used as u32));
+        streams.of(stream).use_for(self.terms.rate.time_to_send(air as u32));
     }
 
     fn next(&self, stream: Stream, now: Time, streams: &mut Streams, out: &mut Out<'_>) -> Option<Piece> {
-        let packet = streams.of(stream).dequeue(now, out)?;
-        let left = u64::from(packet.len) + u64::from(self.terms.packet_header);
-        Some(Piece { packet, left, arrives: Time::ZERO, lost: false })
+        streams.of(stream).dequeue(now, out).map(|packet| self.whole(packet))
     }
 
     /// Draws how a transmission goes, and takes the room that its repetitions need.

@@ -6,9 +6,8 @@ mod exchange;
 mod outlet;
 mod topology;
 
-use super::{Stream, Streams};
-use crate::element::{Cause, Element, Out, Place, Port, Tally};
-use crate::meter::{LinkMeter, QueueSample};
+use super::{Medium, Stream, Streams};
+use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::ring::Ring;
@@ -109,27 +108,13 @@ impl PacketRadio {
         PacketRadio { config, topology, streams, radios, outlets, arriving: Ring::new(), due: Time::NEVER, backoffs, errors }
     }
 
-    /// Does all that is due until `now`, in order of time; at one instant arrivals come first, then outlets by their number.
-    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
-        while self.due <= now {
-            let at = self.due;
-            if let Some(arrival) = self.arriving.front().copied().filter(|a| a.at <= at) {
-                self.arriving.pop_front();
-                self.arrive(arrival, out);
-            } else if let Some(outlet) = self.outlets.iter().position(|o| o.due <= at) {
-                self.step(outlet, at, out);
-            }
-            self.reschedule();
-        }
-    }
-
     fn reschedule(&mut self) {
         let arrival = self.arriving.front().map_or(Time::NEVER, |a| a.at);
         self.due = self.outlets.iter().map(|o| o.due).fold(arrival, Time::min);
     }
 
     /// A packet is through a radio: it leaves the medium, or waits for the next hop.
-    fn arrive(&mut self, arrival: Arrival, out: &mut Out<'_>) {
+    fn come_in(&mut self, arrival: Arrival, out: &mut Out<'_>) {
         let Arrival { at, stream, position, packet } = arrival;
         let Some(next) = self.topology.outlet_from(position, stream) else {
             return self.streams.of(stream).forward(stream, packet, out);
@@ -142,14 +127,15 @@ impl PacketRadio {
     }
 }
 
-impl Element for PacketRadio {
-    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
-        // What ends at this very instant has ended, whoever the driver calls first.
-        self.advance(now, out);
-        let stream = Stream::entering(port);
-        if !self.streams.contains(stream) {
-            return out.drop(packet, Cause::NoRoute);
-        }
+impl Medium for PacketRadio {
+    fn streams(&self) -> &Streams {
+        &self.streams
+    }
+    fn streams_mut(&mut self) -> &mut Streams {
+        &mut self.streams
+    }
+
+    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
         let outlet = self.topology.entry(stream);
         let from = self.outlets[outlet].from;
         if self.outlets[outlet].takes_at_once(&self.streams) && !self.radios[from].busy {
@@ -164,26 +150,28 @@ impl Element for PacketRadio {
         self.reschedule();
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        self.advance(now, out);
+    /// Does all that is due until `now`, in order of time; at one instant arrivals come first, then outlets by their number.
+    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+        while self.due <= now {
+            let at = self.due;
+            if let Some(arrival) = self.arriving.front().copied().filter(|a| a.at <= at) {
+                self.arriving.pop_front();
+                self.come_in(arrival, out);
+            } else if let Some(outlet) = self.outlets.iter().position(|o| o.due <= at) {
+                self.step(outlet, at, out);
+            }
+            self.reschedule();
+        }
     }
 
-    fn due(&self) -> Time {
+    fn next(&self) -> Time {
         self.due
     }
-
-    fn held(&self) -> u64 {
-        let inside: u64 = self.outlets.iter().map(Outlet::packets).sum();
-        self.streams.waiting() + inside + self.arriving.len() as u64
+    fn inside(&self) -> u64 {
+        self.outlets.iter().map(Outlet::packets).sum::<u64>() + self.arriving.len() as u64
     }
 
-    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
-        self.streams.meter(now, place)
-    }
-    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
-        self.streams.sample(place)
-    }
-    fn tally(&self, place: Place) -> Option<Tally> {
-        self.streams.tally(place)
-    }
+    /// Its stations keep to their chain: nobody tells it to let them roam.
+    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
+    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
 }

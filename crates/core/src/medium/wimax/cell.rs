@@ -73,7 +73,27 @@ impl Cell {
     pub fn slot_bytes_of(&mut self, stream: Stream) -> u32 {
         let radio = &mut self.radios[stream.station as usize];
         radio.advance(self.number, self.terms.frame.channel.set());
-        self.slot_bytes[usize::from(radio.chosen(stream.direction))]
+        let bytes = self.slot_bytes[usize::from(radio.chosen(stream.direction))];
+        match self.streams.speed(stream.station) {
+            1.0 => bytes,
+            speed => ((f64::from(bytes) * speed) as u32).max(1),
+        }
+    }
+
+    /// A station leaves: nobody will acknowledge or complete what was begun. A packet that was being cut waits again, whole, if it is the
+    /// station's own or goes over to the next cell.
+    pub fn abandon(&mut self, stream: Stream, out: &mut Out<'_>) {
+        let keeps = stream.direction == Direction::Up || self.streams.forwards();
+        let line = &mut self.lines[stream.index()];
+        let buffer = self.streams.of(stream);
+        let mut unanswered = line.window.as_mut().map(|window| window.reset());
+        while let Some(packet) = unanswered.as_mut().and_then(|packets| packets.pop_front()) {
+            buffer.drop(packet, Cause::Handover, out);
+        }
+        line.cutter.mend();
+        if let Some(packet) = if keeps { None } else { line.cutter.give_up_cut() } {
+            buffer.drop(packet, Cause::Handover, out);
+        }
     }
 
     /// Bytes, headers included, that wait to be sent for the first time.
@@ -160,12 +180,13 @@ impl Cell {
         self.streams.of(stream).use_for(Span(span));
     }
 
-    pub fn held(&self) -> u64 {
+    /// Packets that have left their queues, or have not come to them.
+    pub fn inside(&self) -> u64 {
         let inside = |line: &Line| {
             let window = line.window.as_ref().map_or(0, |window| window.held());
             line.cutter.held() + window + line.caps.iter().map(Cap::held).sum::<u64>()
         };
-        self.streams.waiting() + self.flights.len() as u64 + self.lines.iter().map(inside).sum::<u64>()
+        self.flights.len() as u64 + self.lines.iter().map(inside).sum::<u64>()
     }
 
     pub fn down(station: u32) -> Stream {

@@ -126,7 +126,8 @@ impl Downlink {
     /// One station's turn: one packet, or what fits of it.
     fn turn(&mut self, cell: &mut Cell, station: u32, out: &mut Out<'_>) -> Turn {
         let stream = Cell::down(station);
-        if cell.lines[stream.index()].window.as_ref().is_some_and(|w| !w.admits(LARGEST)) {
+        let full = cell.lines[stream.index()].window.as_ref().is_some_and(|w| !w.admits(LARGEST));
+        if full || !cell.streams.is_here(station) {
             return Turn::Stalled;
         }
         let Some(burst) = self.burst_for(cell, station) else { return Turn::Full };
@@ -242,7 +243,7 @@ pub const LARGEST: u16 = 1500;
 enum Turn {
     More,
     Empty,
-    /// Its ARQ window is full.
+    /// Its ARQ window is full, or it is between two cells.
     Stalled,
     /// The frame is full.
     Full,

@@ -20,9 +20,8 @@ pub mod repair;
 pub mod service;
 mod uplink;
 
-use crate::element::{Element, Out, Place, Port, Tally};
-use crate::medium::{Direction, Stream, Streams};
-use crate::meter::{LinkMeter, QueueSample};
+use crate::element::Out;
+use crate::medium::{Direction, Medium, Stream, Streams};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::ring::Ring;
@@ -221,14 +220,15 @@ fn radio(terms: &StationTerms, length: Span, rng: Rng) -> Radio {
     }
 }
 
-impl Element for Wimax {
-    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
-        // What happens at this very instant happens before the packet comes, whoever the driver calls first.
-        self.wake(now, out);
-        let stream = Stream::entering(port);
-        if !self.cell.streams.contains(stream) {
-            return out.drop(packet, crate::element::Cause::NoRoute);
-        }
+impl Medium for Wimax {
+    fn streams(&self) -> &Streams {
+        &self.cell.streams
+    }
+    fn streams_mut(&mut self) -> &mut Streams {
+        &mut self.cell.streams
+    }
+
+    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
         let idle = self.next == Time::NEVER;
         if idle {
             self.catch_up(now);
@@ -243,7 +243,7 @@ impl Element for Wimax {
         }
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
         loop {
             while let Some(&Flight { at, stream, packet }) = self.cell.flights.front() {
                 if at > now || at > self.next {
@@ -259,23 +259,21 @@ impl Element for Wimax {
         }
     }
 
-    fn due(&self) -> Time {
+    fn next(&self) -> Time {
         self.cell.flights.front().map_or(self.next, |flight| flight.at.min(self.next))
     }
 
-    fn held(&self) -> u64 {
-        self.cell.held()
+    fn inside(&self) -> u64 {
+        self.cell.inside()
     }
 
-    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
-        self.cell.streams.meter(now, place)
+    /// What was sent before arrives: it is on the air.
+    fn leave(&mut self, _now: Time, station: u32, out: &mut Out<'_>) {
+        self.cell.abandon(Cell::down(station), out);
+        self.cell.abandon(Cell::up(station), out);
+        self.uplink.forget(station);
     }
 
-    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
-        self.cell.streams.sample(place)
-    }
-
-    fn tally(&self, place: Place) -> Option<Tally> {
-        self.cell.streams.tally(place)
-    }
+    /// The frames went on while something waited for it.
+    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
 }

@@ -88,9 +88,21 @@ impl Cutter {
         Some(Piece { bytes: room, done: None })
     }
 
+    /// The packet that is being cut is whole again: none of its pieces count.
+    pub fn mend(&mut self) {
+        if let Some(head) = &mut self.head {
+            *head = Head { left: u32::from(head.packet.len), cut: false, ..*head };
+        }
+    }
+
+    /// Gives up the packet that is being cut.
+    pub fn give_up_cut(&mut self) -> Option<Packet> {
+        self.head.take().map(|head| head.packet)
+    }
+
     /// Gives up the packet that is next.
     pub fn give_up(&mut self, now: Time, buffer: &mut Buffer, out: &mut Out<'_>) -> Option<Packet> {
-        self.head.take().map(|head| head.packet).or_else(|| buffer.dequeue(now, out))
+        self.give_up_cut().or_else(|| buffer.dequeue(now, out))
     }
 }
 

@@ -82,6 +82,11 @@ impl Window {
         Window { repair, units: VecDeque::new(), first: 0, packets: Ring::new(), beheaded: false, broken: 0, filling: false }
     }
 
+    /// Everything is forgotten: says what nobody waits for any more.
+    pub fn reset(&mut self) -> Ring<Packet> {
+        std::mem::replace(self, Window::new(self.repair)).packets
+    }
+
     pub fn held(&self) -> u64 {
         self.packets.len() as u64
     }

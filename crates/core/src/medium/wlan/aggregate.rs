@@ -1,7 +1,7 @@
 //! The packets of one stream between its queue and the receiver's stack: those in the next frame, those to be sent again, and those that
 //! the receiver holds until an earlier one has come (block ACK, IEEE 802.11-2012, clause 9.21).
 
-use super::WlanTerms;
+use super::{Format, WlanTerms};
 use crate::packet::Packet;
 use std::collections::VecDeque;
 
@@ -38,9 +38,9 @@ impl Window {
     }
 
     /// Another packet might go into the next frame.
-    pub fn has_room(&self, terms: &WlanTerms) -> bool {
+    pub fn has_room(&self, terms: &WlanTerms, format: &Format) -> bool {
         let most = terms.aggregate.map_or(1, |aggregate| aggregate.frames as usize);
-        self.mpdus.len() < most && self.load(terms).packets as usize == self.missing()
+        self.mpdus.len() < most && self.load(terms, format).packets as usize == self.missing()
     }
 
     fn missing(&self) -> usize {
@@ -48,11 +48,11 @@ impl Window {
     }
 
     /// The next frame: as many as fit of those that have not arrived, one at least.
-    pub fn load(&self, terms: &WlanTerms) -> Load {
+    pub fn load(&self, terms: &WlanTerms, format: &Format) -> Load {
         let mut load = Load { packets: 0, bytes: 0 };
         for mpdu in self.mpdus.iter().filter(|mpdu| !mpdu.arrived) {
             let bytes = load.bytes + terms.mpdu(mpdu.packet.len);
-            let fits = terms.aggregate.is_some_and(|most| bytes <= most.bytes && terms.data.air(bytes) <= most.air);
+            let fits = terms.aggregate.is_some_and(|most| bytes <= most.bytes && format.air(bytes) <= most.air);
             if load.packets > 0 && !fits {
                 break;
             }
@@ -81,6 +81,11 @@ impl Window {
     /// Nothing of a frame was heard.
     pub fn lose(&mut self, load: Load) {
         self.receive(load, || false);
+    }
+
+    /// All that is here is given up.
+    pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.mpdus.drain(..).map(|mpdu| mpdu.packet)
     }
 
     /// The next packet whose tries are used up.

@@ -103,6 +103,9 @@ pub struct Pending<'a> {
 impl Pending<'_> {
     /// The stream has a frame to send, or its queue gives one. A queue may drop all that it holds instead.
     fn loads(&mut self, stream: Stream, now: Time, out: &mut Out<'_>) -> bool {
+        if !self.streams.is_here(stream.station) {
+            return false;
+        }
         let window = &mut self.windows[stream.index()];
         if window.is_empty()
             && self.streams.waiting_in(stream) > 0

@@ -1,8 +1,8 @@
 //! What happens from the instant at which somebody begins to send until the medium is idle again: a frame and its answer, or a collision.
 
-use super::Wlan;
 use super::aggregate::Load;
 use super::contender::Pending;
+use super::{Format, Wlan};
 use crate::element::{Cause, Out};
 use crate::medium::Stream;
 use crate::units::Time;
@@ -31,6 +31,11 @@ impl Exchange {
     pub fn due(&self) -> Time {
         self.arrives.unwrap_or(self.ends)
     }
+
+    /// Whether this contender is one of its senders.
+    pub fn has(&self, contender: usize) -> bool {
+        self.senders.iter().any(|sender| sender.contender == contender)
+    }
 }
 
 impl Wlan {
@@ -52,25 +57,31 @@ impl Wlan {
         exchange.ends = exchange.senders.iter().map(|sender| sender.ends).max().unwrap_or(now);
         if let [sender] = exchange.senders[..] {
             let start = if sender.asks { now + self.terms.asking() } else { now };
-            exchange.arrives = Some(start + self.terms.data.air(sender.load.bytes));
+            exchange.arrives = Some(start + self.format(sender.stream).air(sender.load.bytes));
             // The RTS, its CTS and the answer.
             self.streams.of(sender.stream).count_control(if sender.asks { 2 } else { 0 });
         }
         self.exchange = Some(exchange);
     }
 
+    /// How the frames of a stream are sent.
+    fn format(&self, stream: Stream) -> Format {
+        self.terms.data.at_speed(self.streams.speed(stream.station))
+    }
+
     /// Fills the frame and says how long it takes.
     fn prepare(&mut self, contender: usize, stream: Stream, now: Time, out: &mut Out<'_>) -> Sender {
+        let format = self.format(stream);
         let window = &mut self.windows[stream.index()];
         let buffer = self.streams.of(stream);
-        while buffer.packets() > 0 && window.has_room(&self.terms) {
+        while buffer.packets() > 0 && window.has_room(&self.terms, &format) {
             let Some(packet) = buffer.dequeue(now, out) else { break };
             window.push(packet);
         }
         buffer.set_sending(now, true);
-        let load = window.load(&self.terms);
+        let load = window.load(&self.terms, &format);
         let asks = self.terms.asks(load.bytes);
-        let air = if asks { self.terms.rts() } else { self.terms.data.air(load.bytes) };
+        let air = if asks { self.terms.rts() } else { format.air(load.bytes) };
         Sender { contender, stream, load, asks, ends: now + air }
     }
 

@@ -23,6 +23,14 @@ impl Format {
         self.preamble + self.body(bytes) + self.extension
     }
 
+    /// The same at a share of the rate.
+    pub fn at_speed(&self, share: f64) -> Format {
+        match share {
+            1.0 => *self,
+            share => Format { rate: Rate::from_bps(((self.rate.bps() as f64 * share) as u64).max(1)), ..*self },
+        }
+    }
+
     fn body(&self, bytes: u32) -> Span {
         if self.symbol == Span::ZERO {
             return self.rate.time_to_send(bytes).round_up_to(Span::from_us(1));

@@ -13,9 +13,8 @@ mod timing;
 pub use format::Format;
 pub use timing::{AggregateTerms, WlanTerms};
 
-use super::{Stream, Streams};
-use crate::element::{Cause, Element, Out, Place, Port, Tally};
-use crate::meter::{LinkMeter, QueueSample};
+use super::{Direction, Medium, Stream, Streams};
+use crate::element::{Cause, Out};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::rng::Rng;
@@ -75,15 +74,8 @@ impl Wlan {
         self.plan_next();
     }
 
-    /// A packet comes: into the frame that is next, if its sender has none, else into the queue.
-    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        let number = contender_of(stream);
-        if self.contenders[number].current.is_some() {
-            return self.streams.of(stream).enqueue(now, packet, out);
-        }
-        if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
-            self.windows[stream.index()].push(packet);
-        }
+    /// Gives a contender its next frame, if something waits for it.
+    fn load(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
         let mut pending = Pending { streams: &mut self.streams, windows: &mut self.windows };
         self.contenders[number].load(number, now, &mut pending, out);
         if self.contenders[number].current.is_some() {
@@ -92,20 +84,28 @@ impl Wlan {
     }
 }
 
-impl Element for Wlan {
-    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
-        // What happens at this very instant happens before the packet comes, whoever the driver calls first.
-        self.wake(now, out);
-        let stream = Stream::entering(port);
-        if self.streams.contains(stream) {
-            self.take_in(now, stream, packet, out);
-        } else {
-            out.drop(packet, Cause::NoRoute);
-        }
+impl Medium for Wlan {
+    fn streams(&self) -> &Streams {
+        &self.streams
+    }
+    fn streams_mut(&mut self) -> &mut Streams {
+        &mut self.streams
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        while self.due() <= now {
+    /// Into the frame that is next, if its sender has none, else into the queue.
+    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
+        let number = contender_of(stream);
+        if self.contenders[number].current.is_some() || !self.streams.is_here(stream.station) {
+            return self.streams.of(stream).enqueue(now, packet, out);
+        }
+        if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
+            self.windows[stream.index()].push(packet);
+        }
+        self.load(number, now, out);
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+        while self.next() <= now {
             if self.exchange.is_some() {
                 self.proceed(out);
             } else {
@@ -115,21 +115,39 @@ impl Element for Wlan {
         }
     }
 
-    fn due(&self) -> Time {
+    fn next(&self) -> Time {
         self.exchange.as_ref().map_or(self.next, Exchange::due)
     }
 
-    fn held(&self) -> u64 {
-        self.streams.waiting() + self.windows.iter().map(|window| window.len() as u64).sum::<u64>()
+    fn inside(&self) -> u64 {
+        self.windows.iter().map(|window| window.len() as u64).sum()
     }
 
-    fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
-        self.streams.meter(now, place)
+    /// A frame that is being sent is sent to its end. What it held waits again, if it is the station's own or goes over to the next cell;
+    /// else it is lost.
+    fn leave(&mut self, now: Time, station: u32, out: &mut Out<'_>) {
+        for direction in [Direction::Down, Direction::Up] {
+            let stream = Stream::new(station, direction);
+            if direction == Direction::Down && !self.streams.forwards() {
+                for packet in self.windows[stream.index()].drain() {
+                    self.streams.of(stream).drop(packet, Cause::Handover, out);
+                }
+            }
+            let number = contender_of(stream);
+            let sends = self.exchange.as_ref().is_some_and(|exchange| exchange.has(number));
+            if self.contenders[number].current == Some(stream) && !sends {
+                self.contenders[number].current = None;
+                self.load(number, now, out);
+            }
+        }
+        self.plan_next();
     }
-    fn sample(&mut self, _now: Time, place: Place) -> Option<QueueSample> {
-        self.streams.sample(place)
-    }
-    fn tally(&self, place: Place) -> Option<Tally> {
-        self.streams.tally(place)
+
+    fn arrive(&mut self, now: Time, station: u32, out: &mut Out<'_>) {
+        for number in [0, station as usize + 1] {
+            if self.contenders[number].current.is_none() {
+                self.load(number, now, out);
+            }
+        }
     }
 }

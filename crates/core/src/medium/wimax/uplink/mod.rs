@@ -52,6 +52,13 @@ impl Uplink {
         self.engaged.is_empty()
     }
 
+    /// A station leaves: what it asked for, and was granted, is another's.
+    pub fn forget(&mut self, station: u32) {
+        let ask = &mut self.asks[station as usize];
+        *ask = Ask { listed: ask.listed, ..Ask::default() };
+        self.grants.retain(|grant| grant.station != station);
+    }
+
     /// A packet came from this station.
     pub fn list(&mut self, station: u32) {
         if !std::mem::replace(&mut self.asks[station as usize].listed, true) {
@@ -84,7 +91,7 @@ impl Uplink {
         for at in 0..self.engaged.len() {
             let station = self.engaged[at];
             let service = cell.terms.service(station);
-            if !service.is_turn(cell.number, station) {
+            if !service.is_turn(cell.number, station) || !cell.streams.is_here(station) {
                 continue;
             }
             let stream = Cell::up(station);

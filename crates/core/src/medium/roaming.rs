@@ -1,0 +1,151 @@
+//! Stations that change cells: when, what they find there, and what becomes of what waits for them.
+//!
+//! A station leaves its cell, is served by nobody for a gap, and is served again in the next one, where it may be faster or slower. The
+//! channel stays one: what the other cell's stations do to it is in the speed.
+
+use crate::timed::Timed;
+use crate::units::{Span, Time};
+
+/// What a station finds in its cells, one after the other; after the last comes the first again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoamingTerms {
+    pub every: Span,
+    /// The first change, of station 0.
+    pub first: Span,
+    /// Each station changes so much later than the one before.
+    pub spread: Span,
+    pub gap: Span,
+    /// What waits in the network for a station that leaves goes over to its next cell; else it is lost.
+    pub forwards: bool,
+    /// The share of the channel's speed that a station has, cell by cell.
+    pub speeds: Vec<f64>,
+}
+
+impl RoamingTerms {
+    /// Says why nobody could change cells like that.
+    pub fn check(&self) -> Result<(), String> {
+        if self.gap >= self.every {
+            return Err("a gap that is not shorter than the time between changes".into());
+        }
+        if self.speeds.is_empty() {
+            return Err("no cell to change to".into());
+        }
+        match self.speeds.iter().find(|&&speed| !(LEAST_SPEED..=1.0).contains(&speed)) {
+            Some(speed) => Err(format!("a cell's speed of {speed}: {LEAST_SPEED} to 1 are possible")),
+            None => Ok(()),
+        }
+    }
+
+    /// The least speed that a station may have.
+    pub fn slowest(&self) -> f64 {
+        self.speeds.iter().copied().fold(1.0, f64::min)
+    }
+
+    /// When a station's change number `n` comes, counted from 0.
+    fn at(&self, station: u32, n: u64) -> Time {
+        Time::ZERO + self.first + self.spread.saturating_mul(u64::from(station)) + self.every.saturating_mul(n)
+    }
+}
+
+/// Slower than this a station would not get a header into a frame.
+const LEAST_SPEED: f64 = 0.01;
+
+/// What happens to a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Leaves,
+    Arrives,
+}
+
+/// Where every station is.
+pub struct Roaming {
+    terms: RoamingTerms,
+    stations: Vec<Whereabouts>,
+    ahead: Timed<(u32, Change)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Whereabouts {
+    /// Changes so far.
+    changes: u64,
+    away: bool,
+}
+
+impl Roaming {
+    pub fn new(terms: RoamingTerms, stations: u32) -> Roaming {
+        let mut ahead = Timed::default();
+        for station in 0..stations {
+            ahead.push(terms.at(station, 0), (station, Change::Leaves));
+        }
+        Roaming { terms, stations: vec![Whereabouts::default(); stations as usize], ahead }
+    }
+
+    /// When the next change comes.
+    pub fn due(&self) -> Time {
+        self.ahead.due()
+    }
+
+    /// The next change, if it has come by `now`.
+    pub fn pass(&mut self, now: Time) -> Option<(u32, Change)> {
+        let at = self.ahead.due();
+        let (station, change) = self.ahead.pop(now)?;
+        let here = &mut self.stations[station as usize];
+        here.away = change == Change::Leaves;
+        if here.away {
+            here.changes += 1;
+            self.ahead.push(at + self.terms.gap, (station, Change::Arrives));
+            self.ahead.push(self.terms.at(station, here.changes), (station, Change::Leaves));
+        }
+        Some((station, change))
+    }
+
+    pub fn is_away(&self, station: u32) -> bool {
+        self.stations[station as usize].away
+    }
+
+    pub fn forwards(&self) -> bool {
+        self.terms.forwards
+    }
+
+    /// The share of the channel's speed that a station has now.
+    pub fn speed(&self, station: u32) -> f64 {
+        let cell = self.stations[station as usize].changes % self.terms.speeds.len().max(1) as u64;
+        self.terms.speeds[cell as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stations_change_one_after_the_other_and_find_their_cells_in_turn() {
+        let terms = RoamingTerms {
+            every: Span::from_secs(10),
+            first: Span::from_secs(5),
+            spread: Span::from_secs(1),
+            gap: Span::from_ms(100),
+            forwards: true,
+            speeds: vec![1.0, 0.5, 0.25],
+        };
+        let mut roaming = Roaming::new(terms, 2);
+        let mut seen = Vec::new();
+        while roaming.due() < Time::ZERO + Span::from_secs(27) {
+            let at = (roaming.due() - Time::ZERO).as_millis();
+            let (station, change) = roaming.pass(roaming.due()).unwrap();
+            seen.push((at, station, change, roaming.speed(station), roaming.is_away(station)));
+        }
+        let twice = |ms: f64, station, speed| {
+            [(ms, station, Change::Leaves, speed, true), (ms + 100.0, station, Change::Arrives, speed, false)]
+        };
+        let expected = [
+            twice(5000.0, 0, 0.5),
+            twice(6000.0, 1, 0.5),
+            twice(15_000.0, 0, 0.25),
+            twice(16_000.0, 1, 0.25),
+            twice(25_000.0, 0, 1.0),
+            twice(26_000.0, 1, 1.0),
+        ];
+        assert_eq!(seen, expected.concat());
+    }
+}

@@ -1,0 +1,286 @@
+//! Stations that change cells, on every medium whose stations may: what a gap, a lost queue and a slower cell do, and what always holds.
+
+use ackclock_core::element::{Cause, Element, Move, Out, Tally};
+use ackclock_core::medium::grants::{Asking, GrantTerms, Grants, How, Layout, Repair, WayTerms};
+use ackclock_core::medium::wimax::contention::{self, BackoffTerms, Region};
+use ackclock_core::medium::wimax::frame::{FrameTerms, Split};
+use ackclock_core::medium::wimax::harq::HarqTerms;
+use ackclock_core::medium::wimax::maps::Maps;
+use ackclock_core::medium::wimax::pdu::Pdu;
+use ackclock_core::medium::wimax::phy::{Channel, Technique};
+use ackclock_core::medium::wimax::service::Service;
+use ackclock_core::medium::wimax::{self, StationTerms, Terms, UplinkTerms};
+use ackclock_core::medium::wlan::{AggregateTerms, Format};
+use ackclock_core::medium::{Direction, HalfDuplex, Medium, RoamingTerms, Stream, Wimax, Wlan, WlanTerms};
+use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
+use ackclock_core::queue::{AnyQueue, DropTail, Limit};
+use ackclock_core::rng::Rng;
+use ackclock_core::units::{Rate, Span, Time};
+use proptest::prelude::*;
+
+const STATIONS: u32 = 3;
+const MEDIA: [&str; 5] = ["half-duplex", "wimax", "wimax with HARQ", "wlan", "grants"];
+
+fn ms(at: u64) -> Time {
+    Time::ZERO + Span::from_ms(at)
+}
+fn us(us: u64) -> Span {
+    Span::from_us(us)
+}
+
+fn cell(error: f64) -> Terms {
+    let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
+    let frame = FrameTerms {
+        channel,
+        length: Span::from_ms(5),
+        ttg: us(5),
+        rtg: us(5),
+        split: Split::Ratio { down: 1, up: 1 },
+        preamble: 3,
+        maps: Maps { mcs: 3, repetition: 1 },
+        burst_gap: 1,
+        uplink_preamble: 0,
+        region: Region { opportunities: 5, layout: contention::Layout::RequestOnly },
+    };
+    let backoff = BackoffTerms { start: 2, end: 6, tries: 16 };
+    let uplink = UplinkTerms { grant_frames: 2, patience: 20, backoff, piggyback: true, bundling: true, least_grant: 0 };
+    let repair = [wimax::repair::Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+    let caps = [Vec::new(), Vec::new()];
+    let error = [error, error];
+    let stations =
+        vec![StationTerms { service: Service::BEST_EFFORT, mcs: [6, 6], error, channel: None, loss: [None, None], caps }];
+    Terms { frame, pdu: Pdu { around: 10 }, uplink, repair, stations }
+}
+
+/// 802.11n with small aggregates.
+fn lan() -> WlanTerms {
+    let format = |kbps: u64, preamble| Format {
+        rate: Rate::from_bps(kbps * 1000),
+        preamble: us(preamble),
+        symbol: us(4),
+        extension: Span::ZERO,
+    };
+    WlanTerms {
+        slot: us(9),
+        sifs: us(16),
+        difs: us(43),
+        eifs: us(91),
+        cw: [15, 1023],
+        data: format(65_000, 36),
+        control: format(24_000, 20),
+        header: 38,
+        rts_threshold: None,
+        short_retries: 7,
+        long_retries: 4,
+        aggregate: Some(AggregateTerms { frames: 4, bytes: 65_535, air: us(5484) }),
+        frame_error: [0.1, 0.1],
+    }
+}
+
+fn granted() -> GrantTerms {
+    let repair = Repair { error: 0.1, attempts: 4, delay: Span::from_ms(8), rounds: 4, round_delay: Span::from_ms(40) };
+    let rate = Rate::from_bps(10_000_000);
+    let interval = Span::from_ms(1);
+    let way = WayTerms { rate, interval, layout: Layout::Block, packet_header: 4, block_header: 3, cap: None, repair };
+    let how = How::Scheduled { period: Span::from_ms(10), first_grant: 100 };
+    GrantTerms { down: way, up: way, asking: Asking { how, grant_delay: Span::from_ms(7), piggyback: true, many: false } }
+}
+
+fn medium(name: &str, roaming: &RoamingTerms, limit: u64, seed: u64) -> Box<dyn Element> {
+    let queues = || (0..2 * STATIONS).map(move |_| AnyQueue::DropTail(DropTail::new(Limit::packets(limit))));
+    let (rng, roaming) = (Rng::for_element(seed, "medium"), roaming.clone());
+    match name {
+        "half-duplex" => Box::new(HalfDuplex::new(Rate::from_bps(10_000_000), us(100), queues()).roaming(roaming)),
+        "wimax" => Box::new(Wimax::new(cell(0.0), queues().collect(), rng).unwrap().roaming(roaming)),
+        "wimax with HARQ" => Box::new(Wimax::new(cell(0.2), queues().collect(), rng).unwrap().roaming(roaming)),
+        "wlan" => Box::new(Wlan::new(lan(), queues(), rng).unwrap().roaming(roaming)),
+        _ => Box::new(Grants::new(granted(), queues(), rng).unwrap().roaming(roaming)),
+    }
+}
+
+struct Drive {
+    medium: Box<dyn Element>,
+    now: Time,
+    /// When, in which stream, which packet, and when it came.
+    left: Vec<(Time, Stream, u64, Time)>,
+    tally: Tally,
+    entered: Vec<Time>,
+    arena: Arena,
+}
+
+impl Drive {
+    fn new(name: &str, roaming: &RoamingTerms, limit: u64, seed: u64) -> Drive {
+        let medium = medium(name, roaming, limit, seed);
+        Drive { medium, now: Time::ZERO, left: Vec::new(), tally: Tally::default(), entered: Vec::new(), arena: Arena::default() }
+    }
+
+    fn call(&mut self, act: impl FnOnce(&mut dyn Element, Time, &mut Out<'_>)) {
+        let (mut moves, mut next): (Vec<Move>, u64) = (Vec::new(), 0);
+        let mut out = Out::new(&mut self.arena, &mut self.tally, &mut moves, &mut next);
+        act(&mut *self.medium, self.now, &mut out);
+        for Move { port, packet, .. } in moves {
+            let stream = Stream::from_index(usize::from(port.0 ^ 1));
+            self.left.push((self.now, stream, packet.id, self.entered[packet.id as usize]));
+            self.arena.release(packet.body);
+        }
+        let Tally { pushed, forwarded, .. } = self.tally;
+        assert_eq!(pushed, forwarded + self.tally.drops() + self.medium.held(), "conservation at {:?}", self.now);
+    }
+
+    fn run_to(&mut self, at: Time) {
+        while self.medium.due() <= at {
+            self.now = self.medium.due();
+            self.call(|medium, now, out| medium.wake(now, out));
+            assert!(self.medium.due() > self.now, "woken in time, and due again at the same instant {:?}", self.now);
+        }
+        self.now = at;
+    }
+
+    fn push(&mut self, at: Time, stream: Stream) {
+        self.run_to(at);
+        let id = self.entered.len() as u64;
+        self.entered.push(at);
+        self.tally.pushed += 1;
+        let body = self.arena.insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
+        let packet = Packet { id, body, flow: 0, len: 500, wire_len: 500, ecn: Ecn::NotEct, class: 0, kind: Kind::DATA };
+        self.call(|medium, now, out| medium.push(now, stream.entry(), packet, out));
+    }
+
+    /// A packet each `gap` in these streams until `end`.
+    fn feed(&mut self, streams: &[Stream], gap: Span, end: Time) {
+        let mut at = self.now;
+        while at < end {
+            streams.iter().for_each(|&stream| self.push(at, stream));
+            at += gap;
+        }
+        self.run_to(end);
+    }
+
+    fn bits_a_second(&self, stream: Stream, from: Time, to: Time) -> f64 {
+        let packets = self.left.iter().filter(|left| left.1 == stream && left.0 > from && left.0 <= to).count();
+        packets as f64 * 4000.0 / (to - from).as_secs()
+    }
+}
+
+fn down(station: u32) -> Stream {
+    Stream::new(station, Direction::Down)
+}
+fn up(station: u32) -> Stream {
+    Stream::new(station, Direction::Up)
+}
+
+/// Once, a millisecond before 1 s, when a frame of 5 ms is over and queues have filled again; for good.
+fn once(gap_ms: u64, forwards: bool, speeds: &[f64]) -> RoamingTerms {
+    RoamingTerms {
+        every: Span::from_secs(1000),
+        first: Span::from_ms(999),
+        spread: Span::from_secs(100),
+        gap: Span::from_ms(gap_ms),
+        forwards,
+        speeds: speeds.to_vec(),
+    }
+}
+
+#[test]
+fn for_the_gap_nothing_of_the_station_is_served_and_then_all_that_waited_comes_in_order() {
+    for name in MEDIA {
+        let mut drive = Drive::new(name, &once(200, true, &[1.0]), 1000, 1);
+        drive.feed(&[down(0), up(0), down(1), up(1)], Span::from_ms(10), ms(2000));
+        drive.run_to(ms(4000));
+        for stream in [down(0), up(0)] {
+            let left: Vec<_> = drive.left.iter().filter(|left| left.1 == stream).collect();
+            // What was on the air, or to be sent again there, arrives soon after.
+            let silent = |at: Time| at > ms(1060) && at < ms(1199);
+            assert!(!left.iter().any(|left| silent(left.0)), "{name}: {stream:?} is served in its gap");
+            let longest = left.iter().map(|left| left.0 - left.3).max().unwrap();
+            assert!(longest >= Span::from_ms(195) && longest < Span::from_ms(300), "{name}: {stream:?} waits {longest:?}");
+            // A packet or two that HARQ had not brought over are lost with the cell.
+            let gone = 200 - left.len();
+            assert!(gone <= if name.contains("HARQ") { 3 } else { 0 }, "{name}: {gone} of {stream:?} lost");
+        }
+        for stream in [down(1), up(1)] {
+            let slow = drive.left.iter().filter(|left| left.1 == stream && left.0 - left.3 > Span::from_ms(120)).count();
+            assert_eq!(slow, 0, "{name}: who stays does not wait");
+        }
+    }
+}
+
+#[test]
+fn without_forwarding_what_waits_in_the_network_is_lost_and_what_waits_at_the_station_is_not() {
+    for name in MEDIA {
+        let lost = |forwards: bool| {
+            let mut drive = Drive::new(name, &once(50, forwards, &[1.0]), 40, 1);
+            // Far too much, so that both queues are full when it leaves; then silence.
+            drive.feed(&[down(0), up(0)], us(200), ms(1000));
+            drive.run_to(ms(5000));
+            assert_eq!(drive.medium.held(), 0, "{name}");
+            drive.tally.dropped[Cause::Handover as usize]
+        };
+        let (kept, gone) = (lost(true), lost(false));
+        let queue = gone - kept.min(gone);
+        assert!((36..=46).contains(&queue), "{name}: the queue of 40 and what had begun: {gone}, and {kept} where it goes over");
+        assert!(kept == 0 || name.contains("HARQ"), "{name}: {kept}");
+    }
+}
+
+#[test]
+fn in_a_slower_cell_a_station_gets_its_share_of_the_speed() {
+    for (name, within) in MEDIA.into_iter().zip([0.01, 0.03, 0.06, 0.0, 0.03]) {
+        let mut drive = Drive::new(name, &once(0, true, &[1.0, 0.5]), 20, 1);
+        drive.feed(&[down(0)], us(100), ms(4000));
+        let before = drive.bits_a_second(down(0), ms(200), ms(1000));
+        let after = drive.bits_a_second(down(0), ms(1200), ms(4000));
+        if name == "wlan" {
+            // Preambles, back-offs and answers take as long as before: with frames of four the body is 0.5 of 0.72 ms.
+            assert!(after < 0.8 * before && after > 0.5 * before, "{after} of {before}");
+        } else {
+            assert!((after / before - 0.5).abs() < within, "{name}: {after} of {before}");
+        }
+    }
+}
+
+/// (gap in microseconds, station, up)
+type Step = (u64, u32, bool);
+
+fn run(name: &str, roaming: &RoamingTerms, steps: &[Step], early: bool, seed: u64) -> Drive {
+    let mut drive = Drive::new(name, roaming, 10, seed);
+    let mut at = Time::ZERO;
+    for &(gap, station, is_up) in steps {
+        if early && gap > 1 {
+            drive.run_to(at + us(gap / 2));
+            let before = (drive.medium.due(), drive.left.len(), drive.tally);
+            drive.call(|medium, now, out| medium.wake(now, out));
+            assert_eq!((drive.medium.due(), drive.left.len(), drive.tally), before, "too early is nothing");
+        }
+        at += us(gap);
+        drive.push(at, if is_up { up(station) } else { down(station) });
+    }
+    drive.run_to(at + Span::from_secs(60));
+    drive
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// The driver asserts conservation after every call.
+    #[test]
+    fn every_medium_empties_keeps_the_order_and_is_the_same_whoever_drives_it(
+        name in prop::sample::select(MEDIA.to_vec()),
+        every_ms in 300u64..2000, gap in 0.0f64..1.0, spread_ms in 0u64..50, forwards: bool,
+        speeds in prop::collection::vec(0.2f64..=1.0, 1..4),
+        steps in prop::collection::vec((prop_oneof![Just(0u64), 0u64..3000, 0u64..60_000], 0..STATIONS, any::<bool>()), 1..80),
+        seed in 0u64..100,
+    ) {
+        let gap = Span::from_us((every_ms as f64 * 500.0 * gap) as u64);
+        let roaming = RoamingTerms {
+            every: Span::from_ms(every_ms), first: Span::from_ms(every_ms / 2), spread: Span::from_ms(spread_ms), gap, forwards, speeds,
+        };
+        let one = run(name, &roaming, &steps, false, seed);
+        prop_assert_eq!(one.medium.held(), 0, "all this traffic has an end");
+        for stream in (0..STATIONS).flat_map(|s| [down(s), up(s)]) {
+            let ids: Vec<u64> = one.left.iter().filter(|left| left.1 == stream).map(|left| left.2).collect();
+            prop_assert!(ids.is_sorted(), "{:?}: {:?}", stream, ids);
+        }
+        prop_assert_eq!(&one.left, &run(name, &roaming, &steps, true, seed).left);
+    }
+}
