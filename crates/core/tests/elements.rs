@@ -4,7 +4,7 @@ mod common;
 
 use ackclock_core::element::{AnyElement, Tally};
 use ackclock_core::line::{
-    Delay, Distribution, Duplicate, Handover, HandoverTerms, Jitter, Loss, LossModel, Outage, Reorder, Sojourns,
+    Delay, Distribution, Duplicate, Handover, HandoverTerms, Jitter, Loss, LossModel, Outage, Paths, Reorder, Sojourns,
 };
 use ackclock_core::link::{Framing, RateLink, TraceLink, Wire};
 use ackclock_core::medium::grants::{Asking, Cap, Contention, How, Layout, Repair, WayTerms};
@@ -246,7 +246,8 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         (share(), span()).prop_map(|(mean, delay)| Recipe::Reorder(mean, delay)),
         outages().prop_map(Recipe::Outage),
         (span(), span(), span(), share(), span(), span()).prop_map(|(every, first, gap, loss, low, more)| {
-            Recipe::Handover(HandoverTerms { every: every + Span(1), first, gap, loss, low, high: low + more })
+            let paths = if loss < 0.5 { Paths::Drawn { low, high: low + more } } else { Paths::Listed([low, more].into()) };
+            Recipe::Handover(HandoverTerms { every: every + Span(1), first, gap, loss, paths })
         }),
         (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| Recipe::HalfDuplex { bps, turnaround, limit }),
         (radio(), limit()).prop_map(|(config, limit)| Recipe::PacketRadio { config, limit }),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, show
+from ackclock.link.roaming import Roaming
 from ackclock.quantities import Rate, Size, SomeBytes, Span, Time
 from ackclock.table import Count, Flag, Probability, Table, whole, word
 
@@ -157,6 +158,7 @@ class Grants(Table):
     packet_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
     block_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
     repair: Repair = Repair()
+    handover: Roaming | None = None
 
     def model_post_init(self, _context: Any) -> None:
         for way in WAYS:

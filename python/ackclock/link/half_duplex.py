@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from ackclock.link.roaming import Roaming
 from ackclock.quantities import Rate, Time
 from ackclock.table import Table, word
 
@@ -18,6 +19,7 @@ class HalfDuplex(Table):
     rate: Rate
     turnaround: Time = 0
     """Pause before another radio sends than the last time."""
+    handover: Roaming | None = None
 
     def plan(self) -> dict[str, Any]:
         return {"kind": self.kind, "bps": self.rate, "turnaround_ps": self.turnaround}

@@ -129,10 +129,12 @@ class Hop(Table):
         return self.per_client or self.medium is not None
 
     def plan(self) -> Plan:
+        roaming = getattr(self.medium, "handover", None)
         return {
             "name": self.name,
             "per_client": self.per_client,
             "medium": self.medium.plan() if self.medium else None,
+            **({"roaming": roaming.plan()} if roaming else {}),
             "down": self.down.plan() if self.down else None,
             "up": self.up.plan() if self.up else None,
         }

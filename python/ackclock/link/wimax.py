@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, show
+from ackclock.link.roaming import Roaming
 from ackclock.link.wimax_station import OFDM, OFDMA, Station, frames, modulation
 from ackclock.quantities import SomeBytes, Span, Time
 from ackclock.table import Count, Flag, Table, listed, whole, word
@@ -111,6 +112,7 @@ class Wimax(Station):
     bundling: Flag = True
     arq: Arq | None = None
     harq: Harq | None = None
+    handover: Roaming | None = None
     stations: Annotated[tuple[Station, ...], listed("a list of stations' own keys")] = ()
 
     def model_post_init(self, _context: Any) -> None:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, show
 from ackclock.link.frame_error import FrameError, both
+from ackclock.link.roaming import Roaming
 from ackclock.quantities import Rate, SomeBytes, Span, Time
 from ackclock.table import Count, Table, whole, word
 from ackclock.units import show_size, size_bytes
@@ -100,6 +101,7 @@ class Wlan(Table):
     long_retries: Count = 4
     aggregate: Aggregate | None = None
     frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
+    handover: Roaming | None = None
 
     def model_post_init(self, _context: Any) -> None:
         if self.preamble and self.standard != "802.11b":

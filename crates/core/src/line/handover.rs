@@ -5,9 +5,10 @@ use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// When the path changes and what that does. Probabilities are shares of packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HandoverTerms {
     pub every: Span,
     /// The first change.
@@ -15,9 +16,16 @@ pub struct HandoverTerms {
     /// Nothing leaves for so long after a change: a share `loss` of what comes is lost, the rest waits.
     pub gap: Span,
     pub loss: f64,
-    /// What each path adds to the delay, drawn uniformly anew at each change.
-    pub low: Span,
-    pub high: Span,
+    pub paths: Paths,
+}
+
+/// What each path adds to the delay.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Paths {
+    /// Drawn uniformly anew at each change.
+    Drawn { low: Span, high: Span },
+    /// These in turn; the first is the one before the first change.
+    Listed(Arc<[Span]>),
 }
 
 /// Delays by what the present path adds. Packets stay in order: one on a shorter path waits for those sent before the change.
@@ -48,8 +56,12 @@ impl Handover {
         match self.path {
             Some((same, added)) if same == path => added,
             _ => {
-                let mut rng = Rng::for_element(self.salt.wrapping_add(path), "path");
-                let added = rng.uniform_span(self.terms.low, self.terms.high);
+                let added = match &self.terms.paths {
+                    Paths::Drawn { low, high } => {
+                        Rng::for_element(self.salt.wrapping_add(path), "path").uniform_span(*low, *high)
+                    }
+                    Paths::Listed(spans) => spans.get((path % spans.len().max(1) as u64) as usize).copied().unwrap_or(Span::ZERO),
+                };
                 self.path = Some((path, added));
                 added
             }

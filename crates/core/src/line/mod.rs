@@ -13,7 +13,7 @@ mod reorder;
 pub use delay::Delay;
 pub use duplicate::Duplicate;
 pub use gilbert::{GilbertElliott, Sojourns};
-pub use handover::{Handover, HandoverTerms};
+pub use handover::{Handover, HandoverTerms, Paths};
 pub use jitter::{Distribution, Jitter};
 pub use list::LossList;
 pub use loss::{Loss, LossModel, SignalLoss};

@@ -5,8 +5,8 @@ use super::{Metering, queue};
 use crate::plan::{self, Hop, Loss as LossPlan, Queue, RatePlan, Toward, Way, curve};
 use ackclock_core::element::{Place, Port};
 use ackclock_core::line::{
-    Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverTerms, Jitter, Loss, LossList, LossModel, Outage, Reorder,
-    SignalLoss, Sojourns,
+    Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverTerms, Jitter, Loss, LossList, LossModel, Outage, Paths,
+    Reorder, SignalLoss, Sojourns,
 };
 use ackclock_core::link::{Framing, OPPORTUNITY_BYTES, RateLink, Terms, TraceLink, Wire};
 use ackclock_core::network::{NetworkBuilder, Route};
@@ -188,8 +188,7 @@ impl<'a> Mason<'a> {
             first: Span(handover.first_ps),
             gap: Span(handover.gap_ps),
             loss: handover.loss,
-            low: Span(handover.low_ps),
-            high: Span(handover.high_ps),
+            paths: Paths::Drawn { low: Span(handover.low_ps), high: Span(handover.high_ps) },
         };
         let salt = self.common_rng("paths", client).salt();
         Handover::new(terms, salt, self.rng("handover", client))

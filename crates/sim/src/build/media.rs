@@ -4,11 +4,13 @@ use super::chain::{Chain, Mason};
 use super::{Lane, queue};
 use crate::plan::{self, Hop, Medium, Plan, Toward};
 use ackclock_core::element::Port;
+use ackclock_core::line::{Handover, HandoverTerms, Paths};
 use ackclock_core::medium::{Direction, Grants, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax, Wlan};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
 use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span};
+use std::sync::Arc;
 
 /// Every hop's medium, if it has one.
 pub fn lay(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
@@ -20,30 +22,46 @@ pub fn lay(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
 /// None only for what a checked plan does not have.
 fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
     let queues = queues(plan, hop);
+    let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
     match *medium {
         Medium::HalfDuplex { bps, turnaround_ps } => {
-            Some(HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues).into())
+            Some(roam(HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues), hop))
         }
         Medium::Wimax(ref wimax) => {
-            let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
             let cell = wimax.terms().and_then(|terms| Wimax::new(terms, queues.collect(), rng));
-            cell.ok().map(Into::into)
+            cell.ok().map(|cell| roam(cell, hop))
         }
-        Medium::PacketRadio(ref radio) => {
-            let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
-            Some(PacketRadio::new(radio_config(radio), queues, rng).into())
-        }
+        Medium::PacketRadio(ref radio) => Some(PacketRadio::new(radio_config(radio), queues, rng).into()),
         Medium::Wlan(ref wlan) => {
-            let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
             let network = wlan.terms().and_then(|terms| Wlan::new(terms, queues, rng));
-            network.ok().map(Into::into)
+            network.ok().map(|network| roam(network, hop))
         }
         Medium::Grants(ref grants) => {
-            let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
             let channel = grants.terms().and_then(|terms| Grants::new(terms, queues, rng));
-            channel.ok().map(Into::into)
+            channel.ok().map(|channel| roam(channel, hop))
         }
     }
+}
+
+/// Its stations change cells, if the hop says so.
+fn roam<M: ackclock_core::medium::Medium + Into<AnyElement>>(medium: M, hop: &Hop) -> AnyElement {
+    match hop.roaming.as_ref().and_then(|roaming| roaming.terms().ok()) {
+        Some(terms) => medium.roaming(terms).into(),
+        None => medium.into(),
+    }
+}
+
+/// What a client's cells add to its delay, one after the other.
+fn step(plan: &Plan, hop: &Hop, client: u32) -> Option<AnyElement> {
+    let roaming = hop.roaming.as_ref()?;
+    let delays: Arc<[Span]> = roaming.cells.iter().map(|cell| Span(cell.delay_ps)).collect();
+    if delays.iter().all(|&delay| delay == Span::ZERO) {
+        return None;
+    }
+    let first = Span(roaming.first_ps) + Span(roaming.spread_ps).saturating_mul(u64::from(client));
+    let paths = Paths::Listed(delays);
+    let terms = HandoverTerms { every: Span(roaming.every_ps), first, gap: Span::ZERO, loss: 0.0, paths };
+    Some(Handover::new(terms, 0, Rng::for_element(plan.seed, "step")).into())
 }
 
 fn radio_config(radio: &plan::PacketRadio) -> RadioConfig {
@@ -96,12 +114,23 @@ pub fn lane(
 ) -> Lane {
     let direction = direction(toward);
     let own = plan.hops[hop].per_client;
+    let step =
+        |client: u32, builder: &mut NetworkBuilder| step(plan, &plan.hops[hop], client).map(|element| builder.element(element));
     let shared = if own { Vec::new() } else { mason.lay_apart(None, builder) };
     let chain = |client: u32| {
         let stream = Stream::new(client, direction);
-        let after = if own { mason.lay_apart(Some(client), builder) } else { Vec::new() };
+        let mut after: Vec<NodeId> = step(client, builder).into_iter().collect();
+        if own {
+            after.extend(mason.lay_apart(Some(client), builder));
+        }
+        if let [first, second, ..] = after[..] {
+            builder.connect(first, Port(0), Route::Node(second, Port(0)));
+        }
         if let Some(&next) = after.first().or(shared.first()) {
             builder.connect(medium, stream.exit(), Route::Node(next, Port(0)));
+        }
+        if let (Some(&last), Some(&next)) = (after.last(), shared.first()) {
+            builder.connect(last, Port(0), Route::Node(next, Port(0)));
         }
         Chain { link: medium, place: stream.place(), ports: (stream.entry(), stream.exit()), after }
     };

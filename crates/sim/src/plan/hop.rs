@@ -1,6 +1,6 @@
 //! The hops of a plan: what a packet meets in each direction.
 
-use super::{Acks, FadingPlan, Medium, Queue, Reconstruction, nullable};
+use super::{Acks, FadingPlan, Medium, Queue, Reconstruction, Roaming, nullable};
 use serde::Deserialize;
 
 /// Two places and what lies between them. A hop that only one direction uses has null for the other.
@@ -14,6 +14,9 @@ pub struct Hop {
     /// also has its own of what comes after the medium.
     #[serde(deserialize_with = "nullable")]
     pub medium: Option<Medium>,
+    /// Clients change between the medium's cells. Absent or null: they stay.
+    #[serde(default)]
+    pub roaming: Option<Roaming>,
     #[serde(deserialize_with = "nullable")]
     pub down: Option<Way>,
     #[serde(deserialize_with = "nullable")]

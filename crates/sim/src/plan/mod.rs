@@ -8,6 +8,7 @@ mod limits;
 mod medium;
 mod proxy;
 mod queue;
+mod roaming;
 mod signal;
 mod tcp;
 mod tcp_words;
@@ -23,6 +24,7 @@ pub use proxy::{Handshake, Proxy};
 pub use queue::{
     AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
 };
+pub use roaming::{CellPlan, Roaming};
 pub use signal::{FadingPlan, curve};
 pub use tcp::{DelayedAck, Ecn, ReceiveTuning, SendTuning, Tcp};
 pub use tcp_words::{

@@ -44,7 +44,10 @@ impl FadingPlan {
     }
 }
 
-/// Points (dB, share of packets lost) as the core has them; or what is wrong.
+/// dB, and the share of packets lost.
+pub type Points = Vec<(f64, f64)>;
+
+/// Points as the core has them; or what is wrong.
 pub fn curve(points: &[(f64, f64)]) -> Result<LossCurve, String> {
     points.iter().try_for_each(|&(db, _)| decibels(db))?;
     LossCurve::new(points.to_vec())

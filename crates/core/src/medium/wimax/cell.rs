@@ -1,11 +1,11 @@
 //! What downlink and uplink share: the stations' queues and radios, and what is on the air.
 
-use super::Terms;
 use super::amc::Radio;
 use super::caps::{Cap, Verdict};
 use super::frame::Frame;
 use super::pdu::Cutter;
 use super::repair::{Released, Window};
+use super::{Terms, at_speed};
 use crate::element::{Cause, Out};
 use crate::medium::{Direction, Stream, Streams};
 use crate::packet::Packet;
@@ -74,10 +74,7 @@ impl Cell {
         let radio = &mut self.radios[stream.station as usize];
         radio.advance(self.number, self.terms.frame.channel.set());
         let bytes = self.slot_bytes[usize::from(radio.chosen(stream.direction))];
-        match self.streams.speed(stream.station) {
-            1.0 => bytes,
-            speed => ((f64::from(bytes) * speed) as u32).max(1),
-        }
+        at_speed(bytes, self.streams.speed(stream.station))
     }
 
     /// A station leaves: nobody will acknowledge or complete what was begun. A packet that was being cut waits again, whole, if it is the

@@ -105,6 +105,11 @@ impl Terms {
 
     /// Says why a cell could not work, if it could not.
     pub fn check(&self) -> Result<(), String> {
+        self.check_at(1.0)
+    }
+
+    /// The same for stations that have only this share of the channel's speed.
+    pub fn check_at(&self, speed: f64) -> Result<(), String> {
         let frame = self.frame.layout()?;
         let set = self.frame.channel.set();
         if self.stations.is_empty() {
@@ -113,8 +118,8 @@ impl Terms {
         for station in &self.stations {
             // On a channel that changes the weakest modulation may have to do.
             let weakest = if station.channel.is_some() { 0 } else { station.mcs[1].min(set.len() as u8 - 1) };
-            let bytes =
-                (frame.up.slots() - self.frame.uplink_preamble) * self.frame.channel.slot_bytes(&set[usize::from(weakest)]);
+            let bytes = (frame.up.slots() - self.frame.uplink_preamble)
+                * at_speed(self.frame.channel.slot_bytes(&set[usize::from(weakest)]), speed);
             if bytes < self.pdu.least() + PER_GRANT {
                 let name = set[usize::from(weakest)].name;
                 return Err(format!("the uplink of a frame carries {bytes} bytes at {name}, too few for a header and a piece"));
@@ -129,6 +134,11 @@ impl Terms {
         }
         Ok(())
     }
+}
+
+/// Bytes of a slot for a station with this share of the channel's speed.
+fn at_speed(slot_bytes: u32, speed: f64) -> u32 {
+    if speed == 1.0 { slot_bytes } else { ((f64::from(slot_bytes) * speed) as u32).max(1) }
 }
 
 /// Room for a request that rides on data.

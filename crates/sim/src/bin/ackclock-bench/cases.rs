@@ -113,7 +113,7 @@ fn capacity(rate_bps: f64) -> u64 {
 }
 
 fn hop(name: &str, per_client: bool, down: Way, up: Way) -> Hop {
-    Hop { name: name.to_owned(), per_client, medium: None, down: Some(down), up: Some(up) }
+    Hop { name: name.to_owned(), per_client, medium: None, roaming: None, down: Some(down), up: Some(up) }
 }
 
 fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {

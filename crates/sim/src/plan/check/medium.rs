@@ -1,12 +1,14 @@
 //! What a medium and its hop must fulfil.
 
-use super::super::{Framing, Hop, Medium, PacketRadio, Plan, Toward};
+use super::super::{Framing, Hop, Medium, PacketRadio, Plan, Roaming, Toward};
 use super::{Checked, ensure, fraction, span};
 use ackclock_core::Rate;
 use ackclock_core::medium::MOST_STATIONS;
 
 pub fn check(plan: &Plan, hop: &Hop) -> Checked {
-    let Some(medium) = &hop.medium else { return Ok(()) };
+    let Some(medium) = &hop.medium else {
+        return ensure(hop.roaming.is_none(), || "its clients change cells, and it has no medium".into());
+    };
     ensure(plan.clients <= MOST_STATIONS, || {
         format!("{} clients on a medium: at most {MOST_STATIONS} are possible", plan.clients)
     })?;
@@ -14,12 +16,16 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
         ensure(way.rate.is_none(), || "it has a medium and a rate: only one of them can send".into())?;
         ensure(way.framing == Framing::None, || "it has a medium and a framing, which is for a line".into())?;
     }
+    let roaming = hop.roaming.as_ref().map(Roaming::terms).transpose()?;
     match *medium {
+        Medium::PacketRadio(_) if roaming.is_some() => {
+            Err("the clients of a chain of packet radios have no cells to change".into())
+        }
         Medium::HalfDuplex { bps, turnaround_ps } => {
             check_rate(bps)?;
             span("turnaround_ps", turnaround_ps)
         }
-        Medium::Wimax(ref wimax) => wimax.terms().map(|_| ()),
+        Medium::Wimax(ref wimax) => wimax.terms()?.check_at(roaming.map_or(1.0, |roaming| roaming.slowest())),
         Medium::PacketRadio(ref radio) => check_radio(radio),
         Medium::Wlan(ref wlan) => wlan.terms().map(|_| ()),
         Medium::Grants(ref grants) => grants.terms().map(|_| ()),

@@ -91,7 +91,7 @@ impl Plan {
     }
 }
 
-fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
+pub(super) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(what()) }
 }
 

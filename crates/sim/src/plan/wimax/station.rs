@@ -4,7 +4,7 @@ use super::amc::AmcPlan;
 use super::caps::{self, CapPlan};
 use super::{MOST, PerWay, frames, mcs, within};
 use crate::plan::nullable;
-use crate::plan::signal::{FadingPlan, curve};
+use crate::plan::signal::{FadingPlan, Points, curve};
 use ackclock_core::medium::wimax::StationTerms;
 use ackclock_core::medium::wimax::phy::Channel;
 use ackclock_core::medium::wimax::service::{Class, Service};
@@ -21,7 +21,7 @@ pub struct StationPlan {
     pub amc: AmcPlan,
     /// Points (dB, share lost above all repair), for a station whose signal moves. Absent or null: none is.
     #[serde(default)]
-    pub signal_loss: Option<PerWay<Option<Vec<(f64, f64)>>>>,
+    pub signal_loss: Option<PerWay<Option<Points>>>,
     pub caps: PerWay<Vec<CapPlan>>,
 }
 
@@ -58,7 +58,7 @@ impl StationPlan {
         if fading.is_none() && (down.is_some() || up.is_some()) {
             return Err("a loss by signal needs a signal that moves: its fading is null".into());
         }
-        let points = |points: &Option<Vec<(f64, f64)>>| points.as_deref().map(curve).transpose();
+        let points = |points: &Option<Points>| points.as_deref().map(curve).transpose();
         Ok(StationTerms {
             loss: [points(down)?, points(up)?],
             service: self.service.into(),
