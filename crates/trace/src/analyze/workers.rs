@@ -5,8 +5,7 @@
 use super::fragments::Whole;
 use super::shard::Shard;
 use super::{Analysis, Only};
-use crate::decode::{Found, Segment, Skip, plain, walk};
-use crate::flow::Key;
+use crate::decode::{Endpoint, Found, Skip, ends, plain, walk};
 use crate::read::{Capture, LinkType, ReadError, Record};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
@@ -60,15 +59,15 @@ pub fn read(analysis: &mut Analysis, capture: &mut Capture, most: u64) -> Result
                 continue;
             }
             let number = totals.packets;
-            if let Some(segment) = plain(&record) {
-                shares[of(&segment, workers)].add(&record, number);
+            if let Some([a, b]) = ends(&record) {
+                shares[of(a, b, workers)].add(&record, number);
                 continue;
             }
             match walk(&record) {
-                Ok(Found::Segment(segment)) => shares[of(&segment, workers)].add(&record, number),
+                Ok(Found::Segment(segment)) => shares[of(segment.source, segment.destination, workers)].add(&record, number),
                 Ok(Found::Piece(ip, bytes)) => {
                     let Some(whole) = ip.piece.and_then(|place| fragments.add(record.at, &ip, place, bytes)) else { continue };
-                    let worker = whole.segment().map_or(0, |segment| of(&segment, workers));
+                    let worker = whole.segment().map_or(0, |segment| of(segment.source, segment.destination, workers));
                     shares[worker].whole(&record, number, whole);
                 }
                 Err(_) => shares[0].add(&record, number),
@@ -79,11 +78,13 @@ pub fn read(analysis: &mut Analysis, capture: &mut Capture, most: u64) -> Result
     })
 }
 
-/// The worker that has this segment's flow. The table uses the hash's lower bits, this its upper ones.
+/// The worker that has the flow between these ends, whichever way a packet goes.
 #[inline]
-fn of(segment: &Segment<'_>, workers: usize) -> usize {
-    let (key, _) = Key::of(segment);
-    ((u64::from(key.hash()) * workers as u64) >> 32) as usize
+fn of(a: Endpoint, b: Endpoint, workers: usize) -> usize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let one = |end: Endpoint| (end.ip as u64 ^ (end.ip >> 64) as u64 ^ u64::from(end.port) << 32).wrapping_mul(ODD);
+    let both = one(a).wrapping_add(one(b)).wrapping_mul(ODD);
+    (((both >> 32) * workers as u64) >> 32) as usize
 }
 
 impl Share {

@@ -9,6 +9,7 @@ mod tcp;
 
 pub use ip::{Ip, Place};
 pub use options::{Blocks, Options, Sack, Stamps, SynChoices};
+pub use plain::ends;
 pub use tcp::{Flags, Segment};
 
 use crate::read::{LinkType, Record};

@@ -8,6 +8,24 @@ use crate::read::{LinkType, Record};
 
 const HEADERS: usize = 40;
 
+/// Addresses and ports of a packet that is of that form as far as they need it: a look too short to say whether it is sound.
+#[inline]
+pub fn ends(record: &Record<'_>) -> Option<[Endpoint; 2]> {
+    let bytes = match record.link {
+        LinkType(1) if record.bytes.get(12..14)? == [8, 0] => &record.bytes[14..],
+        LinkType(101) => record.bytes,
+        _ => return None,
+    };
+    let h: &[u8; 24] = bytes.first_chunk()?;
+    let word = |i: usize| u32::from_be_bytes([h[i], h[i + 1], h[i + 2], h[i + 3]]);
+    if h[0] != 0x45 || h[9] != 6 || h[6] & 0x3f | h[7] != 0 {
+        return None;
+    }
+    let end =
+        |ip: usize, port: usize| Endpoint { ip: MAPPED | u128::from(word(ip)), port: u16::from_be_bytes([h[port], h[port + 1]]) };
+    Some([end(12, 20), end(16, 22)])
+}
+
 /// The segment of such a packet; none if it is not of that form, which says nothing of whether it is sound.
 #[inline(always)]
 pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
