@@ -20,6 +20,25 @@ fn main() {
     for program in PROGRAMS {
         compile(program, &headers, &out);
     }
+    for_tests();
+}
+
+/// The same sources as functions of the host, which tests/lockstep.rs calls.
+fn for_tests() {
+    println!("cargo:rerun-if-changed=tests/host");
+    let mut objects = Vec::new();
+    for program in PROGRAMS {
+        let mut build = cc::Build::new();
+        // Each has a control and a licence; one name a program.
+        build.define("control", format!("{program}_control").as_str()).define("LICENSE", format!("{program}_licence").as_str());
+        build.include("tests/host").file(format!("bpf/{program}.bpf.c")).warnings(false).cargo_metadata(false);
+        objects.extend(build.out_dir(out_of(program)).compile_intermediates());
+    }
+    cc::Build::new().objects(objects).compile("programs");
+}
+
+fn out_of(program: &str) -> PathBuf {
+    PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join(program)
 }
 
 fn compile(program: &str, headers: &str, out: &Path) {

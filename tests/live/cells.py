@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from ackclock.kernel_cc import KERNEL_NAMES
 SYSCTL = Path("/proc/sys/net/ipv4")
 BULK = Path(__file__).with_name("bulk.py")
 SAMPLE_MS = 20
+LATE_MS = 10
+"""What a sender's process may sleep too long: much below a round trip, whose worth its send buffer holds."""
 ATTEMPTS = 3
 
 VARIANTS = ("reno", "cubic", "bbr")
@@ -100,9 +103,9 @@ def kernel(link: str, variant: str, seconds: float) -> Figures:
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
             audit = _emulate(link_file(link, Path(folder)), variant, seconds, Path(folder))
-            if audit["valid"]:
+            why = audit["why"] if not audit["valid"] else _held_up(Path(folder))
+            if not why:
                 return _read(Path(folder), seconds)
-        why = audit["why"]
     raise Unmeasured(why)
 
 
@@ -121,6 +124,13 @@ def _emulate(link: str, variant: str, seconds: float, folder: Path) -> dict[str,
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def _held_up(folder: Path) -> str:
+    """Why the sender's process was no bulk sender, or nothing: the emulation's audit knows only of the link."""
+    samples = [json.loads(line)["at"] for line in (folder / "serve").read_text(encoding="ascii").splitlines()]
+    late = max(b - a for a, b in pairwise(samples)) * 1e3 - SAMPLE_MS
+    return f"the sender's process woke {late:.0f} ms late" if late > LATE_MS else ""
 
 
 def _read(folder: Path, seconds: float) -> Figures:

@@ -21,6 +21,7 @@ struct vegas {
 	u32 cwnd; /* the window when this round began */
 	u32 end; /* the round ends when something beyond is acknowledged */
 	bool interrupted; /* a recovery or a pause came between: the next ACK begins a round */
+	bool interrupted_before; /* the last cut, should that be undone */
 };
 FITS(vegas);
 
@@ -31,7 +32,7 @@ void BPF_PROG(vegas_init, struct sock *sk)
 
 	v->base = v->sample = v->smallest = v->samples = 0;
 	v->cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
-	v->interrupted = true;
+	v->interrupted = v->interrupted_before = true;
 }
 
 SEC("struct_ops")
@@ -138,6 +139,7 @@ u32 BPF_PROG(vegas_ssthresh, struct sock *sk)
 {
 	struct vegas *v = PRIVATE(sk);
 
+	v->interrupted_before = v->interrupted;
 	v->interrupted = true;
 	return half_of(((struct tcp_sock *)sk)->snd_cwnd);
 }
@@ -157,6 +159,9 @@ void BPF_PROG(vegas_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 SEC("struct_ops")
 u32 BPF_PROG(vegas_undo_cwnd, struct sock *sk)
 {
+	struct vegas *v = PRIVATE(sk);
+
+	v->interrupted = v->interrupted_before;
 	return tcp_reno_undo_cwnd(sk);
 }
 

@@ -14,6 +14,7 @@ struct veno {
 	u32 samples;
 	u64 waiting; /* N: segments queued by the newest sample, in 1/1024 */
 	bool skip; /* of a congested path's rounds, every other one does not grow */
+	bool skip_before; /* the last cut, should that be undone */
 	bool marked; /* this ACK echoes a mark */
 };
 FITS(veno);
@@ -25,7 +26,7 @@ void BPF_PROG(veno_init, struct sock *sk)
 
 	v->base = v->sample = v->samples = 0;
 	v->waiting = 0;
-	v->skip = v->marked = false;
+	v->skip = v->skip_before = v->marked = false;
 }
 
 SEC("struct_ops")
@@ -91,6 +92,7 @@ u32 BPF_PROG(veno_ssthresh, struct sock *sk)
 	struct veno *v = PRIVATE(sk);
 	u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
 
+	v->skip_before = v->skip;
 	v->skip = false;
 	if (v->waiting >= BETA || v->marked)
 		return half_of(cwnd);
@@ -113,6 +115,9 @@ void BPF_PROG(veno_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 SEC("struct_ops")
 u32 BPF_PROG(veno_undo_cwnd, struct sock *sk)
 {
+	struct veno *v = PRIVATE(sk);
+
+	v->skip = v->skip_before;
 	return tcp_reno_undo_cwnd(sk);
 }
 

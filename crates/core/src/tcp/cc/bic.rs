@@ -134,9 +134,10 @@ pub fn max_probing(p: &BicParameters, beyond: f64) -> f64 {
     if beyond < p.plateau { p.s_min } else { (beyond / (p.search - 1.0)).min(p.s_max) }
 }
 
-/// Fast convergence: cwnd*(1 + beta)/2. With N = 1/(1 - beta) the kernel writes cwnd*(2N - 1)/(2N), and wrote /(N/2).
+/// Fast convergence: cwnd*(1 + beta)/2. With N = 1/(1 - beta) the kernel writes cwnd*(2N - 1)/(2N), and wrote /(N/2); it is whole there.
 pub fn converged_maximum(p: &BicParameters, cwnd: f64) -> f64 {
-    cwnd * (1.0 + p.beta) / 2.0 * if p.convergence_defect { 4.0 } else { 1.0 }
+    let maximum = cwnd * (1.0 + p.beta) / 2.0 * if p.convergence_defect { 4.0 } else { 1.0 };
+    if p.integers { libm::floor(maximum) } else { maximum }
 }
 
 /// ACKs until the next segment, as the kernel counts them: whole, and fewer where an ACK covers more segments.

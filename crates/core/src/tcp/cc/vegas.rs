@@ -185,6 +185,7 @@ impl CongestionControl for Vegas {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         self.window.cut_to(libm::floor(reno_ssthresh(congestion.flight)), congestion.signal);
+        self.counter.clear();
         self.interrupted = true;
     }
 
