@@ -1,0 +1,88 @@
+//! The far end of `ackclock measure`.
+
+use ackclock_measure::MeasureError;
+use ackclock_measure::caps::Caps;
+use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::token::Token;
+use clap::Parser;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The far end of `ackclock measure`: answers whoever knows the token, within its limits. Writes nothing but a token file that it is told to make.
+#[derive(Parser)]
+#[command(name = "ackclockd", version)]
+struct Arguments {
+    /// The address to listen at; 0.0.0.0 or :: for all.
+    #[arg(long, default_value = "127.0.0.1")]
+    listen: IpAddr,
+    /// TCP and UDP port; 0 lets the kernel choose.
+    #[arg(long, default_value_t = ackclock_measure::DEFAULT_PORT)]
+    port: u16,
+    /// A file with the shared token; made, readable by its owner only, if it is not there. Without it a token is made and shown once.
+    #[arg(long)]
+    token_file: Option<PathBuf>,
+    /// Most bits a second that one test may send each way, in Mb/s.
+    #[arg(long, default_value_t = 1000)]
+    most_rate: u64,
+    /// Most bytes that one session may move, in MB.
+    #[arg(long, default_value_t = 20_000)]
+    most_bytes: u64,
+    /// Sessions at a time.
+    #[arg(long, default_value_t = 4)]
+    most_sessions: u32,
+    /// Sessions at a time from one address.
+    #[arg(long, default_value_t = 2)]
+    most_sessions_per_peer: u32,
+    /// Longest session in seconds.
+    #[arg(long, default_value_t = 3600)]
+    most_seconds: u32,
+    /// Set the clock wrong by so many nanoseconds, to try estimators.
+    #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
+    clock_shift: i64,
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ackclockd: {error}");
+            ExitCode::from(if matches!(error, MeasureError::Input(_)) { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), MeasureError> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler only stores to an atomic, which a handler may do.
+        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+    let (token, made) = Token::of_file(arguments.token_file.as_deref())?;
+    let mut caps = Caps {
+        rate_bps: arguments.most_rate.saturating_mul(1_000_000),
+        session_bytes: arguments.most_bytes.saturating_mul(1_000_000),
+        sessions: arguments.most_sessions,
+        sessions_per_peer: arguments.most_sessions_per_peer,
+        ..Caps::default()
+    };
+    caps.session_ns = i64::from(arguments.most_seconds) * ackclock_measure::SECOND;
+    let listen = SocketAddr::new(arguments.listen, arguments.port);
+    let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: arguments.clock_shift })?;
+    let mut out = std::io::stdout().lock();
+    // Whoever reads this may have gone; that is no reason not to serve.
+    let _ = writeln!(out, "listening at {} (TCP and UDP)", server.address()?);
+    if made && arguments.token_file.is_none() {
+        let _ = writeln!(out, "token: {}", token.reveal());
+    }
+    let _ = out.flush();
+    drop(out);
+    server.run(|| !STOP.load(Ordering::Relaxed))
+}

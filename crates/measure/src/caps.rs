@@ -1,0 +1,148 @@
+//! What a far end allows. Whoever has the token may use the machine this much and no more.
+
+use crate::spec::{Bulk, Spec, Train, Transfers};
+use crate::{Nanos, SECOND};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Caps {
+    /// Sessions at a time, in all and from one address.
+    pub sessions: u32,
+    pub sessions_per_peer: u32,
+    /// Connections that have not proven anything yet, in all and from one address.
+    pub strangers: u32,
+    pub strangers_per_peer: u32,
+    /// Bits a second that one test may send each way.
+    pub rate_bps: u64,
+    /// IP bytes that one session may move, both ways together.
+    pub session_bytes: u64,
+    /// The longest test, the longest session, and the longest silence between tests.
+    pub test_ns: Nanos,
+    pub session_ns: Nanos,
+    pub idle_ns: Nanos,
+    /// Tests at a time in one session, and connections in one test.
+    pub tests: u32,
+    pub connections: u32,
+    /// Rows of packet logs and samples that one session may make the server hold.
+    pub rows: u64,
+}
+
+impl Default for Caps {
+    fn default() -> Caps {
+        Caps {
+            sessions: 4,
+            sessions_per_peer: 2,
+            strangers: 256,
+            strangers_per_peer: 80,
+            rate_bps: 1_000_000_000,
+            session_bytes: 20_000_000_000,
+            test_ns: 120 * SECOND,
+            session_ns: 3600 * SECOND,
+            idle_ns: 30 * SECOND,
+            tests: 8,
+            connections: 64,
+            rows: 2_000_000,
+        }
+    }
+}
+
+/// A stranger has this long to prove that it knows the token.
+pub const HANDSHAKE_NS: Nanos = 5 * SECOND;
+
+/// What a session has asked for so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spent {
+    pub bytes: u64,
+    pub rows: u64,
+}
+
+impl Caps {
+    /// Takes a test on, or says why not. `running` tests run already.
+    pub fn admit(&self, spec: &Spec, running: usize, spent: &mut Spent) -> Result<(), String> {
+        spec.check()?;
+        if running as u64 >= u64::from(self.tests) {
+            return Err(format!("{running} tests at a time; allowed: {}", self.tests));
+        }
+        if spec.duration() > self.test_ns {
+            return Err(format!("a test of {} s; allowed: {} s", spec.duration() / SECOND, self.test_ns / SECOND));
+        }
+        let (bytes, rows) = match spec {
+            Spec::Datagrams { down, up } => self.trains(&[down, up])?,
+            Spec::Bulk(bulk) => (0, self.bulk(bulk)?),
+            Spec::Transfers(t) => self.transfers(t)?,
+        };
+        let (bytes, rows) = (spent.bytes.saturating_add(bytes), spent.rows.saturating_add(rows));
+        if bytes > self.session_bytes {
+            return Err(format!("{bytes} bytes in one session; allowed: {}", self.session_bytes));
+        }
+        if rows > self.rows {
+            return Err(format!("{rows} packets and samples to hold in one session; allowed: {}", self.rows));
+        }
+        *spent = Spent { bytes, rows };
+        Ok(())
+    }
+
+    fn trains(&self, trains: &[&Option<Train>]) -> Result<(u64, u64), String> {
+        let all = || trains.iter().copied().flatten();
+        if let Some(fast) = all().find(|t| t.rate_bps() > self.rate_bps as f64) {
+            return Err(format!("{:.0} b/s of datagrams; allowed: {}", fast.rate_bps(), self.rate_bps));
+        }
+        Ok((all().map(Train::bytes).fold(0, u64::saturating_add), all().map(|t| u64::from(t.count)).sum()))
+    }
+
+    fn bulk(&self, bulk: &Bulk) -> Result<u64, String> {
+        let connections = u64::from(bulk.down) + u64::from(bulk.up);
+        self.connections_fit(connections)?;
+        Ok(connections * (bulk.duration_ns / bulk.sample_ns + 2) as u64)
+    }
+
+    fn transfers(&self, t: &Transfers) -> Result<(u64, u64), String> {
+        // One after another: only one stands at a time, but each leaves a row.
+        Ok((t.bytes.saturating_mul(u64::from(t.count)), u64::from(t.count)))
+    }
+
+    fn connections_fit(&self, count: u64) -> Result<(), String> {
+        if count > u64::from(self.connections) {
+            return Err(format!("{count} connections; allowed: {}", self.connections));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MS;
+
+    fn train(count: u32) -> Spec {
+        Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: MS, count }), up: None }
+    }
+
+    #[test]
+    fn a_session_may_move_as_much_as_it_may_and_no_more() {
+        let caps = Caps { session_bytes: 1_500_000, ..Caps::default() };
+        let mut spent = Spent::default();
+        assert_eq!(caps.admit(&train(1000), 0, &mut spent), Ok(()));
+        assert!(caps.admit(&train(501), 0, &mut spent).unwrap_err().contains("bytes"));
+        assert_eq!(caps.admit(&train(500), 0, &mut spent), Ok(()));
+        assert_eq!(spent.bytes, 1_500_000);
+    }
+
+    #[test]
+    fn rate_time_rows_tests_and_connections_are_capped_each() {
+        let caps = Caps { rate_bps: 7_999_999, test_ns: 10 * SECOND, rows: 20_000, ..Caps::default() };
+        let bulk = |down, seconds| {
+            let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
+            let (congestion, send_buffer, receive_buffer) = (None, None, None);
+            Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, duration_ns, sample_ns })
+        };
+        let refused = |spec: &Spec, running| caps.admit(spec, running, &mut Spent::default()).unwrap_err();
+        assert!(refused(&train(1), 0).contains("b/s"));
+        assert!(refused(&bulk(1, 11), 0).contains("11 s"));
+        assert!(refused(&bulk(65, 1), 0).contains("connections"));
+        assert!(refused(&bulk(64, 10), 0).contains("samples"));
+        assert!(refused(&bulk(1, 1), 8).contains("tests"));
+        assert!(refused(&Spec::Datagrams { down: None, up: None }, 0).contains("no direction"));
+    }
+}

@@ -1,0 +1,111 @@
+//! The client's side of the control connection. The server is believed only after it has proven the token, and never without bounds.
+
+use super::frame::{Kind, Reader, Writer};
+use super::hello::{HELLO_BYTES, VERDICT_BYTES, Verdict, hello, nonce_of};
+use super::keys::{Keys, Nonce, Nonces, same};
+use super::message::{MOST_REPLY, MOST_REQUEST, Name, Reply, Request};
+use crate::token::Token;
+
+/// What has come from the server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    Reply(Reply),
+    /// A piece of a table: test, name, columns, rows.
+    Rows(u32, Name, usize, Vec<u8>),
+}
+
+enum State {
+    Greeting,
+    Proving,
+    Open(Box<(Reader, Writer)>),
+}
+
+pub struct ClientSession {
+    state: State,
+    token: Token,
+    nonce: Nonce,
+    keys: Option<Box<Keys>>,
+    inbox: Vec<u8>,
+    outbox: Vec<u8>,
+}
+
+impl ClientSession {
+    pub fn new(token: Token, nonce: Nonce) -> ClientSession {
+        ClientSession { state: State::Greeting, token, nonce, keys: None, inbox: Vec::new(), outbox: hello(&nonce) }
+    }
+
+    /// Bytes from the server. Err ends the session, and says why.
+    pub fn receive(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> Result<(), String> {
+        self.inbox.extend_from_slice(bytes);
+        while self.advance(heard)? {}
+        Ok(())
+    }
+
+    fn advance(&mut self, heard: &mut Vec<Heard>) -> Result<bool, String> {
+        match &mut self.state {
+            State::Greeting => {
+                let Some(server) = nonce_of(&self.inbox)? else { return Ok(false) };
+                self.inbox.drain(..HELLO_BYTES);
+                let keys = Keys::derive(&self.token, &Nonces { client: self.nonce, server });
+                self.outbox.extend_from_slice(&keys.client_proof);
+                (self.keys, self.state) = (Some(Box::new(keys)), State::Proving);
+                Ok(true)
+            }
+            State::Proving => self.hear_verdict(),
+            State::Open(speaking) => {
+                let Some((frame, took)) = speaking.0.take(&self.inbox)? else { return Ok(false) };
+                self.inbox.drain(..took);
+                heard.push(understood(frame.kind, &frame.payload)?);
+                Ok(true)
+            }
+        }
+    }
+
+    fn hear_verdict(&mut self) -> Result<bool, String> {
+        let (Some(bytes), Some(keys)) = (self.inbox.get(..VERDICT_BYTES), &self.keys) else { return Ok(false) };
+        let verdict = Verdict::of(bytes[0]).ok_or("the far end's answer cannot be read")?;
+        if verdict != Verdict::Welcome {
+            return Err(verdict.says().into());
+        }
+        if !same(&keys.server_proof, &bytes[1..]) {
+            return Err("the far end does not know the token".into());
+        }
+        self.inbox.drain(..VERDICT_BYTES);
+        self.state = State::Open(Box::new((Reader::new(keys.to_client, MOST_REPLY), Writer::new(keys.to_server))));
+        Ok(true)
+    }
+
+    /// Says something. Err: it is too long to be said.
+    pub fn say(&mut self, request: &Request) -> Result<(), String> {
+        let State::Open(speaking) = &mut self.state else { return Err("there is no session yet".into()) };
+        let text = serde_json::to_vec(request).map_err(|e| e.to_string())?;
+        if text.len() > MOST_REQUEST {
+            return Err("a request that is too long".into());
+        }
+        speaking.1.write(Kind::Message, &text, &mut self.outbox);
+        Ok(())
+    }
+
+    pub fn outbox(&self) -> &[u8] {
+        &self.outbox
+    }
+
+    pub fn sent(&mut self, bytes: usize) {
+        self.outbox.drain(..bytes);
+    }
+
+    /// The keys, once there is a session.
+    pub fn keys(&self) -> Option<&Keys> {
+        matches!(self.state, State::Open(_)).then_some(self.keys.as_deref()).flatten()
+    }
+}
+
+fn understood(kind: Kind, payload: &[u8]) -> Result<Heard, String> {
+    if kind == Kind::Message {
+        return serde_json::from_slice(payload).map(Heard::Reply).map_err(|e| format!("the far end's message cannot be read: {e}"));
+    }
+    let (head, rows) = payload.split_first_chunk::<6>().ok_or("a table without a head")?;
+    let test = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+    let name = Name::of(head[4]).ok_or("a table of an unknown name")?;
+    Ok(Heard::Rows(test, name, usize::from(head[5]), rows.to_vec()))
+}

@@ -1,0 +1,130 @@
+//! Rows of integers, small on the wire: each value as its difference to the one above, in as few bytes as it needs.
+
+/// Columns of a table, at most.
+pub const MOST_COLUMNS: usize = 32;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    pub columns: usize,
+    /// Row by row.
+    pub values: Vec<i64>,
+}
+
+impl Table {
+    pub fn new(columns: usize) -> Table {
+        Table { columns, values: Vec::new() }
+    }
+
+    pub fn push(&mut self, row: &[i64]) {
+        debug_assert_eq!(row.len(), self.columns);
+        self.values.extend_from_slice(row);
+    }
+
+    pub fn rows(&self) -> std::slice::ChunksExact<'_, i64> {
+        self.values.chunks_exact(self.columns.max(1))
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len() / self.columns.max(1)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// As many rows from `first` on as fit into `most` bytes, and the row after them. A piece stands alone: its first row is in full.
+    pub fn piece(&self, first: usize, most: usize) -> (Vec<u8>, usize) {
+        let mut out = Vec::new();
+        let mut above = vec![0i64; self.columns];
+        let mut next = first;
+        for row in self.rows().skip(first) {
+            if out.len() + 10 * self.columns > most {
+                break;
+            }
+            for (value, above) in row.iter().zip(&mut above) {
+                write(zigzag(value.wrapping_sub(*above)), &mut out);
+                *above = *value;
+            }
+            next += 1;
+        }
+        (out, next)
+    }
+
+    /// Adds the rows of a piece, unless they are no rows or would make it longer than `most` rows.
+    pub fn extend(&mut self, piece: &[u8], most: usize) -> Result<(), &'static str> {
+        if self.columns == 0 || self.columns > MOST_COLUMNS {
+            return Err("a table with no or too many columns");
+        }
+        let mut rest = piece;
+        let mut above = [0i64; MOST_COLUMNS];
+        while !rest.is_empty() {
+            if self.len() >= most {
+                return Err("a table with too many rows");
+            }
+            for above in &mut above[..self.columns] {
+                *above = above.wrapping_add(unzigzag(read(&mut rest).ok_or("a table ends within a row")?));
+                self.values.push(*above);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// Seven bits a byte, lowest first; the top bit says that more follow.
+fn write(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn read(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, more) = rest.split_first()?;
+        *rest = more;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_table_comes_back_from_its_pieces(columns in 1usize..6, values in proptest::collection::vec(any::<i64>(), 0..200), most in 60usize..500) {
+            let mut table = Table::new(columns);
+            values.chunks_exact(columns).for_each(|row| table.push(row));
+            let (mut back, mut next) = (Table::new(columns), 0);
+            while next < table.len() {
+                let (piece, after) = table.piece(next, most);
+                prop_assert!(piece.len() <= most && after > next);
+                back.extend(&piece, 1000).unwrap();
+                next = after;
+            }
+            prop_assert_eq!(back, table);
+        }
+
+        #[test]
+        fn no_bytes_make_a_table_that_is_too_long(columns in 0usize..40, piece in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            let mut table = Table::new(columns);
+            let _ = table.extend(&piece, 20);
+            prop_assert!(table.len() <= 21);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! From packets' times to figures.

@@ -1,0 +1,268 @@
+//! One TCP connection of a test, at either end: who sends sends all it may, who receives counts.
+
+use super::sample::{self, Seen};
+use super::sockets::{close_at_once, given, no_delay};
+use super::tcp_info::TcpInfo;
+use crate::control::message::FlowOutcome;
+use crate::{Nanos, SECOND};
+use nix::poll::PollFlags;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+/// Bytes written or read in one go.
+pub const PIECE: usize = 1 << 18;
+/// What a rate's cap may be ahead of itself: 10 ms of it.
+const BURST_SHARE: i64 = 100;
+
+/// What a connection is to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Task {
+    pub number: u16,
+    pub sends: bool,
+    /// Exactly so many bytes; none for all that time allows.
+    pub limit: Option<u64>,
+    /// Bits a second that pass at most.
+    pub rate_bps: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Connecting,
+    Open,
+    /// All is written: the peer's word that all has come is awaited.
+    Confirming,
+    Ended,
+}
+
+pub struct Flow {
+    pub task: Task,
+    /// None once it has ended.
+    stream: Option<TcpStream>,
+    phase: Phase,
+    /// Written first, before data.
+    hello: Vec<u8>,
+    /// The client's first SYN, by this end's clock; when it was connected; first and last byte.
+    pub began: Nanos,
+    pub connected: Option<Nanos>,
+    pub first: Option<Nanos>,
+    pub last: Option<Nanos>,
+    /// Bytes beyond this time do not count, and nothing is sent.
+    stop_at: Nanos,
+    pub bytes: u64,
+    /// Bit-nanoseconds that have passed under the cap: when the next piece may pass.
+    free_at: Nanos,
+    pub failed: Option<String>,
+    ending: Option<(TcpInfo, (String, u32, u32))>,
+}
+
+impl Flow {
+    /// At the client: it is on its way.
+    pub fn connecting(task: Task, stream: TcpStream, began: Nanos, stop_at: Nanos) -> Flow {
+        Flow {
+            task,
+            stream: Some(stream),
+            phase: Phase::Connecting,
+            hello: Vec::new(),
+            began,
+            connected: None,
+            first: None,
+            last: None,
+            stop_at,
+            bytes: 0,
+            free_at: began,
+            failed: None,
+            ending: None,
+        }
+    }
+
+    /// At the server: it has come, and said who it is.
+    pub fn accepted(task: Task, stream: TcpStream, began: Nanos, stop_at: Nanos) -> Flow {
+        Flow { phase: Phase::Open, ..Flow::connecting(task, stream, began, stop_at) }
+    }
+
+    pub fn stream(&self) -> Option<&TcpStream> {
+        self.stream.as_ref()
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
+    /// What it waits for; none while its cap holds it.
+    pub fn interest(&self, now: Nanos) -> PollFlags {
+        match self.phase {
+            Phase::Connecting => PollFlags::POLLOUT,
+            Phase::Open if now < self.free_at => PollFlags::empty(),
+            Phase::Open if self.task.sends || !self.hello.is_empty() => PollFlags::POLLOUT,
+            Phase::Open | Phase::Confirming => PollFlags::POLLIN,
+            Phase::Ended => PollFlags::empty(),
+        }
+    }
+
+    /// When it wants to be looked at, whatever its socket says.
+    pub fn due(&self, now: Nanos) -> Nanos {
+        match self.phase {
+            Phase::Ended => Nanos::MAX,
+            Phase::Open if now < self.free_at => self.stop_at.min(self.free_at),
+            _ => self.stop_at,
+        }
+    }
+
+    /// Its socket is ready, or its time may have come. `hello` makes a client's first bytes once it is connected.
+    pub fn advance(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) {
+        if self.phase == Phase::Connecting
+            && let Err(e) = self.connect(now, hello)
+        {
+            return self.fail(now, &e.to_string());
+        }
+        if now >= self.stop_at {
+            return self.time_is_up(now);
+        }
+        let done = match self.phase {
+            Phase::Open if now < self.free_at => Ok(()),
+            Phase::Open if !self.hello.is_empty() => self.say_hello(),
+            Phase::Open if self.task.sends => self.send(now, scratch),
+            Phase::Open => self.receive(now, scratch),
+            Phase::Confirming => self.confirm(now),
+            Phase::Connecting | Phase::Ended => Ok(()),
+        };
+        match done {
+            Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => {}
+            // Without a limit the end that counts ends it, by a reset.
+            Err(_) if self.task.limit.is_none() && self.bytes > 0 => self.end(),
+            Err(e) => self.fail(now, &e.to_string()),
+            Ok(()) => {}
+        }
+    }
+
+    fn connect(&mut self, now: Nanos, hello: impl FnOnce(Nanos) -> Vec<u8>) -> std::io::Result<()> {
+        let stream = self.open()?;
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        if stream.peer_addr().is_ok() {
+            no_delay(stream);
+            (self.connected, self.phase, self.hello) = (Some(now), Phase::Open, hello(now - self.began));
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> std::io::Result<&TcpStream> {
+        self.stream.as_ref().ok_or(ErrorKind::NotConnected.into())
+    }
+
+    fn time_is_up(&mut self, now: Nanos) {
+        match (self.task.limit, self.phase) {
+            (_, Phase::Ended) => {}
+            (None, Phase::Open) => self.end(),
+            _ => self.fail(now, "it took longer than it may"),
+        }
+    }
+
+    fn say_hello(&mut self) -> std::io::Result<()> {
+        let written = self.open()?.write(&self.hello)?;
+        self.hello.drain(..written);
+        Ok(())
+    }
+
+    fn send(&mut self, now: Nanos, scratch: &[u8]) -> std::io::Result<()> {
+        let left = self.task.limit.map_or(u64::MAX, |limit| limit - self.bytes);
+        let written = self.open()?.write(&scratch[..(left.min(PIECE as u64)) as usize])?;
+        self.count(now, written);
+        if self.task.limit == Some(self.bytes) {
+            self.open()?.shutdown(Shutdown::Write)?;
+            self.phase = Phase::Confirming;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Nanos, scratch: &mut [u8]) -> std::io::Result<()> {
+        let read = self.open()?.read(&mut scratch[..PIECE])?;
+        if read > 0 {
+            self.count(now, read);
+            return Ok(());
+        }
+        match self.task.limit {
+            Some(limit) if limit != self.bytes => self.fail(now, "it ended early"),
+            Some(_) => {
+                // If this is not delivered the peer finds out by itself.
+                let _ = self.open()?.write(&[1]);
+                self.end();
+            }
+            None => self.end(),
+        }
+        Ok(())
+    }
+
+    fn confirm(&mut self, now: Nanos) -> std::io::Result<()> {
+        if self.open()?.read(&mut [0; 1])? > 0 {
+            self.last = Some(now);
+            self.end();
+        } else {
+            self.fail(now, "the peer did not confirm");
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, now: Nanos, bytes: usize) {
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        self.bytes += bytes as u64;
+        let time = (bytes as i64 * 8).saturating_mul(SECOND) / (self.task.rate_bps.max(1) as i64);
+        self.free_at = self.free_at.max(now - SECOND / BURST_SHARE).saturating_add(time);
+    }
+
+    /// Bytes that came with the hello.
+    pub fn had(&mut self, now: Nanos, bytes: usize) {
+        if bytes > 0 {
+            self.count(now, bytes);
+        }
+    }
+
+    /// It cannot be what was asked for.
+    pub fn refuse(&mut self, why: String) {
+        self.failed = Some(why);
+        self.end();
+    }
+
+    fn fail(&mut self, now: Nanos, why: &str) {
+        self.failed.get_or_insert_with(|| why.to_owned());
+        self.last.get_or_insert(now);
+        self.end();
+    }
+
+    /// Ends it, if it has not ended: what is on the way is thrown away.
+    pub fn end(&mut self) {
+        self.phase = Phase::Ended;
+        if let Some(stream) = self.stream.take() {
+            self.ending = TcpInfo::of(&stream).map(|info| (info, given(&stream)));
+            if self.task.limit.is_none() || self.failed.is_some() {
+                close_at_once(&stream);
+            }
+        }
+    }
+
+    pub fn sample(&self, now: Nanos) -> Option<[i64; sample::COLUMNS.len()]> {
+        let seen = Seen { at: now, flow: self.task.number, sends: self.task.sends, bytes: self.bytes };
+        let open = matches!(self.phase, Phase::Open | Phase::Confirming);
+        self.stream.as_ref().filter(|_| open).and_then(TcpInfo::of).map(|info| sample::row(&seen, &info))
+    }
+
+    pub fn outcome(&self) -> FlowOutcome {
+        let now = || self.stream.as_ref().and_then(|s| Some((TcpInfo::of(s)?, given(s))));
+        let (info, (congestion, send_buffer, receive_buffer)) = self.ending.clone().or_else(now).unwrap_or_default();
+        FlowOutcome {
+            flow: self.task.number,
+            sends: self.task.sends,
+            congestion,
+            send_buffer,
+            receive_buffer,
+            mss: info.mss,
+            bytes: self.bytes,
+            elapsed_ns: self.last.unwrap_or(self.began).min(self.stop_at) - self.began,
+            retransmitted: u64::from(info.total_retrans),
+            segments_sent: u64::from(info.data_segs_out),
+            why_failed: self.failed.clone(),
+        }
+    }
+}

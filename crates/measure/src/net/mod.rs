@@ -1,0 +1,13 @@
+//! The sockets: one loop for the far end (`server`), one for the end that asks (`client`), and what both are made of. All that is decided
+//! here is when to look; what is said and sent is decided in `control` and `udp`.
+
+pub mod client;
+pub mod clock;
+mod datagrams;
+mod flow;
+mod run;
+pub mod sample;
+pub mod server;
+mod sockets;
+mod tcp_info;
+mod wait;

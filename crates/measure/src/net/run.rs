@@ -1,0 +1,152 @@
+//! One end's part in one test.
+
+use super::flow::{Flow, PIECE};
+use super::sample;
+use crate::Nanos;
+use crate::control::message::{Name, Outcome};
+use crate::control::table::Table;
+use crate::spec::Train;
+use crate::udp::packet::Head;
+use crate::udp::train::{Incoming, Outgoing};
+use std::net::{SocketAddr, UdpSocket};
+
+/// Datagrams out, in, or both.
+pub struct Trains {
+    pub out: Option<Outgoing>,
+    pub inn: Option<Incoming>,
+    /// Where they go, once that is proven.
+    pub to: Option<SocketAddr>,
+}
+
+impl Trains {
+    /// `tag` marks what is sent.
+    pub fn new(out: Option<Train>, inn: Option<Train>, tag: u64) -> Trains {
+        Trains { out: out.map(|train| Outgoing::new(train, tag)), inn: inn.map(Incoming::new), to: None }
+    }
+
+    pub fn start(&mut self, now: Nanos) {
+        self.out.iter_mut().for_each(|out| out.start(now));
+    }
+
+    pub fn due(&self) -> Nanos {
+        self.out.as_ref().and_then(Outgoing::due).unwrap_or(Nanos::MAX)
+    }
+
+    /// Sends what is due.
+    pub fn advance(&mut self, socket: &UdpSocket, now: impl Fn() -> Nanos) {
+        let (Some(out), Some(to)) = (&mut self.out, self.to) else { return };
+        while let Some(due) = out.due() {
+            let at = now();
+            if due > at {
+                return;
+            }
+            let taken = socket.send_to(out.datagram(at), to).is_ok();
+            out.left(at, taken);
+        }
+    }
+
+    pub fn hear(&mut self, head: &Head, at: Nanos) {
+        if let Some(inn) = &mut self.inn {
+            inn.came(head, at);
+        }
+    }
+
+    /// All has been sent, and nothing has come in for so long.
+    pub fn is_quiet(&self, now: Nanos, since: Nanos, quiet: Nanos) -> bool {
+        let sent = self.out.as_ref().is_none_or(Outgoing::is_done);
+        let inn = self.inn.as_ref();
+        let last = inn.and_then(|i| i.last).unwrap_or(since).max(since);
+        sent && (inn.is_none_or(Incoming::has_all) || now >= last.saturating_add(quiet))
+    }
+}
+
+/// TCP connections.
+pub struct Flows {
+    pub flows: Vec<Flow>,
+    pub samples: Table,
+    sample_ns: Nanos,
+    next: Nanos,
+}
+
+impl Flows {
+    pub fn new(sample_ns: Nanos, now: Nanos) -> Flows {
+        Flows { flows: Vec::new(), samples: Table::new(sample::COLUMNS.len()), sample_ns, next: now }
+    }
+
+    pub fn due(&self, now: Nanos) -> Nanos {
+        let first = self.flows.iter().map(|f| f.due(now)).min().unwrap_or(Nanos::MAX);
+        let looked_at = self.flows.iter().any(|f| !f.is_ended());
+        first.min(if looked_at { self.next } else { Nanos::MAX })
+    }
+
+    /// Ends what has lasted long enough, and looks at the others every so often.
+    pub fn tick(&mut self, now: Nanos, most_rows: usize) {
+        if now < self.next {
+            return;
+        }
+        for flow in &self.flows {
+            if self.samples.len() < most_rows
+                && let Some(row) = flow.sample(now)
+            {
+                self.samples.push(&row);
+            }
+        }
+        self.next = now + self.sample_ns;
+    }
+
+    pub fn all_ended(&self) -> bool {
+        self.flows.iter().all(Flow::is_ended)
+    }
+
+    pub fn end(&mut self) {
+        self.flows.iter_mut().for_each(Flow::end);
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.flows.iter().map(|f| f.bytes).sum()
+    }
+}
+
+pub enum Run {
+    Trains(Trains),
+    Flows(Flows),
+}
+
+impl Run {
+    pub fn due(&self, now: Nanos) -> Nanos {
+        match self {
+            Run::Trains(trains) => trains.due(),
+            Run::Flows(flows) => flows.due(now),
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Run::Trains(_) => 0,
+            Run::Flows(flows) => flows.bytes(),
+        }
+    }
+
+    /// What it leaves: tables by name.
+    pub fn tables(&self) -> Vec<(Name, &Table)> {
+        match self {
+            Run::Trains(t) => {
+                let sent = t.out.iter().map(|out| (Name::Sent, &out.sent));
+                sent.chain(t.inn.iter().map(|inn| (Name::Got, &inn.got))).collect()
+            }
+            Run::Flows(f) => vec![(Name::Samples, &f.samples)],
+        }
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Run::Trains(t) => Outcome { unsent: t.out.as_ref().map_or(0, |out| out.unsent), ..Outcome::default() },
+            Run::Flows(f) => Outcome { flows: f.flows.iter().map(Flow::outcome).collect(), ..Outcome::default() },
+        }
+    }
+}
+
+/// A buffer for reading and writing, filled with what no link compresses.
+pub fn scratch() -> Vec<u8> {
+    crate::udp::packet::filler(PIECE)
+}

@@ -1,0 +1,109 @@
+//! Sockets as tests want them, and what the kernel made of it.
+
+use crate::MeasureError;
+use crate::spec::Bulk;
+use nix::errno::Errno;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrStorage, setsockopt, sockopt};
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// Room for what comes in while this process waits for its turn: 40 ms at 1 Gb/s.
+const DATAGRAM_ROOM: usize = 5 << 20;
+const BACKLOG: i32 = 128;
+
+/// A datagram socket with the kernel's stamps on what comes in.
+pub fn datagrams(at: SocketAddr) -> Result<UdpSocket, MeasureError> {
+    let refused = MeasureError::refused("opening a UDP socket");
+    let socket = UdpSocket::bind(at).map_err(&refused)?;
+    socket.set_nonblocking(true).map_err(&refused)?;
+    setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(|e| refused(e.into()))?;
+    // The second needs a privilege; the first may give less than asked. Both are only better than nothing.
+    let _ = setsockopt(&socket, sockopt::RcvBuf, &DATAGRAM_ROOM);
+    let _ = setsockopt(&socket, sockopt::RcvBufForce, &DATAGRAM_ROOM);
+    let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
+    Ok(socket)
+}
+
+/// What a test asks of its connections' sockets.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    pub congestion: Option<String>,
+    pub send_buffer: Option<u32>,
+    pub receive_buffer: Option<u32>,
+}
+
+impl Wishes {
+    pub fn of(bulk: &Bulk) -> Wishes {
+        let Bulk { congestion, send_buffer, receive_buffer, .. } = bulk;
+        Wishes { congestion: congestion.clone(), send_buffer: *send_buffer, receive_buffer: *receive_buffer }
+    }
+
+    /// Sets them. Err says which could not be had.
+    pub fn set(&self, socket: &impl AsFd) -> Result<(), String> {
+        if let Some(name) = &self.congestion {
+            setsockopt(socket, sockopt::TcpCongestion, &OsString::from(name))
+                .map_err(|e| format!("congestion control {name}: {}", e.desc()))?;
+        }
+        // The kernel doubles what it is told, for its own book-keeping (socket(7)): what was asked is what data may fill.
+        if let Some(bytes) = self.send_buffer {
+            setsockopt(socket, sockopt::SndBuf, &(bytes as usize)).map_err(|e| format!("a send buffer: {}", e.desc()))?;
+        }
+        if let Some(bytes) = self.receive_buffer {
+            setsockopt(socket, sockopt::RcvBuf, &(bytes as usize)).map_err(|e| format!("a receive buffer: {}", e.desc()))?;
+        }
+        Ok(())
+    }
+}
+
+/// What the kernel gave: congestion control, send buffer, receive buffer, as it says them.
+pub fn given(socket: &impl AsFd) -> (String, u32, u32) {
+    let name = socket::getsockopt(socket, sockopt::TcpCongestion).map_or(String::new(), |n| {
+        n.to_string_lossy().trim_end_matches('\0').to_owned()
+    });
+    let size = |bytes: nix::Result<usize>| bytes.ok().and_then(|b| u32::try_from(b).ok()).unwrap_or(0);
+    (name, size(socket::getsockopt(socket, sockopt::SndBuf)), size(socket::getsockopt(socket, sockopt::RcvBuf)))
+}
+
+fn stream_socket(at: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if at.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    socket::socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
+}
+
+/// Begins to connect.
+pub fn connect(to: SocketAddr, wishes: &Wishes) -> Result<TcpStream, String> {
+    let socket = stream_socket(to).map_err(|e| e.desc().to_owned())?;
+    wishes.set(&socket)?;
+    match socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(TcpStream::from(socket)),
+        Err(error) => Err(error.desc().to_owned()),
+    }
+}
+
+/// Listens. A receive buffer must be set here: the window's scale is told in the handshake.
+pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeasureError> {
+    let refused = |e: Errno| MeasureError::refused("listening for connections")(e);
+    let socket = stream_socket(at).map_err(refused)?;
+    setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(refused)?;
+    if at.is_ipv6() {
+        // One socket for both: what is bound to `::` answers IPv4 too.
+        let _ = setsockopt(&socket, sockopt::Ipv6V6Only, &false);
+    }
+    if let Some(bytes) = wishes.receive_buffer {
+        setsockopt(&socket, sockopt::RcvBuf, &(bytes as usize)).map_err(refused)?;
+    }
+    socket::bind(socket.as_raw_fd(), &SockaddrStorage::from(at)).map_err(refused)?;
+    socket::listen(&socket, socket::Backlog::new(BACKLOG).unwrap_or(socket::Backlog::MAXCONN)).map_err(refused)?;
+    Ok(TcpListener::from(socket))
+}
+
+/// Closing throws away what has not been delivered, and tells the peer at once.
+pub fn close_at_once(stream: &TcpStream) {
+    // If it cannot be, the rest is delivered, which only takes longer.
+    let _ = setsockopt(stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
+}
+
+/// Control frames and hellos leave at once.
+pub fn no_delay(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+}

@@ -1,0 +1,152 @@
+//! What a test is: the words that both ends share. Everything is bounded here or by the far end's caps.
+
+use crate::{MS, Nanos};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Server to client.
+    Down,
+    /// Client to server.
+    Up,
+}
+
+/// Evenly spaced datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Train {
+    /// UDP payload in bytes: 20 to 65,000.
+    pub payload: u32,
+    /// Nanoseconds from one to the next.
+    pub gap_ns: i64,
+    pub count: u32,
+}
+
+pub const LEAST_PAYLOAD: u32 = 20;
+pub const MOST_PAYLOAD: u32 = 65_000;
+/// IPv4 and UDP; IPv6 has 20 bytes more.
+pub const HEADERS: u32 = 28;
+
+impl Train {
+    pub fn duration(&self) -> Nanos {
+        self.gap_ns.saturating_mul(i64::from(self.count))
+    }
+
+    /// IP bytes of the whole.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.count) * u64::from(self.payload + HEADERS)
+    }
+
+    /// IP bits a second.
+    pub fn rate_bps(&self) -> f64 {
+        f64::from(self.payload + HEADERS) * 8e9 / self.gap_ns as f64
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !(LEAST_PAYLOAD..=MOST_PAYLOAD).contains(&self.payload) {
+            return Err(format!("a payload of {} bytes; allowed: {LEAST_PAYLOAD} to {MOST_PAYLOAD}", self.payload));
+        }
+        if !(1_000..=60_000 * MS).contains(&self.gap_ns) {
+            return Err(format!("{} ns between datagrams; allowed: 1 us to 60 s", self.gap_ns));
+        }
+        if self.count == 0 {
+            return Err("a train without datagrams".into());
+        }
+        Ok(())
+    }
+}
+
+/// TCP connections that send all they can.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// Connections each way.
+    pub down: u16,
+    pub up: u16,
+    /// A congestion control by its kernel's name; none for the kernel's own choice.
+    pub congestion: Option<String>,
+    /// `SO_SNDBUF` and `SO_RCVBUF`; none leaves the kernel to tune them.
+    pub send_buffer: Option<u32>,
+    pub receive_buffer: Option<u32>,
+    pub duration_ns: i64,
+    /// Between two looks at TCP_INFO: 10 to 1000 ms.
+    pub sample_ns: i64,
+}
+
+/// TCP connections one after another that carry so much each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfers {
+    pub way: Way,
+    pub bytes: u64,
+    pub count: u16,
+    pub congestion: Option<String>,
+    /// From one's beginning to the next's at least.
+    pub every_ns: i64,
+    /// Given up after.
+    pub limit_ns: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Spec {
+    Datagrams { down: Option<Train>, up: Option<Train> },
+    Bulk(Bulk),
+    Transfers(Transfers),
+}
+
+/// Longest name of a congestion control (linux/tcp.h: TCP_CA_NAME_MAX, with its end).
+const MOST_NAME: usize = 15;
+
+impl Spec {
+    /// What no end could do, whatever its caps.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Spec::Datagrams { down, up } => {
+                if down.is_none() && up.is_none() {
+                    return Err("datagrams in no direction".into());
+                }
+                down.iter().chain(up).try_for_each(Train::check)
+            }
+            Spec::Bulk(bulk) => {
+                name_fits(bulk.congestion.as_deref())?;
+                within("duration_ns", bulk.duration_ns, 10 * MS, i64::MAX)?;
+                within("sample_ns", bulk.sample_ns, 10 * MS, 1000 * MS)?;
+                within("connections", i64::from(bulk.down) + i64::from(bulk.up), 1, i64::from(u16::MAX))?;
+                let buffer = |size: Option<u32>| within("buffer", i64::from(size.unwrap_or(4096)), 1024, i64::from(i32::MAX / 2));
+                buffer(bulk.send_buffer)?;
+                buffer(bulk.receive_buffer)
+            }
+            Spec::Transfers(t) => {
+                name_fits(t.congestion.as_deref())?;
+                within("count", i64::from(t.count), 1, i64::from(u16::MAX))?;
+                within("every_ns", t.every_ns, 0, 3_600_000 * MS)?;
+                within("limit_ns", t.limit_ns, 10 * MS, 3_600_000 * MS)?;
+                within("bytes", i64::try_from(t.bytes).unwrap_or(i64::MAX), 1, i64::MAX - 1)
+            }
+        }
+    }
+
+    /// How long it takes if all goes well, and at most.
+    pub fn duration(&self) -> Nanos {
+        match self {
+            Spec::Datagrams { down, up } => down.iter().chain(up).map(Train::duration).max().unwrap_or(0),
+            Spec::Bulk(bulk) => bulk.duration_ns,
+            Spec::Transfers(t) => t.limit_ns,
+        }
+    }
+}
+
+fn within(what: &str, value: i64, least: i64, most: i64) -> Result<(), String> {
+    if (least..=most).contains(&value) { Ok(()) } else { Err(format!("{what} = {value}; allowed: {least} to {most}")) }
+}
+
+fn name_fits(name: Option<&str>) -> Result<(), String> {
+    match name {
+        Some(n) if n.is_empty() || n.len() > MOST_NAME || !n.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b)) => {
+            Err("a congestion control's name; allowed: 1 to 15 letters, digits, _ - + .".into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,128 @@
+//! A train's two ends. The sending one says when the next datagram is due and notes when each really left; the receiving one notes which
+//! came when.
+
+use super::packet::{HEAD_BYTES, Head, filler};
+use crate::Nanos;
+use crate::control::table::Table;
+use crate::spec::Train;
+
+/// Columns of both logs: number, time.
+const COLUMNS: usize = 2;
+
+pub struct Outgoing {
+    train: Train,
+    tag: u64,
+    start: Option<Nanos>,
+    next: u32,
+    last: Nanos,
+    datagram: Vec<u8>,
+    pub sent: Table,
+    /// The operating system would not take them.
+    pub unsent: u64,
+}
+
+impl Outgoing {
+    pub fn new(train: Train, tag: u64) -> Outgoing {
+        let datagram = filler((train.payload as usize).max(HEAD_BYTES));
+        Outgoing { train, tag, start: None, next: 0, last: Nanos::MIN, datagram, sent: Table::new(COLUMNS), unsent: 0 }
+    }
+
+    pub fn start(&mut self, now: Nanos) {
+        self.start.get_or_insert(now);
+    }
+
+    /// When the next one is to leave; none before the start and after the last. Whoever was held up catches up at twice the rate at most:
+    /// a burst would measure the burst.
+    pub fn due(&self) -> Option<Nanos> {
+        let start = self.start?;
+        let planned = start.saturating_add(self.train.gap_ns.saturating_mul(i64::from(self.next)));
+        (self.next < self.train.count).then(|| planned.max(self.last.saturating_add(self.train.gap_ns / 2)))
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.next >= self.train.count
+    }
+
+    /// The datagram that leaves now.
+    pub fn datagram(&mut self, now: Nanos) -> &[u8] {
+        Head { tag: self.tag, number: self.next, at: now }.write(&mut self.datagram);
+        &self.datagram
+    }
+
+    /// It has left, or was not taken.
+    pub fn left(&mut self, now: Nanos, taken: bool) {
+        if taken {
+            self.sent.push(&[i64::from(self.next), now]);
+        } else {
+            self.unsent += 1;
+        }
+        self.next += 1;
+        self.last = now;
+    }
+}
+
+pub struct Incoming {
+    train: Train,
+    pub got: Table,
+    /// When the last one came.
+    pub last: Option<Nanos>,
+    /// More than the train can have, which a network's copies can be.
+    pub beyond: u64,
+}
+
+impl Incoming {
+    pub fn new(train: Train) -> Incoming {
+        Incoming { train, got: Table::new(COLUMNS), last: None, beyond: 0 }
+    }
+
+    pub fn came(&mut self, head: &Head, now: Nanos) {
+        self.last = Some(now);
+        if head.number < self.train.count && self.got.len() < self.most() {
+            self.got.push(&[i64::from(head.number), now]);
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    /// Rows that may be held: every datagram, and as many copies.
+    pub fn most(&self) -> usize {
+        self.train.count as usize * 2
+    }
+
+    pub fn has_all(&self) -> bool {
+        self.got.len() >= self.train.count as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MS;
+
+    #[test]
+    fn datagrams_leave_evenly_and_a_pause_is_made_up_for_without_a_burst() {
+        let mut train = Outgoing::new(Train { payload: 100, gap_ns: 10 * MS, count: 6 }, 1);
+        assert_eq!(train.due(), None);
+        train.start(5 * MS);
+        let mut left = Vec::new();
+        while let Some(due) = train.due() {
+            // The machine sleeps from 15 to 40 ms.
+            let now = if (16 * MS..40 * MS).contains(&due) { 40 * MS } else { due };
+            assert_eq!(train.datagram(now).len(), 100);
+            train.left(now, true);
+            left.push(now / MS);
+        }
+        assert_eq!(left, [5, 15, 40, 45, 50, 55]);
+        assert!(train.is_done());
+        assert_eq!(train.sent.len(), 6);
+    }
+
+    #[test]
+    fn a_flood_with_the_right_tag_fills_no_memory() {
+        let mut incoming = Incoming::new(Train { payload: 20, gap_ns: MS, count: 3 });
+        for number in [0, 1, 1, 2, 2, 2, 2, 9] {
+            incoming.came(&Head { tag: 0, number, at: 0 }, 0);
+        }
+        assert_eq!((incoming.got.len(), incoming.beyond), (6, 2));
+    }
+}

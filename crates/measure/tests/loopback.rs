@@ -1,0 +1,134 @@
+//! Both ends on this machine's loopback interface.
+#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+
+use ackclock_measure::caps::Caps;
+use ackclock_measure::control::message::Name;
+use ackclock_measure::net::client::{Client, ClientOptions};
+use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
+use ackclock_measure::token::Token;
+use ackclock_measure::{MS, MeasureError, SECOND};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+struct FarEnd {
+    at: SocketAddr,
+    token: Token,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FarEnd {
+    fn with(caps: Caps) -> FarEnd {
+        let token = Token::generate().unwrap();
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND }).unwrap();
+        let (at, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
+        let asked = stop.clone();
+        let thread = std::thread::spawn(move || server.run(|| !asked.load(Ordering::Relaxed)).unwrap());
+        FarEnd { at, token, stop, thread: Some(thread) }
+    }
+
+    fn options(&self, token: &Token) -> ClientOptions {
+        ClientOptions { host: self.at.ip().to_string(), port: self.at.port(), token: token.clone() }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.options(&self.token), &mut || true).unwrap()
+    }
+}
+
+impl Drop for FarEnd {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+#[test]
+fn datagrams_go_both_ways_and_both_ends_logs_come_home() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 30 };
+    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    let record = &done[0];
+    for table in [&record.near[&Name::Sent], &record.near[&Name::Got], &record.far[&Name::Sent], &record.far[&Name::Got]] {
+        assert_eq!(table.len(), 30);
+        assert!(table.rows().enumerate().all(|(i, row)| row[0] == i as i64));
+    }
+    // The far end's clock is 5 s ahead.
+    for (sent, got) in record.near[&Name::Sent].rows().zip(record.far[&Name::Got].rows()) {
+        assert!((4_999 * MS..5_200 * MS).contains(&(got[1] - sent[1])), "{}", got[1] - sent[1]);
+    }
+    client.quit();
+}
+
+#[test]
+fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let bulk = Bulk {
+        down: 2,
+        up: 1,
+        congestion: Some("reno".into()),
+        send_buffer: Some(100_000),
+        receive_buffer: Some(60_000),
+        duration_ns: 500 * MS,
+        sample_ns: 20 * MS,
+    };
+    let done = client.run(vec![Spec::Bulk(bulk)], &mut |_| true).unwrap();
+    let record = &done[0];
+    assert_eq!((record.flows.len(), record.outcome.flows.len()), (3, 3));
+    for flow in record.flows.iter().chain(&record.outcome.flows) {
+        assert_eq!((flow.congestion.as_str(), &flow.why_failed), ("reno", &None));
+        assert!(flow.bytes > 1_000_000, "{flow:?}");
+        assert_eq!((flow.send_buffer, flow.receive_buffer), (200_000, 120_000), "the kernel doubles");
+    }
+    assert!(record.far[&Name::Samples].len() >= 3 * 15);
+    client.quit();
+}
+
+#[test]
+fn transfers_of_one_size_have_their_times() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let transfers = |way, bytes| {
+        Spec::Transfers(Transfers { way, bytes, count: 5, congestion: None, every_ns: 10 * MS, limit_ns: 10 * SECOND })
+    };
+    let done = client.run(vec![transfers(Way::Down, 1), transfers(Way::Up, 300_000), transfers(Way::Down, 300_000)], &mut |_| true);
+    for record in done.unwrap() {
+        assert_eq!(record.times.len(), 5);
+        for (times, flow) in record.times.iter().zip(&record.flows) {
+            assert_eq!(flow.why_failed, None);
+            assert!(times.iter().all(Option::is_some) && times.windows(2).all(|w| w[0] <= w[1]), "{times:?}");
+        }
+    }
+    client.quit();
+}
+
+#[test]
+fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
+    let far = FarEnd::with(Caps { sessions_per_peer: 1, ..Caps::default() });
+    let refused = |token: &Token| match Client::connect(&far.options(token), &mut || true) {
+        Err(MeasureError::Input(why)) => why,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("let in"),
+    };
+    assert!(refused(&Token::generate().unwrap()).contains("token"));
+    let mut client = far.client();
+    assert!(refused(&far.token).contains("as many sessions"));
+    let long = Train { payload: 20, gap_ns: SECOND, count: 1000 };
+    match client.run(vec![Spec::Datagrams { down: Some(long), up: None }], &mut |_| true) {
+        Err(MeasureError::Input(why)) => assert!(why.contains("allowed: 120 s"), "{why}"),
+        _ => panic!("taken on"),
+    }
+    client.quit();
+    // The place is free again.
+    let again = (0..50).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        Client::connect(&far.options(&far.token), &mut || true).ok()
+    });
+    again.unwrap().quit();
+}
