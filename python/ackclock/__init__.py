@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ackclock.comparison import Comparison, compare
     from ackclock.control import CongestionControl
     from ackclock.errors import InputError, RunFailed
+    from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
     from ackclock.simulation import Simulation
     from ackclock.sweeping import Sweep
@@ -40,6 +41,9 @@ _HOME = {
     "Comparison": "comparison",
     "CongestionControl": "control",
     "compare": "comparison",
+    "Measurement": "measurement",
+    "measure": "measurement",
+    "serve": "measurement",
     "list_papers": "api",
     "reproduce": "papers.reproduce",
     "Reproduction": "papers.reproduce",
@@ -63,6 +67,7 @@ __all__ = [
     "CongestionControl",
     "InputError",
     "Loss",
+    "Measurement",
     "Reproduction",
     "RunFailed",
     "Simulation",
@@ -74,7 +79,9 @@ __all__ = [
     "list_papers",
     "list_queues",
     "list_variants",
+    "measure",
     "reproduce",
+    "serve",
     "simulate",
     "sweep",
 ]

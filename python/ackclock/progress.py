@@ -41,13 +41,13 @@ def _bar(what: str) -> Iterator[Progress]:
 
 
 def _lines(what: str) -> Progress:
-    last = time.monotonic()
+    last, told = time.monotonic(), -1
 
     def update(done: int, total: int, label: str) -> None:
-        nonlocal last
+        nonlocal last, told
         now = time.monotonic()
-        if total > 1 and (done in (0, total) or now - last >= BETWEEN_LINES_S):
-            last = now
+        if total > 1 and ((done in (0, total) and done != told) or now - last >= BETWEEN_LINES_S):
+            last, told = now, done
             print(f"{what}: {done} of {total} runs done{f' ({label})' if label else ''}", file=sys.stderr, flush=True)
 
     return update

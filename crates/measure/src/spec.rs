@@ -74,6 +74,14 @@ pub struct Bulk {
     pub sample_ns: i64,
 }
 
+impl Bulk {
+    /// A cap's part for each of the connections that share a direction.
+    pub fn rate_each(&self, way: Way, rate_bps: u64) -> u64 {
+        let sharing = if way == Way::Down { self.down } else { self.up };
+        (rate_bps / u64::from(sharing.max(1))).max(1)
+    }
+}
+
 /// TCP connections one after another that carry so much each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,7 +152,9 @@ fn within(what: &str, value: i64, least: i64, most: i64) -> Result<(), String> {
 
 fn name_fits(name: Option<&str>) -> Result<(), String> {
     match name {
-        Some(n) if n.is_empty() || n.len() > MOST_NAME || !n.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b)) => {
+        Some(n)
+            if n.is_empty() || n.len() > MOST_NAME || !n.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b)) =>
+        {
             Err("a congestion control's name; allowed: 1 to 15 letters, digits, _ - + .".into())
         }
         _ => Ok(()),

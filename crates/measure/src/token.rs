@@ -45,7 +45,9 @@ impl Token {
         let Some(path) = path else { return Ok((Token::generate()?, true)) };
         let input = |what: &str, e: std::io::Error| MeasureError::Input(format!("{}: {what} ({e})", path.display()));
         match std::fs::read_to_string(path) {
-            Ok(text) => Token::parse(&text).map(|t| (t, false)).map_err(|e| MeasureError::Input(format!("{}: {e}", path.display()))),
+            Ok(text) => {
+                Token::parse(&text).map(|t| (t, false)).map_err(|e| MeasureError::Input(format!("{}: {e}", path.display())))
+            }
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 let token = Token::generate()?;
                 let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -101,7 +103,12 @@ mod tests {
 
     #[test]
     fn a_short_or_unprintable_token_is_refused_and_none_is_ever_printed_by_accident() {
-        for bad in ["", "secret", "with a space in between it all", "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}"] {
+        for bad in [
+            "",
+            "secret",
+            "with a space in between it all",
+            "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
+        ] {
             assert!(Token::parse(bad).is_err(), "{bad:?}");
         }
         let token = Token::parse("AAAAAAAAAAAAAAAAAAAAAAAAAA").unwrap();

@@ -97,7 +97,8 @@ fn transfers_of_one_size_have_their_times() {
     let transfers = |way, bytes| {
         Spec::Transfers(Transfers { way, bytes, count: 5, congestion: None, every_ns: 10 * MS, limit_ns: 10 * SECOND })
     };
-    let done = client.run(vec![transfers(Way::Down, 1), transfers(Way::Up, 300_000), transfers(Way::Down, 300_000)], &mut |_| true);
+    let done =
+        client.run(vec![transfers(Way::Down, 1), transfers(Way::Up, 300_000), transfers(Way::Down, 300_000)], &mut |_| true);
     for record in done.unwrap() {
         assert_eq!(record.times.len(), 5);
         for (times, flow) in record.times.iter().zip(&record.flows) {
@@ -131,4 +132,51 @@ fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
         Client::connect(&far.options(&far.token), &mut || true).ok()
     });
     again.unwrap().quit();
+}
+
+/// Connections that send nonsense, hang up, or say nothing, while one client goes on measuring.
+#[test]
+fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
+    let far = FarEnd::with(Caps { strangers: 40, strangers_per_peer: 40, ..Caps::default() });
+    let mut client = far.client();
+    let at = far.at;
+    let noise = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let mut seed = 1u64;
+        let mut held = Vec::new();
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        udp.set_read_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
+        let mut answers = 0;
+        for round in 0..400 {
+            let bytes: Vec<u8> = (0..round * 3)
+                .map(|_| {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (seed >> 33) as u8
+                })
+                .collect();
+            let mut stream = std::net::TcpStream::connect(at).unwrap();
+            // It may have hung up already.
+            let start: &[u8] = [b"".as_slice(), b"ackclock\x01\x01", b"ackclock\x02\x01", b"ackclock\x01\x09"][round % 4];
+            let _ = stream.write_all(&[start, &bytes].concat());
+            let _ = udp.send_to(&bytes, at);
+            answers += usize::from(udp.recv(&mut [0; 100]).is_ok());
+            if round % 7 == 0 {
+                held.push(stream);
+            } else if round % 5 == 0 {
+                let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(5)));
+                let _ = stream.read(&mut [0; 100]);
+            }
+        }
+        answers
+    });
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 100 };
+    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    assert_eq!(done[0].near[&Name::Got].len(), 100);
+    assert_eq!(noise.join().unwrap(), 0, "no stranger is ever answered by UDP");
+    client.quit();
+    let free = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        Client::connect(&far.options(&far.token), &mut || true).is_ok()
+    });
+    assert!(free);
 }

@@ -5,6 +5,7 @@ mod captures;
 mod columns;
 mod control;
 mod hear;
+mod live;
 mod models;
 mod table;
 
@@ -121,6 +122,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
+    module.add_class::<live::LiveSession>()?;
+    module.add_function(wrap_pyfunction!(live::serve, module)?)?;
+    module.add_function(wrap_pyfunction!(live::default_caps, module)?)?;
+    module.add_function(wrap_pyfunction!(live::responsiveness, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(models::window_over_rtt, module)?)?;

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli import captures, listing, live, scenarios, studies
+from ackclock.cli import captures, listing, live, measuring, scenarios, studies
 
 app = typer.Typer(
     name="ackclock",
@@ -38,6 +38,8 @@ for command in (
     scenarios.sweep,
     captures.analyze,
     studies.reproduce,
+    measuring.serve,
+    measuring.measure,
     live.emulate,
     live.export,
     live.kernel_cc,

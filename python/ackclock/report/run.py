@@ -21,7 +21,7 @@ MOST_POINTS = 5
 
 
 def for_run(path: Path | str) -> Path:
-    """Write the HTML report of a run folder (simulate, sweep, compare, reproduce, analyze or emulate) and return the file's path.
+    """Write the HTML report of a run folder (of any command that makes one) and return the file's path.
 
     Raises:
         InputError: the folder holds no finished run.
@@ -45,6 +45,11 @@ def _page(folder: Path) -> Page:
         from ackclock.report import capture
 
         return capture.page(read_folder(folder))
+    if (folder / "measurement.json").is_file():
+        from ackclock.measurement.folder import read_folder as read_measurement
+        from ackclock.report import measurement
+
+        return measurement.page(read_measurement(folder))
     toml = _text(folder / "scenario.toml")
     scenario = tomllib.loads(toml)
     if (folder / "emulation.json").is_file():

@@ -102,7 +102,9 @@ impl ClientSession {
 
 fn understood(kind: Kind, payload: &[u8]) -> Result<Heard, String> {
     if kind == Kind::Message {
-        return serde_json::from_slice(payload).map(Heard::Reply).map_err(|e| format!("the far end's message cannot be read: {e}"));
+        return serde_json::from_slice(payload)
+            .map(Heard::Reply)
+            .map_err(|e| format!("the far end's message cannot be read: {e}"));
     }
     let (head, rows) = payload.split_first_chunk::<6>().ok_or("a table without a head")?;
     let test = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);

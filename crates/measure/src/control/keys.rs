@@ -11,7 +11,8 @@ pub type Nonce = [u8; 32];
 
 /// HMAC-SHA256 (RFC 2104) over a label and parts. The label's length goes first; all parts but the last have a fixed length for their label.
 pub fn mac(key: &[u8], label: &str, parts: &[&[u8]]) -> Digest {
-    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    let mut mac =
+        <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     mac.update(&[label.len() as u8]);
     mac.update(label.as_bytes());
     for part in parts {

@@ -27,15 +27,28 @@ pub enum Request {
 pub enum Reply {
     Welcome(Welcome),
     /// A test is prepared; its connections go to this port if it is not the usual one.
-    Ready { test: u32, port: Option<u16> },
+    Ready {
+        test: u32,
+        port: Option<u16>,
+    },
     /// The client's UDP address is proven.
-    Open { test: u32 },
+    Open {
+        test: u32,
+    },
     /// A test is not to be had.
-    Refused { test: u32, reason: String },
+    Refused {
+        test: u32,
+        reason: String,
+    },
     /// A test is over; its tables have been sent.
-    Done { test: u32, outcome: Outcome },
+    Done {
+        test: u32,
+        outcome: Outcome,
+    },
     /// The session ends, and why.
-    Bye { reason: String },
+    Bye {
+        reason: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -134,7 +134,7 @@ impl ServerSession {
         Ok(true)
     }
 
-    /// Answers `Act::Proven`. Whatever the client has sent meanwhile is heard then.
+    /// Answers `Act::Proven`. A client waits for this; one that says much before it is not heard.
     pub fn admit(&mut self, now: Nanos, verdict: Verdict, welcome: Welcome, acts: &mut Vec<Act>) {
         let State::Deciding(keys) = std::mem::replace(&mut self.state, State::Closed) else { return };
         if verdict != Verdict::Welcome {

@@ -38,7 +38,8 @@ impl Inbox {
         let ahead = clock.beyond_wall();
         for _ in 0..BATCH {
             let mut parts = [IoSliceMut::new(&mut self.datagram)];
-            let got = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut self.ancillary), MsgFlags::MSG_DONTWAIT);
+            let got =
+                recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut self.ancillary), MsgFlags::MSG_DONTWAIT);
             let message = match got {
                 Ok(message) => message,
                 // An ICMP error for something sent earlier: the next call may have data.

@@ -1,7 +1,7 @@
 //! One TCP connection of a test, at either end: who sends sends all it may, who receives counts.
 
 use super::sample::{self, Seen};
-use super::sockets::{close_at_once, given, no_delay};
+use super::sockets::{Given, close_at_once, given, no_delay};
 use super::tcp_info::TcpInfo;
 use crate::control::message::FlowOutcome;
 use crate::{Nanos, SECOND};
@@ -52,7 +52,7 @@ pub struct Flow {
     /// Bit-nanoseconds that have passed under the cap: when the next piece may pass.
     free_at: Nanos,
     pub failed: Option<String>,
-    ending: Option<(TcpInfo, (String, u32, u32))>,
+    ending: Option<(TcpInfo, Given)>,
 }
 
 impl Flow {
@@ -250,7 +250,7 @@ impl Flow {
 
     pub fn outcome(&self) -> FlowOutcome {
         let now = || self.stream.as_ref().and_then(|s| Some((TcpInfo::of(s)?, given(s))));
-        let (info, (congestion, send_buffer, receive_buffer)) = self.ending.clone().or_else(now).unwrap_or_default();
+        let (info, Given { congestion, send_buffer, receive_buffer }) = self.ending.clone().or_else(now).unwrap_or_default();
         FlowOutcome {
             flow: self.task.number,
             sends: self.task.sends,

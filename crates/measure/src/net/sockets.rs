@@ -56,13 +56,22 @@ impl Wishes {
     }
 }
 
-/// What the kernel gave: congestion control, send buffer, receive buffer, as it says them.
-pub fn given(socket: &impl AsFd) -> (String, u32, u32) {
-    let name = socket::getsockopt(socket, sockopt::TcpCongestion).map_or(String::new(), |n| {
-        n.to_string_lossy().trim_end_matches('\0').to_owned()
-    });
+/// What the kernel gave, as it says it.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    pub congestion: String,
+    pub send_buffer: u32,
+    pub receive_buffer: u32,
+}
+
+pub fn given(socket: &impl AsFd) -> Given {
+    let name = socket::getsockopt(socket, sockopt::TcpCongestion).unwrap_or_default();
     let size = |bytes: nix::Result<usize>| bytes.ok().and_then(|b| u32::try_from(b).ok()).unwrap_or(0);
-    (name, size(socket::getsockopt(socket, sockopt::SndBuf)), size(socket::getsockopt(socket, sockopt::RcvBuf)))
+    Given {
+        congestion: name.to_string_lossy().trim_end_matches('\0').to_owned(),
+        send_buffer: size(socket::getsockopt(socket, sockopt::SndBuf)),
+        receive_buffer: size(socket::getsockopt(socket, sockopt::RcvBuf)),
+    }
 }
 
 fn stream_socket(at: SocketAddr) -> Result<OwnedFd, Errno> {

@@ -50,6 +50,24 @@ impl Points {
         Points { origin, base: None, onward: Vec::new(), back: Vec::new() }
     }
 
+    /// From packets' times by the two clocks, the first's first: of those that went towards the second, and of those that came back.
+    /// Nanoseconds.
+    pub fn of(onward: &[(i64, i64)], back: &[(i64, i64)]) -> Points {
+        let all = || onward.iter().chain(back);
+        let origin = all().map(|p| p.0).min().unwrap_or(0);
+        let base = all().next().map(|p| p.1.saturating_sub(p.0));
+        let point = |&(first, second): &(i64, i64)| {
+            let difference = second.saturating_sub(first).saturating_sub(base.unwrap_or(0));
+            (first.saturating_sub(origin) as f64, difference as f64)
+        };
+        let [onward, back] = [onward, back].map(|way| {
+            let mut points: Vec<Point> = way.iter().map(point).collect();
+            points.sort_unstable_by(|p, q| p.0.total_cmp(&q.0));
+            points
+        });
+        Points { origin, base, onward, back }
+    }
+
     /// A flow's pairs by the side that sends. Whichever side's differences are larger goes towards the second capture.
     pub fn add(&mut self, p: &Partner, pairs: &[Vec<Pair>; 2], a: &Recorder, b: &Recorder) {
         let Some(&(x, y)) = pairs[0].first().or(pairs[1].first()) else { return };

@@ -7,22 +7,23 @@ mod flows;
 mod losses;
 mod marks;
 mod packets;
+mod probes;
 mod stream;
 mod verdict;
 mod way;
 
 pub use buffer::Buffer;
 pub use bursts::{Burst, Bursts};
-pub use clock::Clock;
+pub use clock::{Clock, Points};
 pub use losses::{Fate, Losses};
 pub use marks::{Mark, Recorder};
+pub use probes::{Judged, judge_probes};
 pub use verdict::{Blame, Verdict};
 pub use way::Way;
 
 use crate::analyze::{Analysis, Only};
 use crate::read::{Capture, ReadError};
 use crate::series::Packets;
-use clock::Points;
 use flows::Partner;
 use stream::Stream;
 

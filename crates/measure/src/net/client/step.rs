@@ -126,7 +126,9 @@ impl Client {
                 let keys = self.session.keys();
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
                     let name = flow.task.number;
-                    flow.advance(now, &mut self.scratch, |since| keys.map_or_else(Vec::new, |k| Test::hello(number, name, k, since)));
+                    flow.advance(now, &mut self.scratch, |since| {
+                        keys.map_or_else(Vec::new, |k| Test::hello(number, name, k, since))
+                    });
                 }
                 flows.tick(now, usize::MAX);
             }

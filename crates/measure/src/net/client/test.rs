@@ -105,7 +105,9 @@ impl Test {
             (Run::Flows(flows), Spec::Bulk(bulk)) => {
                 let wishes = Wishes::of(bulk);
                 for number in 0..bulk.down + bulk.up {
-                    let task = Task { number, sends: number >= bulk.down, limit: None, rate_bps };
+                    let way = if number < bulk.down { Way::Down } else { Way::Up };
+                    let rate_bps = bulk.rate_each(way, rate_bps);
+                    let task = Task { number, sends: way == Way::Up, limit: None, rate_bps };
                     let stream = sockets::connect(self.server, &wishes)?;
                     flows.flows.push(Flow::connecting(task, stream, now, now + bulk.duration_ns));
                 }

@@ -8,8 +8,8 @@ use super::stranger::Stranger;
 use crate::caps::Caps;
 use crate::control::hello::DataHello;
 use crate::control::keys::Keys;
-use crate::control::server::ServerSession;
 use crate::control::message::Reply;
+use crate::control::server::ServerSession;
 use crate::spec::{Spec, Way};
 use crate::udp::packet::Head;
 use crate::{Nanos, SECOND};
@@ -91,7 +91,8 @@ impl Test {
         }
         match &self.spec {
             Spec::Bulk(b) if u32::from(number) < u32::from(b.down) + u32::from(b.up) => {
-                Ok(Task { number, sends: number < b.down, limit: None, rate_bps })
+                let way = if number < b.down { Way::Down } else { Way::Up };
+                Ok(Task { number, sends: way == Way::Down, limit: None, rate_bps: b.rate_each(way, rate_bps) })
             }
             Spec::Transfers(t) if number < t.count && flows.flows.iter().filter(|f| !f.is_ended()).count() < AT_A_TIME => {
                 Ok(Task { number, sends: t.way == Way::Down, limit: Some(t.bytes), rate_bps })

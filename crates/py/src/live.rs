@@ -1,0 +1,181 @@
+//! Active tests: a session with a far end, and being one.
+
+use crate::columns::table;
+use crate::failure;
+use crate::table::Table;
+use ackclock_measure::MeasureError;
+use ackclock_measure::caps::Caps;
+use ackclock_measure::estimate::crossing::Crossing;
+use ackclock_measure::estimate::found::{DelayRow, SampleRow, Session};
+use ackclock_measure::estimate::responsive::{RoundTrips, responsiveness as responsive};
+use ackclock_measure::estimate::way::figures;
+use ackclock_measure::net::client::{Client, ClientOptions, Record};
+use ackclock_measure::net::sample::COLUMNS;
+use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::spec::{Spec, Way};
+use ackclock_measure::token::Token;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_schema::ArrowError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+fn raised(error: MeasureError) -> PyErr {
+    match error {
+        MeasureError::Input(why) => PyValueError::new_err(why),
+        MeasureError::Interrupted => PyKeyboardInterrupt::new_err(()),
+        other => PyRuntimeError::new_err(other.to_string()),
+    }
+}
+
+/// Asks Python whether a signal has come; keeps what it raised.
+fn no_signal(found: &mut Option<PyErr>) -> bool {
+    *found = Python::attach(|py| py.check_signals()).err();
+    found.is_none()
+}
+
+/// What `serve` is told, as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Serving {
+    listen: IpAddr,
+    port: u16,
+    token_file: Option<PathBuf>,
+    caps: Caps,
+    clock_shift: i64,
+}
+
+/// Serves until a signal comes. `announce` gets the address, and the token if it is one that was made for this once. ValueError: bad input;
+/// RuntimeError: the machine refused.
+#[pyfunction]
+pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyResult<()> {
+    let told: Serving = serde_json::from_str(options).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let (token, made) = Token::of_file(told.token_file.as_deref()).map_err(raised)?;
+    let shown = (made && told.token_file.is_none()).then(|| token.reveal().to_owned());
+    let listen = SocketAddr::new(told.listen, told.port);
+    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift };
+    let mut server = Server::open(options).map_err(raised)?;
+    announce.call1((server.address().map_err(raised)?.to_string(), shown))?;
+    let mut signal = None;
+    py.detach(|| server.run(|| no_signal(&mut signal))).map_err(raised)?;
+    signal.map_or(Ok(()), Err)
+}
+
+/// The limits of a far end unless said otherwise, as JSON.
+#[pyfunction]
+pub fn default_caps() -> PyResult<String> {
+    serde_json::to_string(&Caps::default()).map_err(failure)
+}
+
+struct Held {
+    client: Option<Client>,
+    records: Vec<Record>,
+}
+
+/// A session with a far end, and what its tests have left.
+#[pyclass(frozen)]
+pub struct LiveSession {
+    held: Mutex<Held>,
+}
+
+impl LiveSession {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl LiveSession {
+    /// ValueError: it cannot be reached, or does not take the token; RuntimeError: it failed.
+    #[new]
+    fn connect(py: Python<'_>, host: &str, port: u16, token: &str) -> PyResult<LiveSession> {
+        let options = ClientOptions { host: host.to_owned(), port, token: Token::parse(token).map_err(raised)? };
+        let mut signal = None;
+        let client = py.detach(|| Client::connect(&options, &mut || no_signal(&mut signal)));
+        let client = client.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+        Ok(LiveSession { held: Mutex::new(Held { client: Some(client), records: Vec::new() }) })
+    }
+
+    /// What the far end says of itself, its address, and this end's clock, as JSON.
+    fn welcome(&self) -> PyResult<String> {
+        let held = self.held();
+        let Some(client) = &held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let document = serde_json::json!({
+            "far_end": client.welcome, "address": client.server.to_string(), "clock": client.clock.state(),
+        });
+        serde_json::to_string(&document).map_err(failure)
+    }
+
+    /// Runs tests (a JSON list) side by side; `watch` gets the seconds since they began, some ten times a second. The figures of datagrams
+    /// without a comparison of clocks, as JSON: a list of directions for each test. Nothing is lost of what ran before, if this fails.
+    fn run(&self, py: Python<'_>, specs: &str, watch: &Bound<'_, PyAny>) -> PyResult<String> {
+        let specs: Vec<Spec> = serde_json::from_str(specs).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let watch = watch.clone().unbind();
+        let mut held = self.held();
+        let Held { client, records } = &mut *held;
+        let Some(client) = client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let (mut signal, mut looked) = (None, 0i64);
+        let done = py.detach(|| {
+            client.run(specs, &mut |ns| {
+                if ns < looked {
+                    return true;
+                }
+                looked = ns + 100 * ackclock_measure::MS;
+                let call = |py: Python<'_>| py.check_signals().and_then(|()| watch.call1(py, (ns as f64 * 1e-9,)).map(drop));
+                signal = Python::attach(call).err();
+                signal.is_none()
+            })
+        });
+        let done = done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+        let ways: Vec<Vec<_>> = done.iter().map(|r| Crossing::of(r).iter().map(|c| figures(c, None)).collect()).collect();
+        records.extend(done);
+        serde_json::to_string(&ways).map_err(failure)
+    }
+
+    /// Ends the session. The document (JSON) and the tables of samples and of datagrams.
+    fn finish(&self) -> PyResult<(String, Table, Table)> {
+        let mut held = self.held();
+        let Some(client) = held.client.take() else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let (near, far) = (client.clock.state(), client.welcome.clock);
+        client.quit();
+        let session = Session::new(&held.records, near, far);
+        let document = serde_json::to_string(&session.found()).map_err(failure)?;
+        let series = samples(&session.samples()).map_err(failure)?;
+        let delays = delays(&session.delays()).map_err(failure)?;
+        Ok((document, Table::new(series), Table::new(delays)))
+    }
+}
+
+fn samples(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
+        ("test", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.test as u32)))),
+        ("far", Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(r.far))))),
+        ("time_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.time_s)))),
+    ];
+    for (i, name) in COLUMNS[1..].iter().enumerate() {
+        // -1 is none.
+        let values = rows.iter().map(|r| Some(r.rest[i]).filter(|v| *v >= 0));
+        columns.push((name, Arc::new(values.collect::<Int64Array>())));
+    }
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
+}
+
+fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
+    let ways = rows.iter().map(|r| if r.way == Way::Down { "down" } else { "up" });
+    table([
+        ("test", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.test as u32))) as ArrayRef),
+        ("direction", Arc::new(StringArray::from_iter_values(ways))),
+        ("number", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.number)))),
+        ("sent_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.sent_s)))),
+        ("delay_ms", Arc::new(rows.iter().map(|r| r.delay_ms).collect::<Float64Array>())),
+    ])
+}
+
+/// Round trips a minute under load from round trips in milliseconds, as JSON: of handshakes and exchanges beside the load, and on it.
+#[pyfunction]
+pub fn responsiveness(handshakes: Vec<f64>, exchanges: Vec<f64>, on_load: Vec<f64>) -> PyResult<String> {
+    serde_json::to_string(&responsive(&RoundTrips { handshakes, exchanges, on_load })).map_err(failure)
+}

@@ -1,0 +1,99 @@
+"""serve and measure: active tests of a live path, from both ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Out, Quiet, Report
+
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the far end.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="The file with the shared token.", envvar="ACKCLOCK_TOKEN_FILE", show_default=False),
+]
+
+
+def serve(
+    listen: Annotated[str, typer.Option("--listen", help="The address to bind; 0.0.0.0 or :: for all.")] = "127.0.0.1",
+    port: Port = 4862,
+    token_file: TokenFile = None,
+    most_rate: Annotated[int, typer.Option(min=1, help="Most Mb/s that one test may send each way.")] = 1000,
+    most_bytes: Annotated[int, typer.Option(min=1, help="Most MB that one session may move.")] = 20_000,
+    most_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 4,
+    clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """The far end of `measure`: answers whoever knows the token, within its limits, until Ctrl-C.
+
+    The token is read from --token-file, which is made if it is not there; without one a token is made and shown once.
+    """
+    from ackclock.measurement.serving import serve as run
+
+    def announce(address: str, token: str | None) -> None:
+        print(f"listening at {address} (TCP and UDP)", flush=True)
+        if token is not None:
+            print(f"token: {token}", flush=True)
+
+    caps = {"rate_bps": most_rate * 1_000_000, "session_bytes": most_bytes * 1_000_000, "sessions": most_sessions}
+    run(listen, port, token_file=token_file, caps=caps, announce=announce, clock_shift_ns=clock_shift)
+
+
+def measure(
+    host: Annotated[str, typer.Argument(help="Where ackclockd or `ackclock serve` runs.", show_default=False)],
+    plan: Annotated[Path | None, typer.Option("--plan", help="A TOML file with what to measure.", show_default=False)] = None,
+    tests: Annotated[
+        str | None,
+        typer.Option(
+            help="delay, capacity, steps, tcp, bidirectional, flows, latency, transfers, with commas between (default: all)."
+        ),
+    ] = None,
+    direction: Annotated[str | None, typer.Option(help="down (from the far end), up, or down,up.", show_default=False)] = None,
+    duration: Annotated[str | None, typer.Option(help="Time of one test (default: 10 s).", show_default=False)] = None,
+    congestion: Annotated[str | None, typer.Option(help="Congestion controls, with commas between (default: cubic).")] = None,
+    buffers: Annotated[str | None, typer.Option(help='Socket buffers, with commas between (default: "auto").')] = None,
+    flows: Annotated[int | None, typer.Option(min=1, help="Connections of `flows` and `latency` (default: 4).")] = None,
+    sizes: Annotated[str | None, typer.Option(help="Sizes of transfers (default: 10 kB,100 kB,1 MB).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A look: delay, capacity, tcp and latency, 3 s each.")] = False,
+    port: Port = 4862,
+    token_file: TokenFile = None,
+    report: Report = True,
+    json: Json = False,
+    out: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """The path to a far end by active tests: delays, capacity, buffers, TCP, latency under load; with an HTML report.
+
+    The token comes from --token-file or the environment's ACKCLOCK_TOKEN.
+    """
+    from ackclock.cli.output import deliver, remark
+    from ackclock.document import Document, read_document
+    from ackclock.measurement.plan import QUICK, estimate, plan_of
+    from ackclock.measurement.run import measure as run
+    from ackclock.measurement.table import measurement_tables
+    from ackclock.progress import progress
+
+    document = read_document(plan) if plan else Document({})
+    listed = {"tests": tests, "directions": direction, "congestion": congestion, "buffers": buffers, "sizes": sizes}
+    said = {key: [part.strip() for part in text.split(",")] for key, text in listed.items() if text is not None}
+    usual = {"tests": list(QUICK), "duration": "3 s"} if quick else {}
+    single = {key: value for key, value in (("duration", duration), ("flows", flows)) if value is not None}
+    checked = plan_of(Document({**usual, **document.data, **said, **single}, document.file, document.text))
+    seconds, _ = estimate(checked, None)
+    remark(f"measure: about {seconds:.0f} s; as many bytes as the path carries in that time", quiet=quiet)
+    folder = out or folder_of(host, port)
+    with progress("measure", quiet=quiet) as update:
+        done = run(host, checked, port=port, token_file=token_file, out=folder, progress=update)
+    deliver(done.as_json, lambda: measurement_tables(done.document), done.folder, report=report, json=json, quiet=quiet)
+
+
+def folder_of(host: str, port: int) -> Path:
+    """A measurement cannot be made twice, so its folder is named after its time."""
+    from datetime import UTC, datetime
+
+    from ackclock.runs import RUNS
+
+    name = "".join(c if c.isalnum() or c in ".-" else "-" for c in host)
+    return RUNS / f"measure-{name}-{port}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z"

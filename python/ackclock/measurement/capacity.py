@@ -1,0 +1,75 @@
+"""How much a path carries one way, and how much its bottleneck holds: evenly paced UDP, faster until it is too fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ackclock.measurement.link import HEADERS, Figures, low_rate, paced, trains
+
+Run = Callable[[list[dict[str, Any]], str], tuple[list[int], list[list[Figures]]]]
+
+TRIAL_S = 0.4
+FASTER = 4.0
+"""From one trial to the next."""
+KEPT = 0.9
+"""A path that delivers less than this of what was sent, by rate, is full."""
+OVER = 1.25
+"""How far beyond the capacity the last run goes: enough to fill a buffer, not so much that nothing else is seen."""
+ATTEMPTS = 3
+MOST_SECONDS = 60.0
+
+
+def search(run: Run, way: str, seconds: float, payload: int, start_bps: float, most_bps: float) -> tuple[int, bool]:
+    """The number of the test that filled the path, and whether the path was filled at all."""
+    rate, found = start_bps, start_bps
+    while True:
+        seen = _ran(run, way, rate, TRIAL_S, payload)[1]
+        found = seen["received_bps"] or found
+        full = seen["received"] < KEPT * seen["sent"] or found < KEPT * (seen["sent_bps"] or rate)
+        if full or rate >= most_bps:
+            break
+        rate = min(rate * FASTER, most_bps)
+    if not full:
+        return _ran(run, way, most_bps, seconds, payload)[0], False
+    return _fill(run, way, found, seconds, payload, most_bps)
+
+
+def _fill(run: Run, way: str, found: float, seconds: float, payload: int, most_bps: float) -> tuple[int, bool]:
+    """A run beyond the capacity, faster if that was not beyond it, longer if nothing overflowed."""
+    number, rate = 0, min(OVER * found, most_bps)
+    for _ in range(ATTEMPTS):
+        number, seen = _ran(run, way, rate, seconds, payload)
+        received, sent = seen["bottleneck"]["rate_bps"] or seen["received_bps"] or 0.0, seen["sent_bps"] or rate
+        if received > 0.97 * sent:
+            if rate >= most_bps:
+                return number, False
+            rate = min(rate * OVER, most_bps)
+        elif not seen["bottleneck"]["filled"]:
+            seconds, rate = min(2 * seconds, MOST_SECONDS), min(rate * OVER, most_bps)
+        else:
+            return number, True
+    return number, True
+
+
+def _ran(run: Run, way: str, rate: float, seconds: float, payload: int) -> tuple[int, Figures]:
+    # A link may be so slow that its own share of a trial is a few datagrams.
+    train = paced(rate, seconds, payload)
+    back = low_rate(train["gap_ns"] * train["count"] * 1e-9)
+    numbers, ways = run([trains(way, train, back)], f"capacity {way}")
+    return numbers[0], next(figures for figures in ways[0] if figures["direction"] == way)
+
+
+def capacity(figures: Figures, filled: bool) -> Figures:
+    """What a run beyond the capacity says, as the document has it."""
+    there = figures["bottleneck"]
+    rate = there["rate_bps"] if filled and there["rate_bps"] else figures["received_bps"]
+    usual = figures["payload_bytes"] + HEADERS
+    return {
+        "rate_bps": rate,
+        "at_least": not filled,
+        "packet_bytes": usual,
+        "buffer_bytes": {"min_based": there["min_based_bytes"], "max_based": there["max_based_bytes"]},
+        "overflowed": there["filled"],
+        "sent": figures,
+    }

@@ -1,0 +1,196 @@
+"""What a session found, as ``measure --json`` has it (docs/measure.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ackclock.measurement.capacity import capacity
+from ackclock.measurement.link import Figures
+from ackclock.measurement.steps import Done
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def flow_name(test: int, connection: int) -> str:
+    """A connection's name in all tables."""
+    return f"t{test}-{connection}"
+
+
+def series_frame(table: Any) -> pl.DataFrame:
+    """One row for each look at a connection at either end, with the columns of every ``series.parquet`` first."""
+    import polars as pl
+
+    raw = pl.DataFrame(table)
+    name = pl.concat_str(pl.lit("t"), pl.col("test").cast(pl.String), pl.lit("-"), pl.col("flow").cast(pl.String))
+    return raw.select(
+        pl.lit(0, dtype=pl.UInt64).alias("seed"),
+        name.alias("flow"),
+        "time_s",
+        pl.col("cwnd_bytes").cast(pl.Float64),
+        pl.col("ssthresh_bytes").cast(pl.Float64),
+        (pl.col("srtt_us") / 1e3).alias("srtt_ms"),
+        pl.col("flight_bytes").cast(pl.UInt64),
+        pl.col("delivered_bytes").cast(pl.UInt64),
+        pl.col("retransmitted_segments").cast(pl.UInt64),
+        "test",
+        pl.when("far").then(pl.lit("server")).otherwise(pl.lit("client")).alias("end"),
+        (pl.col("sends") == 1).alias("sends"),
+        "bytes",
+        (pl.col("rttvar_us") / 1e3).alias("rttvar_ms"),
+        (pl.col("min_rtt_us") / 1e3).alias("min_rtt_ms"),
+        "delivery_rate_bps",
+        "pacing_rate_bps",
+        "not_sent_bytes",
+        (pl.col("busy_us") / 1e6).alias("busy_s"),
+        (pl.col("rwnd_limited_us") / 1e6).alias("receive_window_limited_s"),
+        (pl.col("sndbuf_limited_us") / 1e6).alias("send_buffer_limited_s"),
+    )
+
+
+def document(found: Figures, done: Done, series: pl.DataFrame) -> Figures:
+    """The figures of a session by what they were for. ``found`` is the engine's document."""
+    tests = found["tests"]
+    purposes = done.purposes
+    return {
+        "clock": found["clock"],
+        "delay": next((_ways(tests[n]) for n in _of(purposes, "delay")), None),
+        "capacity": {way: _capacity(tests[number], way, filled) for way, (number, filled) in done.filled.items()},
+        "steps": [{**_way(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")],
+        "flows": [flow for n in sorted(purposes) for flow in _flows(tests[n], purposes[n], series)],
+        "transfers": [_transfers(tests[n], purposes[n]) for n in _of(purposes, "transfers")],
+        "latency_under_load": {purposes[ns[0]]["way"]: _latency([tests[n] for n in ns], purposes[ns[0]], series)
+                               for ns in _together(purposes)},
+        "tests": [{"test": n, "shown": n in _shown(done), **purposes[n]} for n in sorted(purposes)],
+        "unsent_datagrams": sum(test["unsent"] for test in tests),
+        "cut_short": [test["cut_short"] for test in tests if test["cut_short"]],
+    }  # fmt: skip
+
+
+def _shown(done: Done) -> set[int]:
+    """Tests whose datagrams are worth drawing: not those that only looked for the capacity."""
+    return {number for number, _ in done.filled.values()} | {n for n, p in done.purposes.items() if p["kind"] != "capacity"}
+
+
+def _of(purposes: Mapping[int, Figures], kind: str) -> Iterator[int]:
+    return (number for number in sorted(purposes) if purposes[number]["kind"] == kind)
+
+
+def _together(purposes: Mapping[int, Figures]) -> list[list[int]]:
+    """The tests of latency under load, which ran three at a time."""
+    numbers = list(_of(purposes, "latency"))
+    return [numbers[at : at + 3] for at in range(0, len(numbers), 3)]
+
+
+def _ways(test: Figures) -> Figures:
+    return {figures["direction"]: figures for figures in test["ways"]}
+
+
+def _way(test: Figures, way: str) -> Figures:
+    return dict(_ways(test)[way])
+
+
+def _capacity(test: Figures, way: str, filled: bool) -> Figures:
+    return capacity(_way(test, way), filled)
+
+
+def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Figures]:
+    """The rows of a bulk test: each connection as its sender and its receiver have it."""
+    bulk = test["spec"].get("bulk")
+    far = {flow["flow"]: flow for flow in test["far_flows"]}
+    for near in test["near_flows"] if bulk else ():
+        other = far.get(near["flow"])
+        sender, receiver = (near, other) if near["sends"] else (other, near)
+        yield {
+            "flow": flow_name(test["test"], near["flow"]),
+            "test": test["test"],
+            "label": purpose["label"],
+            "purpose": purpose["kind"],
+            "direction": "up" if near["sends"] else "down",
+            **_sent(sender, receiver, bulk["duration_ns"] * 1e-9),
+            "rtt_ms": _spread(series, flow_name(test["test"], near["flow"])),
+            "asked": purpose["asked"],
+            "given": {"sender": _given(sender), "receiver": _given(receiver)},
+            "failed": next((end["why_failed"] for end in (near, other) if end and end["why_failed"]), None),
+        }
+
+
+def _sent(sender: Figures | None, receiver: Figures | None, seconds: float) -> Figures:
+    sent = sender["segments_sent"] if sender else None
+    again = sender["retransmitted"] if sender else None
+    got = receiver["bytes"] if receiver else None
+    return {
+        "variant": sender["congestion"] if sender else None,
+        "goodput_bps": None if got is None else got * 8 / seconds,
+        "received_bytes": got,
+        "duration_s": seconds,
+        "segments_sent": sent,
+        "retransmitted_segments": again,
+        "retransmission_rate": again / sent if sent and again is not None else None,
+    }
+
+
+def _given(end: Figures | None) -> Figures | None:
+    """What the kernel says it used. It doubles what it is asked for, for its own book-keeping."""
+    return None if end is None else {key: end[key] for key in ("congestion", "send_buffer", "receive_buffer", "mss")}
+
+
+def _spread(series: pl.DataFrame, flow: str) -> Figures | None:
+    """The sender's smoothed round trips over time."""
+    import polars as pl
+
+    rtt = series.filter((pl.col("flow") == flow) & pl.col("sends"))["srtt_ms"].drop_nulls()
+    return spread(rtt.to_list())
+
+
+def spread(values: list[float]) -> Figures | None:
+    """The same figures as ``simulate`` gives of round trips."""
+    if not values:
+        return None
+    import polars as pl
+
+    s = pl.Series(values, dtype=pl.Float64)
+    p50, p95 = (s.quantile(q, interpolation="higher") for q in (0.5, 0.95))
+    return {"min": s.min(), "mean": s.mean(), "p50": p50, "p95": p95, "max": s.max(), "sd": s.std(ddof=0)}
+
+
+def _transfers(test: Figures, purpose: Figures) -> Figures:
+    times = test["transfers_s"]
+    good = [t for t, flow in zip(times, test["near_flows"], strict=True) if flow["why_failed"] is None]
+    return {
+        "test": test["test"],
+        "direction": purpose["way"],
+        "size": purpose["size"],
+        "bytes": test["spec"]["transfers"]["bytes"],
+        "completed": len(good),
+        "failed": len(times) - len(good),
+        "handshake_ms": spread([1e3 * t[0] for t in good if t[0] is not None]),
+        "completion_ms": spread([1e3 * t[2] for t in good if t[2] is not None]),
+    }
+
+
+def _latency(tests: list[Figures], purpose: Figures, series: pl.DataFrame) -> Figures:
+    """Round trips and delays beside bulk transfers, and round trips a minute."""
+    import polars as pl
+
+    from ackclock import _native
+
+    load, probes, exchanges = tests
+    good = [t for t in exchanges["transfers_s"] if None not in t]
+    handshakes, asked = [1e3 * t[0] for t in good], [1e3 * (t[1] - t[0]) for t in good]
+    on_load = series.filter((pl.col("test") == load["test"]) & pl.col("sends"))["srtt_ms"].drop_nulls().to_list()
+    flows = [flow for end in ("near_flows", "far_flows") for flow in load[end] if not flow["sends"]]
+    return {
+        "load": {
+            "flows": len(load["near_flows"]),
+            "goodput_bps": sum(f["bytes"] for f in flows) * 8 / (load["spec"]["bulk"]["duration_ns"] * 1e-9),
+        },
+        "direction": purpose["way"],
+        "handshake_ms": spread(handshakes),
+        "exchange_ms": spread(asked),
+        "on_load_ms": spread(on_load),
+        "responsiveness": json.loads(_native.responsiveness(handshakes, asked, on_load)),
+        "delay": _ways(probes),
+    }

@@ -1,0 +1,39 @@
+"""What a measurement leaves on disk: a run folder like the others."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+from ackclock.document import Document
+from ackclock.measurement.plan import plan_of
+from ackclock.measurement.result import Measurement
+from ackclock.runs import atomic_write, environment, prepare, write_json, write_parquet
+from ackclock.toml_write import to_toml
+
+DOCUMENT = "measurement.json"
+
+
+def write_folder(folder: Path, done: Measurement) -> None:
+    """The plan as resolved, the document, its tables. Raises InputError for a folder that is something else."""
+    prepare(folder)
+    host, port = done.document["host"], done.document["port"]
+    plan = {"host": host, "port": port, **done.plan.model_dump(mode="json")}
+    atomic_write(folder / "scenario.toml", to_toml({"measure": plan}).encode())
+    write_json(folder / "environment.json", environment([]))
+    for name, frame in (("flows", done.flows), ("series", done.series), ("delays", done.delays)):
+        write_parquet(folder / f"{name}.parquet", frame)
+    # Last: a folder that has it is complete.
+    write_json(folder / DOCUMENT, done.document)
+
+
+def read_folder(folder: Path) -> Measurement:
+    """What `write_folder` left."""
+    import polars as pl
+
+    series, delays = (pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "delays"))
+    plan = tomllib.loads((folder / "scenario.toml").read_text("utf-8"))["measure"]
+    data = {key: value for key, value in plan.items() if key not in ("host", "port")}
+    document = json.loads((folder / DOCUMENT).read_text("utf-8"))
+    return Measurement(document, plan_of(Document(data)), series, delays, folder)

@@ -1,0 +1,83 @@
+"""A session with a far end, seen from Python: tests as dicts in, figures out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError, RunFailed
+
+Figures = dict[str, Any]
+Watch = Callable[[float], None]
+
+PORT = 4862
+LOW_RATE = {"payload": 20, "gap_ns": 40_000_000}
+"""4 kb/s of payload: 20 bytes every 40 ms."""
+HEADERS = 28
+
+
+def low_rate(seconds: float) -> dict[str, int]:
+    """The train that measures delays without making any."""
+    return {**LOW_RATE, "count": max(2, round(seconds * 25))}
+
+
+def paced(rate_bps: float, seconds: float, payload: int) -> dict[str, int]:
+    """Datagrams at so many IP bits a second."""
+    gap_ns = max(1000, round((payload + HEADERS) * 8e9 / rate_bps))
+    return {"payload": payload, "gap_ns": gap_ns, "count": max(20, round(seconds * 1e9 / gap_ns))}
+
+
+def trains(way: str, train: Mapping[str, int], back: Mapping[str, int] | None) -> dict[str, Any]:
+    """A test of datagrams one way, with others the other way beside it."""
+    other = "up" if way == "down" else "down"
+    return {"datagrams": {way: dict(train), other: None if back is None else dict(back)}}
+
+
+def read_token(file: str | Path | None, text: str | None = None) -> str:
+    """The token from where it is kept. Raises InputError."""
+    if text is not None:
+        return text
+    if file is None:
+        raise InputError("no token", "the file with the far end's token, or ACKCLOCK_TOKEN", key="--token-file")
+    try:
+        return Path(file).read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not ASCII"
+        raise InputError(f"an unreadable file ({why})", "the file with the far end's token", file=str(file)) from None
+
+
+class Session:
+    """A far end that has taken the token. Raises InputError where it cannot be reached or refuses, RunFailed where it failed."""
+
+    def __init__(self, host: str, port: int, token: str) -> None:
+        from ackclock import _native
+
+        self._live = _guarded(lambda: _native.LiveSession(host, port, token))
+        said = json.loads(self._live.welcome())
+        self.address: str = said["address"]
+        self.far_end: Figures = said["far_end"]
+        self.clock: Figures = said["clock"]
+        self.tests = 0
+
+    def run(self, specs: Sequence[Mapping[str, Any]], watch: Watch) -> tuple[list[int], list[list[Figures]]]:
+        """Tests side by side: their numbers, and the figures of each one's datagrams by direction, without a comparison of clocks."""
+        ways = json.loads(_guarded(lambda: self._live.run(json.dumps(list(specs)), watch)))
+        numbers = list(range(self.tests, self.tests + len(specs)))
+        self.tests += len(specs)
+        return numbers, ways
+
+    def finish(self) -> tuple[Figures, Any, Any]:
+        """The session's document, its samples and its datagrams."""
+        document, samples, delays = _guarded(self._live.finish)
+        return json.loads(document), samples, delays
+
+
+def _guarded(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except ValueError as error:
+        raise InputError(str(error), "a far end that can be reached, its token, and tests within its limits") from None
+    except RuntimeError as error:
+        raise RunFailed(str(error)) from None

@@ -1,0 +1,146 @@
+"""What to measure: which tests, each with how long, how many and how large."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ValidationError
+
+from ackclock.document import Document
+from ackclock.errors import Refusal, one_of, show
+from ackclock.quantities import SomeBytes, Span
+from ackclock.table import Count, Table, first_refusal, number
+from ackclock.units import PS_PER_S, show_size, size_bytes, time_ps
+
+TESTS = {
+    "delay": "one-way delay both ways at 4 kb/s: 20 bytes of payload every 40 ms",
+    "capacity": "evenly paced UDP beyond what the path carries, each way by itself: capacity and buffer",
+    "steps": "evenly paced UDP at shares of the capacity: delay and loss below it",
+    "tcp": "a TCP bulk transfer for each congestion control, socket buffer and direction",
+    "bidirectional": "a TCP bulk transfer each way at once",
+    "flows": "several TCP bulk transfers at once, each way by itself",
+    "latency": "round trips and one-way delays while TCP fills the path, each way by itself: responsiveness",
+    "transfers": "TCP transfers of some sizes, one after another: completion times",
+}
+"""The tests by name, in the order in which they run: each finds the path as the one before has left it, idle."""
+QUICK = ("delay", "capacity", "tcp", "latency")
+WAYS = ("down", "up")
+AUTO = "auto"
+
+
+def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> BeforeValidator:
+    def check(value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple) or not value:
+            raise Refusal(show(value), f"a list of {what}: {', '.join(allowed)}")
+        for one in value:
+            if one not in allowed:
+                raise Refusal(show(one), one_of(allowed, one))
+        return tuple(name for name in allowed if name in value)
+
+    return BeforeValidator(check)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and 0 < len(one) <= 15 for one in value) or not value:
+        raise Refusal(show(value), 'a list of congestion controls by their kernel\'s names, such as ["cubic", "bbr"]')
+    return tuple(dict.fromkeys(value))
+
+
+def _buffer(value: Any) -> str:
+    if value == AUTO:
+        return AUTO
+    size = size_bytes(value)
+    if not 2048 <= size <= 2**30:
+        raise Refusal(show(value), '"auto", or 2 KiB to 1 GiB')
+    return show_size(size)
+
+
+def _buffers(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise Refusal(show(value), 'a list of socket buffers, such as ["auto", "64 KiB"]')
+    return tuple(dict.fromkeys(_buffer(one) for one in value))
+
+
+def _sizes(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise Refusal(show(value), 'a list of sizes, such as ["10 kB", "1 MB"]')
+    sizes = [size_bytes(one) for one in value]
+    if min(sizes) < 1:
+        raise Refusal(show(value), "sizes above zero")
+    return tuple(show_size(size) for size in dict.fromkeys(sizes))
+
+
+def _shares(value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise Refusal(show(value), "a list of shares of the capacity, such as [0.25, 0.5, 0.75, 0.9]")
+    for one in value:
+        if isinstance(one, bool) or not isinstance(one, int | float) or not 0.001 <= one <= 10:
+            raise Refusal(show(one), "a share of the capacity from 0.001 to 10")
+    return tuple(float(one) for one in value)
+
+
+Sample = Annotated[Span, BeforeValidator(lambda text: _within(text, "10 ms", "1 s"))]
+
+
+def _within(text: Any, least: str, most: str) -> Any:
+    if not time_ps(least) <= time_ps(text) <= time_ps(most):
+        raise Refusal(show(text), f"{least} to {most}")
+    return text
+
+
+def _spans(seconds: int) -> int:
+    return seconds * PS_PER_S
+
+
+class Plan(Table):
+    """What to measure. Times of single runs, sizes as in link files."""
+
+    tests: Annotated[tuple[str, ...], _words(TESTS, "tests")] = tuple(TESTS)
+    directions: Annotated[tuple[str, ...], _words(WAYS, "directions")] = WAYS
+    duration: Span = _spans(10)
+    sample: Sample = PS_PER_S // 50
+    payload: SomeBytes = 1172
+    start_rate: Annotated[float, number(lambda r: 1e3 <= r <= 1e9, "bits a second from 1e3 to 1e9")] = 1e6
+    shares: Annotated[tuple[float, ...], BeforeValidator(_shares)] = (0.25, 0.5, 0.75, 0.9)
+    congestion: Annotated[tuple[str, ...], BeforeValidator(_names)] = ("cubic",)
+    buffers: Annotated[tuple[str, ...], BeforeValidator(_buffers)] = (AUTO,)
+    flows: Count = 4
+    sizes: Annotated[tuple[str, ...], BeforeValidator(_sizes)] = ("10 kB", "100 kB", "1 MB")
+    repeats: Count = 5
+
+    @property
+    def seconds(self) -> float:
+        return self.duration / PS_PER_S
+
+    @property
+    def sample_ns(self) -> int:
+        return self.sample // 1000
+
+
+def plan_of(document: Document) -> Plan:
+    """A checked plan. Raises InputError with file, line and key."""
+    try:
+        return Plan.model_validate(document.data)
+    except ValidationError as error:
+        loc, refusal = first_refusal(error)
+        raise document.error(loc, refusal) from None
+
+
+def estimate(plan: Plan, capacity_bps: float | None) -> tuple[float, float | None]:
+    """Seconds, and bytes where the capacity is known: what the tests will take if all goes well."""
+    ways, t = len(plan.directions), plan.seconds
+    pieces = {
+        "delay": (t + 1, 2 * 48 * 25 * t * 8),
+        "capacity": ((t + 6) * ways, None),
+        "steps": (ways * len(plan.shares) * (t / 2 + 1), None),
+        "tcp": (ways * len(plan.congestion) * len(plan.buffers) * (t + 1), None),
+        "bidirectional": (t + 1, None),
+        "flows": (ways * (t + 1), None),
+        "latency": (ways * (t + 2), None),
+        "transfers": (ways * plan.repeats * len(plan.sizes) * 1.0, None),
+    }
+    seconds = sum(pieces[name][0] for name in plan.tests)
+    if capacity_bps is None:
+        return seconds, None
+    return seconds, sum(capacity_bps / 8 * pieces[name][0] for name in plan.tests if name != "delay")

@@ -1,0 +1,51 @@
+"""A measurement that has been made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.measurement.plan import Plan
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a path showed. ``document`` is the JSON of ``ackclock measure --json``; docs/measure.md says what each field means.
+
+    ``series`` has a row for each look at a TCP connection, ``delays`` one for each datagram (null: lost). ``folder`` is where it was kept.
+    """
+
+    document: dict[str, Any]
+    plan: Plan
+    series: pl.DataFrame
+    delays: pl.DataFrame
+    folder: Path | None = None
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per TCP connection: the document's fields, nested names joined by underscores."""
+        from ackclock.runs import flows_frame
+
+        return flows_frame([{"seed": 0, "flows": self.document["flows"]}])
+
+    def as_json(self) -> dict[str, Any]:
+        """The document."""
+        return self.document
+
+    def report(self, path: str | Path) -> Path:
+        """Write the HTML report, one file that opens without a network; returns its path.
+
+        Raises:
+            ImportError: altair or vl-convert is not installed.
+        """
+        from ackclock.report.measurement import page
+        from ackclock.report.render import html
+        from ackclock.runs import atomic_write
+
+        target = Path(path)
+        atomic_write(target, html(page(self)).encode())
+        return target

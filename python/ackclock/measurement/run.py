@@ -1,0 +1,85 @@
+"""``measure``: active tests of the path to a far end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ackclock.document import Document
+from ackclock.errors import InputError
+from ackclock.measurement.document import document, series_frame
+from ackclock.measurement.link import PORT, Session, read_token
+from ackclock.measurement.plan import Plan, plan_of
+from ackclock.measurement.result import Measurement
+from ackclock.measurement.steps import Report, Steps
+
+TOKEN = "ACKCLOCK_TOKEN"
+
+
+def measure(
+    host: str,
+    plan: Plan | Mapping[str, Any] | None = None,
+    *,
+    port: int = PORT,
+    token: str | None = None,
+    token_file: str | Path | None = None,
+    out: str | Path | None = None,
+    progress: Report | None = None,
+) -> Measurement:
+    """Active tests of the path to a host on which ``ackclockd`` or ``ackclock serve`` runs.
+
+    Args:
+        host: a name or an address.
+        plan: the keys of docs/measure.md's plan as a mapping; defaults where left out.
+        port: TCP and UDP port of the far end.
+        token: the far end's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
+        token_file: a file that holds it.
+        out: a run folder to keep it in; nothing is written without it.
+        progress: called with tests done, tests in all, and what is going on.
+
+    Raises:
+        InputError: the host cannot be reached, the token is not its, or the plan or its size is not allowed.
+        RunFailed: the session began and failed.
+    """
+    checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
+    if not 0 < port < 65536:
+        raise InputError(str(port), "a port from 1 to 65535", key="port")
+    secret = read_token(token_file, token if token is not None else None if token_file else os.environ.get(TOKEN))
+    started = datetime.now(UTC)
+    session = Session(host, port, secret)
+    _check(checked, session)
+    done = Steps(session, checked, progress).run()
+    found, samples, datagrams = session.finish()
+    import polars as pl
+
+    series = series_frame(samples)
+    head = {
+        "host": host,
+        "port": port,
+        "address": session.address,
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": (datetime.now(UTC) - started).total_seconds(),
+        "far_end": session.far_end,
+        "near_clock": session.clock,
+    }
+    made = Measurement({**head, **document(found, done, series)}, checked, series, pl.DataFrame(datagrams))
+    if out is None:
+        return made
+    from ackclock.measurement.folder import write_folder
+
+    write_folder(Path(out), made)
+    return Measurement(made.document, made.plan, made.series, made.delays, Path(out))
+
+
+def _check(plan: Plan, session: Session) -> None:
+    """What the far end's kernel cannot do is said before anything is sent."""
+    there = session.far_end["congestion"]
+    here = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    own = here.read_text("ascii").split() if here.exists() else there
+    for name in plan.congestion:
+        if name not in there or name not in own:
+            common = [known for known in own if known in there]
+            raise InputError(name, f"a congestion control of both kernels: {', '.join(common)}", key="congestion")

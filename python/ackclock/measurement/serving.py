@@ -1,0 +1,48 @@
+"""``serve``: the far end, from the wheel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError, RunFailed
+from ackclock.measurement.link import PORT
+
+Announce = Callable[[str, str | None], None]
+
+
+def serve(
+    listen: str = "127.0.0.1",
+    port: int = PORT,
+    *,
+    token_file: str | Path | None = None,
+    caps: Mapping[str, Any] | None = None,
+    announce: Announce | None = None,
+    clock_shift_ns: int = 0,
+) -> None:
+    """Serve measurements until a signal ends it.
+
+    Args:
+        listen: the address to bind; ``0.0.0.0`` or ``::`` for all.
+        port: TCP and UDP; 0 lets the kernel choose.
+        token_file: the shared token, made if the file is not there; without it one is made for this once and given to ``announce``.
+        caps: limits that differ from the usual ones (docs/measure.md).
+        announce: called with the address and the token that was made.
+        clock_shift_ns: sets the clock wrong, to try estimators.
+
+    Raises:
+        InputError: a bad address or token file. RunFailed: the machine refused.
+    """
+    from ackclock import _native
+
+    limits = {**json.loads(_native.default_caps()), **(caps or {})}
+    file = None if token_file is None else str(token_file)
+    told = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
+    try:
+        _native.serve(json.dumps(told), announce or (lambda *_: None))
+    except ValueError as error:
+        raise InputError(str(error), "an IP address of this machine and a token file that can be read or made") from None
+    except RuntimeError as error:
+        raise RunFailed(str(error)) from None

@@ -1,0 +1,86 @@
+"""``measure`` over emulated links of known truth. Skipped where network namespaces are forbidden; a run whose emulation was not valid does not count."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.live.cells import Unmeasured, namespaces
+from tests.live.measuring import measured
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
+]
+
+UNEQUAL = """title = "unequal both ways"
+source = "test"
+[[hop]]
+name = "line"
+rate = { down = "10 Mb/s", up = "2 Mb/s" }
+delay = { down = "10 ms", up = "35 ms" }
+queue = { kind = "droptail", bytes = "60 kB" }
+"""
+RATE = {"down": 10e6, "up": 2e6}
+DELAY_MS = {"down": 10.0, "up": 35.0}
+QUEUE = 60_000
+HOUR_NS = 3_600_000_000_000
+
+
+def run(*arguments, **more):
+    try:
+        return measured(*arguments, **more)
+    except Unmeasured as why:
+        pytest.skip(f"no valid emulation: {why}")
+
+
+@pytest.fixture(scope="module")
+def unequal():
+    return run(UNEQUAL, "--tests", "delay,capacity", "--duration", "4 s", clock_shift_ns=HOUR_NS)
+
+
+@pytest.mark.parametrize("way", ["down", "up"])
+def test_capacity_is_within_2_percent(unequal, way):
+    assert unequal["capacity"][way]["rate_bps"] == pytest.approx(RATE[way], rel=0.02)
+    assert unequal["capacity"][way]["overflowed"]
+
+
+@pytest.mark.parametrize("way", ["down", "up"])
+def test_the_buffer_is_within_ten_percent_or_one_packet(unequal, way):
+    seen = unequal["capacity"][way]
+    # What waits, and the packet that is being sent.
+    truth = QUEUE + seen["packet_bytes"]
+    for size in seen["buffer_bytes"].values():
+        assert abs(size - truth) <= max(0.1 * truth, seen["packet_bytes"])
+
+
+@pytest.mark.parametrize("way", ["down", "up"])
+def test_the_one_way_interval_has_the_true_delay_with_a_clock_that_is_an_hour_wrong(unequal, way):
+    seen = unequal["delay"][way]
+    truth = DELAY_MS[way] + 48 * 8e3 / RATE[way]
+    low, high = seen["least_delay_interval_ms"]
+    assert low <= truth <= high
+    # Nothing is lost and nothing waits.
+    assert seen["loss"]["rate"] == 0.0
+    assert seen["delay_variation_ms"]["p95"] < 1.0
+
+
+JITTER = """title = "some jitter and some loss"
+source = "test"
+[[hop]]
+name = "line"
+rate = "20 Mb/s"
+delay = "20 ms"
+jitter = { kind = "uniform", high = "8 ms" }
+loss = { mean = 0.02 }
+queue = { kind = "droptail", packets = 200 }
+"""
+
+
+def test_delay_variation_is_within_a_millisecond_and_loss_within_its_interval():
+    seen = run(JITTER, "--tests", "delay", "--duration", "20 s")
+    for way in ("down", "up"):
+        figures = seen["delay"][way]
+        more = figures["delay_variation_ms"]
+        assert more["p50"] == pytest.approx(4.0, abs=1.0)
+        assert more["p95"] == pytest.approx(7.6, abs=1.0)
+        assert figures["loss"]["lo"] <= 0.02 <= figures["loss"]["hi"]
