@@ -44,7 +44,7 @@ def check_policies(policies: Sequence[str]) -> None:
     for policy in policies:
         parts = policy.split("+")
         if policy != AS_IS:
-            _known(parts, [*POLICIES, *QUEUES], "ack_policy")
+            _known(parts, list(dict.fromkeys([*POLICIES, *QUEUES])), "ack_policy")
         told = [key for part in parts for key in POLICIES.get(part, {"kind": part})]
         if len(set(told)) < len(told) or ("none" in parts and len(parts) > 1):
             raise InputError(show(policy), "parts that go together, such as safe+acks-first or red+p1", key="ack_policy")

@@ -1,39 +1,35 @@
 //! A fixed delay: what went in first comes out first.
 
+use super::flying::Flying;
 use crate::element::{Element, Out, Port};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
-use std::collections::VecDeque;
 
 pub struct Delay {
     delay: Span,
-    flying: VecDeque<(Time, Packet)>,
+    flying: Flying,
 }
 
 impl Delay {
     pub fn new(delay: Span) -> Delay {
-        Delay { delay, flying: VecDeque::new() }
+        Delay { delay, flying: Flying::default() }
     }
 }
 
 impl Element for Delay {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, _out: &mut Out<'_>) {
-        self.flying.push_back((now + self.delay, packet));
+        self.flying.push(now + self.delay, packet);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        while self.flying.front().is_some_and(|&(at, _)| at <= now) {
-            if let Some((_, packet)) = self.flying.pop_front() {
-                out.forward(Port(0), packet);
-            }
-        }
+        self.flying.let_out(now, out);
     }
 
     fn due(&self) -> Time {
-        self.flying.front().map_or(Time::NEVER, |&(at, _)| at)
+        self.flying.due()
     }
 
     fn held(&self) -> u64 {
-        self.flying.len() as u64
+        self.flying.held()
     }
 }

@@ -1,10 +1,10 @@
 //! A path that is changed at fixed times: a satellite constellation gives each terminal another satellite, or a mobile moves to another cell.
 
+use super::flying::Flying;
 use crate::element::{Cause, Element, Out, Port};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// When the path changes and what that does. Probabilities are shares of packets.
@@ -37,12 +37,12 @@ pub struct Handover {
     /// Which path, counted from 0 before the first change, and what it adds.
     path: Option<(u64, Span)>,
     last: Time,
-    flying: VecDeque<(Time, Packet)>,
+    flying: Flying,
 }
 
 impl Handover {
     pub fn new(terms: HandoverTerms, salt: u64, losses: Rng) -> Handover {
-        Handover { terms, salt, losses, path: None, last: Time::ZERO, flying: VecDeque::new() }
+        Handover { terms, salt, losses, path: None, last: Time::ZERO, flying: Flying::default() }
     }
 
     /// The path at `now`, counted from 0, and since when.
@@ -80,22 +80,18 @@ impl Element for Handover {
             from = since + self.terms.gap;
         }
         self.last = self.last.max(from + self.added(path));
-        self.flying.push_back((self.last, packet));
+        self.flying.push(self.last, packet);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        while self.flying.front().is_some_and(|&(at, _)| at <= now) {
-            if let Some((_, packet)) = self.flying.pop_front() {
-                out.forward(Port(0), packet);
-            }
-        }
+        self.flying.let_out(now, out);
     }
 
     fn due(&self) -> Time {
-        self.flying.front().map_or(Time::NEVER, |&(at, _)| at)
+        self.flying.due()
     }
 
     fn held(&self) -> u64 {
-        self.flying.len() as u64
+        self.flying.held()
     }
 }

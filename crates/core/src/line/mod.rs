@@ -2,6 +2,7 @@
 
 mod delay;
 mod duplicate;
+mod flying;
 mod gilbert;
 mod handover;
 mod jitter;

@@ -1,22 +1,22 @@
 //! Packets that take a longer way and are overtaken.
 
+use super::flying::Flying;
 use crate::element::{Element, Out, Port};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use std::collections::VecDeque;
 
 pub struct Reorder {
     mean: f64,
     delay: Span,
     rng: Rng,
-    held: VecDeque<(Time, Packet)>,
+    flying: Flying,
 }
 
 impl Reorder {
     /// Each packet is held for `delay` with probability `mean`; the others pass at once.
     pub fn new(mean: f64, delay: Span, rng: Rng) -> Reorder {
-        Reorder { mean, delay, rng, held: VecDeque::new() }
+        Reorder { mean, delay, rng, flying: Flying::default() }
     }
 }
 
@@ -25,25 +25,21 @@ impl Element for Reorder {
         // What leaves at this very instant came earlier.
         self.wake(now, out);
         if self.rng.chance(self.mean) {
-            self.held.push_back((now + self.delay, packet));
+            self.flying.push(now + self.delay, packet);
         } else {
             out.forward(Port(0), packet);
         }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        while self.held.front().is_some_and(|&(at, _)| at <= now) {
-            if let Some((_, packet)) = self.held.pop_front() {
-                out.forward(Port(0), packet);
-            }
-        }
+        self.flying.let_out(now, out);
     }
 
     fn due(&self) -> Time {
-        self.held.front().map_or(Time::NEVER, |&(at, _)| at)
+        self.flying.due()
     }
 
     fn held(&self) -> u64 {
-        self.held.len() as u64
+        self.flying.held()
     }
 }
