@@ -191,7 +191,9 @@ def test_wibro_is_judged_with_every_claim_a_verdict_and_a_reason(tmp_path: Path)
     assert verdicts["P4-001"] == ("calibration", False), "what a link was set up with proves nothing"
     assert verdicts["P4-028"][1] is False, "needs the paper's own network"
     assert verdicts["P4-036"] == ("holds", True)
-    assert {figure["title"][:9] for figure in document["figures"]} == {"Figure 5a", "Figure 5b"}
+    drawn = [figure["title"].partition(":")[0] for figure in document["figures"]]
+    assert drawn == [f"Figure {number}" for number in ("2", "3a", "3b", "3c", "4a", "4b", "5a", "5b")]
+    assert any(row.get("paper") for row in document["figures"][0]["rows"]), "what the paper states stands beside ours"
     assert "Figure 5a" in done.report().read_text("utf-8")
 
 

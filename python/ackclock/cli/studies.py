@@ -128,7 +128,7 @@ def reproduce(
     from ackclock.errors import InputError
     from ackclock.papers.claims import PAPERS
     from ackclock.papers.reproduce import reproduce as run_paper
-    from ackclock.papers.table import summary_table, verdict_table
+    from ackclock.papers.table import summary, summary_tables, verdict_table
     from ackclock.progress import progress
 
     if quick and full:
@@ -149,9 +149,9 @@ def reproduce(
             remark(f"report: {page}", quiet=quiet)
     documents = [done.as_json() for done in all_done]
     if json:
-        print_json(documents[0] if paper else {"papers": documents})
+        print_json(documents[0] if paper else {"summary": summary(all_done), "papers": documents})
     elif not paper:
-        print_tables([summary_table(all_done)])
+        print_tables(summary_tables(all_done))
 
 
 def report(

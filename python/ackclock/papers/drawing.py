@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ackclock.papers.measures import Spot
-from ackclock.statistics import Interval
+from ackclock.statistics import Interval, interval
 
 Point = tuple[float, Interval]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure: its number and what it shows, what the paper says of it, its axes, and its lines by name."""
+    """A figure: its number and what it shows, what the paper says of it, its axes, and its lines by name.
+
+    ``paper`` has what the text states of its own lines, drawn beside ours; a ``trace`` has too many points to mark each.
+    """
 
     title: str
     paper_says: str
@@ -21,6 +24,8 @@ class Drawing:
     y: str
     lines: Mapping[str, Sequence[Point]]
     log_x: bool = False
+    paper: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    trace: bool = False
 
     def as_json(self) -> dict[str, object]:
         """One entry of the ``figures`` list of ``reproduce``'s document."""
@@ -29,7 +34,31 @@ class Drawing:
             for name, points in self.lines.items()
             for x, value in points
         ]
-        return {"title": self.title, "reading": self.paper_says, "x": self.x, "y": self.y, "log_x": self.log_x, "rows": rows}
+        rows += [
+            {"line": f"paper: {name}", "x": x, "y": y, "lo": y, "hi": y, "paper": True}
+            for name, points in self.paper.items()
+            for x, y in points
+        ]
+        return {
+            "title": self.title,
+            "reading": self.paper_says,
+            "x": self.x,
+            "y": self.y,
+            "log_x": self.log_x,
+            "trace": self.trace,
+            "rows": rows,
+        }
+
+
+def traced(times: Iterable[float], values: Iterable[float | None], most: int = 500) -> list[Point]:
+    """A run's own series as a line, without its gaps and thinned to about ``most`` points."""
+    pairs = [(time, value) for time, value in zip(times, values, strict=True) if value is not None]
+    return [(time, interval([value])) for time, value in pairs[:: max(1, len(pairs) // most)]]
+
+
+def level(value: float, begin: float, end: float) -> list[tuple[float, float]]:
+    """A figure of the paper's that holds from one place to another."""
+    return [(begin, value), (end, value)]
 
 
 def lines(names: Sequence[str], xs: Sequence[float], find: Callable[[str, int], Interval]) -> dict[str, list[Point]]:

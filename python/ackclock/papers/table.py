@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -12,36 +11,47 @@ if TYPE_CHECKING:
     from ackclock.papers.reproduce import Reproduction
 
 
-def summary_table(done: Sequence[Reproduction]) -> Table:
-    """All papers, a line each: what was claimed, what became of it; then why claims were not tested, and how many for each reason."""
+def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
+    """All papers, an entry each: how many claims got which verdict, those that count, and why claims were not tested."""
+    entries = []
+    for each in done:
+        why: dict[str, list[str]] = {}
+        for judged in each.claims:
+            if judged.verdict == "not_tested":
+                why.setdefault(judged.why, []).append(judged.claim.id)
+        totals = each.totals
+        entries.append(
+            {
+                "paper": each.paper,
+                "claims": len(each.claims),
+                "calibrated": totals["calibration"],
+                "holding": totals["holds"],
+                "failing": totals["fails"],
+                "gated": each.gated,
+                "not_tested": totals["not_tested"],
+                "why_not": [{"claims": ids, "why": reason} for reason, ids in why.items()],
+            }
+        )
+    return entries
+
+
+def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
+    """All papers, a line each: what was claimed, what became of it; then the claims that were not tested, and why."""
     from rich.table import Table
 
     table = Table(title="The papers, claim by claim", title_justify="left", box=None, pad_edge=False)
-    for column in (
-        "paper",
-        "claims",
-        "calibrated",
-        "holding",
-        "failing",
-        "of them gated: holding",
-        "failing",
-        "not tested",
-        "why not",
-    ):
-        table.add_column(column, justify="left" if column in ("paper", "why not") else "right", no_wrap=column == "paper")
-    for each in done:
-        totals, gated = each.totals, each.gated
-        why = Counter(judged.why for judged in each.claims if judged.verdict == "not_tested")
-        table.add_row(
-            each.paper,
-            str(len(each.claims)),
-            *(str(totals[verdict]) for verdict in ("calibration", "holds", "fails")),
-            str(gated["holds"]),
-            str(gated["fails"]),
-            str(totals["not_tested"]),
-            "; ".join(f"{count}: {reason}" for reason, count in why.most_common()),
-        )
-    return table
+    for column in ("paper", "claims", "calibrated", "holding", "failing", "of them gated: holding", "failing", "not tested"):
+        table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=column == "paper")
+    untested = Table(title="Not tested", title_justify="left", box=None, pad_edge=False)
+    untested.add_column("claims", max_width=40)
+    untested.add_column("why")
+    for entry in summary(done):
+        counts = [entry[key] for key in ("claims", "calibrated", "holding", "failing")]
+        counts += [entry["gated"]["holds"], entry["gated"]["fails"], entry["not_tested"]]
+        table.add_row(entry["paper"], *map(str, counts))
+        for group in entry["why_not"]:
+            untested.add_row(", ".join(group["claims"]), group["why"])
+    return [table, untested] if untested.rows else [table]
 
 
 def verdict_table(done: Reproduction) -> Table:

@@ -197,28 +197,46 @@ def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str
     return _specification(drawn.properties(width=WIDTH, height=HEIGHT))
 
 
+def _ticks(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A few numbered places are named one by one, and nothing between them."""
+    places = sorted({row["x"] for row in rows})
+    numbered = 1 < len(places) <= 12 and all(float(place).is_integer() for place in places)
+    return {"values": places} if numbered else {"tickCount": 6}
+
+
 def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     """Lines over a swept value with their intervals; ``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``,
-    ``lo`` and ``hi``.
+    ``lo`` and ``hi``. Rows that are the ``paper``'s own are dashed, in grey; a ``trace`` has no marks at its points.
     """
     import altair as alt
 
     rows = [row for row in figure["rows"] if row["y"] is not None]
-    names = list(dict.fromkeys(str(row["line"]) for row in rows))
-    base = alt.Chart(alt.InlineData(values=rows))
+    ours, theirs = ([row for row in rows if bool(row.get("paper")) is paper] for paper in (False, True))
+    names, papers = (list(dict.fromkeys(str(row["line"]) for row in of)) for of in (ours, theirs))
     scale = alt.Scale(type="log" if figure["log_x"] else "linear", nice=False, padding=12)
-    x = alt.X("x:Q", title=figure["x"], scale=scale, axis=alt.Axis(grid=False, format="~g", tickCount=6))
+    axis = alt.Axis(grid=False, format="~g", tickCount=6) if figure["log_x"] else alt.Axis(grid=False, **_ticks(ours))
+    x = alt.X("x:Q", title=figure["x"], scale=scale, axis=axis)
     y = alt.Y("y:Q", title=figure["y"], scale=alt.Scale(zero=figure["y"] != "Jain's index"))
-    colours = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
+    colours = alt.Scale(
+        domain=names + papers,
+        range=[PALETTE[i % len(PALETTE)] for i in range(len(names))] + [MUTED if i % 2 == 0 else INK for i in range(len(papers))],
+    )
+    columns = 5 if max(map(len, names + papers)) > 12 else LEGEND_COLUMNS
     colour = alt.Color(
-        "line:N", scale=colours, legend=alt.Legend(title=None, orient="top", labelFontSize=12, columns=LEGEND_COLUMNS)
+        "line:N", scale=colours, legend=alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)
     )
     hover = [
         alt.Tooltip("line:N", title="line"),
         alt.Tooltip("x:Q", title=figure["x"], format="~g"),
         alt.Tooltip("y:Q", title=figure["y"], format=".4~g"),
     ]
-    ranges = base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=x, y="lo:Q", y2="hi:Q", color=colour)
-    curves = base.mark_line(strokeWidth=1.4).encode(x=x, y=y, color=colour)
-    points = base.mark_point(filled=True, size=45, opacity=0.9).encode(x=x, y=y, color=colour, tooltip=hover)
-    return _specification(alt.layer(curves, ranges, points).properties(width=WIDTH, height=260))
+    base = alt.Chart(alt.InlineData(values=ours))
+    layers = [base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4).encode(x=x, y=y, color=colour)]
+    if not figure.get("trace"):
+        layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=x, y="lo:Q", y2="hi:Q", color=colour))
+        layers.append(base.mark_point(filled=True, size=45, opacity=0.9).encode(x=x, y=y, color=colour, tooltip=hover))
+    if theirs:
+        stated = alt.Chart(alt.InlineData(values=theirs))
+        layers.append(stated.mark_line(strokeWidth=1.2, strokeDash=[5, 4]).encode(x=x, y=y, color=colour))
+        layers.append(stated.mark_point(shape="diamond", size=50, filled=False).encode(x=x, y=y, color=colour, tooltip=hover))
+    return _specification(alt.layer(*layers).properties(width=WIDTH, height=260))

@@ -26,7 +26,7 @@ _VERDICTS = (
 
 def page(document: Document, environment: Document | None = None) -> Page:
     """The page of ``reproduce``'s JSON document."""
-    totals, claims = document["totals"], document["claims"]
+    totals, gated, claims = document["totals"], document["gated"], document["claims"]
     tested = totals["holds"] + totals["fails"]
     simulated = sum(claim["by"] == "simulation" and claim["verdict"] in ("holds", "fails") for claim in claims)
     sided = sum(claim["verdict"] == "fails" and claim["ns2_agrees"] is True for claim in claims)
@@ -34,7 +34,10 @@ def page(document: Document, environment: Document | None = None) -> Page:
     sections = [drawn] if drawn else []
     if figures := document.get("figures"):
         blocks = [Chart(figure["title"], figure["reading"], chart.swept(figure)) for figure in figures]
-        lead = "Ours, means with 95 % intervals where there is more than one run; above each what the paper says of its own."
+        lead = (
+            "Ours, means with 95 % intervals where there is more than one run; above each what the paper says of its own. Dashed in grey: what its "
+            "text states in numbers."
+        )
         sections.append(Section("The paper's figures", blocks, lead))
     for verdict, title, tone, lead in _VERDICTS:
         of = [claim for claim in claims if claim["verdict"] == verdict]
@@ -50,12 +53,17 @@ def page(document: Document, environment: Document | None = None) -> Page:
     return Page(
         title=f"Reproduction: {document['paper']}",
         subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
-        answer=f"{totals['holds']} of the {tested} claims tested hold; {totals['not_tested']} are not tested yet.",
+        answer=f"{totals['holds']} of the {tested} claims tested hold"
+        + (
+            f", and {gated['holds']} of the {sum(gated.values())} that do not need the paper's own network."
+            if sum(gated.values()) < tested
+            else "."
+        ),
         because=(
             f"Of the tested, {simulated} were simulated and {tested - simulated} are arithmetic. {totals['fails']} fail"
             + (f", in {sided} of which an independent simulator, ns-2, has what we have; " if sided else "; ")
-            + f"{totals['calibration']} more are settings of the paper's experiment, which prove nothing. Every claim is listed "
-            "with its reason."
+            + f"{totals['calibration']} more are calibration, settings or what settings were chosen on, which prove nothing, and "
+            f"{totals['not_tested']} are not tested. Every claim is listed with its reason."
         ),
         sections=sections,
         notes=[

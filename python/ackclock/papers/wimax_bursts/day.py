@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ackclock.cells import CellResult
@@ -47,3 +48,14 @@ class Day:
     def busiest(self) -> int:
         """The test with the most bursts: the paper's was that of 12:00."""
         return max(HOURS, key=lambda hour: len(self.bursts(hour)))
+
+    def delays(self, hour: int) -> list[tuple[float, float | None]]:
+        """Every data packet of a test: when it was sent, in s, and its one-way delay in ms, None if it was lost."""
+        from ackclock.analysis import analyze
+
+        captures = Path(self.run(hour).folder or ".") / "captures"
+        found = analyze(*(captures / f"{FLOW}.{end}.pcap" for end in ("server", "client")), series=True).delays
+        if found is None:
+            return []
+        data = found.filter(found["way"] == "b2a")
+        return list(zip(data["time_s"].to_list(), data["delay_ms"].to_list(), strict=True))

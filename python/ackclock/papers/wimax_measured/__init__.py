@@ -5,11 +5,11 @@ from __future__ import annotations
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.measures import Figures
-from ackclock.papers.wimax_measured import campus, concurrent, datagrams, pchar, transfers, uploads, windows
+from ackclock.papers.wimax_measured import acks, campus, concurrent, datagrams, pchar, transfers, uploads, windows
 
 
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator; an experiment runs only when a claim needs it."""
     figures = Figures(runs)
-    parts = (pchar, datagrams, transfers, uploads, windows, concurrent, campus)
+    parts = (pchar, datagrams, transfers, uploads, windows, concurrent, campus, acks)
     return {claim: found for part in parts for claim, found in part.evaluators(figures).items()}

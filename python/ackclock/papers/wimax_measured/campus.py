@@ -128,19 +128,20 @@ def _recovers(figures: Figures) -> tuple[bool, str, Interval]:
     return ours.mean >= 0.9, "from 5 s after the upload's end, of the rate before it", ours
 
 
-def _campus_spot(variant: str = "New Reno") -> Spot:
+def campus_spot(variant: str = "New Reno") -> Spot:
+    """A minute's download on the campus with 64 KB."""
     return at("campus", "down 64 KB", "campus", variant=VARIANTS[variant])
 
 
 def _bound(figures: Figures) -> tuple[bool, str]:
-    found = figures.each(_campus_spot(), goodput_mbps)
+    found = figures.each(campus_spot(), goodput_mbps)
     return max(
         found
     ) < 1.0, f"{min(found):.2f} to {max(found):.2f} Mb/s in {len(found)} minutes; the cap it was calibrated to is 0.3 to 1.0"
 
 
 def _order(figures: Figures) -> tuple[bool, str]:
-    found = {variant: figures.mean(_campus_spot(variant), goodput_mbps).mean for variant in VARIANTS}
+    found = {variant: figures.mean(campus_spot(variant), goodput_mbps).mean for variant in VARIANTS}
     holds = max(found, key=lambda v: found[v]) == "Veno" and min(found, key=lambda v: found[v]) == "Vegas"
     why = (
         "; variants share the seeds, and so the limit's walk. CUBIC, which cuts to 0.8 and grows by time, loses least at a limiter that drops; Vegas "
@@ -152,7 +153,7 @@ def _order(figures: Figures) -> tuple[bool, str]:
 def _classes(figures: Figures) -> tuple[bool, str]:
     udp = figures.mean(at("campus-udp", "", "campus"), goodput).mean
     up = figures.mean(at("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps).mean
-    down = figures.mean(_campus_spot(), goodput_mbps).mean
+    down = figures.mean(campus_spot(), goodput_mbps).mean
     return (
         udp >= 0.95 * 1.5 and up >= 0.8 * 0.247 and down < 1.0,
         f"UDP down {udp:.2f}, TCP up {up:.3f}, TCP down {down:.2f} Mb/s",
@@ -160,14 +161,14 @@ def _classes(figures: Figures) -> tuple[bool, str]:
 
 
 def _losses(figures: Figures) -> tuple[bool, str]:
-    found = figures.each(_campus_spot(), retransmitted)
+    found = figures.each(campus_spot(), retransmitted)
     said = f"{min(found):.2f} to {max(found):.2f} % sent again over {len(found)} minutes, most where the limit is lowest"
     return min(found) >= 1.8 and max(found) <= 4.2, said
 
 
 def _padhye(figures: Figures) -> tuple[bool, str]:
     pairs = []
-    for result in figures.results(_campus_spot()):
+    for result in figures.results(campus_spot()):
         flow = flow_of(result)
         events = flow["window_cuts"] / max(1, flow["segments_sent"])
         if events > 0.0:
@@ -180,46 +181,6 @@ def _padhye(figures: Figures) -> tuple[bool, str]:
     return abs(
         ratio - 1.0
     ) <= 0.25, f"the model gives {ratio:.2f} of the goodput, over {len(pairs)} of the runs, from their own loss events and RTT"
-
-
-def _histogram(figures: Figures, scheme: str) -> dict[str, int]:
-    result = figures.results(at("acks", scheme, "campus"))[0]
-    rows = figures.analysis(result, "down")["ack_interarrival_ms"]["histogram"]
-    return {str(row["up_to"]): int(row["count"]) for row in rows}
-
-
-def _acks(figures: Figures, scheme: str) -> tuple[float, float, float]:
-    """Shares of the gaps between ACKs: up to 1 ms, 5 to 20 ms, above 80 ms."""
-    found = _histogram(figures, scheme)
-    total = max(1, sum(found.values()))
-    long = sum(count for bound, count in found.items() if bound == "None" or float(bound) > 80.0)
-    return found["1"] / total, (found["10"] + found["20"]) / total, long / total
-
-
-def _compressed(figures: Figures) -> tuple[bool, str]:
-    at_once, middle, long = _acks(figures, "both")
-    return (
-        at_once > 0.5 and long > 0.0,
-        f"{at_once:.0%} within 1 ms of the one before, {middle:.0%} after 5 to 20 ms, {long:.0%} after more than 80 ms{_SPACED}",
-    )
-
-
-_SPACED = (
-    ". An ACK takes 1.6 ms at the modem's 256 kb/s, so that two come within 1 ms only where the air carries both in one frame: the paper's majority "
-    "within 1 ms must have left the modem together"
-)
-
-
-def _single(figures: Figures) -> tuple[bool, str]:
-    at_once, middle, long = _acks(figures, "download alone")
-    why = ". A frame of 5 ms and an ACK for two segments: gaps are whole frames, and at the campus's rate longer than the paper's 6 to 8 ms"
-    return middle > 0.5, f"{at_once:.0%} within 1 ms, {middle:.0%} after 5 to 20 ms, {long:.0%} above 80 ms{why}"
-
-
-def _cause(figures: Figures) -> tuple[bool, str]:
-    both, alone = _acks(figures, "both"), _acks(figures, "download alone")
-    said = f"within 1 ms {both[0]:.0%} with the upload, {alone[0]:.0%} without; above 80 ms {both[2]:.0%} and {alone[2]:.0%}"
-    return both[0] > 1.5 * alone[0] and both[2] > alone[2], said
 
 
 def _slower(figures: Figures) -> tuple[bool, str, Interval]:
@@ -246,7 +207,4 @@ def evaluators(figures: Figures) -> dict[str, Evaluate]:
         "P0-142": says(lambda: _correlation(figures)),
         "P0-143": says(lambda: _slower(figures)),
         "P0-144": says(lambda: _recovers(figures)),
-        "P0-145": says(lambda: _compressed(figures)),
-        "P0-146": says(lambda: _single(figures)),
-        "P0-147": says(lambda: _cause(figures)),
     }

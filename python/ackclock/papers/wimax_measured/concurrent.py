@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from ackclock.cells import CellResult
@@ -13,7 +14,7 @@ from ackclock.papers.wimax_measured.transfers import (
     PAYLOAD,
     VARIANTS,
 )
-from ackclock.statistics import Interval
+from ackclock.statistics import Interval, interval
 
 
 def _together(count: str, variant: str) -> Spot:
@@ -41,6 +42,15 @@ def _range(figures: Figures, count: str, variant: str) -> float:
         rates = [f["goodput_bps"] for f in result.summary["flows"]]
         spans.append((max(rates) - min(rates)) * len(rates) / sum(rates))
     return sum(spans) / len(spans)
+
+
+def shares(figures: Figures, count: str, variant: str) -> Interval:
+    """The mean share of a flow in per cent, with the least and the largest of any flow in any run in place of an interval."""
+    each: list[float] = []
+    for result in figures.results(_together(count, variant)):
+        rates = [float(f["goodput_bps"] or 0.0) for f in result.summary["flows"]]
+        each += [100.0 * rate / sum(rates) for rate in rates]
+    return replace(interval(each), lo=min(each), hi=max(each))
 
 
 def _window(result: CellResult) -> float:

@@ -1,0 +1,62 @@
+"""Section 5.3: times between the ACKs of a download (Figure 18)."""
+
+from __future__ import annotations
+
+from ackclock.papers.evidence import Evaluate
+from ackclock.papers.measures import Figures, at, says
+
+
+def _histogram(figures: Figures, scheme: str) -> dict[str, int]:
+    result = figures.results(at("acks", scheme, "campus"))[0]
+    rows = figures.analysis(result, "down")["ack_interarrival_ms"]["histogram"]
+    return {str(row["up_to"]): int(row["count"]) for row in rows}
+
+
+def _acks(figures: Figures, scheme: str) -> tuple[float, float, float]:
+    """Shares of the gaps between ACKs: up to 1 ms, 5 to 20 ms, above 80 ms."""
+    found = _histogram(figures, scheme)
+    total = max(1, sum(found.values()))
+    long = sum(count for bound, count in found.items() if bound == "None" or float(bound) > 80.0)
+    return found["1"] / total, (found["10"] + found["20"]) / total, long / total
+
+
+def _compressed(figures: Figures) -> tuple[bool, str]:
+    at_once, middle, long = _acks(figures, "both")
+    return (
+        at_once > 0.5 and long > 0.0,
+        f"{at_once:.0%} within 1 ms of the one before, {middle:.0%} after 5 to 20 ms, {long:.0%} after more than 80 ms{_SPACED}",
+    )
+
+
+_SPACED = (
+    ". An ACK takes 1.6 ms at the modem's 256 kb/s, so that two come within 1 ms only where the air carries both in one frame: the paper's majority "
+    "within 1 ms must have left the modem together"
+)
+
+
+def _single(figures: Figures) -> tuple[bool, str]:
+    at_once, middle, long = _acks(figures, "download alone")
+    why = ". A frame of 5 ms and an ACK for two segments: gaps are whole frames, and at the campus's rate longer than the paper's 6 to 8 ms"
+    return middle > 0.5, f"{at_once:.0%} within 1 ms, {middle:.0%} after 5 to 20 ms, {long:.0%} above 80 ms{why}"
+
+
+def _cause(figures: Figures) -> tuple[bool, str]:
+    both, alone = _acks(figures, "both"), _acks(figures, "download alone")
+    said = f"within 1 ms {both[0]:.0%} with the upload, {alone[0]:.0%} without; above 80 ms {both[2]:.0%} and {alone[2]:.0%}"
+    return both[0] > 1.5 * alone[0] and both[2] > alone[2], said
+
+
+def histogram(figures: Figures, scheme: str) -> list[tuple[float, float]]:
+    """The paper's bins by their upper bound in ms, each with its share of the ACKs in per cent; what is beyond 600 ms stands at 1000."""
+    found = _histogram(figures, scheme)
+    total = max(1, sum(found.values()))
+    return [(1000.0 if bound == "None" else float(bound), 100.0 * count / total) for bound, count in found.items()]
+
+
+def evaluators(figures: Figures) -> dict[str, Evaluate]:
+    """Claim id to evaluator."""
+    return {
+        "P0-145": says(lambda: _compressed(figures)),
+        "P0-146": says(lambda: _single(figures)),
+        "P0-147": says(lambda: _cause(figures)),
+    }
