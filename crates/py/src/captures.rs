@@ -4,7 +4,7 @@ use crate::capture_columns::{self, Placing, across, second_of};
 use crate::table::Table;
 use ackclock_trace::analyze::{Analysis, Only};
 use ackclock_trace::join::{Joined, Taken, join};
-use ackclock_trace::read::{Capture, ReadError};
+use ackclock_trace::read::{Capture, Pulses, ReadError};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -23,12 +23,13 @@ pub struct CaptureReader {
 
 #[pymethods]
 impl CaptureReader {
-    /// `only` is JSON: which packets count. With `series`, each packet is kept as a row.
+    /// `only` is JSON: which packets count. With `series`, each packet is kept as a row. `pulses` is the text of a list of pulses, where time
+    /// stamps are a counter's.
     #[new]
-    #[pyo3(signature = (path, only, series = false))]
-    fn new(path: PathBuf, only: &str, series: bool) -> PyResult<CaptureReader> {
+    #[pyo3(signature = (path, only, series = false, pulses = None))]
+    fn new(path: PathBuf, only: &str, series: bool, pulses: Option<&str>) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
-        let capture = Capture::open(&path).map_err(refusal)?;
+        let capture = timed(Capture::open(&path).map_err(refusal)?, pulses)?;
         // A row for each packet needs all of them in order.
         let workers = if series { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
         Ok(CaptureReader { capture, analysis: Analysis::with_workers(only, workers), packets: series.then(Packets::default) })
@@ -73,20 +74,31 @@ impl CaptureReader {
 #[pyclass]
 pub struct CapturePairReader {
     taken: [Taken; 2],
+    /// Where both clocks are known to be right.
+    clock_error_ns: Option<f64>,
     joined: OnceLock<Joined>,
 }
 
 #[pymethods]
 impl CapturePairReader {
     #[new]
-    #[pyo3(signature = (first, second, only, series = false))]
-    fn new(first: PathBuf, second: PathBuf, only: &str, series: bool) -> PyResult<CapturePairReader> {
+    #[pyo3(signature = (first, second, only, series = false, pulses = None, clock_error_ns = None))]
+    fn new(
+        first: PathBuf,
+        second: PathBuf,
+        only: &str,
+        series: bool,
+        pulses: Option<(String, String)>,
+        clock_error_ns: Option<f64>,
+    ) -> PyResult<CapturePairReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
-        let open = |path: PathBuf| -> PyResult<Taken> {
+        let (one, other) = pulses.unzip();
+        let open = |path: PathBuf, pulses: Option<String>| -> PyResult<Taken> {
             let capture = Capture::open(&path).map_err(|e| PyValueError::new_err((path.display().to_string(), e.to_string())))?;
+            let capture = timed(capture, pulses.as_deref())?;
             Ok(Taken { packets: series.then(Packets::default), ..Taken::new(capture, only.clone()) })
         };
-        Ok(CapturePairReader { taken: [open(first)?, open(second)?], joined: OnceLock::new() })
+        Ok(CapturePairReader { taken: [open(first, one)?, open(second, other)?], clock_error_ns, joined: OnceLock::new() })
     }
 
     /// Takes up to `most` packets; the number taken, less than that only at the end of both.
@@ -144,8 +156,16 @@ impl CapturePairReader {
 
 impl CapturePairReader {
     fn joined(&self) -> &Joined {
-        self.joined.get_or_init(|| join(&self.taken[0], &self.taken[1]))
+        self.joined.get_or_init(|| join(&self.taken[0], &self.taken[1], self.clock_error_ns))
     }
+}
+
+/// With UTC in the place of a counter, where pulses are given.
+fn timed(capture: Capture, pulses: Option<&str>) -> PyResult<Capture> {
+    Ok(match pulses {
+        Some(text) => capture.with_pulses(Pulses::parse(text).map_err(failure)?),
+        None => capture,
+    })
 }
 
 fn refusal(error: impl std::fmt::Display) -> PyErr {

@@ -16,6 +16,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(taken)
     };
     let (first, second) = (take(first)?, take(second)?);
-    println!("{}", serde_json::to_string(&Report::joined(&first, &second, &join(&first, &second)))?);
+    println!("{}", serde_json::to_string(&Report::joined(&first, &second, &join(&first, &second, None)))?);
     Ok(())
 }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.diagnosis import diagnose
 from ackclock.analysis.filters import Only, parse_filter
 from ackclock.errors import InputError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 PIECE = 1_000_000  # packets between two looks at signals: a fraction of a second
+NO_CLOCKS = Clocks()
 _ALLOWED = "a readable pcap or pcapng capture, plain or in gzip or zstd"
 
 
@@ -73,6 +75,8 @@ def analyze(
     until: float | None = None,
     out: str | Path | None = None,
     series: bool = False,
+    pps: Sequence[str | Path] = (),
+    synchronized: str | float | None = None,
 ) -> Analysis:
     """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, what happened between them.
 
@@ -85,13 +89,16 @@ def analyze(
         until: seconds from the first packet; what comes then or later is left out.
         out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is written without it.
         series: keep a row for each packet (about 90 bytes; the first 2 million): `Analysis.series`, `Analysis.delays`. Implied by `out`.
+        pps: for each capture a file of its counter at each pulse of a second: its time stamps are taken for that counter's and made into UTC.
+        synchronized: both captures' clocks are right within this (seconds, or such as ``100 us``): delays are absolute then.
 
     Raises:
         InputError: the capture cannot be read, or an argument is bad.
     """
     hosts, ports = parse_filter(filter) if filter else ((), ())
     other = None if second is None else str(second)
-    reader = open_capture(str(capture), Only(hosts, ports, since, until), other, series=series or out is not None)
+    clocks = clocks_of(pps, synchronized, 1 if second is None else 2)
+    reader = open_capture(str(capture), Only(hosts, ports, since, until), other, series=series or out is not None, clocks=clocks)
     while _guarded(str(capture), lambda: reader.advance(PIECE)) == PIECE:
         pass
     reader.finish()
@@ -103,19 +110,27 @@ def analyze(
     return done
 
 
-def open_capture(path: str, only: Only, second: str | None = None, *, series: bool = False) -> Any:
+def open_capture(path: str, only: Only, second: str | None = None, *, series: bool = False, clocks: Clocks = NO_CLOCKS) -> Any:
     """The engine's reader of this capture, or of these two; with `series`, each packet is kept as a row."""
     from ackclock import _native
 
+    pulses = clocks.texts()
     if second is not None:
         if path == second == "-":
             raise InputError("standard input twice", "two captures", key="CAP2")
         try:
-            return _native.CapturePairReader(path, second, only.as_json(), series)
+            pair = (pulses[0], pulses[1]) if pulses else None
+            error_ns = None if clocks.error_s is None else clocks.error_s * 1e9
+            return _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns)
+        except RuntimeError as error:
+            raise _bad_pulses(clocks, error) from None
         except ValueError as error:
             file, why = error.args
             raise _refused(file, why) from None
-    return _guarded(path, lambda: _native.CaptureReader(path, only.as_json(), series))
+    try:
+        return _guarded(path, lambda: _native.CaptureReader(path, only.as_json(), series, pulses[0] if pulses else None))
+    except RuntimeError as error:
+        raise _bad_pulses(clocks, error) from None
 
 
 def analysis_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> Analysis:
@@ -154,6 +169,12 @@ def _guarded(path: str, call: Callable[[], Any]) -> Any:
         return call()
     except ValueError as error:
         raise _refused(path, str(error)) from None
+
+
+def _bad_pulses(clocks: Clocks, error: RuntimeError) -> InputError:
+    found, _, allowed = str(error).partition("; allowed: ")
+    files = " and ".join(map(str, clocks.pulses))
+    return InputError(found.replace("found ", "", 1), allowed, file=files, key="--pps")
 
 
 def _refused(path: str, why: str) -> InputError:

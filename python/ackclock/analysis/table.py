@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from ackclock.analysis.clocks import known_clocks
 from ackclock.report.numbers import rate
 from ackclock.show import ms, percent
 
@@ -69,8 +70,11 @@ def _between(document: Mapping[str, Any]) -> Table:
     said = "no two steady clocks explain both directions"
     if clock is not None:
         low, high = clock["offset_interval_ms"]
-        said = f"its clock is {clock['offset_ms']:.3f} ms ahead if both ways are alike, {low:.3f} to {high:.3f} in any case"
-        said += f"; {clock['skew_ppm']:.1f} ppm fast"
+        said = (
+            known_clocks(clock)
+            or f"its clock is {clock['offset_ms']:.3f} ms ahead if both ways are alike, {low:.3f} to {high:.3f} in any case"
+        )
+        said += "" if known_clocks(clock) else f"; {clock['skew_ppm']:.1f} ppm fast"
     table = _table(f"Joined with {document['second']['capture']}: {said}")
     for column in ("flow", "way"):
         table.add_column(column)

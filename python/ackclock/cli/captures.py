@@ -19,6 +19,13 @@ def analyze(
     filter: Annotated[str | None, typer.Option(help="Only these flows: `host ADDRESS and port NUMBER`.")] = None,
     since: Annotated[str | None, typer.Option(help="From this long after the first packet on, such as 5 s.")] = None,
     until: Annotated[str | None, typer.Option(help="Until this long after the first packet, such as 1 min.")] = None,
+    pps: Annotated[
+        list[Path] | None,
+        typer.Option(help="Its counter at each pulse of a second: makes a counter's time stamps UTC. Once for each capture."),
+    ] = None,
+    synchronized: Annotated[
+        str | None, typer.Option(metavar="ERROR", help="Both captures' clocks are right within this, such as `100 us`.")
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on reading while the file grows; Ctrl-C ends and prints.")] = False,
     json: Json = False,
     out: Annotated[
@@ -30,6 +37,7 @@ def analyze(
     quiet: Quiet = False,
 ) -> None:
     """Per-flow metrics and diagnosis from one capture, or from both ends."""
+    from ackclock.analysis.clocks import clocks_of
     from ackclock.analysis.filters import Only, parse_filter
     from ackclock.analysis.follow import read_all
     from ackclock.analysis.run import analysis_of, open_capture
@@ -41,7 +49,8 @@ def analyze(
     if follow and second is not None:
         raise InputError("--follow with two captures", "one capture that grows", key="--follow")
     only = Only(hosts, ports, _seconds(since, "--since"), _seconds(until, "--until"))
-    reader = open_capture(capture, only, second, series=out is not None)
+    clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
+    reader = open_capture(capture, only, second, series=out is not None, clocks=clocks)
     read_all(capture, reader, follow=follow, quiet=quiet)
     done = analysis_of(capture, reader, flow, second)
     if out is not None:

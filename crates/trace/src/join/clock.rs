@@ -18,6 +18,10 @@ pub struct Clock {
     pub skew: f64,
     /// Rates that need delays to be uneven by no more than `HOST_NOISE_NS`.
     pub skew_interval: [f64; 2],
+    /// Both clocks are said to be right; else what the traffic shows.
+    pub known: bool,
+    /// Nanoseconds by which known clocks make some packet arrive before it was sent, beyond the error that they are said to have.
+    pub conflict: f64,
 }
 
 /// No quartz is off by more: 1 %.
@@ -118,6 +122,8 @@ impl Points {
             high: edges[0].1.max(edges[1].1).max(middle.1),
             skew,
             skew_interval,
+            known: false,
+            conflict: 0.0,
         })
     }
 }
@@ -215,6 +221,14 @@ fn steadiest(minima: [&[Point]; 2], range: [f64; 2], room: &impl Fn(f64) -> f64)
 }
 
 impl Clock {
+    /// Two clocks that are right to within `error` nanoseconds; `by_traffic` is what their packets say.
+    pub fn known(origin: i64, error: f64, by_traffic: Option<&Clock>) -> Clock {
+        let [low, high] = by_traffic.map_or([-error, error], Clock::offset_interval);
+        let conflict = (low - error).max(-error - high).max(0.0);
+        let (skew, skew_interval) = (0.0, [0.0; 2]);
+        Clock { origin, base: 0, low: -error, high: error, skew, skew_interval, known: true, conflict }
+    }
+
     /// Offsets that give no packet a negative delay, nanoseconds.
     pub fn offset_interval(&self) -> [f64; 2] {
         [self.low + self.base as f64, self.high + self.base as f64]

@@ -65,8 +65,8 @@ pub struct Joined {
 /// A matched packet: its numbers in the two captures' lists.
 pub type Pair = (u32, u32);
 
-/// Matches what both captures saw.
-pub fn join(first: &Taken, second: &Taken) -> Joined {
+/// Matches what both captures saw. With `error`, both clocks are right to within so many nanoseconds; without, the traffic has to tell.
+pub fn join(first: &Taken, second: &Taken, error: Option<f64>) -> Joined {
     let (a, b) = (&first.marks, &second.marks);
     let origin = first.analysis.totals.first_at.unwrap_or(0);
     let partners = flows::partners(a, b);
@@ -78,7 +78,8 @@ pub fn join(first: &Taken, second: &Taken) -> Joined {
     for (p, pairs) in partners.iter().zip(&matched) {
         points.add(p, pairs, a, b);
     }
-    let clock = points.clock();
+    let by_traffic = points.clock();
+    let clock = error.map(|error| Clock::known(origin, error, by_traffic.as_ref())).or(by_traffic);
     let Some(known) = &clock else {
         let alone = |p: &Partner| JoinedFlow { number: p.first, other_number: p.second, ways: [None, None] };
         return Joined { flows: partners.iter().map(alone).collect(), clock };

@@ -3,7 +3,10 @@
 mod compress;
 mod pcap;
 mod pcapng;
+mod pulses;
 mod source;
+
+pub use pulses::{BadPulses, Pulses};
 
 use pcap::Pcap;
 use pcapng::Pcapng;
@@ -112,6 +115,8 @@ pub struct Capture {
     format: Format,
     damage: BTreeMap<Damage, u64>,
     broken: bool,
+    /// Where the time stamps are a counter's.
+    pulses: Option<Box<Pulses>>,
 }
 
 impl Capture {
@@ -141,7 +146,12 @@ impl Capture {
         } else {
             return Err(ReadError::NotACapture(format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3])));
         };
-        Ok(Capture { source, format, damage: BTreeMap::new(), broken: false })
+        Ok(Capture { source, format, damage: BTreeMap::new(), broken: false, pulses: None })
+    }
+
+    /// Takes the time stamps for those of a counter whose value at each second is known.
+    pub fn with_pulses(self, pulses: Pulses) -> Capture {
+        Capture { pulses: Some(Box::new(pulses)), ..self }
     }
 
     /// The next packet; none at the end of what there is now. A growing file may have more later.
@@ -158,10 +168,11 @@ impl Capture {
 
     #[inline]
     fn record(&mut self, found: Found) -> Record<'_> {
+        let at = self.pulses.as_mut().map_or(found.at, |pulses| pulses.utc(found.at));
         let bytes = &self.source.take(found.whole)[found.from..];
         let bytes = &bytes[..found.captured.min(bytes.len())];
         let original_len = found.original_len.max(bytes.len() as u32);
-        Record { at: found.at, link: found.link, original_len, bytes }
+        Record { at, link: found.link, original_len, bytes }
     }
 
     /// The same where the format needs its state, or the source has to be read on.

@@ -84,6 +84,8 @@ pub struct ClockReport {
     pub skew_ppm: f64,
     pub skew_interval_ppm: [f64; 2],
     pub assumption: &'static str,
+    /// Clocks said to be right make packets arrive this much before they were sent, beyond the error that they are said to have.
+    pub conflict_ms: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,6 +99,7 @@ pub struct JoinReport {
 }
 
 const MOST_LISTED: usize = 10_000;
+const KNOWN: &str = "known: both clocks are said to be right within the interval";
 const SYMMETRIC: &str = "symmetric: the least delays of both ways are taken to be equal; without that only the interval is known";
 
 impl Report {
@@ -127,7 +130,8 @@ impl ClockReport {
             offset_interval_ms: clock.offset_interval().map(|ns| ns * 1e-6),
             skew_ppm: clock.skew * 1e6,
             skew_interval_ppm: clock.skew_interval.map(|s| s * 1e6),
-            assumption: SYMMETRIC,
+            assumption: if clock.known { KNOWN } else { SYMMETRIC },
+            conflict_ms: (clock.conflict > 0.0).then_some(clock.conflict * 1e-6),
         }
     }
 }

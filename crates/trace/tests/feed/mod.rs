@@ -52,7 +52,7 @@ pub fn analyze(bytes: Vec<u8>) -> Outcome {
     }
     let rows = first.packets.as_ref().map_or(0, |p| p.rows.len() as u64);
     assert_eq!(rows, first.analysis.tally().tcp);
-    let joined = Report::joined(&first, &second, &join(&first, &second));
+    let joined = Report::joined(&first, &second, &join(&first, &second, None));
     serde_json::to_string(&joined).expect("figures are numbers");
     Outcome::Read(Box::new(Report::of(&first.analysis, &first.capture)))
 }

@@ -1,0 +1,76 @@
+"""Clocks of captures: counters that pulses per second make into UTC, and clocks known to be right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError, Refusal, show
+from ackclock.units import PS_PER_S, time_ps
+
+PULSES_ERROR_S = 1e-4  # what a pulse on a serial line is good for
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Files of pulses, one for each capture or none, and the error of clocks that are known to be right, in seconds."""
+
+    pulses: tuple[Path, ...] = ()
+    error_s: float | None = None
+
+    def texts(self) -> list[str]:
+        """What the files of pulses hold.
+
+        Raises:
+            InputError: one cannot be read.
+        """
+        return [_text(path) for path in self.pulses]
+
+
+def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captures: int) -> Clocks:
+    """The clocks of so many captures, checked.
+
+    Args:
+        pps: files of pulses: none, or one for each capture in their order. Two captures with pulses have synchronized clocks.
+        synchronized: both clocks are right within this: seconds, or a text such as ``100 us``.
+        captures: 1 or 2.
+
+    Raises:
+        InputError: too many or too few files, or a time that is none.
+    """
+    if pps and len(pps) != captures:
+        raise InputError(f"{len(pps)}", f"{captures}: one file for each capture", key="--pps")
+    if synchronized is not None and captures == 1:
+        raise InputError("one capture", "two captures, whose clocks are compared", key="--synchronized")
+    error = None if synchronized is None else _seconds(synchronized)
+    if error is None and len(pps) == 2:
+        error = PULSES_ERROR_S
+    return Clocks(tuple(Path(path) for path in pps), error)
+
+
+def known_clocks(clock: Mapping[str, Any]) -> str | None:
+    """What to say of clocks that were given as right; None where the traffic had to tell."""
+    if not clock["assumption"].startswith("known"):
+        return None
+    error = clock["offset_interval_ms"][1]
+    conflict = clock["conflict_ms"]
+    if conflict is None:
+        return f"both clocks are right within {error:g} ms, as was said; no packet contradicts it"
+    return f"both clocks were said to be right within {error:g} ms, but packets arrive {conflict:.3f} ms before they were sent: one is wrong"
+
+
+def _seconds(given: str | float) -> float:
+    text = f"{given} s" if isinstance(given, float | int) or given.replace(".", "", 1).isdigit() else given
+    try:
+        return time_ps(text) / PS_PER_S
+    except Refusal as error:
+        raise InputError(error.found, error.allowed, key="--synchronized") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(show(str(path)), f"a readable file of pulses ({error.strerror})", key="--pps") from None
