@@ -3,6 +3,7 @@
 //! A medium is one element. A packet for station `s` is pushed at `Port(2s)` and leaves by `Port(2s + 1)`; a packet from it is pushed
 //! at `Port(2s + 1)` and leaves by `Port(2s)`. The medium owns the queues, one for each station and direction: [`Streams`].
 
+mod buffer;
 mod element;
 pub mod grants;
 mod half_duplex;
@@ -12,12 +13,13 @@ mod streams;
 pub mod wimax;
 pub mod wlan;
 
+pub use buffer::Buffer;
 pub use element::Medium;
 pub use grants::{GrantTerms, Grants};
 pub use half_duplex::HalfDuplex;
 pub use packet_radio::{PacketRadio, RadioConfig};
 pub use roaming::RoamingTerms;
-pub use streams::{Buffer, Streams};
+pub use streams::Streams;
 pub use wimax::Wimax;
 pub use wlan::{Wlan, WlanTerms};
 

@@ -1,124 +1,11 @@
 //! The queues of a medium: one for each station and direction, each with a meter and a tally of its own.
 
-use super::Stream;
 use super::roaming::{Change, Roaming, RoamingTerms};
-use crate::element::{Cause, Out, Place, Tally};
+use super::{Buffer, Stream};
+use crate::element::{Place, Tally};
 use crate::meter::{LinkMeter, QueueSample};
-use crate::packet::Packet;
-use crate::queue::{AnyQueue, Queue};
+use crate::queue::AnyQueue;
 use crate::units::{Span, Time};
-
-/// Where the packets of one stream wait for the medium, and what has become of them.
-#[derive(Debug)]
-pub struct Buffer {
-    queue: AnyQueue,
-    meter: LinkMeter,
-    tally: Tally,
-    /// A packet of this stream has the medium.
-    sending: bool,
-}
-
-impl Buffer {
-    fn new(queue: AnyQueue) -> Buffer {
-        Buffer { queue, meter: LinkMeter::default(), tally: Tally::default(), sending: false }
-    }
-
-    pub fn packets(&self) -> u64 {
-        self.queue.packets()
-    }
-    pub fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
-
-    /// A packet comes and must wait.
-    pub fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
-        self.admit();
-        self.enqueue_admitted(now, packet, out);
-    }
-
-    /// A packet comes that the medium does not put into the queue yet.
-    pub fn admit(&mut self) {
-        self.tally.pushed += 1;
-    }
-
-    /// A packet that was admitted before goes into the queue.
-    pub fn enqueue_admitted(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
-        self.ask(now, out, |queue, out| queue.enqueue(now, packet, out));
-    }
-
-    /// A packet comes, nothing of its stream waits and it can be sent at once: a limit on what waits cannot drop it.
-    pub fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
-        self.tally.pushed += 1;
-        let passed = self.ask(now, out, |queue, out| queue.pass(now, packet, out))?;
-        self.begin(Span::ZERO, passed.len);
-        Some(passed)
-    }
-
-    /// The next packet, whose sending begins.
-    pub fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<Packet> {
-        let (since, packet) = self.ask(now, out, |queue, out| queue.dequeue(now, out))?;
-        self.begin(now - since, packet.len);
-        Some(packet)
-    }
-
-    fn begin(&mut self, wait: Span, len: u16) {
-        self.meter.begin(wait);
-        self.meter.sent_bytes += u64::from(len);
-    }
-
-    /// What the queue drops and marks of its own accord is counted here.
-    fn ask<T>(&mut self, now: Time, out: &mut Out<'_>, act: impl FnOnce(&mut AnyQueue, &mut Out<'_>) -> T) -> T {
-        self.integrate(now);
-        let before = *out.tally;
-        let said = act(&mut self.queue, out);
-        self.meter.count(&before, out.tally);
-        self.tally.marked += out.tally.marked - before.marked;
-        for ((mine, before), after) in self.tally.dropped.iter_mut().zip(before.dropped).zip(out.tally.dropped) {
-            *mine += after - before;
-        }
-        said
-    }
-
-    /// All that waits is lost.
-    pub fn discard(&mut self, now: Time, cause: Cause, out: &mut Out<'_>) {
-        while let Some((_, packet)) = self.ask(now, out, |queue, out| queue.dequeue(now, out)) {
-            self.drop(packet, cause, out);
-        }
-    }
-
-    /// From `now` on a packet of this stream has the medium, or none has. The time counts as the stream's use of it.
-    pub fn set_sending(&mut self, now: Time, sending: bool) {
-        self.integrate(now);
-        self.sending = sending;
-    }
-
-    /// Time of the medium that this stream used, on a medium that counts it in another way than by [`Buffer::set_sending`].
-    pub fn use_for(&mut self, span: Span) {
-        self.meter.busy = self.meter.busy + span;
-    }
-
-    /// The medium sent frames of its own for this stream: requests, grants, acknowledgements.
-    pub fn count_control(&mut self, frames: u64) {
-        self.meter.control_packets += frames;
-    }
-
-    /// A packet of this stream has crossed.
-    pub fn forward(&mut self, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        self.tally.forwarded += 1;
-        out.forward(stream.exit(), packet);
-    }
-
-    /// A packet of this stream is lost on the medium.
-    pub fn drop(&mut self, packet: Packet, cause: Cause, out: &mut Out<'_>) {
-        self.tally.dropped[cause as usize] += 1;
-        self.meter.drops += 1;
-        out.drop(packet, cause);
-    }
-
-    fn integrate(&mut self, now: Time) {
-        self.meter.integrate(now, self.queue.packets(), self.sending);
-    }
-}
 
 /// Every stream's buffer.
 pub struct Streams {
@@ -219,19 +106,16 @@ impl Streams {
 
     /// As [`crate::Element::meter`].
     pub fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
-        let buffer = self.buffers.get_mut(Stream::at(place).index())?;
-        buffer.integrate(now);
-        Some(&mut buffer.meter)
+        self.buffers.get_mut(Stream::at(place).index()).map(|buffer| buffer.meter(now))
     }
 
     /// As [`crate::Element::sample`].
     pub fn sample(&self, place: Place) -> Option<QueueSample> {
-        let buffer = self.buffers.get(Stream::at(place).index())?;
-        Some(buffer.meter.sample(buffer.packets(), buffer.bytes()))
+        self.buffers.get(Stream::at(place).index()).map(Buffer::sample)
     }
 
     /// As [`crate::Element::tally`].
     pub fn tally(&self, place: Place) -> Option<Tally> {
-        self.buffers.get(Stream::at(place).index()).map(|buffer| buffer.tally)
+        self.buffers.get(Stream::at(place).index()).map(Buffer::tally)
     }
 }

@@ -151,3 +151,42 @@ fn what_is_lost_above_all_repair_follows_the_stations_own_signal() {
     assert!((lost_down / 0.1 - 1.0).abs() < 0.1, "{lost_down} lost down");
     assert!(lost_up < 0.001, "{lost_up} lost up, where no curve is set");
 }
+
+#[test]
+fn what_waits_in_a_shapers_buffer_waits_in_the_queues_figures() {
+    // 500 kb/s are asked for twice of a cell that is all but empty: 20 packets of 500 bytes wait before the queue, 8 ms each.
+    let mut terms = nist(1, 1, 6);
+    let cap = CapTerms {
+        traffic: Traffic::All,
+        rate: CapRate::Fixed { bps: 500_000 },
+        burst: 500,
+        excess: Excess::Waits { bytes: 10_000 },
+    };
+    terms.stations[0].caps = [vec![cap], Vec::new()];
+    let mut drive = Drive::new(terms, 1, 1);
+    for i in 0..2500 {
+        drive.push(ms(4 * i), down(0), 500, Kind::DATA);
+    }
+    let (at, place) = (drive.now, down(0).place());
+    let sample = ackclock_core::Element::sample(&mut drive.cell, at, place).unwrap();
+    assert!((18..=21).contains(&sample.packets) && sample.bytes == 500 * sample.packets, "{sample:?}");
+    let meter = ackclock_core::Element::meter(&mut drive.cell, at, place).unwrap();
+    let longest = meter.queue_delay.max().unwrap().as_millis();
+    assert!((longest / 165.0 - 1.0).abs() < 0.04, "20 packets of 8 ms each, and up to a frame: {longest}");
+    assert!((meter.mean_waiting(at) / 20.0 - 1.0).abs() < 0.06, "{}", meter.mean_waiting(at));
+}
+
+#[test]
+fn a_packet_that_one_cap_lets_go_comes_to_the_next() {
+    // TCP may have 800 kb/s, everything together 500.
+    let mut terms = nist(1, 1, 6);
+    let cap =
+        |traffic, bps| CapTerms { traffic, rate: CapRate::Fixed { bps }, burst: 1000, excess: Excess::Waits { bytes: 20_000 } };
+    terms.stations[0].caps = [vec![cap(Traffic::Tcp, 800_000), cap(Traffic::All, 500_000)], Vec::new()];
+    let mut drive = Drive::new(terms, 1, 1);
+    for i in 0..10_000 {
+        drive.push(ms(i), down(0), 500, Kind::TCP.with(Kind::DATA));
+    }
+    let rate = drive.rate(down(0), ms(1000));
+    assert!((rate / 500_000.0 - 1.0).abs() < 0.01, "{rate}");
+}

@@ -68,7 +68,8 @@ pub struct Cap {
     tokens: u128,
     at: Time,
     rng: Rng,
-    waiting: VecDeque<Packet>,
+    /// With the times since which they have waited.
+    waiting: VecDeque<(Time, Packet)>,
     bytes: u64,
 }
 
@@ -130,8 +131,8 @@ impl Cap {
         pays
     }
 
-    /// A packet comes; one that waits is kept here.
-    pub fn judge(&mut self, now: Time, packet: Packet) -> Verdict {
+    /// A packet comes, which has waited since some time before; one that waits on is kept here.
+    pub fn judge(&mut self, now: Time, since: Time, packet: Packet) -> Verdict {
         self.fill(now);
         if self.waiting.is_empty() && self.take(packet.len) {
             return Verdict::Pass;
@@ -139,16 +140,16 @@ impl Cap {
         match self.terms.excess {
             Excess::Waits { bytes } if self.bytes + u64::from(packet.len) <= bytes => {
                 self.bytes += u64::from(packet.len);
-                self.waiting.push_back(packet);
+                self.waiting.push_back((since, packet));
                 Verdict::Wait
             }
             _ => Verdict::Drop,
         }
     }
 
-    /// The next packet that has waited long enough.
-    pub fn release(&mut self, now: Time) -> Option<Packet> {
-        let next = *self.waiting.front()?;
+    /// The next packet that has waited long enough, and since when.
+    pub fn release(&mut self, now: Time) -> Option<(Time, Packet)> {
+        let (_, next) = *self.waiting.front()?;
         self.fill(now);
         if !self.take(next.len) {
             return None;
@@ -184,10 +185,10 @@ mod tests {
         let mut bytes = 0;
         for ms in 0..seconds * 1000 {
             let now = Time::ZERO + Span::from_ms(ms);
-            while let Some(packet) = cap.release(now) {
+            while let Some((_, packet)) = cap.release(now) {
                 bytes += u64::from(packet.len);
             }
-            if cap.judge(now, packet(250, Kind::TCP)) == Verdict::Pass {
+            if cap.judge(now, now, packet(250, Kind::TCP)) == Verdict::Pass {
                 bytes += 250;
             }
         }
@@ -212,11 +213,11 @@ mod tests {
         let mut bytes = 0u64;
         for frame in 0..2000 {
             let now = Time::ZERO + Span::from_ms(5 * frame);
-            while let Some(packet) = cap.release(now) {
+            while let Some((_, packet)) = cap.release(now) {
                 bytes += u64::from(packet.len);
             }
             for _ in 0..10 {
-                bytes += if cap.judge(now, packet(1000, Kind::DATA)) == Verdict::Pass { 1000 } else { 0 };
+                bytes += if cap.judge(now, now, packet(1000, Kind::DATA)) == Verdict::Pass { 1000 } else { 0 };
             }
         }
         let mbps = bytes as f64 * 8.0 / 10e6;
@@ -244,7 +245,7 @@ mod tests {
         let rate = CapRate::Fixed { bps: 8_000 };
         let terms = CapTerms { traffic: Traffic::All, rate, burst: 1000, excess: Excess::Waits { bytes: 1500 } };
         let mut cap = Cap::new(terms, Rng::for_element(1, "cap"));
-        let said = [1000, 1000, 500, 40].map(|len| cap.judge(Time::ZERO, packet(len, Kind::DATA)));
+        let said = [1000, 1000, 500, 40].map(|len| cap.judge(Time::ZERO, Time::ZERO, packet(len, Kind::DATA)));
         assert_eq!(said, [Verdict::Pass, Verdict::Wait, Verdict::Wait, Verdict::Drop]);
         assert!(cap.release(Time::ZERO + Span::from_ms(999)).is_none());
         assert!(cap.release(Time::ZERO + Span::from_secs(1)).is_some(), "a kilobyte a second");

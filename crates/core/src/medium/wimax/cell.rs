@@ -100,29 +100,34 @@ impl Cell {
 
     /// A packet comes. True when it is now in its queue.
     pub fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        for cap in &mut self.lines[stream.index()].caps {
-            if !cap.covers(&packet) {
-                continue;
-            }
-            match cap.judge(now, packet) {
+        if self.lines[stream.index()].caps.is_empty() {
+            return self.streams.of(stream).enqueue(now, packet, out);
+        }
+        self.streams.of(stream).hold(now, packet);
+        self.pass_caps(now, stream, (now, packet), 0, out);
+    }
+
+    /// A packet that has come to the stream at a time before comes to its caps from number `from` on.
+    fn pass_caps(&mut self, now: Time, stream: Stream, (since, packet): (Time, Packet), from: usize, out: &mut Out<'_>) {
+        let buffer = self.streams.of(stream);
+        for cap in self.lines[stream.index()].caps.iter_mut().skip(from).filter(|cap| cap.covers(&packet)) {
+            match cap.judge(now, since, packet) {
                 Verdict::Pass => {}
-                Verdict::Wait => return self.streams.of(stream).admit(),
+                Verdict::Wait => return,
                 Verdict::Drop => {
-                    let buffer = self.streams.of(stream);
-                    buffer.admit();
+                    buffer.release(now, packet);
                     return buffer.drop(packet, Cause::Policed, out);
                 }
             }
         }
-        self.streams.of(stream).enqueue(now, packet, out);
+        buffer.enqueue_held(now, (since, packet), out);
     }
 
     /// Packets that a cap has held back long enough go to their queue.
     pub fn release_capped(&mut self, stream: Stream, now: Time, out: &mut Out<'_>) {
-        let line = &mut self.lines[stream.index()];
-        for cap in &mut line.caps {
-            while let Some(packet) = cap.release(now) {
-                self.streams.of(stream).enqueue_admitted(now, packet, out);
+        for at in 0..self.lines[stream.index()].caps.len() {
+            while let Some(released) = self.lines[stream.index()].caps[at].release(now) {
+                self.pass_caps(now, stream, released, at + 1, out);
             }
         }
     }
