@@ -167,6 +167,64 @@ fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_ha
     );
 }
 
+/// Six downloads over a cell with this split: goodput of all, used shares of the data symbols down and up, ACKs a frame, and ACKs dropped.
+struct Swept {
+    mbps: f64,
+    down: f64,
+    up: f64,
+    acks: f64,
+    dropped: u64,
+}
+
+fn six_downloads(split: u32, layout: Value) -> Swept {
+    const SECONDS: u64 = 20;
+    let mut medium = wimax(split, 1);
+    medium["contention"]["layout"] = layout;
+    let flow = |client: u32| {
+        let mut flow = bulk(&format!("b{client}"), &[0]);
+        flow["client"] = json!(client);
+        flow
+    };
+    let flows: Vec<Value> = (0..6).map(flow).collect();
+    let result = go(&with_clients(6, plan(SECONDS * 1000, json!([cell(medium)]), json!(flows))));
+    let [down, up] = [0, 1].map(|row| result.summary.hops[row].utilization.unwrap());
+    Swept {
+        mbps: result.summary.flows.iter().filter_map(|flow| flow.goodput_bps).sum::<f64>() / 1e6,
+        down,
+        up,
+        acks: result.summary.hops[1].delivered as f64 / (200 * SECONDS) as f64,
+        dropped: result.summary.hops[1].drops,
+    }
+}
+
+#[test]
+fn a_sweep_of_the_split_starves_acks_where_the_uplinks_symbols_run_out_and_only_there() {
+    // Ranging and requests packed at 64-QAM 3/4 leave so many symbols of the uplink for data.
+    let packed = || json!({"kind": "fractional", "modulation": "64qam-3/4"});
+    let swept = [1, 2, 3, 4, 5, 6].map(|split| six_downloads(split, packed()));
+    for ((split, symbols), at) in (1..).zip([54.0, 30.0, 18.0, 11.0, 6.0, 2.0]).zip(&swept) {
+        let seen = format!("{split}:1: {:.2} Mb/s, {:.3} down, {:.3} up, {:.2} ACKs a frame", at.mbps, at.down, at.up, at.acks);
+        // An ACK of 52 bytes takes 62 with its header and CRC: what was delivered must have been carried by symbols of 108 bytes.
+        assert!(at.acks * 62.0 <= at.up * symbols * 108.0, "{seen}");
+        if split <= 4 {
+            assert!(at.down > 0.95 && at.up < 0.95 && at.dropped == 0, "the downlink is full and every ACK gets through: {seen}");
+        }
+    }
+    let (four, six) = (&swept[3], &swept[5]);
+    assert!(swept.windows(2).take(3).all(|pair| pair[1].mbps > pair[0].mbps), "up to 4:1 the downlink's symbols decide");
+    assert!(
+        six.up > 0.99 && six.dropped > 1000,
+        "at 6:1 no symbol of the uplink is free: {:.3}, {} dropped",
+        six.up,
+        six.dropped
+    );
+    assert!(six.mbps < four.mbps, "and the longer downlink brings less: {} of {}", six.mbps, four.mbps);
+    // The same downlink beside an uplink that keeps ten symbols, as it has no ranging.
+    let spared = six_downloads(6, json!({"kind": "request-only"}));
+    assert!(spared.dropped == 0 && spared.up < 0.95, "{:.3} used, {} dropped", spared.up, spared.dropped);
+    assert!(spared.mbps > 1.1 * six.mbps && spared.mbps > four.mbps, "{} and {}", spared.mbps, six.mbps);
+}
+
 #[test]
 fn a_cell_without_room_for_data_is_refused_with_the_reason() {
     let mut medium = wimax(6, 1);
