@@ -83,3 +83,34 @@ def test_a_handover_changes_the_round_trip_for_both_directions_and_loses_a_share
     assert down["drops_by_cause"]["outage"] / (down["drops"] + down["delivered"]) == pytest.approx(0.1 * 29 / 30, rel=0.05)
     with pytest.raises(InputError, match="gap shorter"):
         plan_of({**hop, "handover": {"every": "1 s", "gap": "1 s"}})
+
+
+def test_in_a_shared_queue_of_the_access_point_clients_share_delay_and_drops():
+    """Client 0 is sent six times what goes and, like client 1, a little beside: behind one queue both wait and lose, behind two only the first."""
+
+    def flow(name, rate, count):
+        workload = {
+            "kind": "onoff",
+            "rate": rate,
+            "on": "500 ms",
+            "off": "500 ms",
+            "distribution": "exponential",
+            "packet": "1000 B",
+        }
+        return {"name": name, "count": count, "workload": workload}
+
+    second = {}
+    for kind in ("shared", "per-client"):
+        hop = {"name": "air", "queue": {"kind": "droptail", "packets": 50}, "medium": {"kind": "wlan", "ap_queue": kind}}
+        flows = [flow("greedy", "30 Mb/s", 1), flow("modest", "1 Mb/s", 2)]
+        run = ackclock.simulate({"hop": [hop]}, flows, duration="60 s", seed=1, clients=2).summaries[0]
+        second[kind] = next(row for row in run["flows"] if row["flow"] == "modest-2")
+    assert second["per-client"]["one_way_delay_ms"]["max"] < 5, "its own packet, and one of the other's before it"
+    # 50 frames of 1.62 ms.
+    assert second["shared"]["one_way_delay_ms"]["p95"] == pytest.approx(81, rel=0.04)
+    assert second["shared"]["throughput_bps"] < 0.7 * second["per-client"]["throughput_bps"]
+
+
+def test_a_queue_for_all_clients_does_not_change_cells():
+    with pytest.raises(InputError, match="only one of them"):
+        plan_of({"name": "air", "medium": {"kind": "wlan", "ap_queue": "shared", "handover": {"every": "1 s"}}})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import ackclock
@@ -10,7 +12,7 @@ from ackclock.plan import build_plan
 from ackclock.scenario import draft_of
 
 BULK = {"workload": {"kind": "bulk"}}
-MEDIA = {
+MEDIA: dict[str, dict[str, Any]] = {
     "wimax": {"kind": "wimax", "channel": "7 MHz", "cyclic_prefix": "1/16", "dl_ul": "1:1"},
     "wlan": {"kind": "wlan", "standard": "802.11g"},
     "grants": {"kind": "grants", "standard": "lte", "rate": {"down": "20 Mb/s", "up": "10 Mb/s"}},
@@ -65,9 +67,10 @@ def test_a_queue_that_does_not_go_over_is_lost_with_its_cell(kind):
 @pytest.mark.parametrize("kind", ["wimax", "grants", "half-duplex"])
 def test_a_slower_cell_gives_its_share(kind):
     """A quarter of the speed in every second cell: (1 + 1/4)/2 of the rate."""
+    one: list[dict[str, Any]] = [{}]
     rates = [
         run(air(kind, every="1 s", gap="0 ms", cells=cells), datagrams("40 Mb/s"))["flows"][0]["throughput_bps"]
-        for cells in ([{}], [{}, {"speed": 0.25}])
+        for cells in (one, [*one, {"speed": 0.25}])
     ]
     assert rates[1] / rates[0] == pytest.approx(0.625, rel=0.03)
 
@@ -100,7 +103,7 @@ def test_a_chain_of_packet_radios_has_no_cells():
         plan_of({"name": "air", "medium": {"kind": "packet-radio", "handover": {"every": "1 s"}}})
 
 
-LEVELS = {"kind": "markov", "levels": [{"cinr": 5, "stay": "300 ms"}, {"cinr": 20, "stay": "900 ms"}]}
+LEVELS: dict[str, Any] = {"kind": "markov", "levels": [{"cinr": 5, "stay": "300 ms"}, {"cinr": 20, "stay": "900 ms"}]}
 
 
 def test_a_hop_loses_by_its_signal_and_both_directions_share_the_fades():

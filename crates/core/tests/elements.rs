@@ -180,6 +180,7 @@ fn wlan() -> impl Strategy<Value = WlanTerms> {
             long_retries,
             aggregate,
             frame_error: [errors.0, errors.1],
+            shared_queue: short_retries % 2 == 0,
         },
     )
 }

@@ -72,6 +72,7 @@ fn lan() -> WlanTerms {
         rts_threshold: None,
         short_retries: 7,
         long_retries: 4,
+        shared_queue: false,
         aggregate: Some(AggregateTerms { frames: 4, bytes: 65_535, air: us(5484) }),
         frame_error: [0.1, 0.1],
     }

@@ -102,6 +102,7 @@ class Wlan(Table):
     aggregate: Aggregate | None = None
     frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
     handover: Roaming | None = None
+    ap_queue: Annotated[str, word("per-client", "shared")] = "per-client"
 
     def model_post_init(self, _context: Any) -> None:
         if self.preamble and self.standard != "802.11b":
@@ -113,6 +114,10 @@ class Wlan(Table):
         if self.aggregate and self.aggregate.bytes and self.aggregate.bytes > self._fixed.aggregate:
             most = show_size(self._fixed.aggregate)
             raise Refusal(show_size(self.aggregate.bytes), f"at most {most} with {self.standard}", ("aggregate", "bytes"))
+        if self.handover and self.ap_queue == "shared":
+            raise Refusal(
+                'ap_queue = "shared" and handover', "only one of them: a queue for all does not change cells", ("ap_queue",)
+            )
         if self.header and self.header > 1000:
             raise Refusal(show_size(self.header), "a header of at most 1000 B", ("header",))
 
@@ -170,6 +175,7 @@ class Wlan(Table):
             "long_retries": self.long_retries,
             "aggregate": self._aggregate(),
             "frame_error": {"down": self.frame_error.down, "up": self.frame_error.up},
+            **({"shared_queue": True} if self.ap_queue == "shared" else {}),
         }
 
     def nominal_bps(self, way: str) -> int:

@@ -17,6 +17,8 @@ pub struct Buffer {
     /// A packet of this stream has the medium.
     sending: bool,
     held: Held,
+    /// Its queue is another's, lent for a call: what waits in it is counted there.
+    borrows: bool,
 }
 
 /// Packets that have come to the stream and wait before its queue, as a shaper's do.
@@ -46,7 +48,14 @@ impl Held {
 
 impl Buffer {
     pub fn new(queue: AnyQueue) -> Buffer {
-        Buffer { queue, meter: LinkMeter::default(), tally: Tally::default(), sending: false, held: Held::default() }
+        Buffer {
+            queue,
+            meter: LinkMeter::default(),
+            tally: Tally::default(),
+            sending: false,
+            held: Held::default(),
+            borrows: false,
+        }
     }
 
     pub fn packets(&self) -> u64 {
@@ -96,13 +105,26 @@ impl Buffer {
 
     /// The next packet, whose sending begins.
     pub fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<Packet> {
-        let (since, packet) = self.ask(now, out, |queue, out| queue.dequeue(now, out))?;
-        let before = self.held.take(packet.id, self.queue.packets());
-        self.begin(before + (now - since), packet.len);
+        let (waited, packet) = self.take(now, out)?;
+        self.begin(waited, packet.len);
         Some(packet)
     }
 
-    fn begin(&mut self, wait: Span, len: u16) {
+    /// The next packet and how long it has waited. Its sending is counted elsewhere.
+    pub fn take(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Span, Packet)> {
+        let (since, packet) = self.ask(now, out, |queue, out| queue.dequeue(now, out))?;
+        let before = self.held.take(packet.id, self.queue.packets());
+        Some((before + (now - since), packet))
+    }
+
+    /// Changes queues with another that borrows this one's, or gives it back.
+    pub fn swap_queue(&mut self, other: &mut Buffer) {
+        std::mem::swap(&mut self.queue, &mut other.queue);
+        other.borrows = !other.borrows;
+    }
+
+    /// The sending of a packet begins that has waited so long.
+    pub fn begin(&mut self, wait: Span, len: u16) {
         self.meter.begin(wait);
         self.meter.sent_bytes += u64::from(len);
     }
@@ -171,6 +193,7 @@ impl Buffer {
     }
 
     fn integrate(&mut self, now: Time) {
-        self.meter.integrate(now, self.queue.packets() + self.held.packets, self.sending);
+        let queued = if self.borrows { 0 } else { self.queue.packets() };
+        self.meter.integrate(now, queued + self.held.packets, self.sending);
     }
 }

@@ -9,6 +9,7 @@ pub mod grants;
 mod half_duplex;
 mod packet_radio;
 mod roaming;
+mod shared;
 mod streams;
 pub mod wimax;
 pub mod wlan;

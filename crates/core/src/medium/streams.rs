@@ -1,6 +1,7 @@
 //! The queues of a medium: one for each station and direction, each with a meter and a tally of its own.
 
 use super::roaming::{Change, Roaming, RoamingTerms};
+use super::shared::SharedQueue;
 use super::{Buffer, Stream};
 use crate::element::{Place, Tally};
 use crate::meter::{LinkMeter, QueueSample};
@@ -12,12 +13,26 @@ pub struct Streams {
     buffers: Vec<Buffer>,
     /// None where nobody changes cells.
     roaming: Option<Box<Roaming>>,
+    /// None where every stream has a queue of its own.
+    pub(super) shared: Option<SharedQueue>,
 }
 
 impl Streams {
     /// One queue for each stream, in the order of [`Stream::index`].
     pub fn new(queues: impl IntoIterator<Item = AnyQueue>) -> Streams {
-        Streams { buffers: queues.into_iter().map(Buffer::new).collect(), roaming: None }
+        Streams { buffers: queues.into_iter().map(Buffer::new).collect(), roaming: None, shared: None }
+    }
+
+    /// All that goes down waits in one queue, that of the first station.
+    pub fn share_down(&mut self) {
+        self.shared = Some(SharedQueue::default());
+    }
+
+    /// The stream's buffer and the first one change queues.
+    pub(super) fn swap_queues(&mut self, stream: Stream) {
+        if let ([first, ..], [other, ..]) = self.buffers.split_at_mut(stream.index()) {
+            first.swap_queue(other);
+        }
     }
 
     /// Its stations change cells.
@@ -101,7 +116,7 @@ impl Streams {
 
     /// Packets that wait, in all of them.
     pub fn waiting(&self) -> u64 {
-        self.buffers.iter().map(Buffer::packets).sum()
+        self.buffers.iter().map(Buffer::packets).sum::<u64>() + self.shared.as_ref().map_or(0, SharedQueue::held)
     }
 
     /// As [`crate::Element::meter`].

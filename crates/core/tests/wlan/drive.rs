@@ -30,6 +30,7 @@ pub fn b() -> WlanTerms {
         rts_threshold: None,
         short_retries: 7,
         long_retries: 4,
+        shared_queue: false,
         aggregate: None,
         frame_error: [0.0, 0.0],
     }
@@ -76,7 +77,12 @@ pub struct Drive {
 
 impl Drive {
     pub fn new(terms: WlanTerms, stations: u32, seed: u64) -> Drive {
-        let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(Limit::packets(1000))));
+        Drive::limited(terms, stations, seed, 1000)
+    }
+
+    /// With so many packets in each queue.
+    pub fn limited(terms: WlanTerms, stations: u32, seed: u64, packets: u64) -> Drive {
+        let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(Limit::packets(packets))));
         let wlan = Wlan::new(terms, queues, Rng::for_element(seed, "wlan")).unwrap();
         Drive { wlan, now: Time::ZERO, left: Vec::new(), tally: Tally::default(), arena: Arena::default(), next_id: 1 }
     }
@@ -118,7 +124,7 @@ impl Drive {
         self.tally.pushed += 1;
         let body = self.arena.insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
         let kind = Kind::DATA;
-        let packet = Packet { id, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
+        let packet = Packet { id, body, flow: stream.station, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
         self.call(|wlan, now, out| wlan.push(now, stream.entry(), packet, out));
     }
 

@@ -3,3 +3,4 @@
 mod airtime;
 mod bianchi;
 mod drive;
+mod shared;

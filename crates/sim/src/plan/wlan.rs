@@ -27,6 +27,9 @@ pub struct WlanPlan {
     /// Null is one packet in each frame.
     pub aggregate: Option<AggregatePlan>,
     pub frame_error: FrameError,
+    /// The access point has one queue for all its clients. Absent: one for each.
+    #[serde(default)]
+    pub shared_queue: bool,
 }
 
 /// How a frame is sent. `symbol_ps` 0 is DSSS.
@@ -80,6 +83,7 @@ impl WlanPlan {
             rts_threshold: self.rts_threshold,
             short_retries: self.short_retries,
             long_retries: self.long_retries,
+            shared_queue: self.shared_queue,
             aggregate: self.aggregate.map(|a| AggregateTerms { frames: a.frames, bytes: a.bytes, air: Span(a.air_ps) }),
             frame_error: [self.frame_error.down, self.frame_error.up],
         };

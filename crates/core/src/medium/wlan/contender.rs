@@ -70,7 +70,7 @@ impl Contender {
                 return Some(stream);
             }
         }
-        None
+        pending.first_shared(now, out)
     }
 
     /// Its frame was answered: others of the access point's stations may be next.
@@ -101,6 +101,14 @@ pub struct Pending<'a> {
 }
 
 impl Pending<'_> {
+    /// Whose the first packet of the shared queue is, which is now the frame to send.
+    fn first_shared(&mut self, now: Time, out: &mut Out<'_>) -> Option<Stream> {
+        let stream = self.streams.first_shared(now, out)?;
+        let packet = self.streams.dequeue(now, stream, out)?;
+        self.windows[stream.index()].push(packet);
+        Some(stream)
+    }
+
     /// The stream has a frame to send, or its queue gives one. A queue may drop all that it holds instead.
     fn loads(&mut self, stream: Stream, now: Time, out: &mut Out<'_>) -> bool {
         if !self.streams.is_here(stream.station) {
@@ -108,6 +116,7 @@ impl Pending<'_> {
         }
         let window = &mut self.windows[stream.index()];
         if window.is_empty()
+            && !self.streams.is_shared(stream)
             && self.streams.waiting_in(stream) > 0
             && let Some(packet) = self.streams.of(stream).dequeue(now, out)
         {

@@ -73,12 +73,11 @@ impl Wlan {
     fn prepare(&mut self, contender: usize, stream: Stream, now: Time, out: &mut Out<'_>) -> Sender {
         let format = self.format(stream);
         let window = &mut self.windows[stream.index()];
-        let buffer = self.streams.of(stream);
-        while buffer.packets() > 0 && window.has_room(&self.terms, &format) {
-            let Some(packet) = buffer.dequeue(now, out) else { break };
+        while window.has_room(&self.terms, &format) {
+            let Some(packet) = self.streams.dequeue(now, stream, out) else { break };
             window.push(packet);
         }
-        buffer.set_sending(now, true);
+        self.streams.of(stream).set_sending(now, true);
         let load = window.load(&self.terms, &format);
         let asks = self.terms.asks(load.bytes);
         let air = if asks { self.terms.rts() } else { format.air(load.bytes) };

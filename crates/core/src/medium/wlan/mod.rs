@@ -45,7 +45,10 @@ impl Wlan {
     /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the terms.
     pub fn new(terms: WlanTerms, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Wlan, String> {
         terms.check()?;
-        let streams = Streams::new(queues);
+        let mut streams = Streams::new(queues);
+        if terms.shared_queue {
+            streams.share_down();
+        }
         let windows = vec![Window::default(); streams.len()];
         let contenders = vec![Contender::new(&terms); streams.stations() as usize + 1];
         let (backoffs, errors) = (rng.fork(), rng.fork());
@@ -96,9 +99,9 @@ impl Medium for Wlan {
     fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
         let number = contender_of(stream);
         if self.contenders[number].current.is_some() || !self.streams.is_here(stream.station) {
-            return self.streams.of(stream).enqueue(now, packet, out);
+            return self.streams.enqueue(now, stream, packet, out);
         }
-        if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
+        if let Some(packet) = self.streams.pass(now, stream, packet, out) {
             self.windows[stream.index()].push(packet);
         }
         self.load(number, now, out);

@@ -33,6 +33,8 @@ pub struct WlanTerms {
     pub long_retries: u32,
     /// None is one packet for each frame.
     pub aggregate: Option<AggregateTerms>,
+    /// The access point has one queue for all its stations.
+    pub shared_queue: bool,
     /// Share of MPDUs that arrive damaged, down and up.
     pub frame_error: [f64; 2],
 }

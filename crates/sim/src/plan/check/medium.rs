@@ -27,6 +27,9 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
         }
         Medium::Wimax(ref wimax) => wimax.terms()?.check_at(roaming.map_or(1.0, |roaming| roaming.slowest())),
         Medium::PacketRadio(ref radio) => check_radio(radio),
+        Medium::Wlan(ref wlan) if wlan.shared_queue && roaming.is_some() => {
+            Err("clients change cells, and the access point has one queue for all: whose packets went over?".into())
+        }
         Medium::Wlan(ref wlan) => wlan.terms().map(|_| ()),
         Medium::Grants(ref grants) => grants.terms().map(|_| ()),
     }
