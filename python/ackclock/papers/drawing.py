@@ -15,7 +15,8 @@ Point = tuple[float, Interval]
 class Drawing:
     """A figure: its number and what it shows, what the paper says of it, its axes, and its lines by name.
 
-    ``paper`` has what the text states of its own lines, drawn beside ours; a ``trace`` has too many points to mark each.
+    ``paper`` has what the text states of its own lines, drawn beside ours; a ``trace`` has too many points to mark each; what is
+    above ``top`` is cut off.
     """
 
     title: str
@@ -26,6 +27,7 @@ class Drawing:
     log_x: bool = False
     paper: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     trace: bool = False
+    top: float | None = None
 
     def as_json(self) -> dict[str, object]:
         """One entry of the ``figures`` list of ``reproduce``'s document."""
@@ -46,6 +48,7 @@ class Drawing:
             "y": self.y,
             "log_x": self.log_x,
             "trace": self.trace,
+            **({"top": self.top} if self.top else {}),
             "rows": rows,
         }
 

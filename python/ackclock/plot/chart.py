@@ -8,7 +8,7 @@ network.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -92,7 +92,7 @@ def time_chart(panel: Panel) -> dict[str, Any]:
             .encode(x=alt.value(WIDTH), y=alt.Y("v:Q"), text="line:N", color=colour)
         )
         chart = alt.layer(lines, labels)
-    return _specification(chart.properties(width=WIDTH, height=HEIGHT, padding={"right": 8, "left": 4, "top": 6, "bottom": 4}))
+    return specification(chart.properties(width=WIDTH, height=HEIGHT, padding={"right": 8, "left": 4, "top": 6, "bottom": 4}))
 
 
 def _labels(panel: Panel) -> list[dict[str, Any]]:
@@ -104,7 +104,8 @@ def _labels(panel: Panel) -> list[dict[str, Any]]:
     return [{"line": line.name, "v": y + lift} for line, y in zip(shown, at, strict=True)]
 
 
-def _specification(chart: Any) -> dict[str, Any]:
+def specification(chart: Any) -> dict[str, Any]:
+    """The chart in the reports' style, as JSON."""
     spec: dict[str, Any] = json.loads(chart.configure(**_CONFIG).to_json())
     # The schema's address is never fetched, but a page that promises to need no network should not name one.
     spec.pop("$schema", None)
@@ -150,7 +151,7 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         .mark_text(align="left", dx=9, dy=11, fontSize=11, color=INK)
         .encode(x=x, y=y, text="label:N")
     )
-    return _specification(alt.layer(across, along, points, names).properties(width=WIDTH, height=300))
+    return specification(alt.layer(across, along, points, names).properties(width=WIDTH, height=300))
 
 
 def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -182,7 +183,7 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
         said = [hover[0], alt.Tooltip("model:Q", title="Padhye's model", format=".4~g")]
         marks = alt.Chart(alt.InlineData(values=modelled)).mark_point(shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4)
         layers.append(marks.encode(x="model:Q", y=y, tooltip=said))
-    return _specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
+    return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
 
 
 def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:
@@ -194,49 +195,4 @@ def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str
     y = alt.Y("count:Q", title=up, axis=alt.Axis(tickCount=5))
     hover = [alt.Tooltip("bin:N", title=across), alt.Tooltip("count:Q", title=up)]
     drawn = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=PALETTE[0]).encode(x=x, y=y, tooltip=hover)
-    return _specification(drawn.properties(width=WIDTH, height=HEIGHT))
-
-
-def _ticks(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A few numbered places are named one by one, and nothing between them."""
-    places = sorted({row["x"] for row in rows})
-    numbered = 1 < len(places) <= 12 and all(float(place).is_integer() for place in places)
-    return {"values": places} if numbered else {"tickCount": 6}
-
-
-def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """Lines over a swept value with their intervals; ``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``,
-    ``lo`` and ``hi``. Rows that are the ``paper``'s own are dashed, in grey; a ``trace`` has no marks at its points.
-    """
-    import altair as alt
-
-    rows = [row for row in figure["rows"] if row["y"] is not None]
-    ours, theirs = ([row for row in rows if bool(row.get("paper")) is paper] for paper in (False, True))
-    names, papers = (list(dict.fromkeys(str(row["line"]) for row in of)) for of in (ours, theirs))
-    scale = alt.Scale(type="log" if figure["log_x"] else "linear", nice=False, padding=12)
-    axis = alt.Axis(grid=False, format="~g", tickCount=6) if figure["log_x"] else alt.Axis(grid=False, **_ticks(ours))
-    x = alt.X("x:Q", title=figure["x"], scale=scale, axis=axis)
-    y = alt.Y("y:Q", title=figure["y"], scale=alt.Scale(zero=figure["y"] != "Jain's index"))
-    colours = alt.Scale(
-        domain=names + papers,
-        range=[PALETTE[i % len(PALETTE)] for i in range(len(names))] + [MUTED if i % 2 == 0 else INK for i in range(len(papers))],
-    )
-    columns = 5 if max(map(len, names + papers)) > 12 else LEGEND_COLUMNS
-    colour = alt.Color(
-        "line:N", scale=colours, legend=alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)
-    )
-    hover = [
-        alt.Tooltip("line:N", title="line"),
-        alt.Tooltip("x:Q", title=figure["x"], format="~g"),
-        alt.Tooltip("y:Q", title=figure["y"], format=".4~g"),
-    ]
-    base = alt.Chart(alt.InlineData(values=ours))
-    layers = [base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4).encode(x=x, y=y, color=colour)]
-    if not figure.get("trace"):
-        layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=x, y="lo:Q", y2="hi:Q", color=colour))
-        layers.append(base.mark_point(filled=True, size=45, opacity=0.9).encode(x=x, y=y, color=colour, tooltip=hover))
-    if theirs:
-        stated = alt.Chart(alt.InlineData(values=theirs))
-        layers.append(stated.mark_line(strokeWidth=1.2, strokeDash=[5, 4]).encode(x=x, y=y, color=colour))
-        layers.append(stated.mark_point(shape="diamond", size=50, filled=False).encode(x=x, y=y, color=colour, tooltip=hover))
-    return _specification(alt.layer(*layers).properties(width=WIDTH, height=260))
+    return specification(drawn.properties(width=WIDTH, height=HEIGHT))

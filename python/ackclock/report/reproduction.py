@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ackclock.plot import chart
+from ackclock.plot.swept import swept
 from ackclock.report import paper_tables
 from ackclock.report.numbers import significant
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
@@ -29,11 +29,12 @@ def page(document: Document, environment: Document | None = None) -> Page:
     totals, gated, claims = document["totals"], document["gated"], document["claims"]
     tested = totals["holds"] + totals["fails"]
     simulated = sum(claim["by"] == "simulation" and claim["verdict"] in ("holds", "fails") for claim in claims)
+    compared = any(claim["ns2_agrees"] is not None for claim in claims)
     sided = sum(claim["verdict"] == "fails" and claim["ns2_agrees"] is True for claim in claims)
     drawn = paper_tables.section(document["paper"], claims)
     sections = [drawn] if drawn else []
     if figures := document.get("figures"):
-        blocks = [Chart(figure["title"], figure["reading"], chart.swept(figure)) for figure in figures]
+        blocks = [Chart(figure["title"], figure["reading"], swept(figure)) for figure in figures]
         lead = (
             "Ours, means with 95 % intervals where there is more than one run; above each what the paper says of its own. Dashed in grey: what its "
             "text states in numbers."
@@ -45,7 +46,14 @@ def page(document: Document, environment: Document | None = None) -> Page:
             sections.append(
                 Section(
                     f"{title} ({len(of)})",
-                    [_table(of, tone, judged=verdict in ("holds", "fails") or any(claim["ours"] for claim in of))],
+                    [
+                        _table(
+                            of,
+                            tone,
+                            judged=verdict in ("holds", "fails") or any(claim["ours"] for claim in of),
+                            compared=compared,
+                        )
+                    ],
                     lead,
                 )
             )
@@ -62,20 +70,24 @@ def page(document: Document, environment: Document | None = None) -> Page:
         because=(
             f"Of the tested, {simulated} were simulated and {tested - simulated} are arithmetic. {totals['fails']} fail"
             + (f", in {sided} of which an independent simulator, ns-2, has what we have; " if sided else "; ")
-            + f"{totals['calibration']} more are calibration, settings or what settings were chosen on, which prove nothing, and "
-            f"{totals['not_tested']} are not tested. Every claim is listed with its reason."
+            + f"{totals['calibration']} more are calibration, settings or what settings were chosen on, which prove nothing; not "
+            f"tested: {totals['not_tested']}. Every claim is listed with its reason."
         ),
         sections=sections,
         notes=[
-            "ns-2 columns say whether an independent simulator (ns-2 2.35, our own runs) agrees: ours within 10 % of the spread of its values over both networks.",
-        ],
+            "ns-2 columns say whether an independent simulator (ns-2 2.35, our own runs) agrees: ours within 10 % of the spread of its values over both networks."
+        ]
+        if compared
+        else [],
     )
 
 
-def _table(claims: Sequence[Document], tone: str, *, judged: bool) -> Table:
+def _table(claims: Sequence[Document], tone: str, *, judged: bool, compared: bool) -> Table:
+    """``judged`` claims have figures of ours and a tolerance; those of a ``compared`` paper ns-2's, too."""
     columns = [Column("Claim"), Column("What", room="medium"), Column("Paper", numeric=True)]
     if judged:
-        columns += [Column("Ours", numeric=True), Column("Tolerance"), Column("ns-2 agrees")]
+        columns += [Column("Ours", numeric=True), Column("Tolerance")]
+        columns += [Column("ns-2 agrees")] if compared else []
     columns.append(Column("Why", room="wide"))
     rows = []
     for claim in claims:
@@ -85,8 +97,8 @@ def _table(claims: Sequence[Document], tone: str, *, judged: bool) -> Table:
             Cell(claim["paper_value"]),
         ]
         if judged:
-            agrees = {True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]]
-            row += [_ours(claim), Cell(claim["tolerance"]), Cell(agrees)]
+            row += [_ours(claim), Cell(claim["tolerance"])]
+            row += [Cell({True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]])] if compared else []
         rows.append([*row, Cell(claim["why"])])
     # Orderings are sentences, which a right-aligned column without wrapping would stretch across the page.
     if any(len(claim["paper_value"]) > 24 for claim in claims):

@@ -22,9 +22,9 @@ def drawings(figures: Figures) -> list[Drawing]:
         return figures.mean(spot, goodput_mbps)
 
     def above(spot: Spot, x: float, gains: Mapping[str, float]) -> dict[str, list[tuple[float, float]]]:
-        """The paper gives gains over New Reno: they stand on ours."""
+        """The paper gives gains over New Reno: they stand on ours, as its own goodput is not in the text."""
         base = goodput(spot.of("New Reno")).mean
-        return {f"{scheme}, {gain:+.0f} % on our New Reno": [(x, base * (1.0 + gain / 100.0))] for scheme, gain in gains.items()}
+        return {f"{scheme} {gain:+.0f} %": [(x, base * (1.0 + gain / 100.0))] for scheme, gain in gains.items()}
 
     def fair(spot: Spot) -> Interval:
         return figures.mean(spot, fairness)

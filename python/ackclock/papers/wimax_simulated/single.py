@@ -116,7 +116,7 @@ def _veno(figures: Figures) -> str:
     rtt = flow_of(figures.results(scenario1("Veno", LOW))[0])["rtt_ms"]
     base, usual = rtt["min"], rtt["p50"]
     return (
-        f"Veno's least RTT is {base:.0f} ms and its usual one {usual:.0f}, queue or not, as frames make packets and ACKs wait: so it counts 3 "
+        f"Veno's least RTT is {base:.0f} ms and its usual one {usual:.0f}, queue or not, as ACKs wait for their grants: so it counts 3 "
         f"segments as queued from a window of {3.0 * usual / (usual - base):.0f} on, takes losses above that for congestion and grows every "
         "other round there; it is below New Reno while windows are larger. Where losses keep them smaller its cut to 4/5 puts it above, as "
         "its authors say and the paper does not"
