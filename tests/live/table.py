@@ -48,7 +48,7 @@ ABOUT = """# The running kernel against the simulator
 Written by `make kernel`. A bulk download of {seconds:.0f} s by Linux {release}, over `ackclock emulate LINK`, beside the
 simulator's over the same link file with `host = "linux-6"` and this machine's `tcp_rmem` and `tcp_wmem`. Goodput is what the reader got in that time, from the first SYN;
 RTT the mean over time of the sender's smoothed round trip (TCP_INFO every 20 ms); `resent` are retransmitted segments.
-Medians of {runs} runs of the kernel and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts; `load` is the machine's load average, which was
+Medians of {runs} runs of the kernel and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts, and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
 shared with other work.
 Promised are 5 % of goodput, 10 % of RTT, and a factor 1.5 or 5 segments of retransmissions.
 
@@ -57,7 +57,7 @@ Links: `wide` is 10 Mb/s, 100 ms, 125 kB of buffer; `narrow` 2 Mb/s down, 256 kb
 ABOUT_KERNEL_CC = """## The papers' variants in the kernel
 
 Written by `make kernel`, too, after `make kernel-cc` and `ackclock kernel-cc load` ([kernel-cc](kernel-cc.md)): the same transfers and the same promises, with the variants as eBPF programs in
-Linux {release} beside those of the simulator.
+Linux {release} beside those of the simulator. Both ends have real-time priority; runs whose sender woke more than 10 ms late do not count.
 """
 MIDDLE = ABOUT_KERNEL_CC.partition("\n")[0] + "\n"
 BELOW = "## What the traces showed\n"
