@@ -24,7 +24,7 @@ pub struct Caps {
     /// Tests at a time in one session, and connections in one test.
     pub tests: u32,
     pub connections: u32,
-    /// Rows of packet logs and samples that one session may make the server hold.
+    /// Rows of packet logs (16 bytes; a sample counts as nine) that one session may make the server hold.
     pub rows: u64,
 }
 
@@ -46,6 +46,9 @@ impl Default for Caps {
         }
     }
 }
+
+/// A sample has 18 values, a packet's row two.
+const ROWS_OF_A_SAMPLE: u64 = 9;
 
 /// A stranger has this long to prove that it knows the token.
 pub const HANDSHAKE_NS: Nanos = 5 * SECOND;
@@ -92,9 +95,8 @@ impl Caps {
     }
 
     fn bulk(&self, bulk: &Bulk) -> Result<u64, String> {
-        let connections = u64::from(bulk.down) + u64::from(bulk.up);
-        self.connections_fit(connections)?;
-        Ok(connections * (bulk.duration_ns / bulk.sample_ns + 2) as u64)
+        self.connections_fit(u64::from(bulk.down) + u64::from(bulk.up))?;
+        Ok(bulk.samples() * ROWS_OF_A_SAMPLE)
     }
 
     fn transfers(&self, t: &Transfers) -> Result<(u64, u64), String> {

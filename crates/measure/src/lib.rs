@@ -1,5 +1,5 @@
 //! Active tests of a live path. Sessions and estimators are state machines and functions without clock or sockets: bytes and times come
-//! in, bytes and figures come out (`control`, `udp`, `estimate`). `net` is the loop that has the sockets; `ackclockd` runs it at the far end.
+//! in, bytes and figures come out (`control`, `udp`, `stamp`, `estimate`). `net` is the loop that has the sockets; `ackclockd` runs it at the far end.
 //! docs/measure.md says what is measured how, docs/adr/0006-measurement-protocol.md what is on the wire and who is kept out.
 
 pub mod caps;
@@ -7,6 +7,7 @@ pub mod control;
 pub mod estimate;
 pub mod net;
 pub mod spec;
+pub mod stamp;
 pub mod token;
 pub mod udp;
 

@@ -25,8 +25,9 @@ pub struct Train {
 
 pub const LEAST_PAYLOAD: u32 = 20;
 pub const MOST_PAYLOAD: u32 = 65_000;
-/// IPv4 and UDP; IPv6 has 20 bytes more.
+/// IPv4 and UDP, IPv6 and UDP.
 pub const HEADERS: u32 = 28;
+pub const HEADERS_V6: u32 = 48;
 
 impl Train {
     pub fn duration(&self) -> Nanos {
@@ -75,6 +76,11 @@ pub struct Bulk {
 }
 
 impl Bulk {
+    /// Samples that one end takes at most.
+    pub fn samples(&self) -> u64 {
+        (u64::from(self.down) + u64::from(self.up)) * (self.duration_ns / self.sample_ns.max(1) + 2) as u64
+    }
+
     /// A cap's part for each of the connections that share a direction.
     pub fn rate_each(&self, way: Way, rate_bps: u64) -> u64 {
         let sharing = if way == Way::Down { self.down } else { self.up };

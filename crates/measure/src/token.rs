@@ -75,6 +75,17 @@ impl fmt::Debug for Token {
     }
 }
 
+/// A key that other programs know too: the file's first line as it is.
+pub fn read_key(path: &Path) -> Result<Vec<u8>, MeasureError> {
+    let text =
+        std::fs::read(path).map_err(|e| MeasureError::Input(format!("{}: a key file cannot be read ({e})", path.display())))?;
+    let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
+    if line.is_empty() {
+        return Err(MeasureError::Input(format!("{}: found no key; allowed: a key in the first line", path.display())));
+    }
+    Ok(line.to_vec())
+}
+
 /// The operating system's randomness.
 pub fn random(bytes: &mut [u8]) -> Result<(), MeasureError> {
     getrandom::fill(bytes).map_err(|e| MeasureError::Failed(format!("no randomness from the operating system: {e}")))

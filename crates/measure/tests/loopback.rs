@@ -5,6 +5,7 @@ use ackclock_measure::caps::Caps;
 use ackclock_measure::control::message::Name;
 use ackclock_measure::net::client::{Client, ClientOptions};
 use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::net::stamp::{ProbeOptions, StampOptions, probe};
 use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
 use ackclock_measure::token::Token;
 use ackclock_measure::{MS, MeasureError, SECOND};
@@ -16,6 +17,7 @@ use std::thread::JoinHandle;
 struct FarEnd {
     at: SocketAddr,
     token: Token,
+    stamp_port: u16,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -24,11 +26,14 @@ impl FarEnd {
     fn with(caps: Caps) -> FarEnd {
         let token = Token::generate().unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
-        let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND }).unwrap();
+        let stamp = Some(StampOptions { port: 0, key: None });
+        let mut server =
+            Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND, stamp }).unwrap();
+        let stamp_port = server.stamp_address().unwrap().port();
         let (at, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
         let asked = stop.clone();
         let thread = std::thread::spawn(move || server.run(|| !asked.load(Ordering::Relaxed)).unwrap());
-        FarEnd { at, token, stop, thread: Some(thread) }
+        FarEnd { at, token, stamp_port, stop, thread: Some(thread) }
     }
 
     fn options(&self, token: &Token) -> ClientOptions {
@@ -179,4 +184,16 @@ fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
         Client::connect(&far.options(&far.token), &mut || true).is_ok()
     });
     assert!(free);
+}
+
+#[test]
+fn a_stamp_probe_is_answered_by_the_far_ends_reflector() {
+    let far = FarEnd::with(Caps::default());
+    let ask = |port, key| probe(&ProbeOptions { host: "127.0.0.1".into(), port, key, gap_ns: 5 * MS, count: 40 }, &mut |_| true);
+    let found = ask(far.stamp_port, None).unwrap();
+    assert_eq!((found.sent, found.received), (40, 40));
+    assert!(found.round_trip_ms.unwrap().min < 50.0);
+    let [low, high] = found.clock.unwrap().offset_interval_ms;
+    assert!(low <= 5000.0 && 5000.0 <= high, "the far clock is 5 s ahead: {low} to {high}");
+    assert!(matches!(ask(1, None), Err(MeasureError::Input(_))));
 }

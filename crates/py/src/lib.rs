@@ -125,6 +125,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<live::LiveSession>()?;
     module.add_function(wrap_pyfunction!(live::serve, module)?)?;
     module.add_function(wrap_pyfunction!(live::default_caps, module)?)?;
+    module.add_function(wrap_pyfunction!(live::stamp, module)?)?;
     module.add_function(wrap_pyfunction!(live::responsiveness, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;

@@ -12,8 +12,9 @@ use ackclock_measure::estimate::way::figures;
 use ackclock_measure::net::client::{Client, ClientOptions, Record};
 use ackclock_measure::net::sample::COLUMNS;
 use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::net::stamp::{ProbeOptions, probe};
 use ackclock_measure::spec::{Spec, Way};
-use ackclock_measure::token::Token;
+use ackclock_measure::token::{Token, read_key};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -56,12 +57,32 @@ pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyRe
     let (token, made) = Token::of_file(told.token_file.as_deref()).map_err(raised)?;
     let shown = (made && told.token_file.is_none()).then(|| token.reveal().to_owned());
     let listen = SocketAddr::new(told.listen, told.port);
-    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift };
+    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift, stamp: None };
     let mut server = Server::open(options).map_err(raised)?;
     announce.call1((server.address().map_err(raised)?.to_string(), shown))?;
     let mut signal = None;
     py.detach(|| server.run(|| no_signal(&mut signal))).map_err(raised)?;
     signal.map_or(Ok(()), Err)
+}
+
+/// Probes a STAMP reflector at `at` (host, port) every `gap_ns`, `count` times; `key_file` is for the authenticated mode. The figures as JSON.
+/// ValueError: no such host, or nothing answers.
+#[pyfunction]
+pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_ns: i64, count: u32) -> PyResult<String> {
+    let key = key_file.map(|path| read_key(&path)).transpose().map_err(raised)?;
+    let options = ProbeOptions { host: at.0, port: at.1, key, gap_ns, count };
+    let (mut signal, mut looked) = (None, 0i64);
+    let done = py.detach(|| {
+        probe(&options, &mut |ns| {
+            if ns < looked {
+                return true;
+            }
+            looked = ns + 100 * ackclock_measure::MS;
+            no_signal(&mut signal)
+        })
+    });
+    let found = done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+    serde_json::to_string(&found).map_err(failure)
 }
 
 /// The limits of a far end unless said otherwise, as JSON.

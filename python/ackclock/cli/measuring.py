@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ackclock.cli.options import Json, Out, Quiet, Report
+
+if TYPE_CHECKING:
+    from ackclock.measurement import Measurement
+    from ackclock.measurement.plan import Plan
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the far end.")]
 TokenFile = Annotated[
@@ -57,6 +63,20 @@ def measure(
     flows: Annotated[int | None, typer.Option(min=1, help="Connections of `flows` and `latency` (default: 4).")] = None,
     sizes: Annotated[str | None, typer.Option(help="Sizes of transfers (default: 10 kB,100 kB,1 MB).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A look: delay, capacity, tcp and latency, 3 s each.")] = False,
+    every: Annotated[
+        str | None, typer.Option(help="Measure again every so often, such as 1 h; with --times and --out.", show_default=False)
+    ] = None,
+    times: Annotated[int, typer.Option(min=1, help="How often, with --every; the same command takes up what was begun.")] = 24,
+    stamp: Annotated[
+        bool, typer.Option("--stamp", help="Probe a STAMP reflector (RFC 8762) instead, ours or another's.")
+    ] = False,
+    stamp_port: Annotated[int, typer.Option(min=1, max=65535, help="The reflector's UDP port.")] = 862,
+    stamp_key_file: Annotated[
+        Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
+    ] = None,
+    capture: Annotated[
+        bool, typer.Option("--capture", help="Keep this end's packets as capture.pcap in the run folder (needs CAP_NET_RAW).")
+    ] = False,
     port: Port = 4862,
     token_file: TokenFile = None,
     report: Report = True,
@@ -75,6 +95,8 @@ def measure(
     from ackclock.measurement.table import measurement_tables
     from ackclock.progress import progress
 
+    if stamp:
+        return _stamp(host, stamp_port, stamp_key_file, json=json)
     document = read_document(plan) if plan else Document({})
     listed = {"tests": tests, "directions": direction, "congestion": congestion, "buffers": buffers, "sizes": sizes}
     said = {key: [part.strip() for part in text.split(",")] for key, text in listed.items() if text is not None}
@@ -83,10 +105,64 @@ def measure(
     checked = plan_of(Document({**usual, **document.data, **said, **single}, document.file, document.text))
     seconds, _ = estimate(checked, None)
     remark(f"measure: about {seconds:.0f} s; as many bytes as the path carries in that time", quiet=quiet)
-    folder = out or folder_of(host, port)
-    with progress("measure", quiet=quiet) as update:
-        done = run(host, checked, port=port, token_file=token_file, out=folder, progress=update)
+
+    def once(folder: Path) -> Measurement:
+        with progress("measure", quiet=quiet) as update:
+            return run(host, checked, port=port, token_file=token_file, out=folder, capture=capture, progress=update)
+
+    if every is not None:
+        return _scheduled(Repeat(host, port, every, times, out), checked, once, json=json, quiet=quiet)
+    done = once(out or folder_of(host, port))
     deliver(done.as_json, lambda: measurement_tables(done.document), done.folder, report=report, json=json, quiet=quiet)
+    return None
+
+
+def _stamp(host: str, port: int, key_file: Path | None, *, json: bool) -> None:
+    from ackclock.cli.output import print_json, print_tables
+    from ackclock.measurement.stamp import stamp
+    from ackclock.measurement.table import stamp_table
+
+    found = stamp(host, port, key_file=key_file)
+    if json:
+        print_json(found)
+    else:
+        print_tables([stamp_table(found)])
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """What is measured again and again, and where that is kept."""
+
+    host: str
+    port: int
+    every: str
+    times: int
+    out: Path | None
+
+
+def _scheduled(repeat: Repeat, plan: Plan, once: Callable[[Path], Measurement], *, json: bool, quiet: bool) -> None:
+    from ackclock.cli.output import print_json, remark
+    from ackclock.errors import InputError, Refusal
+    from ackclock.measurement.schedule import Schedule, keep, overview
+    from ackclock.units import PS_PER_S, time_ps
+
+    if repeat.out is None:
+        raise InputError("--every without --out", "a folder in which the schedule is kept", key="--out")
+    try:
+        every_s = time_ps(repeat.every) / PS_PER_S
+    except Refusal as refusal:
+        raise InputError(refusal.found, refusal.allowed, key="--every") from None
+    if every_s <= 0:
+        raise InputError(repeat.every, "a time above zero", key="--every")
+    what = {"host": repeat.host, "port": repeat.port, "plan": plan.model_dump(mode="json")}
+    schedule = Schedule(every_s, repeat.times)
+    state = keep(repeat.out, schedule, what, once, report=lambda text: remark(text, quiet=quiet))
+    rows = overview(repeat.out, state)
+    if json:
+        print_json({"every_s": every_s, "times": repeat.times, "folder": str(repeat.out), "runs": rows})
+        return
+    for row in rows:
+        print(f"{row['number']:5d}  {row['began'] or '-'}  {row['failed'] or 'done'}")
 
 
 def folder_of(host: str, port: int) -> Path:

@@ -62,6 +62,9 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 1..N for every configuration.")] = SEEDS,
     host: Annotated[str | None, typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).")] = None,
     rank_by: Annotated[RankBy, typer.Option(help="What the ranking goes by.")] = RankBy.goodput,
+    measured: Annotated[
+        Path | None, typer.Option("--measured", help="A run folder of `measure` to show beside it.", show_default=False)
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A look: 3 seeds, 10 s, buffers of 64 KiB and auto.")] = False,
     workers: Workers = None,
     report: Report = True,
@@ -73,7 +76,7 @@ def compare(
     """Which TCP variant, socket buffer and ACK policy for this link, and why; with an HTML report."""
     from ackclock.cli.output import deliver
     from ackclock.comparison import compare as run_comparison
-    from ackclock.comparison.table import ranking_table
+    from ackclock.comparison.table import measured_table, ranking_table
     from ackclock.progress import progress
 
     if quick:  # what was said stands; only the defaults are cut
@@ -95,12 +98,15 @@ def compare(
             seeds=seeds if seed is None else [seed],
             host=host,
             rank_by=_METRIC[rank_by],
+            measured=measured,
             workers=workers,
             out=out,
             keep=True,
             progress=update,
         )
-    deliver(done.as_json, lambda: [ranking_table(done)], done.folder, report=report, json=json, quiet=quiet)
+    deliver(
+        done.as_json, lambda: [ranking_table(done), *measured_table(done)], done.folder, report=report, json=json, quiet=quiet
+    )
 
 
 def _listed(text: str) -> list[str]:

@@ -37,7 +37,8 @@ class Comparison:
 
     ``link`` is the link as it was named, ``title`` its own title, ``scenario`` the first configuration's scenario
     with every default said, ``folder`` the run folder (None when nothing was kept). ``no_asymmetry`` says why there is no
-    ``asymmetry``, if so; ``points`` are the configurations as sweep parameters.
+    ``asymmetry``, if so; ``points`` are the configurations as sweep parameters; ``measured`` are
+    a measurement's transfers beside them.
     """
 
     link: str
@@ -50,6 +51,7 @@ class Comparison:
     folder: Path | None
     no_asymmetry: str | None = None
     points: Mapping[Configuration, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Sequence[Mapping[str, Any]] = ()
 
     @property
     def best(self) -> Ranked:
@@ -83,6 +85,7 @@ class Comparison:
             "cells": [self._cell(ranked) for ranked in sorted(self.ranking, key=self._asked_order)],
             "ranking": [ranked.as_json() for ranked in self.ranking],
             "quick": self.quick.configuration.label if self.quick else None,
+            **({"measured": list(self.measured)} if self.measured else {}),
             **({"folder": str(self.folder)} if self.folder else {}),
         }
 

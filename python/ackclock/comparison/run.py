@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
 from ackclock.comparison.ack_path import AS_IS, HOST, Bottlenecks, bottlenecks
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, configurations
+from ackclock.comparison.measured import beside, read_measured
 from ackclock.comparison.metrics import of_flows
 from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
@@ -42,6 +44,7 @@ def compare(
     seeds: int | Sequence[int] = 10,
     host: str | None = None,
     rank_by: str = "goodput_bps",
+    measured: str | Path | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
     keep: bool = False,
@@ -67,6 +70,7 @@ def compare(
         seeds: how many (10 means 1..10), or a list; every configuration runs with each of them.
         host: the host stack that says everything else; "linux-6" when None.
         rank_by: "goodput_bps" (the flows' sum), "rtt_p95_ms", "retransmission_rate" or "jain".
+        measured: the run folder of a measurement, whose bulk transfers are shown beside the simulated ones.
         workers: threads; all cores when None.
         out: the run folder; finished runs found there are not run again.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
@@ -81,6 +85,7 @@ def compare(
         RunFailed: a run failed in the engine.
     """
     check_rank_by(rank_by, flows)
+    path = read_measured(measured) if measured is not None else None
     known = named(list(variants)) if variants is not None else catalogue.variants()
     choices = configurations(known, buffers, delayed_ack, queue, ack_policy, ack)
     draft = draft_of(
@@ -116,6 +121,9 @@ def compare(
         no_asymmetry=why_no_asymmetry(cells[0].plan.document),
         points=points,
     )
+    if path is not None:
+        rows = beside(path, comparison.as_json()["cells"], direction)
+        comparison = replace(comparison, measured=rows)
     if folder:
         _write(comparison, folder)
     return comparison

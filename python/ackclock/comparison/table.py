@@ -91,3 +91,21 @@ def _varied(comparison: Comparison) -> list[tuple[str, str]]:
 
 def _mean(found: Interval | None, scale: float, decimals: int) -> str:
     return f"{scale * found.mean:.{decimals}f}" if found else "-"
+
+
+def measured_table(comparison: Comparison) -> list[Table]:
+    """A measurement's transfers beside the simulated ones, if there are any."""
+    from rich.table import Table
+
+    from ackclock.comparison.measured import FIGURES, WORDS, cells_of
+
+    if not comparison.measured:
+        return []
+    table = Table(title="Measured beside simulated", title_justify="left", box=None, pad_edge=False)
+    for word in WORDS:
+        table.add_column(word)
+    for figure in FIGURES:
+        table.add_column(figure, justify="right")
+    for row in comparison.measured:
+        table.add_row(*cells_of(row))
+    return [table]

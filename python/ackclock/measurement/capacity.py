@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ackclock.measurement.link import HEADERS, Figures, low_rate, paced, trains
+from ackclock.measurement.link import Figures, low_rate, paced, trains
 
 Run = Callable[[list[dict[str, Any]], str], tuple[list[int], list[list[Figures]]]]
 
@@ -64,11 +64,10 @@ def capacity(figures: Figures, filled: bool) -> Figures:
     """What a run beyond the capacity says, as the document has it."""
     there = figures["bottleneck"]
     rate = there["rate_bps"] if filled and there["rate_bps"] else figures["received_bps"]
-    usual = figures["payload_bytes"] + HEADERS
     return {
         "rate_bps": rate,
         "at_least": not filled,
-        "packet_bytes": usual,
+        "packet_bytes": figures["ip_bytes"],
         "buffer_bytes": {"min_based": there["min_based_bytes"], "max_based": there["max_based_bytes"]},
         "overflowed": there["filled"],
         "sent": figures,

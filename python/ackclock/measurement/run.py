@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.document import Document
 from ackclock.errors import InputError
@@ -15,6 +16,9 @@ from ackclock.measurement.link import PORT, Session, read_token
 from ackclock.measurement.plan import Plan, plan_of
 from ackclock.measurement.result import Measurement
 from ackclock.measurement.steps import Report, Steps
+
+if TYPE_CHECKING:
+    from ackclock.measurement.capture import Capture
 
 TOKEN = "ACKCLOCK_TOKEN"
 
@@ -27,6 +31,7 @@ def measure(
     token: str | None = None,
     token_file: str | Path | None = None,
     out: str | Path | None = None,
+    capture: bool = False,
     progress: Report | None = None,
 ) -> Measurement:
     """Active tests of the path to a host on which ``ackclockd`` or ``ackclock serve`` runs.
@@ -38,6 +43,7 @@ def measure(
         token: the far end's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
         token_file: a file that holds it.
         out: a run folder to keep it in; nothing is written without it.
+        capture: keep this end's packets of the session as ``capture.pcap`` in ``out``; needs CAP_NET_RAW.
         progress: called with tests done, tests in all, and what is going on.
 
     Raises:
@@ -51,12 +57,14 @@ def measure(
     started = datetime.now(UTC)
     session = Session(host, port, secret)
     _check(checked, session)
-    done = Steps(session, checked, progress).run()
+    captured = _capture(Path(out), session.address) if capture and out is not None else None
+    with captured or nullcontext():
+        done = Steps(session, checked, progress).run()
     found, samples, datagrams = session.finish()
     import polars as pl
 
     series = series_frame(samples)
-    head = {
+    head: dict[str, Any] = {
         "host": host,
         "port": port,
         "address": session.address,
@@ -65,6 +73,8 @@ def measure(
         "far_end": session.far_end,
         "near_clock": session.clock,
     }
+    if captured is not None:
+        head["capture"] = {"file": "capture.pcap", "dropped": captured.dropped}
     made = Measurement({**head, **document(found, done, series)}, checked, series, pl.DataFrame(datagrams))
     if out is None:
         return made
@@ -72,6 +82,18 @@ def measure(
 
     write_folder(Path(out), made)
     return Measurement(made.document, made.plan, made.series, made.delays, Path(out))
+
+
+def _capture(folder: Path, address: str) -> Capture:
+    """A capture, to be entered, of what goes to and from the far end."""
+    from ackclock.measurement.capture import Capture
+    from ackclock.runs import environment, prepare, write_json
+
+    made = Capture(folder / "capture.pcap", address)
+    prepare(folder)
+    # What is kept at the end must find the folder to be a run's.
+    write_json(folder / "environment.json", environment([]))
+    return made
 
 
 def _check(plan: Plan, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -37,12 +38,16 @@ def serve(
     """
     from ackclock import _native
 
+    try:
+        ipaddress.ip_address(listen)
+    except ValueError:
+        raise InputError(listen, "an IP address of this machine", key="--listen") from None
     limits = {**json.loads(_native.default_caps()), **(caps or {})}
     file = None if token_file is None else str(token_file)
     told = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
     try:
         _native.serve(json.dumps(told), announce or (lambda *_: None))
     except ValueError as error:
-        raise InputError(str(error), "an IP address of this machine and a token file that can be read or made") from None
+        raise InputError(str(error), "limits that are whole numbers and a token file that can be read or made") from None
     except RuntimeError as error:
         raise RunFailed(str(error)) from None

@@ -127,3 +127,17 @@ def _transfers(document: Mapping[str, Any]) -> Table:
             seen["size"], seen["direction"], done, *(ms(times.get(k)) for k in ("p50", "min", "max")), ms(hands.get("p50"))
         )
     return table
+
+
+def stamp_table(found: Mapping[str, Any]) -> Table:
+    """What a STAMP reflector showed, a row for the round trip and one for each way."""
+    mode = "authenticated" if found["authenticated"] else "unauthenticated"
+    title = f"STAMP, {mode}: {found['received']} of {found['sent']} probes answered"
+    table = _table(title, ("what",), ("least ms", "p50", "p95", "max"))
+    trip = found["round_trip_ms"] or {}
+    table.add_row("round trip", *(ms(trip.get(key)) for key in ("min", "p50", "p95", "max")))
+    for seen in found["ways"]:
+        more, bounds = seen["delay_variation_ms"] or {}, seen["least_delay_interval_ms"]
+        least = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
+        table.add_row(f"{seen['direction']}, above its least", least, *(ms(more.get(key)) for key in ("p50", "p95", "max")))
+    return table

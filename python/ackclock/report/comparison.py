@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
+from ackclock.comparison.measured import FIGURES, READING, WORDS, cells_of
 from ackclock.comparison.ranking import just_so
 from ackclock.plot import chart
 from ackclock.report.expected import bar, bars_reading
@@ -51,6 +52,7 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         because=best["why"] + _tie(document, metrics) + _quick(document, metrics),
         sections=[
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
+            *_measured(document),
             Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             time_section(
                 panels, "one seed each: the best, the quickest of the good ones, the best of every other variant, and the last"
@@ -60,6 +62,15 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         ],
         notes=_notes(document),
     )
+
+
+def _measured(document: Document) -> list[Section]:
+    rows = document.get("measured")
+    if not rows:
+        return []
+    columns = [*(Column(word.capitalize()) for word in WORDS), *(Column(figure.capitalize(), numeric=True) for figure in FIGURES)]
+    table = Table(columns, [[Cell(text) for text in cells_of(row)] for row in rows], READING)
+    return [Section("Measured beside simulated", [table])]
 
 
 def _runs(document: Document) -> str:

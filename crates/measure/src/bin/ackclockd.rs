@@ -3,7 +3,8 @@
 use ackclock_measure::MeasureError;
 use ackclock_measure::caps::Caps;
 use ackclock_measure::net::server::{Server, ServerOptions};
-use ackclock_measure::token::Token;
+use ackclock_measure::net::stamp::StampOptions;
+use ackclock_measure::token::{Token, read_key};
 use clap::Parser;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -39,6 +40,15 @@ struct Arguments {
     /// Longest session in seconds.
     #[arg(long, default_value_t = 3600)]
     most_seconds: u32,
+    /// Answer STAMP probes (RFC 8762) at this UDP port too; needs --stamp-key-file, or --stamp-open.
+    #[arg(long)]
+    stamp_port: Option<u16>,
+    /// A file with the key of STAMP's authenticated mode.
+    #[arg(long, requires = "stamp_port")]
+    stamp_key_file: Option<PathBuf>,
+    /// Answer everybody's unauthenticated probes, each with as many bytes as it has.
+    #[arg(long, requires = "stamp_port", conflicts_with = "stamp_key_file")]
+    stamp_open: bool,
     /// Set the clock wrong by so many nanoseconds, to try estimators.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     clock_shift: i64,
@@ -75,7 +85,9 @@ fn run(arguments: &Arguments) -> Result<(), MeasureError> {
     };
     caps.session_ns = i64::from(arguments.most_seconds) * ackclock_measure::SECOND;
     let listen = SocketAddr::new(arguments.listen, arguments.port);
-    let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: arguments.clock_shift })?;
+    let stamp = stamp(arguments)?;
+    let mut server =
+        Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: arguments.clock_shift, stamp })?;
     let mut out = std::io::stdout().lock();
     // Whoever reads this may have gone; that is no reason not to serve.
     let _ = writeln!(out, "listening at {} (TCP and UDP)", server.address()?);
@@ -85,4 +97,14 @@ fn run(arguments: &Arguments) -> Result<(), MeasureError> {
     let _ = out.flush();
     drop(out);
     server.run(|| !STOP.load(Ordering::Relaxed))
+}
+
+fn stamp(arguments: &Arguments) -> Result<Option<StampOptions>, MeasureError> {
+    let Some(port) = arguments.stamp_port else { return Ok(None) };
+    let key = match &arguments.stamp_key_file {
+        Some(path) => Some(read_key(path)?),
+        None if arguments.stamp_open => None,
+        None => return Err(MeasureError::Input("--stamp-port needs --stamp-key-file, or --stamp-open".into())),
+    };
+    Ok(Some(StampOptions { port, key }))
 }

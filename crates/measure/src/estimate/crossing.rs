@@ -4,11 +4,13 @@ use crate::Nanos;
 use crate::control::message::Name;
 use crate::control::table::Table;
 use crate::net::client::Record;
-use crate::spec::{HEADERS, Spec, Train, Way};
+use crate::spec::{Spec, Train, Way};
 
 #[derive(Debug, Clone)]
 pub struct Crossing {
     pub train: Train,
+    /// Bytes of IP and UDP.
+    pub headers: u32,
     pub way: Way,
     /// In the order of sending.
     pub sent: Vec<Nanos>,
@@ -20,17 +22,17 @@ pub struct Crossing {
 }
 
 impl Crossing {
-    /// What a record of datagrams has; `headers`: IP and UDP.
+    /// What a record of datagrams has.
     pub fn of(record: &Record) -> Vec<Crossing> {
         let Spec::Datagrams { down, up } = &record.spec else { return Vec::new() };
         let table = |of: &std::collections::BTreeMap<Name, Table>, name| of.get(&name).cloned().unwrap_or_default();
         let (near, far) = (&record.near, &record.far);
         let down = down.map(|t| Crossing::joined(t, Way::Down, &table(far, Name::Sent), &table(near, Name::Got)));
         let up = up.map(|t| Crossing::joined(t, Way::Up, &table(near, Name::Sent), &table(far, Name::Got)));
-        down.into_iter().chain(up).collect()
+        down.into_iter().chain(up).map(|c| Crossing { headers: record.headers, ..c }).collect()
     }
 
-    /// Both logs have number and time in a row. What a far end says it got and what was never sent is left out.
+    /// Over IPv4. Both logs have number and time in a row. What a far end says it got and what was never sent is left out.
     pub fn joined(train: Train, way: Way, sent: &Table, got: &Table) -> Crossing {
         let pairs = |t: &Table| if t.columns == 2 { t.rows().map(|r| (r[0], r[1])).collect() } else { Vec::new() };
         let mut left: Vec<(i64, Nanos)> = pairs(sent);
@@ -38,6 +40,7 @@ impl Crossing {
         left.dedup_by_key(|l| l.0);
         let mut crossing = Crossing {
             train,
+            headers: crate::spec::HEADERS,
             way,
             sent: left.iter().map(|l| l.1).collect(),
             got: vec![None; left.len()],
@@ -64,7 +67,7 @@ impl Crossing {
     }
 
     pub fn ip_len(&self) -> u32 {
-        self.train.payload + HEADERS
+        self.train.payload + self.headers
     }
 }
 

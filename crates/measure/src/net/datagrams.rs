@@ -24,12 +24,14 @@ pub struct Inbox {
 pub struct Came<'a> {
     pub from: SocketAddr,
     pub at: Nanos,
+    /// What is left of its hops, where that is asked for and told.
+    pub ttl: Option<u8>,
     pub bytes: &'a [u8],
 }
 
 impl Inbox {
     pub fn new() -> Inbox {
-        let ancillary = nix::cmsg_space!(nix::sys::time::TimeSpec, u32);
+        let ancillary = nix::cmsg_space!(nix::sys::time::TimeSpec, u32, i32);
         Inbox { datagram: vec![0; ROOM], ancillary, overrun: 0 }
     }
 
@@ -47,16 +49,18 @@ impl Inbox {
                 Err(_) => return,
             };
             let (bytes, from) = (message.bytes, message.address.as_ref().and_then(address));
-            let mut at = None;
+            let (mut at, mut ttl) = (None, None);
             for said in message.cmsgs().into_iter().flatten() {
                 match said {
                     ControlMessageOwned::ScmTimestampns(t) => at = Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead),
+                    ControlMessageOwned::Ipv4Ttl(left) => ttl = u8::try_from(left).ok(),
                     ControlMessageOwned::RxqOvfl(count) => self.overrun = count,
                     _ => {}
                 }
             }
             if let Some(from) = from {
-                hear(&Came { from, at: at.unwrap_or_else(|| clock.now()), bytes: &self.datagram[..bytes] });
+                let at = at.unwrap_or_else(|| clock.now());
+                hear(&Came { from, at, ttl, bytes: &self.datagram[..bytes] });
             }
         }
     }

@@ -9,5 +9,6 @@ mod run;
 pub mod sample;
 pub mod server;
 mod sockets;
+pub mod stamp;
 mod tcp_info;
 mod wait;

@@ -5,7 +5,7 @@ use super::sample;
 use crate::Nanos;
 use crate::control::message::{Name, Outcome};
 use crate::control::table::Table;
-use crate::spec::Train;
+use crate::spec::{Bulk, Train};
 use crate::udp::packet::Head;
 use crate::udp::train::{Incoming, Outgoing};
 use std::net::{SocketAddr, UdpSocket};
@@ -66,11 +66,19 @@ pub struct Flows {
     pub samples: Table,
     sample_ns: Nanos,
     next: Nanos,
+    most_rows: u64,
 }
 
 impl Flows {
-    pub fn new(sample_ns: Nanos, now: Nanos) -> Flows {
-        Flows { flows: Vec::new(), samples: Table::new(sample::COLUMNS.len()), sample_ns, next: now }
+    /// For a bulk test; `now` is when it begins to be looked at.
+    pub fn of_bulk(bulk: &Bulk, now: Nanos) -> Flows {
+        Flows { sample_ns: bulk.sample_ns, next: now, most_rows: bulk.samples(), ..Flows::unsampled() }
+    }
+
+    /// Connections at which nobody looks while they last.
+    pub fn unsampled() -> Flows {
+        let samples = Table::new(sample::COLUMNS.len());
+        Flows { flows: Vec::new(), samples, sample_ns: Nanos::MAX, next: Nanos::MAX, most_rows: 0 }
     }
 
     pub fn due(&self, now: Nanos) -> Nanos {
@@ -79,19 +87,19 @@ impl Flows {
         first.min(if looked_at { self.next } else { Nanos::MAX })
     }
 
-    /// Ends what has lasted long enough, and looks at the others every so often.
-    pub fn tick(&mut self, now: Nanos, most_rows: usize) {
+    /// Looks at what is open every so often.
+    pub fn tick(&mut self, now: Nanos) {
         if now < self.next {
             return;
         }
         for flow in &self.flows {
-            if self.samples.len() < most_rows
+            if (self.samples.len() as u64) < self.most_rows
                 && let Some(row) = flow.sample(now)
             {
                 self.samples.push(&row);
             }
         }
-        self.next = now + self.sample_ns;
+        self.next = now.saturating_add(self.sample_ns);
     }
 
     pub fn all_ended(&self) -> bool {

@@ -25,6 +25,14 @@ pub fn datagrams(at: SocketAddr) -> Result<UdpSocket, MeasureError> {
     Ok(socket)
 }
 
+/// Asks for the hops that are left of each datagram that comes (IPv4).
+pub fn with_ttl(socket: &UdpSocket) {
+    let yes: libc::c_int = 1;
+    let length = size_of_val(&yes) as libc::socklen_t;
+    // SAFETY: the kernel reads one integer, which outlives the call. If it will not, the hops are not told.
+    let _ = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVTTL, (&raw const yes).cast(), length) };
+}
+
 /// What a test asks of its connections' sockets.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {

@@ -130,7 +130,7 @@ impl Client {
                         keys.map_or_else(Vec::new, |k| Test::hello(number, name, k, since))
                     });
                 }
-                flows.tick(now, usize::MAX);
+                flows.tick(now);
             }
         }
     }

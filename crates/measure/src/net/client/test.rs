@@ -7,7 +7,7 @@ use crate::control::hello::DataHello;
 use crate::control::keys::Keys;
 use crate::control::message::{FlowOutcome, Name, Outcome};
 use crate::control::table::{MOST_COLUMNS, Table};
-use crate::spec::{Spec, Transfers, Way};
+use crate::spec::{HEADERS, HEADERS_V6, Spec, Transfers, Way};
 use crate::{MS, Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,6 +23,8 @@ const MOST_SAMPLES: usize = 4_000_000;
 #[derive(Debug, Clone)]
 pub struct Record {
     pub spec: Spec,
+    /// Bytes of IP and UDP.
+    pub headers: u32,
     /// When it began here.
     pub began: Nanos,
     /// Logs of datagrams and samples of connections: here, and at the far end.
@@ -68,8 +70,8 @@ impl Test {
                 trains.to = Some(server);
                 Run::Trains(trains)
             }
-            Spec::Bulk(bulk) => Run::Flows(Flows::new(bulk.sample_ns, now)),
-            Spec::Transfers(t) => Run::Flows(Flows::new(t.limit_ns, now)),
+            Spec::Bulk(bulk) => Run::Flows(Flows::of_bulk(bulk, now)),
+            Spec::Transfers(_) => Run::Flows(Flows::unsampled()),
         };
         let tag = keys.tag(number, false);
         let far = BTreeMap::new();
@@ -193,8 +195,10 @@ impl Test {
             Run::Flows(flows) => flows.flows.iter().map(|f| [Some(f.began), f.connected, f.first, f.last]).collect(),
             Run::Trains(_) => Vec::new(),
         };
+        let v4 = matches!(self.server.ip().to_canonical(), std::net::IpAddr::V4(_));
         Record {
             spec: self.spec,
+            headers: if v4 { HEADERS } else { HEADERS_V6 },
             began: self.began,
             near,
             far: self.far,

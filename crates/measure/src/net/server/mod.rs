@@ -8,6 +8,7 @@ use super::clock::Clock;
 use super::datagrams::Inbox;
 use super::run::scratch;
 use super::sockets::{self, Wishes};
+use super::stamp::{Responder, StampOptions};
 use super::wait::wait;
 use crate::caps::Caps;
 use crate::control::hello::DataHello;
@@ -31,6 +32,8 @@ pub struct ServerOptions {
     pub caps: Caps,
     /// The clock set wrong by so many nanoseconds, to try estimators.
     pub clock_shift: Nanos,
+    /// Answer STAMP probes too.
+    pub stamp: Option<StampOptions>,
 }
 
 pub struct Server {
@@ -39,6 +42,7 @@ pub struct Server {
     strangers: Vec<Stranger>,
     peers: Vec<Peer>,
     inbox: Inbox,
+    stamp: Option<Responder>,
     scratch: Vec<u8>,
 }
 
@@ -57,6 +61,7 @@ pub struct Shared {
 enum Target {
     Listener,
     Udp,
+    Stamp,
     Stranger(usize),
     Control(usize),
     /// A peer's test's listener, and its flow.
@@ -78,13 +83,19 @@ impl Server {
             congestion: available(),
             options,
         };
+        let stamp = shared.options.stamp.as_ref().map(|s| Responder::open(at.ip(), s)).transpose()?;
         let (strangers, peers) = (Vec::new(), Vec::new());
-        Ok(Server { shared, listener, strangers, peers, inbox: Inbox::new(), scratch: scratch() })
+        Ok(Server { shared, listener, strangers, peers, inbox: Inbox::new(), stamp, scratch: scratch() })
     }
 
     /// Where it listens: with the port that the kernel chose, if that was left to it.
     pub fn address(&self) -> Result<SocketAddr, MeasureError> {
         self.listener.local_addr().map_err(MeasureError::refused("listening for connections"))
+    }
+
+    /// Where STAMP probes are answered, if they are.
+    pub fn stamp_address(&self) -> Option<SocketAddr> {
+        self.stamp.as_ref()?.socket.local_addr().ok()
     }
 
     /// Serves for as long as `keep_going` says so; it is asked ten times a second at least.
@@ -102,6 +113,7 @@ impl Server {
         for target in ready {
             match target {
                 Target::Udp => self.hear_datagrams(),
+                Target::Stamp => self.stamp.iter_mut().for_each(|s| s.answer(&self.shared.clock)),
                 Target::Listener => self.accept(),
                 Target::Stranger(i) => self.strangers[i].ready = true,
                 Target::Control(i) => self.peers[i].hear(&mut self.shared, &mut self.scratch),
@@ -125,6 +137,7 @@ impl Server {
         let now = self.shared.clock.now();
         let mut targets = vec![(Target::Udp, self.shared.udp.as_fd(), PollFlags::POLLIN)];
         targets.push((Target::Listener, self.listener.as_fd(), PollFlags::POLLIN));
+        targets.extend(self.stamp.iter().map(|s| (Target::Stamp, s.socket.as_fd(), PollFlags::POLLIN)));
         let strangers = self.strangers.iter().enumerate();
         targets.extend(strangers.map(|(i, s)| (Target::Stranger(i), s.stream.as_fd(), PollFlags::POLLIN)));
         for (i, peer) in self.peers.iter().enumerate() {

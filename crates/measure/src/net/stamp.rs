@@ -1,0 +1,100 @@
+//! STAMP on sockets: answering probes, and probing.
+
+use super::clock::Clock;
+use super::datagrams::Inbox;
+use super::sockets;
+use super::wait::wait;
+use crate::stamp::packet::Key;
+use crate::stamp::reflector::{Came, Reflector};
+use crate::stamp::sender::{Sender, StampFound};
+use crate::{MS, MeasureError, Nanos, SECOND};
+use nix::poll::{PollFd, PollFlags};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::os::fd::AsFd;
+
+/// How long the last answers are waited for.
+const GRACE_NS: Nanos = 2 * SECOND;
+/// Answers a second, for all who ask: 64 kb/s for each of some tens.
+const MOST_ANSWERS: u32 = 2000;
+/// Unknown hops: what most hosts begin with would be a guess.
+const NO_TTL: u8 = 0;
+
+/// A reflector's port, and the key of its authenticated mode; without one everybody is answered.
+#[derive(Debug, Clone)]
+pub struct StampOptions {
+    pub port: u16,
+    pub key: Key,
+}
+
+pub struct Responder {
+    pub socket: UdpSocket,
+    reflector: Reflector,
+    inbox: Inbox,
+}
+
+impl Responder {
+    pub fn open(at: IpAddr, options: &StampOptions) -> Result<Responder, MeasureError> {
+        let socket = sockets::datagrams(SocketAddr::new(at, options.port))?;
+        sockets::with_ttl(&socket);
+        Ok(Responder { socket, reflector: Reflector::new(options.key.clone(), MOST_ANSWERS), inbox: Inbox::new() })
+    }
+
+    /// Answers what has come.
+    pub fn answer(&mut self, clock: &Clock) {
+        let state = clock.state();
+        let Responder { socket, reflector, inbox } = self;
+        inbox.drain(socket, clock, |came| {
+            let probe = Came { packet: came.bytes, from: came.from.ip(), at: came.at, ttl: came.ttl.unwrap_or(NO_TTL) };
+            if let Some(answer) = reflector.answer(&probe, clock.now(), &state) {
+                // One that is not taken is a loss like others.
+                let _ = socket.send_to(&answer, came.from);
+            }
+        });
+    }
+}
+
+/// What to ask a reflector.
+#[derive(Debug, Clone)]
+pub struct ProbeOptions {
+    pub host: String,
+    pub port: u16,
+    pub key: Key,
+    pub gap_ns: Nanos,
+    pub count: u32,
+}
+
+/// Probes a reflector. `watch` is asked as in a session. Input: there is no such host, or nothing answers.
+pub fn probe(options: &ProbeOptions, watch: &mut dyn FnMut(Nanos) -> bool) -> Result<StampFound, MeasureError> {
+    let input = |why: String| MeasureError::Input(format!("{}: {why}", options.host));
+    let mut addresses =
+        (options.host.as_str(), options.port).to_socket_addrs().map_err(|e| input(format!("no such host ({e})")))?;
+    let to = addresses.next().ok_or_else(|| input("no address".into()))?;
+    let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    let socket = sockets::datagrams(SocketAddr::new(any, 0))?;
+    socket.connect(to).map_err(MeasureError::refused("reaching the reflector"))?;
+    let clock = Clock::start(0);
+    let (mut sender, mut inbox) = (Sender::new(options.key.clone(), options.gap_ns, options.count, clock.state()), Inbox::new());
+    let (began, mut end) = (clock.now(), Nanos::MAX);
+    while !sender.has_all() && clock.now() < end {
+        let due = sender.due(clock.now());
+        let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+        wait(&clock, &mut polled, due.unwrap_or(end).min(clock.now() + 100 * MS))?;
+        inbox.drain(&socket, &clock, |came| sender.hear(came.bytes, came.at));
+        if due.is_some_and(|due| due <= clock.now()) {
+            let packet = sender.packet(clock.now());
+            // One that is not taken is a loss like others.
+            let _ = socket.send(&packet);
+        }
+        if due.is_none() && end == Nanos::MAX {
+            end = clock.now() + GRACE_NS;
+        }
+        if !watch(clock.now() - began) {
+            return Err(MeasureError::Interrupted);
+        }
+    }
+    let found = sender.found();
+    if found.received == 0 {
+        return Err(input(format!("no reflector answers at UDP port {}, or not with this key", options.port)));
+    }
+    Ok(found)
+}

@@ -1,0 +1,76 @@
+"""This end's packets to and from the far end, as a capture that ``ackclock analyze`` reads."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from ackclock.errors import InputError
+
+KEPT = 128
+"""Bytes of each packet: headers and options."""
+ROOM = 8 << 20
+ALL = 0x0003  # ETH_P_ALL
+V4, V6 = 0x0800, 0x86DD
+RAW_IP = 101  # LINKTYPE_RAW
+NANOSECONDS = 0xA1B23C4D
+"""The magic of a pcap whose times are in nanoseconds."""
+TIMESTAMPNS = 35  # SO_TIMESTAMPNS (asm-generic/socket.h)
+PACKET_STATISTICS = 6
+
+
+class Capture:
+    """Captures while it is entered. Raises InputError where that is not permitted. ``dropped`` is what the kernel could not hand over."""
+
+    def __init__(self, path: Path, address: str) -> None:
+        host = address.rsplit(":", 1)[0].strip("[]").split("%")[0]
+        self._there = ipaddress.ip_address(host).packed
+        self._path = path
+        self._done = threading.Event()
+        self.dropped = 0
+        try:
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL))
+        except OSError as error:
+            raise InputError(f"no capture ({error.strerror})", "a process with CAP_NET_RAW", key="--capture") from None
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
+        self._socket.setsockopt(socket.SOL_SOCKET, TIMESTAMPNS, 1)
+        self._socket.settimeout(0.2)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Capture:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        time.sleep(0.1)  # what is on its way to the socket
+        self._done.set()
+        self._thread.join()
+        statistics = self._socket.getsockopt(263, PACKET_STATISTICS, 8)  # SOL_PACKET
+        self.dropped = struct.unpack("=II", statistics)[1]
+        self._socket.close()
+
+    def _run(self) -> None:
+        with self._path.open("wb") as file:
+            file.write(struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, KEPT, RAW_IP))
+            while not self._done.is_set():
+                try:
+                    data, ancillary, _, address = self._socket.recvmsg(65536, socket.CMSG_SPACE(16))
+                except TimeoutError:
+                    continue
+                self._write(file, data, ancillary, address)
+
+    def _write(self, file: BinaryIO, data: bytes, ancillary: list[tuple[int, int, bytes]], address: tuple[str, int, int]) -> None:
+        protocol, kind = address[1], address[2]
+        ends = (data[12:16], data[16:20]) if protocol == V4 else (data[8:24], data[24:40])
+        # On loopback every packet is seen twice, leaving and coming: once is enough.
+        twice = address[0] == "lo" and kind == socket.PACKET_OUTGOING
+        if protocol not in (V4, V6) or self._there not in ends or twice:
+            return
+        stamp = next((payload for level, name, payload in ancillary if (level, name) == (socket.SOL_SOCKET, TIMESTAMPNS)), None)
+        seconds, part = struct.unpack("=qq", stamp[:16]) if stamp else divmod(time.time_ns(), 10**9)
+        file.write(struct.pack("<IIII", seconds, part, min(len(data), KEPT), len(data)) + data[:KEPT])

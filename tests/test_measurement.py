@@ -1,0 +1,182 @@
+"""Active tests through the command line and from Python, with both ends on this machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import ackclock
+from ackclock.comparison.measured import beside
+from ackclock.document import Document
+from ackclock.errors import InputError
+from ackclock.measurement.plan import estimate, plan_of
+from ackclock.measurement.schedule import Schedule, keep, overview
+
+CLI = [sys.executable, "-m", "ackclock"]
+
+
+@pytest.fixture(scope="module")
+def far_end(tmp_path_factory):
+    """A far end in a process of its own: its port and its token file."""
+    token = tmp_path_factory.mktemp("far") / "token"
+    serve = subprocess.Popen([*CLI, "serve", "--port", "0", "--token-file", token], stdout=subprocess.PIPE, text=True)
+    assert serve.stdout is not None
+    where = re.search(r"127\.0\.0\.1:(\d+)", serve.stdout.readline())
+    assert where is not None
+    yield int(where[1]), token
+    serve.terminate()
+    serve.wait(10)
+
+
+@pytest.fixture(scope="module")
+def measured(far_end, tmp_path_factory):
+    """A short measurement by the command line: what it printed and its folder."""
+    port, token = far_end
+    folder = tmp_path_factory.mktemp("measured") / "run"
+    plan = folder.parent / "plan.toml"
+    plan.write_text(
+        'tests = ["delay", "tcp", "latency", "transfers"]\nduration = "0.5 s"\nflows = 2\nsizes = ["20 kB"]\nrepeats = 2\n'
+    )
+    argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", token, "--plan", plan, "--json", "--out", folder]
+    done = subprocess.run([*argv, "--no-report"], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), folder
+
+
+def test_the_document_has_what_was_asked_for_and_the_folder_has_the_same(measured):
+    document, folder = measured
+    assert set(document["delay"]) == {"down", "up"}
+    assert document["delay"]["down"]["sent"] == 12
+    assert [(f["direction"], f["purpose"]) for f in document["flows"]][:2] == [("down", "tcp"), ("up", "tcp")]
+    for flow in document["flows"]:
+        assert flow["failed"] is None
+        assert flow["goodput_bps"] > 1e6
+        assert flow["variant"] == flow["asked"]["congestion"] == flow["given"]["receiver"]["congestion"]
+    assert [(t["completed"], t["failed"]) for t in document["transfers"]] == [(2, 0), (2, 0)]
+    assert document["latency_under_load"]["down"]["responsiveness"]["rpm"] > 0
+    assert document["clock"]["offset_interval_ms"][0] < 0.5
+    assert json.loads((folder / "measurement.json").read_text()) == document
+    names = {"scenario.toml", "environment.json", "flows.parquet", "series.parquet", "delays.parquet", "measurement.json"}
+    assert names <= {path.name for path in folder.iterdir()}
+
+
+def test_the_report_of_a_measurement_says_what_it_measured(measured):
+    pytest.importorskip("altair")
+    _, folder = measured
+    page = ackclock.measurement.folder.read_folder(folder).report(folder / "page.html").read_text()
+    assert "The path to 127.0.0.1" in page
+    assert "Round trips/min" in page
+
+
+def test_compare_shows_a_measurement_beside_what_it_simulates(measured, tmp_path):
+    document, folder = measured
+    done = ackclock.compare("cable-dialup", variants=["cubic"], buffers=["auto"], duration="2 s", seeds=1, measured=folder)
+    (row,) = done.as_json()["measured"]
+    assert row["simulated"]["label"] == "cubic, auto buffers, delayed ACK"
+    assert row["goodput_bps"] == next(f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp")
+    assert beside(document, [], "up")[0]["simulated"] is None
+    with pytest.raises(InputError, match="measure"):
+        ackclock.compare("cable-dialup", variants=["cubic"], measured=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--token-file", "missing"], "token"),
+        (["--duration", "1000 s"], "allowed: 120 s"),
+        (["--tests", "delays"], "did you mean delay"),
+        (["--congestion", "nonsense"], "congestion control"),
+        (["--every", "1 h"], "--out"),
+    ],
+)
+def test_bad_input_is_exit_status_2_with_one_line_and_writes_nothing(far_end, tmp_path, arguments, said):
+    port, token = far_end
+    argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", str(token), "--quiet", *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_token_and_a_host_that_is_not_there_are_bad_input(far_end):
+    port, _ = far_end
+    with pytest.raises(InputError, match="token"):
+        ackclock.measure("127.0.0.1", port=port, token="x" * 30)
+    with pytest.raises(InputError, match="port 1 "):
+        ackclock.measure("127.0.0.1", port=1, token="x" * 30)
+
+
+def test_a_plan_says_which_key_is_wrong():
+    for key, value in (("buffers", ["1 B"]), ("sample", "1 ms"), ("directions", ["sideways"]), ("shares", [0]), ("colour", 1)):
+        with pytest.raises(InputError, match=key):
+            plan_of(Document({key: value}))
+    plan = plan_of(Document({"buffers": ["auto", "64 KiB", "auto"], "tests": ["tcp", "delay"]}))
+    assert plan.buffers == ("auto", "64 KiB")
+    assert plan.tests == ("delay", "tcp")
+    assert plan_of(Document(plan.model_dump(mode="json"))) == plan
+    assert estimate(plan, 8e6)[1] == pytest.approx(2 * 2 * 11 * 1e6)
+
+
+class Machine:
+    """A clock that only moves when somebody sleeps, or is off."""
+
+    def __init__(self):
+        self.time, self.made, self.power_cut = 1000.0, [], 1150.0
+
+    def sleep(self, seconds):
+        self.time += seconds
+        if self.time > self.power_cut:
+            raise KeyboardInterrupt
+
+    def measure(self, folder):
+        self.made.append((self.time, folder.name))
+        if len(self.made) == 2:
+            raise InputError("nobody", "somebody")
+        folder.mkdir()
+        (folder / "measurement.json").write_text('{"capacity": {}, "flows": [], "delay": null}')
+        self.time += 20
+
+    def run(self, folder, times=5):
+        return keep(
+            folder, Schedule(100.0, times), {"host": "h"}, self.measure, report=print, now=lambda: self.time, sleep=self.sleep
+        )
+
+
+def test_a_schedule_keeps_its_times_notes_what_failed_and_survives_restarts(tmp_path):
+    machine = Machine()
+    with pytest.raises(KeyboardInterrupt):
+        machine.run(tmp_path / "s")
+    machine.time, machine.power_cut = 1320.0, 9999.0
+    state = machine.run(tmp_path / "s")
+    # The third's time passed while the machine was off; the fourth is late by 20 s, the fifth is on time.
+    assert [time for time, _ in machine.made] == [1000.0, 1100.0, 1320.0, 1400.0]
+    rows = overview(tmp_path / "s", state)
+    assert [row["failed"] for row in rows] == [None, "found nobody; allowed: somebody", "missed", None, None]
+    with pytest.raises(InputError, match="another schedule"):
+        machine.run(tmp_path / "s", times=6)
+
+
+def test_serve_refuses_an_address_that_is_none():
+    done = subprocess.run([*CLI, "serve", "--listen", "nowhere"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_a_capture_of_the_session_is_kept_where_that_is_permitted(far_end, tmp_path):
+    port, token = far_end
+    plan = {"tests": ["tcp"], "duration": "0.3 s", "directions": ["down"]}
+    try:
+        done = ackclock.measure("127.0.0.1", plan, port=port, token_file=token, out=tmp_path / "run", capture=True)
+    except InputError as refused:
+        assert "CAP_NET_RAW" in str(refused)
+        assert not (tmp_path / "run").exists()
+        pytest.skip("captures are not permitted here")
+    seen = ackclock.analyze(tmp_path / "run" / "capture.pcap").document
+    assert done.document["capture"]["dropped"] == 0 or seen["packets"] > 100
+    assert len(seen["flows"]) == 2  # control and data
+    assert seen["malformed"] == 0
