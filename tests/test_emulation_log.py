@@ -72,7 +72,7 @@ def emulation(tmp_path_factory):
 def test_the_run_folder_has_everything_and_every_packet_has_one_fate(emulation):
     document, run = emulation
     assert run.document == {**document, "folder": run.document["folder"]}
-    assert [path.name for path in run.captures()] == ["server.pcapng", "client.pcapng"]
+    assert [path.name for path in run.captures] == ["server.pcapng", "client.pcapng"]
     fates = run.fates
     assert fates["packet"].is_unique().all()
     assert len(fates) == document["packets_in"]
@@ -87,7 +87,7 @@ def test_the_run_folder_has_everything_and_every_packet_has_one_fate(emulation):
 
 def test_an_analysis_of_both_captures_finds_exactly_the_packets_that_the_log_has_dropped(emulation):
     document, run = emulation
-    analysis = ackclock.analyze(*run.captures())
+    analysis = ackclock.analyze(*run.captures)
     # The first attempts may have found nobody listening.
     flows = analysis.document["flows"]
     for way, sender in (("b2a", "server"), ("a2b", "client")):
@@ -108,7 +108,7 @@ def test_captures_and_log_tell_the_same_times_for_the_same_packet_numbers(emulat
     try:
         read = [
             subprocess.run(["tshark", "-r", str(path), *fields], capture_output=True, text=True, check=True).stdout.splitlines()
-            for path in run.captures()
+            for path in run.captures
         ]
     except FileNotFoundError:
         pytest.skip("tshark is not installed")
@@ -147,3 +147,23 @@ def test_a_bad_place_for_the_run_is_exit_status_2_and_nothing_is_started(tmp_pat
     assert done.returncode == 2
     assert "--out" in done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+def test_from_python_an_emulation_gives_frames_and_keeps_nothing_unless_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hop = {"name": "line", "rate": "1 Mb/s", "delay": "10 ms"}
+    server, client = ([sys.executable, "-c", text] for text in (SEND.replace("3_000_000", "50_000"), FETCH))
+    done = ackclock.emulate({"title": "a line", "source": "test", "hop": [hop]}, client, server=server, seconds=20)
+    assert done.document["command"]["exit"] == 0
+    assert done.folder is None
+    assert done.captures == []
+    assert not list(tmp_path.iterdir())
+    assert done.flows["b2a_unique_bytes"].max() == 50_000
+    assert set(done.fates["fate"]) <= {"delivered", "in_flight"}
+    assert done.hops.columns[:4] == ["hop", "direction", "station", "time_s"]
+    assert done.series.is_empty()
+
+
+def test_from_python_bad_input_is_an_input_error():
+    with pytest.raises(ackclock.InputError, match="no-such-link"):
+        ackclock.emulate("no-such-link", ["true"])

@@ -176,7 +176,7 @@ def test_processes_namespaces_and_interfaces_are_gone_however_an_emulation_ends(
         running.send_signal(by)
     running.wait(30)
     until(lambda: not processes_with(mark))
-    assert not [link for link in os.listdir("/sys/class/net") if link.startswith(("to0", "ackclock"))]
+    assert not [path for path in Path("/sys/class/net").iterdir() if path.name.startswith(("to0", "ackclock"))]
     left = list((tmp_path / "run").glob(".live*"))
     assert bool(left) == (by is signal.SIGKILL)
     if left:

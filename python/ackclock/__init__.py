@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from ackclock.comparison import Comparison, compare
     from ackclock.control import CongestionControl
+    from ackclock.emulation_run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
@@ -44,6 +45,8 @@ _HOME = {
     "Measurement": "measurement",
     "measure": "measurement",
     "serve": "measurement",
+    "Emulation": "emulation_run",
+    "emulate": "emulation_run",
     "list_papers": "api",
     "reproduce": "papers.reproduce",
     "Reproduction": "papers.reproduce",
@@ -65,6 +68,7 @@ __all__ = [
     "Comparison",
     "Congestion",
     "CongestionControl",
+    "Emulation",
     "InputError",
     "Loss",
     "Measurement",
@@ -74,6 +78,7 @@ __all__ = [
     "Sweep",
     "analyze",
     "compare",
+    "emulate",
     "list_hosts",
     "list_links",
     "list_papers",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import runs
+from ackclock.emulation import emulation_scenario
 from ackclock.errors import InputError
 from ackclock.scenario.model import Scenario
 from ackclock.scenario.resolved import scenario_hash
@@ -28,12 +30,17 @@ PS_PER_S = 1e12
 class Emulation:
     """What an emulation gave: its document (as ``ackclock emulate --json`` prints it) and tables.
 
-    `flows` has a row per TCP connection that the captures show (columns as of `analyze`, with the `client`), `hops` one per hop, direction,
-    station and sample, `fates` one per packet, `series` one per simulated TCP flow and sample. They are empty without a log.
+    `flows` has a row per TCP connection that the captures show (columns as of `analyze`, with the client's number), `hops` one per hop,
+    direction, station and sample, `fates` one per packet, `series` one per simulated TCP flow and sample. They are empty without a log.
+    `folder` is the run folder, None when nothing was to be kept.
     """
 
     document: dict[str, Any]
-    folder: Path
+    flows: pl.DataFrame
+    hops: pl.DataFrame
+    fates: pl.DataFrame
+    series: pl.DataFrame
+    folder: Path | None = None
 
     @property
     def valid(self) -> bool:
@@ -41,42 +48,28 @@ class Emulation:
         return bool(self.document["valid"])
 
     @property
-    def flows(self) -> pl.DataFrame:
-        return self._table("flows")
-
-    @property
-    def hops(self) -> pl.DataFrame:
-        return self._table("hops")
-
-    @property
-    def fates(self) -> pl.DataFrame:
-        return self._table("fates")
-
-    @property
-    def series(self) -> pl.DataFrame:
-        return self._table("series")
-
     def captures(self) -> list[Path]:
-        """The server's capture, then the clients'."""
-        return sorted((self.folder / "captures").glob("*.pcapng"), key=lambda path: (path.stem != "server", _number(path)))
+        """The server's capture, then the clients'; none without a run folder."""
+        return captures_in(self.folder) if self.folder else []
 
     def report(self) -> Path:
-        """Write `report.html` into the run folder and return its path."""
+        """Write `report.html` into the run folder and return its path. Needs `out`."""
+        if self.folder is None:
+            raise ValueError("this emulation has no folder; pass out= to emulate")
         from ackclock.report import for_run
 
         return Path(for_run(self.folder))
 
     def plot(self) -> Any:
-        """The queues over time as a matplotlib figure."""
+        """The queues over time, and simulated flows where there are any, as a matplotlib figure."""
         from ackclock.plot import Frames, figure, panels_of_run
 
         return figure(panels_of_run(Frames(self.series, self.hops)), str(self.document["link"]))
 
-    def _table(self, name: str) -> pl.DataFrame:
-        import polars as pl
 
-        path = self.folder / f"{name}.parquet"
-        return pl.read_parquet(path, glob=False) if path.is_file() else pl.DataFrame()
+def captures_in(folder: Path) -> list[Path]:
+    """A run folder's captures: the server's, then the clients' in order."""
+    return sorted((folder / "captures").glob("*.pcapng"), key=lambda path: (path.stem != "server", _number(path)))
 
 
 def _number(path: Path) -> int:
@@ -107,8 +100,8 @@ def live_folder(folder: Path) -> Iterator[Path]:
             folder.rmdir()
 
 
-def write_folder(folder: Path, growing: Path | None, scenario: Scenario, document: Mapping[str, Any]) -> Emulation:
-    """Everything into the run folder; environment.json comes last and says that it is whole."""
+def write_folder(folder: Path, growing: Path | None, scenario: Scenario, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything into the run folder; environment.json comes last and says that it is whole. Gives the document with the folder in it."""
     for name in ("environment.json", "report.html", *(f"{table}.parquet" for table in (*TABLES, "flows"))):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "captures", ignore_errors=True)
@@ -117,22 +110,89 @@ def write_folder(folder: Path, growing: Path | None, scenario: Scenario, documen
     if growing is not None:
         (growing / "captures").rename(folder / "captures")
         _write_tables(folder, growing, scenario)
-    done = Emulation({**document, "folder": str(folder)}, folder)
     if growing is not None:
-        flows = _flows(done.captures())
+        flows = _flows(captures_in(folder))
         if not flows.is_empty():
             runs.write_parquet(folder / "flows.parquet", flows)
-    runs.write_json(folder / DOCUMENT, done.document)
+    done = {**document, "folder": str(folder)}
+    runs.write_json(folder / DOCUMENT, done)
     runs.write_json(folder / "environment.json", {**runs.environment(scenario.seeds), "scenario": scenario_hash(scenario)})
     return done
 
 
-def open_emulation(folder: Path) -> Emulation:
-    """An emulation that has ended, read back."""
+def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
+    """An emulation that has ended, read back; with ``keep`` false its folder is about to go."""
+    import polars as pl
+
     try:
-        return Emulation(json.loads((folder / DOCUMENT).read_text("utf-8")), folder)
+        document = json.loads((folder / DOCUMENT).read_text("utf-8"))
     except OSError:
         raise InputError("no emulation", "a run folder of emulate", file=str(folder)) from None
+
+    def table(name: str) -> pl.DataFrame:
+        path = folder / f"{name}.parquet"
+        return pl.read_parquet(path, glob=False) if path.is_file() else pl.DataFrame()
+
+    frames = {name: table(name) for name in ("flows", *TABLES)}
+    return Emulation(
+        {key: value for key, value in document.items() if keep or key != "folder"}, **frames, folder=folder if keep else None
+    )
+
+
+def emulate(
+    link: str | Path | Mapping[str, Any],
+    command: Sequence[str],
+    *,
+    server: Sequence[str] = (),
+    seconds: float | None = None,
+    clients: int = 1,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    log: bool = True,
+) -> Emulation:
+    """Run a command behind a link, in real time; the command's output goes to standard error.
+
+    Args:
+        link: a packaged link's name, a link file, a scenario file, or one of the latter two as a dict.
+        command: what runs at the client's end, as a list of words. $ACKCLOCK_SERVER names the other end.
+        server: what runs at the server's end meanwhile.
+        seconds: end after this long, whatever still runs.
+        clients: how many clients have a namespace of their own; the command runs in the first.
+        seed: of the link's draws; default: the scenario's, else 1.
+        out: a run folder to write; without it nothing is kept.
+        log: keep every packet's fate, queues and captures.
+
+    Returns:
+        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`. A command that
+        fails is in `document["command"]["exit"]`.
+
+    Raises:
+        InputError: bad input.
+        RunFailed: this machine allows no emulation, or it failed.
+    """
+    import subprocess
+    import sys
+    import tempfile
+
+    from ackclock.errors import RunFailed
+    from ackclock.toml_write import to_toml
+
+    with tempfile.TemporaryDirectory() as scratch:
+        if isinstance(link, Mapping):
+            path = Path(scratch) / "link.toml"
+            path.write_text(to_toml(dict(link)), "utf-8")
+            link = path
+        emulation_scenario(str(link), clients)  # bad input is an InputError here
+        folder = Path(out) if out is not None else Path(scratch) / "run"
+        options = {"--server": shlex.join(server), "--seconds": seconds, "--clients": clients, "--seed": seed, "--out": folder}
+        said = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
+        said += ["--json", "--no-report", "--log" if log else "--no-log"]
+        # A process of its own, as an emulation moves into namespaces, for which a process must have one thread.
+        argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *said, "--", *command]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
+        if not done.stdout:
+            raise RunFailed(f"the emulation ended with exit status {done.returncode}; what was wrong is on standard error")
+        return open_emulation(folder, keep=out is not None)
 
 
 def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:

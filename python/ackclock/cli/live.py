@@ -72,10 +72,10 @@ def emulate(
             internet=internet,
         )
         document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
-        done = write_folder(folder, growing if log else None, scenario, document)
-    if not done.valid:
+        document = write_folder(folder, growing if log else None, scenario, document)
+    if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
-    deliver(lambda: done.document, lambda: emulation_tables(document), folder, report=report and log, json=json, quiet=quiet)
+    deliver(lambda: document, lambda: emulation_tables(document), folder, report=report and log, json=json, quiet=quiet)
     return 0 if document["command"]["exit"] in (0, None) else 1
 
 
