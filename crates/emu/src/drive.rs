@@ -112,7 +112,7 @@ impl Drive {
         for gate in &crossing.doors {
             crossing.audits.common().lost(gate.overflowed());
         }
-        let (load, steal_percent) = load.end();
+        let busy = load.end();
         let whole = crossing.audits.whole();
         let (valid, why) = report::verdict(&whole);
         Ok(Report {
@@ -129,8 +129,9 @@ impl Drive {
             started: real.epoch_ns() as f64 * 1e-9,
             packets_in: crossing.packets_in,
             packets_out: crossing.packets_out,
-            load,
-            steal_percent,
+            load: busy.load,
+            steal_percent: busy.steal_percent,
+            cpu_seconds: busy.cpu_seconds,
         })
     }
 }

@@ -1,29 +1,48 @@
 //! The machine under the emulation: how it is asked for punctuality, and how busy others keep it.
 
+use nix::time::ClockId;
 use std::fs;
+use std::time::Duration;
 
 /// What else ran, while the emulation did.
 pub struct Load {
     before: Option<(u64, u64)>,
+    /// CPU time that this process had used.
+    used: Option<Duration>,
+}
+
+/// What a machine said of itself over a while.
+pub struct Busy {
+    /// 1-minute load average.
+    pub load: f64,
+    /// Of all CPU time, the share that the hypervisor gave to others.
+    pub steal_percent: f64,
+    /// CPU time that this process used, the kernel's for its packets included.
+    pub cpu_seconds: f64,
 }
 
 impl Load {
     pub fn begin() -> Load {
-        Load { before: cpu_time() }
+        Load { before: cpu_time(), used: own_cpu_time() }
     }
 
-    /// The 1-minute load, and the share of CPU time since the beginning that the hypervisor gave to others, in percent.
-    pub fn end(&self) -> (f64, f64) {
+    /// Since the beginning.
+    pub fn end(&self) -> Busy {
         let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let load = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
-        let steal = match (self.before, cpu_time()) {
+        let cpu = own_cpu_time().zip(self.used).map_or(0.0, |(now, before)| now.saturating_sub(before).as_secs_f64());
+        let steal_percent = match (self.before, cpu_time()) {
             (Some((stolen, all)), Some((stolen_now, all_now))) if all_now > all => {
                 100.0 * (stolen_now - stolen) as f64 / (all_now - all) as f64
             }
             _ => 0.0,
         };
-        (load, steal)
+        Busy { load, steal_percent, cpu_seconds: cpu }
     }
+}
+
+fn own_cpu_time() -> Option<Duration> {
+    ClockId::CLOCK_PROCESS_CPUTIME_ID.now().ok().map(Duration::from)
 }
 
 /// Stolen time and all time, in ticks (man 5 proc, /proc/stat).

@@ -34,6 +34,8 @@ pub struct Report {
     /// 1-minute load and stolen CPU time, in percent, while it ran.
     pub load: f64,
     pub steal_percent: f64,
+    /// CPU time that the emulator itself used.
+    pub cpu_seconds: f64,
 }
 
 /// How well one client's link kept its times.

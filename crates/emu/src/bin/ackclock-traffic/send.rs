@@ -1,0 +1,77 @@
+//! The sender.
+
+use crate::{BATCH, Failure, HEADERS, STAMP, now_ns};
+use nix::sys::prctl;
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, sendmmsg, setsockopt, sockopt};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+use std::io::IoSlice;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+const SEND_BUFFER: usize = 1 << 22;
+
+/// Sends evenly. Who cannot keep up does not make up for it: a burst would be no even stream.
+pub fn send(to: &str, rate: &str, size: &str, seconds: &str, hosts: &str) -> Result<(), Failure> {
+    let (rate, size, seconds): (f64, usize, f64) = (rate.parse()?, size.parse()?, seconds.parse()?);
+    let (first, hosts): (SocketAddrV4, u32) = (to.parse()?, hosts.parse()?);
+    let address = |host: u32| SocketAddrV4::new(Ipv4Addr::from(u32::from(*first.ip()) + host), first.port());
+    let to: Vec<Option<SockaddrIn>> = (0..hosts.max(1)).map(|host| Some(SockaddrIn::from(address(host)))).collect();
+    if size < HEADERS + STAMP {
+        return Err(format!("a packet has at least {} bytes", HEADERS + STAMP).into());
+    }
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    // As much as is allowed.
+    let _ = setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER);
+    // Sleeps that are not rounded up by 50 us.
+    prctl::set_timerslack(1)?;
+    let gap_ns = if rate > 0.0 { size as f64 * 8e9 / rate } else { 0.0 };
+    // At high rates some at a time, as no machine sleeps for less.
+    let together = if gap_ns == 0.0 { BATCH } else { ((50e3 / gap_ns) as usize).clamp(1, BATCH) };
+    let mut batch = Batch { payloads: vec![vec![0; size - HEADERS]; together], to };
+    let (start, mut number) = (now_ns()?, 0u64);
+    let mut due = start as f64;
+    while (now_ns()? as f64) < start as f64 + seconds * 1e9 {
+        let sent = batch.send(&socket, number)?;
+        number += sent as u64;
+        due = (due + gap_ns * sent as f64).max(now_ns()? as f64 - 1e6);
+        let left = due - now_ns()? as f64;
+        if left > 0.0 {
+            let _ = clock_nanosleep(
+                ClockId::CLOCK_MONOTONIC,
+                ClockNanosleepFlags::empty(),
+                &Duration::from_nanos(left as u64).into(),
+            );
+        }
+    }
+    println!("{{\"sent\": {number}, \"seconds\": {seconds}}}");
+    Ok(())
+}
+
+/// Datagrams handed over together.
+struct Batch {
+    payloads: Vec<Vec<u8>>,
+    /// Who gets them, in turn.
+    to: Vec<Option<SockaddrIn>>,
+}
+
+impl Batch {
+    /// Says how many the kernel took; all of them, or fewer when its buffers are full.
+    fn send(&mut self, socket: &UdpSocket, first: u64) -> Result<usize, Failure> {
+        let now = now_ns()?;
+        for (number, payload) in (first..).zip(&mut self.payloads) {
+            payload[..8].copy_from_slice(&number.to_be_bytes());
+            payload[8..STAMP].copy_from_slice(&now.to_be_bytes());
+        }
+        let slices: Vec<[IoSlice<'_>; 1]> = self.payloads.iter().map(|payload| [IoSlice::new(payload)]).collect();
+        let turn = first as usize % self.to.len();
+        let to: Vec<Option<SockaddrIn>> = self.to.iter().cycle().skip(turn).take(slices.len()).copied().collect();
+        let mut headers = MultiHeaders::preallocate(slices.len(), None);
+        match sendmmsg(socket.as_raw_fd(), &mut headers, &slices, &to, [], MsgFlags::empty()) {
+            Ok(done) => Ok(done.count()),
+            // Nobody listens yet, or buffers are full.
+            Err(nix::Error::ECONNREFUSED | nix::Error::ENOBUFS | nix::Error::EAGAIN) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
