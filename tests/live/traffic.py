@@ -22,12 +22,13 @@ SETTLE_S = 0.5
 
 @dataclass(frozen=True)
 class Stream:
-    """Datagrams down or up: IP bits a second, IP bytes each, to how many clients in turn."""
+    """Datagrams down or up: IP bits a second, IP bytes each, to how many clients in turn; even ones are never made up for in bursts."""
 
     way: str
     bps: float
     size: int = 1500
     clients: int = 1
+    even: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def _sink(folder: Path, way: str) -> str:
 
 def _sends(streams: Sequence[Stream], way: str, to: str, seconds: float) -> str:
     return " & ".join(
-        f"{PROGRAM} send {to}:{PORT} {stream.bps} {stream.size} {seconds} {stream.clients} >&2"
+        f"{PROGRAM} send {to}:{PORT} {'even:' * stream.even}{stream.bps} {stream.size} {seconds} {stream.clients} >&2"
         for stream in streams
         if stream.way == way
     )

@@ -95,11 +95,13 @@ impl Drive {
             if busy {
                 continue;
             }
-            let due = self.crossing.poll_at().min(looked + LOOK_AROUND).min(end);
-            if let Some(sleep) = lead.sleep(now, due)
-                && !wait.sleep(&self.crossing.doors, sleep)?
-            {
-                lead.learn(now + Span(sleep.as_nanos() as u64 * 1000), self.real.now());
+            let (due, look) = (self.crossing.poll_at().min(end), looked + LOOK_AROUND);
+            // Looking around may be late, so nobody watches the clock for it.
+            let sleep = if look < due { lead.doze(now, look) } else { lead.sleep(now, due) };
+            if let Some(sleep) = sleep {
+                let cut_short = wait.sleep(&self.crossing.doors, sleep)?;
+                let planned = (!cut_short).then(|| now + Span(sleep.as_nanos() as u64 * 1000));
+                lead.slept(now, planned, self.real.now());
             }
         }
     }

@@ -1,36 +1,58 @@
 //! Files written by a thread of their own: a disk that pauses must not delay packets.
+//!
+//! The emulating thread runs before all others where it may, the writing one does not. So they share no lock that the writer may hold while
+//! it is kept from running, the allocator's included: pieces go round in a ring of buffers that are exchanged, never freed, and the
+//! emulating thread only tries.
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How much is collected before it is handed over.
 const PIECE: usize = 1 << 16;
-/// Pieces waiting for the disk before the emulation has to wait too: 64 MiB, some seconds at full speed.
-const WAITING: usize = 1024;
+/// Pieces waiting for the disk: 16 MiB.
+const SLOTS: usize = 256;
+/// When the disk is slower than that, so much is kept by each stream before the emulation has to wait.
+const MOST_KEPT: usize = 1 << 24;
+/// How often the writer looks.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A file's next bytes.
-type Piece = (usize, Vec<u8>);
+struct Piece {
+    file: usize,
+    full: bool,
+    bytes: Vec<u8>,
+}
+
+/// The ring. Only streams move `filled`, which they do in one thread.
+struct Ring {
+    slots: Vec<Mutex<Piece>>,
+    filled: AtomicUsize,
+}
 
 /// The thread, and how it ended.
 pub struct Background {
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// One file's end here.
+/// One file's end here. They must all stay in one thread.
 pub struct Stream {
     file: usize,
     waiting: Vec<u8>,
-    to: SyncSender<Piece>,
+    ring: Arc<Ring>,
 }
 
 impl Background {
     /// Starts the thread, and gives a stream for each file.
     pub fn start(files: Vec<File>) -> io::Result<(Background, Vec<Stream>)> {
-        let (to, from) = sync_channel(WAITING);
-        let streams = (0..files.len()).map(|file| Stream { file, waiting: Vec::new(), to: to.clone() }).collect();
-        let thread = std::thread::Builder::new().name("log".into()).spawn(move || write_all(files, &from))?;
+        let slot = || Mutex::new(Piece { file: 0, full: false, bytes: Vec::with_capacity(PIECE + PIECE / 4) });
+        let ring = Arc::new(Ring { slots: (0..SLOTS).map(|_| slot()).collect(), filled: AtomicUsize::new(0) });
+        let stream = |file| Stream { file, waiting: Vec::with_capacity(PIECE + PIECE / 4), ring: ring.clone() };
+        let streams = (0..files.len()).map(stream).collect();
+        let thread = std::thread::Builder::new().name("log".into()).spawn(move || write_all(files, &ring))?;
         Ok((Background { thread }, streams))
     }
 
@@ -40,15 +62,29 @@ impl Background {
     }
 }
 
-/// After an error the rest is taken and thrown away, so that nobody waits; the error is told at the end.
-fn write_all(mut files: Vec<File>, from: &Receiver<Piece>) -> io::Result<()> {
+/// Until no stream is left. After an error the rest is thrown away, so that nobody waits; the error is told at the end.
+fn write_all(mut files: Vec<File>, ring: &Arc<Ring>) -> io::Result<()> {
     let mut done = Ok(());
-    for (file, piece) in from {
-        if done.is_ok() {
-            done = files[file].write_all(&piece);
+    let mut emptied = 0;
+    loop {
+        // Asked before the ring is, as the last stream fills a slot and then goes.
+        let alone = Arc::strong_count(ring) == 1;
+        if ring.filled.load(Ordering::Acquire) == emptied {
+            if alone {
+                return done;
+            }
+            std::thread::park_timeout(LOOK);
+            continue;
         }
+        if let Ok(mut piece) = ring.slots[emptied % SLOTS].lock() {
+            if done.is_ok() {
+                done = files[piece.file].write_all(&piece.bytes);
+            }
+            piece.bytes.clear();
+            piece.full = false;
+        }
+        emptied += 1;
     }
-    done
 }
 
 impl Stream {
@@ -58,6 +94,7 @@ impl Stream {
     }
 
     /// Hands over what waits if it is enough.
+    #[inline]
     pub fn handed_over(&mut self) {
         if self.waiting.len() >= PIECE {
             self.hand_over();
@@ -65,9 +102,23 @@ impl Stream {
     }
 
     fn hand_over(&mut self) {
-        let piece = std::mem::replace(&mut self.waiting, Vec::with_capacity(PIECE + PIECE / 4));
-        // Refused only if the thread has died, which `finish` tells.
-        let _ = self.to.send((self.file, piece));
+        while !self.exchange() && self.waiting.len() >= MOST_KEPT {
+            std::thread::park_timeout(LOOK);
+        }
+    }
+
+    /// Gives what waits for an empty buffer, if the ring has one.
+    fn exchange(&mut self) -> bool {
+        let filled = self.ring.filled.load(Ordering::Relaxed);
+        let Ok(mut slot) = self.ring.slots[filled % SLOTS].try_lock() else { return false };
+        if slot.full {
+            return false;
+        }
+        std::mem::swap(&mut slot.bytes, &mut self.waiting);
+        (slot.file, slot.full) = (self.file, true);
+        drop(slot);
+        self.ring.filled.store(filled + 1, Ordering::Release);
+        true
     }
 }
 
@@ -78,9 +129,10 @@ impl Write for Stream {
         Ok(bytes.len())
     }
 
+    /// Waits until the ring has it.
     fn flush(&mut self) -> io::Result<()> {
-        if !self.waiting.is_empty() {
-            self.hand_over();
+        while !self.waiting.is_empty() && !self.exchange() {
+            std::thread::park_timeout(LOOK);
         }
         Ok(())
     }
@@ -89,5 +141,32 @@ impl Write for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         let _ = self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_several_streams_write_is_in_their_files_in_order_and_more_than_the_ring_holds_is_kept() {
+        let folder = std::env::temp_dir().join(format!("ackclock-background-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let paths = ["one", "other"].map(|name| folder.join(name));
+        let files = paths.iter().map(|path| File::create(path).unwrap()).collect();
+        let (background, mut streams) = Background::start(files).unwrap();
+        let expected: Vec<Vec<u8>> = (0..2u8)
+            .map(|file| {
+                let bytes: Vec<u8> = (0..20_000_000u32).map(|n| (n >> 7) as u8 ^ file).collect();
+                bytes.chunks(999).for_each(|chunk| streams[usize::from(file)].write_all(chunk).unwrap());
+                bytes
+            })
+            .collect();
+        drop(streams);
+        background.finish().unwrap();
+        for (path, bytes) in paths.iter().zip(&expected) {
+            assert!(std::fs::read(path).unwrap() == *bytes);
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

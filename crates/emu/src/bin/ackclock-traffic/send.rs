@@ -11,8 +11,15 @@ use std::time::Duration;
 
 const SEND_BUFFER: usize = 1 << 22;
 
-/// Sends evenly. Who cannot keep up does not make up for it: a burst would be no even stream.
+/// A sleep may end so much too late.
+const WATCHED_NS: f64 = 150e3;
+/// How late a sender may be and still make up for it.
+const MADE_UP_NS: f64 = 5e6;
+
+/// Sends evenly, and after a pause of its own makes up for it; with `even:RATE` it does not, as a burst would be no even stream, and watches
+/// the clock where a sleep would end late.
 pub fn send(to: &str, rate: &str, size: &str, seconds: &str, hosts: &str) -> Result<(), Failure> {
+    let (even, rate) = rate.strip_prefix("even:").map_or((false, rate), |rate| (true, rate));
     let (rate, size, seconds): (f64, usize, f64) = (rate.parse()?, size.parse()?, seconds.parse()?);
     let (first, hosts): (SocketAddrV4, u32) = (to.parse()?, hosts.parse()?);
     let address = |host: u32| SocketAddrV4::new(Ipv4Addr::from(u32::from(*first.ip()) + host), first.port());
@@ -27,15 +34,16 @@ pub fn send(to: &str, rate: &str, size: &str, seconds: &str, hosts: &str) -> Res
     prctl::set_timerslack(1)?;
     let gap_ns = if rate > 0.0 { size as f64 * 8e9 / rate } else { 0.0 };
     // At high rates some at a time, as no machine sleeps for less.
-    let together = if gap_ns == 0.0 { BATCH } else { ((50e3 / gap_ns) as usize).clamp(1, BATCH) };
+    let together = if even { 1 } else { ((50e3 / gap_ns.max(1.0)) as usize).clamp(1, BATCH) };
+    let (made_up_ns, watched_ns) = if even { (0.0, WATCHED_NS) } else { (MADE_UP_NS, 0.0) };
     let mut batch = Batch { payloads: vec![vec![0; size - HEADERS]; together], to };
     let (start, mut number) = (now_ns()?, 0u64);
     let mut due = start as f64;
     while (now_ns()? as f64) < start as f64 + seconds * 1e9 {
         let sent = batch.send(&socket, number)?;
         number += sent as u64;
-        due = (due + gap_ns * sent as f64).max(now_ns()? as f64 - 1e6);
-        let left = due - now_ns()? as f64;
+        due = (due + gap_ns * sent as f64).max(now_ns()? as f64 - made_up_ns);
+        let left = due - watched_ns - now_ns()? as f64;
         if left > 0.0 {
             let _ = clock_nanosleep(
                 ClockId::CLOCK_MONOTONIC,
