@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ackclock.comparison.ack_path import bottlenecks
+from ackclock.comparison.ack_path import bottlenecks, unmarked
 from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
 from ackclock.comparison.metrics import of_flows, of_run, over_seeds
@@ -89,6 +89,17 @@ def test_queues_are_replaced_at_the_hop_that_limits_their_direction() -> None:
     assert bottlenecks(_hops(fast, slow, thin), "up").policy_keys("none") == {
         "hop.air.queue.down": {"kind": "droptail", "packets": 20}
     }
+
+
+def test_ack_congestion_control_without_a_queue_that_marks_acks_is_told() -> None:
+    plain = {"name": "air", "rate": "1 Mb/s", "queue": {"packets": 20}}
+    marking = {"name": "air", "rate": "1 Mb/s", "queue": {"up": {"kind": "red", "packets": 20}, "down": {"packets": 20}}}
+    dropping = {"name": "air", "rate": "1 Mb/s", "queue": {"kind": "codel", "ecn": False}}
+    assert unmarked("acc+adapt", _hops(plain), "down")
+    assert unmarked("acc", _hops(dropping), "down")
+    assert not unmarked("acc", _hops(plain, marking), "down")
+    assert unmarked("acc", _hops(plain, marking), "up")
+    assert not unmarked("adapt", _hops(plain), "down")
 
 
 def test_a_direction_that_nothing_limits_has_no_queue_to_replace() -> None:

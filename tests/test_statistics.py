@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -130,6 +131,32 @@ def test_what_ties_only_for_want_of_seeds_is_not_put_first_for_another_merit() -
     delay = {"fast": 300.0, "slow": 40.0}
     places = rank(values, then=lambda key: (delay[key],))
     assert [(place.key, place.rank) for place in places] == [("fast", 1), ("slow", 1)]
+
+
+def test_what_scatters_does_not_tie_past_a_better_mean_that_is_told_from_the_leader() -> None:
+    values = {
+        "best": {1: 13.0, 2: 13.1, 3: 12.9},
+        "steady": {1: 11.7, 2: 11.8, 3: 11.6},
+        "scattered": {1: 2.0, 2: 12.4, 3: 10.5},
+    }
+    places = rank(values)
+    assert [(place.key, place.rank, place.undecided) for place in places] == [
+        ("best", 1, False),
+        ("steady", 2, False),
+        ("scattered", 2, True),
+    ]
+    assert places[1].tied_with == ("scattered",)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.floats(0.1, 1e3), min_size=3, max_size=3), min_size=1, max_size=8), st.booleans())
+def test_nothing_stands_above_a_better_mean_unless_the_two_tie(values: list[list[float]], more: bool) -> None:
+    of_seed = {i: dict(enumerate(found)) for i, found in enumerate(values)}
+    mean = {i: sum(found) / 3 * (1 if more else -1) for i, found in enumerate(values)}
+    places = rank(of_seed, higher_is_better=more, then=lambda key: (key,))
+    for place, after in pairwise(places):
+        assert after.key in place.tied_with or mean[place.key] >= mean[after.key] - 1e-9
+        assert place.rank < after.rank or after.key in place.tied_with
 
 
 def test_a_significant_difference_below_one_percent_is_still_a_tie() -> None:

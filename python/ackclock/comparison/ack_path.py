@@ -106,6 +106,20 @@ def bottlenecks(hops: Sequence[Hop], direction: str) -> Bottlenecks:
     )
 
 
+def unmarked(technique: str, hops: Sequence[Hop], direction: str) -> bool:
+    """Whether hosts use ACK congestion control where no queue on the ACKs' way (data goes in `direction`) marks anything."""
+    back = "up" if direction == "down" else "down"
+    sides = [getattr(hop, back) for hop in hops]
+    return "acc" in technique.split("+") and not any(side and side.queue and side.queue.marks for side in sides)
+
+
+UNMARKED = (
+    "Hosts with acc hear of no congestion of ACKs where no queue on their way marks: an ACK for each segment is all it does there "
+    "(ACK policy red, codel or another queue that marks)."
+)
+"""What a reader should know of the configurations that `unmarked` names."""
+
+
 def _slowest(hops: Sequence[Hop], way: str) -> Hop:
     rated = [(bps, place) for place, hop in enumerate(hops) if (bps := _bps(hop, way))]
     if not rated:

@@ -91,7 +91,8 @@ def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goo
     best = metrics[winner.key]
 
     def standing(place: Place[Configuration]) -> Standing:
-        return "best" if place is winner else "tied" if place.rank == winner.rank else "behind"
+        behind: Standing = "undecided" if place.undecided else "behind"
+        return "best" if place is winner else "tied" if place.rank == winner.rank else behind
 
     first_of: dict[tuple[float, ...], Configuration] = {}
     lines = []

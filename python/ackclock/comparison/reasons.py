@@ -10,8 +10,9 @@ from ackclock.comparison.configuration import Configuration
 from ackclock.statistics import SAME_WITHIN, Interval
 
 Metrics = Mapping[str, Interval]
-Standing = Literal["best", "tied", "behind"]
-"""Where a configuration stands: the winner, in its tie, or below."""
+Standing = Literal["best", "tied", "undecided", "behind"]
+"""Where a configuration stands: the winner, in its tie, below it by the mean alone (its seeds scatter too much for the
+test), or below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ def why(metrics: Metrics, choice: Configuration, *, best: Metrics, standing: Sta
         apart = "within 1 % of" if abs(behind) <= SAME_WITHIN else f"not told apart ({difference}) from"
         return f"Tied, {apart} the best, {_delay(metrics, best)}: {cause}."
     if abs(behind) > SAME_WITHIN:
-        return f"{difference[0].upper()}{difference[1:]} than the best: {cause}{_contrast(metrics, best)}."
+        scatter = " (by the mean: its seeds scatter too much for the test to tell)" if standing == "undecided" else ""
+        return f"{difference[0].upper()}{difference[1:]} than the best{scatter}: {cause}{_contrast(metrics, best)}."
     return f"Same goodput as the best, {_delay(metrics, best)}: {cause}{_contrast(metrics, best)}."
 
 

@@ -37,8 +37,8 @@ class Comparison:
 
     ``link`` is the link as it was named, ``title`` its own title, ``scenario`` the first configuration's scenario
     with every default said, ``folder`` the run folder (None when nothing was kept). ``no_asymmetry`` says why there is no
-    ``asymmetry``, if so; ``points`` are the configurations as sweep parameters; ``measured`` are
-    a measurement's transfers beside them.
+    ``asymmetry``, if so; ``points`` are the configurations as sweep parameters; ``measured`` are a measurement's
+    transfers beside them; ``notes`` are sentences that a reader of the ranking should know.
     """
 
     link: str
@@ -52,6 +52,7 @@ class Comparison:
     no_asymmetry: str | None = None
     points: Mapping[Configuration, Mapping[str, Any]] = field(default_factory=dict)
     measured: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
 
     @property
     def best(self) -> Ranked:
@@ -82,6 +83,7 @@ class Comparison:
             "rank_by": self.rank_by,
             "asymmetry": self.asymmetry.as_json() if self.asymmetry else None,
             "no_asymmetry": self.no_asymmetry,
+            "notes": list(self.notes),
             "cells": [self._cell(ranked) for ranked in sorted(self.ranking, key=self._asked_order)],
             "ranking": [ranked.as_json() for ranked in self.ranking],
             "quick": self.quick.configuration.label if self.quick else None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from ackclock import catalogue, runs
 from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
-from ackclock.comparison.ack_path import AS_IS, HOST, Bottlenecks, bottlenecks
+from ackclock.comparison.ack_path import AS_IS, HOST, UNMARKED, Bottlenecks, bottlenecks, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, configurations
 from ackclock.comparison.measured import beside, read_measured
@@ -76,9 +76,9 @@ def compare(
         keep: without ``out``, keep the runs in ``runs/<hash>``.
         progress: called with runs done, runs in all, and what was done last.
 
-    Ties are shown as ties: two configurations differ in rank only when their difference over shared seeds is
-    significant at 5 % after Holm's correction and above 1 % of the better. Among equals the lower p95 RTT comes
-    first.
+    Ties are shown as ties: down from the best mean all tie with it until the first whose difference over shared seeds is
+    significant at 5 % after Holm's correction and above 1 % of the better; that one leads the next tie. Among equals the
+    lower p95 RTT comes first.
 
     Raises:
         InputError: a link, choice or quantity that cannot be taken; nothing is written.
@@ -120,6 +120,7 @@ def compare(
         folder=folder,
         no_asymmetry=why_no_asymmetry(cells[0].plan.document),
         points=points,
+        notes=[UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else [],
     )
     if path is not None:
         rows = beside(path, comparison.as_json()["cells"], direction)

@@ -54,6 +54,7 @@ def ranking_table(comparison: Comparison) -> Table:
         notes.append(f"k = {found.k:.3g}: {implied(found.k)}.")
     if warning := recorded_warning(comparison.scenario):
         notes.append(warning)
+    notes += comparison.notes
     lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
     if len(lines) > _HEAD + 2:
         notes.append(f"{len(lines) - _HEAD - 1} rows before the last are left out here: see the report, or --json.")

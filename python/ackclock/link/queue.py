@@ -81,6 +81,11 @@ class Waiting(Table):
     bytes: SomeBytes | None = None
     ack: Acks | None = None
 
+    @property
+    def marks(self) -> bool:
+        """Whether it tells ECN-capable packets of congestion by a mark."""
+        return True
+
     def limits(self) -> Plan:
         return {"packets": self.packets, "bytes": self.bytes}
 
@@ -93,6 +98,10 @@ class DropTail(Waiting):
     kind: Annotated[str, word("droptail")]
     mark: Threshold | None = None
     drop: Annotated[str, word("tail", "front")] = "tail"
+
+    @property
+    def marks(self) -> bool:
+        return self.mark is not None
 
     def plan(self) -> Plan:
         plan: Plan = {"kind": self.kind, **self.limits()}
@@ -108,6 +117,10 @@ class Signalling(Waiting):
 
     default_packets: ClassVar[int] = 1000
     ecn: Flag = True
+
+    @property
+    def marks(self) -> bool:
+        return self.ecn
 
     def limits(self) -> Plan:
         packets = self.packets if self.packets or self.bytes else self.default_packets

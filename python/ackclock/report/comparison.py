@@ -266,6 +266,7 @@ def _link_facts(document: Document) -> list[tuple[str, str]]:
         facts.append(("Normalised bandwidth ratio k", f"none: {why}"))
     if warning := recorded_warning(document["scenario"]):
         facts.append(("A recorded rate", warning))
+    facts += [("ACK congestion control", note) for note in document.get("notes", ())]
     best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
     for name, key in (("Busiest hop, best configuration", "utilization"), ("ACKs dropped, best configuration", "ack_drop_share")):
         if key in best:

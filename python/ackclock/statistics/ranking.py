@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 from ackclock.statistics.intervals import Interval, interval, negligible
@@ -73,11 +74,16 @@ def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K
 
 @dataclass(frozen=True, slots=True)
 class Place(Generic[K]):
-    """One line of a ranking: competition rank (1, 1, 3, ..) and the other members of its tie."""
+    """One line of a ranking: competition rank (1, 1, 3, ..) and the other members of its tie.
+
+    ``undecided``: it stands below the first tie because something better by its mean does; the test itself does not
+    tell it from the leader.
+    """
 
     key: K
     rank: int
     tied_with: tuple[K, ...]
+    undecided: bool = False
 
 
 def rank(
@@ -91,27 +97,32 @@ def rank(
     """Order configurations by the mean of a metric, with ties shown as ties.
 
     The best mean leads; every other configuration is compared with it by a paired t test over shared seeds, Holm-
-    corrected over all those comparisons. What is not significantly worse at ``alpha``, or is within ``same_within``
-    of the leader's mean, ties with the leader; the best of the rest leads the next group. With a single seed there
-    is no test, and only ``same_within`` makes ties. Inside a tie, what is within ``NEAR_THE_BEST`` of the leader is
-    ordered by ``then`` (smaller first), the others follow by their mean. A configuration without any value comes
-    last.
+    corrected over all those comparisons. Down from the leader by their means, all tie with it until the first that is
+    significantly worse at ``alpha`` and not within ``same_within`` of the leader's mean; that one leads the next tie.
+    What follows it does not come before it again, however much it scatters: nothing stands above a better mean that it
+    does not tie with. With a single seed there is no test, and only ``same_within`` makes ties. Inside a tie, what is
+    within ``NEAR_THE_BEST`` of the leader is ordered by ``then`` (smaller first), the others follow by their mean. A
+    configuration without any value comes last.
     """
     sign = -1.0 if higher_is_better else 1.0
     means = {k: interval(v.values()).mean for k, v in values.items()}
     rest = sorted((k for k in values if not math.isnan(means[k])), key=lambda k: sign * means[k])
     places: list[Place[K]] = []
+    undecided: frozenset[K] = frozenset()
     while rest:
         leader, followers = rest[0], rest[1:]
         found = against(values, leader, followers)
         margin = same_within * abs(means[leader])
-        tied = [k for k in followers if _is_tie(found[k], alpha) or abs(means[leader] - means[k]) <= margin]
+        alike = {k: _is_tie(found[k], alpha) or abs(means[leader] - means[k]) <= margin for k in followers}
+        tied = list(takewhile(alike.__getitem__, followers))
+        if not places:
+            undecided = frozenset(k for k in followers if alike[k]) - frozenset(tied)
         near = [k for k in tied if abs(means[leader] - means[k]) <= NEAR_THE_BEST * abs(means[leader])]
         group = sorted([leader, *near], key=then) if then else [leader, *near]
-        group += [k for k in tied if k not in near]
+        group += tied[len(near) :]
         at = len(places) + 1
-        places += [Place(k, at, tuple(other for other in group if other != k)) for k in group]
-        rest = [k for k in followers if k not in tied]
+        places += [Place(k, at, tuple(other for other in group if other != k), k in undecided) for k in group]
+        rest = followers[len(tied) :]
     at = len(places) + 1
     return places + [Place(k, at, ()) for k in values if math.isnan(means[k])]
 
