@@ -19,6 +19,7 @@ from ackclock.papers.evidence import Evidence, judge
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.ns2 import ns2_values
 from ackclock.papers.reproduce import EVALUATORS, calibrated, calibrations, reproduce, untested
+from ackclock.papers.table import summary
 from ackclock.papers.tolerance import read_tolerance
 from ackclock.papers.wimax_measured.pchar import column
 from ackclock.report import paper_tables
@@ -195,6 +196,9 @@ def test_wibro_is_judged_with_every_claim_a_verdict_and_a_reason(tmp_path: Path)
     assert drawn == [f"Figure {number}" for number in ("2", "3a", "3b", "3c", "4a", "4b", "5a", "5b")]
     assert any(row.get("paper") for row in document["figures"][0]["rows"]), "what the paper states stands beside ours"
     assert "Figure 5a" in done.report().read_text("utf-8")
+    (line,) = summary([done])
+    assert line["claims"] == line["calibrated"] + line["holding"] + line["failing"] + line["not_tested"]
+    assert sorted(name for group in line["why_not"] for name in group["claims"]) == ["P4-015", "P4-016", "P4-026", "P4-027"]
 
 
 @pytest.mark.parametrize("link", sorted({entry["link"] for entry in calibrations() if "link" in entry}))

@@ -56,9 +56,15 @@ _SHARED = (
     "the upload's segments hold the modem for 47 ms each, two or three at a time: the download's ACKs come after them in groups, each of which "
     "releases a burst into the queue of 16 kB"
 )
+_HALVED = (
+    "the modem's two packets are used up in a round trip once New Reno has halved its window, every second or two; CUBIC and Veno, which cut to 0.8, "
+    "get 0.23. A longer queue would outlast the cut, and lose less and wait longer than Table 2 and Figure 9 have it"
+)
 _ALONE = "the limit wanders evenly between 0.3 and 1.0 Mb/s, whose mean is above the paper's day: its 0.40 is of ten minutes of one network"
 _TABLE3 = {
+    "P0-125": _HALVED,
     "P0-126": _ALONE,
+    "P0-127": _HALVED,
     "P0-128": f"{_SHARED}: 5 cuts a quarter of a minute, and the window is below what the longer round trip holds. The paper lost less; how its modem queued is not described",
     "P0-130": f"{_SHARED} or the limiter's burst of 8 kB. The paper has half of that again: its hour had a lower limit (alone 0.40 Mb/s, ours 0.5)",
     "P0-133": "below the 200 ms of a lone upload's least round trip (Figure 9): on another day or route, which this link does not have",

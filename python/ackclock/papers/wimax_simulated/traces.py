@@ -51,18 +51,20 @@ def _veno(figures: Figures) -> Drawing:
     rows = zip(series["cwnd_bytes"].to_list(), series["srtt_ms"].to_list(), strict=True)
     counted = [None if not rtt else cwnd / SEGMENT * (rtt - base) / rtt for cwnd, rtt in rows]
     wait = {way: float(hop_of(result, "air", way)["queue_delay_ms"]["mean"]) for way in ("down", "up")}
+    held = float(hop_of(result, "air", "down")["queue_packets_mean"])
     return Drawing(
         "Finding: what Veno takes for a queue",
         f"At an error rate of 0.001. ACKs wait {wait['up']:.0f} ms for their grants on average, but the least round trip, {base:.0f} ms, has hardly such a wait in it: so the usual "
         f"one is longer whether packets queue or not (the data wait {wait['down']:.1f} ms), and Veno counts segments as queued in proportion to its window. Above its threshold of 3 it "
         "takes random losses for congestion, and grows every other round: that puts it below New Reno while windows are large. Where losses keep them "
-        "small its cut to 4/5 puts it above (P3-029).",
-        TIME, "packets", {"counted as queued by Veno": traced(series["time_s"].to_list(), counted), "waiting at the base station (mean of a second)": _waiting(result)},
+        f"small its cut to 4/5 puts it above (P3-029). What waits is read as a frame begins, when it is most; over time it is {held:.1f} packets.",
+        TIME, "packets", {"counted as queued by Veno": traced(series["time_s"].to_list(), counted), "at the base station": _waiting(result)},
         paper={"Veno's threshold": level(BETA, BEGIN_S, END_S)}, trace=True,
     )  # fmt: skip
 
 
 def _waiting(result: CellResult) -> list[Point]:
+    """The mean over each second of what is read every 100 ms, which is always a frame's start."""
     hop = result.hops.filter((result.hops["hop"] == "air") & (result.hops["direction"] == "down"))
     each: dict[int, list[float]] = defaultdict(list)
     for time, packets in zip(hop["time_s"].to_list(), hop["queue_packets"].to_list(), strict=True):
