@@ -16,13 +16,49 @@ pub struct Buffer {
     pub rate_bps: Option<f64>,
     /// Something overflowed, so that `max_based` is the buffer and not only what was used of it.
     pub filled: bool,
+    pub doubts: Doubts,
 }
 
-const NONE: Buffer = Buffer { min_based: None, max_based: None, rate_bps: None, filled: false };
+/// Why the estimate may not be the buffer of one droptail queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// Packets were marked (CE): the queue is managed, and its size is not what limits it.
+    Marks,
+    /// Drops begin below half of the greatest delay: a managed queue, or one that several share or each has of its own.
+    EarlyDrops,
+    /// The greatest delays are single packets': retransmissions of a radio (HARQ), not a queue. `max_based` is refused.
+    DelayTail,
+    /// A token bucket: the rate depends on what passed before.
+    TokenBucket,
+}
+
+impl Doubt {
+    pub const ALL: [Doubt; 4] = [Doubt::Marks, Doubt::EarlyDrops, Doubt::DelayTail, Doubt::TokenBucket];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Doubt::Marks => "marks",
+            Doubt::EarlyDrops => "early_drops",
+            Doubt::DelayTail => "delay_tail",
+            Doubt::TokenBucket => "token_bucket",
+        }
+    }
+}
+
+/// By the doubts' order.
+pub type Doubts = [bool; Doubt::ALL.len()];
+
+const NONE: Buffer =
+    Buffer { min_based: None, max_based: None, rate_bps: None, filled: false, doubts: [false; Doubt::ALL.len()] };
 /// A queue stands from this share of the way to the greatest delay.
 const STANDING: f64 = 0.3;
+/// A drop at a delay below this share of the range is early; a queue that overflows drops near its top.
+const EARLY: f64 = 0.5;
+/// A delay above all but one in two hundred by more than this share of the range is a tail.
+const TAIL: f64 = 0.25;
+const TAIL_RANK: usize = 200;
 
-pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Stream) -> Buffer {
+pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Stream, marked: bool) -> Buffer {
     let delay = |fate: &Fate| if let Fate::Arrived(d) = fate { Some(*d) } else { None };
     let arrived: Vec<(usize, i64)> = fates.iter().enumerate().filter_map(|(i, f)| Some((i, delay(f)?))).collect();
     // Packets of the usual size only: a small one waits as long and takes less time on the link.
@@ -38,8 +74,26 @@ pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Strea
         [Fate::Arrived(d), Fate::Lost] if alike(i) && *d >= verdict.edge => Some(*d),
         _ => None,
     });
-    let min_based = if filled { beside_loss.min().map(bytes) } else { None };
-    Buffer { min_based, max_based: Some(bytes(most)), rate_bps: Some(rate), filled }
+    let beside = beside_loss.min();
+    let min_based = if filled { beside.map(bytes) } else { None };
+    let mut doubts = NONE.doubts;
+    let range = (most - least) as f64;
+    doubts[Doubt::Marks as usize] = marked;
+    doubts[Doubt::EarlyDrops as usize] = filled && beside.is_some_and(|d| ((d - least) as f64) < EARLY * range);
+    doubts[Doubt::DelayTail as usize] = is_tail(arrived.iter().map(|a| a.1).collect(), most, range);
+    doubts[Doubt::TokenBucket as usize] = stream.bucket.is_some();
+    let max_based = (!doubts[Doubt::DelayTail as usize]).then(|| bytes(most));
+    Buffer { min_based, max_based, rate_bps: Some(rate), filled, doubts }
+}
+
+/// A queue's delay rises and falls packet by packet; what stands alone above all others is no queue.
+fn is_tail(mut delays: Vec<i64>, most: i64, range: f64) -> bool {
+    if delays.len() < TAIL_RANK {
+        return false;
+    }
+    let rank = delays.len() - 1 - delays.len() / TAIL_RANK;
+    let usual = *delays.select_nth_unstable(rank).1;
+    (most - usual) as f64 > TAIL * range
 }
 
 /// The middle one of the lengths.

@@ -17,7 +17,13 @@ pub struct Mark {
     pub ip_len: u32,
     /// Zero where there is none.
     pub ip_id: u16,
+    /// SYN, FIN, RST and ACK; and `Mark::CE`.
     pub flags: Flags,
+}
+
+impl Mark {
+    /// The IP header said congestion experienced (RFC 3168). In TCP's flags this bit is URG, which is not kept.
+    pub const CE: u8 = 0x20;
 }
 
 /// By flow number, then by the side that sends.
@@ -38,6 +44,7 @@ impl Watch for Recorder {
         }
         let list = &mut self.flows[number][passed.from as usize];
         let unit = unit(flow, s);
+        let ce = if s.ecn == 3 { Mark::CE } else { 0 };
         let headers = s.ip_len.saturating_sub(s.payload);
         let (mut from, mut part) = (0, 0u16);
         loop {
@@ -53,7 +60,7 @@ impl Watch for Recorder {
                 payload,
                 ip_len: headers.saturating_add(payload),
                 ip_id: s.ip_id.map_or(0, |id| id.wrapping_add(part)),
-                flags,
+                flags: Flags(flags.0 | ce),
             });
             if last {
                 return;

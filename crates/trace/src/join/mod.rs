@@ -1,5 +1,6 @@
 //! Two captures of the same traffic, one nearer each end: which packet is which, what the clocks say, and what happened in between.
 
+mod bucket;
 mod buffer;
 mod bursts;
 mod clock;
@@ -12,7 +13,8 @@ mod stream;
 mod verdict;
 mod way;
 
-pub use buffer::Buffer;
+pub use bucket::Bucket;
+pub use buffer::{Buffer, Doubt};
 pub use bursts::{Burst, Bursts};
 pub use clock::{Clock, Points};
 pub use losses::{Fate, Losses};
@@ -104,6 +106,8 @@ pub struct Placed<'a> {
     pub sent: &'a [Mark],
     pub losses: Losses,
     pub onward: bool,
+    /// The network marked some of them on their way.
+    pub marked: bool,
 }
 
 /// What became of one direction's packets between the captures.
@@ -122,5 +126,6 @@ fn placed<'a>(clock: &Clock, p: &Partner, side: usize, pairs: &[Pair], taken: [&
     };
     let span = (end.analysis.totals.first_at?, end.analysis.totals.last_at);
     let losses = losses::place(&losses::Seen { sent, got, answers, pairs, span, clock, onward });
-    Some(Placed { sent, losses, onward })
+    let marked = got.iter().any(|m| m.flags.has(Mark::CE)) && !sent.iter().any(|m| m.flags.has(Mark::CE));
+    Some(Placed { sent, losses, onward, marked })
 }

@@ -21,10 +21,10 @@ pub fn judge_probes(sent: &[(i64, Fate)], ip_len: u32) -> Judged {
     let mark = |&(at, _): &(i64, Fate)| Mark { print: 0, at, seq: 0, ack: 0, payload: ip_len, ip_len, ip_id: 0, flags: Flags(0) };
     let marks: Vec<Mark> = sent.iter().map(mark).collect();
     let losses = Losses { fates: sent.iter().map(|s| s.1).collect(), unseen_at_sender: 0, duplicated: 0 };
-    let placed = Placed { sent: &marks, losses, onward: true };
+    let placed = Placed { sent: &marks, losses, onward: true, marked: false };
     let stream = Stream::of(std::iter::once(&placed));
     let fates = &placed.losses.fates;
     let verdict = verdict::judge(&marks, fates, &stream);
-    let buffer = buffer::estimate(&marks, fates, &verdict, &stream);
+    let buffer = buffer::estimate(&marks, fates, &verdict, &stream, false);
     Judged { verdict, buffer, bursts: Bursts::of(sent.iter().map(|(at, fate)| (*at, *fate == Fate::Lost))) }
 }

@@ -1,6 +1,7 @@
 //! All flows' packets of one direction together: they share the bottleneck, so its delay at a time and its rate show in all of them.
 
 use super::Placed;
+use super::bucket::{self, Bucket};
 use super::losses::Fate;
 
 /// Each in the order of its first field.
@@ -10,6 +11,8 @@ pub struct Stream {
     delays: Vec<(i64, i64)>,
     /// Time of arrival by the sender's clock, IP bytes, delay.
     arrivals: Vec<(i64, u32, i64)>,
+    /// A token bucket that held all of them back.
+    pub bucket: Option<Bucket>,
 }
 
 /// A delay farther away in time says nothing of a queue now.
@@ -30,6 +33,7 @@ impl Stream {
         }
         stream.delays.sort_unstable();
         stream.arrivals.sort_unstable();
+        stream.bucket = bucket::find(&stream.arrivals.iter().map(|a| (a.0, a.1)).collect::<Vec<_>>());
         stream
     }
 

@@ -4,7 +4,7 @@ use super::bursts::Bursts;
 use super::losses::Fate;
 use super::stream::Stream;
 use super::verdict::Verdict;
-use super::{Buffer, Placed, buffer, verdict};
+use super::{Bucket, Buffer, Placed, buffer, verdict};
 
 #[derive(Debug)]
 pub struct Way {
@@ -24,11 +24,13 @@ pub struct Way {
     pub bursts: Bursts,
     pub verdict: Verdict,
     pub buffer: Buffer,
+    /// In all flows that way together.
+    pub bucket: Option<Bucket>,
 }
 
 impl Way {
     pub fn of(placed: &Placed<'_>, stream: &Stream) -> Way {
-        let Placed { sent, losses, onward } = placed;
+        let Placed { sent, losses, onward, marked } = placed;
         let fates = &losses.fates;
         let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count() as u64;
         let mut delays: Vec<i64> = fates.iter().filter_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).collect();
@@ -49,7 +51,8 @@ impl Way {
             unseen_at_sender: losses.unseen_at_sender,
             duplicated: losses.duplicated,
             bursts: Bursts::of(with_fate().filter(|(_, f)| **f != Fate::Beyond).map(|(m, f)| (m.at, *f == Fate::Lost))),
-            buffer: buffer::estimate(sent, fates, &verdict, stream),
+            buffer: buffer::estimate(sent, fates, &verdict, stream, *marked),
+            bucket: stream.bucket,
             verdict,
             delays,
             course,

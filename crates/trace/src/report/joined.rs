@@ -1,7 +1,7 @@
 //! What two captures add: to each direction, and to the document.
 
 use super::{Report, Spread, ms};
-use crate::join::{Blame, Bursts, Clock, Joined, Taken, Way};
+use crate::join::{Blame, Bursts, Clock, Doubt, Joined, Taken, Way};
 use serde::Serialize;
 
 /// Beside the figures of a direction.
@@ -67,6 +67,17 @@ pub struct BufferReport {
     pub rate_bps: Option<f64>,
     /// False: nothing overflowed, and the buffer may be larger than `max_based`.
     pub filled: bool,
+    /// Why this may not be the buffer of one droptail queue: `marks`, `early_drops`, `delay_tail` (no `max_based` then), `token_bucket`.
+    pub doubts: Vec<&'static str>,
+    /// What lets packets through at the line's rate until a burst is used up.
+    pub token_bucket: Option<BucketReport>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct BucketReport {
+    pub rate_bps: f64,
+    pub burst_bytes: f64,
+    pub peak_bps: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -162,6 +173,12 @@ impl WayReport {
                 max_based: way.buffer.max_based,
                 rate_bps: way.buffer.rate_bps,
                 filled: way.buffer.filled,
+                doubts: Doubt::ALL.into_iter().filter(|d| way.buffer.doubts[*d as usize]).map(Doubt::name).collect(),
+                token_bucket: way.bucket.map(|b| BucketReport {
+                    rate_bps: b.rate_bps,
+                    burst_bytes: b.burst_bytes,
+                    peak_bps: b.peak_bps,
+                }),
             },
             delay_loss_correlation: way.verdict.correlation,
             loss_cause: CauseReport::of(way),

@@ -73,6 +73,15 @@ def _where(view: View) -> Finding | None:
     return Finding(view.direction, f"loss_{cause['verdict']}", evidence, advice=advice)
 
 
+# Why the estimate may not be one droptail queue's buffer.
+_DOUBTS = {
+    "marks": "Packets were marked on their way, so the queue manages itself and this is what it let stand, not its size.",
+    "early_drops": "Some drops come at less than half of the greatest delay: a queue that manages itself, or several queues.",
+    "delay_tail": "The greatest delays stand alone, as a radio's retransmissions make them, and are left out.",
+    "token_bucket": "A token bucket meters the link, so the rate depends on what passed before.",
+}
+
+
 def _buffer(view: View) -> Finding | None:
     buffer: Any = view.crossing.get("bottleneck_buffer_bytes") or {}
     if not buffer.get("max_based") or not buffer["rate_bps"]:
@@ -87,6 +96,7 @@ def _buffer(view: View) -> Finding | None:
     least = buffer["min_based"]
     both = f"{size(least)} by the least delay beside a loss, {size(full)} by the greatest delay" if least else size(full)
     evidence = f"The bottleneck's buffer holds {both}: {milliseconds(1e3 * seconds)} at {rate(buffer['rate_bps'])}."
+    evidence += "".join(f" {_DOUBTS[doubt]}" for doubt in buffer.get("doubts", ()))
     return Finding(view.direction, "buffer", evidence)
 
 
