@@ -6,6 +6,7 @@ pub mod caps;
 pub mod control;
 pub mod estimate;
 pub mod net;
+pub mod path;
 pub mod spec;
 pub mod stamp;
 pub mod token;

@@ -86,7 +86,7 @@ def interval(values: Iterable[float | None], *, confidence: float = 0.95) -> Int
     if n >= BCA_FROM or (n >= BCA_FROM_IF_SKEWED and abs(skewness(sample)) > SKEWED):
         lo, hi = _bca(sample, confidence)
         return Interval(mean, lo, hi, sd, n, "bca", modes(sample))
-    half = _t_quantile((1.0 + confidence) / 2.0, n - 1) * sd / math.sqrt(n)
+    half = t_quantile((1.0 + confidence) / 2.0, n - 1) * sd / math.sqrt(n)
     return Interval(mean, mean - half, mean + half, sd, n, "t", modes(sample))
 
 
@@ -105,7 +105,7 @@ def negligible(spread: float, scale: float) -> bool:
     return spread <= 1e-12 * abs(scale)
 
 
-def _t_quantile(p: float, df: int) -> float:
+def t_quantile(p: float, df: int) -> float:
     # scipy.stats takes a second to import; the quantile alone does not.
     from scipy.special import stdtrit
 

@@ -5,6 +5,7 @@ pub mod client;
 pub mod clock;
 mod datagrams;
 mod flow;
+pub mod path;
 mod run;
 pub mod sample;
 pub mod server;

@@ -1,0 +1,229 @@
+//! Probes and answers as the kernel has them: a datagram socket whose error queue holds the routers' ICMP messages (ip(7), IP_RECVERR), so that
+//! no privilege is needed.
+
+use super::clock::Clock;
+use super::wait::wait;
+use crate::path::{Answer, Asked, HEADERS_V4, HEADERS_V6, Meaning, Plan, Probe, Walk};
+use crate::{MeasureError, Nanos};
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+use std::io::IoSliceMut;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Where traceroute sends, as nobody listens there; one port for each probe tells their answers apart.
+const FIRST_PORT: u16 = 33_434;
+const PORTS: u32 = 1024;
+/// ICMP (RFC 792) and ICMPv6 (RFC 4443): time exceeded, unreachable, and of the latter the codes for a port and for a length.
+const EXPIRED: (u8, u8) = (11, 3);
+const UNREACHABLE: (u8, u8) = (3, 1);
+const PORT: (u8, u8) = (3, 4);
+const TOO_BIG_CODE_V4: u8 = 4;
+const TOO_BIG_V6: u8 = 2;
+
+/// What a walk found.
+#[derive(Debug)]
+pub struct Path {
+    pub target: IpAddr,
+    pub asked: Vec<Asked>,
+}
+
+/// Walks the path to a host. `keep_going` hears the share that is done, and ends it by saying no.
+pub fn walk(host: &str, plan: &Plan, keep_going: &mut dyn FnMut(f64) -> bool) -> Result<Path, MeasureError> {
+    let target = resolve(host)?;
+    let mut walk = Walk::new(plan.clone()).map_err(MeasureError::Input)?;
+    let mut prober = Prober::new(target)?;
+    while let Some(due) = walk.due() {
+        if !keep_going(walk.progress()) {
+            return Err(MeasureError::Interrupted);
+        }
+        if let Some(probe) = walk.poll(prober.clock.now()) {
+            prober.send(probe, &mut walk)?;
+        } else {
+            let mut sockets = [PollFd::new(prober.socket.as_fd(), PollFlags::POLLIN)];
+            wait(&prober.clock, &mut sockets, due)?;
+        }
+        prober.hear(&mut walk);
+    }
+    Ok(Path { target, asked: walk.asked })
+}
+
+fn resolve(host: &str) -> Result<IpAddr, MeasureError> {
+    let mut found = (host, FIRST_PORT).to_socket_addrs().map_err(|e| MeasureError::Input(format!("{host}: {e}")))?;
+    found.next().map(|a| a.ip()).ok_or_else(|| MeasureError::Input(format!("{host} has no address")))
+}
+
+struct Prober {
+    socket: UdpSocket,
+    clock: Clock,
+    target: IpAddr,
+    payload: Vec<u8>,
+    ancillary: Vec<u8>,
+}
+
+impl Prober {
+    fn new(target: IpAddr) -> Result<Prober, MeasureError> {
+        let refused = MeasureError::refused("opening a socket for probes");
+        let any: IpAddr = if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = UdpSocket::bind((any, 0)).map_err(&refused)?;
+        socket.set_nonblocking(true).map_err(&refused)?;
+        let set = |done: nix::Result<()>| done.map_err(|e| refused(e.into()));
+        set(setsockopt(&socket, sockopt::ReceiveTimestampns, &true))?;
+        if target.is_ipv4() {
+            set(setsockopt(&socket, sockopt::Ipv4RecvErr, &true))?;
+        } else {
+            set(setsockopt(&socket, sockopt::Ipv6RecvErr, &true))?;
+        }
+        never_fragment(&socket, target).map_err(&refused)?;
+        let ancillary = cmsg_space!(nix::sys::time::TimeSpec, libc::sock_extended_err, libc::sockaddr_in6);
+        Ok(Prober { socket, clock: Clock::start(0), target, payload: vec![0; 1 << 16], ancillary })
+    }
+
+    fn send(&mut self, probe: Probe, walk: &mut Walk) -> Result<(), MeasureError> {
+        let (headers, limit) = if self.target.is_ipv4() {
+            (HEADERS_V4, setsockopt(&self.socket, sockopt::Ipv4Ttl, &i32::from(probe.hop)))
+        } else {
+            (HEADERS_V6, setsockopt(&self.socket, sockopt::Ipv6Ttl, &i32::from(probe.hop)))
+        };
+        limit.map_err(MeasureError::refused("sending a probe"))?;
+        let port = FIRST_PORT + u16::try_from(probe.number % PORTS).unwrap_or(0);
+        let payload = &self.payload[..(probe.bytes.saturating_sub(headers)) as usize];
+        let to = SocketAddr::new(self.target, port);
+        walk.left(self.clock.now());
+        // An answer to an earlier probe makes the next send fail once, and the send after that succeed (ip(7)).
+        let sent = match self.socket.send_to(payload, to) {
+            Err(e) if is_earlier_answer(&e) => {
+                walk.left(self.clock.now());
+                self.socket.send_to(payload, to)
+            }
+            sent => sent,
+        };
+        match sent {
+            Ok(_) => Ok(()),
+            Err(e) if e.raw_os_error() == Some(libc::EMSGSIZE) => {
+                let (at, from) = (self.clock.now(), self.target);
+                walk.hear(Answer { number: probe.number, from, at, meaning: Meaning::TooBig });
+                Ok(())
+            }
+            // A full queue here is a probe lost like any other.
+            Err(e) if is_earlier_answer(&e) || matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => Ok(()),
+            Err(e) => Err(MeasureError::Failed(format!("{}: {e}", self.target))),
+        }
+    }
+
+    /// Takes what the error queue holds, and what a listener at the far end may have said.
+    fn hear(&mut self, walk: &mut Walk) {
+        let ahead = self.clock.beyond_wall();
+        while let Some(answer) = self.take(ahead, MsgFlags::MSG_ERRQUEUE, walk) {
+            walk.hear(answer);
+        }
+        while let Some(answer) = self.take(ahead, MsgFlags::empty(), walk) {
+            walk.hear(answer);
+        }
+    }
+
+    fn take(&mut self, ahead: Nanos, queue: MsgFlags, walk: &Walk) -> Option<Answer> {
+        let mut body = [0; 64];
+        let mut parts = [IoSliceMut::new(&mut body)];
+        let flags = MsgFlags::MSG_DONTWAIT | queue;
+        let message = loop {
+            match recvmsg::<SockaddrStorage>(self.socket.as_raw_fd(), &mut parts, Some(&mut self.ancillary), flags) {
+                Ok(message) => break message,
+                Err(Errno::EINTR) => {}
+                // An ICMP error, which the error queue has too.
+                Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH) if queue.is_empty() => {}
+                Err(_) => return None,
+            }
+        };
+        // Of an error the name is where the probe went, of data where it is from: either has the probe's port.
+        let peer = message.address.as_ref().and_then(plain)?;
+        let number = number_of(peer.port(), walk.asked.len())?;
+        let mut found = Answer { number, from: peer.ip(), at: self.clock.now(), meaning: Meaning::Reached };
+        for said in message.cmsgs().ok()? {
+            match said {
+                ControlMessageOwned::ScmTimestampns(t) => found.at = t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead,
+                ControlMessageOwned::Ipv4RecvErr(error, from) => {
+                    let from = from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr))));
+                    found = Answer { from: from.unwrap_or(found.from), meaning: meaning(&error, self.target), ..found };
+                }
+                ControlMessageOwned::Ipv6RecvErr(error, from) => {
+                    let from = from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr)));
+                    found = Answer { from: from.unwrap_or(found.from), meaning: meaning(&error, self.target), ..found };
+                }
+                _ => {}
+            }
+        }
+        Some(found)
+    }
+}
+
+/// The last probe that went to this port: those before it were given up long ago.
+fn number_of(port: u16, asked: usize) -> Option<u32> {
+    let place = u32::from(port.checked_sub(FIRST_PORT)?);
+    let newest = u32::try_from(asked).ok()?;
+    if place >= PORTS {
+        return None;
+    }
+    newest.checked_sub((newest + PORTS - place) % PORTS)
+}
+
+fn meaning(error: &libc::sock_extended_err, target: IpAddr) -> Meaning {
+    let pick = |(v4, v6): (u8, u8)| if target.is_ipv4() { v4 } else { v6 };
+    let said = (error.ee_type, error.ee_code);
+    let too_big = if target.is_ipv4() { said == (UNREACHABLE.0, TOO_BIG_CODE_V4) } else { said.0 == TOO_BIG_V6 };
+    if error.ee_origin == libc::SO_EE_ORIGIN_LOCAL {
+        return if error.ee_errno == libc::EMSGSIZE as u32 { Meaning::TooBig } else { Meaning::Refused };
+    }
+    if too_big {
+        Meaning::TooBig
+    } else if said.0 == pick(EXPIRED) {
+        Meaning::Expired
+    } else if said == (pick(UNREACHABLE), pick(PORT)) {
+        Meaning::Reached
+    } else {
+        Meaning::Refused
+    }
+}
+
+fn is_earlier_answer(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EPROTO | libc::ECONNRESET))
+}
+
+fn plain(address: &SockaddrStorage) -> Option<SocketAddr> {
+    if let Some(v4) = address.as_sockaddr_in() {
+        return Some(SocketAddr::new(IpAddr::V4(v4.ip()), v4.port()));
+    }
+    address.as_sockaddr_in6().map(|v6| SocketAddr::new(IpAddr::V6(v6.ip()), v6.port()))
+}
+
+/// A probe that is cut in two is not of its size; nor does what the kernel remembers of the path decide which may leave.
+fn never_fragment(socket: &UdpSocket, target: IpAddr) -> std::io::Result<()> {
+    let (level, name, probe) = if target.is_ipv4() {
+        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)
+    };
+    // SAFETY: the option's value is an int that lives through the call, and its length is said.
+    let done = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const probe).cast(), size_of_val(&probe) as libc::socklen_t)
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_tells_the_newest_probe_that_went_to_it() {
+        assert_eq!(number_of(FIRST_PORT, 0), Some(0));
+        assert_eq!(number_of(FIRST_PORT + 5, 5), Some(5));
+        assert_eq!(number_of(FIRST_PORT + 4, 5), Some(4));
+        assert_eq!(number_of(FIRST_PORT + 1, 1025), Some(1025));
+        assert_eq!(number_of(FIRST_PORT + 2, 1025), Some(2));
+        assert_eq!(number_of(FIRST_PORT + 7, 5), None);
+        assert_eq!(number_of(80, 5), None);
+    }
+}
