@@ -11,7 +11,9 @@ from ackclock.measurement.hops import Hop, hops_of
 SIZES = (64, 300, 600, 900, 1200, 1500)
 
 
-def probes(rates: list[float], *, rounds: int = 8, waiting: float = 0.0, frame: float = 0.0, seed: int = 1) -> list[dict[str, object]]:
+def probes(
+    rates: list[float], *, rounds: int = 8, waiting: float = 0.0, frame: float = 0.0, seed: int = 1
+) -> list[dict[str, object]]:
     """Probes over links of these rates (b/s) with 5 ms each way; ``waiting`` is the mean of an exponential wait per probe, ``frame`` a grid of
     the last link's departures, both in seconds."""
     rng = random.Random(seed)
@@ -61,7 +63,9 @@ def test_two_sizes_are_too_few() -> None:
 
 
 def test_a_silent_hop_is_left_out_and_the_next_one_says_how_many_links_it_has() -> None:
-    rows = [{**row, "rtt_ms": None, "answer": None, "address": None} if row["hop"] == 2 else row for row in probes([10e6, 2e6, 10e6])]
+    rows = [
+        {**row, "rtt_ms": None, "answer": None, "address": None} if row["hop"] == 2 else row for row in probes([10e6, 2e6, 10e6])
+    ]
     hops = hops_of(rows)
     assert [hop.hop for hop in hops] == [1, 3]
     assert "2 links since hop 1" in hops[1].capacity.why

@@ -124,6 +124,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
     module.add_class::<live::LiveSession>()?;
     module.add_function(wrap_pyfunction!(live::serve, module)?)?;
+    module.add_function(wrap_pyfunction!(live::path_walk, module)?)?;
     module.add_function(wrap_pyfunction!(live::default_caps, module)?)?;
     module.add_function(wrap_pyfunction!(live::stamp, module)?)?;
     module.add_function(wrap_pyfunction!(live::responsiveness, module)?)?;

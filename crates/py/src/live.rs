@@ -10,9 +10,11 @@ use ackclock_measure::estimate::found::{DelayRow, SampleRow, Session};
 use ackclock_measure::estimate::responsive::{RoundTrips, responsiveness as responsive};
 use ackclock_measure::estimate::way::figures;
 use ackclock_measure::net::client::{Client, ClientOptions, Record};
+use ackclock_measure::net::path::{Path, walk};
 use ackclock_measure::net::sample::COLUMNS;
 use ackclock_measure::net::server::{Server, ServerOptions};
 use ackclock_measure::net::stamp::{ProbeOptions, probe};
+use ackclock_measure::path::{Meaning, Plan};
 use ackclock_measure::spec::{Spec, Way};
 use ackclock_measure::token::{Token, read_key};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
@@ -199,4 +201,43 @@ fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
 #[pyfunction]
 pub fn responsiveness(handshakes: Vec<f64>, exchanges: Vec<f64>, on_load: Vec<f64>) -> PyResult<String> {
     serde_json::to_string(&responsive(&RoundTrips { handshakes, exchanges, on_load })).map_err(failure)
+}
+
+/// Walks the path to a host by probes whose hop limit ends on the way; the plan is JSON, `watch` gets the share that is done after each probe.
+/// A row for each probe, without `rtt_ms`, `address` and `answer` if nobody answered.
+#[pyfunction]
+pub fn path_walk(py: Python<'_>, host: &str, plan: &str, watch: &Bound<'_, PyAny>) -> PyResult<Table> {
+    let plan: Plan = serde_json::from_str(plan).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let watch = watch.clone().unbind();
+    let mut signal = None;
+    let done = py.detach(|| {
+        walk(host, &plan, &mut |share| {
+            let call = |py: Python<'_>| py.check_signals().and_then(|()| watch.call1(py, (share,)).map(drop));
+            signal = Python::attach(call).err();
+            signal.is_none()
+        })
+    });
+    let path = done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+    probes(&path).map(Table::new).map_err(failure)
+}
+
+fn probes(path: &Path) -> Result<RecordBatch, ArrowError> {
+    let rows = &path.asked;
+    let origin = rows.first().map_or(0, |asked| asked.sent);
+    let word = |meaning| match meaning {
+        Meaning::Expired => "expired",
+        Meaning::Reached => "reached",
+        Meaning::TooBig => "too-big",
+        Meaning::Refused => "refused",
+    };
+    let answers = || rows.iter().map(|asked| asked.answer.as_ref());
+    let rtt = rows.iter().map(|asked| asked.answer.as_ref().map(|answer| (answer.at - asked.sent) as f64 * 1e-6));
+    table([
+        ("hop", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| u32::from(r.probe.hop)))) as ArrayRef),
+        ("ip_bytes", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.probe.bytes)))),
+        ("sent_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| (r.sent - origin) as f64 * 1e-9)))),
+        ("rtt_ms", Arc::new(rtt.collect::<Float64Array>())),
+        ("address", Arc::new(answers().map(|a| a.map(|a| a.from.to_string())).collect::<StringArray>())),
+        ("answer", Arc::new(answers().map(|a| a.map(|a| word(a.meaning))).collect::<StringArray>())),
+    ])
 }

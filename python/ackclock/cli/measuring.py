@@ -53,7 +53,7 @@ def measure(
     tests: Annotated[
         str | None,
         typer.Option(
-            help="delay, capacity, steps, tcp, bidirectional, flows, latency, transfers, with commas between (default: all)."
+            help="path (no far end needed), delay, capacity, steps, tcp, bidirectional, flows, latency, transfers, with commas between (default: all)."
         ),
     ] = None,
     direction: Annotated[str | None, typer.Option(help="down (from the far end), up, or down,up.", show_default=False)] = None,

@@ -56,6 +56,7 @@ def document(found: Figures, done: Done, series: pl.DataFrame) -> Figures:
     purposes = done.purposes
     return {
         "clock": found["clock"],
+        "path": None if done.path is None else [hop.as_json() for hop in done.path],
         "delay": next((_ways(tests[n]) for n in _of(purposes, "delay")), None),
         "capacity": {way: _capacity(tests[number], way, filled) for way, (number, filled) in done.filled.items()},
         "steps": [{**_way(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")],

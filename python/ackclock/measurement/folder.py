@@ -22,8 +22,9 @@ def write_folder(folder: Path, done: Measurement) -> None:
     plan = {"host": host, "port": port, **done.plan.model_dump(mode="json")}
     atomic_write(folder / "scenario.toml", to_toml({"measure": plan}).encode())
     write_json(folder / "environment.json", environment([]))
-    for name, frame in (("flows", done.flows), ("series", done.series), ("delays", done.delays)):
-        write_parquet(folder / f"{name}.parquet", frame)
+    for name, frame in (("flows", done.flows), ("series", done.series), ("delays", done.delays), ("probes", done.probes)):
+        if frame is not None:
+            write_parquet(folder / f"{name}.parquet", frame)
     # Last: a folder that has it is complete.
     write_json(folder / DOCUMENT, done.document)
 
@@ -33,7 +34,15 @@ def read_folder(folder: Path) -> Measurement:
     import polars as pl
 
     series, delays = (pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "delays"))
+    probes = folder / "probes.parquet"
     plan = tomllib.loads((folder / "scenario.toml").read_text("utf-8"))["measure"]
     data = {key: value for key, value in plan.items() if key not in ("host", "port")}
     document = json.loads((folder / DOCUMENT).read_text("utf-8"))
-    return Measurement(document, plan_of(Document(data)), series, delays, folder)
+    return Measurement(
+        document,
+        plan_of(Document(data)),
+        series,
+        delays,
+        pl.read_parquet(probes, glob=False) if probes.exists() else None,
+        folder,
+    )

@@ -118,7 +118,9 @@ def capacity(hop: Hop, before: Hop | None) -> Capacity:
     bps = 1.0 / slope if slope > 0.0 else None
     lo, hi = (1.0 / most if most > 0.0 else None), (1.0 / least if least > 0.0 else None)
     why = _why_not(hop.line, slope, half)
-    skipped = "" if before is None or hop.hop == before.hop + 1 else f" of the {hop.hop - before.hop} links since hop {before.hop}"
+    skipped = (
+        "" if before is None or hop.hop == before.hop + 1 else f" of the {hop.hop - before.hop} links since hop {before.hop}"
+    )
     return Capacity(bps, lo, hi, valid=why is None, why=why or f"least round trips of {hop.line.n} sizes{skipped}")
 
 

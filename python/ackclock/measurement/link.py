@@ -54,7 +54,7 @@ class Session:
     def __init__(self, host: str, port: int, token: str) -> None:
         from ackclock import _native
 
-        self._live = _guarded(lambda: _native.LiveSession(host, port, token))
+        self._live = guarded(lambda: _native.LiveSession(host, port, token))
         said = json.loads(self._live.welcome())
         self.address: str = said["address"]
         self.far_end: Figures = said["far_end"]
@@ -63,18 +63,19 @@ class Session:
 
     def run(self, specs: Sequence[Mapping[str, Any]], watch: Watch) -> tuple[list[int], list[list[Figures]]]:
         """Tests side by side: their numbers, and the figures of each one's datagrams by direction, without a comparison of clocks."""
-        ways = json.loads(_guarded(lambda: self._live.run(json.dumps(list(specs)), watch)))
+        ways = json.loads(guarded(lambda: self._live.run(json.dumps(list(specs)), watch)))
         numbers = list(range(self.tests, self.tests + len(specs)))
         self.tests += len(specs)
         return numbers, ways
 
     def finish(self) -> tuple[Figures, Any, Any]:
         """The session's document, its samples and its datagrams."""
-        document, samples, delays = _guarded(self._live.finish)
+        document, samples, delays = guarded(self._live.finish)
         return json.loads(document), samples, delays
 
 
-def _guarded(call: Callable[[], Any]) -> Any:
+def guarded(call: Callable[[], Any]) -> Any:
+    """A call of the engine, with its errors as ours."""
     try:
         return call()
     except ValueError as error:

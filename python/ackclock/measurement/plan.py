@@ -14,6 +14,7 @@ from ackclock.table import Count, Table, first_refusal, number
 from ackclock.units import PS_PER_S, show_size, size_bytes, time_ps
 
 TESTS = {
+    "path": "probes that expire on the way: each hop's round trip and loss, the capacity of the link before it",
     "delay": "one-way delay both ways at 4 kb/s: 20 bytes of payload every 40 ms",
     "capacity": "evenly paced UDP beyond what the path carries, each way by itself: capacity and buffer",
     "steps": "evenly paced UDP at shares of the capacity: delay and loss below it",
@@ -71,6 +72,15 @@ def _sizes(value: Any) -> tuple[str, ...]:
     return tuple(show_size(size) for size in dict.fromkeys(sizes))
 
 
+def _packets(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= 64:
+        raise Refusal(show(value), "one to 64 IP packet lengths in bytes, such as [64, 500, 1000, 1500]")
+    for one in value:
+        if isinstance(one, bool) or not isinstance(one, int) or not 48 <= one <= 65_535:
+            raise Refusal(show(one), "an IP packet's length, 48 to 65535 bytes")
+    return tuple(dict.fromkeys(value))
+
+
 def _shares(value: Any) -> tuple[float, ...]:
     if not isinstance(value, list | tuple) or not value:
         raise Refusal(show(value), "a list of shares of the capacity, such as [0.25, 0.5, 0.75, 0.9]")
@@ -97,6 +107,8 @@ class Plan(Table):
     """What to measure. Times of single runs, sizes as in link files."""
 
     tests: Annotated[tuple[str, ...], _words(TESTS, "tests")] = tuple(TESTS)
+    path_sizes: Annotated[tuple[int, ...], BeforeValidator(_packets)] = (64, 350, 650, 950, 1250, 1500)
+    path_rounds: Count = 10
     directions: Annotated[tuple[str, ...], _words(WAYS, "directions")] = WAYS
     duration: Span = _spans(10)
     sample: Sample = PS_PER_S // 50
@@ -130,7 +142,8 @@ def plan_of(document: Document) -> Plan:
 def estimate(plan: Plan, capacity_bps: float | None) -> tuple[float, float | None]:
     """Seconds, and bytes where the capacity is known: what the tests will take if all goes well."""
     ways, t = len(plan.directions), plan.seconds
-    pieces = {
+    pieces: dict[str, tuple[float, float | None]] = {
+        "path": (3.0 + len(plan.path_sizes) * plan.path_rounds, None),
         "delay": (t + 1, 2 * 48 * 25 * t * 8),
         "capacity": ((t + 6) * ways, None),
         "steps": (ways * len(plan.shares) * (t / 2 + 1), None),
@@ -143,4 +156,4 @@ def estimate(plan: Plan, capacity_bps: float | None) -> tuple[float, float | Non
     seconds = sum(pieces[name][0] for name in plan.tests)
     if capacity_bps is None:
         return seconds, None
-    return seconds, sum(capacity_bps / 8 * pieces[name][0] for name in plan.tests if name != "delay")
+    return seconds, sum(capacity_bps / 8 * pieces[name][0] for name in plan.tests if name not in ("path", "delay"))

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 class Measurement:
     """What a path showed. ``document`` is the JSON of ``ackclock measure --json``; docs/measure.md says what each field means.
 
-    ``series`` has a row for each look at a TCP connection, ``delays`` one for each datagram (null: lost). ``folder`` is where it was kept.
+    ``series`` has a row for each look at a TCP connection, ``delays`` one for each datagram (null: lost), ``probes``
+    one for each probe of the test ``path`` (None if it was not run). ``folder`` is where it was kept.
     """
 
     document: dict[str, Any]
     plan: Plan
     series: pl.DataFrame
     delays: pl.DataFrame
+    probes: pl.DataFrame | None = None
     folder: Path | None = None
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 from ackclock.document import Document
 from ackclock.errors import InputError
 from ackclock.measurement.document import document, series_frame
-from ackclock.measurement.link import PORT, Session, read_token
+from ackclock.measurement.link import PORT, Figures, Session, read_token
+from ackclock.measurement.path import Walked, walk
 from ackclock.measurement.plan import Plan, plan_of
 from ackclock.measurement.result import Measurement
-from ackclock.measurement.steps import Report, Steps
+from ackclock.measurement.steps import Done, Report, Steps
 
 if TYPE_CHECKING:
     from ackclock.measurement.capture import Capture
 
 TOKEN = "ACKCLOCK_TOKEN"
+PATH = "path"
+"""The one test that needs no far end."""
 
 
 def measure(
@@ -53,35 +57,62 @@ def measure(
     checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
     if not 0 < port < 65536:
         raise InputError(str(port), "a port from 1 to 65535", key="port")
-    secret = read_token(token_file, token if token is not None else None if token_file else os.environ.get(TOKEN))
     started = datetime.now(UTC)
-    session = Session(host, port, secret)
-    _check(checked, session)
-    captured = _capture(Path(out), session.address) if capture and out is not None else None
+    session, captured = None, None
+    if checked.tests != (PATH,):
+        secret = read_token(token_file, token if token is not None else None if token_file else os.environ.get(TOKEN))
+        session = Session(host, port, secret)
+        _check(checked, session)
+        captured = _capture(Path(out), session.address) if capture and out is not None else None
     with captured or nullcontext():
-        done = Steps(session, checked, progress).run()
-    found, samples, datagrams = session.finish()
-    import polars as pl
-
-    series = series_frame(samples)
-    head: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        "address": session.address,
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": (datetime.now(UTC) - started).total_seconds(),
-        "far_end": session.far_end,
-        "near_clock": session.clock,
-    }
+        made = _made(_head(host, port, started, session), checked, session, progress)
+    made.document["seconds"] = (datetime.now(UTC) - started).total_seconds()
     if captured is not None:
-        head["capture"] = {"file": "capture.pcap", "dropped": captured.dropped}
-    made = Measurement({**head, **document(found, done, series)}, checked, series, pl.DataFrame(datagrams))
+        made.document["capture"] = {"file": "capture.pcap", "dropped": captured.dropped}
     if out is None:
         return made
     from ackclock.measurement.folder import write_folder
 
     write_folder(Path(out), made)
-    return Measurement(made.document, made.plan, made.series, made.delays, Path(out))
+    return replace(made, folder=Path(out))
+
+
+def _head(host: str, port: int, started: datetime, session: Session | None) -> Figures:
+    return {
+        "host": host,
+        "port": port,
+        "address": session.address if session else None,
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": 0.0,
+        "far_end": session.far_end if session else None,
+        "near_clock": session.clock if session else None,
+    }
+
+
+def _made(head: Figures, plan: Plan, session: Session | None, progress: Report | None) -> Measurement:
+    import polars as pl
+
+    walked = _walked(head["host"], plan, progress) if PATH in plan.tests else None
+    hops = walked.hops if walked else None
+    probes = walked.probes if walked else None
+    if session is None:
+        # A walk asks nothing of a far end: no session, no connections, no datagrams.
+        nothing = pl.DataFrame()
+        found = document({"clock": None, "tests": []}, Done(path=hops), nothing)
+        return Measurement({**head, **found}, plan, nothing, nothing, probes)
+    done = Steps(session, plan, progress).run()
+    done.path = hops
+    figures, samples, datagrams = session.finish()
+    series = series_frame(samples)
+    return Measurement({**head, **document(figures, done, series)}, plan, series, pl.DataFrame(datagrams), probes)
+
+
+def _walked(host: str, plan: Plan, progress: Report | None) -> Walked:
+    def report(share: float) -> None:
+        if progress:
+            progress(0, len(plan.tests), f"path, {share:.0%}" if share else "path, looking for hops")
+
+    return walk(host, plan, report)
 
 
 def _capture(folder: Path, address: str) -> Capture:

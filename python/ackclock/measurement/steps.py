@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ackclock.measurement.capacity import search
+from ackclock.measurement.hops import Hop
 from ackclock.measurement.link import Figures, Session, low_rate, paced, trains
 from ackclock.measurement.plan import AUTO, Plan
 from ackclock.units import size_bytes
@@ -24,6 +25,7 @@ class Done:
 
     purposes: dict[int, Figures] = field(default_factory=dict)
     filled: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    path: list[Hop] | None = None
 
 
 class Steps:
@@ -38,6 +40,8 @@ class Steps:
     def run(self) -> Done:
         """All of them, in order."""
         for number, name in enumerate(self.plan.tests):
+            if name == "path":
+                continue
             self._number = number
             getattr(self, f"_{name}")()
         if self._report:

@@ -29,8 +29,39 @@ def ms(value: float | None) -> str:
 
 def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
     """What was measured, a table for each kind of test."""
-    made = [_delay(document), _capacity(document), _steps(document), _flows(document), _latency(document), _transfers(document)]
+    made = [
+        _path(document),
+        _delay(document),
+        _capacity(document),
+        _steps(document),
+        _flows(document),
+        _latency(document),
+        _transfers(document),
+    ]
     return [table for table in made if table.row_count]
+
+
+def _path(document: Mapping[str, Any]) -> Table:
+    table = _table(
+        "Path, by probes that expire on the way", ("hop", "address"), ("RTT ms min", "p50", "lost", "capacity", "95 % interval")
+    )
+    for hop in document.get("path") or ():
+        table.add_row(str(hop["hop"]), *path_cells(hop))
+    return table
+
+
+def path_cells(hop: Mapping[str, Any]) -> list[str]:
+    """Address, round trips, loss, and the capacity of the link before it with its interval, or why there is none."""
+    found = hop["capacity"]
+    interval = f"{rate(found['lo'])} .. {rate(found['hi']) if found['hi'] else 'any'}" if found["lo"] else "-"
+    capacity = rate(found["bps"]) if found["valid"] else "-"
+    return [
+        ", ".join(hop["addresses"]),
+        *(ms(hop["rtt_ms"][key]) for key in ("min", "p50")),
+        percent(hop["loss_rate"]),
+        capacity,
+        interval if found["valid"] else "not valid",
+    ]
 
 
 def _delay(document: Mapping[str, Any]) -> Table:

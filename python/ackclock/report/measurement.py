@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ackclock.measurement.table import WAYS, delay_cells, loss, ms
+from ackclock.measurement.table import WAYS, delay_cells, loss, ms, path_cells
 from ackclock.plot import chart
 from ackclock.plot.panels import POINTS, Line, Panel
 from ackclock.plot.theme import MOST_LINES
@@ -25,6 +25,7 @@ def page(done: Measurement) -> Page:
     """The page of one measurement."""
     document = done.document
     sections = [
+        Section("Path", _blocks(_path(document))),
         Section("Delay", _blocks(_delay(document), _delay_charts(done, "delay"))),
         Section("Capacity and buffer", _blocks(_capacity(document), _delay_charts(done, "capacity"))),
         Section("Below the capacity", _blocks(_steps(document))),
@@ -79,6 +80,15 @@ def _columns(words: str, figures: str) -> list[Column]:
 
 def _table(words: str, figures: str, rows: list[list[str]], reading: str) -> Table:
     return Table(_columns(words, figures), [[Cell(text) for text in row] for row in rows], reading)
+
+
+def _path(document: Document) -> Table:
+    rows = [[str(hop["hop"]), *path_cells(hop), hop["capacity"]["why"]] for hop in document.get("path") or ()]
+    reading = (
+        "Probes of stepped sizes whose hop limit ends at each hop in turn. The least round trip rises with size by what every link on the way needs for a bit, so the "
+        "difference of two hops' slopes is the link between them. Frames, grants and token buckets break that: then no capacity is given."
+    )
+    return _table("Hop,Address", "RTT min (ms),p50,Lost,Capacity,95 % interval,Why", rows, reading)
 
 
 def _delay(document: Document) -> Table:
@@ -231,9 +241,11 @@ def _flow_charts(done: Measurement) -> Iterator[Chart]:
 
 def _facts(document: Document) -> Facts:
     clock, far = document["clock"], document["far_end"]
-    items = [
-        ("Far end", f"{document['address']}, ackclock {far['version']}, {far['system']}"),
-        ("Congestion controls there", ", ".join(far["congestion"])),
+    items = []
+    if far:
+        items.append(("Far end", f"{document['address']}, ackclock {far['version']}, {far['system']}"))
+        items.append(("Congestion controls there", ", ".join(far["congestion"])))
+    items += [
         ("Datagrams that a system would not send", str(document["unsent_datagrams"])),
     ]
     if clock:

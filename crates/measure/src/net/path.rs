@@ -188,7 +188,10 @@ fn meaning(error: &libc::sock_extended_err, target: IpAddr) -> Meaning {
 }
 
 fn is_earlier_answer(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EPROTO | libc::ECONNRESET))
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EPROTO | libc::ECONNRESET)
+    )
 }
 
 fn plain(address: &SockaddrStorage) -> Option<SocketAddr> {

@@ -5,6 +5,7 @@
 mod walk;
 
 use crate::{MS, Nanos, SECOND};
+use serde::Deserialize;
 use std::net::IpAddr;
 pub use walk::Walk;
 
@@ -20,7 +21,8 @@ const MOST_ROUNDS: u32 = 1000;
 const MOST_BYTES: u32 = 65_535;
 
 /// How a path is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Plan {
     /// Hop limits tried, 1 to 64.
     pub most_hops: u8,
@@ -31,14 +33,14 @@ pub struct Plan {
     /// How often each size asks each hop; 0 looks for the path only.
     pub rounds: u32,
     /// A hop is asked again after this at the soonest: Linux's routers answer once a second, others not much more often (RFC 1812, 4.3.2.8).
-    pub every: Nanos,
+    pub every_ns: Nanos,
     /// Who has not answered after this is not going to.
-    pub patience: Nanos,
+    pub patience_ns: Nanos,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { most_hops: 30, looks: 3, sizes: vec![64, 500, 1000, 1500], rounds: 8, every: SECOND, patience: 2 * SECOND }
+        Plan { most_hops: 30, looks: 3, sizes: vec![64, 500, 1000, 1500], rounds: 8, every_ns: SECOND, patience_ns: 2 * SECOND }
     }
 }
 
@@ -52,8 +54,8 @@ impl Plan {
             (self.rounds <= MOST_ROUNDS, "rounds is at most 1000"),
             (!self.sizes.is_empty() && self.sizes.len() <= MOST_SIZES, "one to 64 sizes are needed"),
             (sizes, "a size is 48 to 65535 bytes of IP packet"),
-            ((0..=60 * SECOND).contains(&self.every), "every is at most a minute"),
-            ((MS..=60 * SECOND).contains(&self.patience), "patience is a millisecond to a minute"),
+            ((0..=60 * SECOND).contains(&self.every_ns), "every_ns is at most a minute"),
+            ((MS..=60 * SECOND).contains(&self.patience_ns), "patience_ns is a millisecond to a minute"),
         ];
         rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
     }

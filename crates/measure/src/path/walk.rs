@@ -11,9 +11,14 @@ const SILENT: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// The path is looked for: this hop, so many looks so far.
-    Looking { hop: u8, looks: u32 },
+    Looking {
+        hop: u8,
+        looks: u32,
+    },
     /// Sizes are sent: the place among rounds times sizes times hops.
-    Sizing { place: usize },
+    Sizing {
+        place: usize,
+    },
     Done,
 }
 
@@ -62,10 +67,10 @@ impl Walk {
     /// When there is something to do; none at the end.
     pub fn due(&self) -> Option<Nanos> {
         if let Some((_, sent)) = self.under_way {
-            return Some(sent.saturating_add(self.plan.patience));
+            return Some(sent.saturating_add(self.plan.patience_ns));
         }
         let (hop, _) = self.next()?;
-        Some(self.last[usize::from(hop)].map_or(Nanos::MIN, |last| last.saturating_add(self.plan.every)))
+        Some(self.last[usize::from(hop)].map_or(Nanos::MIN, |last| last.saturating_add(self.plan.every_ns)))
     }
 
     /// An answer. One to an earlier probe, which was given up, is noted with it and changes nothing else.
@@ -92,7 +97,7 @@ impl Walk {
 
     fn give_up(&mut self, now: Nanos) {
         if let Some((probe, sent)) = self.under_way
-            && now >= sent.saturating_add(self.plan.patience)
+            && now >= sent.saturating_add(self.plan.patience_ns)
         {
             self.end(probe, sent, None);
         }

@@ -1,0 +1,48 @@
+"""The ``path`` test: which hops there are, and what each link between them carries. It needs no far end of ours and no privilege."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from ackclock.measurement.hops import Hop, hops_of
+from ackclock.measurement.link import guarded
+from ackclock.measurement.plan import Plan
+
+LOOKS = 3
+"""Probes for each hop while the path is looked for."""
+EVERY_S = 1.0
+"""Between two probes to one hop: Linux's routers answer so often (icmp_ratelimit), others not much more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no answer), ``address``, ``answer``."""
+
+    probes: pl.DataFrame
+    hops: list[Hop]
+
+
+def seconds(plan: Plan) -> float:
+    """What a walk takes at most if all hops answer and there are few of them."""
+    return EVERY_S * (LOOKS + len(plan.path_sizes) * plan.path_rounds)
+
+
+def walk(host: str, plan: Plan, report: Callable[[float], None]) -> Walked:
+    """Walks the path to a host; ``report`` hears the share that is done.
+
+    Raises InputError for a host without an address, RunFailed where the system refuses.
+    """
+    from ackclock import _native
+
+    asked = {
+        "looks": LOOKS,
+        "sizes": list(plan.path_sizes),
+        "rounds": plan.path_rounds,
+        "every_ns": round(EVERY_S * 1e9),
+    }
+    probes = pl.DataFrame(guarded(lambda: _native.path_walk(host, json.dumps(asked), report)))
+    return Walked(probes, hops_of(probes.to_dicts()))
