@@ -34,6 +34,12 @@ pub struct Repeat {
     pub after_timeout: bool,
     /// A recovery is under way.
     pub in_recovery: bool,
+    /// The capture is not at the sender's end.
+    pub beyond: bool,
+    /// It has passed the capture before.
+    pub seen: bool,
+    /// It is not, and what the sender knew is inferred from what it echoes.
+    pub afar: bool,
     /// A timer has already sent something since the last ACK with news.
     pub timer_fired: bool,
     /// Whether this sender is known to use, or not to use, tail-loss probes.
@@ -55,7 +61,11 @@ pub const COMMON_RTO_MIN: i64 = 200_000_000;
 /// The cause of a repeated segment. The order of the questions is the order in which a sender's own code would meet them.
 pub fn why(r: &Repeat) -> Verdict {
     let srtt = r.rtt.map_or(COMMON_RTO_MIN, |(smoothed, _)| smoothed);
-    let by_timer = r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10;
+    let by_timer = match r.afar {
+        // The pauses of what it hears are not seen.
+        true => r.is_first && r.quiet >= LEAST_QUIET && r.stalled >= timeout_of(r, srtt) * 23 / 25,
+        false => r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10,
+    };
     // Reports of duplicates and other ACKs without news break the silence, but ask for nothing.
     let unasked = !r.sacked_above && r.duplicates < 3 && !r.in_recovery && !r.after_timeout;
     let by_timer = by_timer || unasked && r.age >= timeout_of(r, srtt) * 3 / 4;
@@ -80,7 +90,12 @@ pub fn why(r: &Repeat) -> Verdict {
     // long before: when the timer runs out, it has been sent already, or its sender had reasons not to.
     let (due, many) = (timeout_of(r, srtt), r.duplicates >= MANY);
     let unasked = r.quiet >= UNASKED || many && r.stalled < due * 11 / 10;
-    if r.is_first && r.stalled >= due * 19 / 20 && unasked && (many || !r.first_repeat) {
+    if r.is_first && r.stalled >= due * if r.afar { 18 } else { 19 } / 20 && unasked && (many || !r.first_repeat) {
+        return Verdict::new(Cause::Timeout, 0.8);
+    }
+    // All ACKs that can have reached the sender have passed the capture: without SACK it takes three alike.
+    let reason = r.sack || r.in_recovery || r.duplicates >= 3;
+    if r.afar && r.is_first && !r.after_timeout && !reason {
         return Verdict::new(Cause::Timeout, 0.8);
     }
     if r.after_timeout {
@@ -107,6 +122,9 @@ pub fn why(r: &Repeat) -> Verdict {
     if r.overtaken == Some(true) {
         // Time alone shows it: what left later has arrived (RACK), and may itself have been a retransmission.
         return Verdict::new(if r.first_repeat { Cause::Fast } else { Cause::Rack }, 0.8);
+    }
+    if r.beyond && r.is_first && r.seen {
+        return Verdict::new(Cause::Timeout, 0.6);
     }
     Verdict::new(Cause::Unexplained, 0.5)
 }

@@ -2,6 +2,7 @@
 
 use super::half::Half;
 use super::seq::{ahead, before, later};
+use super::told::Word;
 use super::trouble::Trouble;
 use crate::cause::Cause;
 use crate::decode::{Flags, Segment};
@@ -68,8 +69,22 @@ impl Half {
         {
             sending.acks.get_or_insert_default().passed(now);
         }
+        if ahead_by >= 0 {
+            self.passes_on(now, s);
+        }
         self.last_heard_at = now;
         heard
+    }
+
+    /// The ACK is on its way to the sender.
+    #[inline]
+    fn passes_on(&mut self, now: i64, s: &Segment<'_>) {
+        let (una, duplicates) = (self.una, self.duplicates);
+        let Some(trouble) = self.trouble.as_deref_mut() else { return };
+        if let Some(told) = &mut trouble.told {
+            let stamp = s.options.stamps.map(|t| t.value);
+            told.passes(Word { at: now, first: now, stamp, una, duplicates, sack_high: trouble.sack_high });
+        }
     }
 
     #[inline]
@@ -111,14 +126,14 @@ impl Half {
             trouble.forget(now, s.ack, LAST_WORD.max(4 * self.rtt.max().unwrap_or(0)));
         }
         let (mut latest_again, mut delivered) = (i64::MIN, i64::MIN);
-        let least = self.rtt.min().unwrap_or(0);
+        let (troubled, least) = (self.trouble.is_some(), self.rtt.min().unwrap_or(0));
         let mut last = None;
         let sending = self.sending.get_or_insert_default();
         while let Some(sent) = sending.outstanding.acknowledged(s.ack) {
             if sent.times > 1 {
                 latest_again = latest_again.max(sent.last_at);
             }
-            if !sent.sacked && sent.arrived(now, least) {
+            if troubled && !sent.sacked && sent.arrived(now, least) {
                 delivered = delivered.max(sent.last_at);
             }
             self.sacked -= if sent.sacked { sent.len.min(self.sacked) } else { 0 };
@@ -249,15 +264,22 @@ impl Trouble {
         found
     }
 
-    /// Ends what the cumulative number has reached, and forgets holes below it.
-    fn settle(&mut self, now: i64, ack: u32) {
-        self.timer_fired = false;
+    /// The sender knows this number to be reached.
+    pub fn reached(&mut self, now: i64, ack: u32) {
         if let Some(point) = self.loss_point.filter(|p| !before(ack, *p)) {
             self.repaired = Some((point, now));
             self.loss_point = None;
         }
         if self.recovery_point.is_some_and(|p| !before(ack, p)) {
             self.recovery_point = None;
+        }
+    }
+
+    /// Ends what the cumulative number has reached, and forgets holes below it.
+    fn settle(&mut self, now: i64, ack: u32) {
+        self.timer_fired = false;
+        if self.told.is_none() {
+            self.reached(now, ack);
         }
         if self.sack_high.is_some_and(|high| !before(ack, high)) {
             self.sack_high = None;

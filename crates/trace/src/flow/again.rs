@@ -4,6 +4,7 @@ use super::data::{Data, sent_of};
 use super::half::Half;
 use super::sent::Sent;
 use super::seq::{ahead, before, earlier, later};
+use super::told::{Told, Word};
 use super::trouble::{Hole, Repair};
 use super::view::View;
 use crate::cause::{Cause, Filler, Repeat, Verdict, filled, why};
@@ -28,7 +29,7 @@ impl Half {
         }
         let known_end = earlier(end, self.next);
         let data = match self.trouble.as_ref().and_then(|t| t.hole_at(later(start, self.una))) {
-            Some(hole) if before(self.una, hole.end) => self.fill(now, s, view, hole),
+            Some(hole) if before(later(start, self.una), earlier(end, hole.end)) => self.fill(now, s, view, hole),
             _ => self.repeat(now, s, view, known_end),
         };
         if before(self.next, end) {
@@ -54,7 +55,12 @@ impl Half {
         let segments = self.segments_in(s.payload, s.header_len);
         if verdict.cause != Cause::Reordered {
             let found = self.situation(now, s, view, None);
-            let likely = why(&Repeat { sacked_above: true, first_repeat: true, ..found });
+            // Without SACK the sender has only duplicates to go by, and not all of them need have been seen.
+            let mut likely = why(&Repeat { sacked_above: found.sacked_above || !view.sack, first_repeat: true, seen: false, ..found });
+            if likely.cause == Cause::Unexplained {
+                // It was missing, so there was a reason.
+                likely = Verdict::new(Cause::Fast, 0.6);
+            }
             verdict = Verdict::new(likely.cause, likely.confidence * verdict.confidence);
             self.repaired(now, s, verdict, segments);
             self.trouble_mut().lost_upstream += segments;
@@ -78,9 +84,7 @@ impl Half {
         let outstanding = &mut self.sending_mut().outstanding;
         let at = outstanding.find(later(s.seq, una));
         let earlier_one = outstanding.get(at).filter(|e| before(e.start, end)).copied();
-        if let Some(first) = earlier_one
-            && self.is_same_packet(now, s, &first)
-        {
+        if earlier_one.is_some_and(|first| self.is_same_packet(now, s, &first)) || self.is_old_packet(s, end) {
             return self.odd(Verdict::new(Cause::NetworkDuplicate, 0.95), segments);
         }
         let verdict = if s.flags.has(Flags::SYN) {
@@ -91,6 +95,12 @@ impl Half {
         self.learn_probes(&verdict, end);
         self.repaired(now, s, verdict, segments);
         self.mark_again(now, s, at, end);
+        if !self.at_sender(view) && self.trouble.as_ref().is_some_and(|t| t.told.is_none()) {
+            let una = earlier(self.una, s.seq);
+            let word = Word { at: now, first: now, stamp: None, una, duplicates: 0, sack_high: None };
+            let told = Told::shown(word, view.turn.unwrap_or(0));
+            self.trouble_mut().told = Some(Box::new(told));
+        }
         Data::Odd(verdict)
     }
 
@@ -102,6 +112,45 @@ impl Half {
             Some(stamps) => soon && stamps.value == first.stamp,
             None => soon && s.ip_id.is_some_and(|id| id == first.ip_id) && self.counts_ids(),
         }
+    }
+
+    /// A sender's packets carry rising numbers and stamps, and what it sends again is a new packet: this one left before others that have
+    /// passed, so it is a copy of what has.
+    fn is_old_packet(&self, s: &Segment<'_>, end: u32) -> bool {
+        if self.counts_ids() && s.ip_id.is_some() {
+            return self.id_step() <= 0;
+        }
+        let newest = !before(end, self.next);
+        s.options.stamps.is_some() && self.sending.as_ref().is_some_and(|sending| sending.stamp_clock.step() < i32::from(newest))
+    }
+
+    /// What is due comes, but packets before it have not: with nothing missing before, they carried the same data, and what follows.
+    pub(super) fn resumes(&mut self, now: i64, s: &Segment<'_>, view: &View) {
+        let unseen = u32::from(self.id_step().clamp(1, 1 << 10) as u16 - 1);
+        let calm = self.trouble.as_ref().is_none_or(|t| t.is_calm(self.una) && !t.is_resumed(s.seq));
+        if unseen == 0 || s.payload == 0 || !calm || !self.numbers_data() || self.at_sender(view) {
+            return;
+        }
+        let sending = self.sending_mut();
+        let bytes = unseen.saturating_mul(sending.amounts.largest_segment);
+        sending.ids.unseen -= unseen as i32;
+        self.listen_afar(now, view);
+        self.trouble_mut().resumed = Some(s.seq.wrapping_add(bytes));
+    }
+
+    /// It has been sent before, as far as packet numbers tell.
+    pub(super) fn resumed(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Option<Verdict> {
+        let end = self.trouble.as_ref()?.resumed.filter(|&end| before(s.seq, end))?;
+        let found = self.situation(now, s, view, None);
+        let likely = why(&Repeat { first_repeat: true, is_last: false, seen: false, ..found });
+        let cause = if likely.cause == Cause::Unexplained { Cause::Fast } else { likely.cause };
+        let verdict = Verdict::new(cause, likely.confidence.min(0.8));
+        self.repaired(now, s, verdict, self.segments_in(s.payload, s.header_len));
+        let trouble = self.trouble_mut();
+        if matches!(cause, Cause::Timeout | Cause::GoBackN) {
+            trouble.loss_point = trouble.loss_point.map(|point| later(point, end));
+        }
+        Some(verdict)
     }
 
     /// What the rules of [`why`] ask about.
@@ -118,26 +167,47 @@ impl Half {
             if self.at_sender(view) {
                 (smoothed, deviation)
             } else {
-                (smoothed + view.turn_now.or(view.turn).unwrap_or(0), deviation)
+                // The receiver's own delays are not those of the path.
+                (self.rtt.min().unwrap_or(0) + view.turn_now.or(view.turn).unwrap_or(0), 0)
             }
         };
         let trouble = self.trouble.as_deref();
-        let open = |point: Option<u32>| point.is_some_and(|p| before(self.una, p));
+        let told = trouble.and_then(|t| t.told.as_deref()).and_then(|told| told.known().zip(Some(told)));
+        let (una, duplicates, sack_high, stalled) = match told {
+            Some((word, told)) => {
+                let tick = self.sending.as_ref().map_or(0, |sending| sending.stamp_clock.tick());
+                let stalled = told.stalled(now, s.options.stamps.map(|t| t.value), tick);
+                // It would have sent something at once.
+                let stalled = if told.is_news() { stalled.min(quiet) } else { stalled };
+                (word.una, word.duplicates, word.sack_high, stalled)
+            }
+            None => {
+                let stalled = if self.at_sender(view) { now - self.last_news_at } else { quiet };
+                (self.una, self.duplicates, trouble.and_then(|t| t.sack_high), stalled)
+            }
+        };
+        let open = |point: Option<u32>| point.is_some_and(|p| before(una, p));
         Repeat {
             quiet,
-            age,
-            stalled: if self.at_sender(view) { now - self.last_news_at } else { quiet },
+            age: if told.is_some() { stalled } else { age },
+            stalled,
             rtt: self.rtt.smoothed().map(whole),
-            is_first: !before(self.una, s.seq),
+            is_first: !before(una, s.seq),
             is_last: !before(end, self.next),
-            first_repeat: seen.is_none_or(|e| e.times == 1),
-            sacked_above: trouble.and_then(|t| t.sack_high).is_some_and(|high| before(s.seq, high) && before(self.una, high)),
-            duplicates: self.duplicates,
+            first_repeat: match seen {
+                Some(e) => e.times == 1,
+                None => !trouble.is_some_and(|t| t.repairs.iter().any(|r| r.start == s.seq)),
+            },
+            sacked_above: sack_high.is_some_and(|high| before(s.seq, high) && before(una, high)),
+            duplicates,
             since: seen.map(|e| now - e.last_at),
             least: if self.at_sender(view) { self.rtt.min() } else { view.turn },
             overtaken: trouble.zip(seen).filter(|_| self.at_sender(view)).map(|(t, e)| e.last_at < t.delivered),
             after_timeout: trouble.is_some_and(|t| open(t.loss_point)) || self.not_yet_heard(now, s.seq, view),
             in_recovery: trouble.is_some_and(|t| open(t.recovery_point)),
+            beyond: !self.at_sender(view),
+            seen: true,
+            afar: told.is_some(),
             timer_fired: trouble.is_some_and(|t| t.timer_fired),
             probes: trouble.and_then(|t| t.probes),
             sack: view.sack,
@@ -149,6 +219,31 @@ impl Half {
         let Some((point, at)) = self.trouble.as_ref().and_then(|t| t.repaired) else { return false };
         let turn = view.turn_now.into_iter().chain(view.turn).max().unwrap_or(0);
         before(seq, point) && !self.at_sender(view) && now - at <= turn * 3 / 2
+    }
+
+    /// From here on it matters what the sender knows when.
+    pub(super) fn listen_afar(&mut self, now: i64, view: &View) {
+        if self.at_sender(view) || self.trouble.as_ref().is_some_and(|t| t.told.is_some()) {
+            return;
+        }
+        let word = Word { at: now, first: now, stamp: None, una: self.una, duplicates: self.duplicates, sack_high: None };
+        let turn = view.turn.unwrap_or(0);
+        self.trouble_mut().told = Some(Box::new(Told::new(word, turn)));
+    }
+
+    /// A packet of the sender shows what it has been told.
+    pub(super) fn hear_afar(&mut self, now: i64, s: &Segment<'_>, other: &Half) {
+        let turn = View::of(self, other).turn.unwrap_or(0);
+        let Some(trouble) = self.trouble.as_deref_mut() else { return };
+        let Some(told) = &mut trouble.told else { return };
+        told.sent(now, s.options.stamps, turn);
+        let (known, over) = (told.known(), told.is_up_to_date());
+        if let Some(known) = known {
+            trouble.reached(now, known.una);
+        }
+        if over && trouble.holes.is_empty() && trouble.loss_point.is_none() && trouble.recovery_point.is_none() {
+            trouble.told = None;
+        }
     }
 
     /// A timer that sends the beginning of several outstanding segments, with no probe before, is that of a sender without probes.

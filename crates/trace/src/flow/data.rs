@@ -50,10 +50,12 @@ impl Half {
         if !self.started || s.flags.has(Flags::SYN) {
             self.start(s);
         }
+        if self.trouble.as_ref().is_some_and(|t| t.told.is_some()) {
+            self.hear_afar(now, s, other);
+        }
         let off = ahead(self.next, s.seq);
         let data = if off == 0 {
-            self.fresh(now, s, other);
-            Data::New
+            self.fresh(now, s, other)
         } else if off > 0 {
             self.beyond(now, s, other, off)
         } else {
@@ -141,7 +143,14 @@ impl Half {
 
     /// Exactly what was due.
     #[inline]
-    fn fresh(&mut self, now: i64, s: &Segment<'_>, other: &Half) {
+    fn fresh(&mut self, now: i64, s: &Segment<'_>, other: &Half) -> Data {
+        let resumed = if self.id_step() > 1 || self.trouble.is_some() {
+            let view = View::of(self, other);
+            self.resumes(now, s, &view);
+            self.resumed(now, s, &view)
+        } else {
+            None
+        };
         if self.una == self.next {
             self.last_news_at = self.last_news_at.max(now);
         } else {
@@ -153,6 +162,7 @@ impl Half {
         amounts.unique += u64::from(s.payload);
         amounts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
         self.brought(now, s);
+        resumed.map_or(Data::New, Data::Odd)
     }
 
     /// What new data says of the application, and when it came.
@@ -200,9 +210,9 @@ impl Half {
             self.sending_mut().outstanding.clear();
             self.sacked = 0;
             (self.next, self.una) = (s.seq, s.seq);
-            self.fresh(now, s, other);
-            return Data::New;
+            return self.fresh(now, s, other);
         }
+        self.listen_afar(now, &View::of(self, other));
         let (start, end) = (self.next, s.seq);
         // What was acknowledged without having been seen is no hole any more, but lost to the capture.
         let start = later(start, earlier(self.una, end));

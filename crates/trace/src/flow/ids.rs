@@ -10,6 +10,12 @@ use crate::decode::{Flags, Segment};
 const MOST_UNSEEN: u16 = 2048;
 
 impl Half {
+    /// By how much the last packet's number was above the highest before it; one if nothing is known of it.
+    #[inline]
+    pub(super) fn id_step(&self) -> i16 {
+        self.sending.as_ref().map_or(1, |sending| sending.ids.step)
+    }
+
     /// Learns whether this sender counts its packets in the IP header, and how many of them have not been seen.
     #[inline]
     pub(super) fn watch_ids(&mut self, s: &Segment<'_>) {
@@ -22,6 +28,7 @@ impl Half {
         let Some(sending) = self.sending.as_deref_mut() else { return };
         let ids = &mut sending.ids;
         let step = id.wrapping_sub(ids.last);
+        ids.step = if ids.seen > 0 { step as i16 } else { 1 };
         ids.seen += 1;
         ids.up += u16::from((1..=64).contains(&step));
         if self.trouble.as_ref().is_none_or(|t| t.is_calm(self.una)) {
@@ -78,6 +85,12 @@ impl Half {
         trouble.unseen_again += lost;
     }
 
+    /// Gaps in the numbers are missing data: they count this connection's packets, and hardly any of those are pure ACKs.
+    pub(super) fn numbers_data(&self) -> bool {
+        let acks = u64::from(self.counts.pure_acks) * 10;
+        self.sending.as_ref().is_some_and(|s| s.ids.number_alone() && acks <= u64::from(s.amounts.segments))
+    }
+
     /// This sender numbers its packets upwards.
     pub(super) fn counts_ids(&self) -> bool {
         self.sending.as_ref().is_some_and(|s| s.ids.seen >= 8 && u32::from(s.ids.up) * 10 >= u32::from(s.ids.seen) * 8)
@@ -88,7 +101,7 @@ impl Ids {
     /// This connection's packets have a numbering of their own, without gaps while nothing is lost. A host that numbers all its packets
     /// in one sequence has gaps whenever it talks to somebody else.
     #[inline]
-    fn number_alone(&self) -> bool {
+    pub(super) fn number_alone(&self) -> bool {
         self.calm >= 64 && u32::from(self.by_one) * 10 >= u32::from(self.calm) * 9
     }
 }

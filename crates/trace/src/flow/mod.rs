@@ -13,6 +13,7 @@ mod sent;
 mod seq;
 mod stamp_clock;
 mod table;
+mod told;
 mod trouble;
 mod view;
 

@@ -59,6 +59,8 @@ pub(super) struct Ids {
     pub up: u16,
     pub calm: u16,
     pub by_one: u16,
+    /// By how much the last packet's number was above the highest before it.
+    pub step: i16,
     /// Packets that the sender's numbering shows and the capture does not, less those whose data is known to be missing;
     /// and those between a timeout and its repair.
     pub unseen: i32,

@@ -43,6 +43,16 @@ impl StampClock {
         }
     }
 
+    /// By how much the last stamp was above the one before.
+    pub fn step(&self) -> i32 {
+        self.last_step
+    }
+
+    /// One tick, nanoseconds; zero while it is not known.
+    pub fn tick(&self) -> i64 {
+        i64::from(self.tick)
+    }
+
     /// How long the sender had sent nothing before its last packet; none while the tick is not known.
     pub fn pause(&self) -> Option<i64> {
         (self.tick > 0 && self.last_step >= 0).then(|| i64::from(self.last_step) * i64::from(self.tick))

@@ -1,6 +1,7 @@
 //! What is kept of a direction from its first hole or repeated segment on. Most flows never need it.
 
 use super::seq::{ahead, before};
+use super::told::Told;
 use crate::cause::{Cause, Tally};
 use std::collections::VecDeque;
 
@@ -64,6 +65,10 @@ pub struct Trouble {
     pub sack_high: Option<u32>,
     /// The latest time at which something was sent that has been acknowledged since (RFC 8985, section 6.2).
     pub delivered: i64,
+    /// Up to here data that comes for the first time has been sent before, as packet numbers show.
+    pub resumed: Option<u32>,
+    /// What the sender knows, where the capture is not at its end.
+    pub told: Option<Box<Told>>,
 }
 
 /// Retransmissions that were not needed, by what showed it.
@@ -93,6 +98,11 @@ impl Trouble {
     #[inline]
     pub fn is_calm(&self, una: u32) -> bool {
         self.holes.is_empty() && !self.repairing(una)
+    }
+
+    /// What starts here has been sent before.
+    pub fn is_resumed(&self, start: u32) -> bool {
+        self.resumed.is_some_and(|end| before(start, end))
     }
 
     pub fn add_hole(&mut self, hole: Hole) {
@@ -144,6 +154,9 @@ impl Trouble {
     }
 
     pub fn memory(&self) -> usize {
-        size_of::<Trouble>() + self.holes.capacity() * size_of::<Hole>() + self.repairs.capacity() * size_of::<Repair>()
+        size_of::<Trouble>()
+            + self.holes.capacity() * size_of::<Hole>()
+            + self.repairs.capacity() * size_of::<Repair>()
+            + self.told.as_ref().map_or(0, |told| told.memory())
     }
 }
