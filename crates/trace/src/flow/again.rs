@@ -56,7 +56,8 @@ impl Half {
         if verdict.cause != Cause::Reordered {
             let found = self.situation(now, s, view, None);
             // Without SACK the sender has only duplicates to go by, and not all of them need have been seen.
-            let mut likely = why(&Repeat { sacked_above: found.sacked_above || !view.sack, first_repeat: true, seen: false, ..found });
+            let mut likely =
+                why(&Repeat { sacked_above: found.sacked_above || !view.sack, first_repeat: true, seen: false, ..found });
             if likely.cause == Cause::Unexplained {
                 // It was missing, so there was a reason.
                 likely = Verdict::new(Cause::Fast, 0.6);

@@ -49,7 +49,16 @@ const TOGETHER: i64 = 1_000_000;
 impl Told {
     /// Begins when the capture notices that something is missing; until the sender has heard, a turn passes.
     pub fn new(word: Word, turn: i64) -> Told {
-        Told { since: word.at.saturating_add(turn), since_at_most: 0, since_stamp: None, news: false, heard: false, third: i64::MIN, turn, words: VecDeque::from([word]) }
+        Told {
+            since: word.at.saturating_add(turn),
+            since_at_most: 0,
+            since_stamp: None,
+            news: false,
+            heard: false,
+            third: i64::MIN,
+            turn,
+            words: VecDeque::from([word]),
+        }
     }
 
     /// Begins when the sender shows by what it sends that this is all it knows.
@@ -64,7 +73,9 @@ impl Told {
         }
         let (known, close) = (self.words.len() == 1, TOGETHER.max(self.turn / PARTS));
         match self.words.back_mut().filter(|_| !known) {
-            Some(last) if word.at.saturating_sub(last.first) < close => *last = Word { first: last.first, stamp: last.stamp, ..word },
+            Some(last) if word.at.saturating_sub(last.first) < close => {
+                *last = Word { first: last.first, stamp: last.stamp, ..word }
+            }
             _ => {
                 if self.words.len() == MOST {
                     self.words.pop_front();
