@@ -15,6 +15,8 @@ pub struct StampClock {
     first_at: Moment,
     last: u32,
     last_step: i32,
+    /// Seen: none, one, or more.
+    stamps: u8,
     /// Nanoseconds; zero while it is not known.
     tick: u32,
 }
@@ -23,6 +25,7 @@ impl StampClock {
     /// A packet with this stamp passed.
     #[inline]
     pub fn passed(&mut self, value: u32, now: i64) {
+        self.stamps = (self.stamps + 1).min(2);
         let Some(at) = self.first_at.get() else {
             (self.first, self.last) = (value, value);
             return self.first_at.set(now);
@@ -43,9 +46,9 @@ impl StampClock {
         }
     }
 
-    /// By how much the last stamp was above the one before.
+    /// By how much the last stamp was above the one before; one if there was none before.
     pub fn step(&self) -> i32 {
-        self.last_step
+        if self.stamps > 1 { self.last_step } else { 1 }
     }
 
     /// One tick, nanoseconds; zero while it is not known.
