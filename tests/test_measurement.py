@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import ackclock
 from ackclock.comparison.measured import beside
 from ackclock.document import Document
 from ackclock.errors import InputError
+from ackclock.measurement.capacity import search
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep, overview
 
@@ -119,7 +121,8 @@ def test_a_plan_says_which_key_is_wrong():
     assert plan.buffers == ("auto", "64 KiB")
     assert plan.tests == ("delay", "tcp")
     assert plan_of(Document(plan.model_dump(mode="json"))) == plan
-    assert estimate(plan, 8e6)[1] == pytest.approx(2 * 2 * 11 * 1e6)
+    # Two transfers each way of 10 s at 1 MB/s, and 48 bytes each way 25 times a second.
+    assert estimate(plan, {"down": 8e6, "up": 8e6})[1] == pytest.approx(4e7 + 11 * 2400)
 
 
 class Machine:
@@ -180,3 +183,43 @@ def test_a_capture_of_the_session_is_kept_where_that_is_permitted(far_end, tmp_p
     assert done.document["capture"]["dropped"] == 0 or seen["packets"] > 100
     assert len(seen["flows"]) == 2  # control and data
     assert seen["malformed"] == 0
+
+
+def test_ctrl_c_ends_the_far_end():
+    argv = [*CLI, "serve", "--port", "0"]
+    # A shell that starts something in the background lets it ignore the signal: not here.
+    serve = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, restore_signals=True)
+    assert serve.stdout is not None
+    assert serve.stdout.readline().startswith("listening at 127.0.0.1:")
+    assert len(serve.stdout.readline().split("token: ")[1].strip()) == 32
+    serve.send_signal(signal.SIGINT)
+    assert serve.wait(10) == 130
+
+
+@pytest.mark.parametrize("capacity", [9.6e3, 33e3, 1e6, 3.9e6, 16e6, 100e6])
+@pytest.mark.parametrize("lost", [0.0, 0.3])
+def test_the_search_ends_beyond_the_capacity_whatever_a_radio_loses(capacity, lost):
+    sent = []
+
+    def run(specs, label):
+        train = specs[0]["datagrams"]["up"]
+        rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]
+        sent.append(rate)
+        through = min(rate, capacity) * (1 - lost)
+        there = {"rate_bps": through if rate > capacity else None, "filled": rate > capacity}
+        return [len(sent)], [[{"direction": "up", "received_bps": through, "sent_bps": rate, "bottleneck": there}]]
+
+    number, filled = search(run, "up", 5.0, 1172, 1e6, 1e9)
+    assert filled
+    assert capacity < sent[number - 1] < 2 * capacity
+
+
+def test_a_path_that_carries_all_that_is_allowed_is_not_full():
+    def run(specs, label):
+        train = specs[0]["datagrams"]["down"]
+        rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]
+        return [7], [
+            [{"direction": "down", "received_bps": rate, "sent_bps": rate, "bottleneck": {"rate_bps": None, "filled": False}}]
+        ]
+
+    assert search(run, "down", 5.0, 1172, 1e6, 1e8) == (7, False)

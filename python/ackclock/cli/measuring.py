@@ -103,8 +103,9 @@ def measure(
     usual = {"tests": list(QUICK), "duration": "3 s"} if quick else {}
     single = {key: value for key, value in (("duration", duration), ("flows", flows)) if value is not None}
     checked = plan_of(Document({**usual, **document.data, **said, **single}, document.file, document.text))
-    seconds, _ = estimate(checked, None)
-    remark(f"measure: about {seconds:.0f} s; as many bytes as the path carries in that time", quiet=quiet)
+    seconds, each = (estimate(checked, rates) for rates in ({}, dict.fromkeys(checked.directions, 1e6)))
+    size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
+    remark(f"measure: about {seconds[0]:.0f} s, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
 
     def once(folder: Path) -> Measurement:
         with progress("measure", quiet=quiet) as update:

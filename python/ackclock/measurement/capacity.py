@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ackclock.errors import RunFailed
 from ackclock.measurement.link import Figures, low_rate, paced, trains
+from ackclock.units import show_rate
 
 Run = Callable[[list[dict[str, Any]], str], tuple[list[int], list[list[Figures]]]]
 
 TRIAL_S = 0.4
 FASTER = 4.0
 """From one trial to the next."""
-KEPT = 0.9
-"""A path that delivers less than this of what was sent, by rate, is full."""
+GROWN = 1.3
+"""A path through which less than this times more comes when four times as much is sent is full. What share is lost says less: radios lose, too."""
 OVER = 1.25
 """How far beyond the capacity the last run goes: enough to fill a buffer, not so much that nothing else is seen."""
 ATTEMPTS = 3
@@ -22,17 +24,16 @@ MOST_SECONDS = 60.0
 
 def search(run: Run, way: str, seconds: float, payload: int, start_bps: float, most_bps: float) -> tuple[int, bool]:
     """The number of the test that filled the path, and whether the path was filled at all."""
-    rate, found = start_bps, start_bps
+    rate, before = start_bps, 0.0
     while True:
-        seen = _ran(run, way, rate, TRIAL_S, payload)[1]
-        found = seen["received_bps"] or found
-        full = seen["received"] < KEPT * seen["sent"] or found < KEPT * (seen["sent_bps"] or rate)
-        if full or rate >= most_bps:
-            break
-        rate = min(rate * FASTER, most_bps)
-    if not full:
-        return _ran(run, way, most_bps, seconds, payload)[0], False
-    return _fill(run, way, found, seconds, payload, most_bps)
+        found = _ran(run, way, rate, TRIAL_S, payload)[1]["received_bps"]
+        if found is None:
+            raise RunFailed(f"capacity {way}: of {show_rate(round(rate))} of datagrams nothing came through")
+        if found < GROWN * before:
+            return _fill(run, way, max(found, before), seconds, payload, most_bps)
+        if rate >= most_bps:
+            return _ran(run, way, most_bps, seconds, payload)[0], False
+        rate, before = min(rate * FASTER, most_bps), found
 
 
 def _fill(run: Run, way: str, found: float, seconds: float, payload: int, most_bps: float) -> tuple[int, bool]:

@@ -139,21 +139,34 @@ def plan_of(document: Document) -> Plan:
         raise document.error(loc, refusal) from None
 
 
-def estimate(plan: Plan, capacity_bps: float | None) -> tuple[float, float | None]:
-    """Seconds, and bytes where the capacity is known: what the tests will take if all goes well."""
+def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
+    """Seconds, and IP bytes both ways together: what the tests will take if all goes well. Without a direction's capacity its bytes count as none."""
     ways, t = len(plan.directions), plan.seconds
-    pieces: dict[str, tuple[float, float | None]] = {
-        "path": (3.0 + len(plan.path_sizes) * plan.path_rounds, None),
-        "delay": (t + 1, 2 * 48 * 25 * t * 8),
-        "capacity": ((t + 6) * ways, None),
-        "steps": (ways * len(plan.shares) * (t / 2 + 1), None),
-        "tcp": (ways * len(plan.congestion) * len(plan.buffers) * (t + 1), None),
-        "bidirectional": (t + 1, None),
-        "flows": (ways * (t + 1), None),
-        "latency": (ways * (t + 2), None),
-        "transfers": (ways * plan.repeats * len(plan.sizes) * 1.0, None),
+    seconds = {
+        "path": 3.0 + len(plan.path_sizes) * plan.path_rounds,
+        "delay": t + 1,
+        "capacity": (t + 6) * ways,
+        "steps": ways * len(plan.shares) * (t / 2 + 1),
+        "tcp": ways * len(plan.congestion) * len(plan.buffers) * (t + 1),
+        "bidirectional": t + 1,
+        "flows": ways * (t + 1),
+        "latency": ways * (t + 2),
+        "transfers": ways * plan.repeats * len(plan.sizes) * 1.0,
     }
-    seconds = sum(pieces[name][0] for name in plan.tests)
-    if capacity_bps is None:
-        return seconds, None
-    return seconds, sum(capacity_bps / 8 * pieces[name][0] for name in plan.tests if name not in ("path", "delay"))
+    # How long each direction is full, on average over its tests' time.
+    full = {
+        "path": 0.0,
+        "delay": 0.0,
+        "capacity": t + 2,
+        "steps": t / 2 * sum(plan.shares),
+        "tcp": t * len(plan.congestion) * len(plan.buffers),
+        "bidirectional": t,
+        "flows": t,
+        "latency": t,
+        "transfers": 0.0,
+    }
+    size = sum(rates_bps.get(way, 0.0) / 8 * sum(full[name] for name in plan.tests) for way in plan.directions)
+    if "transfers" in plan.tests:
+        size += ways * plan.repeats * sum(size_bytes(one) for one in plan.sizes)
+    low_rate = 2 * 48 * 25 * sum(seconds[name] for name in plan.tests if name in ("delay", "latency"))
+    return sum(seconds[name] for name in plan.tests), size + low_rate

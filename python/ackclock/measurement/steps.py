@@ -9,7 +9,7 @@ from typing import Any
 from ackclock.measurement.capacity import search
 from ackclock.measurement.hops import Hop
 from ackclock.measurement.link import Figures, Session, low_rate, paced, trains
-from ackclock.measurement.plan import AUTO, Plan
+from ackclock.measurement.plan import AUTO, Plan, estimate
 from ackclock.units import size_bytes
 
 Report = Callable[[int, int, str], None]
@@ -36,6 +36,7 @@ class Steps:
         self._report = report
         self._count, self._number = len(plan.tests), 0
         self._rates: dict[str, float] = {}
+        self._whole = ""
 
     def run(self) -> Done:
         """All of them, in order."""
@@ -51,7 +52,7 @@ class Steps:
     def _go(self, specs: list[dict[str, Any]], label: str, **purpose: Any) -> tuple[list[int], list[list[Figures]]]:
         def watch(seconds: float) -> None:
             if self._report:
-                self._report(self._number, self._count, f"{label}, {seconds:.0f} s")
+                self._report(self._number, self._count, f"{label}, {seconds:.0f} s{self._whole}")
 
         numbers, ways = self.session.run(specs, watch)
         for number in numbers:
@@ -75,6 +76,8 @@ class Steps:
 
             plan = self.plan
             self.done.filled[way] = search(run, way, plan.seconds, plan.payload, plan.start_rate, most)
+        seconds, size = estimate(self.plan, self._rates)
+        self._whole = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
 
     def _steps(self) -> None:
         for way in self.plan.directions:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ackclock.measurement.result import Measurement
 
 Document = Mapping[str, Any]
+NO_BREAK = "\u2011"
+"""A hyphen at which no line ends."""
 
 
 def page(done: Measurement) -> Page:
@@ -146,7 +148,7 @@ def _flows(document: Document) -> Table:
         buffers = [(given[end] or {}).get(key) for end, key in (("sender", "send_buffer"), ("receiver", "receive_buffer"))]
         rows.append(
             [
-                flow["flow"],
+                flow["flow"].replace("-", NO_BREAK),
                 flow["failed"] or flow["label"],
                 flow["variant"] or "-",
                 rate(flow["goodput_bps"]),
