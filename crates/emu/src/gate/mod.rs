@@ -5,7 +5,7 @@ mod batch;
 mod ring;
 
 pub use batch::Batch;
-pub use ring::Arrival;
+pub use ring::{Arrival, MOST_FRAMES};
 
 use crate::EmuError;
 use ring::Ring;
@@ -25,8 +25,8 @@ pub struct Gate {
 const ALL_PROTOCOLS: u16 = libc::ETH_P_ALL as u16;
 
 impl Gate {
-    /// At the interface `index`, whose far end has the address `far`.
-    pub fn open(index: u32, far: Mac) -> Result<Gate, EmuError> {
+    /// At the interface `index`, whose far end has the address `far`, with room for about so many packets that have arrived.
+    pub fn open(index: u32, far: Mac, room: usize) -> Result<Gate, EmuError> {
         let refused = EmuError::refused("opening a packet socket");
         // SAFETY: no pointers; the descriptor is checked before it is owned. Protocol 0: nothing arrives before the socket is bound.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
@@ -39,7 +39,7 @@ impl Gate {
         // Our own packets are no arrivals, and nothing queues them between us and the interface.
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &1).map_err(&refused)?;
         set(&socket, libc::PACKET_QDISC_BYPASS, &1).map_err(&refused)?;
-        let ring = Ring::map(&socket).map_err(EmuError::refused("mapping a packet ring"))?;
+        let ring = Ring::map(&socket, room).map_err(EmuError::refused("mapping a packet ring"))?;
         let mut address = link_address(index);
         bind(&socket, &address).map_err(&refused)?;
         address.sll_halen = far.len() as u8;

@@ -12,13 +12,16 @@ pub const VERSION: libc::c_int = 1;
 /// Room for the header and a packet of 1500 B.
 const FRAME: usize = 2048;
 const BLOCK: usize = 1 << 16;
-/// 2 MiB: a thousand packets, more than 10 ms at 1 Gb/s.
-const FRAMES: usize = 1024;
+/// 8 MiB, 50 ms at 1 Gb/s: as long as a kernel may keep us from running.
+pub const MOST_FRAMES: usize = 4096;
+/// 512 KiB. A whole number of blocks, as every power of two above it is.
+pub const LEAST_FRAMES: usize = 256;
 const OF_KERNEL: u32 = 0;
 const OF_USER: u32 = 1;
 
 pub struct Ring {
     memory: *mut u8,
+    frames: usize,
     at: usize,
     /// The frame before `at` is still being read.
     lent: bool,
@@ -36,20 +39,21 @@ pub struct Arrival<'a> {
 }
 
 impl Ring {
-    /// Asks for a ring on the socket and maps it.
-    pub fn map(socket: &OwnedFd) -> io::Result<Ring> {
+    /// Asks for a ring of so many frames, a power of two from `LEAST_FRAMES` on, on the socket, and maps it.
+    pub fn map(socket: &OwnedFd, frames: usize) -> io::Result<Ring> {
+        let frames = frames.next_power_of_two().clamp(LEAST_FRAMES, MOST_FRAMES);
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
-            tp_block_nr: (FRAMES * FRAME / BLOCK) as u32,
+            tp_block_nr: (frames * FRAME / BLOCK) as u32,
             tp_frame_size: FRAME as u32,
-            tp_frame_nr: FRAMES as u32,
+            tp_frame_nr: frames as u32,
         };
         set(socket, libc::PACKET_RX_RING, &request)?;
         // SAFETY: a new mapping of the ring's own length over the socket; the result is checked.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                FRAMES * FRAME,
+                frames * FRAME,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 socket.as_raw_fd(),
@@ -59,11 +63,11 @@ impl Ring {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Ring { memory: memory.cast(), at: 0, lent: false })
+        Ok(Ring { memory: memory.cast(), frames, at: 0, lent: false })
     }
 
     fn header(&self, frame: usize) -> *mut libc::tpacket2_hdr {
-        // SAFETY: `frame` is below FRAMES, so the address lies in the mapping; frames begin at multiples of 2048.
+        // SAFETY: `frame` is below `frames`, so the address lies in the mapping; frames begin at multiples of 2048.
         unsafe { self.memory.add(frame * FRAME).cast() }
     }
 
@@ -79,7 +83,7 @@ impl Ring {
         if self.lent {
             fence(Ordering::Release);
             self.owner(self.at).store(OF_KERNEL, Ordering::Release);
-            self.at = (self.at + 1) % FRAMES;
+            self.at = (self.at + 1) % self.frames;
             self.lent = false;
         }
         if self.owner(self.at).load(Ordering::Acquire) & OF_USER == 0 {
@@ -101,7 +105,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping that `map` made, whole; no borrow of it outlives this.
-        unsafe { libc::munmap(self.memory.cast(), FRAMES * FRAME) };
+        unsafe { libc::munmap(self.memory.cast(), self.frames * FRAME) };
     }
 }
 

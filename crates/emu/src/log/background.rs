@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// How much is collected before it is handed over.
 const PIECE: usize = 1 << 16;
-/// Pieces waiting for the disk: 16 MiB.
-const SLOTS: usize = 256;
+/// Pieces waiting for the disk: 4 MiB.
+const SLOTS: usize = 64;
 /// When the disk is slower than that, so much is kept by each stream before the emulation has to wait.
 const MOST_KEPT: usize = 1 << 24;
 /// How often the writer looks.

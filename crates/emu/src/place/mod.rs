@@ -14,7 +14,7 @@ pub use addresses::{Addresses, MOST_CLIENTS};
 pub use child::Child;
 
 use crate::EmuError;
-use crate::gate::{Gate, Mac};
+use crate::gate::{Gate, MOST_FRAMES, Mac};
 use crate::options::Options;
 use child::Wanted;
 use home::Home;
@@ -23,6 +23,9 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 /// Ethernet's payload: what every network card carries.
 pub const MTU: u32 = 1500;
+
+/// For how many packets all clients' gates together have room; each has some.
+const ROOM_OF_CLIENTS: usize = 1 << 15;
 
 /// The server's and the clients' namespaces.
 pub struct Places {
@@ -38,6 +41,8 @@ pub struct Places {
 /// One place as it is made.
 struct Site<'a> {
     number: u32,
+    /// For how many packets its gate has room.
+    room: usize,
     wanted: Wanted<'a>,
 }
 
@@ -55,6 +60,7 @@ impl Places {
             &netlink,
             &Site {
                 number: 0,
+                room: MOST_FRAMES,
                 wanted: Wanted {
                     interface: "server",
                     own: addresses.server(),
@@ -77,6 +83,7 @@ impl Places {
                 &netlink,
                 &Site {
                     number: number + 1,
+                    room: ROOM_OF_CLIENTS / clients as usize,
                     wanted: Wanted {
                         interface: "client",
                         own: addresses.client(number),
@@ -122,7 +129,7 @@ fn make_site(netlink: &Netlink, site: &Site<'_>) -> Result<(Child, Gate), EmuErr
     let index = netlink::interface(near.name).map_err(&refused)?;
     let helper = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).map_err(|e| refused(e.into()))?;
     offload::switch_off(&helper, near.name).map_err(EmuError::refused("switching offloads off"))?;
-    let gate = Gate::open(index, far.mac)?;
+    let gate = Gate::open(index, far.mac, site.room)?;
     netlink.up(index).map_err(EmuError::refused("switching an interface on"))?;
     gate.forget_error();
     Ok((child, gate))
