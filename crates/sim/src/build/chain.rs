@@ -1,13 +1,10 @@
 //! One direction of a hop as elements, in the order in which a packet meets them:
 //! queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, reconstruction of ACKs.
 
-use super::{Metering, queue};
-use crate::plan::{self, Hop, Loss as LossPlan, Queue, RatePlan, Toward, Way, curve};
+use super::{Metering, loss, queue};
+use crate::plan::{self, Hop, Queue, RatePlan, Toward, Way};
 use ackclock_core::element::{Place, Port};
-use ackclock_core::line::{
-    Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverTerms, Jitter, Loss, LossList, LossModel, Outage, Paths,
-    Reorder, SignalLoss, Sojourns,
-};
+use ackclock_core::line::{Delay, Distribution, Duplicate, Handover, HandoverTerms, Jitter, Loss, Outage, Paths, Reorder};
 use ackclock_core::link::{Framing, OPPORTUNITY_BYTES, RateLink, Terms, TraceLink, Wire};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::{Reconstruct, ReconstructSettings};
@@ -202,32 +199,13 @@ impl<'a> Mason<'a> {
             elements.extend(Outage::new(outages).ok().map(AnyElement::from));
         }
         if let Some(loss) = &self.way.loss {
-            elements.push(Loss::new(self.loss_model(loss, client)).into());
+            let (losses, signal) = (self.rng("loss", client), self.common_rng("signal", client));
+            elements.push(Loss::new(loss::model(loss, losses, signal)).into());
         }
         if let Some(duplicate) = self.way.duplicate {
             elements.push(Duplicate::new(duplicate.mean, self.rng("duplicate", client)).into());
         }
         elements
-    }
-
-    fn loss_model(&self, loss: &LossPlan, client: Option<u32>) -> LossModel {
-        let rng = self.rng("loss", client);
-        match *loss {
-            LossPlan::Signal { ref fading, step_ps, ref points } => match (fading.process(), curve(points)) {
-                (Ok(process), Ok(curve)) => {
-                    let signal = SignalLoss::new(process, Span(step_ps), curve, self.common_rng("signal", client), rng);
-                    LossModel::Signal(Box::new(signal))
-                }
-                // A checked plan has both.
-                _ => LossModel::List(LossList::new(Vec::new())),
-            },
-            LossPlan::Bernoulli { mean } => LossModel::Bernoulli { mean, rng },
-            LossPlan::GilbertElliott { good_ps, bad_ps, loss_good, loss_bad } => {
-                let sojourns = Sojourns { good: Span(good_ps), bad: Span(bad_ps), loss_good, loss_bad };
-                LossModel::GilbertElliott(GilbertElliott::new(sojourns, rng))
-            }
-            LossPlan::List { ref packets } => LossModel::List(LossList::new(packets.clone())),
-        }
     }
 
     /// The same for both directions of a hop.

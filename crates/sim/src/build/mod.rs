@@ -4,6 +4,7 @@ mod chain;
 mod ends;
 mod first_hop;
 mod lanes;
+mod loss;
 mod media;
 mod parts;
 mod queue;

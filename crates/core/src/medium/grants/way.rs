@@ -1,12 +1,12 @@
 //! One direction: what each station has begun to send, what is on its way, and what an interval carries.
 
 use super::budget::{Intervals, Pace, Reserved, Tokens, deal};
+use super::flights::{Flight, Flights};
 use super::terms::{Layout, WayTerms};
 use crate::element::{Cause, Out};
 use crate::medium::{Direction, Stream, Streams};
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::timed::Timed;
 use crate::units::{Span, Time};
 
 pub struct Way {
@@ -15,7 +15,7 @@ pub struct Way {
     pub intervals: Intervals,
     senders: Vec<Sender>,
     reserved: Reserved,
-    flying: Timed<Flight>,
+    pub flights: Flights,
     errors: Rng,
     /// Station whose turn is first.
     turn: usize,
@@ -27,8 +27,6 @@ struct Sender {
     /// Begun and not wholly sent.
     head: Option<Piece>,
     tokens: Option<Tokens>,
-    /// When the last packet arrives: those behind it wait for it.
-    last: Time,
 }
 
 /// A packet and what is left of it.
@@ -53,13 +51,6 @@ pub struct Grant {
     pub end: Time,
 }
 
-/// A packet on its way.
-struct Flight {
-    stream: Stream,
-    packet: Packet,
-    lost: bool,
-}
-
 /// How a transmission went: by how much it is late, or whether it is lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
@@ -76,7 +67,7 @@ impl Way {
             terms,
             direction,
             reserved: Reserved::default(),
-            flying: Timed::default(),
+            flights: Flights::new(stations),
             errors,
             turn: 0,
             shares: Vec::new(),
@@ -85,7 +76,7 @@ impl Way {
 
     /// Packets that it has taken from the queues and not delivered.
     pub fn held(&self) -> u64 {
-        self.flying.len() as u64 + self.senders.iter().filter(|sender| sender.head.is_some()).count() as u64
+        self.flights.len() as u64 + self.senders.iter().filter(|sender| sender.head.is_some()).count() as u64
     }
 
     /// Bytes that a station has to send, headers included.
@@ -209,7 +200,8 @@ impl Way {
         let air = pace.on_air(used);
         let outcome = self.outcome(number, air);
         for (piece, at) in whole {
-            self.fly(stream, piece, at, outcome);
+            let flight = Flight { stream, packet: piece.packet, lost: piece.lost | outcome.lost };
+            self.flights.push((at + outcome.late).max(piece.arrives), flight);
         }
         let at = self.end(number, before + air) + outcome.late;
         let sender = &mut self.senders[station];
@@ -245,32 +237,6 @@ impl Way {
         }
         outcome.lost = true;
         outcome
-    }
-
-    /// A packet has been sent whole. It is handed on in order: one that is early waits for those before it.
-    fn fly(&mut self, stream: Stream, piece: Piece, at: Time, outcome: Outcome) {
-        let sender = &mut self.senders[stream.station as usize];
-        let leaves = (at + outcome.late).max(piece.arrives).max(sender.last);
-        sender.last = leaves;
-        let lost = piece.lost | outcome.lost;
-        self.flying.push(leaves, Flight { stream, packet: piece.packet, lost });
-    }
-
-    /// When the next packet arrives.
-    pub fn arrives(&self) -> Time {
-        self.flying.due()
-    }
-
-    /// Hands on what has arrived by `now`.
-    pub fn deliver(&mut self, now: Time, streams: &mut Streams, out: &mut Out<'_>) {
-        while let Some(flight) = self.flying.pop(now) {
-            let buffer = streams.of(flight.stream);
-            if flight.lost {
-                buffer.drop(flight.packet, Cause::Retries, out);
-            } else {
-                buffer.forward(flight.stream, flight.packet, out);
-            }
-        }
     }
 
     /// The packet at the head of a station's queue is given up.

@@ -5,7 +5,7 @@ use super::caps::{Cap, Verdict};
 use super::frame::Frame;
 use super::pdu::Cutter;
 use super::repair::{Released, Window};
-use super::{Terms, at_speed};
+use super::terms::{Terms, at_speed};
 use crate::element::{Cause, Out};
 use crate::medium::{Direction, Stream, Streams};
 use crate::packet::Packet;
