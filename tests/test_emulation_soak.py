@@ -85,10 +85,6 @@ def check(warm, end):
     assert end[0] - warm[0] < GROWTH_KB, f"{warm[0]} KB, then {end[0]} KB"
 
 
-def test_memory_and_descriptors_stay_as_they_are_for_a_while(tmp_path):
-    check(*soak(tmp_path, 5.0))
-
-
 @pytest.mark.slow
 def test_memory_and_descriptors_stay_as_they_are_for_long(tmp_path):
     check(*soak(tmp_path, float(os.environ.get("ACKCLOCK_SOAK", "120"))))
