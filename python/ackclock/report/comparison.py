@@ -176,8 +176,8 @@ def _word(value: Any) -> str:
 
 def _rule(document: Document) -> str:
     return (
-        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations cannot be told apart over the seeds "
-        "that were run, or differ by less than 1 %. Among equals the lower p95 RTT comes first, then the fewer retransmissions, then what asks "
+        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations cannot be told from the best of them over "
+        "the seeds that were run, or are within 1 % of it; a tie ends at the first that can. Among equals the lower p95 RTT comes first, then the fewer retransmissions, then what asks "
         "for no change: the host's own variant and delayed ACKs."
     )
 
