@@ -21,7 +21,7 @@ fn packet(from_server: bool, seq: u32, ack: u32, payload: usize, options: &[u8])
     out.extend(if from_server { [0, 80, 0x80, 0] } else { [0x80, 0, 0, 80] });
     out.extend(seq.to_be_bytes());
     out.extend(ack.to_be_bytes());
-    out.extend([(20 + options.len() as u8) / 4 << 4, 16, 0xff, 0xff, 0, 0, 0, 0]);
+    out.extend([((20 + options.len() as u8) / 4) << 4, 16, 0xff, 0xff, 0, 0, 0, 0]);
     out.extend(options);
     out.resize(usize::from(len), 1);
     out
