@@ -74,7 +74,7 @@ def run(text: str, streams: Sequence[Stream], seconds: float, *, folder: Path | 
             at_client.append(_sink(place, "down"))
         # The command ends when the last counter has; the server's has until then.
         client = (
-            " & ".join(f"({part})" for part in at_client) + f" & wait; sleep {0 if 'down' in counted else seconds + IDLE_S + 1}"
+            " & ".join(f"({part})" for part in at_client) + f" & wait; sleep {1 if 'down' in counted else seconds + IDLE_S + 1}"
         )
         server = " & ".join(f"({part})" for part in at_server) + " & wait"
         log = ["--out", str(folder)] if folder else ["--no-log", "--out", str(place / "run")]
