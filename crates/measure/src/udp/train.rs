@@ -6,6 +6,8 @@ use crate::Nanos;
 use crate::control::table::Table;
 use crate::spec::Train;
 
+/// Whoever was held up makes up for this much of it and no more: what it owes would otherwise overflow queues that the asked rate never fills.
+const OWED_NS: Nanos = 10_000_000;
 /// Columns of both logs: number, time.
 const COLUMNS: usize = 2;
 
@@ -31,11 +33,14 @@ impl Outgoing {
         self.start.get_or_insert(now);
     }
 
+    fn planned(&self) -> Option<Nanos> {
+        self.start.map(|start| start.saturating_add(self.train.gap_ns.saturating_mul(i64::from(self.next))))
+    }
+
     /// When the next one is to leave; none before the start and after the last. Whoever was held up catches up at twice the rate at most:
     /// a burst would measure the burst.
     pub fn due(&self) -> Option<Nanos> {
-        let start = self.start?;
-        let planned = start.saturating_add(self.train.gap_ns.saturating_mul(i64::from(self.next)));
+        let planned = self.planned()?;
         (self.next < self.train.count).then(|| planned.max(self.last.saturating_add(self.train.gap_ns / 2)))
     }
 
@@ -55,6 +60,10 @@ impl Outgoing {
             self.sent.push(&[i64::from(self.next), now]);
         } else {
             self.unsent += 1;
+        }
+        let late = self.planned().map_or(0, |planned| now.saturating_sub(planned));
+        if let Some(start) = &mut self.start {
+            *start += (late - OWED_NS).max(0);
         }
         self.next += 1;
         self.last = now;
@@ -112,7 +121,8 @@ mod tests {
             train.left(now, true);
             left.push(now / MS);
         }
-        assert_eq!(left, [5, 15, 40, 45, 50, 55]);
+        // 15 ms late at 40, of which 10 are made up for.
+        assert_eq!(left, [5, 15, 40, 45, 50, 60]);
         assert!(train.is_done());
         assert_eq!(train.sent.len(), 6);
     }
