@@ -171,7 +171,7 @@ def test_a_receive_window_is_named(tmp_path):
 def test_a_full_queue_is_named_and_measured(tmp_path):
     done = analyze(*captured(tmp_path, {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s"))
     said = found(done.document, "path_rate")
-    assert "queue at the bottleneck" in said["evidence"]
+    assert "of queue on the data's way" in said["evidence"]
     assert "congestion" in found(done.document, "loss_congestion")["finding"]
     assert "buffer overflow, not radio" in found(done.document, "loss_congestion")["evidence"]
     assert found(done.document, "buffer")["evidence"].startswith("The bottleneck's buffer holds")

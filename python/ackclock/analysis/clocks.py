@@ -61,6 +61,16 @@ def known_clocks(clock: Mapping[str, Any]) -> str | None:
     return f"both clocks were said to be right within {error:g} ms, but packets arrive {conflict:.3f} ms before they were sent: one is wrong"
 
 
+def clock_said(clock: Mapping[str, Any]) -> str:
+    """What the traffic itself tells of the second clock, in one clause."""
+    low, high = clock["offset_interval_ms"]
+    offset, skew = clock["offset_ms"], clock["skew_ppm"]
+    return (
+        f"{abs(offset):.3f} ms {'ahead' if offset >= 0 else 'behind'} if the least delays of both ways are equal, which is an assumption "
+        f"(two-way traffic alone: between {low:.3f} and {high:.3f} ms ahead), and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
+    )
+
+
 def _seconds(given: str | float) -> float:
     text = f"{given} s" if isinstance(given, float | int) or given.replace(".", "", 1).isdigit() else given
     try:

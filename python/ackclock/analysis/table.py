@@ -7,7 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from ackclock.analysis.clocks import known_clocks
+from ackclock.analysis.clocks import clock_said, known_clocks
+from ackclock.analysis.diagnosis.view import View, size, view
+from ackclock.report.capture_tables import waited
 from ackclock.report.numbers import rate
 from ackclock.show import ms, percent
 
@@ -43,12 +45,14 @@ def _flows(document: Mapping[str, Any]) -> Table:
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for way, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
             if flow[way]["segments"]:
-                table.add_row(str(flow["flow"]), way, flow[ends[0]], flow[ends[1]], *_figures(flow[way]))
+                table.add_row(str(flow["flow"]), way, flow[ends[0]], flow[ends[1]], *_figures(view(document, flow, way)))
     return table
 
 
-def _figures(way: Mapping[str, Any]) -> list[str]:
-    rtt = way["rtt_ms"]
+def _figures(seen: View) -> list[str]:
+    """From the capture near the sender; with one at the far end, round trips and flight are not the sender's and stay blank."""
+    way = seen.figures
+    rtt = way["rtt_ms"] if seen.at_sender or seen.place == "unknown" else dict.fromkeys(("min", "mean", "p95"))
     return [
         rate(way["goodput_bps"]),
         str(way["segments"]),
@@ -61,7 +65,7 @@ def _figures(way: Mapping[str, Any]) -> list[str]:
         ms(rtt["min"]),
         ms(rtt["mean"]),
         ms(rtt["p95"]),
-        f"{way['outstanding_bytes']['max']} B",
+        size(way["outstanding_bytes"]["max"]) if seen.at_sender or seen.place == "unknown" else "-",
     ]
 
 
@@ -69,12 +73,7 @@ def _between(document: Mapping[str, Any]) -> Table:
     clock = document["clock"]
     said = "no two steady clocks explain both directions"
     if clock is not None:
-        low, high = clock["offset_interval_ms"]
-        said = (
-            known_clocks(clock)
-            or f"its clock is {clock['offset_ms']:.3f} ms ahead if both ways are alike, {low:.3f} to {high:.3f} in any case"
-        )
-        said += "" if known_clocks(clock) else f"; {clock['skew_ppm']:.1f} ppm fast"
+        said = known_clocks(clock) or f"its clock is {clock_said(clock)}"
     table = _table(f"Joined with {document['second']['capture']}: {said}")
     for column in ("flow", "way"):
         table.add_column(column)
@@ -91,24 +90,25 @@ def _between(document: Mapping[str, Any]) -> Table:
 
 def _crossing(way: Mapping[str, Any]) -> list[str]:
     delay, lost, bursts, buffer = (way[key] for key in ("one_way_delay_ms", "lost", "loss_bursts", "bottleneck_buffer_bytes"))
-    size = buffer["max_based"]
+    held = buffer["max_based"] if buffer["filled"] or waited(buffer) else None
     return [
         *(ms(delay[key]) for key in ("min", "p50", "max")),
         str(lost["between_captures"]),
         percent(way["loss_rate"]),
         str(lost["capture_drops_receiver"] + lost["capture_drops_sender"]),
         str(bursts["above_50"] + bursts["above_80"] + bursts["all_lost"]),
-        "" if size is None else f"{'' if buffer['filled'] else 'over '}{size / 1000:.0f}",
+        "" if held is None else f"{'' if buffer['filled'] else 'over '}{held / 1000:.0f}",
         f"{way['loss_cause']['verdict']}: {way['loss_cause']['evidence']}" if lost["between_captures"] else "",
     ]
 
 
 def _findings(document: Mapping[str, Any]) -> Table | None:
     table = _table("What held them")
-    for column in ("flow", "way", "finding", "share of time", "evidence"):
+    for column in ("flow", "way", "finding", "share of time", "evidence, and what would help"):
         table.add_column(column, overflow="fold")
     largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MOST]
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for said in flow["diagnosis"]:
-            table.add_row(str(flow["flow"]), said["direction"], said["finding"], percent(said["share"]), said["evidence"])
+            told = said["evidence"] + (f"\n-> {said['advice']}" if said["advice"] else "")
+            table.add_row(str(flow["flow"]), said["direction"], said["finding"], percent(said["share"]), told)
     return table if table.row_count else None

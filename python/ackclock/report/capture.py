@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ackclock.analysis.clocks import known_clocks
+from ackclock.analysis.clocks import clock_said, known_clocks
 from ackclock.analysis.diagnosis.view import View, size, view
 from ackclock.plot import chart
 from ackclock.plot.capture import panels
@@ -97,11 +97,7 @@ def _clock(clock: Mapping[str, Any] | None) -> str:
         return "No two steady clocks explain the packets of both directions, so delays and losses cannot be told."
     if said := known_clocks(clock):
         return f"{said[0].upper()}{said[1:]}."
-    low, high = clock["offset_interval_ms"]
-    return (
-        f"The second capture's clock is {clock['offset_ms']:.3f} ms ahead if the least delays of both ways are equal, which is an assumption; "
-        f"two-way traffic alone only tells that it lies between {low:.3f} and {high:.3f} ms. It runs {clock['skew_ppm']:.1f} ppm fast."
-    )
+    return f"The second capture's clock is {clock_said(clock)}."
 
 
 def _drawn(done: Analysis, document: Mapping[str, Any]) -> list[Section]:

@@ -8,16 +8,15 @@ from typing import Any
 from ackclock.analysis.diagnosis.loss import rate_models
 from ackclock.analysis.diagnosis.view import ENOUGH_BYTES, size, view
 from ackclock.report.numbers import milliseconds, percent, rate
-from ackclock.report.page import Cell, Column, Table
+from ackclock.report.page import Cell, Column, Facts, Table
 
 _LIMITS = (
-    ("receive_window", "Receive window"),
+    ("receive_window", "Window"),
     ("send_buffer", "Send buffer"),
     ("path_rate", "Path's rate"),
-    ("cwnd", "Congestion window"),
+    ("cwnd", "cwnd"),
     ("application", "Application"),
     ("recovery", "Recovery"),
-    ("unseen", "Not to be seen"),
 )
 
 
@@ -44,20 +43,17 @@ def flows_table(document: Mapping[str, Any]) -> Table:
         *_numeric(
             "Payload",
             "Goodput",
-            "RTT min",
-            "mean",
-            "p95",
+            "RTT mean",
+            "RTT p95",
             "In flight, most",
             "Sent again",
-            "Fast",
-            "Timeout",
-            "Probe",
-            "Not needed",
         ),
+        Column("How", room="wide"),
     ]
     rows = []
     for flow, way in _ways(document):
-        figures = view(document, flow, way).figures
+        seen = view(document, flow, way)
+        figures, here = seen.figures, seen.at_sender or seen.place == "unknown"
         rtt = figures["rtt_ms"]
         again = figures["retransmitted_segments"]
         rows.append(
@@ -65,9 +61,9 @@ def flows_table(document: Mapping[str, Any]) -> Table:
                 _name(flow, way),
                 Cell(size(figures["unique_bytes"]), f"{figures['segments']} segments"),
                 Cell(rate(figures["goodput_bps"])),
-                Cell(milliseconds(rtt["mean"]), f"least {milliseconds(rtt['min'])}"),
-                Cell(milliseconds(rtt["p95"]), f"most {milliseconds(rtt['max'])}"),
-                Cell(size(figures["outstanding_bytes"]["max"])),
+                Cell(milliseconds(rtt["mean"]), f"least {milliseconds(rtt['min'])}") if here else Cell("-", tone="muted"),
+                Cell(milliseconds(rtt["p95"]), f"most {milliseconds(rtt['max'])}") if here else Cell("-", tone="muted"),
+                Cell(size(figures["outstanding_bytes"]["max"])) if here else Cell("-", tone="muted"),
                 Cell(str(again), percent(figures["retransmission_rate"]) if again else ""),
                 Cell("", _repairs(figures)),
             ]
@@ -75,7 +71,7 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     return Table(
         columns,
         rows,
-        "Where there are two captures, each direction's figures are from the one near its sender. RTTs are as seen from the capture.",
+        "Where there are two captures, each direction's figures are from the one near its sender. Round trips and flight are left out where the capture is not at the sender's end: there they are not the sender's.",
     )
 
 
@@ -84,33 +80,39 @@ def _repairs(figures: Mapping[str, Any]) -> str:
         (figures["fast_retransmits"], "fast"),
         (figures["rto_retransmits"], "by timeout"),
         (figures["go_back_n_retransmits"], "behind a timeout"),
-        (figures["tlp_retransmits"], "probes"),
+        (figures["tlp_retransmits"], "as tail-loss probe"),
         (figures["spurious_retransmits"], "not needed"),
         (figures["out_of_order"], "only overtaken (not sent again)"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
-def limits_table(document: Mapping[str, Any]) -> Table:
+def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     """Shares of time by what held the sender, and closed forms beside the rate."""
-    columns = [Column("Flow", room="ends"), *_numeric(*(title for _, title in _LIMITS), "Measured", "Models")]
+    columns = [Column("Flow", room="ends"), *_numeric(*(title for _, title in _LIMITS), "Goodput and models")]
     rows = []
     for flow, way in _ways(document):
         seen = view(document, flow, way)
-        if not seen.limited or seen.figures["unique_bytes"] < ENOUGH_BYTES:
+        if not seen.pace_seen or seen.figures["unique_bytes"] < ENOUGH_BYTES:
             continue
         models = rate_models(seen)
-        most = max((value or 0.0) for key, value in seen.limited.items() if key != "unseen")
+        most = max((value or 0.0) for key, value in seen.limited.items())
         rows.append(
             [
                 _name(flow, way),
                 *(_share(seen.limited[key], most) for key, _ in _LIMITS),
-                Cell(rate(seen.figures["goodput_bps"])),
-                Cell(f"Reno {rate(models['padhye_bps'])}", f"CUBIC {rate(models['cubic_bps'])}") if models else Cell(""),
+                Cell(
+                    rate(seen.figures["goodput_bps"]),
+                    f"Reno {rate(models['padhye_bps'])}, CUBIC {rate(models['cubic_bps'])}" if models else "",
+                ),
             ]
         )
+    if not rows:
+        return Facts(
+            [("Not to be seen", "What held a sender shows only at its end; this capture is not there, or too little was sent.")]
+        )
     reading = (
-        "Shares of each direction's time from its first data on, in percent. A send buffer is inferred: it is not on the wire. Reno's model is "
+        "Shares of each direction's time from its first data on, in percent: the receive window, the send buffer, the path's rate, the congestion window or pacing, the application, repair. A send buffer is inferred: it is not on the wire. Reno's model is "
         "that of Padhye and others (1998), CUBIC's the response function of RFC 9438, both for the loss events and the mean RTT seen here; "
         "where nothing was lost they say nothing."
     )
@@ -123,12 +125,17 @@ def _share(value: float | None, most: float) -> Cell:
     return Cell(f"{100 * value:.1f}", tone="good" if value == most else "")
 
 
+def waited(buffer: Mapping[str, Any]) -> bool:
+    """What stood before the bottleneck is more than a little jitter, which is no queue."""
+    return bool(buffer["max_based"] and buffer["rate_bps"] and buffer["max_based"] * 8 >= _WAITED_S * buffer["rate_bps"])
+
+
 def _buffer(buffer: Mapping[str, Any]) -> Cell:
     if not buffer["max_based"]:
         return Cell("")
     if not buffer["filled"]:
-        if buffer["max_based"] * 8 < _WAITED_S * (buffer["rate_bps"] or 0.0) or not buffer["rate_bps"]:
-            return Cell("")  # a little jitter is no queue
+        if not waited(buffer):
+            return Cell("")
         return Cell(f"over {size(buffer['max_based'])}")
     least = f"{size(buffer['min_based'])} to " if buffer["min_based"] else ""
     return Cell(least + size(buffer["max_based"]), f"at {rate(buffer['rate_bps'])}")

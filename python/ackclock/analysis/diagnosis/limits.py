@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from ackclock.analysis.diagnosis import acks
 from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
 from ackclock.report.numbers import milliseconds, rate
 
 WORTH_SAYING = 0.05
 """Shares of time below this are noise."""
 _MATTERS = 0.2
+_DEEP = 1.0
+"""Round trips of queue above which less buffer would do."""
+_NEARLY = 0.75
+"""Of a limit: from here on it is what was reached, slow start taken in."""
+_SLOW_READER = "Look at the receiving application, not at the network: it does not keep up."
 
 
 def findings(view: View) -> Iterator[Finding]:
     """Each limit that held the sender for long enough to speak of."""
+    if not view.pace_seen:
+        yield _far_end(view)
+        return
     for by, rule in _RULES.items():
         held = view.held(by)
         if held >= WORTH_SAYING:
             yield rule(view, held)
+
+
+def _far_end(view: View) -> Finding:
+    """What can be said of the pace where the sender's flight is not seen: whether one window a round trip explains it."""
+    window, got = float(view.figures["advertised_window_bytes"]["max"] or 0.0), float(view.figures["goodput_bps"] or 0.0)
+    rtt = float(view.flow["handshake_rtt_ms"] or 0.0)
+    again = view.figures["retransmitted_segments"]
+    capped = window * 8e3 / rtt if rtt else 0.0
+    if capped and not view.figures["zero_windows"] and not again and _NEARLY * capped < got < 1.2 * capped:
+        evidence = (
+            f"The receive window never exceeded {size(window)}; one window each round trip of {milliseconds(rtt)} (the handshake's) is {rate(capped)}, "
+            f"and {rate(got)} arrived without a loss: the window is what caps this flow."
+        )
+        advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): doubling it to {size(2 * window)} doubles the rate while nothing else limits."
+        return Finding(view.direction, "receive_window", evidence, advice=advice)
+    lost = f"{many(again, 'segment')} sent again" if again else "nothing sent again"
+    if view.waits_closed:
+        evidence = f"The receiver closed its window {many(view.figures['zero_windows'], 'time')}, and the sender probed it with data waiting."
+        return Finding(view.direction, "receive_window", evidence, advice=_SLOW_READER)
+    evidence = f"{rate(got)} arrived, {lost}. What held the sender is not to be seen here: the capture is not at its end."
+    advice = "Capture at the sender as well; both captures together tell delay and loss of each way."
+    return Finding(view.direction, "far_end", evidence, advice=advice)
 
 
 def _rtt(view: View) -> float:
@@ -40,9 +70,8 @@ def _fills(view: View, capped: float) -> str:
 
 
 def path_bps(view: View) -> float | None:
-    """The bottleneck's rate: through a standing queue, where two captures show one; else as the spacing of ACKs in bursts has it."""
-    buffer = view.crossing.get("bottleneck_buffer_bytes") or {}
-    found = buffer.get("rate_bps") or view.figures.get("path_rate_bps")
+    """The bottleneck's rate through a standing queue, where two captures show one."""
+    found = (view.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps")
     return float(found) if found else None
 
 
@@ -66,13 +95,14 @@ def _receive_window(view: View, held: float) -> Finding:
         evidence = (
             f"The receiver closed its window {many(zero, 'time')} and held the sender {share(held)} of the time: the application there reads "
             f"more slowly than data arrives ({rate(view.figures['goodput_bps'])} in all)."
+            + (" The sender probed the closed window, so it had data waiting." if view.waits_closed else "")
         )
         return Finding(
             view.direction,
             "receive_window",
             evidence,
             held,
-            "Look at the receiving application, not at the network: it does not keep up.",
+            _SLOW_READER,
         )
     evidence = (
         f"The receive window, {size(window)} at most, was full {share(held)} of the time: one window each round trip of {milliseconds(rtt)} "
@@ -94,19 +124,24 @@ def _queue_ms(view: View) -> float:
 
 
 def _path_rate(view: View, held: float) -> Finding:
-    queue, speed, rtt = _queue_ms(view), path_bps(view) or float(view.figures["throughput_bps"] or 0.0), _rtt(view)
-    there, back = _excess(view.crossing), _excess(view.back)
+    if acks.acks_wait_most(view):
+        return _way_back(view, held)
+    queue, known, rtt = _queue_ms(view), path_bps(view), _rtt(view)
+    speed = known or float(view.figures["throughput_bps"] or 0.0)
     stood = f"the RTT stood up to {milliseconds(queue)} above its least of {milliseconds(rtt)} (p95)"
-    if there is None or back is None:
-        where = f"{size(queue * speed / 8e3)} of queue, if it stands on the data's way"
-    elif back > there:
-        return _way_back(view, held, stood, back)
+    there = acks.excess(view.crossing, "p95")
+    pace = (
+        f"The path's rate, about {rate(speed)}," if known else f"A queue on the path, through which this flow got {rate(speed)},"
+    )
+    if there is None:
+        where = f"{size(queue * speed / 8e3)} of this flow waiting, on the data's way or as ACKs on the way back: a second capture tells which"
     else:
-        queue = there
-        where = f"{milliseconds(there)} of it on the data's way: {size(there * speed / 8e3)} of queue at the bottleneck"
-    evidence = f"The path's rate, about {rate(speed)}, set the pace {share(held)} of the time; {stood}, {where}."
-    advice = ""
-    if queue > max(50.0, rtt):
+        queue, back = there, acks.excess(view.back, "p95") or 0.0
+        where = f"{milliseconds(there)} of queue on the data's way, {size(there * speed / 8e3)} at the bottleneck, {milliseconds(back)} on the ACKs' (p95 each)"
+    evidence = f"{pace} set the pace {share(held)} of the time; {stood}, {where}."
+    full = known and float(view.figures["throughput_bps"] or 0.0) > _NEARLY * known
+    advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
+    if queue > max(50.0, _DEEP * rtt):
         advice = (
             f"One round trip of buffer, {size(speed * rtt / 8e3)}, fills this path. A queue that manages itself (CoDel, FQ-CoDel, PIE) or a "
             f"smaller buffer takes most of the {milliseconds(queue)} away and costs hardly any rate."
@@ -114,20 +149,14 @@ def _path_rate(view: View, held: float) -> Finding:
     return Finding(view.direction, "path_rate", evidence, held, advice)
 
 
-def _way_back(view: View, held: float, stood: str, back: float) -> Finding:
+def _way_back(view: View, held: float) -> Finding:
     """The queue that the round trip shows is the ACKs', not the data's."""
-    evidence = f"{stood[0].upper()}{stood[1:]} {share(held)} of the time, but {milliseconds(back)} of it on the ACKs' way: ACKs wait in a queue there."
-    advice = (
-        "ACKs first, or per-flow queues, on the way back (or fewer bytes of buffer there) give the sender its clock back; the data's own way "
-        "has less queue than that."
+    there, back = acks.excess(view.crossing, "p50") or 0.0, acks.excess(view.back, "p50") or 0.0
+    evidence = (
+        f"The RTT stood up to {milliseconds(_queue_ms(view))} above its least of {milliseconds(_rtt(view))} (p95) {share(held)} of the time. ACKs wait "
+        f"{milliseconds(back)} in a queue on their way, the data {milliseconds(there)} on theirs (medians)."
     )
-    return Finding(view.direction, "ack_path", evidence, held, advice)
-
-
-def _excess(crossing: Mapping[str, Any]) -> float | None:
-    """p95 of a way's delay above its least, ms: right whatever the clocks' offset."""
-    delay = crossing.get("one_way_delay_ms") or {}
-    return None if delay.get("p95") is None else float(delay["p95"] - delay["min"])
+    return Finding(view.direction, "ack_path", evidence, held, acks.relief(view))
 
 
 def _cwnd(view: View, held: float) -> Finding:
@@ -136,8 +165,11 @@ def _cwnd(view: View, held: float) -> Finding:
         f"The congestion window (or pacing) held the sender {share(held)} of the time while the RTT was near its least of "
         f"{milliseconds(_rtt(view))}: at most {size(flight)}, {flight / segment:.0f} segments, in flight."
     )
-    events = view.loss_events
-    if events and view.figures["retransmitted_segments"]:
+    events, speed = view.loss_events, path_bps(view)
+    got = float(view.figures["throughput_bps"] or 0.0)
+    if speed and got > _NEARLY * speed:
+        advice = f"With {rate(got)} of the path's {rate(speed)} there is little to gain: the sender keeps the queue short."
+    elif events and view.figures["retransmitted_segments"]:
         kept = f"{many(events, 'loss event')} kept the window small although no queue stood"
         advice = (
             f"{kept}: find where packets are lost, or use a congestion control that does not take each loss for congestion (BBR)."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ackclock import models
+from ackclock.analysis.diagnosis import acks
 from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
 from ackclock.report.numbers import milliseconds, percent, rate
 
@@ -23,7 +24,7 @@ def findings(view: View) -> Iterator[Finding]:
 def rate_models(view: View) -> dict[str, float]:
     """What closed forms give for this direction's loss rate, round trip and window, bit/s; empty where nothing was lost."""
     rtt, events = view.figures["rtt_ms"], view.loss_events
-    if not events or not rtt["mean"]:
+    if not events or not rtt["mean"] or not view.pace_seen:
         return {}
     seconds, p, bits = rtt["mean"] * 1e-3, min(view.loss_rate, 0.5), 8.0 * view.segment
     per_ack = min(2.0, max(1.0, view.figures["ack_interarrival_ms"]["segments_per_ack"] or 1.0))
@@ -67,6 +68,11 @@ def _where(view: View) -> Finding | None:
         "both": ("Some losses follow delay peaks, others come at any delay: buffer overflow and a link that loses packets", ""),
     }  # fmt: skip
     sentence, advice = said[cause["verdict"]]
+    if cause["verdict"] == "congestion" and (acks.excess(view.crossing, "p95") or 0.0) > (view.figures["rtt_ms"]["min"] or 0.0):
+        advice = (
+            "A queue that manages itself (CoDel, FQ-CoDel, PIE; with ECN without losses), or a sender that backs off before the buffer is full, avoids "
+            "them. A longer buffer would only add delay; a better radio does not help."
+        )
     evidence = (
         f"{sentence} ({cause['evidence']}; {percent(view.crossing['loss_rate'])} of the packets lost between the captures)."
     )

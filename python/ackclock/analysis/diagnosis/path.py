@@ -12,6 +12,9 @@ _FAR = 0.6
 """An answer in less than this share of the least time that data takes did not come from the far end."""
 
 
+_RESET = "Harmless where a program closes with data still to read, as measuring tools do at the end of a test; otherwise look at which side sent it."
+
+
 def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[Finding]:
     """A proxy in the middle, and SYNs that had to be repeated."""
     found = []
@@ -27,7 +30,7 @@ def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[F
         evidence += f" and took {milliseconds(wait)}." if wait else "."
         found.append(Finding("a2b", "handshake_loss", evidence))
     if flow["handshake"]["ended"] == "reset":
-        found.append(Finding("a2b", "reset", "The connection ended with a reset, not with FINs."))
+        found.append(Finding("a2b", "reset", "The connection ended with a reset, not with FINs.", advice=_RESET))
     return found
 
 

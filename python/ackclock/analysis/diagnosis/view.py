@@ -45,6 +45,8 @@ class View:
     crossing: Mapping[str, Any] = field(default_factory=dict)
     back: Mapping[str, Any] = field(default_factory=dict)
     """The crossing of the ACKs' way."""
+    shared_bps: float = 0.0
+    """What other flows sent the ACKs' way from the receiver's host, bit/s."""
 
     @property
     def at_sender(self) -> bool:
@@ -52,9 +54,24 @@ class View:
         return self.place == {"a2b": "client", "b2a": "server"}[self.direction]
 
     @property
+    def pace_seen(self) -> bool:
+        """The capture is where the sender's flight and round trips can be seen: elsewhere ACKs follow data at once, as if nothing waited."""
+        return (self.figures["limited"] or {}).get("path_rate") is not None
+
+    @property
+    def waits_closed(self) -> bool:
+        """The sender probed a closed window: it had data waiting (RFC 9293, 3.8.6.1)."""
+        return bool(self.figures["zero_windows"] and self.figures["zero_window_probes"])
+
+    @property
     def limited(self) -> Mapping[str, Any]:
         """Shares of time by what held the sender."""
-        return self.figures["limited"] or {}
+        shares: Mapping[str, Any] = self.figures["limited"] or {}
+        if self.waits_closed and self.pace_seen:
+            # Nothing is in flight before a closed window, as if the application idled; the probes say that it did not.
+            held = (shares["receive_window"] or 0.0) + (shares["application"] or 0.0)
+            return {**shares, "receive_window": held, "application": 0.0}
+        return shares
 
     def held(self, by: str) -> float:
         """The share of time in which this held the sender; 0 where that cannot be seen."""
@@ -88,9 +105,24 @@ def view(document: Mapping[str, Any], flow: Mapping[str, Any], way: str) -> View
     if crossing.get("sender_side_capture") == 2:
         source = partner(document, flow) or flow
     back = {"a2b": "b2a", "b2a": "a2b"}[way]
-    return View(
-        flow, way, source[way], source[back], source["vantage"]["place"], crossing, flow[back] if "lost" in flow[back] else {}
-    )
+    behind = flow[back] if "lost" in flow[back] else {}
+    shared = _shared_bps(document, flow, back)
+    return View(flow, way, source[way], source[back], source["vantage"]["place"], crossing, behind, shared)
+
+
+def _shared_bps(document: Mapping[str, Any], flow: Mapping[str, Any], back: str) -> float:
+    """What the host that sends `back` sends in other flows, bit/s over each flow's own time."""
+    total = 0.0
+    for other in document["flows"]:
+        for way in ("a2b", "b2a"):
+            if other["flow"] != flow["flow"] and _sender(other, way) == _sender(flow, back):
+                total += float(other[way]["throughput_bps"] or 0.0)
+    return total
+
+
+def _sender(flow: Mapping[str, Any], way: str) -> str:
+    """The address that sends this way, without its port."""
+    return str(flow["client" if way == "a2b" else "server"]).rpartition(":")[0]
 
 
 def partner(document: Mapping[str, Any], flow: Mapping[str, Any]) -> Mapping[str, Any] | None:

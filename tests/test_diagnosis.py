@@ -1,0 +1,109 @@
+"""Findings are true at either end of a flow, whichever end the capture is at; what a page's tables name is what stands below."""
+
+from __future__ import annotations
+
+import pytest
+
+from ackclock import analyze
+from ackclock.analysis.clocks import clock_said
+from ackclock.analysis.diagnosis import acks, limits, loss
+from ackclock.analysis.diagnosis.view import View, view
+from ackclock.analysis.table import analysis_tables
+from ackclock.report.capture_tables import flows_table, limits_table
+from ackclock.report.page import Facts
+from tests.test_analyze import captured, found
+
+
+@pytest.fixture(scope="module")
+def small_window(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("window")
+    return captured(folder, tcp={"receive_buffer": "16 KiB"})
+
+
+@pytest.fixture(scope="module")
+def full_queue(tmp_path_factory):
+    return captured(tmp_path_factory.mktemp("queue"), {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s")
+
+
+def crossing(p50: float, p95: float) -> dict:
+    return {"one_way_delay_ms": {"min": 60.0, "p50": p50, "p95": p95}}
+
+
+def seen(document, there=None, back=None, shared=0.0, **figures) -> View:
+    """A view of the download with figures of one's own."""
+    best = view(document, document["flows"][0], "b2a")
+    return View(best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared)
+
+
+def test_the_receivers_end_says_nothing_of_the_senders_application_or_models(full_queue):
+    document = analyze(full_queue[1]).document
+    names = {finding["finding"] for finding in document["flows"][0]["diagnosis"]}
+    assert names & {"application", "models", "path_rate", "cwnd", "ack_compression"} == set()
+    assert "not at its end" in found(document, "far_end")["evidence"]
+    assert isinstance(limits_table(document), Facts)
+
+
+def test_a_receive_window_that_explains_the_rate_is_named_at_the_receivers_end_too(small_window):
+    said = found(analyze(small_window[1]).document, "receive_window")
+    assert "is what caps this flow" in said["evidence"]
+    assert "SO_RCVBUF" in said["advice"]
+
+
+def test_a_probed_closed_window_is_the_receivers_and_no_idle_application(small_window):
+    document = analyze(small_window[0]).document
+    shares = {**document["flows"][0]["b2a"]["limited"], "receive_window": 0.1, "application": 0.8, "path_rate": 0.1, "cwnd": 0.0}
+    closed = seen(document, limited=shares, zero_windows=11, zero_window_probes=22)
+    said = {finding.finding: finding for finding in limits.findings(closed)}
+    assert "application" not in said
+    assert said["receive_window"].share == pytest.approx(0.9)
+    idle = seen(document, limited=shares, zero_windows=11, zero_window_probes=0)
+    assert "application" in {finding.finding for finding in limits.findings(idle)}
+
+
+def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
+    document = analyze(full_queue[0]).document
+    spikes = seen(document, crossing(144, 179), crossing(60.1, 559))
+    assert next(f.finding for f in limits.findings(spikes)) == "path_rate"
+    assert acks._queued(spikes).finding == "ack_queue"
+    standing = seen(document, crossing(63, 179), crossing(997, 1059))
+    assert next(f.finding for f in limits.findings(standing)) == "ack_path"
+    assert acks._queued(standing) is None
+
+
+def test_acks_go_first_only_where_data_shares_their_way(full_queue):
+    document = analyze(full_queue[0]).document
+    assert "ACKs alone fill it" in acks.relief(seen(document))
+    assert "ACKs first" in acks.relief(seen(document, shared=1e5))
+
+
+def test_a_deep_buffer_that_overflows_is_not_to_be_made_longer(full_queue):
+    document = analyze(full_queue[0]).document
+    cause = {"loss_cause": {"verdict": "congestion", "evidence": "all"}, "lost": {"between_captures": 9}, "loss_rate": 0.01}
+    assert "longer buffer would only add delay" in loss._where(seen(document, {**crossing(900, 1050), **cause})).advice
+    assert "longer or self-managing" in loss._where(seen(document, {**crossing(62, 70), **cause})).advice
+
+
+def test_every_column_of_the_flows_table_has_its_cell(full_queue):
+    for captures in (full_queue, full_queue[:1], full_queue[1:]):
+        document = analyze(*captures).document
+        for table in (flows_table(document), limits_table(document)):
+            if not isinstance(table, Facts):
+                assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_the_terminal_has_the_senders_round_trip_whichever_capture_comes_first(full_queue):
+    for captures in (full_queue, full_queue[::-1]):
+        table = analysis_tables(analyze(*captures).document)[0]
+        means = list(table.columns[-3].cells)
+        assert float(means[-1]) > 30.0, means
+
+
+def test_a_finding_at_the_terminal_says_what_would_help(small_window):
+    held = analysis_tables(analyze(small_window[0]).document)[-1]
+    assert any("-> Enlarge the receive buffer" in cell for cell in held.columns[-1].cells)
+
+
+def test_a_slow_clock_is_not_said_to_be_fast():
+    said = clock_said({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
+    assert "0.010 ms behind" in said
+    assert "0.2 ppm slow" in said
