@@ -49,7 +49,7 @@ fn cell(error: f64) -> Terms {
     let error = [error, error];
     let stations =
         vec![StationTerms { service: Service::BEST_EFFORT, mcs: [6, 6], error, channel: None, loss: [None, None], caps }];
-    Terms { frame, pdu: Pdu { around: 10 }, uplink, repair, stations }
+    Terms { frame, pdu: Pdu { around: 10 }, uplink, repair, stations, connections: Vec::new() }
 }
 
 /// 802.11n with small aggregates.

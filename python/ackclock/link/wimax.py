@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 
 from ackclock.errors import Refusal, show
 from ackclock.link.roaming import Roaming
-from ackclock.link.wimax_station import OFDM, OFDMA, Station, frames, modulation
+from ackclock.link.wimax_station import OFDM, OFDMA, Connection, Station, frames, modulation
 from ackclock.quantities import SomeBytes, Span, Time
 from ackclock.table import Count, Flag, Table, listed, whole, word
 
@@ -114,12 +114,15 @@ class Wimax(Station):
     harq: Harq | None = None
     handover: Roaming | None = None
     stations: Annotated[tuple[Station, ...], listed("a list of stations' own keys")] = ()
+    connections: Annotated[tuple[Connection, ...], listed("a list of connections, each with traffic and service")] = ()
 
     def model_post_init(self, _context: Any) -> None:
         if self.dl_ul and self.symbols:
             raise Refusal("dl_ul and symbols", "only one of them", ("symbols",))
         if self.arq and self.harq:
             raise Refusal("arq and harq", "only one of them", ("harq",))
+        if self.handover and self.connections:
+            raise Refusal("handover and connections", "only one of them", ("connections",))
         known = OFDM if self.phy == "ofdm" else OFDMA
         for key in ("modulation", "map_modulation"):
             value = getattr(self, key)
@@ -196,5 +199,6 @@ class Wimax(Station):
             "bundling": self.bundling,
             "repair": {"down": repaired, "up": repaired},
             "stations": self._stations(),
+            "connections": [connection.plan(self.frame) for connection in self.connections],
             **self._technique(),
         }

@@ -87,6 +87,16 @@ class Service(Table):
         return {"class": self.kind, "interval_frames": interval, "bytes": self.bytes or 0}
 
 
+class Connection(Table):
+    """A connection that each station has beside its first: what rides on it, and its scheduling class."""
+
+    traffic: Annotated[str, word("tcp", "udp")]
+    service: Annotated[Service, BeforeValidator(Service.model_validate)]
+
+    def plan(self, frame: int) -> Plan:
+        return {"traffic": self.traffic, "service": self.service.plan(frame)}
+
+
 class Cap(Table):
     """A rate that is kept by a token bucket: `rate`, or one between `low` and `high` drawn anew `every` so often.
 
@@ -167,4 +177,4 @@ def frames(span: int, frame: int) -> int:
     return max(1, -(-span // frame))
 
 
-__all__ = ["OFDM", "OFDMA", "SSI", "Station", "frames", "modulation"]
+__all__ = ["OFDM", "OFDMA", "SSI", "Connection", "Station", "frames", "modulation"]

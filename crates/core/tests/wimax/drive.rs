@@ -48,6 +48,7 @@ pub fn nist(down: u32, up: u32, mcs: u8) -> Terms {
         },
         repair: [Repair::None; 2],
         stations: vec![station(mcs)],
+        connections: Vec::new(),
     }
 }
 

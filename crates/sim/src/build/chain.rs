@@ -22,12 +22,14 @@ pub struct Chain {
     /// Where packets come into the link and where they leave it: a medium has two ports for each station.
     pub ports: (Port, Port),
     pub after: Vec<NodeId>,
+    /// Its packets go on through another chain, which counts them.
+    pub joins: bool,
 }
 
 impl Chain {
     /// A link with one way in and one way out.
     pub fn new(link: NodeId, place: Place, after: Vec<NodeId>) -> Chain {
-        Chain { link, place, ports: (Port(0), Port(0)), after }
+        Chain { link, place, ports: (Port(0), Port(0)), after, joins: false }
     }
 
     pub fn entry(&self) -> Route {

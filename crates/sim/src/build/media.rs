@@ -87,14 +87,15 @@ fn radio_config(radio: &plan::PacketRadio) -> RadioConfig {
     }
 }
 
-/// One queue for each client and direction, in the order of [`Stream::index`]. A direction that the hop does not allow has one too.
+/// One queue for each client and direction, in the order of [`Stream::index`]; then the same for each further connection. A direction that the hop does not allow has one too.
 fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 'a {
     let queue = move |client: u32, toward: Toward| {
         let rng = Rng::for_element(plan.seed, &format!("hop.{}.queue.{}.{client}", hop.name, toward.name()));
         // How fast a medium empties one of its queues is decided by the others.
         queue::build(hop.way(toward), None, rng)
     };
-    (0..plan.clients).flat_map(move |client| Toward::BOTH.map(|toward| queue(client, toward)))
+    let connections = 1 + hop.medium.as_ref().map_or(0, Medium::connections);
+    (0..plan.clients * connections).flat_map(move |client| Toward::BOTH.map(|toward| queue(client, toward)))
 }
 
 pub fn direction(toward: Toward) -> Direction {
@@ -132,8 +133,27 @@ pub fn lane(
         if let (Some(&last), Some(&next)) = (after.last(), shared.first()) {
             builder.connect(last, Port(0), Route::Node(next, Port(0)));
         }
-        Chain { link: medium, place: stream.place(), ports: (stream.entry(), stream.exit()), after }
+        let ports = (stream.entry(), stream.exit());
+        Chain { link: medium, place: stream.place(), ports, after, joins: false }
     };
-    let chains = (0..plan.clients).map(chain).collect();
+    let mut chains: Vec<Chain> = (0..plan.clients).map(chain).collect();
+    let connections = plan.hops[hop].medium.as_ref().map_or(0, Medium::connections);
+    for station in plan.clients..plan.clients * (1 + connections) {
+        let stream = Stream::new(station, direction);
+        let own = &chains[(station % plan.clients) as usize];
+        // What leaves a client's further connections goes the way of its first.
+        let next = own.after.first().or(shared.first()).copied();
+        if let Some(next) = next {
+            builder.connect(medium, stream.exit(), Route::Node(next, Port(0)));
+        }
+        let joins = !own.after.is_empty();
+        chains.push(Chain {
+            link: medium,
+            place: stream.place(),
+            ports: (stream.entry(), stream.exit()),
+            after: Vec::new(),
+            joins,
+        });
+    }
     Lane { hop, toward, per_client: true, medium: true, rated: true, joined: false, chains, after: shared }
 }

@@ -57,7 +57,11 @@ fn connect_lane(plan: &Plan, lane: &Lane, onward: &Onward, builder: &mut Network
     }
     // One table serves all exits of a lane, as a flow takes only one of them.
     let mut table = None;
-    for (chain, said) in lane.chains.iter().zip(agreed) {
+    // A client's further connections go the way of its first; where that has elements of its own, they have been joined to those.
+    let ways = agreed.iter().take(if one_exit { 1 } else { plan.clients as usize }).cycle();
+    for (chain, &said) in
+        lane.chains.iter().take(if one_exit { 1 } else { usize::MAX }).zip(ways).filter(|(chain, _)| !chain.joins)
+    {
         let route = match said {
             Ok(None) => continue,
             Ok(Some(route)) => route,

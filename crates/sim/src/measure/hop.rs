@@ -63,6 +63,9 @@ fn counters(lane: &Lane, network: &mut Network, now: Time) -> Before {
 
 /// Packets that left a chain at its far end before `now`.
 fn delivered(chain: &Chain, network: &mut Network, now: Time) -> u64 {
+    if chain.joins {
+        return 0;
+    }
     if let Some(&last) = chain.after.last() {
         return network.tally(last).forwarded;
     }

@@ -25,6 +25,13 @@ pub enum Medium {
     Grants(Box<GrantsPlan>),
 }
 
+impl Medium {
+    /// Connections that each station has beside its first.
+    pub fn connections(&self) -> u32 {
+        if let Medium::Wimax(cell) = self { cell.connections.len() as u32 } else { 0 }
+    }
+}
+
 /// As `docs/models/packet-radio.md` says.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

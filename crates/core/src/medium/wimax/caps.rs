@@ -15,7 +15,7 @@ pub enum Traffic {
 }
 
 impl Traffic {
-    fn covers(self, kind: Kind) -> bool {
+    pub fn covers(self, kind: Kind) -> bool {
         match self {
             Traffic::All => true,
             Traffic::Tcp => kind.has(Kind::TCP),

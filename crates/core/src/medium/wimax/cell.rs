@@ -5,7 +5,8 @@ use super::caps::{Cap, Verdict};
 use super::frame::Frame;
 use super::pdu::Cutter;
 use super::repair::{Released, Window};
-use super::terms::{Terms, at_speed};
+use super::service::Service;
+use super::terms::{ConnectionTerms, Terms, at_speed};
 use crate::element::{Cause, Out};
 use crate::medium::{Direction, Stream, Streams};
 use crate::packet::Packet;
@@ -50,6 +51,8 @@ pub struct Flight {
 
 pub struct Cell {
     pub terms: Terms,
+    /// Stations without their further connections.
+    pub clients: u32,
     pub frame: Frame,
     /// The present frame, and when it began.
     pub number: u64,
@@ -69,6 +72,24 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// What the base station grants this connection.
+    pub fn service(&self, station: u32) -> Service {
+        let further = (station / self.clients.max(1)) as usize;
+        match further.checked_sub(1).and_then(|at| self.terms.connections.get(at)) {
+            Some(connection) => connection.service,
+            None => self.terms.station(station).service,
+        }
+    }
+
+    /// The connection on which a station's packet rides.
+    pub fn connection(&self, stream: Stream, packet: &Packet) -> Stream {
+        let covers = |connection: &ConnectionTerms| connection.traffic.covers(packet.kind);
+        match self.terms.connections.iter().position(covers) {
+            Some(at) => Stream { station: stream.station + self.clients * (at as u32 + 1), ..stream },
+            None => stream,
+        }
+    }
+
     /// Bytes of a slot for this stream, with its modulation of the moment.
     pub fn slot_bytes_of(&mut self, stream: Stream) -> u32 {
         let radio = &mut self.radios[stream.station as usize];

@@ -55,7 +55,7 @@ impl Downlink {
         }
         let waits = !line.cutter.is_empty(cell.streams.of(stream));
         if waits && !std::mem::replace(&mut self.listed[station as usize], true) {
-            self.turns[cell.terms.service(station).class.priority()].push_back(station);
+            self.turns[cell.service(station).class.priority()].push_back(station);
         }
     }
 

@@ -21,7 +21,7 @@ pub mod service;
 mod terms;
 mod uplink;
 
-pub use terms::{StationTerms, Terms, UplinkTerms};
+pub use terms::{ConnectionTerms, StationTerms, Terms, UplinkTerms};
 
 use crate::element::Out;
 use crate::medium::{Direction, Medium, Stream, Streams};
@@ -50,22 +50,30 @@ pub struct Wimax {
 }
 
 impl Wimax {
-    /// A cell with a queue for each stream, in the order of [`Stream::index`]; or what is wrong with its terms.
+    /// A cell with a queue for each stream, in the order of [`Stream::index`]; or what is wrong with its terms. Behind the stations come, for
+    /// each further connection, all stations once more: a connection asks, waits and is served as a station of its own with the same radio.
     pub fn new(terms: Terms, queues: Vec<AnyQueue>, mut rng: Rng) -> Result<Wimax, String> {
         terms.check()?;
         let frame = terms.frame.layout()?;
         let channel = terms.frame.channel;
         let streams = Streams::new(queues);
         let stations = streams.stations();
+        let clients = stations / (1 + terms.connections.len() as u32);
         let slot_bytes = channel.set().iter().map(|mcs| channel.slot_bytes(mcs)).collect();
         // Streams of their own: the weather is the same whatever is sent, and so on.
         let (backoffs, errors, mut weather, mut wander) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
         let losses = rng.fork();
-        let radios: Vec<Radio> = (0..stations).map(|s| radio(terms.station(s), terms.frame.length, weather.fork())).collect();
+        // A station's connections see one signal.
+        let skies: Vec<Rng> = (0..clients).map(|_| weather.fork()).collect();
+        let radio_of = |(client, sky): (u32, &Rng)| radio(terms.station(client), terms.frame.length, sky.clone());
+        let radios: Vec<Radio> = (0..=terms.connections.len()).flat_map(|_| (0..clients).zip(&skies)).map(radio_of).collect();
+        if radios.len() != stations as usize {
+            return Err(format!("{stations} queues each way cannot be dealt to connections of {clients} stations"));
+        }
         let mut lines = Vec::with_capacity(2 * stations as usize);
         for station in 0..stations {
             for direction in [Direction::Down, Direction::Up] {
-                let caps = &terms.station(station).caps[direction as usize];
+                let caps = &terms.station(station % clients.max(1)).caps[direction as usize];
                 let caps = caps.iter().map(|&cap| Cap::new(cap, wander.fork())).collect();
                 let repair = terms.repair[direction as usize];
                 let window = radios[station as usize].errs(direction).then(|| Box::new(Window::new(repair)));
@@ -73,8 +81,20 @@ impl Wimax {
             }
         }
         let flights = Ring::new();
-        let cell =
-            Cell { terms, frame, number: 0, began: Time::ZERO, slot_bytes, streams, lines, radios, flights, errors, losses };
+        let cell = Cell {
+            terms,
+            clients,
+            frame,
+            number: 0,
+            began: Time::ZERO,
+            slot_bytes,
+            streams,
+            lines,
+            radios,
+            flights,
+            errors,
+            losses,
+        };
         let (downlink, uplink) = (Downlink::new(stations), Uplink::new(stations, backoffs));
         Ok(Wimax { cell, downlink, uplink, up_done: false, next: Time::NEVER })
     }
@@ -137,6 +157,7 @@ impl Medium for Wimax {
         if idle {
             self.catch_up(now);
         }
+        let stream = self.cell.connection(stream, &packet);
         self.cell.take_in(now, stream, packet, out);
         match stream.direction {
             Direction::Down => self.downlink.list(&mut self.cell, stream.station),

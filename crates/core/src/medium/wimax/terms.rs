@@ -1,7 +1,7 @@
 //! All that a cell is set to, and why a cell could not work.
 
 use super::amc::AmcTerms;
-use super::caps::CapTerms;
+use super::caps::{CapTerms, Traffic};
 use super::contention::BackoffTerms;
 use super::frame::FrameTerms;
 use super::pdu::Pdu;
@@ -43,6 +43,14 @@ pub struct StationTerms {
     pub caps: [Vec<CapTerms>; 2],
 }
 
+/// A connection that each station has beside its first: a classifier, and what the base station grants it (IEEE 802.16-2004, 5.2 and 6.3.14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionTerms {
+    /// What rides on it; the first that covers a packet has it.
+    pub traffic: Traffic,
+    pub service: Service,
+}
+
 /// All that a cell is set to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
@@ -52,14 +60,13 @@ pub struct Terms {
     pub repair: [Repair; 2],
     /// Of stations from 0 on; those beyond are as the last.
     pub stations: Vec<StationTerms>,
+    /// Beside the one that every station has.
+    pub connections: Vec<ConnectionTerms>,
 }
 
 impl Terms {
     pub fn station(&self, station: u32) -> &StationTerms {
         &self.stations[(station as usize).min(self.stations.len() - 1)]
-    }
-    pub fn service(&self, station: u32) -> Service {
-        self.station(station).service
     }
 
     /// What a lone station with the first station's modulation gets in one direction, headers included, in bits a second.
@@ -87,6 +94,7 @@ impl Terms {
         if self.stations.is_empty() {
             return Err("no station is described".into());
         }
+        self.check_connections()?;
         for station in &self.stations {
             // On a channel that changes the weakest modulation may have to do.
             let weakest = if station.channel.is_some() { 0 } else { station.mcs[1].min(set.len() as u8 - 1) };
@@ -103,6 +111,17 @@ impl Terms {
                     "an ARQ block of {block} bytes does not fit into the uplink of a frame, which carries {bytes}"
                 ));
             }
+        }
+        Ok(())
+    }
+}
+
+impl Terms {
+    /// A cap of everything would be kept by each connection for itself.
+    fn check_connections(&self) -> Result<(), String> {
+        let caps = || self.stations.iter().flat_map(|station| station.caps.iter().flatten());
+        if !self.connections.is_empty() && caps().any(|cap| cap.traffic == Traffic::All) {
+            return Err("stations have several connections, and a cap is of all traffic: let it be of tcp or of udp".into());
         }
         Ok(())
     }

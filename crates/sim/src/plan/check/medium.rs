@@ -9,9 +9,8 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
     let Some(medium) = &hop.medium else {
         return ensure(hop.roaming.is_none(), || "its clients change cells, and it has no medium".into());
     };
-    ensure(plan.clients <= MOST_STATIONS, || {
-        format!("{} clients on a medium: at most {MOST_STATIONS} are possible", plan.clients)
-    })?;
+    let most = MOST_STATIONS / (1 + medium.connections());
+    ensure(plan.clients <= most, || format!("{} clients on a medium: at most {most} are possible", plan.clients))?;
     for way in Toward::BOTH.into_iter().filter_map(|toward| hop.way(toward)) {
         ensure(way.rate.is_none(), || "it has a medium and a rate: only one of them can send".into())?;
         ensure(way.framing == Framing::None, || "it has a medium and a framing, which is for a line".into())?;
@@ -24,6 +23,9 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
         Medium::HalfDuplex { bps, turnaround_ps } => {
             check_rate(bps)?;
             span("turnaround_ps", turnaround_ps)
+        }
+        Medium::Wimax(ref wimax) if !wimax.connections.is_empty() && roaming.is_some() => {
+            Err("clients change cells, and stations have several connections: only one of both is possible".into())
         }
         Medium::Wimax(ref wimax) => wimax.terms()?.check_at(roaming.map_or(1.0, |roaming| roaming.slowest())),
         Medium::PacketRadio(ref radio) => check_radio(radio),

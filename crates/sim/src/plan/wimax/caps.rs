@@ -28,6 +28,16 @@ pub enum TrafficPlan {
     Udp,
 }
 
+impl From<TrafficPlan> for Traffic {
+    fn from(plan: TrafficPlan) -> Traffic {
+        match plan {
+            TrafficPlan::All => Traffic::All,
+            TrafficPlan::Tcp => Traffic::Tcp,
+            TrafficPlan::Udp => Traffic::Udp,
+        }
+    }
+}
+
 /// What the core is told of one direction.
 pub fn terms(plans: &[CapPlan]) -> Result<Vec<CapTerms>, String> {
     plans.iter().map(cap).collect()
@@ -42,11 +52,7 @@ fn cap(plan: &CapPlan) -> Result<CapTerms, String> {
     } else {
         CapRate::Wandering { low_bps: plan.low_bps, high_bps: plan.high_bps, every: Span(plan.every_ps) }
     };
-    let traffic = match plan.traffic {
-        TrafficPlan::All => Traffic::All,
-        TrafficPlan::Tcp => Traffic::Tcp,
-        TrafficPlan::Udp => Traffic::Udp,
-    };
+    let traffic = plan.traffic.into();
     let excess = plan.buffer.map_or(Excess::Dropped, |bytes| Excess::Waits { bytes });
     Ok(CapTerms { traffic, rate, burst: plan.burst, excess })
 }

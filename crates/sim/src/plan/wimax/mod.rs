@@ -4,7 +4,7 @@ mod amc;
 mod caps;
 mod station;
 
-pub use station::StationPlan;
+pub use station::{ConnectionPlan, StationPlan};
 
 use super::Toward;
 use ackclock_core::Span;
@@ -47,6 +47,9 @@ pub struct WimaxPlan {
     pub bundling: bool,
     pub repair: PerWay<Option<RepairPlan>>,
     pub stations: Vec<StationPlan>,
+    /// Beside the one that every station has.
+    #[serde(default)]
+    pub connections: Vec<ConnectionPlan>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -91,6 +94,8 @@ pub enum RepairPlan {
 
 /// More than any frame holds, and little enough for the arithmetic of a frame.
 const MOST: u32 = 1 << 16;
+/// A station's connections beside its first.
+const MOST_CONNECTIONS: u32 = 8;
 /// The longest interval or delay in frames.
 const MOST_FRAMES: u64 = 1 << 32;
 
@@ -127,8 +132,17 @@ impl WimaxPlan {
             region: Region { opportunities: self.contention.opportunities, layout },
         };
         let stations = self.stations.iter().map(|station| station.terms(channel)).collect::<Result<_, _>>()?;
+        within("the number of connections", self.connections.len() as u32, MOST_CONNECTIONS)?;
+        let connections = self.connections.iter().map(ConnectionPlan::terms).collect::<Result<_, _>>()?;
         let repair = [repair(self.repair.down)?, repair(self.repair.up)?];
-        let terms = Terms { frame, pdu: Pdu { around: if self.crc { 10 } else { 6 } }, uplink: self.uplink()?, repair, stations };
+        let terms = Terms {
+            frame,
+            pdu: Pdu { around: if self.crc { 10 } else { 6 } },
+            uplink: self.uplink()?,
+            repair,
+            stations,
+            connections,
+        };
         terms.check()?;
         Ok(terms)
     }

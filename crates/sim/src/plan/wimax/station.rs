@@ -1,13 +1,13 @@
 //! What differs between the stations of a cell.
 
 use super::amc::AmcPlan;
-use super::caps::{self, CapPlan};
+use super::caps::{self, CapPlan, TrafficPlan};
 use super::{MOST, PerWay, frames, mcs, within};
 use crate::plan::nullable;
 use crate::plan::signal::{FadingPlan, Points, curve};
-use ackclock_core::medium::wimax::StationTerms;
 use ackclock_core::medium::wimax::phy::Channel;
 use ackclock_core::medium::wimax::service::{Class, Service};
+use ackclock_core::medium::wimax::{ConnectionTerms, StationTerms};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -33,6 +33,28 @@ pub struct ServicePlan {
     pub bytes: u32,
 }
 
+/// A connection beside a station's first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionPlan {
+    pub traffic: TrafficPlan,
+    pub service: ServicePlan,
+}
+
+impl ConnectionPlan {
+    pub fn terms(&self) -> Result<ConnectionTerms, String> {
+        self.service.check()?;
+        Ok(ConnectionTerms { traffic: self.traffic.into(), service: self.service.into() })
+    }
+}
+
+impl ServicePlan {
+    fn check(&self) -> Result<(), String> {
+        frames("service.interval_frames", self.interval_frames)?;
+        within("service.bytes", self.bytes, MOST)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassPlan {
@@ -51,8 +73,7 @@ impl StationPlan {
                 return Err(format!("an error of {p}: a probability is from 0 to 1"));
             }
         }
-        frames("service.interval_frames", self.service.interval_frames)?;
-        within("service.bytes", self.service.bytes, MOST)?;
+        self.service.check()?;
         let none = PerWay { down: None, up: None };
         let PerWay { down, up } = self.signal_loss.as_ref().unwrap_or(&none);
         if fading.is_none() && (down.is_some() || up.is_some()) {

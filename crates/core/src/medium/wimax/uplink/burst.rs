@@ -57,7 +57,7 @@ impl Uplink {
         let ask = &mut self.asks[grant.station as usize];
         ask.owed = ask.owed.saturating_sub(u64::from(burst.room()));
         // Room for a request that rides on the data, unless all that is here rides itself.
-        let rides = cell.terms.uplink.piggyback && cell.terms.service(grant.station).class.piggybacks();
+        let rides = cell.terms.uplink.piggyback && cell.service(grant.station).class.piggybacks();
         if rides && cell.need(stream) > u64::from(burst.room()) {
             burst.reserve = PIGGYBACK_BYTES.min(burst.room());
         }
@@ -85,7 +85,7 @@ impl Uplink {
         let (now, pdu) = (cell.began + cell.frame.uplink, cell.terms.pdu);
         let station = burst.stream.station;
         // Without bundling only what some request was for may go, but in grants that nobody asks for.
-        let free = cell.terms.uplink.bundling || cell.terms.service(station).class < Class::Rtps;
+        let free = cell.terms.uplink.bundling || cell.service(station).class < Class::Rtps;
         let Cell { lines, streams, .. } = cell;
         let (line, buffer) = (&mut lines[burst.stream.index()], streams.of(burst.stream));
         let ask = &mut self.asks[station as usize];

@@ -13,7 +13,7 @@ impl Uplink {
         for at in 0..self.engaged.len() {
             let station = self.engaged[at];
             let served = self.grants.iter().any(|grant| grant.station == station);
-            if opportunities == 0 || served || !cell.streams.is_here(station) || !cell.terms.service(station).class.contends() {
+            if opportunities == 0 || served || !cell.streams.is_here(station) || !cell.service(station).class.contends() {
                 continue;
             }
             let stream = Cell::up(station);

@@ -90,7 +90,7 @@ impl Uplink {
     fn grant_unasked(&mut self, cell: &mut Cell) {
         for at in 0..self.engaged.len() {
             let station = self.engaged[at];
-            let service = cell.terms.service(station);
+            let service = cell.service(station);
             if !service.is_turn(cell.number, station) || !cell.streams.is_here(station) {
                 continue;
             }
@@ -124,7 +124,7 @@ impl Uplink {
         let mut wanting: Vec<(u32, u32)> = Vec::new();
         for at in 0..self.engaged.len() {
             let station = self.engaged[at];
-            if cell.terms.service(station).class.priority() != class {
+            if cell.service(station).class.priority() != class {
                 continue;
             }
             let stream = Cell::up(station);
