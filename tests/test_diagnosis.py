@@ -9,8 +9,9 @@ from ackclock.analysis.clocks import clock_said
 from ackclock.analysis.diagnosis import acks, limits, loss
 from ackclock.analysis.diagnosis.view import View, view
 from ackclock.analysis.table import analysis_tables
-from ackclock.report.capture_tables import flows_table, limits_table
-from ackclock.report.page import Facts
+from ackclock.report.capture import page
+from ackclock.report.capture_tables import flows_table, limits_table, waited
+from ackclock.report.page import Chart, Facts
 from tests.test_analyze import captured, found
 
 
@@ -68,6 +69,19 @@ def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
     standing = seen(document, crossing(63, 179), crossing(997, 1059))
     assert next(f.finding for f in limits.findings(standing)) == "ack_path"
     assert acks._queued(standing) is None
+    # A fifth of the time has a queue, and it is the ACKs' then: medians over the whole flow do not speak of it.
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "path_rate": 0.19, "cwnd": 0.78}
+    rarely = seen(document, crossing(68, 94), crossing(60.1, 490), limited=shares)
+    assert "ack_path" in {f.finding for f in limits.findings(rarely)}
+
+
+def test_one_loss_is_not_said_to_have_kept_the_window_small(full_queue):
+    document = analyze(full_queue[0]).document
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "cwnd": 1.0}
+    for events, said in ((1, "did not hold it back for long"), (9, "kept the window small")):
+        repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": events, "timeouts": 0}
+        few = seen(document, limited=shares, repairs=repairs, retransmitted_segments=9)
+        assert said in next(f.advice for f in limits.findings(few))
 
 
 def test_acks_go_first_only_where_data_shares_their_way(full_queue):
@@ -107,3 +121,25 @@ def test_a_slow_clock_is_not_said_to_be_fast():
     said = clock_said({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
     assert "0.010 ms behind" in said
     assert "0.2 ppm slow" in said
+
+
+def test_a_page_draws_no_round_trip_where_the_capture_is_at_the_receivers_end(full_queue):
+    drawn = []
+    for capture in full_queue:
+        section = page(analyze(capture, series=True)).sections[-2]
+        drawn.append({block.title for block in section.blocks if isinstance(block, Chart)})
+    assert {"Round-trip time", "Outstanding data", "Gaps between ACKs"} <= drawn[0]
+    assert drawn[1] == {"Goodput"}
+
+
+def test_less_than_a_packet_is_no_queue():
+    assert not waited({"max_based": 59, "rate_bps": 1000.0})
+    assert waited({"max_based": 32_000, "rate_bps": 254e3})
+    assert not waited({"max_based": 2000, "rate_bps": 10e6})
+    assert not waited({"max_based": None, "rate_bps": None})
+
+
+def test_one_loss_makes_no_model(full_queue):
+    document = analyze(full_queue[0]).document
+    few = seen(document, repairs={**document["flows"][0]["b2a"]["repairs"], "recoveries": 1, "timeouts": 0})
+    assert loss.rate_models(few) == {}

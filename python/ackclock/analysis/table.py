@@ -52,7 +52,7 @@ def _flows(document: Mapping[str, Any]) -> Table:
 def _figures(seen: View) -> list[str]:
     """From the capture near the sender; with one at the far end, round trips and flight are not the sender's and stay blank."""
     way = seen.figures
-    rtt = way["rtt_ms"] if seen.at_sender or seen.place == "unknown" else dict.fromkeys(("min", "mean", "p95"))
+    rtt = way["rtt_ms"] if not seen.far else dict.fromkeys(("min", "mean", "p95"))
     return [
         rate(way["goodput_bps"]),
         str(way["segments"]),
@@ -65,7 +65,7 @@ def _figures(seen: View) -> list[str]:
         ms(rtt["min"]),
         ms(rtt["mean"]),
         ms(rtt["p95"]),
-        size(way["outstanding_bytes"]["max"]) if seen.at_sender or seen.place == "unknown" else "-",
+        size(way["outstanding_bytes"]["max"]) if not seen.far else "-",
     ]
 
 

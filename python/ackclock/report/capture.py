@@ -24,6 +24,8 @@ MOST_DRAWN = 6
 """Directions drawn; the tables have all flows up to `MOST_LISTED`."""
 MOST_LISTED = 50
 _ENOUGH_BYTES = 3000
+_SENDERS_OWN = ("rtt", "outstanding")
+"""Panels of what is nearly nothing at the receiver's end, where ACKs leave as data comes."""
 
 
 def page(done: Analysis) -> Page:
@@ -123,9 +125,10 @@ def _direction(done: Analysis, seen: View) -> Section:
     ends = (seen.flow["client"], seen.flow["server"])
     ends = ends if seen.direction == "a2b" else ends[::-1]
     blocks: list[Block] = [Sequences("Time and sequence", _sequence_reading(seen), graph)]
-    blocks += [Chart(p.title, p.reading, chart.time_chart(p)) for p in panels(sent, back, delays)]
+    drawn = [p for p in panels(sent, back, delays) if not (seen.far and p.key in _SENDERS_OWN)]
+    blocks += [Chart(p.title, p.reading, chart.time_chart(p)) for p in drawn]
     gaps = seen.figures["ack_interarrival_ms"]
-    if gaps["count"] >= 20:
+    if gaps["count"] >= 20 and not seen.far:
         reading = (
             "How far apart the ACKs pass the capture. Evenly spaced ACKs clock the sender evenly; a heap at the left with a tail at the right is "
             "a way back that sends in turns, and releases bunches of data."
@@ -149,7 +152,7 @@ def _sequence_reading(seen: View) -> str:
 
 def _gap_bars(gaps: Mapping[str, Any]) -> list[tuple[str, int]]:
     edges = [b["up_to"] for b in gaps["histogram"]]
-    return [(str(b["up_to"]) if b["up_to"] is not None else f"over {edges[-2]}", b["count"]) for b in gaps["histogram"]]
+    return [(str(b["up_to"]) if b["up_to"] is not None else f">{edges[-2]}", b["count"]) for b in gaps["histogram"]]
 
 
 def _facts(document: Mapping[str, Any]) -> Facts:

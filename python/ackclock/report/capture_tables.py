@@ -21,6 +21,7 @@ _LIMITS = (
 
 
 _WAITED_S = 0.02
+_PACKET_BYTES = 1500
 
 
 def _ways(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
@@ -53,7 +54,7 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     rows = []
     for flow, way in _ways(document):
         seen = view(document, flow, way)
-        figures, here = seen.figures, seen.at_sender or seen.place == "unknown"
+        figures, here = seen.figures, not seen.far
         rtt = figures["rtt_ms"]
         again = figures["retransmitted_segments"]
         rows.append(
@@ -114,7 +115,7 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     reading = (
         "Shares of each direction's time from its first data on, in percent: the receive window, the send buffer, the path's rate, the congestion window or pacing, the application, repair. A send buffer is inferred: it is not on the wire. Reno's model is "
         "that of Padhye and others (1998), CUBIC's the response function of RFC 9438, both for the loss events and the mean RTT seen here; "
-        "where nothing was lost they say nothing."
+        "with fewer than three loss events they say nothing."
     )
     return Table(columns, rows, reading)
 
@@ -127,7 +128,7 @@ def _share(value: float | None, most: float) -> Cell:
 
 def waited(buffer: Mapping[str, Any]) -> bool:
     """What stood before the bottleneck is more than a little jitter, which is no queue."""
-    return bool(buffer["max_based"] and buffer["rate_bps"] and buffer["max_based"] * 8 >= _WAITED_S * buffer["rate_bps"])
+    return (buffer["max_based"] or 0) > _PACKET_BYTES and 0 < (buffer["rate_bps"] or 0.0) * _WAITED_S <= buffer["max_based"] * 8
 
 
 def _buffer(buffer: Mapping[str, Any]) -> Cell:
@@ -145,7 +146,7 @@ def between_table(document: Mapping[str, Any]) -> Table:
     """Delay, loss and buffer between two captures."""
     columns = [
         Column("Flow", room="ends"),
-        *_numeric("Delay min", "p50", "max", "Lost", "Of sent", "Not captured", "Bursts", "Buffer"),
+        *_numeric("Delay min", "p50", "max", "Lost", "Not captured", "Bursts", "Buffer"),
         Column("Cause of loss", room="wide"),
     ]
     rows = []
@@ -161,8 +162,7 @@ def between_table(document: Mapping[str, Any]) -> Table:
             [
                 _name(flow, way),
                 *(Cell(milliseconds(delay[key])) for key in ("min", "p50", "max")),
-                Cell(str(lost["between_captures"])),
-                Cell(percent(figures["loss_rate"])),
+                Cell(str(lost["between_captures"]), percent(figures["loss_rate"]) if lost["between_captures"] else ""),
                 Cell(str(lost["capture_drops_receiver"] + lost["capture_drops_sender"])),
                 Cell(str(bursts["above_50"] + bursts["above_80"] + bursts["all_lost"])),
                 _buffer(buffer),

@@ -12,6 +12,7 @@ _MOSTLY = 0.5
 _ENOUGH = 50
 _QUEUE_MS = 50.0
 _STANDS = 0.1
+_MOSTLY_QUEUED = 0.55
 _DATA_BPS = 10e3
 """Less than this is a control connection's talk."""
 _GAP_MS = 90
@@ -41,9 +42,14 @@ def excess(crossing: Mapping[str, Any], figure: str) -> float | None:
 
 
 def acks_wait_most(view: View) -> bool:
-    """The queue that stands most of the time is the ACKs': by medians, as a few great delays make no standing queue."""
-    there, back = excess(view.crossing, "p50"), excess(view.back, "p50")
+    """The queue in the time that the path's rate has is the ACKs': a few great delays make no standing queue."""
+    there, back = excess(view.crossing, typical(view)), excess(view.back, typical(view))
     return there is not None and back is not None and back > max(there, _STANDS * (view.figures["rtt_ms"]["min"] or 0.0))
+
+
+def typical(view: View) -> str:
+    """The delay in the middle of the time with a queue: of a share h its quantile is 1 - h/2, nearer to the median or to p95."""
+    return "p50" if view.held("path_rate") > _MOSTLY_QUEUED else "p95"
 
 
 def relief(view: View) -> str:

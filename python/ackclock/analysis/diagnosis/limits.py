@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.analysis.diagnosis import acks
+from ackclock.analysis.diagnosis import acks, loss
 from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
 from ackclock.report.numbers import milliseconds, rate
 
@@ -142,8 +142,10 @@ def _path_rate(view: View, held: float) -> Finding:
     full = known and float(view.figures["throughput_bps"] or 0.0) > _NEARLY * known
     advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
     if queue > max(50.0, _DEEP * rtt):
+        # A flow's own rate is not the path's where others share it.
+        fills = f"One round trip of buffer, {size(known * rtt / 8e3)}, fills this path. " if known else ""
         advice = (
-            f"One round trip of buffer, {size(speed * rtt / 8e3)}, fills this path. A queue that manages itself (CoDel, FQ-CoDel, PIE) or a "
+            f"{fills}A queue that manages itself (CoDel, FQ-CoDel, PIE) or a "
             f"smaller buffer takes most of the {milliseconds(queue)} away and costs hardly any rate."
         )
     return Finding(view.direction, "path_rate", evidence, held, advice)
@@ -151,25 +153,27 @@ def _path_rate(view: View, held: float) -> Finding:
 
 def _way_back(view: View, held: float) -> Finding:
     """The queue that the round trip shows is the ACKs', not the data's."""
-    there, back = acks.excess(view.crossing, "p50") or 0.0, acks.excess(view.back, "p50") or 0.0
+    figure = acks.typical(view)
+    there, back = acks.excess(view.crossing, figure) or 0.0, acks.excess(view.back, figure) or 0.0
     evidence = (
         f"The RTT stood up to {milliseconds(_queue_ms(view))} above its least of {milliseconds(_rtt(view))} (p95) {share(held)} of the time. ACKs wait "
-        f"{milliseconds(back)} in a queue on their way, the data {milliseconds(there)} on theirs (medians)."
+        f"{milliseconds(back)} in a queue on their way, the data {milliseconds(there)} on theirs ({'medians' if figure == 'p50' else figure})."
     )
     return Finding(view.direction, "ack_path", evidence, held, acks.relief(view))
 
 
 def _cwnd(view: View, held: float) -> Finding:
     flight, segment = float(view.figures["outstanding_bytes"]["max"]), view.segment
+    mean = float(view.figures["outstanding_bytes"]["mean"] or 0.0)
     evidence = (
         f"The congestion window (or pacing) held the sender {share(held)} of the time while the RTT was near its least of "
-        f"{milliseconds(_rtt(view))}: at most {size(flight)}, {flight / segment:.0f} segments, in flight."
+        f"{milliseconds(_rtt(view))}: {size(mean)}, {mean / segment:.0f} segments, in flight on average, {size(flight)} at most."
     )
     events, speed = view.loss_events, path_bps(view)
     got = float(view.figures["throughput_bps"] or 0.0)
     if speed and got > _NEARLY * speed:
         advice = f"With {rate(got)} of the path's {rate(speed)} there is little to gain: the sender keeps the queue short."
-    elif events and view.figures["retransmitted_segments"]:
+    elif events >= loss.EVENTS and view.figures["retransmitted_segments"]:
         kept = f"{many(events, 'loss event')} kept the window small although no queue stood"
         advice = (
             f"{kept}: find where packets are lost, or use a congestion control that does not take each loss for congestion (BBR)."
@@ -179,7 +183,8 @@ def _cwnd(view: View, held: float) -> Finding:
             "The transfer was over within slow start: a larger initial window, or connections that are kept and used again, help."
         )
     else:
-        advice = "The window was still growing, or the sender paces itself; no loss held it back."
+        few = f"{many(events, 'loss event')} did not hold it back for long" if events else "no loss held it back"
+        advice = f"The window was still growing, or the sender paces itself; {few}."
     return Finding(view.direction, "cwnd", evidence, held, advice)
 
 

@@ -12,6 +12,8 @@ from ackclock.report.numbers import milliseconds, percent, rate
 
 _RTO_MIN_S = 0.2
 _BURST = 4
+EVENTS = 3
+"""Fewer make no rate of losses."""
 
 
 def findings(view: View) -> Iterator[Finding]:
@@ -22,9 +24,9 @@ def findings(view: View) -> Iterator[Finding]:
 
 
 def rate_models(view: View) -> dict[str, float]:
-    """What closed forms give for this direction's loss rate, round trip and window, bit/s; empty where nothing was lost."""
+    """What closed forms give for this direction's loss rate, round trip and window, bit/s; empty where fewer than three losses make no rate of them."""
     rtt, events = view.figures["rtt_ms"], view.loss_events
-    if not events or not rtt["mean"] or not view.pace_seen:
+    if events < EVENTS or not rtt["mean"] or not view.pace_seen:
         return {}
     seconds, p, bits = rtt["mean"] * 1e-3, min(view.loss_rate, 0.5), 8.0 * view.segment
     per_ack = min(2.0, max(1.0, view.figures["ack_interarrival_ms"]["segments_per_ack"] or 1.0))
@@ -38,7 +40,7 @@ def rate_models(view: View) -> dict[str, float]:
 
 
 def _models(view: View) -> Finding | None:
-    if view.loss_events < 3 or not (found := rate_models(view)):
+    if not (found := rate_models(view)):
         return None
     measured = float(view.figures["goodput_bps"] or 0.0)
     evidence = (

@@ -54,6 +54,11 @@ class View:
         return self.place == {"a2b": "client", "b2a": "server"}[self.direction]
 
     @property
+    def far(self) -> bool:
+        """The capture is known to be elsewhere than at this direction's sender: its round trips and flight are not the sender's."""
+        return not self.at_sender and self.place != "unknown"
+
+    @property
     def pace_seen(self) -> bool:
         """The capture is where the sender's flight and round trips can be seen: elsewhere ACKs follow data at once, as if nothing waited."""
         return (self.figures["limited"] or {}).get("path_rate") is not None
