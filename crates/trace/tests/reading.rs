@@ -89,7 +89,9 @@ fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
 }
 
 /// Payload once, retransmissions, least and greatest round trip in whole microseconds, first time in seconds, packets cut short.
-fn figures(bytes: Vec<u8>) -> (u64, u32, Option<[i64; 2]>, Option<i64>, u64) {
+type Figures = (u64, u32, Option<[i64; 2]>, Option<i64>, u64);
+
+fn figures(bytes: Vec<u8>) -> Figures {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(bytes))).unwrap();
     let mut analysis = Analysis::new(Only::default());
     analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
@@ -110,7 +112,7 @@ fn figures(bytes: Vec<u8>) -> (u64, u32, Option<[i64; 2]>, Option<i64>, u64) {
     )
 }
 
-const EXPECTED: (u64, u32, Option<[i64; 2]>, Option<i64>, u64) = (40_000, 0, Some([10_000, 10_000]), Some(1000), 0);
+const EXPECTED: Figures = (40_000, 0, Some([10_000, 10_000]), Some(1000), 0);
 
 #[test]
 fn gzip_and_zstd_hold_what_the_plain_file_holds() {
