@@ -17,6 +17,7 @@ import pytest
 
 from ackclock.emulation_run import open_emulation
 from tests.live.cells import namespaces
+from tests.test_emulation import ECHO
 
 pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="needs root and iproute2")
@@ -29,14 +30,6 @@ rate = "2 Mb/s"
 delay = "15 ms"
 """
 PYTHON = sys.executable
-ECHO = """
-import socket
-udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.bind(("", 9))
-while True:
-    data, sender = udp.recvfrom(2000)
-    udp.sendto(data, sender)
-"""
 ASK = """
 import socket, sys, time
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -132,11 +132,16 @@ def table(binary: Path, ns: str, repeats: int) -> list[str]:
     return lines
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def arguments(what: str | None) -> argparse.Namespace:
+    """Of a comparison with a peer: our binary, and how often each side runs."""
+    parser = argparse.ArgumentParser(description=(what or "").splitlines()[0])
     parser.add_argument("--binary", type=Path, default=Path("target/release/ackclock-bench"))
     parser.add_argument("--repeats", type=int, default=5)
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = arguments(__doc__)
     ns = ns2_available()
     if ns is None:
         print("skip: ns-2 (`ns`) is not installed, so there is no ratio to it")

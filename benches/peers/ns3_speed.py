@@ -10,7 +10,6 @@ usage: ns3_speed.py [--binary target/release/ackclock-bench] [--repeats 5]
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -82,10 +81,7 @@ def table(binary: Path, program: Path, repeats: int) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--binary", type=Path, default=Path("target/release/ackclock-bench"))
-    parser.add_argument("--repeats", type=int, default=5)
-    args = parser.parse_args()
+    args = ns2_speed.arguments(__doc__)
     program = build(args.binary.parent)
     if program is None:
         print("skip: ns-3 (libns3-dev) or g++ is not installed, so there is no ratio to it")

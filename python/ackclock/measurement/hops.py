@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ackclock.statistics.intervals import t_quantile
 from ackclock.statistics.line import Line, least_squares
@@ -75,7 +75,7 @@ def hops_of(rows: Sequence[Mapping[str, object]]) -> list[Hop]:
     for number in sorted({int(str(row["hop"])) for row in rows}):
         hop = _hop(number, [row for row in rows if row["hop"] == number])
         if hop.answered:
-            found.append(_with_capacity(hop, found[-1] if found else None))
+            found.append(replace(hop, capacity=capacity(hop, found[-1] if found else None)))
     return found
 
 
@@ -99,19 +99,17 @@ def _quantile(ordered: Sequence[float], q: float) -> float | None:
     return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else None
 
 
-def _with_capacity(hop: Hop, before: Hop | None) -> Hop:
-    fields = (hop.hop, hop.addresses, hop.reached, hop.sent, hop.answered, hop.rtt_ms, hop.line)
-    return Hop(*fields, capacity=capacity(hop, before))
-
-
 def capacity(hop: Hop, before: Hop | None) -> Capacity:
     """Of the link between two hops that answered (``before`` None: this host)."""
     if hop.line is None:
         return Capacity(None, None, None, valid=False, why=f"fewer than {FEWEST_SIZES} sizes were answered")
+    lines = [hop.line]
     if before is not None and before.line is None:
         return Capacity(None, None, None, valid=False, why=f"hop {before.hop} answered too few sizes to be taken off")
-    slope = hop.line.slope - (before.line.slope if before and before.line else 0.0)
-    lines = [hop.line] + ([before.line] if before and before.line else [])
+    slope = hop.line.slope
+    if before is not None and before.line is not None:
+        slope -= before.line.slope
+        lines.append(before.line)
     half = t_quantile((1.0 + CONFIDENCE) / 2.0, max(1, min(line.freedom for line in lines)))
     half *= math.hypot(*(line.slope_sd for line in lines))
     least, most = slope - half, slope + half

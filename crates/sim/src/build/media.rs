@@ -105,6 +105,11 @@ pub fn direction(toward: Toward) -> Direction {
     }
 }
 
+/// A chain that begins with a stream of a medium.
+fn on_stream(medium: NodeId, stream: Stream, after: Vec<NodeId>) -> Chain {
+    Chain { link: medium, place: stream.place(), ports: (stream.entry(), stream.exit()), after, joins: false }
+}
+
 /// One direction of a medium: a chain for each client, and what comes after, which all share unless the hop is `per_client`.
 pub fn lane(
     medium: NodeId,
@@ -133,27 +138,19 @@ pub fn lane(
         if let (Some(&last), Some(&next)) = (after.last(), shared.first()) {
             builder.connect(last, Port(0), Route::Node(next, Port(0)));
         }
-        let ports = (stream.entry(), stream.exit());
-        Chain { link: medium, place: stream.place(), ports, after, joins: false }
+        on_stream(medium, stream, after)
     };
     let mut chains: Vec<Chain> = (0..plan.clients).map(chain).collect();
+    // What leaves a client's further connections goes the way of its first.
     let connections = plan.hops[hop].medium.as_ref().map_or(0, Medium::connections);
     for station in plan.clients..plan.clients * (1 + connections) {
         let stream = Stream::new(station, direction);
-        let own = &chains[(station % plan.clients) as usize];
-        // What leaves a client's further connections goes the way of its first.
-        let next = own.after.first().or(shared.first()).copied();
-        if let Some(next) = next {
+        let first = &chains[(station % plan.clients) as usize].after;
+        if let Some(&next) = first.first().or(shared.first()) {
             builder.connect(medium, stream.exit(), Route::Node(next, Port(0)));
         }
-        let joins = !own.after.is_empty();
-        chains.push(Chain {
-            link: medium,
-            place: stream.place(),
-            ports: (stream.entry(), stream.exit()),
-            after: Vec::new(),
-            joins,
-        });
+        let joins = !first.is_empty();
+        chains.push(Chain { joins, ..on_stream(medium, stream, Vec::new()) });
     }
     Lane { hop, toward, per_client: true, medium: true, rated: true, joined: false, chains, after: shared }
 }
