@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from math import gcd
 
 from ackclock.export.line import Line
+from ackclock.link.aqm import CoDel, FqCoDel, Pie
 from ackclock.link.loss import Bernoulli
-from ackclock.link.queue import CoDel, DropTail, FqCoDel, Pie
+from ackclock.link.queue import DropTail
 from ackclock.link.rate import TraceRate
 from ackclock.link.trace import BYTES_PER_CHANCE
 from ackclock.units import show_rate

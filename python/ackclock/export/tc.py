@@ -6,9 +6,9 @@ from math import ceil
 
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
+from ackclock.link.aqm import Cake
 from ackclock.link.jitter import NormalJitter, ParetoJitter, UniformJitter
 from ackclock.link.loss import Bernoulli, GilbertElliott, LossList
-from ackclock.link.queue import Cake
 from ackclock.link.rate import TraceRate
 from ackclock.units import PS_PER_S, show_rate
 

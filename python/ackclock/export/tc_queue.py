@@ -8,7 +8,8 @@ from typing import Any
 
 from ackclock.export.line import Line
 from ackclock.link.acks import PRESETS, Acks
-from ackclock.link.queue import Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red
+from ackclock.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
+from ackclock.link.queue import DropTail, Queue
 
 LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
 ENDLESS = 1_000_000  # packets in a queue that has no limit

@@ -5,6 +5,7 @@ mod bbr;
 mod bbr3;
 mod biad;
 mod bic;
+mod control;
 mod counter;
 mod cubic;
 mod cubic2;
@@ -26,6 +27,7 @@ pub mod slow_start;
 #[cfg(test)]
 mod testing;
 mod user;
+mod variant;
 mod vegas;
 mod veno;
 mod westwood;
@@ -35,6 +37,8 @@ pub use bbr::{Bbr, BbrParameters};
 pub use bbr3::{Bbr3, Bbr3Parameters};
 pub use biad::Biad;
 pub use bic::{Bic, BicParameters};
+use control::window_methods;
+pub use control::{Ack, Congestion, CongestionControl, EcnTerms, LOSS_WINDOW, MIN_SSTHRESH, MarkUse, Phase, Signal, Window};
 pub use counter::{Counter, DelayedAckRatio};
 pub use cubic::{Cubic, CubicParameters, cubic_k, cubic_window};
 pub use cubic2::{Cubic2, Cubic2Parameters};
@@ -50,307 +54,8 @@ pub use reno::{Reno, reno_ssthresh};
 pub use round::Round;
 pub use scalable::{Scalable, ScalableParameters};
 pub use user::{User, UserControl, UserVariant};
+pub use variant::{AnyCc, Variant};
 pub use vegas::{Vegas, VegasParameters};
 pub use veno::{Veno, VenoParameters};
 pub use westwood::Westwood;
 pub use yeah::{Yeah, YeahParameters};
-
-use super::delivery::{LossSample, RateSample};
-use crate::units::{Span, Time};
-use slow_start::SlowStart;
-
-/// What an ACK says.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ack {
-    pub now: Time,
-    /// Segments of growth it earns: 1, or the segments it covers up to the host's byte-counting limit (RFC 3465).
-    pub credit: f64,
-    /// Segments it took off the board.
-    pub acked: u32,
-    /// Segments of which it is the first to say that they arrived, by its number or by SACK; known to `on_delivery` only.
-    pub delivered: u32,
-    /// Segments taken for lost since the last ACK; known to `on_delivery` only.
-    pub lost: u32,
-    /// Segments in flight after it.
-    pub in_flight: u32,
-    /// This ACK's sample, of the newest segment it acknowledges that was sent once (Karn); the smoothed and smallest so far.
-    pub rtt: Option<Span>,
-    pub srtt: Option<Span>,
-    pub min_rtt: Option<Span>,
-    /// The window was what held the sender back, so there is reason to grow it (RFC 7661).
-    pub limited: bool,
-    /// A recovery, or what follows a timeout, is in force.
-    pub recovering: bool,
-    /// Segments acknowledged, and segments sent once or more, since the connection began: what rounds are counted by.
-    pub cleared: u64,
-    pub sent: u64,
-    /// Segments that it newly reports as marked; known to `on_marks` only.
-    pub marked: f64,
-    /// How fast segments arrive; known to `on_delivery` only.
-    pub rate: Option<RateSample>,
-}
-
-/// What tells of congestion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Duplicate ACKs or SACKs show a loss.
-    Duplicates,
-    /// The retransmission timer went off.
-    Timeout,
-    /// The receiver echoed a mark (RFC 3168).
-    Ecn,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Congestion {
-    pub now: Time,
-    pub signal: Signal,
-    /// FlightSize of RFC 5681 in segments, as the recovery counts it.
-    pub flight: f64,
-}
-
-/// What a congestion control makes of marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkUse {
-    /// One is a cut, as a loss is (RFC 3168).
-    Cut,
-    /// It counts them, cuts by their share, and does not grow in the round trip after a cut (RFC 8257).
-    Share,
-    /// It counts them, asks the network for many small ones by ECT(1), and goes on growing (RFC 9331); cuts lie so far apart at least.
-    Scalable { spacing: Span },
-}
-
-/// What the two ends have agreed on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EcnTerms {
-    /// Marks are echoed at all.
-    pub echoed: bool,
-    /// They are counted (RFC 9768).
-    pub accurate: bool,
-    /// What a mark leaves of the window, where it is not what a loss leaves (RFC 8511).
-    pub beta: Option<f64>,
-}
-
-/// Where in its cycle an algorithm is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    SlowStart,
-    CongestionAvoidance,
-}
-
-/// A congestion control.
-pub trait CongestionControl {
-    /// New data was acknowledged and no recovery is in force, so the window may grow.
-    fn on_ack(&mut self, ack: &Ack);
-    /// What it makes of marks.
-    fn marks(&self) -> MarkUse {
-        MarkUse::Cut
-    }
-    /// Both ends have agreed on ECN, or on none.
-    fn agree(&mut self, _terms: &EcnTerms) {}
-    /// What an ACK says of marks, before any cut for them: every ACK, if it counts them.
-    fn on_marks(&mut self, _ack: &Ack) {}
-    /// Whether it wants `on_delivery`, for which the sender keeps a note of each segment in flight.
-    fn watches(&self) -> bool {
-        false
-    }
-    /// Segments arrived or were lost: every ACK that says so, in recovery or not, before `on_ack`.
-    fn on_delivery(&mut self, _ack: &Ack) {}
-    /// A segment was taken for lost, for each, and before the next `on_delivery`; told to those that watch deliveries.
-    fn on_loss(&mut self, _now: Time, _loss: &LossSample) {}
-    /// Cut the window: sets `ssthresh`, and `cwnd` to where the recovery is to bring it (1 after a timeout).
-    fn on_congestion(&mut self, congestion: &Congestion);
-    /// A recovery is over (or has moderated the window) and leaves it here.
-    fn on_recovered(&mut self, now: Time, cwnd: f64);
-    /// The window has not been used and is set to what is still trusted of it (RFC 5681, section 4.1; RFC 2861).
-    fn on_restart(&mut self, now: Time, window: Window) {
-        self.on_recovered(now, window.cwnd);
-    }
-    /// Sending begins again after `idle` without anything in flight.
-    fn on_idle(&mut self, _now: Time, _idle: Span) {}
-    /// The last cut was for nothing. True if it has taken back what that loss changed and keeps what it has learned since; otherwise
-    /// the sender puts the copy in its place that it made before the cut.
-    fn take_back(&mut self) -> bool {
-        false
-    }
-    /// Whether its window holds in a recovery too, so that no proportional reduction is laid over it (Linux's `cong_control`).
-    fn governs_recovery(&self) -> bool {
-        false
-    }
-    fn cwnd(&self) -> f64;
-    fn ssthresh(&self) -> f64;
-    /// Segments a second, if it paces itself.
-    fn pacing_rate(&self) -> Option<f64> {
-        None
-    }
-    /// How low rate-halving may bring the window (Linux 2.6's `min_cwnd`, which is the threshold where a variant gives none).
-    fn halving_floor(&self) -> f64 {
-        self.ssthresh()
-    }
-    fn phase(&self) -> Phase {
-        if self.cwnd() < self.ssthresh() { Phase::SlowStart } else { Phase::CongestionAvoidance }
-    }
-}
-
-/// cwnd and ssthresh: what every window-based algorithm keeps.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
-    pub cwnd: f64,
-    pub ssthresh: f64,
-}
-
-/// RFC 5681, equation (4), and section 3.1: no cut goes below two segments, a timeout leaves one.
-pub const MIN_SSTHRESH: f64 = 2.0;
-pub const LOSS_WINDOW: f64 = 1.0;
-
-impl Window {
-    /// Sets the threshold and goes there, or to the loss window after a timeout.
-    pub fn cut_to(&mut self, ssthresh: f64, signal: Signal) {
-        self.ssthresh = ssthresh.max(MIN_SSTHRESH);
-        self.cwnd = if signal == Signal::Timeout { LOSS_WINDOW } else { self.ssthresh };
-    }
-}
-
-/// What every window-based algorithm without further state answers alike.
-macro_rules! window_methods {
-    () => {
-        fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-            self.window.cwnd = cwnd;
-        }
-        fn on_restart(&mut self, _now: Time, window: $crate::tcp::cc::Window) {
-            self.window = window;
-        }
-        fn cwnd(&self) -> f64 {
-            self.window.cwnd
-        }
-        fn ssthresh(&self) -> f64 {
-            self.window.ssthresh
-        }
-    };
-}
-use window_methods;
-
-macro_rules! variants {
-    ($($kind:ident => $name:literal, $build:expr, $summary:literal, $source:literal;)*) => {
-        /// The congestion controls by name.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Variant { $($kind),* }
-
-        impl Variant {
-            pub const ALL: &'static [Variant] = &[$(Variant::$kind),*];
-
-            pub fn name(self) -> &'static str { match self { $(Variant::$kind => $name),* } }
-            pub fn summary(self) -> &'static str { match self { $(Variant::$kind => $summary),* } }
-            pub fn source(self) -> &'static str { match self { $(Variant::$kind => $source),* } }
-
-            pub fn from_name(name: &str) -> Option<Variant> {
-                Self::ALL.iter().copied().find(|k| k.name() == name)
-            }
-
-            /// A new connection's congestion control with this window and slow start.
-            pub fn build(self, window: Window, slow_start: SlowStart) -> AnyCc {
-                match self { $(Variant::$kind => ($build)(window, slow_start)),* }
-            }
-        }
-    };
-}
-
-variants! {
-    Reno => "reno", |w, s| AnyCc::Reno(Reno::new(w, s)),
-        "additive increase of one segment a round trip, half on loss", "RFC 5681";
-    NewReno => "newreno", |w, s| AnyCc::Reno(Reno::new(w, s)),
-        "Reno's window; with hosts that have no SACK of its own it brings RFC 6582's recovery", "RFC 5681, RFC 6582";
-    Cubic => "cubic", |w, s| AnyCc::Cubic(Cubic::new(CubicParameters::RFC9438, w, s)),
-        "a cubic of the time since the last loss, 0.7 on loss; today's default", "RFC 9438";
-    Cubic2 => "cubic-2.0", |w, s| AnyCc::Cubic2(Cubic2::new(Cubic2Parameters::LINUX_2_6, w, s)),
-        "CUBIC of Linux 2.6.15 to 2.6.22: 0.8 on loss, growth capped past the origin", "Rhee and Xu 2005, Linux 2.6";
-    Bic => "bic", |w, s| AnyCc::Bic(Bic::new(BicParameters::LINUX_2_6_22, w, s)),
-        "a binary search for the window of the last loss, 0.8 on loss", "Xu, Harfoush and Rhee 2004, Linux 2.6.22";
-    BicPaper => "bic-paper", |w, s| AnyCc::Bic(Bic::new(BicParameters::PAPER, w, s)),
-        "BIC with its paper's parameters: S_max 32, 0.875 on loss", "Xu, Harfoush and Rhee 2004";
-    Bic268 => "bic-2.6.8", |w, s| AnyCc::Bic(Bic::new(BicParameters::LINUX_2_6_8, w, s)),
-        "BIC of Linux 2.6.8, with the fast convergence that overshot", "Linux 2.6.8";
-    Vegas => "vegas", |w, s| AnyCc::Vegas(Vegas::new(VegasParameters::LINUX_2_6_22, w, s)),
-        "keeps 2 to 4 segments in the queue, by delay", "Brakmo and Peterson 1995, Linux 2.6.22";
-    VegasOriginal => "vegas-original", |w, s| AnyCc::Vegas(Vegas::new(VegasParameters::ORIGINAL, w, s)),
-        "Vegas of the paper: 1 to 3 segments, slow start in every other round trip", "Brakmo and Peterson 1995";
-    Veno => "veno", |w, s| AnyCc::Veno(Veno::new(VenoParameters::PAPER, w, s)),
-        "Reno that leaves 4/5 after a loss while fewer than 3 segments are queued", "Fu and Liew 2003";
-    Westwood => "westwood", |w, s| AnyCc::Westwood(Westwood::new(w, s)),
-        "Reno that after a loss keeps what the ACKs say the path carries", "Casetti et al. 2001";
-    WestwoodPlus => "westwood+", |w, s| AnyCc::Westwood(Westwood::plus(w, s)),
-        "Westwood with one bandwidth sample a round trip, as in Linux", "Grieco and Mascolo 2004, Linux 2.6";
-    WestwoodNs2 => "westwood-ns2", |w, s| AnyCc::Westwood(Westwood::ns2(w, s)),
-        "Westwood+ as ns-2's TCP-Linux runs it: never less than half after a loss", "ns-2 2.35, tcp-linux.cc";
-    Biad => "biad", |w, s| AnyCc::Biad(Biad::new(w, s)),
-        "BIC's binary increase with Westwood's adaptive decrease", "proposed in wimax-simulated";
-    Htcp => "htcp", |w, s| AnyCc::Htcp(Htcp::new(HtcpParameters::DRAFT, w, s)),
-        "grows faster the longer since the last loss; what a loss leaves fits the queue", "Leith and Shorten 2004, draft-leith-tcp-htcp-06";
-    Hybla => "hybla", |w, _| AnyCc::Hybla(Hybla::new(HyblaParameters::PAPER, w)),
-        "a long path, such as over a satellite, grows as fast as one of 25 ms", "Caini and Firrincieli 2004";
-    Illinois => "illinois", |w, s| AnyCc::Illinois(Illinois::new(IllinoisParameters::PAPER, w, s)),
-        "delay sets how much to add and to cut, loss says when", "Liu, Basar and Srikant 2008";
-    Scalable => "scalable", |w, s| AnyCc::Scalable(Scalable::new(ScalableParameters::PAPER, w, s)),
-        "adds a hundredth of the window a round trip, an eighth off on loss", "Kelly 2003";
-    HighSpeed => "highspeed", |w, s| AnyCc::HighSpeed(HighSpeed::new(HighSpeedParameters::RFC3649, w, s)),
-        "growth and cut depend on the window; Reno below 38 segments", "RFC 3649";
-    Lp => "lp", |w, s| AnyCc::Lp(Lp::new(LpParameters::PAPER, w, s)),
-        "takes what others leave: yields at the first sign of delay", "Kuzmanovic and Knightly 2003";
-    LedbatPp => "ledbat++", |w, _| AnyCc::LedbatPp(LedbatPp::new(LedbatPpParameters::DRAFT, w)),
-        "a background transport that keeps 60 ms of queue and steps aside at times", "draft-irtf-iccrg-ledbat-plus-plus-01";
-    Bbr => "bbr", |w, _| AnyCc::Bbr(Bbr::new(BbrParameters::LINUX, w)),
-        "sends at the rate the path delivers, whatever is lost; paced", "Cardwell et al. 2016, BBR v1 as in Linux 6";
-    Bbr3 => "bbr3", |w, _| AnyCc::Bbr3(Bbr3::new(Bbr3Parameters::DRAFT, w)),
-        "BBR that backs off when more than 2 % is lost, and leaves room for others; paced", "draft-ietf-ccwg-bbr-06 (BBR v3)";
-    Dctcp => "dctcp", |w, s| AnyCc::Dctcp(Dctcp::new(DctcpParameters::RFC8257, w, s)),
-        "cuts by half the share of marked segments; for paths that mark beyond a threshold", "RFC 8257";
-    Prague => "prague", |w, s| AnyCc::Prague(Prague::new(PragueParameters::DRAFT, w, s)),
-        "DCTCP for the Internet's L4S queues: ECT(1), paced, less dependent on the round trip", "draft-briscoe-iccrg-prague-congestion-control";
-    Yeah => "yeah", |w, s| AnyCc::Yeah(Yeah::new(YeahParameters::PAPER, w, s)),
-        "Scalable while the queue is short, Reno and an early retreat when it is not", "Baiocchi, Castellani and Vacirca 2007";
-}
-
-macro_rules! any_cc {
-    ($($kind:ident),*) => {
-        /// Every kind of congestion control.
-        #[derive(Clone, Debug)]
-        pub enum AnyCc { $($kind($kind)),* }
-
-        impl CongestionControl for AnyCc {
-            fn on_ack(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_ack(ack)),* } }
-            fn on_congestion(&mut self, c: &Congestion) { match self { $(AnyCc::$kind(cc) => cc.on_congestion(c)),* } }
-            fn on_recovered(&mut self, now: Time, cwnd: f64) { match self { $(AnyCc::$kind(c) => c.on_recovered(now, cwnd)),* } }
-            fn on_restart(&mut self, now: Time, window: Window) { match self { $(AnyCc::$kind(c) => c.on_restart(now, window)),* } }
-            fn on_idle(&mut self, now: Time, idle: Span) { match self { $(AnyCc::$kind(c) => c.on_idle(now, idle)),* } }
-            #[inline]
-            fn cwnd(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.cwnd()),* } }
-            fn ssthresh(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.ssthresh()),* } }
-            fn marks(&self) -> MarkUse { match self { $(AnyCc::$kind(c) => c.marks()),* } }
-            fn agree(&mut self, terms: &EcnTerms) { match self { $(AnyCc::$kind(c) => c.agree(terms)),* } }
-            fn on_marks(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_marks(ack)),* } }
-            fn watches(&self) -> bool { match self { $(AnyCc::$kind(c) => c.watches()),* } }
-            fn on_delivery(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_delivery(ack)),* } }
-            fn on_loss(&mut self, now: Time, loss: &LossSample) { match self { $(AnyCc::$kind(c) => c.on_loss(now, loss)),* } }
-            fn take_back(&mut self) -> bool { match self { $(AnyCc::$kind(c) => c.take_back()),* } }
-            fn governs_recovery(&self) -> bool { match self { $(AnyCc::$kind(c) => c.governs_recovery()),* } }
-            fn pacing_rate(&self) -> Option<f64> { match self { $(AnyCc::$kind(c) => c.pacing_rate()),* } }
-            fn halving_floor(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.halving_floor()),* } }
-            fn phase(&self) -> Phase { match self { $(AnyCc::$kind(c) => c.phase()),* } }
-        }
-    };
-}
-
-impl AnyCc {
-    /// CUBIC with Linux's least growth before the first loss; every other as it is.
-    pub fn climbing(self, share: f64) -> AnyCc {
-        match self {
-            AnyCc::Cubic(cubic) => AnyCc::Cubic(cubic.climbing(share)),
-            other => other,
-        }
-    }
-}
-
-any_cc!(
-    Reno, Cubic, Cubic2, Bic, Vegas, Veno, Westwood, Biad, Htcp, Hybla, Illinois, Scalable, HighSpeed, Yeah, Bbr, Bbr3, Lp,
-    LedbatPp, Dctcp, Prague, User
-);
