@@ -44,7 +44,14 @@ impl Wait {
         descriptors.push(PollFd::new(self.signals.as_fd(), PollFlags::POLLIN));
         descriptors.extend(gates.iter().map(|gate| PollFd::new(gate.descriptor(), PollFlags::POLLIN)));
         match ppoll(&mut descriptors, Some(TimeSpec::from_duration(most)), None) {
-            Ok(came) => Ok(came > 0),
+            Ok(0) => Ok(false),
+            Ok(_) => {
+                // An interface that has gone leaves an error that would end every later sleep at once, and never to sleep is to be
+                // stopped by the kernel.
+                let failed = |of: &PollFd<'_>| of.revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+                gates.iter().zip(&descriptors[1..]).filter(|(_, of)| failed(of)).for_each(|(gate, _)| gate.forget_error());
+                Ok(true)
+            }
             Err(nix::errno::Errno::EINTR) => Ok(true),
             Err(error) => Err(EmuError::refused("waiting for packets")(error.into())),
         }

@@ -70,8 +70,8 @@ impl Gate {
         if got == 0 { u64::from(counts.tp_drops) } else { 0 }
     }
 
-    /// The interface has been switched on. A socket bound before that keeps "network is down" in store for its next call (man 7
-    /// socket, SO_ERROR), which would be the first packet's.
+    /// A socket that was bound when its interface was off, or whose interface has gone, keeps "network is down" in store for its next
+    /// call (man 7 socket, SO_ERROR), which would be the next packet's.
     pub fn forget_error(&self) {
         let mut error: libc::c_int = 0;
         let mut len = size_of_val(&error) as libc::socklen_t;

@@ -27,6 +27,8 @@ pub struct Wanted<'a> {
     pub environment: &'a [(&'a str, String)],
     /// Standard output is for somebody else.
     pub quiet_stdout: bool,
+    /// The place outlasts its command: what that has left in its sockets still goes out, and later packets are refused as by a host.
+    pub stays: bool,
     /// The way out, in the server's place if there is one.
     pub internet: Option<Subnet>,
 }
@@ -165,9 +167,7 @@ fn become_command(wanted: &Wanted<'_>) -> i32 {
     let everything = SigSet::all();
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&everything), None);
     if wanted.command.is_empty() {
-        loop {
-            pause();
-        }
+        hold();
     }
     let fenced = user::own_processes().is_ok();
     // SAFETY: this process has one thread, as its parent had.
@@ -178,8 +178,21 @@ fn become_command(wanted: &Wanted<'_>) -> i32 {
             // SAFETY: as above: ends at once.
             unsafe { libc::_exit(status) }
         }
-        Ok(ForkResult::Parent { child }) => wait_for(child),
+        Ok(ForkResult::Parent { child }) => {
+            let status = wait_for(child);
+            if wanted.stays {
+                hold();
+            }
+            status
+        }
         Err(_) => CANNOT_RUN,
+    }
+}
+
+/// Until the emulator ends it.
+fn hold() -> ! {
+    loop {
+        pause();
     }
 }
 

@@ -69,6 +69,7 @@ impl Places {
                     command: &options.server,
                     environment: &environment,
                     quiet_stdout: true,
+                    stays: true,
                 },
             },
         )?;
@@ -92,6 +93,7 @@ impl Places {
                         command,
                         environment: &environment,
                         quiet_stdout: options.quiet_stdout,
+                        stays: false,
                     },
                 },
             )?;
