@@ -84,28 +84,51 @@ impl Verdict {
     }
 }
 
-/// How many of each cause, and how sure.
+/// How many of each cause, and how sure: most directions with any have one or two.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    counts: [u32; Cause::ALL.len()],
-    confidence: [f32; Cause::ALL.len()],
+    found: Box<[Count]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    cause: Cause,
+    segments: u32,
+    /// The sum of what each was sure of.
+    confidence: f32,
 }
 
 impl Tally {
     /// `segments` full ones' worth in one packet (a super-segment has several).
     pub fn add(&mut self, verdict: Verdict, segments: u32) {
-        let at = verdict.cause as usize;
-        self.counts[at] = self.counts[at].saturating_add(segments);
-        self.confidence[at] += verdict.confidence * segments as f32;
+        let sure = verdict.confidence * segments as f32;
+        match self.found.iter_mut().find(|count| count.cause == verdict.cause) {
+            Some(count) => {
+                count.segments = count.segments.saturating_add(segments);
+                count.confidence += sure;
+            }
+            None => {
+                let new = Count { cause: verdict.cause, segments, confidence: sure };
+                self.found = self.found.iter().copied().chain([new]).collect();
+            }
+        }
+    }
+
+    fn find(&self, cause: Cause) -> Option<&Count> {
+        self.found.iter().find(|count| count.cause == cause)
     }
 
     pub fn of(&self, cause: Cause) -> u32 {
-        self.counts[cause as usize]
+        self.find(cause).map_or(0, |count| count.segments)
     }
 
     /// Mean confidence; none without any.
     pub fn confidence(&self, cause: Cause) -> Option<f32> {
-        let n = self.counts[cause as usize];
-        (n > 0).then(|| self.confidence[cause as usize] / n as f32)
+        self.find(cause).filter(|count| count.segments > 0).map(|count| count.confidence / count.segments as f32)
+    }
+
+    /// Bytes held beside itself.
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.found)
     }
 }

@@ -1,5 +1,6 @@
 //! An acknowledgement of this direction's data passes.
 
+use super::episode::Episode;
 use super::half::Half;
 use super::seq::{ahead, before, later};
 use super::told::Word;
@@ -67,7 +68,7 @@ impl Half {
             && !s.flags.has(Flags::RST)
             && let Some(sending) = self.sending.as_deref_mut().filter(|s| s.amounts.payload > 0)
         {
-            sending.acks.get_or_insert_default().passed(now);
+            sending.acks.passed(now);
         }
         if ahead_by >= 0 {
             self.passes_on(now, s);
@@ -80,10 +81,10 @@ impl Half {
     #[inline]
     fn passes_on(&mut self, now: i64, s: &Segment<'_>) {
         let (una, duplicates) = (self.una, self.duplicates);
-        let Some(trouble) = self.trouble.as_deref_mut() else { return };
-        if let Some(told) = &mut trouble.told {
+        let Some(episode) = self.trouble.as_deref_mut().and_then(Trouble::open_episode) else { return };
+        if let Some(told) = &mut episode.told {
             let stamp = s.options.stamps.map(|t| t.value);
-            told.passes(Word { at: now, first: now, stamp, una, duplicates, sack_high: trouble.sack_high });
+            told.passes(Word { at: now, first: now, stamp, una, duplicates, sack_high: episode.sack_high });
         }
     }
 
@@ -153,14 +154,14 @@ impl Half {
             let sending = self.sending_mut();
             if sending.amounts.payload > 0 {
                 let segments = news.div_ceil(sending.amounts.largest_segment.max(1));
-                sending.acks.get_or_insert_default().advanced(segments, sent.first_at, gap);
+                sending.acks.advanced(segments, sent.first_at, gap);
             }
         }
         self.una = s.ack;
         if before(self.next, s.ack) {
             // Acknowledged, so it was sent; the capture has not seen it.
             let unseen = ahead(self.next, s.ack) as u32;
-            self.trouble_mut().missed_bytes += u64::from(unseen);
+            self.trouble_mut().oddities_mut().missed_bytes += u64::from(unseen);
             self.next = s.ack;
         }
         let sending = self.sending_mut();
@@ -189,7 +190,7 @@ impl Half {
                 continue;
             }
             *place = (left, right);
-            let known = self.trouble_mut().marked.iter().find(|m| m.0 == left && !before(right, m.1)).copied();
+            let known = self.trouble_mut().episode().marked.iter().find(|m| m.0 == left && !before(right, m.1)).copied();
             let from = known.map_or(left, |m| m.1);
             let outstanding = &mut self.sending.get_or_insert_default().outstanding;
             let mut i = outstanding.find(from);
@@ -203,12 +204,14 @@ impl Half {
                 }
                 i += 1;
             }
-            let trouble = self.trouble_mut();
-            trouble.sack_high = Some(trouble.sack_high.map_or(right, |high| later(high, right)));
+            let episode = self.trouble_mut().episode_mut();
+            episode.sack_high = Some(episode.sack_high.map_or(right, |high| later(high, right)));
         }
         let trouble = self.trouble_mut();
-        trouble.marked = marked;
         trouble.delivered = trouble.delivered.max(delivered);
+        if let Some(episode) = trouble.open_episode() {
+            episode.marked = marked;
+        }
     }
 
     /// A first block that lies below the cumulative number, or within the second block, reports a duplicate (RFC 2883).
@@ -231,15 +234,16 @@ impl Trouble {
         let Some(repair) = found.filter(|r| !r.judged) else { return 0 };
         repair.judged = true;
         let (segments, of_timeout) = (repair.segments, repair.cause == Cause::Timeout);
-        self.spurious.by_dsack += segments;
-        self.spurious.of_timeouts += u32::from(of_timeout);
+        let spurious = &mut self.oddities_mut().spurious;
+        spurious.by_dsack += segments;
+        spurious.of_timeouts += u32::from(of_timeout);
         segments
     }
 
     /// Repairs that this ACK covers: was it the first copy that arrived? By the echoed stamp (RFC 3522), or as the ACK comes
     /// sooner than any can (papers/README.md, 7.7).
     fn judge(&mut self, now: i64, s: &Segment<'_>, una: u32, least: Option<i64>) -> u32 {
-        let mut found = 0;
+        let (mut by_stamp, mut by_early_ack, mut of_timeouts) = (0, 0, 0);
         for repair in self.repairs.iter_mut().rev().take_while(|r| !before(r.end, una)).filter(|r| !r.judged) {
             if before(s.ack, repair.end) || before(repair.end, una) || repair.end == una {
                 continue;
@@ -247,23 +251,46 @@ impl Trouble {
             let echo_is_older = s.options.stamps.zip(repair.stamp).is_some_and(|(stamps, sent)| ahead(sent, stamps.echo) < 0);
             let early = least.is_some_and(|rtt| (now - repair.at) * EARLY.1 < rtt * EARLY.0);
             if echo_is_older && repair.start == una {
-                self.spurious.by_stamp += repair.segments;
-                if repair.cause == Cause::Timeout {
+                by_stamp += repair.segments;
+                if let (Cause::Timeout, Some(episode)) = (repair.cause, &mut self.episode) {
                     // The sender has the same echo, and takes its timeout back (RFC 3522, section 3.2).
-                    self.loss_point = None;
+                    episode.loss_point = None;
                 }
             } else if early && repair.start == una {
-                self.spurious.by_early_ack += repair.segments;
+                by_early_ack += repair.segments;
             } else {
                 continue;
             }
             repair.judged = true;
-            self.spurious.of_timeouts += u32::from(repair.cause == Cause::Timeout);
-            found += repair.segments;
+            of_timeouts += u32::from(repair.cause == Cause::Timeout);
         }
-        found
+        if by_stamp + by_early_ack > 0 {
+            let spurious = &mut self.oddities_mut().spurious;
+            spurious.by_stamp += by_stamp;
+            spurious.by_early_ack += by_early_ack;
+            spurious.of_timeouts += of_timeouts;
+        }
+        by_stamp + by_early_ack
     }
 
+    /// Ends what the cumulative number has reached, and forgets holes below it.
+    fn settle(&mut self, now: i64, ack: u32) {
+        self.timer_fired = false;
+        let Some(episode) = self.open_episode() else { return };
+        if episode.told.is_none() {
+            episode.reached(now, ack);
+        }
+        if episode.sack_high.is_some_and(|high| !before(ack, high)) {
+            episode.sack_high = None;
+        }
+        let missed = episode.pass_holes(ack);
+        if missed > 0 {
+            self.oddities_mut().missed_bytes += missed;
+        }
+    }
+}
+
+impl Episode {
     /// The sender knows this number to be reached.
     pub fn reached(&mut self, now: i64, ack: u32) {
         if let Some(point) = self.loss_point.filter(|p| !before(ack, *p)) {
@@ -275,23 +302,18 @@ impl Trouble {
         }
     }
 
-    /// Ends what the cumulative number has reached, and forgets holes below it.
-    fn settle(&mut self, now: i64, ack: u32) {
-        self.timer_fired = false;
-        if self.told.is_none() {
-            self.reached(now, ack);
-        }
-        if self.sack_high.is_some_and(|high| !before(ack, high)) {
-            self.sack_high = None;
-        }
+    /// Forgets holes below `ack`: their bytes.
+    fn pass_holes(&mut self, ack: u32) -> u64 {
+        let mut missed = 0;
         while let Some(hole) = self.holes.front_mut().filter(|h| before(h.start, ack)) {
             let gone = if before(ack, hole.end) { ahead(hole.start, ack) } else { ahead(hole.start, hole.end) };
-            self.missed_bytes += gone as u64;
+            missed += gone as u64;
             if before(ack, hole.end) {
                 hole.start = ack;
             } else {
                 self.holes.pop_front();
             }
         }
+        missed
     }
 }

@@ -1,11 +1,12 @@
 //! Data that has been due before passes: it is sent again, or fills a hole.
 
 use super::data::{Data, sent_of};
+use super::episode::{CALM, Hole};
 use super::half::Half;
 use super::sent::Sent;
 use super::seq::{ahead, before, earlier, later};
 use super::told::{Told, Word};
-use super::trouble::{Hole, Repair};
+use super::trouble::{Repair, Trouble};
 use super::view::View;
 use crate::cause::{Cause, Filler, Repeat, Verdict, filled, why};
 use crate::decode::{Flags, Segment};
@@ -28,7 +29,7 @@ impl Half {
             return self.question();
         }
         let known_end = earlier(end, self.next);
-        let data = match self.trouble.as_ref().and_then(|t| t.hole_at(later(start, self.una))) {
+        let data = match self.trouble.as_ref().and_then(|t| t.episode().hole_at(later(start, self.una))) {
             Some(hole) if before(later(start, self.una), earlier(end, hole.end)) => self.fill(now, s, view, hole),
             _ => self.repeat(now, s, view, known_end),
         };
@@ -64,14 +65,14 @@ impl Half {
             }
             verdict = Verdict::new(likely.cause, likely.confidence * verdict.confidence);
             self.repaired(now, s, verdict, segments);
-            self.trouble_mut().lost_upstream += segments;
+            self.trouble_mut().oddities_mut().lost_upstream += segments;
         } else {
             self.trouble_mut().tally.add(verdict, segments);
         }
         let outstanding = &mut self.sending_mut().outstanding;
         let at = outstanding.find(start);
         outstanding.fill(at, sent_of(now, s, start, ahead(start, end).max(0) as u32));
-        self.trouble_mut().cover(start, end);
+        self.trouble_mut().episode_mut().cover(start, end);
         let amounts = &mut self.sending_mut().amounts;
         amounts.unique += u64::from((ahead(start, end).max(0) as u32).min(s.payload));
         amounts.unique_ip_bytes += u64::from(s.ip_len);
@@ -96,11 +97,11 @@ impl Half {
         self.learn_probes(&verdict, end);
         self.repaired(now, s, verdict, segments);
         self.mark_again(now, s, at, end);
-        if !self.at_sender(view) && self.trouble.as_ref().is_some_and(|t| t.told.is_none()) {
+        if !self.at_sender(view) && self.trouble.as_ref().is_some_and(|t| t.episode().told.is_none()) {
             let una = earlier(self.una, s.seq);
             let word = Word { at: now, first: now, stamp: None, una, duplicates: 0, sack_high: None };
             let told = Told::shown(word, view.turn.unwrap_or(0));
-            self.trouble_mut().told = Some(Box::new(told));
+            self.trouble_mut().episode_mut().told = Some(Box::new(told));
         }
         Data::Odd(verdict)
     }
@@ -128,7 +129,7 @@ impl Half {
     /// What is due comes, but packets before it have not: with nothing missing before, they carried the same data, and what follows.
     pub(super) fn resumes(&mut self, now: i64, s: &Segment<'_>, view: &View) {
         let unseen = u32::from(self.id_step().clamp(1, 1 << 10) as u16 - 1);
-        let calm = self.trouble.as_ref().is_none_or(|t| t.is_calm(self.una) && !t.is_resumed(s.seq));
+        let calm = self.trouble.as_ref().is_none_or(|t| t.is_calm(self.una) && !t.episode().is_resumed(s.seq));
         if unseen == 0 || s.payload == 0 || !calm || !self.numbers_data() || self.at_sender(view) {
             return;
         }
@@ -136,20 +137,20 @@ impl Half {
         let bytes = unseen.saturating_mul(sending.amounts.largest_segment);
         sending.ids.unseen -= unseen as i32;
         self.listen_afar(now, view);
-        self.trouble_mut().resumed = Some(s.seq.wrapping_add(bytes));
+        self.trouble_mut().episode_mut().resumed = Some(s.seq.wrapping_add(bytes));
     }
 
     /// It has been sent before, as far as packet numbers tell.
     pub(super) fn resumed(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Option<Verdict> {
-        let end = self.trouble.as_ref()?.resumed.filter(|&end| before(s.seq, end))?;
+        let end = self.trouble.as_ref()?.episode().resumed.filter(|&end| before(s.seq, end))?;
         let found = self.situation(now, s, view, None);
         let likely = why(&Repeat { first_repeat: true, is_last: false, seen: false, ..found });
         let cause = if likely.cause == Cause::Unexplained { Cause::Fast } else { likely.cause };
         let verdict = Verdict::new(cause, likely.confidence.min(0.8));
         self.repaired(now, s, verdict, self.segments_in(s.payload, s.header_len));
-        let trouble = self.trouble_mut();
         if matches!(cause, Cause::Timeout | Cause::GoBackN) {
-            trouble.loss_point = trouble.loss_point.map(|point| later(point, end));
+            let episode = self.trouble_mut().episode_mut();
+            episode.loss_point = episode.loss_point.map(|point| later(point, end));
         }
         Some(verdict)
     }
@@ -173,7 +174,8 @@ impl Half {
             }
         };
         let trouble = self.trouble.as_deref();
-        let told = trouble.and_then(|t| t.told.as_deref()).and_then(|told| told.known().zip(Some(told)));
+        let episode = trouble.map_or(&CALM, Trouble::episode);
+        let told = episode.told.as_deref().and_then(|told| told.known().zip(Some(told)));
         let (una, duplicates, sack_high, stalled) = match told {
             Some((word, told)) => {
                 let tick = self.sending.as_ref().map_or(0, |sending| sending.stamp_clock.tick());
@@ -184,7 +186,7 @@ impl Half {
             }
             None => {
                 let stalled = if self.at_sender(view) { now - self.last_news_at } else { quiet };
-                (self.una, self.duplicates, trouble.and_then(|t| t.sack_high), stalled)
+                (self.una, self.duplicates, episode.sack_high, stalled)
             }
         };
         let open = |point: Option<u32>| point.is_some_and(|p| before(una, p));
@@ -204,8 +206,8 @@ impl Half {
             since: seen.map(|e| now - e.last_at),
             least: if self.at_sender(view) { self.rtt.min() } else { view.turn },
             overtaken: trouble.zip(seen).filter(|_| self.at_sender(view)).map(|(t, e)| e.last_at < t.delivered),
-            after_timeout: trouble.is_some_and(|t| open(t.loss_point)) || self.not_yet_heard(now, s.seq, view),
-            in_recovery: trouble.is_some_and(|t| open(t.recovery_point)),
+            after_timeout: open(episode.loss_point) || self.not_yet_heard(now, s.seq, view),
+            in_recovery: open(episode.recovery_point),
             beyond: !self.at_sender(view),
             seen: true,
             afar: told.is_some(),
@@ -217,33 +219,33 @@ impl Half {
 
     /// The sender goes on behind its timeout for as long as the ACK that ended the repair is on its way to it.
     fn not_yet_heard(&self, now: i64, seq: u32, view: &View) -> bool {
-        let Some((point, at)) = self.trouble.as_ref().and_then(|t| t.repaired) else { return false };
+        let Some((point, at)) = self.trouble.as_ref().and_then(|t| t.episode().repaired) else { return false };
         let turn = view.turn_now.into_iter().chain(view.turn).max().unwrap_or(0);
         before(seq, point) && !self.at_sender(view) && now - at <= turn * 3 / 2
     }
 
     /// From here on it matters what the sender knows when.
     pub(super) fn listen_afar(&mut self, now: i64, view: &View) {
-        if self.at_sender(view) || self.trouble.as_ref().is_some_and(|t| t.told.is_some()) {
+        if self.at_sender(view) || self.trouble.as_ref().is_some_and(|t| t.episode().told.is_some()) {
             return;
         }
         let word = Word { at: now, first: now, stamp: None, una: self.una, duplicates: self.duplicates, sack_high: None };
         let turn = view.turn.unwrap_or(0);
-        self.trouble_mut().told = Some(Box::new(Told::new(word, turn)));
+        self.trouble_mut().episode_mut().told = Some(Box::new(Told::new(word, turn)));
     }
 
     /// A packet of the sender shows what it has been told.
     pub(super) fn hear_afar(&mut self, now: i64, s: &Segment<'_>, other: &Half) {
         let turn = View::of(self, other).turn.unwrap_or(0);
-        let Some(trouble) = self.trouble.as_deref_mut() else { return };
-        let Some(told) = &mut trouble.told else { return };
+        let Some(episode) = self.trouble.as_deref_mut().and_then(Trouble::open_episode) else { return };
+        let Some(told) = &mut episode.told else { return };
         told.sent(now, s.options.stamps, turn);
         let (known, over) = (told.known(), told.is_up_to_date());
         if let Some(known) = known {
-            trouble.reached(now, known.una);
+            episode.reached(now, known.una);
         }
-        if over && trouble.holes.is_empty() && trouble.loss_point.is_none() && trouble.recovery_point.is_none() {
-            trouble.told = None;
+        if over && episode.holes.is_empty() && episode.loss_point.is_none() && episode.recovery_point.is_none() {
+            episode.told = None;
         }
     }
 
@@ -271,17 +273,18 @@ impl Half {
             Cause::Timeout => {
                 trouble.timeouts += 1;
                 trouble.timer_fired = true;
-                trouble.loss_point = Some(next);
-                trouble.recovery_point = None;
+                (trouble.episode_mut().loss_point, trouble.episode_mut().recovery_point) = (Some(next), None);
                 if matches!(earlier_cause, Some(Cause::Fast | Cause::Rack)) {
-                    trouble.fast_then_timeout += 1;
+                    trouble.oddities_mut().fast_then_timeout += 1;
                 }
             }
             // The timeout itself was not seen, or not recognised.
-            Cause::GoBackN if trouble.loss_point.is_none_or(|p| !before(una, p)) => trouble.loss_point = Some(next),
+            Cause::GoBackN if trouble.episode().loss_point.is_none_or(|p| !before(una, p)) => {
+                trouble.episode_mut().loss_point = Some(next);
+            }
             Cause::TailProbe => trouble.timer_fired = true,
-            Cause::Fast | Cause::Rack if !trouble.recovery_point.is_some_and(|p| before(una, p)) => {
-                trouble.recovery_point = Some(next);
+            Cause::Fast | Cause::Rack if !trouble.episode().recovery_point.is_some_and(|p| before(una, p)) => {
+                trouble.episode_mut().recovery_point = Some(next);
                 trouble.recoveries += 1;
             }
             _ => {}

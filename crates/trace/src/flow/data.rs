@@ -1,9 +1,9 @@
 //! Data passes: new, again, or after a hole.
 
+use super::episode::Hole;
 use super::half::Half;
 use super::sent::Sent;
 use super::seq::{ahead, earlier, later};
-use super::trouble::Hole;
 use super::view::View;
 use crate::cause::{COMMON_RTO_MIN, Cause, Verdict};
 use crate::decode::{Flags, Segment};
@@ -50,7 +50,7 @@ impl Half {
         if !self.started || s.flags.has(Flags::SYN) {
             self.start(s);
         }
-        if self.trouble.as_ref().is_some_and(|t| t.told.is_some()) {
+        if self.trouble.as_ref().is_some_and(|t| t.episode().told.is_some()) {
             self.hear_afar(now, s, other);
         }
         let off = ahead(self.next, s.seq);
@@ -199,7 +199,7 @@ impl Half {
         let due = (2 * srtt).min(srtt + (4 * deviation).max(COMMON_RTO_MIN)) * 8 / 10;
         if !fired && s.payload > 0 && quiet >= srtt / 4 && waiting >= due {
             let trouble = self.trouble_mut();
-            trouble.new_probes += 1;
+            trouble.oddities_mut().new_probes += 1;
             trouble.timer_fired = true;
         }
     }
@@ -218,7 +218,7 @@ impl Half {
         let start = later(start, earlier(self.una, end));
         if start != end {
             let stamp = s.options.stamps.map(|t| t.value);
-            self.trouble_mut().add_hole(Hole { start, end, found_at: now, stamp, id: s.ip_id });
+            self.trouble_mut().episode_mut().add_hole(Hole { start, end, found_at: now, stamp, id: s.ip_id });
         }
         let full = self.largest_segment();
         let missing = if full > 0 { (off as u32).div_ceil(full) } else { 1 };

@@ -186,7 +186,7 @@ impl Half {
     }
 
     pub fn ack_clock(&self) -> Option<&AckClock> {
-        self.sending.as_ref()?.acks.as_deref()
+        self.sending.as_ref().map(|s| &s.acks).filter(|acks| acks.has_run())
     }
 
     /// New payload over time; none for short flows.

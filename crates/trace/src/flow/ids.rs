@@ -38,7 +38,7 @@ impl Half {
         if ids.seen == 1 || (1..=MOST_UNSEEN).contains(&step) {
             if ids.seen > 1 && step > 1 {
                 ids.unseen += i32::from(step - 1);
-                if self.trouble.as_ref().is_some_and(|t| t.loss_point.is_some()) {
+                if self.trouble.as_ref().is_some_and(|t| t.episode().loss_point.is_some()) {
                     ids.unseen_after_timeout += u32::from(step - 1);
                 }
             }
@@ -82,7 +82,7 @@ impl Half {
         let trouble = self.trouble_mut();
         trouble.tally.add(Verdict::new(Cause::GoBackN, 0.6), behind);
         trouble.tally.add(Verdict::new(Cause::Fast, 0.6), lost - behind);
-        trouble.unseen_again += lost;
+        trouble.oddities_mut().unseen_again += lost;
     }
 
     /// Gaps in the numbers are missing data: they count this connection's packets, and hardly any of those are pure ACKs.

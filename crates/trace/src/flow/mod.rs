@@ -3,6 +3,7 @@
 mod ack;
 mod again;
 mod data;
+mod episode;
 mod half;
 mod ids;
 mod key;

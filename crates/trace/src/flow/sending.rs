@@ -13,7 +13,7 @@ pub struct Sending {
     pub amounts: Amounts,
     pub times: Times,
     pub flight: Level,
-    pub(super) acks: Option<Box<AckClock>>,
+    pub(super) acks: AckClock,
     pub(super) course: Option<Box<Course>>,
 }
 
@@ -77,7 +77,7 @@ impl Sending {
     pub fn memory(&self) -> usize {
         size_of::<Sending>()
             + self.outstanding.memory()
-            + self.acks.as_ref().map_or(0, |_| size_of::<AckClock>())
+            + self.acks.memory()
             + self.course.as_ref().map_or(0, |_| size_of::<Course>())
     }
 }

@@ -1,5 +1,7 @@
 //! The ACK clock: how far apart the acknowledgements pass, and how much each one covers.
 
+use super::counters::Counters;
+
 /// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram (papers/README.md, 7.6).
 pub const ACK_BINS_MS: [u32; 20] = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600];
 
@@ -28,8 +30,8 @@ pub struct AckClock {
     sum_of_squares: f64,
     min: i64,
     max: i64,
-    bins: [u32; ACK_BINS_MS.len() + 1],
-    count: u32,
+    /// Of the gaps, by the number of the bin.
+    bins: Counters,
     /// ACKs that brought news, and the segments they covered.
     advancing: u32,
     segments: u32,
@@ -51,8 +53,7 @@ impl Default for AckClock {
             sum_of_squares: 0.0,
             min: 0,
             max: 0,
-            bins: [0; ACK_BINS_MS.len() + 1],
-            count: 0,
+            bins: Counters::default(),
             advancing: 0,
             segments: 0,
             stretched: 0,
@@ -69,9 +70,8 @@ impl AckClock {
         if self.last_at != NEVER {
             let gap = (now - self.last_at).max(0);
             let at = EDGES.iter().position(|&edge| gap <= edge).unwrap_or(EDGES.len());
-            self.bins[at] = self.bins[at].saturating_add(1);
-            (self.min, self.max) = if self.count == 0 { (gap, gap) } else { (self.min.min(gap), self.max.max(gap)) };
-            self.count = self.count.saturating_add(1);
+            (self.min, self.max) = if self.bins.total() == 0 { (gap, gap) } else { (self.min.min(gap), self.max.max(gap)) };
+            self.bins.add(at as u16);
             let ms = gap as f64 * 1e-6;
             self.sum += ms;
             self.sum_of_squares += ms * ms;
@@ -94,19 +94,28 @@ impl AckClock {
     }
 
     pub fn count(&self) -> u64 {
-        u64::from(self.count)
+        u64::from(self.bins.total())
     }
 
-    pub fn bins(&self) -> &[u32] {
-        &self.bins
+    pub fn bins(&self) -> [u32; ACK_BINS_MS.len() + 1] {
+        std::array::from_fn(|bin| self.bins.of(bin as u16))
+    }
+
+    /// An ACK has passed.
+    pub fn has_run(&self) -> bool {
+        self.last_at != NEVER || self.last_sent_at != NEVER
+    }
+
+    /// Bytes held beside itself.
+    pub fn memory(&self) -> usize {
+        self.bins.memory()
     }
 
     /// Milliseconds: least, mean, most, standard deviation.
     pub fn spread_ms(&self) -> Option<[f64; 4]> {
-        let n = f64::from(self.count);
-        (self.count > 0).then(|| {
-            let variance =
-                if self.count > 1 { (self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0) } else { 0.0 };
+        let n = f64::from(self.bins.total());
+        (n > 0.0).then(|| {
+            let variance = if n > 1.0 { (self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0) } else { 0.0 };
             [self.min as f64 * 1e-6, self.sum / n, self.max as f64 * 1e-6, variance.sqrt()]
         })
     }
@@ -126,10 +135,10 @@ impl AckClock {
 
     /// Percentile in milliseconds from the histogram, laid evenly within its bin.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let wanted = q * f64::from(self.count);
+        let wanted = q * f64::from(self.bins.total());
         let mut below = 0.0;
-        for (i, &n) in self.bins.iter().enumerate() {
-            let n = f64::from(n);
+        for (bin, n) in self.bins.iter() {
+            let (i, n) = (usize::from(bin), f64::from(n));
             if n > 0.0 && below + n >= wanted {
                 let most = self.max as f64 * 1e-6;
                 let low = if i == 0 { 0.0 } else { f64::from(ACK_BINS_MS[i - 1]) };

@@ -1,8 +1,13 @@
-//! Counters that are as narrow as their values let them be: one, two or four bytes each, all of one width.
+//! Counters by number: only those between the least and the greatest number ever counted exist, and they are as narrow as their values let them
+//! be, one, two or four bytes each, all of one width.
 
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
     bytes: Box<[u8]>,
+    /// Of all of them, held at 2^32 - 1.
+    total: u32,
+    /// The number of the first.
+    first: u16,
     width: Width,
 }
 
@@ -13,6 +18,8 @@ enum Width {
     Two,
     Four,
 }
+
+const _: () = assert!(size_of::<Counters>() == 24);
 
 impl Width {
     #[inline]
@@ -27,11 +34,16 @@ impl Width {
 
 impl Counters {
     #[inline]
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.bytes.len() / self.width.bytes()
     }
 
-    pub fn get(&self, i: usize) -> u32 {
+    #[inline]
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    fn get(&self, i: usize) -> u32 {
         let at = i * self.width.bytes();
         match self.width {
             Width::One => u32::from(self.bytes[at]),
@@ -40,13 +52,26 @@ impl Counters {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.len()).map(|i| self.get(i))
+    /// How often each number was counted, from the least to the greatest.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u32)> + '_ {
+        (self.first..).zip((0..self.len()).map(|i| self.get(i)))
     }
 
-    /// One more; held at 2^32 - 1.
+    /// How often this number was counted.
+    pub fn of(&self, number: u16) -> u32 {
+        number.checked_sub(self.first).map(usize::from).filter(|&i| i < self.len()).map_or(0, |i| self.get(i))
+    }
+
+    /// One more of this number; each counter is held at 2^32 - 1.
     #[inline]
-    pub fn add(&mut self, i: usize) {
+    pub fn add(&mut self, number: u16) {
+        self.total = self.total.saturating_add(1);
+        let i = usize::from(number.wrapping_sub(self.first));
+        if i < self.len() { self.one_more(i) } else { self.extend(number) }
+    }
+
+    #[inline]
+    fn one_more(&mut self, i: usize) {
         match self.width {
             Width::One => match self.bytes[i].checked_add(1) {
                 Some(more) => self.bytes[i] = more,
@@ -72,19 +97,27 @@ impl Counters {
     #[cold]
     fn widen(&mut self, i: usize) {
         let width = if self.width == Width::One { Width::Two } else { Width::Four };
-        let mut wider = Counters { bytes: vec![0; self.len() * width.bytes()].into_boxed_slice(), width };
-        self.iter().enumerate().for_each(|(i, value)| wider.set(i, value));
-        *self = wider;
-        self.add(i);
+        let bytes = vec![0; self.len() * width.bytes()].into_boxed_slice();
+        let mut wider = Counters { bytes, width, ..Counters::default() };
+        (0..self.len()).for_each(|at| wider.set(at, self.get(at)));
+        (self.bytes, self.width) = (wider.bytes, width);
+        self.one_more(i);
     }
 
-    /// More counters, all zero, before the first and behind the last.
+    /// A number beyond those so far.
     #[cold]
-    pub fn grow(&mut self, before: usize, behind: usize) {
+    fn extend(&mut self, number: u16) {
+        if self.bytes.is_empty() {
+            self.first = number;
+        }
+        let before = usize::from(self.first.saturating_sub(number));
+        let behind = (usize::from(number.saturating_sub(self.first)) + 1).saturating_sub(self.len());
         let n = self.width.bytes();
-        let mut bytes = vec![0; (before + behind) * n + self.bytes.len()].into_boxed_slice();
+        let mut bytes = vec![0; before * n + self.bytes.len() + if before > 0 { 0 } else { behind * n }].into_boxed_slice();
         bytes[before * n..before * n + self.bytes.len()].copy_from_slice(&self.bytes);
         self.bytes = bytes;
+        self.first -= before as u16;
+        self.one_more(usize::from(number - self.first));
     }
 
     /// Bytes it holds beside itself.
@@ -100,11 +133,13 @@ mod tests {
     #[test]
     fn a_counter_that_outgrows_its_width_widens_all_and_changes_none() {
         let mut counters = Counters::default();
-        counters.grow(0, 2);
-        (0..70_000).for_each(|_| counters.add(1));
-        (0..300).for_each(|_| counters.add(0));
-        counters.grow(1, 1);
-        assert_eq!(counters.iter().collect::<Vec<_>>(), [0, 300, 70_000, 0]);
-        assert_eq!(counters.memory(), 16);
+        counters.add(7);
+        (0..70_000).for_each(|_| counters.add(9));
+        (0..300).for_each(|_| counters.add(6));
+        assert_eq!(counters.iter().collect::<Vec<_>>(), [(6, 300), (7, 1), (8, 0), (9, 70_000)]);
+        assert_eq!(
+            (counters.memory(), counters.total(), counters.of(5), counters.of(6), counters.of(10)),
+            (16, 70_301, 0, 300, 0)
+        );
     }
 }

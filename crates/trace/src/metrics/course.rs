@@ -11,9 +11,8 @@ const FINEST: i64 = 10_000_000;
 pub struct Course {
     /// The number of the first bin.
     first: i64,
-    /// The end of the bin of the last packet, and what passed in it that is not in `bins` yet.
-    to: i64,
-    pending: u64,
+    /// What passed in the last packet's bin that is not in `bins` yet.
+    pending: u32,
     bins: [u8; BINS],
     at: u8,
     /// The width is `FINEST` doubled so often, and the unit one byte doubled so often.
@@ -23,16 +22,32 @@ pub struct Course {
 
 impl Course {
     pub fn new(now: i64) -> Course {
-        Course { first: now.div_euclid(FINEST), to: i64::MIN, pending: 0, bins: [0; BINS], at: 0, widened: 0, coarsened: 0 }
+        Course { first: now.div_euclid(FINEST), pending: 0, bins: [0; BINS], at: 0, widened: 0, coarsened: 0 }
     }
 
     /// `bytes` passed; time never goes back.
     #[inline]
     pub fn add(&mut self, now: i64, bytes: u32) {
-        if now >= self.to {
+        if now >= self.end() {
             self.find(now);
         }
-        self.pending += u64::from(bytes);
+        match self.pending.checked_add(bytes) {
+            Some(pending) => self.pending = pending,
+            None => self.spill(bytes),
+        }
+    }
+
+    /// Where the last packet's bin ends.
+    #[inline]
+    fn end(&self) -> i64 {
+        (self.first + i64::from(self.at) + 1).saturating_mul(self.width())
+    }
+
+    /// More in one bin than is held back.
+    #[cold]
+    fn spill(&mut self, bytes: u32) {
+        self.settle();
+        self.pending = self.pending.saturating_add(bytes);
     }
 
     #[cold]
@@ -43,24 +58,29 @@ impl Course {
         }
         let number = now.div_euclid(self.width()).max(self.first);
         self.at = (number - self.first) as u8;
-        self.to = (number + 1).saturating_mul(self.width());
     }
 
     /// Puts what is pending into its bin; what is less than a unit stays pending.
     fn settle(&mut self) {
         let at = usize::from(self.at);
-        while u64::from(self.bins[at]) + (self.pending >> self.coarsened) > u64::from(u8::MAX) {
+        while u32::from(self.bins[at]) + self.units() > u32::from(u8::MAX) {
             // What a halving leaves over goes on to the next bin, so that the sum stays what it is.
             let mut over = 0;
             for bin in &mut self.bins {
                 let both = u16::from(*bin) + over;
                 (*bin, over) = ((both / 2) as u8, both % 2);
             }
-            self.pending += u64::from(over) << self.coarsened;
+            let over = u32::from(over).checked_shl(u32::from(self.coarsened)).unwrap_or(0);
+            self.pending = self.pending.saturating_add(over);
             self.coarsened += 1;
         }
-        self.bins[at] += (self.pending >> self.coarsened) as u8;
-        self.pending &= (1 << self.coarsened) - 1;
+        self.bins[at] += self.units() as u8;
+        self.pending &= 1u32.checked_shl(u32::from(self.coarsened)).map_or(u32::MAX, |unit| unit - 1);
+    }
+
+    /// Whole units that are pending.
+    fn units(&self) -> u32 {
+        self.pending.checked_shr(u32::from(self.coarsened)).unwrap_or(0)
     }
 
     fn widen(&mut self) {
@@ -76,7 +96,7 @@ impl Course {
         }
         self.coarsened += u8::from(halved);
         self.at = ((self.first + i64::from(self.at)).div_euclid(2) - first) as u8;
-        (self.widened, self.first, self.to) = (self.widened + 1, first, i64::MIN);
+        (self.widened, self.first) = (self.widened + 1, first);
     }
 
     /// All of it in bins, as wide as its own or wider.

@@ -6,55 +6,36 @@ use super::counters::Counters;
 const PER_OCTAVE: u32 = 32;
 const SUB_BITS: u32 = PER_OCTAVE.trailing_zeros();
 
-/// Counts by size. Only the bins between the smallest and the largest value seen exist.
+/// Counts by size. Only the bins between the smallest and the largest value seen exist: below 60 octaves' worth.
 #[derive(Debug, Clone, Default)]
 pub struct LogHistogram {
     bins: Counters,
-    /// The bin of the first counter: below 60 octaves' worth.
-    first: u16,
 }
 
 impl LogHistogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
-        let bin = bin_of(value);
-        let at = bin.wrapping_sub(u32::from(self.first)) as usize;
-        if at < self.bins.len() {
-            self.bins.add(at);
-        } else {
-            self.extend(bin);
-        }
+        self.bins.add(bin_of(value) as u16);
     }
 
-    /// A value beyond the bins so far.
-    #[cold]
-    fn extend(&mut self, bin: u32) {
-        let first = u32::from(self.first);
-        if self.bins.len() == 0 {
-            self.bins.grow(0, 1);
-            self.first = bin as u16;
-        } else if bin < first {
-            self.bins.grow((first - bin) as usize, 0);
-            self.first = bin as u16;
-        } else {
-            self.bins.grow(0, (bin - first) as usize + 1 - self.bins.len());
-        }
-        self.bins.add((bin - u32::from(self.first)) as usize);
+    /// Values so far, held at 2^32 - 1.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.bins.total()
     }
 
     /// The value below which a share `q` (0..=1) of the values lie, laid evenly within its bin.
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        let count: f64 = self.bins.iter().map(f64::from).sum();
+        let count: f64 = self.bins.iter().map(|(_, n)| f64::from(n)).sum();
         if count == 0.0 {
             return None;
         }
         let wanted = (q * count).clamp(0.5, count - 0.5);
         let mut below = 0.0;
-        for (i, n) in self.bins.iter().enumerate() {
+        for (bin, n) in self.bins.iter() {
             let n = f64::from(n);
             if n > 0.0 && below + n >= wanted {
-                let bin = u32::from(self.first) + i as u32;
-                let (low, high) = (lower_edge(bin), lower_edge(bin + 1));
+                let (low, high) = (lower_edge(u32::from(bin)), lower_edge(u32::from(bin) + 1));
                 return Some(low + (high - low) * (wanted - below) / n);
             }
             below += n;

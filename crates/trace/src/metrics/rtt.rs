@@ -15,16 +15,16 @@ pub struct Rtt {
     /// An estimate with a gain of an eighth is good for seven digits.
     smoothed: f32,
     deviation: f32,
-    /// Held at 2^32 - 1.
-    count: u32,
 }
+
+const _: () = assert!(size_of::<Rtt>() == 72);
 
 impl Rtt {
     #[inline]
     pub fn add(&mut self, sample: i64) {
         let sample = sample.max(0);
         let about = sample as f32;
-        if self.count == 0 {
+        if self.histogram.count() == 0 {
             (self.min, self.max, self.origin) = (sample, sample, about);
             (self.smoothed, self.deviation) = (about, about / 2.0);
         } else {
@@ -35,40 +35,39 @@ impl Rtt {
             self.smoothed += (about - self.smoothed) * 0.125;
         }
         let off = sample as f64 - f64::from(self.origin);
-        self.count = self.count.saturating_add(1);
         self.sum += off;
         self.sum_of_squares += off * off;
         self.histogram.add(sample as u64);
     }
 
     pub fn count(&self) -> u64 {
-        u64::from(self.count)
+        u64::from(self.histogram.count())
     }
 
     /// Smallest sample in nanoseconds; none without samples.
     #[inline]
     pub fn min(&self) -> Option<i64> {
-        (self.count > 0).then_some(self.min)
+        (self.histogram.count() > 0).then_some(self.min)
     }
 
     pub fn max(&self) -> Option<i64> {
-        (self.count > 0).then_some(self.max)
+        (self.histogram.count() > 0).then_some(self.max)
     }
 
     /// Smoothed RTT and mean deviation, RFC 6298.
     #[inline]
     pub fn smoothed(&self) -> Option<(i64, i64)> {
-        (self.count > 0).then_some((self.smoothed as i64, self.deviation as i64))
+        (self.histogram.count() > 0).then_some((self.smoothed as i64, self.deviation as i64))
     }
 
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| f64::from(self.origin) + self.sum / f64::from(self.count))
+        (self.histogram.count() > 0).then(|| f64::from(self.origin) + self.sum / f64::from(self.histogram.count()))
     }
 
     /// Standard deviation of a sample (over n - 1); zero for a single one.
     pub fn sd(&self) -> Option<f64> {
-        let n = f64::from(self.count);
-        match self.count {
+        let n = f64::from(self.histogram.count());
+        match self.histogram.count() {
             0 => None,
             1 => Some(0.0),
             _ => Some(((self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0)).sqrt()),

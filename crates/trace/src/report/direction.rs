@@ -134,7 +134,7 @@ impl Direction {
         let half = flow.half(side);
         let (c, tally) = (&half.counts, half.tally());
         let (a, t) = half.sending().map(|s| (s.amounts, s.times)).unwrap_or_default();
-        let spurious = half.trouble().map_or(Spurious::default(), |t| t.spurious);
+        let spurious = half.trouble().map_or(Spurious::default(), |t| t.oddities().spurious);
         let life = seconds(flow.last_at - flow.first_at);
         let rate = |bytes: u64| (life > 0.0).then(|| bytes as f64 * 8.0 / life);
         let span = t.busy + t.idle;
@@ -150,7 +150,7 @@ impl Direction {
                 .then(|| f64::from(c.retransmitted) / (f64::from(a.segments) + f64::from(unseen(half)))),
             rto_retransmits: tally.of(Cause::Timeout),
             fast_retransmits: tally.of(Cause::Fast) + tally.of(Cause::Rack),
-            tlp_retransmits: tally.of(Cause::TailProbe) + half.trouble().map_or(0, |t| t.new_probes),
+            tlp_retransmits: tally.of(Cause::TailProbe) + half.trouble().map_or(0, |t| t.oddities().new_probes),
             go_back_n_retransmits: tally.of(Cause::GoBackN),
             spurious_retransmits: spurious.all(),
             out_of_order: tally.of(Cause::Reordered),
@@ -220,7 +220,7 @@ impl AckGaps {
         let edges = ACK_BINS_MS.iter().copied().map(Some).chain([None]);
         AckGaps {
             gaps: Spread::of_acks(clock),
-            histogram: edges.zip(clock.bins()).map(|(up_to, &count)| Bin { up_to, count }).collect(),
+            histogram: edges.zip(clock.bins()).map(|(up_to, count)| Bin { up_to, count }).collect(),
             segments_per_ack: clock.segments_per_ack(),
             stretched_share: clock.stretched_share(),
             compressed_share: clock.compressed_share(),
@@ -230,18 +230,20 @@ impl AckGaps {
 
 impl RepairReport {
     fn of(half: &Half) -> RepairReport {
-        half.trouble().map_or(RepairReport::default(), |t| RepairReport {
-            timeouts: t.timeouts,
-            recoveries: t.recoveries,
-            new_data_probes: t.new_probes,
-            fast_then_timeout: t.fast_then_timeout,
-            lost_upstream: t.lost_upstream,
-            unseen_transmissions: t.unseen_again,
-            missed_bytes: t.missed_bytes,
-        })
+        let Some(trouble) = half.trouble() else { return RepairReport::default() };
+        let odd = trouble.oddities();
+        RepairReport {
+            timeouts: trouble.timeouts,
+            recoveries: trouble.recoveries,
+            new_data_probes: odd.new_probes,
+            fast_then_timeout: odd.fast_then_timeout,
+            lost_upstream: odd.lost_upstream,
+            unseen_transmissions: odd.unseen_again,
+            missed_bytes: odd.missed_bytes,
+        }
     }
 }
 
 fn unseen(half: &Half) -> u32 {
-    half.trouble().map_or(0, |t| t.unseen_again)
+    half.trouble().map_or(0, |t| t.oddities().unseen_again)
 }

@@ -1,0 +1,109 @@
+//! What is missing, or being repaired, in a direction at this moment. It is forgotten when all is well again.
+
+use super::seq::{ahead, before};
+use super::told::Told;
+use std::collections::VecDeque;
+
+/// A range that the capture has not seen although it has seen what follows.
+#[derive(Debug, Clone, Copy)]
+pub struct Hole {
+    pub start: u32,
+    pub end: u32,
+    pub found_at: i64,
+    /// Of the segment that showed the hole.
+    pub stamp: Option<u32>,
+    pub id: Option<u16>,
+}
+
+/// Kept holes at most; the oldest are forgotten.
+const MOST: usize = 512;
+/// A timeout's repair is remembered for this long, nanoseconds: longer than any ACK is on its way.
+const REMEMBERED: i64 = 60_000_000_000;
+
+/// From the first hole or repair on until nothing of it matters any more.
+#[derive(Debug, Default)]
+pub struct Episode {
+    /// Until this is acknowledged a timeout is being repaired.
+    pub loss_point: Option<u32>,
+    /// Until this is acknowledged a fast recovery is under way.
+    pub recovery_point: Option<u32>,
+    /// The last point of a timeout that was reached, and when: a capture beyond the sender sees that before the sender does.
+    pub repaired: Option<(u32, i64)>,
+    pub sack_high: Option<u32>,
+    /// Up to here data that comes for the first time has been sent before, as packet numbers show.
+    pub resumed: Option<u32>,
+    pub holes: VecDeque<Hole>,
+    /// Sacked ranges of the last ACK, so that what was marked is not walked again.
+    pub marked: [(u32, u32); 4],
+    /// What the sender knows, where the capture is not at its end.
+    pub told: Option<Box<Told>>,
+}
+
+/// Nothing is missing and nothing is being repaired.
+pub static CALM: Episode = Episode {
+    loss_point: None,
+    recovery_point: None,
+    repaired: None,
+    sack_high: None,
+    resumed: None,
+    holes: VecDeque::new(),
+    marked: [(0, 0); 4],
+    told: None,
+};
+
+impl Episode {
+    /// A recovery or the repair of a timeout is under way.
+    #[inline]
+    pub fn repairing(&self, una: u32) -> bool {
+        let open = |point: Option<u32>| point.is_some_and(|p| before(una, p));
+        open(self.loss_point) || open(self.recovery_point)
+    }
+
+    /// What starts here has been sent before.
+    pub fn is_resumed(&self, start: u32) -> bool {
+        self.resumed.is_some_and(|end| before(start, end))
+    }
+
+    /// Nothing that may still come could ask for any of it; everything below `una` is acknowledged.
+    pub fn is_over(&self, now: i64, una: u32) -> bool {
+        self.holes.is_empty()
+            && self.told.is_none()
+            && self.sack_high.is_none()
+            && !self.repairing(una)
+            && !self.is_resumed(una)
+            && self.repaired.is_none_or(|(_, at)| now - at > REMEMBERED)
+    }
+
+    pub fn add_hole(&mut self, hole: Hole) {
+        if self.holes.len() == MOST {
+            self.holes.pop_front();
+        }
+        self.holes.push_back(hole);
+    }
+
+    /// The hole in which `seq` lies.
+    pub fn hole_at(&self, seq: u32) -> Option<Hole> {
+        self.holes.iter().find(|h| !before(seq, h.start) && before(seq, h.end)).copied()
+    }
+
+    /// `start..end` has been seen now: what is left of the holes.
+    pub fn cover(&mut self, start: u32, end: u32) {
+        let Some(i) = self.holes.iter().position(|h| before(start, h.end) && before(h.start, end)) else { return };
+        let hole = self.holes[i];
+        let (left, right) = (ahead(hole.start, start) > 0, ahead(end, hole.end) > 0);
+        match (left, right) {
+            (false, false) => drop(self.holes.remove(i)),
+            (true, false) => self.holes[i].end = start,
+            (false, true) => self.holes[i].start = end,
+            (true, true) => {
+                self.holes[i].end = start;
+                self.holes.insert(i + 1, Hole { start: end, ..hole });
+            }
+        }
+    }
+
+    /// Bytes, those beside itself included.
+    pub fn memory(&self) -> usize {
+        size_of::<Episode>() + self.holes.capacity() * size_of::<Hole>() + self.told.as_ref().map_or(0, |told| told.memory())
+    }
+}
