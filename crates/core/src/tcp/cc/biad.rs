@@ -3,9 +3,8 @@
 
 use super::bandwidth::Pipe;
 use super::bic::{BicParameters, Search};
-use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Signal, Window};
-use crate::units::Time;
+use super::slow_start::SlowStart;
+use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Signal, Window, window_methods};
 
 #[derive(Clone, Debug)]
 pub struct Biad {
@@ -38,13 +37,7 @@ impl CongestionControl for Biad {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             self.search.avoid(ack, credit, &mut self.window);
         }
@@ -62,20 +55,7 @@ impl CongestionControl for Biad {
         }
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
-        self.window = window;
-    }
-
-    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
+    window_methods!();
     fn halving_floor(&self) -> f64 {
         self.window.cwnd.min(self.window.ssthresh)
     }

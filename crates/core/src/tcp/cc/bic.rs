@@ -1,9 +1,8 @@
 //! BIC (Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", Infocom 2004), and as
 //! Linux 2.6 has it.
 
-use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, Counter, DelayedAckRatio, Signal, Window};
-use crate::units::Time;
+use super::slow_start::SlowStart;
+use super::{Ack, Congestion, CongestionControl, Counter, DelayedAckRatio, Signal, Window, window_methods};
 
 /// The constants of section III, with the kernel's names where they differ. Windows are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,13 +159,7 @@ impl Bic {
 
 impl CongestionControl for Bic {
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             self.search.avoid(ack, credit, &mut self.window);
         }
@@ -183,20 +176,7 @@ impl CongestionControl for Bic {
         }
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
-        self.window = window;
-    }
-
-    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

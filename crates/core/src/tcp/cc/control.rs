@@ -158,10 +158,10 @@ impl Window {
 /// What every window-based algorithm without further state answers alike.
 macro_rules! window_methods {
     () => {
-        fn on_recovered(&mut self, _now: Time, cwnd: f64) {
+        fn on_recovered(&mut self, _now: $crate::units::Time, cwnd: f64) {
             self.window.cwnd = cwnd;
         }
-        fn on_restart(&mut self, _now: Time, window: $crate::tcp::cc::Window) {
+        fn on_restart(&mut self, _now: $crate::units::Time, window: $crate::tcp::cc::Window) {
             self.window = window;
         }
         fn cwnd(&self) -> f64 {

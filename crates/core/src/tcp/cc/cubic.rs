@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438).
 
-use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, EcnTerms, MIN_SSTHRESH, Signal, Window};
+use super::slow_start::SlowStart;
+use super::{Ack, Congestion, CongestionControl, EcnTerms, MIN_SSTHRESH, Signal, Window, window_methods};
 use crate::units::{Span, Time};
 
 /// The constants of RFC 9438, section 4 and 5, as parameters.
@@ -126,12 +126,8 @@ impl CongestionControl for Cubic {
                 epoch.start += ack.now - epoch.last;
                 epoch.last = ack.now;
             }
-            return;
         }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             self.avoid(ack, credit);
         }
@@ -157,14 +153,6 @@ impl CongestionControl for Cubic {
         self.beta_ecn = terms.beta.unwrap_or(self.parameters.beta);
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
-        self.window = window;
-    }
-
-    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
     fn on_idle(&mut self, now: Time, idle: Span) {
         // Section 5.8: the time without sending does not count.
         if let Some(epoch) = &mut self.epoch {
@@ -172,12 +160,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

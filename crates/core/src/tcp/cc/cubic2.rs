@@ -1,8 +1,10 @@
 //! CUBIC 2.0 and 2.1, as Linux 2.6.15 to 2.6.22 have it (Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet
 //! 2005; Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 2008).
 
-use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, Counter, DelayedAckRatio, Signal, Window, cubic_k, cubic_window};
+use super::slow_start::SlowStart;
+use super::{
+    Ack, Congestion, CongestionControl, Counter, DelayedAckRatio, Signal, Window, cubic_k, cubic_window, window_methods,
+};
 use crate::units::{Span, Time};
 
 /// The kernel's module parameters.
@@ -151,13 +153,7 @@ impl CongestionControl for Cubic2 {
             self.smallest = Some(self.smallest.map_or(rtt, |s| s.min(rtt)));
         }
         self.ratio.see(ack);
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             let every = self.every(ack.now);
             self.window.cwnd += self.counter.add(credit, every + self.parameters.spare_ack);
@@ -176,20 +172,7 @@ impl CongestionControl for Cubic2 {
         }
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
-        self.window = window;
-    }
-
-    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! DCTCP (RFC 8257): the window is cut by half the share of segments that came marked, so a short queue is enough.
 
 use super::reno::{reno_increase, reno_ssthresh};
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, MarkUse, Round, Signal, Window, window_methods};
-use crate::units::Time;
 
 /// RFC 8257, section 4.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,13 +85,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             reno_increase(&mut self.window, &mut self.counted, credit);
         }

@@ -1,8 +1,7 @@
 //! HighSpeed TCP (RFC 3649): growth and cut depend on the window, so that large ones survive realistic loss.
 
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, Window, window_methods};
-use crate::units::Time;
 
 /// Section 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,13 +60,7 @@ impl HighSpeed {
 
 impl CongestionControl for HighSpeed {
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             self.window.cwnd += credit * highspeed_increase(&self.parameters, self.window.cwnd) / self.window.cwnd;
         }

@@ -1,7 +1,7 @@
 //! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06): the longer
 //! since the last loss, the faster the growth; what a loss leaves fits the queue.
 
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, Round, Signal, Window, window_methods};
 use crate::units::{Span, Time};
 
@@ -97,13 +97,7 @@ impl Htcp {
 impl CongestionControl for Htcp {
     fn on_ack(&mut self, ack: &Ack) {
         self.see(ack);
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         let since = self.last_loss.map_or(0.0, |at| (ack.now - at).as_secs());
         self.window.cwnd += credit * htcp_alpha(since, self.parameters.delta_l, self.beta) / self.window.cwnd;
     }

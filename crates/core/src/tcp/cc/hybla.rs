@@ -2,7 +2,7 @@
 //! a long path grows as fast as a short one would.
 
 use super::{Ack, Congestion, CongestionControl, Window, reno_ssthresh, window_methods};
-use crate::units::{Span, Time};
+use crate::units::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HyblaParameters {

@@ -1,9 +1,9 @@
 //! Illinois (Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed networks",
 //! Performance Evaluation 65, 2008): delay sets how much to add and how much to cut, loss says when.
 
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, Round, Signal, Window, window_methods};
-use crate::units::{Span, Time};
+use crate::units::Span;
 
 /// Section 3.2 and 3.3.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,13 +131,7 @@ impl CongestionControl for Illinois {
         if self.round.over(ack) {
             self.end_round();
         }
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         self.window.cwnd += credit * self.alpha / self.window.cwnd;
     }
 

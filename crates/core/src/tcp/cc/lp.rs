@@ -105,13 +105,10 @@ impl CongestionControl for Lp {
         if congested && !opening {
             return self.yield_to_others(ack.now, ack.srtt.unwrap_or(Span::ZERO));
         }
-        if !ack.limited || ack.now < self.inferring_until {
+        if ack.now < self.inferring_until {
             return;
         }
-        let mut credit = ack.credit;
-        if opening {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             self.window.cwnd += self.counter.add(credit, libm::floor(self.window.cwnd));
         }

@@ -3,7 +3,7 @@
 
 use super::dctcp::{DctcpParameters, MarkShare, dctcp_window};
 use super::reno::reno_ssthresh;
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, EcnTerms, MarkUse, Phase, Round, Signal, Window, window_methods};
 use crate::units::{Span, Time};
 
@@ -116,13 +116,7 @@ impl CongestionControl for Prague {
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
         let marked = std::mem::take(&mut self.marked_now);
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         self.window.cwnd += (credit - marked).max(0.0) * self.increase() / self.window.cwnd;
     }
 

@@ -1,8 +1,7 @@
 //! Reno (RFC 5681): one segment a round trip, half on loss.
 
-use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, EcnTerms, Signal, Window};
-use crate::units::Time;
+use super::slow_start::SlowStart;
+use super::{Ack, Congestion, CongestionControl, EcnTerms, Signal, Window, window_methods};
 
 #[derive(Clone, Debug)]
 pub struct Reno {
@@ -41,13 +40,7 @@ pub fn reno_ssthresh(flight: f64) -> f64 {
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             reno_increase(&mut self.window, &mut self.counted, credit);
         }
@@ -64,20 +57,7 @@ impl CongestionControl for Reno {
         self.beta_ecn = terms.beta.unwrap_or(BETA);
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
-        self.window = window;
-    }
-
-    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
+    window_methods!();
     /// Half the threshold (Linux 2.6).
     fn halving_floor(&self) -> f64 {
         libm::floor(self.window.ssthresh / 2.0)
@@ -89,6 +69,7 @@ mod tests {
     use super::super::LOSS_WINDOW;
     use super::super::slow_start::Classic;
     use super::*;
+    use crate::units::Time;
 
     fn reno(cwnd: f64, ssthresh: f64) -> Reno {
         Reno::new(Window { cwnd, ssthresh }, SlowStart::Classic(Classic))

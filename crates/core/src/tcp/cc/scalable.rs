@@ -1,9 +1,8 @@
 //! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003): growth and cut are
 //! shares of the window, so the time between losses does not depend on it.
 
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, Window, reno_ssthresh, window_methods};
-use crate::units::Time;
 
 /// Section 3.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,13 +34,7 @@ impl Scalable {
 
 impl CongestionControl for Scalable {
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         let cwnd = self.window.cwnd;
         self.window.cwnd += credit * if cwnd > self.parameters.legacy { self.parameters.a } else { 1.0 / cwnd };
     }

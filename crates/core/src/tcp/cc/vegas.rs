@@ -2,7 +2,7 @@
 //! steered to keep a few segments queued.
 
 use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, Counter, Round, Window, reno_ssthresh};
+use super::{Ack, Congestion, CongestionControl, Counter, Round, Window, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
 
 /// Thresholds are segments in the queue.
@@ -189,25 +189,12 @@ impl CongestionControl for Vegas {
         self.interrupted = true;
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
-        self.window = window;
-    }
-
-    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
     fn on_idle(&mut self, _now: Time, _idle: Span) {
         self.base = None;
         self.interrupted = true;
     }
 
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
+    window_methods!();
     fn halving_floor(&self) -> f64 {
         libm::floor(self.window.ssthresh / 2.0)
     }

@@ -1,9 +1,9 @@
 //! Veno (Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2), 2003): Vegas's
 //! estimate of the queue tells a loss by congestion from a random one.
 
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::vegas::vegas_queued;
-use super::{Ack, Congestion, CongestionControl, Counter, Window, reno_ssthresh};
+use super::{Ack, Congestion, CongestionControl, Counter, Window, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,13 +72,7 @@ impl CongestionControl for Veno {
         if let Some(rtt) = ack.rtt {
             self.see(rtt);
         }
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             self.avoid(credit);
         }
@@ -93,24 +87,11 @@ impl CongestionControl for Veno {
         self.skip = false;
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
-        self.window = window;
-    }
-
-    fn on_recovered(&mut self, _now: Time, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
     fn on_idle(&mut self, _now: Time, _idle: Span) {
         (self.base, self.samples) = (None, 0);
     }
 
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
+    window_methods!();
 }
 
 #[cfg(test)]

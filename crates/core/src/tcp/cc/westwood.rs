@@ -2,7 +2,7 @@
 //! that the path itself is seen to hold.
 
 use super::bandwidth::Pipe;
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, Counter, LOSS_WINDOW, MIN_SSTHRESH, Signal, Window, reno_ssthresh};
 use crate::units::Time;
 
@@ -61,13 +61,7 @@ impl CongestionControl for Westwood {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
-            return;
-        }
-        let mut credit = ack.credit;
-        if self.slow_start.applies(&self.window) {
-            credit = self.slow_start.open(ack, &mut self.window);
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             self.window.cwnd += self.counter.add(credit, libm::floor(self.window.cwnd));
         }

@@ -1,10 +1,10 @@
 //! YeAH (Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007): Scalable while the queue is short, Reno
 //! and an early retreat when it is not.
 
-use super::slow_start::{Opening, SlowStart};
+use super::slow_start::SlowStart;
 use super::vegas::vegas_queued;
 use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Round, Signal, Window, window_methods};
-use crate::units::{Span, Time};
+use crate::units::Span;
 
 /// Section 2, with the names of the paper and of Linux.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,14 +113,9 @@ impl CongestionControl for Yeah {
             self.smallest = self.smallest.min(rtt);
             self.samples += 1;
         }
-        if ack.limited {
-            let mut credit = ack.credit;
-            if self.slow_start.applies(&self.window) {
-                credit = self.slow_start.open(ack, &mut self.window);
-            }
-            let reno = 1.0 / self.window.cwnd;
-            self.window.cwnd += credit * if self.slow == 0 { self.parameters.a.max(reno) } else { reno };
-        }
+        let credit = self.slow_start.credit_left(ack, &mut self.window);
+        let reno = 1.0 / self.window.cwnd;
+        self.window.cwnd += credit * if self.slow == 0 { self.parameters.a.max(reno) } else { reno };
         if self.round.over(ack) {
             self.end_round();
         }

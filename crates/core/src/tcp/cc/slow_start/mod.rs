@@ -52,6 +52,18 @@ macro_rules! slow_starts {
     };
 }
 
+impl SlowStart {
+    /// What an ACK leaves for congestion avoidance once slow start has taken its part: nothing of one that came while the window held
+    /// nobody back (RFC 7661), all of it beyond the threshold.
+    #[inline]
+    pub fn credit_left(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+        if !ack.limited {
+            return 0.0;
+        }
+        if self.applies(window) { self.open(ack, window) } else { ack.credit }
+    }
+}
+
 slow_starts! {
     Classic => "classic", Classic,
         "one segment of growth for each segment acknowledged, up to ssthresh", "RFC 5681, section 3.1";
