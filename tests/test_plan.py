@@ -160,7 +160,9 @@ def test_recovery_follows_the_variant_unless_said_and_sack_follows_the_recovery(
 def test_words_mean_what_the_host_says():
     assert tcp_plan({})["receive_buffer"] == 6 * 2**20
     assert tcp_plan({})["send_buffer"] is None
-    assert tcp_plan({})["delayed_ack"] == {"segments": 2, "timer_ps": 40 * 10**9}
+    assert tcp_plan({})["delayed_ack"] == {"segments": 2, "timer_ps": 40 * 10**9, "push": True}
+    own = {"segments": 2, "timer": "40 ms"}
+    assert tcp_plan({"delayed_ack": own})["delayed_ack"] == {"segments": 2, "timer_ps": 40 * 10**9}
     assert tcp_plan({"host": "ns2"})["delayed_ack"] is None
     assert tcp_plan({"host": "ns2", "delayed_ack": True})["delayed_ack"] == {"segments": 2, "timer_ps": 100 * 10**9}
     assert tcp_plan({"delayed_ack": False})["delayed_ack"] is None

@@ -52,7 +52,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             send_buffer,
             receive_buffer,
             window_rule: if in_flight { WindowRule::InFlight } else { WindowRule::Sequence },
-            delayed_ack: (every > 0).then_some(DelayedAck { segments: every, timer: Span::from_ms(timer) }),
+            delayed_ack: (every > 0).then_some(DelayedAck { segments: every, timer: Span::from_ms(timer), push: false }),
             initial_window,
             initial_ssthresh: if flag { f64::INFINITY } else { 8.0 },
             rto: RtoConfig {

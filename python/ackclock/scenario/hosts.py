@@ -77,6 +77,8 @@ class Tcp:
         small = keys.pop("tsq", False)
         if small:
             keys["tsq"] = _bounds(small)
+        if keys.get("push") == "every":
+            del keys["push"]
         keys["metrics_cache"] = keys["metrics_cache"] or "off"
         rule = keys["delayed_ack"]
         keys["delayed_ack"] = rule.plan() if rule else None

@@ -84,15 +84,18 @@ Timer = Annotated[Span, AfterValidator(_timer)]
 
 class DelayedAck(Table):
     """One ACK per `segments` full segments, or when `timer` has run since the first unacknowledged one; no more than `per_rtt` ACKs
-    a round trip where that is said (TACK)."""
+    a round trip where that is said (TACK). With `push` also at once when the application has read everything and a segment with PSH was
+    among it (Linux)."""
 
     segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
     timer: Timer
     per_rtt: Annotated[float, number(lambda n: 0.1 <= n <= 1000, "0.1 to 1000 ACKs a round trip")] | None = None
+    push: Flag = False
 
     def plan(self) -> dict[str, Any]:
         rate = {} if self.per_rtt is None else {"per_rtt": self.per_rtt}
-        return {"segments": self.segments, "timer_ps": self.timer, **rate}
+        push = {"push": True} if self.push else {}
+        return {"segments": self.segments, "timer_ps": self.timer, **rate, **push}
 
 
 def _option(size: int) -> int:
@@ -266,6 +269,7 @@ class TcpKeys(Table):
     ecn_beta: Annotated[float, number(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
     pacing: Flag | None = None
     tso: Annotated[Literal[False] | Tso, BeforeValidator(_tso)] | None = None
+    push: Annotated[str, word("every", "chunks")] | None = None
     tsq: Annotated[Literal[False] | Tso, BeforeValidator(_tsq)] | None = None
     byte_counting: Annotated[int, whole(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None

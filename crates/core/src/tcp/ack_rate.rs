@@ -53,7 +53,7 @@ impl AckControl {
             Extra::Room(room) => self.factor.min(u32::from(room.window.min(room.left)) / 2),
             _ => self.factor,
         };
-        DelayedAck { segments: segments.max(1), timer: self.config.timer }
+        DelayedAck { segments: segments.max(1), timer: self.config.timer, push: false }
     }
 }
 

@@ -92,6 +92,8 @@ pub struct TcpConfig {
     pub pacing: bool,
     /// What is paced leaves in chunks; None: segment by segment.
     pub tso: Option<Tso>,
+    /// Which segments ask for delivery at once (PSH).
+    pub push: Push,
     /// TCP small queues: the most that waits in the host's own queue, in the words of a chunk; None: all that the windows allow.
     pub tsq: Option<Tso>,
     /// Most segments of growth that one ACK may earn; 0 counts ACKs (before RFC 3465).
@@ -111,6 +113,19 @@ pub struct DelayedAck {
     pub segments: u32,
     /// And after this time at the latest.
     pub timer: Span,
+    /// And at once when the application has read all there is and a segment with PSH was among it, outside ping-pong mode: Linux
+    /// (`tcp_cleanup_rbuf()`; for full segments since 6.6, "fix delayed ACKs for MSS boundary condition").
+    pub push: bool,
+}
+
+/// Which segments of data carry PSH (RFC 9293, section 3.9.1.2, leaves it to a sender that is not told).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// Each.
+    Every,
+    /// The last of all that has been written, and the last of each chunk of two segments or more, as Linux does since 5.5 ("force a
+    /// PSH flag on TSO packets"). A chunk is what windows and `tso` let go at once.
+    Chunks,
 }
 
 /// RFC 6298 with the parameters in which stacks differ.
@@ -281,6 +296,7 @@ impl Default for TcpConfig {
             ecn_beta: None,
             pacing: false,
             tso: None,
+            push: Push::Every,
             tsq: None,
             byte_counting: 0,
             dupack_threshold: 3,

@@ -57,7 +57,7 @@ impl Next {
     fn piece(self) -> Transmit {
         match self {
             Next::Data(piece, _) => piece,
-            Next::Bare(seq) => Transmit { seq, payload: 0, fin: false, retransmission: false, why: Resent::No },
+            Next::Bare(seq) => Transmit { seq, payload: 0, fin: false, push: false, retransmission: false, why: Resent::No },
         }
     }
 }
@@ -200,7 +200,7 @@ impl TcpEndpoint {
     /// Writes a piece of the stream with what the receiving half says into a segment.
     #[inline]
     fn write(&mut self, now: Time, piece: Transmit, segment: &mut Segment) {
-        let mut flags = if piece.payload > 0 { Flags::PSH.with(Flags::ACK) } else { Flags::ACK };
+        let mut flags = if piece.push { Flags::PSH.with(Flags::ACK) } else { Flags::ACK };
         if piece.fin {
             flags = flags.with(Flags::FIN);
         }

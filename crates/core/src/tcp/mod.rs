@@ -29,7 +29,8 @@ pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
 pub use config::{
-    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule, WindowValidation,
+    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, Push, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule,
+    WindowValidation,
 };
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;

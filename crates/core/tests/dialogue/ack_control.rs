@@ -126,7 +126,7 @@ fn no_more_than_a_burst_goes_back_to_back() {
 /// TACK: two segments at least, and four ACKs a round trip of 100 ms at most.
 #[test]
 fn acks_may_be_bounded_by_the_round_trip() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40) });
+    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, acks_per_rtt: Some(4.0), ..tcp(NewReno) }, None);
     d.at(0.20).data(1..1001);
     d.at(0.20).data(1001..2001);

@@ -46,7 +46,7 @@ fn a_window_opens_then_doubles_in_every_second_round_trip_up_to_the_limit() {
 /// From 4000 by 2000 a segment to 8000: two open it, and then every second one is acknowledged.
 #[test]
 fn a_segment_that_opens_the_window_is_acknowledged_at_once() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100) });
+    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..growing() }, None);
     for n in 0..6 {
         let at = 0.2 + 0.001 * n as f64;
@@ -115,7 +115,7 @@ fn a_send_buffer_holds_the_sender_at_its_start_and_grows_with_the_window_to_its_
 /// Linux 2.6: quick ACKs at the start, and again after a segment that came before.
 #[test]
 fn quick_acks_are_one_a_segment_at_the_start_and_after_a_duplicate() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40) });
+    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, quick_acks: 2, ..tcp(NewReno) }, None);
     for n in 0..2 {
         d.at(0.2).data(n * 1000 + 1..n * 1000 + 1001);

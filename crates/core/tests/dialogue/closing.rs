@@ -55,7 +55,7 @@ fn an_application_that_stops_closes_behind_what_was_sent() {
 /// RFC 9293, section 3.6, case 2: the other end has nothing to say and closes with its ACK; both FINs may be lost.
 #[test]
 fn a_fin_is_acknowledged_at_once_and_answered_with_a_fin() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40) });
+    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..tcp(NewReno) }, None);
     d.at(0.2).fin(1..1001);
     d.expects(0.2).fin().acknowledging(1002);
@@ -83,7 +83,7 @@ fn a_fin_behind_a_hole_waits_for_it() {
 /// RFC 1122, section 4.2.3.2: an ACK rides on data, and then needs no segment of its own.
 #[test]
 fn with_data_both_ways_acks_ride_on_data() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40) });
+    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::sender(TcpConfig { initial_window: 1.0, delayed_ack, ..tcp(NewReno) });
     d.expects(0.1).data(1..1001).acknowledging(1);
     let data = Segment { seq: 1, ack: 1, payload: 500, window: 65_535, flags: Flags::ACK, len: 540, ..Segment::default() };

@@ -18,6 +18,7 @@ mod loss_by_timeout;
 mod memory;
 mod pacing;
 mod prr;
+mod pushing;
 mod rack;
 mod rate_halving;
 mod receiving;

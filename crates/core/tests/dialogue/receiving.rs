@@ -8,7 +8,7 @@ use ackclock_core::units::{Rate, Span};
 use std::ops::Range;
 
 fn delayed(segments: u32) -> TcpConfig {
-    TcpConfig { delayed_ack: Some(DelayedAck { segments, timer: Span::from_ms(40) }), ..tcp(NewReno) }
+    TcpConfig { delayed_ack: Some(DelayedAck { segments, timer: Span::from_ms(40), push: false }), ..tcp(NewReno) }
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn no_more_sacks_are_held_than_allowed() {
 #[test]
 fn a_host_that_answers_delays_its_acks_until_something_arrives_twice() {
     for (ping_pong, half_request) in [(false, 0.3), (true, 0.34)] {
-        let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40) });
+        let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
         let config = TcpConfig { delayed_ack, quick_acks: 8, ping_pong, ..tcp(NewReno) };
         let mut d = Dialogue::answering(config, 2000, 1000);
         d.at(0.2).data(1..1001);

@@ -28,7 +28,7 @@ pub use roaming::{CellPlan, Roaming};
 pub use signal::{FadingPlan, curve};
 pub use tcp::{DelayedAck, Ecn, ReceiveTuning, SendTuning, Tcp};
 pub use tcp_words::{
-    EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, RtoFloor, RtoRestart, WindowRule, WindowValidation,
+    EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation,
 };
 pub use wimax::WimaxPlan;
 pub use wlan::WlanPlan;

@@ -2,7 +2,8 @@
 
 use super::nullable;
 use super::tcp_words::{
-    EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, RtoFloor, RtoRestart, WindowGrowth, WindowRule, WindowValidation,
+    EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, Push, RtoFloor, RtoRestart, WindowGrowth, WindowRule,
+    WindowValidation,
 };
 use ackclock_core::Span;
 use ackclock_core::tcp::{self, RecoveryKind, SlowStart, TcpConfig, Variant};
@@ -110,6 +111,9 @@ pub struct Tcp {
     /// Null or absent: what is paced leaves segment by segment.
     #[serde(default)]
     pub tso: Option<Tso>,
+    /// Which segments carry PSH; absent: each.
+    #[serde(default)]
+    pub push: Push,
     /// TCP small queues; null or absent: a connection bounds nothing of what waits in its first hop.
     #[serde(default)]
     pub tsq: Option<Tso>,
@@ -128,6 +132,9 @@ pub struct DelayedAck {
     /// No more ACKs than this a round trip (TACK); null or absent: no such bound.
     #[serde(default)]
     pub per_rtt: Option<f64>,
+    /// At once, too, when all is read and a segment with PSH was among it; absent: not.
+    #[serde(default)]
+    pub push: bool,
 }
 
 /// A receiver that delays ACKs further while they meet congestion, for no more than `max` segments nor longer than the timer.
@@ -245,7 +252,11 @@ impl Tcp {
             send_tuning: self.send_tuning.map(|t| tcp::SendTuning { start: t.start, limit: t.limit, overhead: t.overhead }),
             receive_tuning,
             window_rule: self.window_rule.into(),
-            delayed_ack: self.delayed_ack.map(|d| tcp::DelayedAck { segments: d.segments, timer: Span(d.timer_ps) }),
+            delayed_ack: self.delayed_ack.map(|d| tcp::DelayedAck {
+                segments: d.segments,
+                timer: Span(d.timer_ps),
+                push: d.push,
+            }),
             acks_per_rtt: self.delayed_ack.and_then(|d| d.per_rtt),
             ack_control: self.ack_congestion_control.map(|c| tcp::AckControlConfig {
                 max: c.max,
@@ -285,6 +296,7 @@ impl Tcp {
             ecn_beta: self.ecn_beta,
             pacing: self.pacing,
             tso: self.tso.map(Tso::bounds),
+            push: self.push.into(),
             tsq: self.tsq.map(Tso::bounds),
             byte_counting: self.byte_counting,
             dupack_threshold: self.dupack_threshold,

@@ -55,6 +55,9 @@ words! {
     /// What becomes of a window of which a part is used: it stays, shrinks (RFC 2861), or is kept but not trusted (RFC 7661).
     WindowValidation ("lowercase") = tcp::WindowValidation { Off, Rfc2861, Rfc7661 }
 
+    /// Which segments carry PSH: each, or the last of what is written and of each chunk.
+    Push ("lowercase") = tcp::Push { Every, Chunks }
+
     /// How far a receive buffer grows with what was read in a round trip.
     WindowGrowth ("lowercase") = tcp::WindowGrowth { Double, Lead }
 }

@@ -26,6 +26,9 @@ pub struct Receiver {
     advertised_edge: u64,
     ack_at: Time,
     ack_now: bool,
+    /// A segment with PSH has come since the last ACK, and a host that hurries for it (Linux).
+    pushed: bool,
+    hurries_on_push: bool,
     window_scale: u8,
     /// Data has gone out while data waited for its ACK (Linux's ping-pong mode).
     talking: bool,
@@ -76,6 +79,8 @@ impl Receiver {
             tuner,
             ack_at: Time::NEVER,
             ack_now: false,
+            pushed: false,
+            hurries_on_push: config.delayed_ack.is_some_and(|rule| rule.push),
             window_scale: 0,
             // The SYN says as much, unscaled.
             advertised_edge: STREAM_START + window.min(0xFFFF),
@@ -133,6 +138,7 @@ impl Receiver {
             && let Some(control) = &mut self.control
         {
             self.delayed_ack = Some(control.on_data(segment, stamp));
+            self.hurries_on_push = false;
         }
     }
 
@@ -211,6 +217,7 @@ impl Receiver {
         self.stats.unique_ip_bytes += u64::from(segment.len);
         self.next = whole;
         self.early = 0;
+        self.pushed |= self.hurries_on_push & segment.flags.has(Flags::PSH);
         let closed = self.peer_closed();
         if self.tuner.as_mut().is_some_and(|tuner| tuner.on_in_order(self.config.segment)) {
             // Linux's own arithmetic (`icsk_ack.quick |= 1`): it adds an ACK to an even count, so the count stands still meanwhile.
@@ -249,7 +256,7 @@ impl Receiver {
         }
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;
-        self.ack_now = false;
+        (self.ack_now, self.pushed) = (false, false);
         (self.next, window)
     }
 }

@@ -15,6 +15,16 @@ impl Receiver {
         if left_to_peer < u64::from(self.config.segment) {
             self.ack_now |= self.reopens(read);
         }
+        if self.pushed {
+            self.answer_push(read);
+        }
+    }
+
+    /// Linux acknowledges a segment with PSH as soon as nothing is left to read, in order or out of it, unless it expects an answer to
+    /// carry the ACK.
+    #[inline]
+    fn answer_push(&mut self, read: u64) {
+        self.ack_now |= !self.talking && read == self.arrived() && self.out_of_order.is_empty();
     }
 
     #[inline(never)]

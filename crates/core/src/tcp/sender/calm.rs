@@ -82,7 +82,9 @@ impl Sender {
             }
         }
         let piece = self.send_full(now, socket);
-        match self.full_piece(now, &reach, socket, in_flight + 2.0 <= window) {
+        let next = self.full_piece(now, &reach, socket, in_flight + 2.0 <= window);
+        let piece = Transmit { push: self.pushes(socket, |_| next.is_ok()), ..piece };
+        match next {
             Err(Refusal::Limit(limit)) => {
                 self.stop(now, limit);
                 Turn::Send(piece, true)
@@ -105,7 +107,7 @@ impl Sender {
         self.count_send(now);
         self.stats.first_data.get_or_insert(now);
         socket.sent = self.next - STREAM_START;
-        Transmit { seq, payload: self.segment, fin: false, retransmission: false, why: Resent::No }
+        Transmit { seq, payload: self.segment, fin: false, push: false, retransmission: false, why: Resent::No }
     }
 
     #[inline]

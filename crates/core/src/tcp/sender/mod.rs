@@ -10,6 +10,7 @@ mod limits;
 mod memory;
 mod pace;
 mod piped;
+mod push;
 mod send;
 mod small_queue;
 mod timers;
@@ -41,6 +42,8 @@ pub struct Transmit {
     pub seq: u64,
     pub payload: u32,
     pub fin: bool,
+    /// It carries PSH.
+    pub push: bool,
     pub retransmission: bool,
     pub why: Resent,
 }
@@ -71,6 +74,8 @@ pub struct Sender {
     watched: bool,
     /// Segments of the chunk under way that go out with what has gone.
     chunk: u32,
+    /// Segments that have gone of the chunk that PSH ends.
+    pushing: u32,
     config: Arc<TcpConfig>,
     /// First byte that the peer's window does not allow.
     right_edge: u64,
@@ -155,6 +160,7 @@ impl Sender {
             fine_timer: config.fine_timer.then(FineTimer::default),
             pacer: pacer(&config, &cc),
             chunk: 0,
+            pushing: 0,
             cc,
             recovery,
             segment: config.segment,

@@ -48,7 +48,7 @@ impl Sender {
             if self.config.rto.restart == RtoRestart::Recovery {
                 self.rto_at = now + self.rtt.rto();
             }
-            return Some((self.resend(now, index), false));
+            return Some((self.resend(now, index, socket), false));
         }
         match self.next_piece(now, socket) {
             Ok(transmit) => {
@@ -86,7 +86,7 @@ impl Sender {
     #[inline]
     pub(super) fn stop(&mut self, now: Time, limit: Limit) {
         // A chunk that the windows cut short goes out as it is.
-        self.chunk = 0;
+        (self.chunk, self.pushing) = (0, 0);
         if limit == Limit::Application
             && let Some(deliveries) = &mut self.deliveries
         {
@@ -119,20 +119,20 @@ impl Sender {
         }
         if self.board.lost_out() > 0 {
             match self.next_repair(socket) {
-                Some(Repair::Resend(index)) if room => return Ok(self.resend(now, index)),
+                Some(Repair::Resend(index)) if room => return Ok(self.resend(now, index, socket)),
                 // What holds back a retransmission is the window, whatever would hold back new data.
                 Some(_) => return Err(self.window_limit()),
                 None => in_flight = self.recovery.in_flight(&self.board),
             }
         }
         match self.new_piece(socket, in_flight) {
-            Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin)),
+            Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin, socket)),
             Ok(_) => Err(self.window_limit()),
             Err(limit) => {
                 if room && let Some(index) = self.recovery.last_resort(&mut self.board) {
                     // Within a recovery it is the segment at the end that is rescued; else a probe.
                     let why = if self.recovery.active() { Resent::Fast } else { Resent::Probe };
-                    return Ok(Transmit { why, ..self.resend(now, index) });
+                    return Ok(Transmit { why, ..self.resend(now, index, socket) });
                 }
                 Err(limit)
             }
@@ -158,7 +158,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Transmit {
+    fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> Transmit {
         if self.limit == Limit::Application && self.board.is_empty() {
             self.end_idle(now);
         }
@@ -172,10 +172,17 @@ impl Sender {
         self.note_send(now, false, self.board.end_index() - 1);
         self.stats.first_data.get_or_insert(now);
         self.timed_out = false;
-        Transmit { seq, payload, fin, retransmission: false, why: Resent::No }
+        let push = payload > 0 && self.pushes(socket, |sender| sender.may_follow(socket));
+        Transmit { seq, payload, fin, push, retransmission: false, why: Resent::No }
     }
 
-    fn resend(&mut self, now: Time, index: Index) -> Transmit {
+    /// A segment of new data could go right after the one that has gone.
+    fn may_follow(&self, socket: &Socket) -> bool {
+        let in_flight = self.recovery.in_flight(&self.board);
+        self.room(in_flight) && self.new_piece(socket, in_flight).is_ok()
+    }
+
+    fn resend(&mut self, now: Time, index: Index, socket: &Socket) -> Transmit {
         self.board.on_resend(index, self.next, now);
         if let Some(undo) = &mut self.undo {
             undo.on_resend(now);
@@ -190,7 +197,9 @@ impl Sender {
         let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
         let fin = self.fin < seq + u64::from(len);
         let why = self.repairs();
-        Transmit { seq, payload: len - u32::from(fin), fin, retransmission: true, why }
+        let payload = len - u32::from(fin);
+        let push = payload > 0 && self.pushes_again(socket, seq + u64::from(payload));
+        Transmit { seq, payload, fin, push, retransmission: true, why }
     }
 
     /// What a retransmission that goes out now is for.

@@ -5,8 +5,8 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, IdleRestart, Loss, Measure, MetricsCache, NewRenoExit, Plan, Queue,
-    RatePlan, RtoFloor, RtoRestart, Start, Tcp, Toward, Way, WindowRule, WindowValidation, Workload,
+    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, IdleRestart, Loss, Measure, MetricsCache, NewRenoExit, Plan, Push,
+    Queue, RatePlan, RtoFloor, RtoRestart, Start, Tcp, Toward, Way, WindowRule, WindowValidation, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
@@ -153,6 +153,7 @@ fn tcp(receive_buffer: u32) -> Tcp {
         ping_pong: false,
         sack_compression: None,
         tso: None,
+        push: Push::Every,
         tsq: None,
         initial_window: 2.0,
         initial_ssthresh: None,
