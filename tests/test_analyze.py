@@ -85,6 +85,29 @@ def test_the_series_has_every_packet_and_agrees_with_the_figures(lossy):
     assert done.delays.filter(pl.col("way") == "b2a")["delay_ms"].null_count() == flow["b2a"]["lost"]["between_captures"]
 
 
+def test_rates_over_time_add_up_to_what_was_delivered(lossy, tmp_path):
+    done = analyze(lossy[0], series=True)
+    figures, rates = done.document["flows"][0]["b2a"], done.rates(0.5).filter(pl.col("way") == "b2a")
+    assert rates["goodput_bps"].sum() * 0.5 / 8 == pytest.approx(figures["unique_bytes"])
+    life = done.document["flows"][0]["duration_s"]
+    assert rates["throughput_bps"].sum() * 0.5 == pytest.approx(figures["throughput_bps"] * life)
+    assert (rates["sent_bps"] >= rates["throughput_bps"]).all()
+    with pytest.raises(InputError, match="step"):
+        done.rates(0)
+    with pytest.raises(InputError, match="series"):
+        analyze(lossy[0]).rates()
+
+
+def test_the_loss_panel_leads_no_line_across_times_without_packets():
+    from ackclock.plot.capture import loss_share
+
+    delays = pl.DataFrame({"time_s": [0.01, 0.02, 0.05, 5.0, 5.01], "delay_ms": [1.0, None, 1.0, None, None]})
+    drawn = loss_share(delays, 0.1)
+    assert list(zip(drawn.times, drawn.values, strict=True)) == [
+        (0.05, pytest.approx(100 / 3)), (pytest.approx(0.15), 0.0), (pytest.approx(4.95), 0.0), (pytest.approx(5.05), 100.0),
+    ]  # fmt: skip
+
+
 def test_xplot_graphs_have_a_stroke_for_each_segment_and_a_letter_for_each_repetition(lossy, tmp_path):
     done = analyze(lossy[0], series=True)
     write_xplot(done, tmp_path)

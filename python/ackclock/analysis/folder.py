@@ -35,6 +35,7 @@ def write_folder(folder: Path, done: Analysis) -> None:
         if frame is not None:
             write_parquet(folder / f"{name}.parquet", frame)
     if done.series is not None:
+        write_parquet(folder / "rates.parquet", done.rates())
         done.xplot(folder / "xplot")
 
 

@@ -27,6 +27,32 @@ def delays_frame(table: Any, flows: Sequence[int]) -> pl.DataFrame:
     return _of_flows(table, flows)
 
 
+def rates_frame(series: pl.DataFrame, step_s: float) -> pl.DataFrame:
+    """Throughput and goodput over time: what passed each capture in steps of `step_s` seconds, bit/s.
+
+    Columns `capture`, `flow`, `way`, `time_s` (where the step begins), `throughput_bps` (IP bytes of data, each byte once), `goodput_bps` (payload,
+    each byte once), `sent_bps` (IP bytes of all packets, repetitions and ACKs included). Steps in which nothing passed are left out.
+    """
+    import polars as pl
+
+    once = pl.col("kind").is_in(["new", "after_hole"]) & (pl.col("payload_bytes") > 0)
+    return (
+        series.with_columns((pl.col("time_s") / step_s).floor().alias("step"))
+        .group_by("capture", "flow", "way", "step", maintain_order=True)
+        .agg(
+            _bps(pl.col("ip_bytes").filter(once), step_s).alias("throughput_bps"),
+            _bps(pl.col("payload_bytes").filter(once), step_s).alias("goodput_bps"),
+            _bps(pl.col("ip_bytes"), step_s).alias("sent_bps"),
+        )
+        .sort("capture", "flow", "way", "step")
+        .select("capture", "flow", "way", (pl.col("step") * step_s).alias("time_s"), "throughput_bps", "goodput_bps", "sent_bps")
+    )
+
+
+def _bps(count: pl.Expr, step_s: float) -> pl.Expr:
+    return count.sum() * 8.0 / step_s
+
+
 def _of_flows(table: Any, flows: Sequence[int]) -> pl.DataFrame:
     import polars as pl
 

@@ -40,6 +40,20 @@ class Analysis:
 
         return flows_frame(self.document)
 
+    def rates(self, step: float = 0.1) -> pl.DataFrame:
+        """Throughput and goodput over time, bit/s, in steps of `step` seconds; needs the series. docs/analyze.md has the columns (`rates.parquet`).
+
+        Raises:
+            InputError: the analysis has no series, or the step is not above zero.
+        """
+        from ackclock.analysis.frames import rates_frame
+
+        if self.series is None:
+            raise InputError("an analysis without its series", "analyze(..., series=True)")
+        if not 1e-6 <= step < float("inf"):
+            raise InputError(f"{step}", "a step of a microsecond or more, in seconds", key="step")
+        return rates_frame(self.series, step)
+
     def as_json(self) -> dict[str, Any]:
         """The document."""
         return self.document

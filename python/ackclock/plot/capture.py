@@ -10,6 +10,7 @@ BINS = 240
 """Each bin keeps its least and its greatest value, so that no peak is lost."""
 RATE_BINS = 120
 _LOSS_BIN_S = 0.1
+MOST_LOSS_BINS = 1200
 _READING = {
     "rtt": "From a segment's passing the capture to its ACK; the least and the greatest of each moment. The floor is the path itself, what "
     "lies above it is time in queues.",
@@ -18,7 +19,7 @@ _READING = {
     "rate": "New payload a second as it passes the capture. Steps down are cuts of the window, gaps are timeouts or an idle application.",
     "delay": "From one capture to the other, the clocks aligned as if the least delays of both ways were equal: the level is an assumption, the "
     "differences are not. Peaks are queues.",
-    "loss": "Share of the packets sent in each tenth of a second that never reached the other capture. Beside peaks of the delay it is overflow; "
+    "loss": "Share of the packets sent in each {width} s that never reached the other capture. Beside peaks of the delay it is overflow; "
     "without them it is the link.",
 }
 
@@ -33,7 +34,9 @@ def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) 
     if delays is not None:
         made.append(_panel("delay", "One-way delay", "ms", [envelope("delay", delays, "delay_ms", 1.0)]))
         if delays["delay_ms"].null_count():
-            made.append(_panel("loss", "Packets lost between the captures", "%", [loss_share(delays)]))
+            width = _loss_bin(delays)
+            reading = _READING["loss"].format(width=f"{width:.1f}")
+            made.append(Panel("loss", "Packets lost between the captures", "%", reading, (loss_share(delays, width),)))
     return [panel for panel in made if any(line.times for line in panel.lines)]
 
 
@@ -96,11 +99,19 @@ def goodput(sent: pl.DataFrame) -> Line:
     return Line("goodput", times, [count * 8e-6 / width for count in every["payload_bytes"]])
 
 
-def loss_share(delays: pl.DataFrame) -> Line:
-    """Lost packets of each tenth of a second in percent."""
+def loss_share(delays: pl.DataFrame, width: float) -> Line:
+    """Lost packets of each `width` seconds in percent; where nothing was sent nothing was lost, and no line leads across."""
     binned = (
-        delays.group_by((pl.col("time_s") / _LOSS_BIN_S).floor().alias("bin"))
+        delays.group_by((pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin"))
         .agg(pl.col("delay_ms").is_null().mean().alias("lost"))
         .sort("bin")
     )
-    return Line("lost", [(b + 0.5) * _LOSS_BIN_S for b in binned["bin"]], [100.0 * share for share in binned["lost"]])
+    shares = {int(bin_): float(lost) for bin_, lost in binned.iter_rows()}
+    edges = {beside for bin_ in shares for beside in (bin_ - 1, bin_ + 1) if min(shares) < beside < max(shares)}
+    points = sorted({**dict.fromkeys(edges, 0.0), **shares}.items())
+    return Line("lost", [(bin_ + 0.5) * width for bin_, _ in points], [100.0 * lost for _, lost in points])
+
+
+def _loss_bin(delays: pl.DataFrame) -> float:
+    """A tenth of a second, or more where that would be too many bins to draw."""
+    return max(_LOSS_BIN_S, round(_span(delays) / MOST_LOSS_BINS, 1))

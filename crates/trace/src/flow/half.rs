@@ -4,7 +4,7 @@ use super::moment::Moment;
 use super::sending::Sending;
 use super::seq::ahead;
 use super::trouble::Trouble;
-use crate::cause::Tally;
+use crate::cause::{Cause, Tally};
 use crate::metrics::{AckClock, Course, Samples};
 
 /// Counters and clocks of what one end sends.
@@ -101,6 +101,10 @@ impl Choices {
     }
 }
 
+/// Before a closed window nothing is outstanding, whether there is data waiting or not. A sender that has some asks after a retransmission timeout
+/// (RFC 9293, section 3.8.6.1), at first never longer than the initial one of old hosts (RFC 1122): silence beyond that without a question
+/// says that it had none.
+const LONGEST_FIRST_PROBE: i64 = 3_000_000_000;
 /// A quarter above the least RTT: a queue, not noise.
 const STANDING_QUEUE: (i64, i64) = (5, 4);
 
@@ -122,13 +126,16 @@ impl Half {
         let flight = self.in_flight();
         let Some(sending) = self.sending.as_deref_mut().filter(|s| s.times.first_data.has_come()) else { return };
         let times = &mut sending.times;
+        let full = sending.amounts.largest_segment;
         if self.una == self.next {
-            times.idle += span;
+            let waits = self.heard
+                && self.window < full
+                && (span <= LONGEST_FIRST_PROBE || self.trouble.as_ref().is_some_and(|t| t.tally.of(Cause::WindowProbe) > 0));
+            *(if waits { &mut times.closed } else { &mut times.idle }) += span;
             return;
         }
         times.busy += span;
         sending.flight.held(flight, span);
-        let full = sending.amounts.largest_segment;
         if self.trouble.as_ref().is_some_and(|t| t.repairing(self.una)) {
             times.recovery += span;
         } else if ahead(self.una, self.next).max(0) as u32 + full > self.window && self.heard {

@@ -38,8 +38,10 @@ pub struct Times {
     pub last_news: i64,
     /// Data was outstanding.
     pub busy: i64,
-    /// Nothing was outstanding, between the first data and the last.
+    /// Nothing was outstanding, and nothing held the sender: it had nothing to send.
     pub idle: i64,
+    /// Nothing was outstanding, but the window had no room for a segment.
+    pub closed: i64,
     /// No room for another segment in the offered window.
     pub window: i64,
     pub recovery: i64,

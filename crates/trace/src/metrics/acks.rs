@@ -140,13 +140,32 @@ impl AckClock {
         for (bin, n) in self.bins.iter() {
             let (i, n) = (usize::from(bin), f64::from(n));
             if n > 0.0 && below + n >= wanted {
-                let most = self.max as f64 * 1e-6;
-                let low = if i == 0 { 0.0 } else { f64::from(ACK_BINS_MS[i - 1]) };
+                let (least, most) = (self.min as f64 * 1e-6, self.max as f64 * 1e-6);
+                let low = if i == 0 { 0.0 } else { f64::from(ACK_BINS_MS[i - 1]) }.max(least);
                 let high = ACK_BINS_MS.get(i).map_or(most, |&edge| f64::from(edge).min(most));
                 return Some(low + (high - low).max(0.0) * (wanted - below) / n);
             }
             below += n;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AckClock;
+
+    #[test]
+    fn no_percentile_lies_below_the_least_gap_or_above_the_longest() {
+        let mut clock = AckClock::default();
+        for i in 0..100 {
+            clock.passed(i * 812_500);
+        }
+        for q in [0.01, 0.5, 0.99] {
+            assert_eq!(clock.quantile_ms(q), Some(0.8125));
+        }
+        clock.passed(99 * 812_500 + 700_000_000);
+        assert!((0.8125..=1.0).contains(&clock.quantile_ms(0.5).unwrap()));
+        assert_eq!(clock.quantile_ms(1.0), Some(700.0));
     }
 }

@@ -137,7 +137,7 @@ impl Direction {
         let spurious = half.trouble().map_or(Spurious::default(), |t| t.oddities().spurious);
         let life = seconds(flow.last_at - flow.first_at);
         let rate = |bytes: u64| (life > 0.0).then(|| bytes as f64 * 8.0 / life);
-        let span = t.busy + t.idle;
+        let span = t.busy + t.idle + t.closed;
         let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
         let present = Cause::ALL.into_iter().filter_map(|cause| Some((cause, tally.confidence(cause)?)));
         Direction {
@@ -161,7 +161,7 @@ impl Direction {
             outstanding_bytes: Bytes::of(half),
             throughput_bps: rate(a.unique_ip_bytes),
             goodput_bps: rate(a.unique),
-            window_limited_share: share(t.window),
+            window_limited_share: share(t.window + t.closed),
             limited: limits::of(flow, side, place),
             recovery_share: share(t.recovery),
             idle_share: share(t.idle),

@@ -5,10 +5,10 @@ use crate::flow::{Flow, Half, Side};
 use serde::Serialize;
 
 /// Shares that add up to one. Where the capture does not stand at the sender's end its windows and queues cannot be seen: then only what it
-/// repaired and when nothing was outstanding are told, and the rest is `unseen`.
+/// repaired and when its window was closed are told, and the rest is `unseen`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Limits {
-    /// No room for another segment in the offered window.
+    /// No room for another segment in the offered window, a closed one before which the sender waits included.
     pub receive_window: Option<f64>,
     /// The flight stayed at one height, below the offered window, without loss: inferred, as a send buffer is not on the wire.
     pub send_buffer: Option<f64>,
@@ -17,7 +17,7 @@ pub struct Limits {
     /// None of the others: the flight was as large as the congestion window let it be, or pacing held it.
     pub cwnd: Option<f64>,
     /// Nothing was outstanding, or the last segment sent was not a full one and room was left: there was nothing to send.
-    pub application: f64,
+    pub application: Option<f64>,
     pub recovery: f64,
     pub unseen: Option<f64>,
 }
@@ -26,26 +26,27 @@ pub struct Limits {
 pub fn of(flow: &Flow, side: Side, place: Place) -> Option<Limits> {
     let half = flow.half(side);
     let t = half.sending()?.times;
-    let span = (t.busy + t.idle) as f64;
+    let span = (t.busy + t.idle + t.closed) as f64;
     if span <= 0.0 {
         return None;
     }
     let share = |time: i64| time as f64 / span;
-    let (recovery, application) = (share(t.recovery), share(t.idle + t.starved));
+    let recovery = share(t.recovery);
     let open = (t.busy - t.recovery - t.window - t.starved).max(0);
     if !is_at_sender(flow, side, place) {
-        let unseen = Some(share(open + t.window));
-        return Some(Limits { application, recovery, unseen, ..Limits::default() });
+        // A pause in what arrives may be the sender's window, its application, or the path.
+        let (receive_window, unseen) = (Some(share(t.closed)), Some(share(open + t.window + t.idle + t.starved)));
+        return Some(Limits { receive_window, recovery, unseen, ..Limits::default() });
     }
     let queued = t.queued.min(open);
     let quiet = open - queued;
     let plateau = if is_capped(half) { t.plateau.min(quiet) } else { 0 };
     Some(Limits {
-        receive_window: Some(share(t.window)),
+        receive_window: Some(share(t.window + t.closed)),
         send_buffer: Some(share(plateau)),
         path_rate: Some(share(queued)),
         cwnd: Some(share(quiet - plateau)),
-        application,
+        application: Some(share(t.idle + t.starved)),
         recovery,
         unseen: None,
     })

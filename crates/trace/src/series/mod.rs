@@ -53,6 +53,8 @@ pub struct Row {
     /// Bytes of this end's stream before this packet; negative before the first that the capture saw.
     pub seq: i64,
     pub payload: u32,
+    /// The whole IP packet.
+    pub ip_len: u32,
     /// Bytes of the other end's stream that it acknowledges; none without the flag.
     pub ack: Option<i64>,
     pub duplicate_ack: bool,
@@ -105,6 +107,7 @@ impl Watch for Packets {
             at,
             seq,
             payload: s.payload,
+            ip_len: s.ip_len,
             ack,
             duplicate_ack: heard.duplicate,
             window: flow.half(passed.from.other()).offered_window(),

@@ -15,6 +15,11 @@ _STANDS = 0.1
 _MOSTLY_QUEUED = 0.55
 _DATA_BPS = 10e3
 """Less than this is a control connection's talk."""
+_BUNCHED_MS = 2.5
+"""A mean gap from here on with most gaps below 1 ms: bunches. Where ACKs follow each other that closely anyway, 1 ms says nothing."""
+_SQUEEZED = 0.3
+_QUEUED_SHARE = 0.3
+_SEVERAL = 5
 _GAP_MS = 90
 """Gaps from here on, in an ACK stream that otherwise comes in bunches, are the other side's turn on the link (`wimax-measured`)."""
 
@@ -54,36 +59,46 @@ def typical(view: View) -> str:
 
 def relief(view: View) -> str:
     """What helps ACKs that wait: another remedy with data beside them than alone."""
+    first = "ACKs first, or per-flow queues, on the way back (or fewer bytes of buffer there) give the sender its clock back"
     if view.other["unique_bytes"] > 0.1 * view.figures["unique_bytes"] or view.shared_bps > _DATA_BPS:
-        return "Data shares the way back. ACKs first, or per-flow queues, on the way back (or fewer bytes of buffer there) give the sender its clock back."
+        return f"Data shares the way back. {first}."
     return (
-        "No data shares the way back in this capture, so ACKs alone fill it: fewer ACKs (a filter at that link, as in CAKE; GRO at the receiver), "
-        "a faster uplink, or fewer bytes of buffer there."
+        "No data on the way back in this capture, so ACKs alone fill it, or data of others does: fewer ACKs (a filter at that link, as in CAKE; GRO "
+        f"at the receiver), a faster uplink, or fewer bytes of buffer help in the first case. {first} in the second."
     )
 
 
 def _compressed(view: View) -> Finding | None:
     gaps = view.figures["ack_interarrival_ms"]
-    compressed = gaps["compressed_share"] or 0.0
     if gaps["count"] < _ENOUGH or not view.pace_seen:
         return None  # where the receiver is, gaps are those with which ACKs leave
-    close = sum(b["count"] for b in gaps["histogram"] if b["up_to"] is not None and b["up_to"] <= 1) / gaps["count"]
-    long = sum(b["count"] for b in gaps["histogram"] if b["up_to"] is None or b["up_to"] > _GAP_MS)
-    if close < _MOSTLY and compressed < 0.3:
+    compressed, close = gaps["compressed_share"] or 0.0, _close(gaps)
+    # Data that leaves in bunches is answered in bunches; with a queue standing the bottleneck has spread it before it was.
+    bunched = close >= _MOSTLY and gaps["mean"] >= _BUNCHED_MS and view.held("path_rate") >= _QUEUED_SHARE
+    left_so = view.arriving is not None and _close(view.arriving["ack_interarrival_ms"]) > 0.75 * close
+    if left_so or not (bunched or compressed >= _SQUEEZED):
         return None
     sentence = f"{share(close)} of the ACKs arrive within 1 ms of the one before, {share(compressed)} less than a quarter as far apart as the data that they acknowledge"
+    long = sum(b["count"] for b in gaps["histogram"] if b["up_to"] is None or b["up_to"] > _GAP_MS)
     if long:
         sentence += f", with {long} gaps above {_GAP_MS} ms (the longest {milliseconds(gaps['max'])})"
     own = float(view.other["goodput_bps"] or 0.0) if view.other["unique_bytes"] > 0.1 * view.figures["unique_bytes"] else 0.0
+    advice = (
+        "Let ACKs go first on the uplink (or per-flow queues there), or shorten its queue: data waits, ACKs hardly take room."
+    )
     if own or view.shared_bps > _DATA_BPS:
-        why = f": the way back is shared with {rate(own + view.shared_bps)} of data"
-        advice = (
-            "Let ACKs go first on the uplink (or per-flow queues there), or shorten its queue: data waits, ACKs hardly take room."
-        )
+        why = f": the uplink is shared with {rate(own + view.shared_bps)} of data"
+    elif long >= _SEVERAL:
+        why = ": the uplink is shared with data that this capture does not have, or sends in turns (frames, grants)"
     else:
         why = ": the way back sends in turns (frames, grants), or a host or card joined packets before the capture"
         advice = "Bunched ACKs release bunches of data: pacing at the sender evens them out."
     return Finding(view.direction, "ack_compression", sentence + why + ".", advice=advice)
+
+
+def _close(gaps: Mapping[str, Any]) -> float:
+    """The share of gaps of 1 ms or less."""
+    return float(sum(b["count"] for b in gaps["histogram"] if b["up_to"] is not None and b["up_to"] <= 1) / max(1, gaps["count"]))
 
 
 def _thinned(view: View) -> Finding | None:

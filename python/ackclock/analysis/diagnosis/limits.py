@@ -4,51 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.analysis.diagnosis import acks, loss
-from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
+from ackclock.analysis.diagnosis import acks, far, loss, repair
+from ackclock.analysis.diagnosis.far import SLOW_READER, WORTH_SAYING
+from ackclock.analysis.diagnosis.view import Finding, View, many, share, size, waiting
 from ackclock.report.numbers import milliseconds, rate
 
-WORTH_SAYING = 0.05
-"""Shares of time below this are noise."""
 _MATTERS = 0.2
+_QUEUED = 0.2
+"""Of the time: from here on a flow is seen to reach its path's rate."""
 _DEEP = 1.0
 """Round trips of queue above which less buffer would do."""
 _NEARLY = 0.75
 """Of a limit: from here on it is what was reached, slow start taken in."""
-_SLOW_READER = "Look at the receiving application, not at the network: it does not keep up."
 
 
 def findings(view: View) -> Iterator[Finding]:
     """Each limit that held the sender for long enough to speak of."""
     if not view.pace_seen:
-        yield _far_end(view)
+        yield far.finding(view)
         return
     for by, rule in _RULES.items():
         held = view.held(by)
         if held >= WORTH_SAYING:
             yield rule(view, held)
-
-
-def _far_end(view: View) -> Finding:
-    """What can be said of the pace where the sender's flight is not seen: whether one window a round trip explains it."""
-    window, got = float(view.figures["advertised_window_bytes"]["max"] or 0.0), float(view.figures["goodput_bps"] or 0.0)
-    rtt = float(view.flow["handshake_rtt_ms"] or 0.0)
-    again = view.figures["retransmitted_segments"]
-    capped = window * 8e3 / rtt if rtt else 0.0
-    if capped and not view.figures["zero_windows"] and not again and _NEARLY * capped < got < 1.2 * capped:
-        evidence = (
-            f"The receive window never exceeded {size(window)}; one window each round trip of {milliseconds(rtt)} (the handshake's) is {rate(capped)}, "
-            f"and {rate(got)} arrived without a loss: the window is what caps this flow."
-        )
-        advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): doubling it to {size(2 * window)} doubles the rate while nothing else limits."
-        return Finding(view.direction, "receive_window", evidence, advice=advice)
-    lost = f"{many(again, 'segment')} sent again" if again else "nothing sent again"
-    if view.waits_closed:
-        evidence = f"The receiver closed its window {many(view.figures['zero_windows'], 'time')}, and the sender probed it with data waiting."
-        return Finding(view.direction, "receive_window", evidence, advice=_SLOW_READER)
-    evidence = f"{rate(got)} arrived, {lost}. What held the sender is not to be seen here: the capture is not at its end."
-    advice = "Capture at the sender as well; both captures together tell delay and loss of each way."
-    return Finding(view.direction, "far_end", evidence, advice=advice)
 
 
 def _rtt(view: View) -> float:
@@ -102,8 +80,10 @@ def _receive_window(view: View, held: float) -> Finding:
             "receive_window",
             evidence,
             held,
-            _SLOW_READER,
+            SLOW_READER,
         )
+    if slow := far.shrinking_window(view, held):
+        return slow
     evidence = (
         f"The receive window, {size(window)} at most, was full {share(held)} of the time: one window each round trip of {milliseconds(rtt)} "
         f"is {_window_rate(window, rtt)}."
@@ -113,7 +93,8 @@ def _receive_window(view: View, held: float) -> Finding:
     )
     capped = float(view.figures["goodput_bps"] or 0.0)
     advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(view, capped)}."
-    if view.held("path_rate") + view.held("recovery") > held or _queue_ms(view) > 0.5 * _rtt(view):
+    # By the middle round trip: ACKs that were delayed make the longest ones, not a queue.
+    if view.held("path_rate") + view.held("recovery") > held or rtt > 1.5 * _rtt(view):
         advice = "A larger one would only lengthen the queue: the path's rate is reached."
     return Finding(view.direction, "receive_window", evidence + scaling, held, advice)
 
@@ -134,10 +115,14 @@ def _path_rate(view: View, held: float) -> Finding:
         f"The path's rate, about {rate(speed)}," if known else f"A queue on the path, through which this flow got {rate(speed)},"
     )
     if there is None:
-        where = f"{size(queue * speed / 8e3)} of this flow waiting, on the data's way or as ACKs on the way back: a second capture tells which"
+        # What is in flight is what travels and what waits (Little), so no more than that part of it waits.
+        part = min(queue * speed / 8e3, float(view.figures["outstanding_bytes"]["max"]) * queue / (queue + rtt))
+        where = (
+            f"up to {size(part)} of this flow waiting, on the data's way or as ACKs on the way back: a second capture tells which"
+        )
     else:
         queue, back = there, acks.excess(view.back, "p95") or 0.0
-        where = f"{milliseconds(there)} of queue on the data's way, {size(there * speed / 8e3)} at the bottleneck, {milliseconds(back)} on the ACKs' (p95 each)"
+        where = f"{waiting(there)} of queue on the data's way, {size(there * speed / 8e3)} at the bottleneck, {waiting(back)} on the ACKs' (p95 each)"
     evidence = f"{pace} set the pace {share(held)} of the time; {stood}, {where}."
     full = known and float(view.figures["throughput_bps"] or 0.0) > _NEARLY * known
     advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
@@ -157,7 +142,7 @@ def _way_back(view: View, held: float) -> Finding:
     there, back = acks.excess(view.crossing, figure) or 0.0, acks.excess(view.back, figure) or 0.0
     evidence = (
         f"The RTT stood up to {milliseconds(_queue_ms(view))} above its least of {milliseconds(_rtt(view))} (p95) {share(held)} of the time. ACKs wait "
-        f"{milliseconds(back)} in a queue on their way, the data {milliseconds(there)} on theirs ({'medians' if figure == 'p50' else figure})."
+        f"{waiting(back)} in a queue on their way, the data {waiting(there)} on theirs ({'medians' if figure == 'p50' else figure})."
     )
     return Finding(view.direction, "ack_path", evidence, held, acks.relief(view))
 
@@ -173,11 +158,10 @@ def _cwnd(view: View, held: float) -> Finding:
     got = float(view.figures["throughput_bps"] or 0.0)
     if speed and got > _NEARLY * speed:
         advice = f"With {rate(got)} of the path's {rate(speed)} there is little to gain: the sender keeps the queue short."
+    elif (echoes := view.other["ecn"]["echoed"]) and not events:
+        advice = f"{echoes} echoes of ECN marks held the window down: a queue that manages itself keeps delays short, and there is little to gain."
     elif events >= loss.EVENTS and view.figures["retransmitted_segments"]:
-        kept = f"{many(events, 'loss event')} kept the window small although no queue stood"
-        advice = (
-            f"{kept}: find where packets are lost, or use a congestion control that does not take each loss for congestion (BBR)."
-        )
+        advice = _after_losses(view, events)
     elif view.figures["unique_bytes"] < 64 * segment:
         advice = (
             "The transfer was over within slow start: a larger initial window, or connections that are kept and used again, help."
@@ -188,25 +172,23 @@ def _cwnd(view: View, held: float) -> Finding:
     return Finding(view.direction, "cwnd", evidence, held, advice)
 
 
+def _after_losses(view: View, events: int) -> str:
+    queued = view.held("path_rate")
+    if queued >= _QUEUED:
+        return (
+            f"A queue stood {share(queued)} of the time, so the sender does reach the path's rate; {many(events, 'loss event')} cut the window in between, or "
+            "it paces itself below that rate."
+        )
+    return (
+        f"{many(events, 'loss event')} kept the window small although hardly any queue stood: a link that loses packets, or a queue that drops early (two captures "
+        "tell). Repair at the link, or a congestion control that does not take each loss for congestion (BBR), helps against the first."
+    )
+
+
 def _application(view: View, held: float) -> Finding:
     evidence = f"The sending application had nothing to send {share(held)} of the time."
     advice = "Nothing on the path or in TCP would make this flow faster." if held > 0.5 else ""
     return Finding(view.direction, "application", evidence, held, advice)
-
-
-def _recovery(view: View, held: float) -> Finding:
-    repairs, again = view.figures["repairs"], view.figures["retransmitted_segments"]
-    timeouts = repairs["timeouts"]
-    evidence = (
-        f"{share(held)} of the time went by in repairing losses: {many(again, 'segment')} sent again in "
-        f"{many(repairs['recoveries'], 'fast recovery').replace('recoverys', 'recoveries')} and {many(timeouts, 'timeout') if timeouts else 'no timeout'}."
-    )
-    advice = ""
-    if not view.flow["handshake"]["sack"]:
-        advice = "SACK was not agreed on: with it several losses of one window are repaired in one round trip."
-    elif timeouts and held >= _MATTERS:
-        advice = "Timeouts cost most: tail-loss probes and RACK (RFC 8985) at the sender replace many of them."
-    return Finding(view.direction, "recovery", evidence, held, advice)
 
 
 _RULES = {
@@ -215,5 +197,5 @@ _RULES = {
     "path_rate": _path_rate,
     "cwnd": _cwnd,
     "application": _application,
-    "recovery": _recovery,
+    "recovery": repair.finding,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,16 @@ from ackclock.report.numbers import milliseconds, percent, rate
 
 _RTO_MIN_S = 0.2
 _BURST = 4
+_REACHED = 0.3
+"""Of the time: a queue that stands longer shows that the path's rate is reached."""
+LIMITS = {
+    "receive_window": "the receive window",
+    "send_buffer": "a send buffer",
+    "path_rate": "the path's rate",
+    "cwnd": "the congestion window or pacing",
+    "application": "the application",
+    "recovery": "repair",
+}
 EVENTS = 3
 """Fewer make no rate of losses."""
 
@@ -48,13 +59,32 @@ def _models(view: View) -> Finding | None:
         f"{milliseconds(view.figures['rtt_ms']['mean'])}, Reno would get {rate(found['padhye_bps'])} (Padhye's model; "
         f"{rate(found['mathis_bps'])} by the square-root formula) and CUBIC {rate(found['cubic_bps'])}; measured: {rate(measured)}."
     )
-    if measured > 2 * max(found["padhye_bps"], found["cubic_bps"]) and view.held("path_rate") > 0.5:
-        advice = "Losses are too few to set the pace: the path's rate does."
-    elif measured > 2 * max(found["padhye_bps"], found["cubic_bps"]):
-        advice = "The sender does not answer losses as Reno or CUBIC do, or losses are not what sets its rate."
-    else:
-        advice = ""
-    return Finding(view.direction, "models", evidence, advice=advice)
+    return Finding(view.direction, "models", evidence, advice=_what_losses_allow(view, found, measured))
+
+
+def _what_losses_allow(view: View, found: dict[str, float], measured: float) -> str:
+    """What the closed forms say of this rate, and what fewer losses would give."""
+    reno, cubic = found["padhye_bps"], found["cubic_bps"]
+    known = (view.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps") or 0.0
+    if view.held("path_rate") > _REACHED or (known and measured > 0.75 * known):
+        return "The path's rate sets the pace: fewer losses would hardly make this flow faster."
+    if measured > 2 * max(reno, cubic):
+        return "The sender does not answer losses as Reno or CUBIC do, or losses are not what sets its rate."
+    if measured < 0.5 * min(reno, cubic):
+        most = max((by for by in LIMITS if by != "recovery"), key=view.held)
+        return f"These losses alone would allow more: {LIMITS[most]} held the flow {share(view.held(most))} of the time."
+    # Reno's rate goes with p^-1/2 (Mathis and others 1997), CUBIC's with p^-3/4 (RFC 9438, section 5.1).
+    by_rtt = abs(math.log(measured / reno)) < abs(math.log(measured / cubic))
+    least, mean = view.figures["rtt_ms"]["min"], view.figures["rtt_ms"]["mean"]
+    shorter = (
+        f" The RTT counts as well: at its least, {milliseconds(least)}, Reno would get {rate(reno * mean / least)} with these losses."
+        if by_rtt and mean > 1.5 * least
+        else ""
+    )
+    return (
+        f"The rate is what these losses leave, near {'Reno' if by_rtt else 'CUBIC'}'s: a quarter of them would give about {rate(2 * reno)} with Reno and "
+        f"{rate(4**0.75 * cubic)} with CUBIC, while the path has room." + shorter
+    )
 
 
 def _where(view: View) -> Finding | None:
@@ -169,9 +199,8 @@ def _twice(view: View) -> Finding | None:
 
 
 def _reordered(view: View) -> Finding | None:
-    figures = (view.crossing and view.flow[view.direction]) or view.figures
     # The capture near the receiver sees what the network overtook.
-    late = max(figures["out_of_order"], view.figures["out_of_order"])
+    late = max(seen["out_of_order"] for seen in (view.figures, view.arriving) if seen is not None)
     rate_ = late / max(1, view.figures["segments"])
     if late < 3 or rate_ < 0.001:
         return None

@@ -12,13 +12,16 @@ _FAR = 0.6
 """An answer in less than this share of the least time that data takes did not come from the far end."""
 
 
+_ENOUGH_PACKETS = 10
+_SAME_TIME_S = 3600.0
+"""Clocks of two captures may differ, but four numbers are hardly used again within this."""
 _RESET = "Harmless where a program closes with data still to read, as measuring tools do at the end of a test; otherwise look at which side sent it."
 
 
 def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[Finding]:
-    """A proxy in the middle, and SYNs that had to be repeated."""
+    """A proxy in mid-path, and SYNs that had to be repeated."""
     found = []
-    if signs := _proxy_signs(flow, partner(document, flow)):
+    if signs := _proxy_signs(flow, partner(document, flow)) + _nothing_in_common(document, flow):
         evidence = f"{'; '.join(signs)}: something between client and server answers for them, a split-TCP proxy."
         evidence = evidence[0].upper() + evidence[1:]
         advice = "Each side of it has its own windows, losses and round trips: capture on both sides of it."
@@ -62,3 +65,35 @@ def _proxy_signs(flow: Mapping[str, Any], other: Mapping[str, Any] | None) -> li
     if rewritten and (signs or len(rewritten) > 1):
         signs.append(f"options of the handshake differ between the captures: {', '.join(rewritten)}")
     return signs
+
+
+def _nothing_in_common(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[str]:
+    """The same connection by its addresses and ports in both captures, but no packet of the one in the other: numbers begin anew in between."""
+    second = document.get("second")
+    if second is None or any(first == flow["flow"] for first, _ in document.get("partners", ())):
+        return []
+    ends = (flow["client"], flow["server"])
+    mine = [other for other in document["flows"] if (other["client"], other["server"]) == ends]
+    theirs = [other for other in second["flows"] if (other["client"], other["server"]) == ends]
+    if len(mine) != 1 or len(theirs) != 1 or min(flow["packets"], theirs[0]["packets"]) < _ENOUGH_PACKETS:
+        return []
+    apart = abs(float(document["start_s"] or 0.0) + flow["start_s"] - float(second["start_s"] or 0.0) - theirs[0]["start_s"])
+    if apart > _SAME_TIME_S:
+        return []
+    told = "both captures have this connection by its addresses and ports, but no packet in common: sequence numbers begin anew in between"
+    found = [told]
+    answers = _answers(flow, theirs[0])
+    if answers is not None and max(answers) > 1.25 * min(answers):
+        found.append(
+            f"one side's data is answered after {milliseconds(min(answers))}, the other's after {milliseconds(max(answers))}"
+        )
+    return found
+
+
+def _answers(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Least round trips from each end's capture to whoever answers there, ms: equal where the ends talk to each other."""
+    places = {flow["vantage"]["place"]: flow["vantage"] for flow in (one, other)}
+    server, client = places.get("server"), places.get("client")
+    if server is None or client is None or not server["to_client_ms"] or not client["to_server_ms"]:
+        return None
+    return float(server["to_client_ms"]), float(client["to_server_ms"])

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ackclock.report.numbers import milliseconds
+
 ENOUGH_BYTES = 20_000
 """A direction with less data than this has no steady state to speak of."""
 FULL_BYTES = 1460
@@ -47,6 +49,8 @@ class View:
     """The crossing of the ACKs' way."""
     shared_bps: float = 0.0
     """What other flows sent the ACKs' way from the receiver's host, bit/s."""
+    arriving: Mapping[str, Any] | None = None
+    """This direction's figures from the capture near its receiver, where there are two."""
 
     @property
     def at_sender(self) -> bool:
@@ -72,10 +76,6 @@ class View:
     def limited(self) -> Mapping[str, Any]:
         """Shares of time by what held the sender."""
         shares: Mapping[str, Any] = self.figures["limited"] or {}
-        if self.waits_closed and self.pace_seen:
-            # Nothing is in flight before a closed window, as if the application idled; the probes say that it did not.
-            held = (shares["receive_window"] or 0.0) + (shares["application"] or 0.0)
-            return {**shares, "receive_window": held, "application": 0.0}
         return shares
 
     def held(self, by: str) -> float:
@@ -112,7 +112,9 @@ def view(document: Mapping[str, Any], flow: Mapping[str, Any], way: str) -> View
     back = {"a2b": "b2a", "b2a": "a2b"}[way]
     behind = flow[back] if "lost" in flow[back] else {}
     shared = _shared_bps(document, flow, back)
-    return View(flow, way, source[way], source[back], source["vantage"]["place"], crossing, behind, shared)
+    far = (partner(document, flow) if source is flow else flow) if crossing else None
+    arriving = None if far is None else far[way]
+    return View(flow, way, source[way], source[back], source["vantage"]["place"], crossing, behind, shared, arriving)
 
 
 def _shared_bps(document: Mapping[str, Any], flow: Mapping[str, Any], back: str) -> float:
@@ -150,6 +152,11 @@ def size(count: float) -> str:
 def share(value: float) -> str:
     """A share in whole percent."""
     return f"{100 * value:.0f} %" if value >= 0.01 else "<1 %"
+
+
+def waiting(ms: float) -> str:
+    """Time in a queue; below half a millisecond there is none to speak of."""
+    return milliseconds(ms) if ms >= 0.5 else "less than 1 ms"
 
 
 def many(number: int, noun: str) -> str:
