@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -88,9 +91,9 @@ def test_the_series_has_every_packet_and_agrees_with_the_figures(lossy):
 def test_rates_over_time_add_up_to_what_was_delivered(lossy, tmp_path):
     done = analyze(lossy[0], series=True)
     figures, rates = done.document["flows"][0]["b2a"], done.rates(0.5).filter(pl.col("way") == "b2a")
-    assert rates["goodput_bps"].sum() * 0.5 / 8 == pytest.approx(figures["unique_bytes"])
+    assert float(rates["goodput_bps"].sum()) * 0.5 / 8 == pytest.approx(figures["unique_bytes"])
     life = done.document["flows"][0]["duration_s"]
-    assert rates["throughput_bps"].sum() * 0.5 == pytest.approx(figures["throughput_bps"] * life)
+    assert float(rates["throughput_bps"].sum()) * 0.5 == pytest.approx(figures["throughput_bps"] * life)
     assert (rates["sent_bps"] >= rates["throughput_bps"]).all()
     with pytest.raises(InputError, match="step"):
         done.rates(0)
@@ -137,6 +140,52 @@ def test_since_until_flow_and_filter_choose(ackclock, lossy):
     none = json.loads(ackclock("analyze", lossy[0], "--json", "--filter", "host 203.0.113.9").stdout)
     assert none["flows"] == []
     assert ackclock("analyze", lossy[0], "--filter", "udp").returncode == 2
+
+
+def test_a_filter_chooses_whole_flows_by_what_joins_its_terms(lossy):
+    (flow,) = analyze(lossy[0]).document["flows"]
+    (client, _), (server, port) = flow["client"].rsplit(":", 1), flow["server"].rsplit(":", 1)
+    near = f"{client.rsplit('.', 1)[0]}.0/24"
+    for expression, kept in (
+        (f"host {client} and port {port}", 1), (f"not host {client}", 0), (f"port 1 or net {near}", 1), (f"tcp port {port}", 1), ("tcp", 1),
+        (f"portrange 1-{port} && !(port 1||port 2)", 1), (f"(host {server} or port 1) and not net {near}", 0), ("net ::/0 and not net 2001:db8::/32", 1),
+        # As in tcpdump's filters, `and` and `or` bind alike.
+        (f"port {port} or port {port} and port 1", 0), (f"port {port} or (port {port} and port 1)", 1),
+    ):  # fmt: skip
+        assert len(analyze(lossy[0], filter=expression).document["flows"]) == kept, expression
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "udp", "host", "host x", "host 10.0.0.1 port", "port 70000", "port 1 or", "(port 1", "port 1)", "not", "src host 10.0.0.1", "net 10.0.0.0/33",
+     "portrange 5", "port 1 port 2", "(" * 500 + "port 1" + ")" * 500, "tcp " * 3000, " and ".join(["port 1 or port 2"] * 300)],
+)  # fmt: skip
+def test_a_filter_that_is_none_is_refused_with_what_is_allowed(lossy, expression):
+    with pytest.raises(InputError) as refused:
+        analyze(lossy[0], filter=expression)
+    assert "--filter" in str(refused.value)
+
+
+def test_follow_ends_with_ctrl_c_and_prints_what_it_has(lossy, tmp_path):
+    whole, growing = lossy[0].read_bytes(), tmp_path / "growing.pcap"
+    growing.write_bytes(whole[: len(whole) // 2])
+    command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", str(growing)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        assert run.stderr.readline().endswith("packets\n")
+        with growing.open("ab") as file:
+            file.write(whole[len(whole) // 2 :])
+        assert run.stderr.readline().endswith("packets\n")
+        run.send_signal(signal.SIGINT)
+        said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0
+    assert json.loads(said)["flows"] == analyze(lossy[0]).document["flows"]
+
+
+def test_a_pipe_is_followed_until_its_writer_ends(lossy):
+    command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "--quiet", "-"]
+    done = subprocess.run(command, input=lossy[0].read_bytes(), capture_output=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["flows"] == analyze(lossy[0]).document["flows"]
 
 
 def test_a_growing_file_is_followed(lossy, tmp_path):

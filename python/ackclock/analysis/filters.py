@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ackclock.errors import InputError, show
 
-_ALLOWED = "terms joined by `and`: host ADDRESS, port NUMBER"
+Ends = Mapping[str, Any]
+"""What a flow's ends must be, as the engine takes it: {"net": [..]}, {"ports": [..]}, {"all": [..]}, {"any": [..]} or {"not": ..}."""
+
+_ALLOWED = (
+    "host ADDRESS, net NETWORK/BITS, port NUMBER or portrange FIRST-LAST, joined by `and`, `or`, `not` and parentheses "
+    "(flows are taken whole, so without src or dst)"
+)
+_DEEPEST = 40
+"""Of terms inside one another; each `and` behind an `or`, and the other way round, is one deeper."""
+_TOKEN = re.compile(r"[()!]|&&|\|\||[^\s()!&|]+|\S")
+_WORDS = {"&&": "and", "||": "or", "!": "not"}
 
 
 @dataclass(frozen=True)
 class Only:
-    """What to take: addresses and ports that a flow must have at one of its ends, and a time from the first packet, in seconds."""
+    """What to take: what a flow's ends must be (`parse_filter`), and a time from the first packet, in seconds."""
 
-    hosts: tuple[str, ...] = ()
-    ports: tuple[int, ...] = ()
+    ends: Ends | None = None
     since_s: float | None = None
     until_s: float | None = None
 
@@ -26,30 +38,107 @@ class Only:
         def ns(seconds: float | None) -> int | None:
             return None if seconds is None else max(-(2**62), min(2**62, round(seconds * 1e9)))
 
-        return json.dumps({"hosts": self.hosts, "ports": self.ports, "since_ns": ns(self.since_s), "until_ns": ns(self.until_s)})
+        return json.dumps({"ends": self.ends, "since_ns": ns(self.since_s), "until_ns": ns(self.until_s)})
 
 
-def parse_filter(expression: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Hosts and ports of an expression such as ``host 10.0.0.1 and port 443``."""
-    hosts: list[str] = []
-    ports: list[int] = []
-    words = expression.split()
-    while words:
-        kind, value, *words = [*words, "", ""][: max(2, len(words))]
-        if kind == "host":
-            hosts.append(_host(value))
-        elif kind == "port" and value.isdigit() and 0 <= int(value) <= 65535:
-            ports.append(int(value))
-        else:
-            raise InputError(show(expression), _ALLOWED, key="--filter")
-        if words and (words[0] != "and" or len(words) < 2):
-            raise InputError(show(expression), _ALLOWED, key="--filter")
-        words = words[1:]
-    return tuple(hosts), tuple(ports)
+def parse_filter(expression: str | None) -> Ends | None:
+    """What an expression such as ``host 10.0.0.1 and not (port 22 or port 53)`` asks of a flow's ends; None asks nothing.
+
+    As in tcpdump's filters `and` and `or` bind alike, from left to right, and `not` binds closest. ``tcp`` before a term is allowed and says nothing.
+
+    Raises:
+        InputError: the expression is not one of these.
+    """
+    if expression is None:
+        return None
+    parser = _Parser(expression)
+    found = parser.terms(0)
+    if parser.words:
+        raise parser.refused()
+    if _depth(found) > _DEEPEST:
+        raise _too_deep()
+    return found
 
 
-def _host(text: str) -> str:
+def _depth(ends: Ends) -> int:
+    """How many terms lie inside one another."""
+    deepest, level = 0, [ends]
+    while level:
+        deepest += 1
+        level = [
+            inner
+            for one in level
+            for inner in [*one.get("all", ()), *one.get("any", ()), *([one["not"]] if "not" in one else ())]
+        ]
+    return deepest
+
+
+def _too_deep() -> InputError:
+    return InputError(f"more than {_DEEPEST} terms inside one another", _ALLOWED, key="--filter")
+
+
+class _Parser:
+    """Takes words from the front."""
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        self.words: list[str] = [_WORDS.get(word, word) for word in _TOKEN.findall(expression)]
+
+    def refused(self) -> InputError:
+        return InputError(show(self.expression), _ALLOWED, key="--filter")
+
+    def next(self) -> str:
+        if not self.words:
+            raise self.refused()
+        return self.words.pop(0)
+
+    def terms(self, depth: int) -> Ends:
+        """Terms joined by `and` and `or`, from left to right."""
+        found = self.term(depth)
+        while self.words and self.words[0] in ("and", "or"):
+            kind = {"and": "all", "or": "any"}[self.next()]
+            more = self.term(depth)
+            found = {kind: [*found[kind], more]} if kind in found else {kind: [found, more]}
+        return found
+
+    def term(self, depth: int) -> Ends:
+        word = self.next()
+        if depth > _DEEPEST:
+            raise _too_deep()
+        if word == "not":
+            return {"not": self.term(depth + 1)}
+        if word == "(":
+            found = self.terms(depth + 1)
+            if self.next() != ")":
+                raise self.refused()
+            return found
+        if word == "tcp":
+            return {"all": []} if not self.words or self.words[0] in ("and", "or", ")") else self.term(depth + 1)
+        return self.primitive(word)
+
+    def primitive(self, word: str) -> Ends:
+        if word == "host":
+            return {"net": _network(self.next(), host=True)}
+        if word == "net":
+            return {"net": _network(self.next(), host=False)}
+        if word == "port":
+            port = self.port(self.next())
+            return {"ports": [port, port]}
+        if word == "portrange":
+            first, _, last = self.next().partition("-")
+            return {"ports": sorted((self.port(first), self.port(last)))}
+        raise self.refused()
+
+    def port(self, text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or len(text) > 5 or int(text) > 65535:
+            raise InputError(show(text), "a port from 0 to 65535", key="--filter port")
+        return int(text)
+
+
+def _network(text: str, *, host: bool) -> list[str | int]:
     try:
-        return str(ipaddress.ip_address(text))
+        net = ipaddress.ip_network(ipaddress.ip_address(text) if host else text, strict=False)
     except ValueError:
-        raise InputError(show(text), "an IPv4 or IPv6 address", key="--filter host") from None
+        allowed = "an IPv4 or IPv6 address" + ("" if host else ", with `/` and the bits that count")
+        raise InputError(show(text), allowed, key=f"--filter {'host' if host else 'net'}") from None
+    return [str(net.network_address), net.prefixlen]

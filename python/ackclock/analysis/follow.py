@@ -12,7 +12,7 @@ PAUSE_S = 0.5
 
 
 def read_all(path: str, reader: Any, *, follow: bool, quiet: bool) -> None:
-    """Read what there is. With `follow`, wait for more until the user interrupts."""
+    """Read what there is. With `follow`, wait for more until the user interrupts; a pipe ends when its writer does."""
     total = 0
     try:
         while True:
@@ -20,7 +20,7 @@ def read_all(path: str, reader: Any, *, follow: bool, quiet: bool) -> None:
             total += taken
             if taken == PIECE:
                 continue
-            if not follow:
+            if not follow or path == "-":
                 break
             if taken and not quiet:
                 print(f"{total} packets", file=sys.stderr, flush=True)

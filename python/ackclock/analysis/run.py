@@ -98,7 +98,8 @@ def analyze(
         capture: a pcap or pcapng file, plain or in gzip or zstd; "-" is standard input.
         second: a capture of the same traffic nearer the other end: delays each way, losses between the two, clocks, the buffer.
         flow: only this flow: its number, from 1 in order of appearance, or one of its ends ("10.0.0.1:443").
-        filter: only flows with these ends, such as ``"host 10.0.0.1 and port 443"``.
+        filter: only flows with such ends, as ``"host 10.0.0.1 and not (port 22 or net 192.168.0.0/16)"``: `host`, `net`, `port`, `portrange`,
+            joined by `and`, `or`, `not`.
         since: seconds from the first packet; what comes before is left out.
         until: seconds from the first packet; what comes then or later is left out.
         out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is written without it.
@@ -109,10 +110,11 @@ def analyze(
     Raises:
         InputError: the capture cannot be read, or an argument is bad.
     """
-    hosts, ports = parse_filter(filter) if filter else ((), ())
     other = None if second is None else str(second)
     clocks = clocks_of(pps, synchronized, 1 if second is None else 2)
-    reader = open_capture(str(capture), Only(hosts, ports, since, until), other, series=series or out is not None, clocks=clocks)
+    reader = open_capture(
+        str(capture), Only(parse_filter(filter), since, until), other, series=series or out is not None, clocks=clocks
+    )
     while _guarded(str(capture), lambda: reader.advance(PIECE)) == PIECE:
         pass
     reader.finish()

@@ -16,7 +16,12 @@ def analyze(
         str | None, typer.Argument(metavar="[CAPTURE2]", help="One of the same traffic nearer the other end: the two are joined.")
     ] = None,
     flow: Annotated[str | None, typer.Option(help="Only this flow: its number, or one of its ends (ADDRESS:PORT).")] = None,
-    filter: Annotated[str | None, typer.Option(help="Only these flows: `host ADDRESS and port NUMBER`.")] = None,
+    filter: Annotated[
+        str | None,
+        typer.Option(
+            help="Only flows with such ends: `host ADDRESS`, `net A/BITS`, `port N`, `portrange N-M`, with and, or, not, ( )."
+        ),
+    ] = None,
     since: Annotated[str | None, typer.Option(help="From this long after the first packet on, such as 5 s.")] = None,
     until: Annotated[str | None, typer.Option(help="Until this long after the first packet, such as 1 min.")] = None,
     pps: Annotated[
@@ -45,10 +50,9 @@ def analyze(
     from ackclock.cli.output import print_json, print_tables, remark, write_page
     from ackclock.errors import InputError
 
-    hosts, ports = parse_filter(filter) if filter else ((), ())
     if follow and second is not None:
         raise InputError("--follow with two captures", "one capture that grows", key="--follow")
-    only = Only(hosts, ports, _seconds(since, "--since"), _seconds(until, "--until"))
+    only = Only(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
     reader = open_capture(capture, only, second, series=out is not None, clocks=clocks)
     read_all(capture, reader, follow=follow, quiet=quiet)

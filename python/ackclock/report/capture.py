@@ -13,7 +13,7 @@ from ackclock.analysis.diagnosis.view import View, size, view
 from ackclock.plot import chart
 from ackclock.plot.capture import panels
 from ackclock.plot.sequence import sequence
-from ackclock.report.capture_tables import between_table, flows_table, limits_table
+from ackclock.report.capture_tables import between_table, flows_table, handshakes_table, limits_table
 from ackclock.report.numbers import rate
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Page, Section, Sequences, Table
 
@@ -43,6 +43,8 @@ def page(done: Analysis) -> Page:
     if other is not None:
         sections.append(Section("Between the captures", [between_table(shown)], _clock(document["clock"])))
     sections += _drawn(done, shown)
+    if flows:
+        sections.append(Section("Beginnings and ends", [handshakes_table(shown)]))
     sections.append(Section("The capture", [_facts(document)]))
     name = Path(document["capture"]).name + (f" and {Path(other['capture']).name}" if other is not None else "")
     answer, because = _answer(shown)
@@ -75,7 +77,7 @@ def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _findings(document: Mapping[str, Any]) -> list[Block]:
-    columns = [Column("Flow"), Column("Share of time", numeric=True), Column("What was found", room="wide")]
+    columns = [Column("Flow", room="ends"), Column("Share of time", numeric=True), Column("What was found", room="wide")]
     rows = [
         [
             Cell(f"{flow['flow']} {said['direction']}", said["finding"].replace("_", " ")),
@@ -144,10 +146,15 @@ def _direction(done: Analysis, seen: View) -> Section:
 def _sequence_reading(seen: View) -> str:
     reading = (
         "Each mark is a segment at its place in the stream; the line below is what has been acknowledged, the one above how far the window "
-        "reaches. The steeper, the faster; the height between data and ACK line is what is in flight, the width is the round trip. Marks with a "
-        "dot were sent again, their colour says why. Drag over a piece of time to look closer, double-click to go back."
+        "reaches. The steeper, the faster. "
     )
-    return reading if seen.at_sender else reading + " The capture is not at the sender, so data and its ACK lie close together."
+    if seen.pace_seen:
+        reading += "The height between data and ACK line is what is in flight, the width is the round trip. "
+    else:
+        reading += "Here, where data arrives, its ACK follows at once; where data runs ahead of the ACK line, a segment below it was lost before the capture. "
+    return reading + (
+        "Marks with a dot were sent again, their colour says why. Drag over a piece of time to look closer, double-click to go back."
+    )
 
 
 def _gap_bars(gaps: Mapping[str, Any]) -> list[tuple[str, int]]:

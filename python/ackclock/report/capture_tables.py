@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ackclock.analysis.diagnosis import far
 from ackclock.analysis.diagnosis.loss import rate_models
-from ackclock.analysis.diagnosis.view import ENOUGH_BYTES, size, view
+from ackclock.analysis.diagnosis.view import ENOUGH_BYTES, View, size, view
 from ackclock.report.numbers import milliseconds, percent, rate
 from ackclock.report.page import Cell, Column, Facts, Table
 
@@ -20,6 +21,8 @@ _LIMITS = (
 )
 
 
+_OFFERS = ("sack", "timestamps", "ecn")
+_OPTIONS = (("sack", "SACK"), ("timestamps", "time stamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
 _WAITED_S = 0.02
 _PACKET_BYTES = 1500
 
@@ -55,15 +58,13 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     for flow, way in _ways(document):
         seen = view(document, flow, way)
         figures, here = seen.figures, not seen.far
-        rtt = figures["rtt_ms"]
         again = figures["retransmitted_segments"]
         rows.append(
             [
                 _name(flow, way),
                 Cell(size(figures["unique_bytes"]), f"{figures['segments']} segments"),
                 Cell(rate(figures["goodput_bps"])),
-                Cell(milliseconds(rtt["mean"]), f"least {milliseconds(rtt['min'])}") if here else Cell("-", tone="muted"),
-                Cell(milliseconds(rtt["p95"]), f"most {milliseconds(rtt['max'])}") if here else Cell("-", tone="muted"),
+                *_round_trips(seen),
                 Cell(size(figures["outstanding_bytes"]["max"])) if here else Cell("-", tone="muted"),
                 Cell(str(again), percent(figures["retransmission_rate"]) if again else ""),
                 Cell("", _repairs(figures)),
@@ -72,8 +73,22 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     return Table(
         columns,
         rows,
-        "Where there are two captures, each direction's figures are from the one near its sender. Round trips and flight are left out where the capture is not at the sender's end: there they are not the sender's.",
+        "Where there are two captures, each direction's figures are from the one near its sender. Where the capture is at the receiver's end, round trips are those that the echoes of its time stamps show (a pause of the sender makes them longer), and flight is left out: it is not the sender's there.",
     )
+
+
+def _round_trips(seen: View) -> list[Cell]:
+    """Mean and p95: by ACKs at the sender's end, by the echoes of the receiver's stamps at the other."""
+    if not seen.far:
+        rtt, note = seen.figures["rtt_ms"], ""
+    elif far.round_trips(seen)[1] is not None:
+        rtt, note = seen.other["timestamp_rtt_ms"], " (echoes)"
+    else:
+        return [Cell("-", tone="muted"), Cell("-", tone="muted")]
+    return [
+        Cell(milliseconds(rtt["mean"]), f"least {milliseconds(rtt['min'])}{note}"),
+        Cell(milliseconds(rtt["p95"]), f"most {milliseconds(rtt['max'])}{note}"),
+    ]
 
 
 def _repairs(figures: Mapping[str, Any]) -> str:
@@ -86,6 +101,56 @@ def _repairs(figures: Mapping[str, Any]) -> str:
         (figures["out_of_order"], "only overtaken (not sent again)"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)
+
+
+def handshakes_table(document: Mapping[str, Any]) -> Table:
+    """How each connection began and ended: round trip, what was agreed on, when data came and when the last of it was acknowledged."""
+    columns = [
+        Column("Flow", room="ends"),
+        *_numeric("Handshake", "Segment size", "Window scale"),
+        Column("Agreed on"),
+        *_numeric("First data, a2b", "b2a", "Last ACK behind data, a2b", "b2a"),
+        Column("Ended"),
+    ]
+    rows = []
+    for flow in document["flows"]:
+        shake = flow["handshake"]
+        sides = f"{milliseconds(shake['client_side_ms'])} to the client, {milliseconds(shake['server_side_ms'])} to the server"
+        agreed = [name for key, name in _OPTIONS if shake[key]]
+        offered = [
+            f"{name} by the {who} only"
+            for key, name in _OPTIONS
+            for who in ("client", "server")
+            if key in _OFFERS and shake[f"{who}_{key}"] and not shake[key] and shake["complete"]
+        ]
+        rows.append(
+            [
+                Cell(str(flow["flow"]), f"{flow['client']} to {flow['server']}"),
+                Cell(milliseconds(flow["handshake_rtt_ms"]), sides)
+                if shake["complete"]
+                else Cell("not seen whole", tone="muted"),
+                Cell(_either(shake, "mss"), "client, server" if shake["client_mss"] != shake["server_mss"] else ""),
+                Cell(
+                    _either(shake, "window_scale"),
+                    "client, server" if shake["client_window_scale"] != shake["server_window_scale"] else "",
+                ),
+                Cell(", ".join(agreed) or "-", "; ".join(offered)),
+                *(Cell(milliseconds(flow[way][key])) for key in ("first_data_ms", "tail_ms") for way in ("a2b", "b2a")),
+                Cell(shake["ended"].replace("_", " ")),
+            ]
+        )
+    reading = (
+        "The handshake's round trip in its two parts, as they pass the capture. First data counts from the connection's first packet; the last ACK "
+        "from the last data on, and is long where the tail had to be repaired."
+    )
+    return Table(columns, rows, reading)
+
+
+def _either(shake: Mapping[str, Any], key: str) -> str:
+    """One value where both ends say the same, else both."""
+    both = [shake[f"{who}_{key}"] for who in ("client", "server")]
+    said = ["-" if value is None else str(value) for value in both]
+    return said[0] if said[0] == said[1] else ", ".join(said)
 
 
 def limits_table(document: Mapping[str, Any]) -> Table | Facts:

@@ -141,8 +141,8 @@ def _way_back(view: View, held: float) -> Finding:
     figure = acks.typical(view)
     there, back = acks.excess(view.crossing, figure) or 0.0, acks.excess(view.back, figure) or 0.0
     evidence = (
-        f"The RTT stood up to {milliseconds(_queue_ms(view))} above its least of {milliseconds(_rtt(view))} (p95) {share(held)} of the time. ACKs wait "
-        f"{waiting(back)} in a queue on their way, the data {waiting(there)} on theirs ({'medians' if figure == 'p50' else figure})."
+        f"A queue stood {share(held)} of the time, with the RTT up to {milliseconds(_queue_ms(view))} above its least of {milliseconds(_rtt(view))} (p95): ACKs wait "
+        f"{waiting(back)} on their way, the data {waiting(there)} on theirs ({'medians' if figure == 'p50' else figure})."
     )
     return Finding(view.direction, "ack_path", evidence, held, acks.relief(view))
 
