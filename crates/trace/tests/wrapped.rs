@@ -299,3 +299,24 @@ fn a_clock_that_steps_back_costs_the_round_trips_across_the_step_and_nothing_els
     let (unique, segments, again, (count, _), tcp, bad, damage) = figures(pcap(&USUAL, 101, &packets, usize::MAX));
     assert_eq!((unique, segments, again, count, tcp, bad, damage), (40_000, 40, 0, 40, 80, 0, 0));
 }
+
+#[test]
+fn options_that_the_capture_cut_are_not_broken() {
+    let mut segment = tcp(true, 1, 7, 0, &addresses(true, 4));
+    segment[12] = 11 << 4;
+    segment.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+    let broken = |segment: &[u8], link: u32, front: &[u8], snap: usize| {
+        let bytes = [front, &ipv4(true, 6, &[], segment, None)].concat();
+        let file = pcap(&USUAL, link, &[(0, bytes)], front.len() + snap);
+        let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
+        let mut analysis = Analysis::new(Only::default());
+        analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
+        (analysis.tally().tcp, analysis.tally().broken_options)
+    };
+    for snap in 40..=64 {
+        assert_eq!(broken(&segment, 101, &[], snap), (1, 0), "{snap}");
+        assert_eq!(broken(&segment, 1, &ethernet(&[0x81, 0, 0, 5, 8, 0]), snap), (1, 0), "{snap} behind a VLAN tag");
+    }
+    segment[20 + 15] = 99;
+    assert_eq!(broken(&segment, 101, &[], 64), (1, 1));
+}

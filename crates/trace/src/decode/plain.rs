@@ -50,6 +50,8 @@ pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
         let pseudo = sum(&h[12..20]) + u64::from(6u16.to_be()) + u64::from((total as u16 - 20).to_be());
         folded(pseudo + sum(&here[20..])) != 0xffff
     };
+    let mut options = Options::of(&here[HEADERS..ends.min(here.len())]);
+    options.broken &= here.len() >= ends;
     Some(Segment {
         source: Endpoint { ip: MAPPED | u128::from(word(12)), port: half(20) },
         destination: Endpoint { ip: MAPPED | u128::from(word(16)), port: half(22) },
@@ -62,7 +64,7 @@ pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
         ip_id: Some(half(4)),
         ttl: h[8],
         ecn: h[1] & 3,
-        options: Options::of(&here[HEADERS..ends.min(here.len())]),
+        options,
         header_len: tcp_header as u8,
         bad_checksum: bad_ip || bad_tcp,
         captured: &here[ends.min(here.len())..],

@@ -70,7 +70,8 @@ pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
     let half = |i: usize| u16::from_be_bytes([header[i], header[i + 1]]);
     let word = |i: usize| u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
     // A capture may have cut the options: what is there still counts.
-    let options = Options::of(&bytes[20..header_len.min(bytes.len())]);
+    let mut options = Options::of(&bytes[20..header_len.min(bytes.len())]);
+    options.broken &= bytes.len() >= header_len;
     Ok(Segment {
         source: Endpoint { ip: ip.source, port: half(0) },
         destination: Endpoint { ip: ip.destination, port: half(2) },
