@@ -21,7 +21,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow check format bench bench-peers accuracy analyze-accuracy bench-live kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow check format bench bench-peers accuracy analyze-accuracy bench-live measure-accuracy kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,9 @@ analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts a
 bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measured.md: eight minutes on a quiet machine
 	$(CARGO) build --quiet --release --package ackclock-emu --bin ackclock-traffic
 	$(BIN)/python -m tests.live.emulator docs/emulator-measured.md
+
+measure-accuracy: build ## `measure` over emulated links of known truth, into docs/measure-accuracy.md: five minutes on a quiet machine
+	$(BIN)/python -m tests.live.measure_table docs/measure-accuracy.md
 
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m tests.live.table docs/kernel-vs-simulator.md

@@ -14,39 +14,65 @@ from tests.live.cells import ATTEMPTS, Unmeasured
 
 CLIENT = """
 import os, socket, sys, time
+server = os.environ[sys.argv[1]]
 while True:
     try:
-        socket.create_connection((os.environ["ACKCLOCK_SERVER"], 4862)).close()
+        socket.create_connection((server, 4862)).close()
         break
-    except ConnectionRefusedError:
+    except OSError:
         time.sleep(0.1)
-os.execv(sys.executable, [sys.executable, "-m", "ackclock", "measure", os.environ["ACKCLOCK_SERVER"], *sys.argv[1:]])
+os.execv(sys.executable, [sys.executable, "-m", "ackclock", "measure", server, *sys.argv[2:]])
 """
 """Waits until the far end listens."""
+SERVER, SERVER6 = "ACKCLOCK_SERVER", "ACKCLOCK_SERVER6"
 
 
-def measured(link: str, *arguments: str, clock_shift_ns: int = 0, seconds: float = 60.0) -> dict[str, Any]:
-    """The document of a measurement over this link's text, in a run that the emulation's audit calls valid."""
+def measured(
+    link: str | None, *arguments: str, clock_shift_ns: int = 0, seconds: float = 60.0, packaged: str = "", server: str = SERVER
+) -> dict[str, Any]:
+    """The document of a measurement over this link's text, or a packaged link, in a run that the emulation's audit calls valid."""
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
-            audit, document = _once(link, Path(folder), list(arguments), clock_shift_ns, seconds)
+            audit, document = _once(
+                _file(link, packaged, Path(folder)), Path(folder), [server, *arguments], clock_shift_ns, seconds
+            )
             if audit["valid"]:
                 return document
         why = audit["why"]
     raise Unmeasured(why)
 
 
+def _file(text: str | None, packaged: str, folder: Path) -> str:
+    if text is None:
+        return packaged
+    path = folder / "link.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
 def _once(link: str, folder: Path, arguments: list[str], shift: int, seconds: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    (folder / "link.toml").write_text(link, encoding="utf-8")
     ackclock = [sys.executable, "-m", "ackclock"]
     token, out = str(folder / "token"), folder / "out"
-    serve = [*ackclock, "serve", "--listen", "0.0.0.0", "--token-file", token, "--clock-shift", str(shift)]
-    client = [sys.executable, "-c", CLIENT, "--token-file", token, "--out", str(out), "--no-report", "--quiet", *arguments]
+    server, *arguments = arguments
+    serve = [*ackclock, "serve", "--listen", "::", "--token-file", token, "--clock-shift", str(shift), "--allow-capture", "16"]
+    client = [
+        sys.executable,
+        "-c",
+        CLIENT,
+        server,
+        "--token-file",
+        token,
+        "--out",
+        str(out),
+        "--no-report",
+        "--quiet",
+        *arguments,
+    ]
     command = [
         *ackclock,
         "emulate",
-        str(folder / "link.toml"),
+        link,
         "--json",
         "--seconds",
         str(seconds),
@@ -55,4 +81,7 @@ def _once(link: str, folder: Path, arguments: list[str], shift: int, seconds: fl
     ]
     done = subprocess.run([*command, "--", *client], capture_output=True, text=True, timeout=seconds + 60, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), json.loads((out / "measurement.json").read_text("utf-8"))
+    document = json.loads((out / "measurement.json").read_text("utf-8"))
+    if (out / "analysis").is_dir():
+        document["analysis"] = json.loads((out / "analysis" / "analysis.json").read_text("utf-8"))
+    return json.loads(done.stdout), document

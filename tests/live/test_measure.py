@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.live.cells import Unmeasured, namespaces
-from tests.live.measuring import measured
+from tests.live.measuring import SERVER6, measured
 
 pytestmark = [
     pytest.mark.slow,
@@ -84,6 +84,26 @@ def test_delay_variation_is_within_a_millisecond_and_loss_within_its_interval():
         assert more["p50"] == pytest.approx(4.0, abs=1.0)
         assert more["p95"] == pytest.approx(7.6, abs=1.0)
         assert figures["loss"]["lo"] <= 0.02 <= figures["loss"]["hi"]
+
+
+def test_captures_of_both_ends_have_each_ways_delay_and_loss_with_a_clock_that_is_an_hour_wrong():
+    told = ["--tests", "tcp", "--duration", "4 s", "--direction", "up", "--capture", "--capture-far"]
+    found = run(UNEQUAL, *told, clock_shift_ns=HOUR_NS)["analysis"]
+    assert found["joined_flows"] >= 2
+    flow = max(found["flows"], key=lambda f: f["a2b"]["unique_bytes"])
+    assert flow["a2b"]["unique_bytes"] > 0.8 * 4.0 * RATE["up"] / 8
+    # Queueing up is the buffer's: 60 kB at 2 Mb/s.
+    delay = flow["a2b"]["one_way_delay_ms"]
+    assert delay["max"] - delay["min"] == pytest.approx(8e3 * QUEUE / RATE["up"], rel=0.15)
+    assert flow["a2b"]["loss_rate"] > 0.0
+
+
+def test_ipv6_in_namespaces_has_the_capacity_and_the_delay_of_the_link():
+    seen = run(UNEQUAL, "--tests", "delay,capacity", "--duration", "3 s", "--direction", "down", server=SERVER6)
+    assert seen["capacity"]["down"]["rate_bps"] == pytest.approx(RATE["down"], rel=0.02)
+    assert seen["delay"]["down"]["ip_bytes"] == 68
+    low, high = seen["delay"]["down"]["least_delay_interval_ms"]
+    assert low <= DELAY_MS["down"] + 68 * 8e3 / RATE["down"] <= high
 
 
 def test_the_walk_finds_the_far_end_and_the_capacity_toward_it(tmp_path):

@@ -26,6 +26,8 @@ pub struct Caps {
     pub connections: u32,
     /// Rows of packet logs (16 bytes; a sample counts as nine) that one session may make the server hold.
     pub rows: u64,
+    /// Bytes of packets' headers that the server may keep for a client that asks for a capture; 0: it captures nothing.
+    pub capture_bytes: u64,
 }
 
 impl Default for Caps {
@@ -43,6 +45,7 @@ impl Default for Caps {
             tests: 8,
             connections: 64,
             rows: 2_000_000,
+            capture_bytes: 0,
         }
     }
 }
@@ -136,8 +139,8 @@ mod tests {
         let caps = Caps { rate_bps: 7_999_999, test_ns: 10 * SECOND, rows: 20_000, ..Caps::default() };
         let bulk = |down, seconds| {
             let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
-            let (congestion, send_buffer, receive_buffer) = (None, None, None);
-            Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, duration_ns, sample_ns })
+            let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
+            Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
         };
         let refused = |spec: &Spec, running| caps.admit(spec, running, &mut Spent::default()).unwrap_err();
         assert!(refused(&train(1), 0).contains("b/s"));

@@ -70,6 +70,9 @@ pub struct Bulk {
     /// `SO_SNDBUF` and `SO_RCVBUF`; none leaves the kernel to tune them.
     pub send_buffer: Option<u32>,
     pub receive_buffer: Option<u32>,
+    /// `TCP_WINDOW_CLAMP` of the end that receives: the most that it advertises, whatever its buffer is.
+    #[serde(default)]
+    pub receive_window: Option<u32>,
     pub duration_ns: i64,
     /// Between two looks at TCP_INFO: 10 to 1000 ms.
     pub sample_ns: i64,
@@ -130,6 +133,7 @@ impl Spec {
                 within("connections", i64::from(bulk.down) + i64::from(bulk.up), 1, i64::from(u16::MAX))?;
                 let buffer = |size: Option<u32>| within("buffer", i64::from(size.unwrap_or(4096)), 1024, i64::from(i32::MAX / 2));
                 buffer(bulk.send_buffer)?;
+                buffer(bulk.receive_window)?;
                 buffer(bulk.receive_buffer)
             }
             Spec::Transfers(t) => {

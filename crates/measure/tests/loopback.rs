@@ -1,56 +1,16 @@
 //! Both ends on this machine's loopback interface.
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
+mod far_end;
+
 use ackclock_measure::caps::Caps;
 use ackclock_measure::control::message::Name;
-use ackclock_measure::net::client::{Client, ClientOptions};
-use ackclock_measure::net::server::{Server, ServerOptions};
-use ackclock_measure::net::stamp::{ProbeOptions, StampOptions, probe};
+use ackclock_measure::net::client::Client;
+use ackclock_measure::net::stamp::{ProbeOptions, probe};
 use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
 use ackclock_measure::token::Token;
 use ackclock_measure::{MS, MeasureError, SECOND};
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-
-struct FarEnd {
-    at: SocketAddr,
-    token: Token,
-    stamp_port: u16,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl FarEnd {
-    fn with(caps: Caps) -> FarEnd {
-        let token = Token::generate().unwrap();
-        let listen = "127.0.0.1:0".parse().unwrap();
-        let stamp = Some(StampOptions { port: 0, key: None });
-        let mut server =
-            Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND, stamp }).unwrap();
-        let stamp_port = server.stamp_address().unwrap().port();
-        let (at, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
-        let asked = stop.clone();
-        let thread = std::thread::spawn(move || server.run(|| !asked.load(Ordering::Relaxed)).unwrap());
-        FarEnd { at, token, stamp_port, stop, thread: Some(thread) }
-    }
-
-    fn options(&self, token: &Token) -> ClientOptions {
-        ClientOptions { host: self.at.ip().to_string(), port: self.at.port(), token: token.clone() }
-    }
-
-    fn client(&self) -> Client {
-        Client::connect(&self.options(&self.token), &mut || true).unwrap()
-    }
-}
-
-impl Drop for FarEnd {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().map(JoinHandle::join);
-    }
-}
+use far_end::FarEnd;
 
 #[test]
 fn datagrams_go_both_ways_and_both_ends_logs_come_home() {
@@ -80,6 +40,7 @@ fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
         congestion: Some("reno".into()),
         send_buffer: Some(100_000),
         receive_buffer: Some(60_000),
+        receive_window: None,
         duration_ns: 500 * MS,
         sample_ns: 20 * MS,
     };

@@ -13,7 +13,7 @@ use ackclock_measure::net::client::{Client, ClientOptions, Record};
 use ackclock_measure::net::path::{Path, walk};
 use ackclock_measure::net::sample::COLUMNS;
 use ackclock_measure::net::server::{Server, ServerOptions};
-use ackclock_measure::net::stamp::{ProbeOptions, probe};
+use ackclock_measure::net::stamp::{ProbeOptions, StampOptions, probe};
 use ackclock_measure::path::{Meaning, Plan};
 use ackclock_measure::spec::{Spec, Way};
 use ackclock_measure::token::{Token, read_key};
@@ -49,6 +49,15 @@ struct Serving {
     token_file: Option<PathBuf>,
     caps: Caps,
     clock_shift: i64,
+    stamp: Option<Stamping>,
+}
+
+/// A STAMP reflector beside: without a file with a key everybody is answered.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stamping {
+    port: u16,
+    key_file: Option<PathBuf>,
 }
 
 /// Serves until a signal comes. `announce` gets the address, and the token if it is one that was made for this once. ValueError: bad input;
@@ -59,7 +68,9 @@ pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyRe
     let (token, made) = Token::of_file(told.token_file.as_deref()).map_err(raised)?;
     let shown = (made && told.token_file.is_none()).then(|| token.reveal().to_owned());
     let listen = SocketAddr::new(told.listen, told.port);
-    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift, stamp: None };
+    let stamp = told.stamp.map(|s| Ok(StampOptions { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
+    let stamp = stamp.transpose().map_err(raised)?;
+    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift, stamp };
     let mut server = Server::open(options).map_err(raised)?;
     announce.call1((server.address().map_err(raised)?.to_string(), shown))?;
     let mut signal = None;
@@ -158,6 +169,24 @@ impl LiveSession {
         serde_json::to_string(&ways).map_err(failure)
     }
 
+    /// The far end keeps this session's packets' headers from now on, so many bytes at most. ValueError: it does not allow that.
+    fn capture(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
+        let mut held = self.held();
+        let Some(client) = &mut held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let mut signal = None;
+        let done = py.detach(|| client.begin_capture(bytes, &mut || no_signal(&mut signal)));
+        done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))
+    }
+
+    /// What it has kept: records of a pcap file (little-endian, nanoseconds, IP), and how many packets are missing.
+    fn captured(&self, py: Python<'_>) -> PyResult<(Vec<u8>, u64)> {
+        let mut held = self.held();
+        let Some(client) = &mut held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let mut signal = None;
+        let done = py.detach(|| client.end_capture(&mut || no_signal(&mut signal)));
+        done.map(|c| (c.records, c.dropped)).map_err(|e| signal.take().unwrap_or_else(|| raised(e)))
+    }
+
     /// Ends the session. The document (JSON) and the tables of samples and of datagrams.
     fn finish(&self) -> PyResult<(String, Table, Table)> {
         let mut held = self.held();
@@ -194,6 +223,7 @@ fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
         ("number", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.number)))),
         ("sent_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.sent_s)))),
         ("delay_ms", Arc::new(rows.iter().map(|r| r.delay_ms).collect::<Float64Array>())),
+        ("difference_ms", Arc::new(rows.iter().map(|r| r.difference_ms).collect::<Float64Array>())),
     ])
 }
 

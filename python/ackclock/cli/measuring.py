@@ -29,6 +29,17 @@ def serve(
     most_rate: Annotated[int, typer.Option(min=1, help="Most Mb/s that one test may send each way.")] = 1000,
     most_bytes: Annotated[int, typer.Option(min=1, help="Most MB that one session may move.")] = 20_000,
     most_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 4,
+    allow_capture: Annotated[
+        int, typer.Option(min=0, help="MB of its own packets' headers that a client may have (needs CAP_NET_RAW).")
+    ] = 0,
+    stamp_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Answer STAMP probes here, too; with a key, or --stamp-open.", show_default=False),
+    ] = None,
+    stamp_key_file: Annotated[
+        Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
+    ] = None,
+    stamp_open: Annotated[bool, typer.Option("--stamp-open", help="Answer everybody's unauthenticated probes.")] = False,
     clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -36,7 +47,13 @@ def serve(
 
     The token is read from --token-file, which is made if it is not there; without one a token is made and shown once.
     """
+    from ackclock.errors import InputError
+    from ackclock.measurement.serving import Reflecting
     from ackclock.measurement.serving import serve as run
+
+    if (stamp_port is not None) != (stamp_open or stamp_key_file is not None) or (stamp_open and stamp_key_file is not None):
+        raise InputError("a reflector half said", "--stamp-port with --stamp-key-file or --stamp-open", key="--stamp-port")
+    stamp = None if stamp_port is None else Reflecting(stamp_port, stamp_key_file)
 
     def announce(address: str, token: str | None) -> None:
         print(f"listening at {address} (TCP and UDP)", flush=True)
@@ -44,7 +61,8 @@ def serve(
             print(f"token: {token}", flush=True)
 
     caps = {"rate_bps": most_rate * 1_000_000, "session_bytes": most_bytes * 1_000_000, "sessions": most_sessions}
-    run(listen, port, token_file=token_file, caps=caps, announce=announce, clock_shift_ns=clock_shift)
+    caps["capture_bytes"] = allow_capture * 1_000_000
+    run(listen, port, token_file=token_file, caps=caps, announce=announce, stamp=stamp, clock_shift_ns=clock_shift)
 
 
 def measure(
@@ -76,6 +94,13 @@ def measure(
     ] = None,
     capture: Annotated[
         bool, typer.Option("--capture", help="Keep this end's packets as capture.pcap in the run folder (needs CAP_NET_RAW).")
+    ] = False,
+    capture_far: Annotated[
+        bool,
+        typer.Option(
+            "--capture-far",
+            help="Have the far end's headers of the session, too, if it runs with --allow-capture; with --capture both are analyzed together.",
+        ),
     ] = False,
     port: Port = 4862,
     token_file: TokenFile = None,
@@ -109,7 +134,16 @@ def measure(
 
     def once(folder: Path) -> Measurement:
         with progress("measure", quiet=quiet) as update:
-            return run(host, checked, port=port, token_file=token_file, out=folder, capture=capture, progress=update)
+            return run(
+                host,
+                checked,
+                port=port,
+                token_file=token_file,
+                out=folder,
+                capture=capture,
+                capture_far=capture_far,
+                progress=update,
+            )
 
     if every is not None:
         return _scheduled(Repeat(host, port, every, times, out), checked, once, json=json, quiet=quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -123,6 +124,13 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="One seed: a look, not a result.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Every seed of the papers' scenarios (the default).")] = False,
     every: Annotated[bool, typer.Option("--all", help="All papers.")] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="By the running kernel's TCP and by probes over emulated links, beside the simulator (wibro, wimax-measured): minutes.",
+        ),
+    ] = False,
     workers: Workers = None,
     json: Json = False,
     out: Out = None,
@@ -141,6 +149,8 @@ def reproduce(
         raise InputError("--quick and --full", "one of them")
     if paper and every:
         raise InputError(f"the paper {paper} and --all", "one of them")
+    if live:
+        return _reproduce_live(paper, Live(quick, full, workers, out), seed, json=json, quiet=quiet)
     papers = [paper] if paper else list(PAPERS)
     all_done = []
     for name in papers:
@@ -158,6 +168,38 @@ def reproduce(
         print_json(documents[0] if paper else {"summary": summary(all_done), "papers": documents})
     elif not paper:
         print_tables(summary_tables(all_done))
+    return None
+
+
+@dataclass(frozen=True)
+class Live:
+    """How long live runs are, how many at a time, and where they are kept."""
+
+    quick: bool
+    full: bool
+    workers: int | None
+    out: Path | None
+
+
+def _reproduce_live(paper: str | None, how: Live, seed: int | None, *, json: bool, quiet: bool) -> None:
+    from ackclock.cli.output import print_json, print_tables, remark, write_report
+    from ackclock.errors import InputError
+    from ackclock.papers.live.reproduction import LIVE, reproduce_live
+    from ackclock.papers.live.table import live_tables
+    from ackclock.progress import progress
+
+    if paper is None:
+        raise InputError("--live without a paper", f"one of {', '.join(LIVE)}", key="--live")
+    if seed is not None:
+        raise InputError("--live with --seed", "one of them: real traffic has no seed", key="--seed")
+    with progress(f"reproduce {paper} live", quiet=quiet) as update:
+        done = reproduce_live(paper, quick=how.quick, full=how.full, workers=how.workers, out=how.out, progress=update)
+    if not json:
+        print_tables(live_tables(done))
+    if done.folder and (page := write_report(done.folder, quiet=quiet)):
+        remark(f"report: {page}", quiet=quiet)
+    if json:
+        print_json(done.as_json())
 
 
 def report(

@@ -1,4 +1,4 @@
-"""This end's packets to and from the far end, as a capture that ``ackclock analyze`` reads."""
+"""Packets of a measurement at either end, as captures that ``ackclock analyze`` reads."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ NANOSECONDS = 0xA1B23C4D
 """The magic of a pcap whose times are in nanoseconds."""
 TIMESTAMPNS = 35  # SO_TIMESTAMPNS (asm-generic/socket.h)
 PACKET_STATISTICS = 6
+
+
+NEAR, FAR, BOTH = "capture.pcap", "capture-far.pcap", "analysis"
+"""In a run folder: this end's packets, the far end's, and what `analyze` makes of the two together."""
+
+
+def header() -> bytes:
+    """The beginning of a capture with nanoseconds and packets that begin with IP."""
+    return struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, KEPT, RAW_IP)
+
+
+def join(folder: Path) -> None:
+    """Analyze both ends' captures of a run folder together, into a run folder of its own there."""
+    from ackclock.analysis import analyze
+
+    analyze(folder / NEAR, folder / FAR, out=folder / BOTH)
 
 
 class Capture:
@@ -56,7 +72,7 @@ class Capture:
 
     def _run(self) -> None:
         with self._path.open("wb") as file:
-            file.write(struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, KEPT, RAW_IP))
+            file.write(header())
             while not self._done.is_set():
                 try:
                     data, ancillary, _, address = self._socket.recvmsg(65536, socket.CMSG_SPACE(16))

@@ -68,6 +68,15 @@ class Session:
         self.tests += len(specs)
         return numbers, ways
 
+    def capture(self, most_bytes: int) -> None:
+        """The far end keeps this session's packets' headers from now on. Raises InputError where it does not allow that."""
+        guarded(lambda: self._live.capture(most_bytes))
+
+    def captured(self) -> tuple[bytes, int]:
+        """The records that it has kept, and how many packets are missing."""
+        records, dropped = guarded(self._live.captured)
+        return bytes(records), int(dropped)
+
     def finish(self) -> tuple[Figures, Any, Any]:
         """The session's document, its samples and its datagrams."""
         document, samples, delays = guarded(self._live.finish)

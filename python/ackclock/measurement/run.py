@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.document import Document
 from ackclock.errors import InputError
+from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
 from ackclock.measurement.link import PORT, Figures, Session, read_token
 from ackclock.measurement.path import Walked, walk
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ackclock.measurement.capture import Capture
 
 TOKEN = "ACKCLOCK_TOKEN"
+MOST_CAPTURED = 64_000_000
+"""Bytes of headers that a far end is asked to keep; it may allow less."""
 PATH = "path"
 """The one test that needs no far end."""
 
@@ -36,6 +39,7 @@ def measure(
     token_file: str | Path | None = None,
     out: str | Path | None = None,
     capture: bool = False,
+    capture_far: bool = False,
     progress: Report | None = None,
 ) -> Measurement:
     """Active tests of the path to a host on which ``ackclockd`` or ``ackclock serve`` runs.
@@ -48,6 +52,8 @@ def measure(
         token_file: a file that holds it.
         out: a run folder to keep it in; nothing is written without it.
         capture: keep this end's packets of the session as ``capture.pcap`` in ``out``; needs CAP_NET_RAW.
+        capture_far: have the far end's headers of the session's packets as ``capture-far.pcap`` in ``out``, if it allows that; with ``capture`` both are
+            analyzed together into ``analysis``.
         progress: called with tests done, tests in all, and what is going on.
 
     Raises:
@@ -64,13 +70,17 @@ def measure(
         session = Session(host, port, secret)
         _check(checked, session)
         captured = _capture(Path(out), session.address) if capture and out is not None else None
+        if capture_far and out is not None:
+            session.capture(MOST_CAPTURED)
     with captured or nullcontext():
-        made = _made(_head(host, port, started, session), checked, session, progress)
+        made = _made(_head(host, port, started, session), checked, session, progress, Path(out) if capture_far and out else None)
     made.document["seconds"] = (datetime.now(UTC) - started).total_seconds()
     if captured is not None:
-        made.document["capture"] = {"file": "capture.pcap", "dropped": captured.dropped}
+        made.document["capture"] = {"file": NEAR, "dropped": captured.dropped}
     if out is None:
         return made
+    if captured is not None and "capture_far" in made.document:
+        join(Path(out))
     from ackclock.measurement.folder import write_folder
 
     write_folder(Path(out), made)
@@ -89,7 +99,8 @@ def _head(host: str, port: int, started: datetime, session: Session | None) -> F
     }
 
 
-def _made(head: Figures, plan: Plan, session: Session | None, progress: Report | None) -> Measurement:
+def _made(head: Figures, plan: Plan, session: Session | None, progress: Report | None, far: Path | None) -> Measurement:
+    """``far``: the folder for the far end's packets, if it keeps them."""
     import polars as pl
 
     walked = _walked(head["host"], plan, progress) if PATH in plan.tests else None
@@ -102,6 +113,8 @@ def _made(head: Figures, plan: Plan, session: Session | None, progress: Report |
         return Measurement({**head, **found}, plan, nothing, nothing, probes)
     done = Steps(session, plan, progress).run()
     done.path = hops
+    if far is not None:
+        head = {**head, "capture_far": _captured(far, session)}
     figures, samples, datagrams = session.finish()
     series = series_frame(samples)
     return Measurement({**head, **document(figures, done, series)}, plan, series, pl.DataFrame(datagrams), probes)
@@ -125,6 +138,17 @@ def _capture(folder: Path, address: str) -> Capture:
     # What is kept at the end must find the folder to be a run's.
     write_json(folder / "environment.json", environment([]))
     return made
+
+
+def _captured(folder: Path, session: Session) -> Figures:
+    from ackclock.measurement.capture import header
+    from ackclock.runs import atomic_write, environment, prepare, write_json
+
+    records, dropped = session.captured()
+    prepare(folder)
+    write_json(folder / "environment.json", environment([]))
+    atomic_write(folder / FAR, header() + records)
+    return {"file": FAR, "dropped": dropped}
 
 
 def _check(plan: Plan, session: Session) -> None:

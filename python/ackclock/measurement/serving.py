@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from ackclock.measurement.link import PORT
 Announce = Callable[[str, str | None], None]
 
 
+@dataclass(frozen=True)
+class Reflecting:
+    """A STAMP reflector's UDP port (0: the kernel's choice), and the file with its key: without one it answers everybody."""
+
+    port: int
+    key_file: Path | None = None
+
+
 def serve(
     listen: str = "127.0.0.1",
     port: int = PORT,
@@ -21,6 +30,7 @@ def serve(
     token_file: str | Path | None = None,
     caps: Mapping[str, Any] | None = None,
     announce: Announce | None = None,
+    stamp: Reflecting | None = None,
     clock_shift_ns: int = 0,
 ) -> None:
     """Serve measurements until a signal ends it.
@@ -30,6 +40,7 @@ def serve(
         port: TCP and UDP; 0 lets the kernel choose.
         token_file: the shared token, made if the file is not there; without it one is made for this once and given to ``announce``.
         caps: limits that differ from the usual ones (docs/measure.md).
+        stamp: answer STAMP probes, too.
         announce: called with the address and the token that was made.
         clock_shift_ns: sets the clock wrong, to try estimators.
 
@@ -44,7 +55,9 @@ def serve(
         raise InputError(listen, "an IP address of this machine", key="--listen") from None
     limits = {**json.loads(_native.default_caps()), **(caps or {})}
     file = None if token_file is None else str(token_file)
-    told = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
+    told: dict[str, Any] = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
+    key_file = None if stamp is None or stamp.key_file is None else str(stamp.key_file)
+    told["stamp"] = None if stamp is None else {"port": stamp.port, "key_file": key_file}
     try:
         _native.serve(json.dumps(told), announce or (lambda *_: None))
     except ValueError as error:

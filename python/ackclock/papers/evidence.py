@@ -13,6 +13,10 @@ from ackclock.statistics import Interval
 Verdict = Literal["holds", "fails", "calibration", "not_tested"]
 
 
+class Unobservable(Exception):
+    """A figure that is not to be had where it was asked for, and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Our side of one claim.
@@ -28,7 +32,7 @@ class Evidence:
     says: bool | None = None
     ns2: Mapping[str, float] = field(default_factory=dict)
     case: str = ""
-    by: Literal["simulation", "arithmetic"] = "simulation"
+    by: Literal["simulation", "arithmetic", "measurement"] = "simulation"
     also: Mapping[str, Interval] = field(default_factory=dict)
     judged: bool = True
 
@@ -98,11 +102,14 @@ def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: st
         return Judged(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
     if claim.is_configuration:
         return Judged(claim, "calibration", "a setting of the paper's experiment, not an outcome: agreeing proves nothing")
-    if calibrated:
-        return Judged(claim, "calibration", calibrated, evaluate(claim) if evaluate else None)
     if evaluate is None:
-        return Judged(claim, "not_tested", untested)
-    found = evaluate(claim)
+        return Judged(claim, "calibration", calibrated) if calibrated else Judged(claim, "not_tested", untested)
+    try:
+        found = evaluate(claim)
+    except Unobservable as why:
+        return Judged(claim, "not_tested", f"not to be observed: {why}")
+    if calibrated:
+        return Judged(claim, "calibration", calibrated, found)
     if not found.judged:
         return Judged(claim, "not_tested", found.why, found)
     holds = found.says if found.says is not None else _within(claim, found)

@@ -65,18 +65,19 @@ def _is(swept: Any, wanted: Any) -> bool:
 
 
 @cache
-def _book(paper: str) -> dict[str, Any]:
+def book(paper: str) -> dict[str, Any]:
+    """A paper's networks, schemes and experiments (``books/<paper>.toml``)."""
     return tomllib.loads(resources.files(__package__).joinpath("books", f"{paper}.toml").read_text("utf-8"))
 
 
 def scheme(name: str, paper: str = "asymmetry") -> dict[str, Any]:
     """What a scheme says anew, by dotted path."""
-    return dict(_book(paper)["schemes"][name]) if name else {}
+    return dict(book(paper)["schemes"][name]) if name else {}
 
 
 def network(name: str, paper: str = "asymmetry") -> dict[str, Any]:
     """What a network says anew, by dotted path."""
-    return dict(_book(paper)["networks"][name]) if name else {}
+    return dict(book(paper)["networks"][name]) if name else {}
 
 
 class Experiments:
@@ -105,20 +106,29 @@ class Experiments:
         return self._done[name]
 
     def _run(self, name: str) -> Measured:
-        experiment = _book(self.paper)["experiments"][name]
+        experiment = book(self.paper)["experiments"][name]
         captures = "pcap" if experiment.get("captures") else None
         store = self._temporary() if captures else self._store
-        places = _places(experiment, self.paper)
+        cells_of = places(experiment, self.paper)
         seeds = self._seeds[: experiment.get("seeds", len(self._seeds))]
         step = 1000 if experiment.get("apart") else 0
         cells = [
             Cell(scenario, seed + step * index, {"network": place.network, "scheme": place.scheme, **place.point}, captures)
-            for index, (place, scenario) in enumerate(places)
+            for index, (place, scenario) in enumerate(cells_of)
             for seed in seeds
         ]
         results = list(run_cells(cells, workers=self._workers, store=store, progress=self._progress))
         each = len(seeds)
-        return Measured([(place, results[at * each : (at + 1) * each]) for at, (place, _) in enumerate(places)])
+        return Measured([(place, results[at * each : (at + 1) * each]) for at, (place, _) in enumerate(cells_of)])
+
+    def analysed(self, result: CellResult, flow: str, way: str) -> Mapping[str, Any]:
+        """What ``analyze`` says of a flow's data direction, from the captures of both ends."""
+        from ackclock.analysis import analyze
+
+        ends = ("server", "client") if way == "down" else ("client", "server")
+        captures = [Path(result.folder or ".") / "captures" / f"{flow}.{end}.pcap" for end in ends]
+        found: Mapping[str, Any] = analyze(*captures).as_json()["flows"][0]["b2a" if way == "down" else "a2b"]
+        return found
 
     def _temporary(self) -> Store:
         """Captures are large and quickly made again: they go with the last who holds these experiments."""
@@ -127,7 +137,8 @@ class Experiments:
         return Store(Path(self._scratch.name))
 
 
-def _places(experiment: Mapping[str, Any], paper: str) -> list[tuple[Place, Any]]:
+def places(experiment: Mapping[str, Any], paper: str) -> list[tuple[Place, Any]]:
+    """Every place of an experiment with its checked scenario."""
     draft = read_draft(scenario_path(experiment["scenario"]))
     if sweep := experiment.get("sweep"):
         draft = draft.replaced({"sweep": sweep})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ackclock.cells import CellResult
@@ -38,18 +37,13 @@ class Figures:
     """The figures of experiments, run when first asked for."""
 
     runs: Experiments
-    _analysed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _analysed: dict[tuple[int, str], Mapping[str, Any]] = field(default_factory=dict)
 
     def analysis(self, result: CellResult, flow: str, way: str = "down") -> Mapping[str, Any]:
         """What ``analyze`` says of a flow's data direction, from the captures of both ends."""
-        from ackclock.analysis import analyze
-
-        key = f"{result.cell.key} {flow}"
+        key = (id(result), flow)
         if key not in self._analysed:
-            ends = ("server", "client") if way == "down" else ("client", "server")
-            captures = [Path(result.folder or ".") / "captures" / f"{flow}.{end}.pcap" for end in ends]
-            found = analyze(*captures).as_json()["flows"][0]
-            self._analysed[key] = found["b2a" if way == "down" else "a2b"]
+            self._analysed[key] = self.runs.analysed(result, flow, way)
         return self._analysed[key]
 
     def results(self, spot: Spot) -> Sequence[CellResult]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock.plot.swept import swept
-from ackclock.report import paper_tables
+from ackclock.report import live_reproduction, paper_tables
 from ackclock.report.numbers import significant
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 
@@ -26,6 +26,8 @@ _VERDICTS = (
 
 def page(document: Document, environment: Document | None = None) -> Page:
     """The page of ``reproduce``'s JSON document."""
+    if "live" in document:
+        return live_reproduction.page(document, environment)
     totals, gated, claims = document["totals"], document["gated"], document["claims"]
     tested = totals["holds"] + totals["fails"]
     simulated = sum(claim["by"] == "simulation" and claim["verdict"] in ("holds", "fails") for claim in claims)

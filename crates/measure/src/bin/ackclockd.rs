@@ -40,6 +40,9 @@ struct Arguments {
     /// Longest session in seconds.
     #[arg(long, default_value_t = 3600)]
     most_seconds: u32,
+    /// Let a client have its own session's packets' headers, so many MB of them at most (needs CAP_NET_RAW); 0: no captures.
+    #[arg(long, default_value_t = 0, value_name = "MB")]
+    allow_capture: u64,
     /// Answer STAMP probes (RFC 8762) at this UDP port too; needs --stamp-key-file, or --stamp-open.
     #[arg(long)]
     stamp_port: Option<u16>,
@@ -81,6 +84,7 @@ fn run(arguments: &Arguments) -> Result<(), MeasureError> {
         session_bytes: arguments.most_bytes.saturating_mul(1_000_000),
         sessions: arguments.most_sessions,
         sessions_per_peer: arguments.most_sessions_per_peer,
+        capture_bytes: arguments.allow_capture.saturating_mul(1_000_000),
         ..Caps::default()
     };
     caps.session_ns = i64::from(arguments.most_seconds) * ackclock_measure::SECOND;

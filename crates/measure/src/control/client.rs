@@ -12,6 +12,8 @@ pub enum Heard {
     Reply(Reply),
     /// A piece of a table: test, name, columns, rows.
     Rows(u32, Name, usize, Vec<u8>),
+    /// Packets' headers, as a piece of a pcap file.
+    Packets(Vec<u8>),
 }
 
 enum State {
@@ -105,6 +107,9 @@ fn understood(kind: Kind, payload: &[u8]) -> Result<Heard, String> {
         return serde_json::from_slice(payload)
             .map(Heard::Reply)
             .map_err(|e| format!("the far end's message cannot be read: {e}"));
+    }
+    if kind == Kind::Packets {
+        return Ok(Heard::Packets(payload.to_vec()));
     }
     let (head, rows) = payload.split_first_chunk::<6>().ok_or("a table without a head")?;
     let test = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);

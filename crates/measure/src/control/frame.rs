@@ -13,6 +13,8 @@ pub enum Kind {
     Message = 1,
     /// A piece of a table.
     Table = 2,
+    /// Packets' headers, as records of a pcap file.
+    Packets = 3,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +82,7 @@ impl Reader {
         let kind = match kind {
             1 => Kind::Message,
             2 => Kind::Table,
+            3 => Kind::Packets,
             _ => return Err("a frame of an unknown kind"),
         };
         Ok(Some((Frame { kind, payload: payload.to_vec() }, HEAD + inside + MAC_BYTES)))

@@ -18,6 +18,10 @@ pub enum Request {
     Go { test: u32 },
     /// End a test once nothing has come in for so long, and report.
     Stop { test: u32, quiet_ns: i64 },
+    /// Keep this session's packets' headers from now on, so many bytes at most.
+    Capture { bytes: u64 },
+    /// Keep no more, and send what there is.
+    Captured {},
     /// The session is over.
     Quit {},
 }
@@ -44,6 +48,14 @@ pub enum Reply {
     Done {
         test: u32,
         outcome: Outcome,
+    },
+    /// A capture has begun, or why it has not.
+    Capturing {
+        refused: Option<String>,
+    },
+    /// All packets have been sent; so many came that there was no room for.
+    Captured {
+        dropped: u64,
     },
     /// The session ends, and why.
     Bye {

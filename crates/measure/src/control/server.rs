@@ -175,6 +175,17 @@ impl ServerSession {
         next
     }
 
+    /// Sends as much of a capture as there is room for; where to go on.
+    pub fn say_packets(&mut self, records: &[u8], first: usize) -> usize {
+        let State::Open(speaking) = &mut self.state else { return records.len() };
+        if self.outbox.len() >= MOST_REPLY {
+            return first;
+        }
+        let next = records.len().min(first + MOST_REPLY);
+        speaking.writer.write(Kind::Packets, &records[first..next], &mut self.outbox);
+        next
+    }
+
     /// Ends the session, from this side, with a reason for the client.
     pub fn dismiss(&mut self, reason: &str, acts: &mut Vec<Act>) {
         self.say(&Reply::Bye { reason: reason.into() });

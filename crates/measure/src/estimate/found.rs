@@ -35,7 +35,7 @@ pub struct Found {
     pub tests: Vec<Tested>,
 }
 
-/// A datagram's row: test, direction, number, seconds since the session's first test, delay in ms (none: lost).
+/// A datagram's row: test, direction, number, seconds since the session's first test, delay and difference of stamps in ms (none: lost).
 #[derive(Debug, Clone, Copy)]
 pub struct DelayRow {
     pub test: usize,
@@ -43,6 +43,8 @@ pub struct DelayRow {
     pub number: u32,
     pub sent_s: f64,
     pub delay_ms: Option<f64>,
+    /// When it came by the one clock less when it left by the other: its delay, if both clocks are right.
+    pub difference_ms: Option<f64>,
 }
 
 /// A sample's row: test, whether the far end took it, seconds since the session's first test, the other columns of `sample::COLUMNS`.
@@ -118,6 +120,7 @@ impl<'a> Session<'a> {
                 number: number as u32,
                 sent_s: self.seconds(if c.way == Way::Up { sent } else { self.near_time(sent, first, began) }),
                 delay_ms: got.and_then(|got| Some(self.clocks.as_ref()?.delay(c.way, sent, got) as f64 * 1e-6)),
+                difference_ms: got.map(|got| got.saturating_sub(sent) as f64 * 1e-6),
             };
             c.sent.iter().zip(&c.got).enumerate().map(row).collect()
         };

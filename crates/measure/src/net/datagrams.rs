@@ -53,7 +53,7 @@ impl Inbox {
             for said in message.cmsgs().into_iter().flatten() {
                 match said {
                     ControlMessageOwned::ScmTimestampns(t) => at = Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead),
-                    ControlMessageOwned::Ipv4Ttl(left) => ttl = u8::try_from(left).ok(),
+                    ControlMessageOwned::Ipv4Ttl(left) | ControlMessageOwned::Ipv6HopLimit(left) => ttl = u8::try_from(left).ok(),
                     ControlMessageOwned::RxqOvfl(count) => self.overrun = count,
                     _ => {}
                 }

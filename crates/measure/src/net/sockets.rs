@@ -25,12 +25,18 @@ pub fn datagrams(at: SocketAddr) -> Result<UdpSocket, MeasureError> {
     Ok(socket)
 }
 
-/// Asks for the hops that are left of each datagram that comes (IPv4).
+/// Asks for the hops that are left of each datagram that comes. What the kernel will not tell stays unknown.
 pub fn with_ttl(socket: &UdpSocket) {
-    let yes: libc::c_int = 1;
-    let length = size_of_val(&yes) as libc::socklen_t;
-    // SAFETY: the kernel reads one integer, which outlives the call. If it will not, the hops are not told.
-    let _ = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVTTL, (&raw const yes).cast(), length) };
+    let _ = number(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1);
+    let _ = number(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1);
+}
+
+/// Sets an option that is one integer.
+pub fn number(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: u32) -> Result<(), Errno> {
+    let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
+    let (socket, length) = (socket.as_fd().as_raw_fd(), size_of_val(&value) as libc::socklen_t);
+    // SAFETY: the kernel reads one integer, which outlives the call.
+    Errno::result(unsafe { libc::setsockopt(socket, level, option, (&raw const value).cast(), length) }).map(drop)
 }
 
 /// What a test asks of its connections' sockets.
@@ -39,12 +45,23 @@ pub struct Wishes {
     pub congestion: Option<String>,
     pub send_buffer: Option<u32>,
     pub receive_buffer: Option<u32>,
+    pub receive_window: Option<u32>,
 }
 
 impl Wishes {
     pub fn of(bulk: &Bulk) -> Wishes {
-        let Bulk { congestion, send_buffer, receive_buffer, .. } = bulk;
-        Wishes { congestion: congestion.clone(), send_buffer: *send_buffer, receive_buffer: *receive_buffer }
+        let Bulk { send_buffer, receive_buffer, receive_window, .. } = *bulk;
+        Wishes { congestion: bulk.congestion.clone(), send_buffer, receive_buffer, receive_window }
+    }
+
+    /// Without what must be set before the handshake, which tells the window's scale.
+    pub fn after_handshake(self) -> Wishes {
+        Wishes { receive_buffer: None, receive_window: None, ..self }
+    }
+
+    /// Something must be set before the handshake.
+    pub fn wants_own_listener(&self) -> bool {
+        self.receive_buffer.is_some() || self.receive_window.is_some()
     }
 
     /// Sets them. Err says which could not be had.
@@ -57,8 +74,16 @@ impl Wishes {
         if let Some(bytes) = self.send_buffer {
             setsockopt(socket, sockopt::SndBuf, &(bytes as usize)).map_err(|e| format!("a send buffer: {}", e.desc()))?;
         }
+        self.set_receiving(socket)
+    }
+
+    fn set_receiving(&self, socket: &impl AsFd) -> Result<(), String> {
         if let Some(bytes) = self.receive_buffer {
             setsockopt(socket, sockopt::RcvBuf, &(bytes as usize)).map_err(|e| format!("a receive buffer: {}", e.desc()))?;
+        }
+        if let Some(bytes) = self.receive_window {
+            number(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
+                .map_err(|e| format!("a receive window: {}", e.desc()))?;
         }
         Ok(())
     }
@@ -106,9 +131,7 @@ pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeasureErr
         // One socket for both: what is bound to `::` answers IPv4 too.
         let _ = setsockopt(&socket, sockopt::Ipv6V6Only, &false);
     }
-    if let Some(bytes) = wishes.receive_buffer {
-        setsockopt(&socket, sockopt::RcvBuf, &(bytes as usize)).map_err(refused)?;
-    }
+    wishes.set_receiving(&socket).map_err(|why| MeasureError::Failed(format!("listening for connections: {why}")))?;
     socket::bind(socket.as_raw_fd(), &SockaddrStorage::from(at)).map_err(refused)?;
     socket::listen(&socket, socket::Backlog::new(BACKLOG).unwrap_or(socket::Backlog::MAXCONN)).map_err(refused)?;
     Ok(TcpListener::from(socket))

@@ -4,3 +4,4 @@
 pub mod packet;
 pub mod reflector;
 pub mod sender;
+pub mod time;

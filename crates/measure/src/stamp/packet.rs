@@ -1,6 +1,6 @@
 //! What is in a STAMP test packet (RFC 8762, sections 4.2 and 4.3).
 
-use crate::Nanos;
+use super::time::ErrorEstimate;
 use crate::control::keys::same;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -11,55 +11,9 @@ pub const AUTHENTIC_BYTES: usize = 112;
 /// HMAC-SHA-256 truncated to 128 bits (section 4.4).
 const HMAC_BYTES: usize = 16;
 const COVERED: usize = AUTHENTIC_BYTES - HMAC_BYTES;
-/// Seconds from 1900 to 1970.
-const NTP_EPOCH: i64 = 2_208_988_800;
-const NS: i128 = 1_000_000_000;
 
 /// None: the unauthenticated mode.
 pub type Key = Option<Vec<u8>>;
-
-/// An NTP timestamp (RFC 5905, section 6) of nanoseconds since 1970.
-pub fn ntp(at: Nanos) -> u64 {
-    let at = i128::from(at) + i128::from(NTP_EPOCH) * NS;
-    let (seconds, rest) = (at.div_euclid(NS), at.rem_euclid(NS));
-    (seconds as u64) << 32 | ((rest << 32) / NS) as u64
-}
-
-/// A timestamp in the format that an error estimate's Z bit names, in the era nearest to `near`.
-pub fn time_of(stamp: u64, ptp: bool, near: Nanos) -> Nanos {
-    let (seconds, part) = (i128::from(stamp >> 32), i128::from(stamp as u32));
-    let (rest, epoch) = if ptp { (part.min(NS - 1), 0) } else { ((part * NS + (1 << 31)) >> 32, i128::from(NTP_EPOCH)) };
-    let at = (seconds - epoch) * NS + rest;
-    let era = NS << 32;
-    let eras = (i128::from(near) - at + era / 2).div_euclid(era);
-    i64::try_from(at + eras * era).unwrap_or(near)
-}
-
-/// Error estimate (section 4.2.1): S, Z, scale and multiplier; the error is multiplier * 2^scale / 2^32 s.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ErrorEstimate(pub u16);
-
-impl ErrorEstimate {
-    /// The least that is at least this error; NTP format.
-    pub fn of(synchronised: bool, error_ns: i64) -> ErrorEstimate {
-        let units = (i128::from(error_ns.max(1)) as u128).saturating_mul(1 << 32).div_ceil(NS as u128);
-        let scale = (u128::BITS - units.leading_zeros()).saturating_sub(8).min(63);
-        let multiplier = units.div_ceil(1 << scale).clamp(1, 255);
-        ErrorEstimate(u16::from(synchronised) << 15 | (scale as u16) << 8 | multiplier as u16)
-    }
-
-    pub fn is_ptp(self) -> bool {
-        self.0 & 0x4000 != 0
-    }
-
-    pub fn is_synchronised(self) -> bool {
-        self.0 & 0x8000 != 0
-    }
-
-    pub fn error_ns(self) -> f64 {
-        f64::from(self.0 & 0xff) * 2f64.powi(i32::from(self.0 >> 8 & 0x3f)) / 2f64.powi(32) * 1e9
-    }
-}
 
 /// What a sender says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,31 +177,6 @@ mod tests {
         for key in [None, key] {
             assert_eq!(Probe::read(&PROBE.write(&key), &key), Some(PROBE));
             assert_eq!(Reflection::read(&REFLECTION.write(&key), &key), Some(REFLECTION));
-        }
-    }
-
-    #[test]
-    fn timestamps_are_right_to_a_nanosecond_and_across_the_era_of_2036() {
-        // 2036-02-07 06:28:16 UTC: the seconds of NTP's first era end.
-        for at in [0, 1_700_000_000_123_456_789, 2_085_978_495_999_999_999, 2_085_978_496_000_000_001, 4_000_000_000_500_000_000]
-        {
-            assert!((time_of(ntp(at), false, at + 1_000_000_000_000) - at).abs() <= 1, "{at}");
-            let ptp = ((at / 1_000_000_000) as u64 & 0xffff_ffff) << 32 | (at % 1_000_000_000) as u64;
-            assert_eq!(time_of(ptp, true, at - 1_000_000_000_000), at);
-        }
-        assert_eq!(ntp(0) >> 32, 2_208_988_800);
-    }
-
-    #[test]
-    fn an_error_estimate_is_never_below_the_error_and_never_zero() {
-        for error in [0, 1, 1_000, 250_000, 5_000_000, 16_000_000_000, i64::MAX] {
-            let said = ErrorEstimate::of(true, error);
-            assert!(
-                said.error_ns() * 1.000_001 >= error.min(1 << 60) as f64 && said.0 & 0xff > 0,
-                "{error}: {}",
-                said.error_ns()
-            );
-            assert!(said.is_synchronised() && !said.is_ptp());
         }
     }
 

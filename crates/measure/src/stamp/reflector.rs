@@ -1,6 +1,7 @@
 //! The end that answers (RFC 8762, section 4.3), stateless: it copies the sender's number.
 
-use super::packet::{ErrorEstimate, Key, OPEN_BYTES, Probe, Reflection, ntp};
+use super::packet::{Key, OPEN_BYTES, Probe, Reflection};
+use super::time::{ErrorEstimate, ntp};
 use crate::control::message::ClockState;
 use crate::{Nanos, SECOND};
 use std::net::IpAddr;

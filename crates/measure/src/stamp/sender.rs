@@ -1,6 +1,7 @@
 //! The end that asks (RFC 8762, section 4.2).
 
-use super::packet::{ErrorEstimate, Key, Probe, Reflection, ntp, time_of};
+use super::packet::{Key, Probe, Reflection};
+use super::time::{ErrorEstimate, ntp, time_of};
 use crate::Nanos;
 use crate::control::message::ClockState;
 use crate::control::table::Table;

@@ -1,5 +1,6 @@
 //! The end that asks: one session, in it one step after another, in each step tests that run at the same time.
 
+mod captured;
 mod step;
 mod test;
 
@@ -11,6 +12,8 @@ use crate::control::client::{ClientSession, Heard};
 use crate::control::message::{Reply, Request, Welcome};
 use crate::token::{Token, random};
 use crate::{MeasureError, Nanos, SECOND};
+pub use captured::Captured;
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
@@ -39,6 +42,9 @@ pub struct Client {
     inbox: Inbox,
     scratch: Vec<u8>,
     next_test: u32,
+    /// Said by the far end, and not yet looked at.
+    said: VecDeque<Heard>,
+    capture_bytes: u64,
 }
 
 impl Client {
@@ -58,6 +64,8 @@ impl Client {
             inbox: Inbox::new(),
             scratch: scratch(),
             next_test: 0,
+            said: VecDeque::new(),
+            capture_bytes: 0,
             control,
         };
         client.greet(keep_going)?;
@@ -86,8 +94,8 @@ impl Client {
         self.control.set_nonblocking(true).map_err(MeasureError::refused("reaching the far end"))
     }
 
-    /// Writes what is to be said and reads what has been said.
-    fn exchange(&mut self, heard: &mut Vec<Heard>) -> Result<(), String> {
+    /// Writes what is to be said and reads what has been said; whether anything has come.
+    fn exchange(&mut self, heard: &mut Vec<Heard>) -> Result<bool, String> {
         while !self.session.outbox().is_empty() {
             match self.control.write(self.session.outbox()) {
                 Ok(written) => self.session.sent(written),
@@ -97,8 +105,8 @@ impl Client {
         }
         match self.control.read(&mut self.scratch[..READ]) {
             Ok(0) => Err("the far end closed the connection".into()),
-            Ok(read) => self.session.receive(&self.scratch[..read], heard),
-            Err(e) if is_patient(&e) => Ok(()),
+            Ok(read) => self.session.receive(&self.scratch[..read], heard).map(|()| true),
+            Err(e) if is_patient(&e) => Ok(false),
             Err(e) => Err(e.to_string()),
         }
     }

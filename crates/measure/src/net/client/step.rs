@@ -167,6 +167,9 @@ impl Client {
             ) => *test,
             Heard::Reply(Reply::Bye { reason }) => return Err(failed(reason)),
             Heard::Reply(Reply::Welcome(_)) => return Err(failed("a second welcome")),
+            Heard::Packets(_) | Heard::Reply(Reply::Capturing { .. } | Reply::Captured { .. }) => {
+                return Err(failed("a capture out of order"));
+            }
         };
         let Some(test) = tests.iter_mut().find(|t| t.number == number) else { return Err(failed("an answer about no test")) };
         match heard {
@@ -186,7 +189,7 @@ impl Client {
                 test.done(outcome);
                 Ok(())
             }
-            Heard::Reply(_) => Err(failed("an answer out of order")),
+            Heard::Reply(_) | Heard::Packets(_) => Err(failed("an answer out of order")),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The far end: one thread, one loop, all sessions. What may be done is decided by the caps and the sessions; here sockets are looked at.
 
+mod kernel;
 mod peer;
 mod stranger;
 mod test;
@@ -18,6 +19,7 @@ use crate::token::{Token, random};
 use crate::udp::packet::{Head, tag_of};
 use crate::udp::proof::{Answer, Doorkeeper};
 use crate::{MeasureError, Nanos};
+use kernel::{available, system};
 use nix::poll::{PollFd, PollFlags};
 use peer::Peer;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -64,6 +66,7 @@ enum Target {
     Stamp,
     Stranger(usize),
     Control(usize),
+    Capture(usize),
     /// A peer's test's listener, and its flow.
     Extra(usize, u32),
     Flow(usize, u32, usize),
@@ -117,6 +120,7 @@ impl Server {
                 Target::Listener => self.accept(),
                 Target::Stranger(i) => self.strangers[i].ready = true,
                 Target::Control(i) => self.peers[i].hear(&mut self.shared, &mut self.scratch),
+                Target::Capture(i) => self.peers[i].capture.iter_mut().for_each(|c| c.drain(&self.shared.clock)),
                 Target::Extra(i, test) => {
                     if let Some(stream) = self.peers[i].accept(test) {
                         self.welcome_stranger(stream);
@@ -142,6 +146,7 @@ impl Server {
         targets.extend(strangers.map(|(i, s)| (Target::Stranger(i), s.stream.as_fd(), PollFlags::POLLIN)));
         for (i, peer) in self.peers.iter().enumerate() {
             targets.push((Target::Control(i), peer.stream.as_fd(), peer.interest()));
+            targets.extend(peer.capture.iter().map(|c| (Target::Capture(i), c.fd(), PollFlags::POLLIN)));
             for (number, test) in &peer.tests {
                 targets.extend(test.listener.iter().map(|l| (Target::Extra(i, *number), l.as_fd(), PollFlags::POLLIN)));
                 for (j, fd, interest) in test.sockets(now) {
@@ -206,7 +211,7 @@ impl Server {
                     }
                     return;
                 }
-                if let Some(test) = peer.tagged(tag) {
+                if let Some(test) = peer.tagged(tag, came.from) {
                     if let Some(head) = Head::read(came.bytes) {
                         test.hear(&head, came.at);
                     }
@@ -243,18 +248,4 @@ impl Shared {
             clock: self.clock.state(),
         }
     }
-}
-
-/// Kernel and machine.
-pub fn system() -> String {
-    nix::sys::utsname::uname().map_or_else(
-        |_| String::new(),
-        |u| [u.sysname(), u.release(), u.machine()].map(|part| part.to_string_lossy().into_owned()).join(" "),
-    )
-}
-
-/// The congestion controls of this kernel.
-pub fn available() -> Vec<String> {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    text.split_whitespace().map(str::to_owned).collect()
 }

@@ -92,10 +92,16 @@ impl Test {
         match &self.spec {
             Spec::Bulk(b) if u32::from(number) < u32::from(b.down) + u32::from(b.up) => {
                 let way = if number < b.down { Way::Down } else { Way::Up };
-                Ok(Task { number, sends: way == Way::Down, limit: None, rate_bps: b.rate_each(way, rate_bps) })
+                Ok(Task {
+                    number,
+                    sends: way == Way::Down,
+                    limit: None,
+                    rate_bps: b.rate_each(way, rate_bps),
+                    window: b.receive_window,
+                })
             }
             Spec::Transfers(t) if number < t.count && flows.flows.iter().filter(|f| !f.is_ended()).count() < AT_A_TIME => {
-                Ok(Task { number, sends: t.way == Way::Down, limit: Some(t.bytes), rate_bps })
+                Ok(Task { number, sends: t.way == Way::Down, limit: Some(t.bytes), rate_bps, window: None })
             }
             _ => Err(()),
         }
@@ -106,7 +112,7 @@ impl Test {
         let Ok(task) = self.task(hello.flow, caps) else { return };
         let Run::Flows(flows) = &mut self.run else { return };
         let wishes = match &self.spec {
-            Spec::Bulk(bulk) => Wishes { receive_buffer: None, ..Wishes::of(bulk) },
+            Spec::Bulk(bulk) => Wishes::of(bulk).after_handshake(),
             Spec::Transfers(t) => Wishes { congestion: t.congestion.clone(), ..Wishes::default() },
             Spec::Datagrams { .. } => return,
         };

@@ -1,22 +1,25 @@
 //! One client: its control connection, its tests, and what it has used up.
 
+mod requests;
+
+use super::super::capture::{Capture, plain};
 use super::super::run::Run;
-use super::super::sockets::{self, Wishes};
+use super::super::sockets;
 use super::Shared;
 use super::stranger::Stranger;
 use super::test::Test;
 use crate::caps::Spent;
 use crate::control::hello::{DataHello, Verdict};
-use crate::control::message::{MOST_REPLY, Reply, Request};
+use crate::control::message::{MOST_REPLY, Reply};
 use crate::control::registry::Registry;
 use crate::control::server::{Act, ServerSession};
 use crate::spec::Spec;
 use crate::udp::proof::knock_tag;
 use crate::{Nanos, SECOND};
 use nix::poll::PollFlags;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 
 /// What has not been sent so long after the end is not sent.
 const LINGER_NS: Nanos = 2 * SECOND;
@@ -36,6 +39,12 @@ pub struct Peer {
     pub tests: BTreeMap<u32, Test>,
     pub knock_tag: u64,
     pub is_gone: bool,
+    pub capture: Option<Capture>,
+    has_captured: bool,
+    /// The client's ends of this session's connections and datagrams.
+    own: BTreeSet<SocketAddr>,
+    /// A capture that is being sent: its records, how many of their bytes have been, and what it lacks.
+    packets: Option<(Vec<u8>, usize, u64)>,
     address: SocketAddr,
     standing: Standing,
     /// Over, and waiting for their reports to leave.
@@ -58,6 +67,10 @@ impl Peer {
             tests: BTreeMap::new(),
             knock_tag: 0,
             is_gone: no_randomness,
+            capture: None,
+            has_captured: false,
+            own: BTreeSet::from([plain(stranger.peer)]),
+            packets: None,
             address: stranger.peer,
             standing: Standing::Stranger,
             reports: VecDeque::new(),
@@ -110,6 +123,7 @@ impl Peer {
                 Act::Close(_) => {
                     self.tests.clear();
                     self.reports.clear();
+                    (self.capture, self.packets) = (None, None);
                     self.closing.get_or_insert(shared.clock.now() + LINGER_NS);
                 }
             }
@@ -126,62 +140,6 @@ impl Peer {
         self.knock_tag = self.session.keys().map_or(0, knock_tag);
     }
 
-    fn asked(&mut self, request: Request, shared: &Shared, more: &mut Vec<Act>) {
-        let now = shared.clock.now();
-        match request {
-            Request::Start { test, .. } if test != self.next_test => self.session.dismiss("a test out of order", more),
-            Request::Start { test, spec } => {
-                self.next_test += 1;
-                let reply = match self.prepare(test, spec, shared, now) {
-                    Ok(port) => Reply::Ready { test, port },
-                    Err(reason) => Reply::Refused { test, reason },
-                };
-                self.session.say(&reply);
-            }
-            Request::Go { test } => self.with(test, more, |t| t.go(now)),
-            Request::Stop { test, quiet_ns } => self.with(test, more, |t| t.stop(now, quiet_ns)),
-            // The session sees to that itself.
-            Request::Quit {} => {}
-        }
-    }
-
-    /// Of a test that is over nothing more is to be said; of one that never was, that is a mistake.
-    fn with(&mut self, test: u32, more: &mut Vec<Act>, act: impl FnOnce(&mut Test)) {
-        match self.tests.get_mut(&test) {
-            Some(test) => act(test),
-            None if test < self.next_test => {}
-            None => self.session.dismiss("a test that was not started", more),
-        }
-    }
-
-    /// Prepares a test; the port for its connections, where that is another one.
-    fn prepare(&mut self, number: u32, spec: Spec, shared: &Shared, now: Nanos) -> Result<Option<u16>, String> {
-        let Some(keys) = self.session.keys() else { return Err("there is no session".into()) };
-        let congestion = match &spec {
-            Spec::Bulk(bulk) => bulk.congestion.as_ref(),
-            Spec::Transfers(t) => t.congestion.as_ref(),
-            Spec::Datagrams { .. } => None,
-        };
-        if let Some(name) = congestion.filter(|name| !shared.congestion.contains(name)) {
-            return Err(format!("congestion control {name}; the far end's kernel has {}", shared.congestion.join(", ")));
-        }
-        shared.options.caps.admit(&spec, self.tests.len(), &mut self.spent)?;
-        let listener = self.own_listener(&spec)?;
-        let port = listener.as_ref().and_then(|l| l.local_addr().ok()).map(|at| at.port());
-        self.tests.insert(number, Test::new(number, spec, keys, listener, now));
-        Ok(port)
-    }
-
-    /// A listener at the address to which the client has come.
-    fn own_listener(&self, spec: &Spec) -> Result<Option<TcpListener>, String> {
-        let Spec::Bulk(bulk) = spec else { return Ok(None) };
-        if bulk.receive_buffer.is_none() || bulk.up == 0 {
-            return Ok(None);
-        }
-        let here = self.stream.local_addr().map_err(|e| e.to_string())?;
-        sockets::listen(SocketAddr::new(here.ip(), 0), &Wishes::of(bulk)).map(Some).map_err(|e| e.to_string())
-    }
-
     /// A connection at a test's own listener.
     pub fn accept(&mut self, test: u32) -> Option<TcpStream> {
         self.tests.get(&test)?.listener.as_ref()?.accept().ok().map(|(stream, _)| stream)
@@ -189,17 +147,23 @@ impl Peer {
 
     pub fn attach(&mut self, hello: DataHello, stranger: Stranger, shared: &Shared) {
         if let Some(test) = self.tests.get_mut(&hello.test) {
+            self.own.insert(plain(stranger.peer));
             test.attach(hello, stranger, &shared.options.caps, shared.clock.now());
         }
     }
 
-    /// The test whose datagrams have this tag.
-    pub fn tagged(&mut self, tag: u64) -> Option<&mut Test> {
-        self.tests.values_mut().find(|t| t.tag == tag)
+    /// The test whose datagrams have this tag, of which one has come from there.
+    pub fn tagged(&mut self, tag: u64, from: SocketAddr) -> Option<&mut Test> {
+        let test = self.tests.values_mut().find(|t| t.tag == tag)?;
+        if self.capture.is_some() {
+            self.own.insert(plain(from));
+        }
+        Some(test)
     }
 
     pub fn proven(&mut self, test: u32, at: SocketAddr) {
         if self.tests.get_mut(&test).is_some_and(|t| t.proven(at)) {
+            self.own.insert(plain(at));
             self.session.say(&Reply::Open { test });
         }
     }
@@ -251,6 +215,15 @@ impl Peer {
             && test.report(&mut self.session)
         {
             self.reports.pop_front();
+        }
+        let Some((records, sent, dropped)) = self.packets.as_mut().filter(|_| self.reports.is_empty()) else { return };
+        while *sent < records.len() && self.session.outbox().len() < MOST_REPLY {
+            *sent = self.session.say_packets(records, *sent);
+        }
+        if *sent == records.len() {
+            let dropped = *dropped;
+            self.packets = None;
+            self.session.say(&Reply::Captured { dropped });
         }
     }
 

@@ -1,13 +1,15 @@
 //! One TCP connection of a test, at either end: who sends sends all it may, who receives counts.
 
+mod step;
+
 use super::sample::{self, Seen};
-use super::sockets::{Given, close_at_once, given, no_delay};
+use super::sockets::{Given, close_at_once, given};
 use super::tcp_info::TcpInfo;
+use crate::Nanos;
 use crate::control::message::FlowOutcome;
-use crate::{Nanos, SECOND};
 use nix::poll::PollFlags;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::ErrorKind;
+use std::net::TcpStream;
 
 /// Bytes written or read in one go.
 pub const PIECE: usize = 1 << 18;
@@ -23,6 +25,8 @@ pub struct Task {
     pub limit: Option<u64>,
     /// Bits a second that pass at most.
     pub rate_bps: u64,
+    /// The most that is advertised, where it receives.
+    pub window: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,81 +139,12 @@ impl Flow {
         }
     }
 
-    fn connect(&mut self, now: Nanos, hello: impl FnOnce(Nanos) -> Vec<u8>) -> std::io::Result<()> {
-        let stream = self.open()?;
-        if let Some(error) = stream.take_error()? {
-            return Err(error);
-        }
-        if stream.peer_addr().is_ok() {
-            no_delay(stream);
-            (self.connected, self.phase, self.hello) = (Some(now), Phase::Open, hello(now - self.began));
-        }
-        Ok(())
-    }
-
-    fn open(&self) -> std::io::Result<&TcpStream> {
-        self.stream.as_ref().ok_or(ErrorKind::NotConnected.into())
-    }
-
     fn time_is_up(&mut self, now: Nanos) {
         match (self.task.limit, self.phase) {
             (_, Phase::Ended) => {}
             (None, Phase::Open) => self.end(),
             _ => self.fail(now, "it took longer than it may"),
         }
-    }
-
-    fn say_hello(&mut self) -> std::io::Result<()> {
-        let written = self.open()?.write(&self.hello)?;
-        self.hello.drain(..written);
-        Ok(())
-    }
-
-    fn send(&mut self, now: Nanos, scratch: &[u8]) -> std::io::Result<()> {
-        let left = self.task.limit.map_or(u64::MAX, |limit| limit - self.bytes);
-        let written = self.open()?.write(&scratch[..(left.min(PIECE as u64)) as usize])?;
-        self.count(now, written);
-        if self.task.limit == Some(self.bytes) {
-            self.open()?.shutdown(Shutdown::Write)?;
-            self.phase = Phase::Confirming;
-        }
-        Ok(())
-    }
-
-    fn receive(&mut self, now: Nanos, scratch: &mut [u8]) -> std::io::Result<()> {
-        let read = self.open()?.read(&mut scratch[..PIECE])?;
-        if read > 0 {
-            self.count(now, read);
-            return Ok(());
-        }
-        match self.task.limit {
-            Some(limit) if limit != self.bytes => self.fail(now, "it ended early"),
-            Some(_) => {
-                // If this is not delivered the peer finds out by itself.
-                let _ = self.open()?.write(&[1]);
-                self.end();
-            }
-            None => self.end(),
-        }
-        Ok(())
-    }
-
-    fn confirm(&mut self, now: Nanos) -> std::io::Result<()> {
-        if self.open()?.read(&mut [0; 1])? > 0 {
-            self.last = Some(now);
-            self.end();
-        } else {
-            self.fail(now, "the peer did not confirm");
-        }
-        Ok(())
-    }
-
-    fn count(&mut self, now: Nanos, bytes: usize) {
-        self.first.get_or_insert(now);
-        self.last = Some(now);
-        self.bytes += bytes as u64;
-        let time = (bytes as i64 * 8).saturating_mul(SECOND) / (self.task.rate_bps.max(1) as i64);
-        self.free_at = self.free_at.max(now - SECOND / BURST_SHARE).saturating_add(time);
     }
 
     /// Bytes that came with the hello.
@@ -245,6 +180,7 @@ impl Flow {
     pub fn sample(&self, now: Nanos) -> Option<[i64; sample::COLUMNS.len()]> {
         let seen = Seen { at: now, flow: self.task.number, sends: self.task.sends, bytes: self.bytes };
         let open = matches!(self.phase, Phase::Open | Phase::Confirming);
+        self.hold_window();
         self.stream.as_ref().filter(|_| open).and_then(TcpInfo::of).map(|info| sample::row(&seen, &info))
     }
 

@@ -1,0 +1,158 @@
+//! A session's packets at the far end, for a client that asks and an operator that allows it: headers only, within a number of bytes, in memory.
+//! What the kernel hands over are the packets from and to the client's address; what is given away are those of the session's own connections.
+
+mod filter;
+mod headers;
+
+use super::clock::Clock;
+use crate::Nanos;
+use filter::only_of;
+use headers::{LONGEST, read};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, SockaddrStorage, recvmsg, setsockopt, socket, sockopt};
+use std::collections::BTreeSet;
+use std::io::IoSliceMut;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+const ROOM: usize = 8 << 20;
+/// Taken at one go, so that sending is not held up.
+const BATCH: usize = 256;
+/// A kept packet's book-keeping.
+const RECORD: usize = 16;
+const LOOPBACK: u16 = 772; // ARPHRD_LOOPBACK (net/if_arp.h)
+const OUTGOING: u8 = 4; // PACKET_OUTGOING (linux/if_packet.h)
+
+/// One packet: its time, its length on the wire, and where its headers are.
+struct Kept {
+    at: Nanos,
+    length: u32,
+    first: usize,
+    bytes: u8,
+}
+
+pub struct Capture {
+    socket: OwnedFd,
+    most: u64,
+    kept: Vec<Kept>,
+    headers: Vec<u8>,
+    /// What there was no room for.
+    pub beyond: u64,
+    ancillary: Vec<u8>,
+}
+
+impl Capture {
+    /// Begins. Err says what the system refused, which is CAP_NET_RAW mostly.
+    pub fn open(peer: IpAddr, most: u64) -> Result<Capture, String> {
+        let peer = peer.to_canonical();
+        let refused = |e: Errno| format!("no capture ({})", e.desc());
+        // Nothing comes in before it is bound, so that the filter is there first.
+        let socket = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
+            .map_err(refused)?;
+        only_of(&socket, peer).map_err(refused)?;
+        let _ = setsockopt(&socket, sockopt::RcvBuf, &ROOM);
+        let _ = setsockopt(&socket, sockopt::RcvBufForce, &ROOM);
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(refused)?;
+        bind_to_all(&socket).map_err(refused)?;
+        let ancillary = nix::cmsg_space!(nix::sys::time::TimeSpec);
+        Ok(Capture { socket, most, kept: Vec::new(), headers: Vec::new(), beyond: 0, ancillary })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Takes what is there.
+    pub fn drain(&mut self, clock: &Clock) {
+        let (ahead, mut packet) = (clock.beyond_wall(), [0; LONGEST]);
+        for _ in 0..BATCH {
+            let mut parts = [IoSliceMut::new(&mut packet)];
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+            let message = match recvmsg::<SockaddrStorage>(self.socket.as_raw_fd(), &mut parts, Some(&mut self.ancillary), flags)
+            {
+                Ok(message) => message,
+                Err(Errno::EINTR) => continue,
+                Err(_) => return,
+            };
+            // With MSG_TRUNC the length is the packet's own.
+            let length = message.bytes;
+            let link = message.address.as_ref().and_then(|a| a.as_link_addr());
+            // On loopback every packet is seen twice, leaving and coming: once is enough.
+            let twice = link.is_some_and(|l| l.hatype() == LOOPBACK && l.pkttype() == OUTGOING);
+            let at = message.cmsgs().into_iter().flatten().find_map(|said| match said {
+                nix::sys::socket::ControlMessageOwned::ScmTimestampns(t) => {
+                    Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead)
+                }
+                _ => None,
+            });
+            if !twice {
+                self.keep(at.unwrap_or_else(|| clock.now()), length, &packet[..length.min(LONGEST)]);
+            }
+        }
+    }
+
+    fn keep(&mut self, at: Nanos, length: usize, packet: &[u8]) {
+        let Some(headers) = read(packet) else { return };
+        if self.held() + (headers.bytes + RECORD) as u64 > self.most {
+            self.beyond += 1;
+            return;
+        }
+        let (first, bytes) = (self.headers.len(), headers.bytes as u8);
+        self.headers.extend_from_slice(&packet[..headers.bytes]);
+        self.kept.push(Kept { at, length: u32::try_from(length).unwrap_or(u32::MAX), first, bytes });
+    }
+
+    fn held(&self) -> u64 {
+        (self.headers.len() + self.kept.len() * RECORD) as u64
+    }
+
+    /// What the kernel had no room for, since the last time it was asked.
+    pub fn dropped(&self) -> u64 {
+        let mut said = [0u32; 2];
+        let mut length = size_of_val(&said) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes, which `said` has.
+        let asked = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                said.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        if asked == 0 { u64::from(said[1]) } else { 0 }
+    }
+
+    /// The packets of these ends of the client's, as a pcap file's records (little-endian, nanoseconds).
+    pub fn records(&self, own: &BTreeSet<SocketAddr>) -> Vec<u8> {
+        let mut out = Vec::new();
+        for packet in &self.kept {
+            let (seconds, rest) = (packet.at.div_euclid(1_000_000_000), packet.at.rem_euclid(1_000_000_000));
+            let bytes = &self.headers[packet.first..packet.first + usize::from(packet.bytes)];
+            // On one machine either end may be the client's.
+            if !read(bytes).is_some_and(|h| own.contains(&h.source) || own.contains(&h.destination)) {
+                continue;
+            }
+            for word in [seconds as u32, rest as u32, u32::from(packet.bytes), packet.length] {
+                out.extend_from_slice(&word.to_le_bytes());
+            }
+            out.extend_from_slice(bytes);
+        }
+        out
+    }
+}
+
+/// The address that a session's packets are told apart by: an IPv4 address that IPv6 carries is that IPv4 address.
+pub fn plain(at: SocketAddr) -> SocketAddr {
+    SocketAddr::new(at.ip().to_canonical(), at.port())
+}
+
+fn bind_to_all(socket: &OwnedFd) -> Result<(), Errno> {
+    // SAFETY: all-zero is a valid address of this family.
+    let mut at: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    at.sll_family = libc::AF_PACKET as u16;
+    at.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    // SAFETY: the kernel reads one address, which outlives the call.
+    let done = unsafe { libc::bind(socket.as_raw_fd(), (&raw const at).cast(), size_of_val(&at) as libc::socklen_t) };
+    Errno::result(done).map(drop)
+}

@@ -1,0 +1,78 @@
+//! The far end's packets of a session.
+
+use super::super::wait::wait;
+use super::{Client, PATIENCE_NS};
+use crate::control::client::Heard;
+use crate::control::message::{Reply, Request};
+use crate::{MS, MeasureError};
+use nix::poll::{PollFd, PollFlags};
+use std::os::fd::AsFd;
+
+/// Headers of the session's packets, as the far end's kernel saw them.
+#[derive(Debug, Clone, Default)]
+pub struct Captured {
+    /// Records of a pcap file: little-endian, nanoseconds, IP.
+    pub records: Vec<u8>,
+    /// What there was no room for.
+    pub dropped: u64,
+}
+
+impl Client {
+    /// The far end keeps this session's packets' headers from now on. Input: it does not allow that, or its system does not.
+    pub fn begin_capture(&mut self, bytes: u64, keep_going: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
+        self.capture_bytes = bytes;
+        self.say(&Request::Capture { bytes })?;
+        match self.hear_one(keep_going)? {
+            Heard::Reply(Reply::Capturing { refused: None }) => Ok(()),
+            Heard::Reply(Reply::Capturing { refused: Some(why) }) => {
+                Err(MeasureError::Input(format!("the far end refuses: {why}")))
+            }
+            _ => Err(self.failed("an answer out of order")),
+        }
+    }
+
+    /// What it has kept. It takes as long as the path takes to carry it.
+    pub fn end_capture(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<Captured, MeasureError> {
+        self.say(&Request::Captured {})?;
+        let mut records: Vec<u8> = Vec::new();
+        loop {
+            match self.hear_one(keep_going)? {
+                // Records say more of each packet than the far end's own book.
+                Heard::Packets(more) if (records.len() + more.len()) as u64 <= self.capture_bytes => records.extend(more),
+                Heard::Packets(_) => return Err(self.failed("a capture that is larger than was asked for")),
+                Heard::Reply(Reply::Captured { dropped }) => return Ok(Captured { records, dropped }),
+                _ => return Err(self.failed("an answer out of order")),
+            }
+        }
+    }
+
+    /// Waits for the far end to say something.
+    fn hear_one(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<Heard, MeasureError> {
+        let mut until = self.clock.now() + PATIENCE_NS;
+        while self.said.is_empty() {
+            let writes = if self.session.outbox().is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
+            let mut polled = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN | writes)];
+            wait(&self.clock, &mut polled, self.clock.now() + 100 * MS)?;
+            let mut heard = Vec::new();
+            if self.exchange(&mut heard).map_err(|why| self.failed(&why))? {
+                until = self.clock.now() + PATIENCE_NS;
+            }
+            self.said.extend(heard);
+            if !keep_going() {
+                return Err(MeasureError::Interrupted);
+            }
+            if self.clock.now() > until {
+                return Err(self.failed("the far end does not answer"));
+            }
+        }
+        match self.said.pop_front() {
+            Some(Heard::Reply(Reply::Bye { reason })) => Err(self.failed(&reason)),
+            Some(heard) => Ok(heard),
+            None => Err(self.failed("the far end does not answer")),
+        }
+    }
+
+    fn failed(&self, why: &str) -> MeasureError {
+        MeasureError::Failed(format!("{}: {why}", self.server))
+    }
+}

@@ -1,0 +1,15 @@
+//! What a far end says of its kernel.
+
+/// Kernel and machine.
+pub fn system() -> String {
+    nix::sys::utsname::uname().map_or_else(
+        |_| String::new(),
+        |u| [u.sysname(), u.release(), u.machine()].map(|part| part.to_string_lossy().into_owned()).join(" "),
+    )
+}
+
+/// The congestion controls of this kernel.
+pub fn available() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}

@@ -1,0 +1,97 @@
+//! What a client asks for: tests begun and ended, a capture.
+
+use super::super::super::capture::Capture;
+use super::super::super::sockets::{self, Wishes};
+use super::super::Shared;
+use super::super::test::Test;
+use super::Peer;
+use crate::Nanos;
+use crate::caps::Caps;
+use crate::control::message::{Reply, Request};
+use crate::control::server::Act;
+use crate::spec::Spec;
+use std::net::{SocketAddr, TcpListener};
+
+impl Peer {
+    pub(super) fn asked(&mut self, request: Request, shared: &Shared, more: &mut Vec<Act>) {
+        let now = shared.clock.now();
+        match request {
+            Request::Start { test, .. } if test != self.next_test => self.session.dismiss("a test out of order", more),
+            Request::Start { test, spec } => {
+                self.next_test += 1;
+                let reply = match self.prepare(test, spec, shared, now) {
+                    Ok(port) => Reply::Ready { test, port },
+                    Err(reason) => Reply::Refused { test, reason },
+                };
+                self.session.say(&reply);
+            }
+            Request::Go { test } => self.with(test, more, |t| t.go(now)),
+            Request::Stop { test, quiet_ns } => self.with(test, more, |t| t.stop(now, quiet_ns)),
+            Request::Capture { bytes } => {
+                let refused = self.begin_capture(bytes, &shared.options.caps).err();
+                self.session.say(&Reply::Capturing { refused });
+            }
+            Request::Captured {} => self.end_capture(shared, more),
+            // The session sees to that itself.
+            Request::Quit {} => {}
+        }
+    }
+
+    /// Of a test that is over nothing more is to be said; of one that never was, that is a mistake.
+    fn with(&mut self, test: u32, more: &mut Vec<Act>, act: impl FnOnce(&mut Test)) {
+        match self.tests.get_mut(&test) {
+            Some(test) => act(test),
+            None if test < self.next_test => {}
+            None => self.session.dismiss("a test that was not started", more),
+        }
+    }
+
+    /// Prepares a test; the port for its connections, where that is another one.
+    fn prepare(&mut self, number: u32, spec: Spec, shared: &Shared, now: Nanos) -> Result<Option<u16>, String> {
+        let Some(keys) = self.session.keys() else { return Err("there is no session".into()) };
+        let congestion = match &spec {
+            Spec::Bulk(bulk) => bulk.congestion.as_ref(),
+            Spec::Transfers(t) => t.congestion.as_ref(),
+            Spec::Datagrams { .. } => None,
+        };
+        if let Some(name) = congestion.filter(|name| !shared.congestion.contains(name)) {
+            return Err(format!("congestion control {name}; the far end's kernel has {}", shared.congestion.join(", ")));
+        }
+        shared.options.caps.admit(&spec, self.tests.len(), &mut self.spent)?;
+        let listener = self.own_listener(&spec)?;
+        let port = listener.as_ref().and_then(|l| l.local_addr().ok()).map(|at| at.port());
+        self.tests.insert(number, Test::new(number, spec, keys, listener, now));
+        Ok(port)
+    }
+
+    /// A listener at the address to which the client has come.
+    fn own_listener(&self, spec: &Spec) -> Result<Option<TcpListener>, String> {
+        let Spec::Bulk(bulk) = spec else { return Ok(None) };
+        let wishes = Wishes::of(bulk);
+        if !wishes.wants_own_listener() || bulk.up == 0 {
+            return Ok(None);
+        }
+        let here = self.stream.local_addr().map_err(|e| e.to_string())?;
+        sockets::listen(SocketAddr::new(here.ip(), 0), &wishes).map(Some).map_err(|e| e.to_string())
+    }
+
+    /// One for a session: what it may keep is what the operator allows, and no more than the client asks for.
+    fn begin_capture(&mut self, bytes: u64, caps: &Caps) -> Result<(), String> {
+        if caps.capture_bytes == 0 {
+            return Err("no capture: the far end was not told to allow any (--allow-capture)".into());
+        }
+        if self.has_captured {
+            return Err("a second capture in one session; allowed: one".into());
+        }
+        self.capture = Some(Capture::open(self.address.ip(), bytes.min(caps.capture_bytes))?);
+        self.has_captured = true;
+        Ok(())
+    }
+
+    fn end_capture(&mut self, shared: &Shared, more: &mut Vec<Act>) {
+        let Some(mut capture) = self.capture.take() else { return self.session.dismiss("no capture to end", more) };
+        capture.drain(&shared.clock);
+        let dropped = capture.beyond + capture.dropped();
+        self.packets = Some((capture.records(&self.own), 0, dropped));
+    }
+}

@@ -1,0 +1,104 @@
+//! A far end on this machine's loopback interface, in a thread of its own.
+#![allow(dead_code, reason = "each file of tests uses a part of it")]
+
+use ackclock_measure::SECOND;
+use ackclock_measure::caps::Caps;
+use ackclock_measure::control::hello::hello;
+use ackclock_measure::control::keys::{Keys, Nonces};
+use ackclock_measure::net::client::{Client, ClientOptions};
+use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::net::stamp::StampOptions;
+use ackclock_measure::token::Token;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+pub struct FarEnd {
+    pub at: SocketAddr,
+    pub token: Token,
+    pub stamp_port: u16,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FarEnd {
+    pub fn with(caps: Caps) -> FarEnd {
+        FarEnd::at("127.0.0.1:0", caps).expect("loopback")
+    }
+
+    /// None where there is no such address. Its clock is 5 s ahead.
+    pub fn at(listen: &str, caps: Caps) -> Option<FarEnd> {
+        FarEnd::stamping(listen, caps, None)
+    }
+
+    /// With a key for its reflector's authenticated mode.
+    pub fn stamping(listen: &str, caps: Caps, key: Option<Vec<u8>>) -> Option<FarEnd> {
+        let token = Token::generate().unwrap();
+        let listen = listen.parse().unwrap();
+        let stamp = Some(StampOptions { port: 0, key });
+        let options = ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND, stamp };
+        let mut server = Server::open(options).ok()?;
+        let stamp_port = server.stamp_address()?.port();
+        let (at, stop) = (server.address().ok()?, Arc::new(AtomicBool::new(false)));
+        let asked = stop.clone();
+        let thread = std::thread::spawn(move || server.run(|| !asked.load(Ordering::Relaxed)).unwrap());
+        Some(FarEnd { at, token, stamp_port, stop, thread: Some(thread) })
+    }
+
+    pub fn options(&self, token: &Token) -> ClientOptions {
+        ClientOptions { host: self.at.ip().to_string(), port: self.at.port(), token: token.clone() }
+    }
+
+    pub fn options_at(&self, at: SocketAddr) -> ClientOptions {
+        ClientOptions { host: at.ip().to_string(), port: at.port(), token: self.token.clone() }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(&self.options(&self.token), &mut || true).unwrap()
+    }
+
+    /// What a client that knows the token has said in a handshake that went well.
+    pub fn recorded_handshake(&self) -> Vec<u8> {
+        let mut stream = TcpStream::connect(self.at).unwrap();
+        let client = [3; 32];
+        stream.write_all(&hello(&client)).unwrap();
+        let mut answer = [0; 42];
+        stream.read_exact(&mut answer).unwrap();
+        let server = std::array::from_fn(|i| answer[10 + i]);
+        let keys = Keys::derive(&self.token, &Nonces { client, server });
+        stream.write_all(&keys.client_proof).unwrap();
+        let mut verdict = [9; 33];
+        stream.read_exact(&mut verdict).unwrap();
+        assert_eq!(verdict[0], 0, "it was welcome");
+        [hello(&client).as_slice(), &keys.client_proof].concat()
+    }
+}
+
+impl Drop for FarEnd {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The packets of a capture: length on the wire, and headers.
+pub fn records(bytes: &[u8]) -> Vec<(u32, &[u8])> {
+    let (mut out, mut rest) = (Vec::new(), bytes);
+    while let Some((head, more)) = rest.split_first_chunk::<16>() {
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+        let (headers, after) = more.split_at(word(8) as usize);
+        out.push((word(12), headers));
+        rest = after;
+    }
+    out
+}
+
+/// Resident memory of this process in kB, and its open descriptors.
+pub fn held() -> (u64, usize) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    let memory = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (memory, std::fs::read_dir("/proc/self/fd").unwrap().count())
+}

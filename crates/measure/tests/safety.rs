@@ -1,0 +1,224 @@
+//! What an exposed far end is promised to stand (docs/adr/0006): over real sockets, each limit by itself, with what was seen.
+#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+
+mod far_end;
+
+use ackclock_measure::caps::{Caps, HANDSHAKE_NS};
+use ackclock_measure::control::hello::hello;
+use ackclock_measure::control::message::Name;
+use ackclock_measure::net::client::Client;
+use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
+use ackclock_measure::{MS, MeasureError, SECOND};
+use far_end::FarEnd;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+fn bulk(down: u16, up: u16, seconds: i64) -> Spec {
+    let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
+    let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
+    Spec::Bulk(Bulk { down, up, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+}
+
+fn train(count: u32) -> Spec {
+    Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: MS, count }), up: None }
+}
+
+fn refused<T>(done: Result<T, MeasureError>) -> String {
+    match done {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it was let through"),
+    }
+}
+
+#[test]
+fn a_session_ends_when_it_has_lasted_as_long_as_it_may_also_in_the_middle_of_a_test() {
+    let far = FarEnd::with(Caps { session_ns: SECOND, ..Caps::default() });
+    let mut client = far.client();
+    let began = Instant::now();
+    let why = refused(client.run(vec![bulk(1, 0, 30)], &mut |_| true));
+    assert!(why.contains("as long as it may"), "{why}");
+    let took = began.elapsed().as_secs_f64();
+    assert!((0.5..5.0).contains(&took), "{took} s");
+}
+
+#[test]
+fn a_session_moves_as_many_bytes_as_it_may_and_is_then_cut_short_or_refused() {
+    let far = FarEnd::with(Caps { session_bytes: 5_000_000, rate_bps: 80_000_000, ..Caps::default() });
+    let mut client = far.client();
+    let done = client.run(vec![bulk(1, 0, 10)], &mut |_| true).unwrap();
+    let moved = done[0].outcome.flows[0].bytes;
+    assert!(done[0].outcome.cut_short.as_ref().is_some_and(|why| why.contains("bytes")), "{:?}", done[0].outcome);
+    // The loop looks after each piece of 256 KiB, and at what a tenth of a second brings.
+    assert!((4_700_000..7_000_000).contains(&moved), "{moved} bytes of 5,000,000");
+    let why = refused(client.run(vec![train(5000)], &mut |_| true));
+    assert!(why.contains("bytes in one session"), "{why}");
+}
+
+#[test]
+fn neither_datagrams_nor_connections_pass_the_rate_that_is_allowed() {
+    let far = FarEnd::with(Caps { rate_bps: 20_000_000, ..Caps::default() });
+    let mut client = far.client();
+    let done = client.run(vec![bulk(4, 4, 2)], &mut |_| true).unwrap();
+    for sends in [true, false] {
+        let bytes: u64 = done[0].outcome.flows.iter().filter(|f| f.sends == sends).map(|f| f.bytes).sum();
+        let rate = bytes as f64 * 8.0 / 2.0;
+        assert!((10e6..21e6).contains(&rate), "{rate} b/s of 20,000,000");
+    }
+    let fast = Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: 390_000, count: 100 }), up: None };
+    assert!(refused(client.run(vec![fast], &mut |_| true)).contains("b/s of datagrams"));
+}
+
+#[test]
+fn a_session_that_asks_nothing_is_reaped_and_its_place_is_free() {
+    let far = FarEnd::with(Caps { idle_ns: SECOND / 2, sessions_per_peer: 1, ..Caps::default() });
+    let mut client = far.client();
+    std::thread::sleep(Duration::from_millis(1200));
+    let why = refused(client.run(vec![train(10)], &mut |_| true));
+    assert!(why.contains("nothing was asked for too long") || why.contains("closed") || why.contains("reset"), "{why}");
+    far.client().quit();
+}
+
+/// All that one client says in its handshake, said again: the server's nonce is another one, and the proof is none.
+#[test]
+fn a_handshake_that_is_replayed_is_refused() {
+    let far = FarEnd::with(Caps::default());
+    let recorded = far.recorded_handshake();
+    let mut stream = TcpStream::connect(far.at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    stream.write_all(&recorded).unwrap();
+    let mut answer = Vec::new();
+    // The hello of 42 bytes, a verdict and no proof, and the end of it.
+    let _ = stream.read_to_end(&mut answer);
+    assert_eq!(answer.len(), 42 + 33, "{answer:?}");
+    assert_eq!(answer[42], 1, "the verdict is that the token is wrong");
+    assert!(answer[43..].iter().all(|b| *b == 0), "nothing of the server's proof");
+}
+
+#[test]
+fn a_slow_loris_is_let_go_after_five_seconds_however_many_bytes_it_has_left() {
+    let far = FarEnd::with(Caps::default());
+    let mut stream = TcpStream::connect(far.at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+    let (began, drops) = (Instant::now(), hello(&[7; 32]));
+    let gone = drops.iter().cycle().find_map(|byte| {
+        let sent = stream.write_all(&[*byte]);
+        std::thread::sleep(Duration::from_millis(190));
+        let ended = matches!(stream.read(&mut [0; 100]), Ok(0)) || sent.is_err();
+        (ended || began.elapsed().as_secs() > 20).then(|| began.elapsed())
+    });
+    let limit = HANDSHAKE_NS as f64 * 1e-9;
+    let took = gone.unwrap().as_secs_f64();
+    assert!((limit - 0.5..limit + 3.0).contains(&took), "after {took} s; a stranger has {limit} s");
+}
+
+/// Connections that say nothing take the strangers' places, 80 of one address, and no more: a session goes on beside them as if they were
+/// not there, and when their five seconds are over everybody is let in again.
+#[test]
+fn half_open_connections_take_the_strangers_places_only() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let held: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(far.at).ok()).collect();
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 100 };
+    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    assert_eq!(done[0].near[&Name::Got].len(), 100);
+    let open = held.iter().filter(|s| {
+        s.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let mut s: &TcpStream = s;
+        matches!(s.read(&mut [0; 1]), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock)
+    });
+    let open = open.count();
+    assert!(open <= 80, "{open} of 500 are held");
+    let free = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        Client::connect(&far.options(&far.token), &mut || true).is_ok()
+    });
+    assert!(free, "once the strangers' time is over");
+}
+
+#[test]
+fn everything_works_over_ipv6_too() {
+    let Some(far) = FarEnd::at("[::1]:0", Caps::default()) else { return eprintln!("skipped: no IPv6 on loopback") };
+    let mut client = far.client();
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 50 };
+    let transfers = Transfers { way: Way::Down, bytes: 1000, count: 3, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
+    let specs = vec![Spec::Datagrams { down: Some(train), up: Some(train) }, bulk(1, 1, 1), Spec::Transfers(transfers)];
+    let done = client.run(specs, &mut |_| true).unwrap();
+    assert_eq!((done[0].near[&Name::Got].len(), done[0].far[&Name::Got].len()), (50, 50));
+    assert!(done[1].flows.iter().chain(&done[1].outcome.flows).all(|f| f.bytes > 1000 && f.why_failed.is_none()));
+    assert!(done[2].flows.iter().all(|f| f.why_failed.is_none()));
+    // An IPv4 client reaches who listens at `::`.
+    let both = FarEnd::at("[::]:0", Caps::default()).unwrap();
+    let at = std::net::SocketAddr::new("127.0.0.1".parse().unwrap(), both.at.port());
+    Client::connect(&both.options_at(at), &mut || true).unwrap().quit();
+}
+
+/// With CAP_NET_RAW; without it the client hears that, and that is all.
+#[test]
+fn a_capture_has_the_sessions_own_headers_and_nothing_of_others() {
+    let far = FarEnd::with(Caps { capture_bytes: 100_000, sessions_per_peer: 4, ..Caps::default() });
+    let mut client = far.client();
+    if let Err(why) = client.begin_capture(1 << 30, &mut || true) {
+        assert!(why.to_string().contains("Operation not permitted"), "{why}");
+        return eprintln!("skipped: {why}");
+    }
+    // Another session of the same address, at the same time.
+    let mut other = far.client();
+    let beside = other.run(vec![train(40)], &mut |_| true).unwrap();
+    let done = client.run(vec![train(30)], &mut |_| true).unwrap();
+    let found = client.end_capture(&mut || true).unwrap();
+    assert_eq!((done[0].near[&Name::Got].len(), beside[0].near[&Name::Got].len()), (30, 40));
+    let packets = far_end::records(&found.records);
+    let large = packets.iter().filter(|(length, _)| *length == 1000).count();
+    assert_eq!(large, 30, "this session's datagrams and not the other's 40");
+    assert!(packets.iter().all(|(_, headers)| headers.len() <= 28 || headers[9] == 6), "no payload of any datagram");
+    assert!(found.records.len() <= 100_000);
+    assert!(refused(client.begin_capture(1, &mut || true)).contains("allowed: one"));
+    let shut = FarEnd::with(Caps::default());
+    assert!(refused(shut.client().begin_capture(1, &mut || true)).contains("--allow-capture"));
+}
+
+#[test]
+fn a_capture_keeps_as_many_bytes_as_it_may_and_counts_the_rest() {
+    let far = FarEnd::with(Caps { capture_bytes: 2_000, ..Caps::default() });
+    let mut client = far.client();
+    if client.begin_capture(1 << 30, &mut || true).is_err() {
+        return eprintln!("skipped: no CAP_NET_RAW");
+    }
+    client.run(vec![train(300)], &mut |_| true).unwrap();
+    let found = client.end_capture(&mut || true).unwrap();
+    assert!(found.records.len() <= 2_000 && found.dropped >= 250, "{} bytes, {} dropped", found.records.len(), found.dropped);
+}
+
+/// Short sessions for as long as ACKCLOCK_SOAK_S says (20 minutes): memory and descriptors of this process, which is both ends, stay flat.
+#[test]
+#[ignore = "twenty minutes"]
+fn twenty_minutes_of_short_sessions_leave_memory_and_descriptors_flat() {
+    let seconds = std::env::var("ACKCLOCK_SOAK_S").ok().and_then(|s| s.parse().ok()).unwrap_or(1200);
+    let far = FarEnd::with(Caps { capture_bytes: 1_000_000, ..Caps::default() });
+    let (began, mut sessions, mut settled) = (Instant::now(), 0u64, None);
+    while began.elapsed().as_secs() < seconds {
+        let mut client = far.client();
+        let captures = client.begin_capture(1_000_000, &mut || true).is_ok();
+        let small = Train { payload: 20, gap_ns: MS, count: 20 };
+        let transfers = Transfers { way: Way::Up, bytes: 20_000, count: 2, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
+        client
+            .run(vec![Spec::Datagrams { down: Some(small), up: Some(small) }, Spec::Transfers(transfers)], &mut |_| true)
+            .unwrap();
+        if captures {
+            client.end_capture(&mut || true).unwrap();
+        }
+        client.quit();
+        sessions += 1;
+        if sessions == 100 {
+            settled = Some(far_end::held());
+        }
+    }
+    let ((memory, descriptors), (memory_now, descriptors_now)) = (settled.expect("a hundred sessions"), far_end::held());
+    println!(
+        "{sessions} sessions in {} s: {memory} kB and {descriptors} descriptors after 100, {memory_now} and {descriptors_now} at the end",
+        began.elapsed().as_secs()
+    );
+    assert!(memory_now <= memory + 4096, "{memory} kB, then {memory_now}");
+    assert!(descriptors_now <= descriptors + 3, "{descriptors}, then {descriptors_now}");
+}

@@ -1,0 +1,117 @@
+"""The two ends of one live run: `python -m ackclock.papers.live.ends server|client FOLDER`, each in its namespace of an emulation.
+
+FOLDER has `job.json`. The client leaves `strand-N.json`, `strand-N-series.parquet` and `strand-N-delays.parquet` there, or `walk.parquet`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from ackclock.measurement.link import PORT, Session
+
+EARLY_S = 1.0
+"""A session begins so long before its test."""
+PATIENCE_S = 30.0
+SYSCTL = Path("/proc/sys/net/ipv4")
+LIMITS = {"test_ns": 3_600_000_000_000, "sessions": 8, "sessions_per_peer": 8, "rows": 20_000_000}
+
+
+def main() -> int:
+    """Be one end."""
+    verb, folder = sys.argv[1], Path(sys.argv[2])
+    _come_first()
+    job = json.loads((folder / "job.json").read_text("utf-8"))
+    for name, value in job["sysctls"].items():
+        (SYSCTL / name).write_text(str(value), "ascii")
+    if (walk := job["walk"]) is not None:
+        if walk["from"] == verb:
+            _walk(walk, os.environ["ACKCLOCK_CLIENT" if verb == "server" else "ACKCLOCK_SERVER"], folder)
+        _until(folder / "walk.parquet", job["seconds"] + PATIENCE_S)
+    elif verb == "server":
+        _serve(folder)
+    else:
+        _ask(job, folder)
+    return 0
+
+
+def _come_first() -> None:
+    """Other work must not hold an end up: a stream that pauses lets a queue drain that the paper's hosts kept full. Where that is allowed."""
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+def _serve(folder: Path) -> None:
+    from ackclock.measurement.serving import serve
+
+    serve("0.0.0.0", PORT, token_file=folder / "token", caps=LIMITS)
+
+
+def _ask(job: Mapping[str, Any], folder: Path) -> None:
+    host = os.environ["ACKCLOCK_SERVER"]
+    _reach(host)
+    token = (folder / "token").read_text("ascii").strip()
+    begin = time.monotonic() + EARLY_S
+    strands = [Thread(target=_strand, args=(n, s, (host, token, begin), folder)) for n, s in enumerate(job["strands"])]
+    for strand in strands:
+        strand.start()
+    for strand in strands:
+        strand.join()
+
+
+def _reach(host: str) -> None:
+    """Waits until the far end listens."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        try:
+            socket.create_connection((host, PORT), timeout=5.0).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+
+
+def _strand(number: int, strand: Mapping[str, Any], where: tuple[str, str, float], folder: Path) -> None:
+    host, token, begin = where
+    time.sleep(max(0.0, begin - EARLY_S + strand["start_s"] - time.monotonic()))
+    session = Session(host, PORT, token)
+    time.sleep(max(0.0, begin + strand["start_s"] - time.monotonic()))
+    began = time.monotonic() - begin
+    session.run([strand["spec"]], lambda _: None)
+    document, samples, delays = session.finish()
+    import polars as pl
+
+    from ackclock.measurement.document import series_frame
+
+    series_frame(samples).write_parquet(folder / f"strand-{number}-series.parquet")
+    pl.DataFrame(delays).write_parquet(folder / f"strand-{number}-delays.parquet")
+    said = {"began_s": began, **document["tests"][0], "clock": document["clock"]}
+    (folder / f"strand-{number}.json").write_text(json.dumps(said), "utf-8")
+
+
+def _walk(asked: Mapping[str, Any], host: str, folder: Path) -> None:
+    from ackclock.measurement.path import walk
+    from ackclock.measurement.plan import Plan
+
+    time.sleep(EARLY_S)  # both ends' interfaces are up
+    walked = walk(host, Plan(path_sizes=tuple(asked["sizes"]), path_rounds=asked["rounds"]), lambda _: None)
+    beside = folder / "walk.tmp"
+    walked.probes.write_parquet(beside)
+    beside.replace(folder / "walk.parquet")
+
+
+def _until(path: Path, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

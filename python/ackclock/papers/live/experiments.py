@@ -1,0 +1,211 @@
+"""The experiments of a paper, live: every place an emulation of its own, several at a time, kept and taken up like simulated runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ackclock import runs
+from ackclock.cells import CellResult, Progress
+from ackclock.errors import RunFailed
+from ackclock.papers.evidence import Unobservable
+from ackclock.papers.experiments import Experiments, Measured, Place, book, places
+from ackclock.papers.live import run as live
+from ackclock.papers.live.job import BUFFERS, NOTES, Budget, Job, jobs_of
+from ackclock.statistics import Interval, interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AT_ONCE = 6
+"""Emulations at a time: each link is slow, and mostly waits."""
+
+
+@dataclass(frozen=True)
+class LiveResult:
+    """One place done once, with what the evaluators ask of a simulated cell."""
+
+    runs: Sequence[live.LiveRun]
+    summary: dict[str, Any]
+
+    @classmethod
+    def of(cls, done: Sequence[live.LiveRun]) -> LiveResult:
+        """Several emulations stand for one place where each of its flows has a link of its own."""
+        summaries = [each.summary for each in done]
+        flows = [flow for summary in summaries for flow in summary["flows"]]
+        hops = [hop for summary in summaries for hop in summary["hops"]]
+        return cls(done, {"flows": flows, "hops": hops})
+
+    @property
+    def series(self) -> pl.DataFrame:
+        """The senders' samples."""
+        return self.runs[0].series
+
+    @property
+    def hops(self) -> pl.DataFrame:
+        """Not to be had: a measurement sees a path, not its queues."""
+        raise Unobservable("queues of the link's hops, which no measurement of a path sees")
+
+    def analysis(self, flow: str) -> Mapping[str, Any]:
+        """What `analyze` said of a flow's data, from the captures of both ends."""
+        found: Mapping[str, Any] = self.runs[0].summary["analyses"][flow]
+        return found
+
+
+class LiveMeasured(Measured):
+    """The runs of an experiment, by place; a place that could not be done says why when it is asked for. ``doubt`` hears why a run that is asked
+    for was not valid."""
+
+    doubt: Callable[[str], None]
+
+    def __init__(self, results: Sequence[tuple[Place, Sequence[LiveResult] | str]], doubt: Callable[[str], None]) -> None:
+        super().__init__([(place, cast("Sequence[CellResult]", found)) for place, found in results])
+        # The tuple is frozen with the rest of what `Measured` holds.
+        object.__setattr__(self, "doubt", doubt)
+
+    def at(self, network: str, scheme: str, **swept: Any) -> Sequence[CellResult]:
+        """As of simulated runs. Raises Unobservable."""
+        found = super().at(network, scheme, **swept)
+        if isinstance(found, str):
+            raise Unobservable(found)
+        for result in cast("Sequence[LiveResult]", found):
+            for run in result.runs:
+                if not run.audit["valid"]:
+                    self.doubt(run.audit["why"])
+        return found
+
+    def mean(self, measure: Callable[[CellResult], float], network: str, scheme: str, **swept: Any) -> Interval:
+        """As of simulated runs. Raises Unobservable."""
+        return interval([measure(result) for result in self.at(network, scheme, **swept)])
+
+
+@dataclass
+class _Asked:
+    """All that is to be done, once each: two experiments may share a place."""
+
+    jobs: dict[str, Job] = field(default_factory=dict)
+    of: dict[str, list[tuple[Place, list[list[str]] | str]]] = field(default_factory=dict)
+
+
+class LiveExperiments(Experiments):
+    """Does every experiment of a paper at the first question: they take real time, and so run side by side."""
+
+    def __init__(
+        self, paper: str, budget: Budget, folder: Path, workers: int | None = None, progress: Progress | None = None
+    ) -> None:
+        super().__init__(tuple(range(1, budget.repeats + 1)), workers, folder, progress, paper)
+        self.budget = budget
+        self.store = folder / "live"
+        self.failed: dict[str, str] = {}
+        self.doubts: list[str] = []
+        """Why runs that were asked for since this was last emptied were not valid."""
+        self._runs: dict[str, live.LiveRun] | None = None
+        self._asked = _Asked()
+
+    def _run(self, name: str) -> Measured:
+        if self._runs is None:
+            self._runs = self._everything()
+        return LiveMeasured([(place, self._results(keys)) for place, keys in self._asked.of[name]], self.doubts.append)
+
+    def analysed(self, result: CellResult, flow: str, way: str) -> Mapping[str, Any]:
+        """What the captures of both ends showed while they were there."""
+        return cast("LiveResult", result).analysis(flow)
+
+    def _results(self, keys: list[list[str]] | str) -> list[LiveResult] | str:
+        if isinstance(keys, str):
+            return keys
+        if failed := [self.failed[key] for repeat in keys for key in repeat if key in self.failed]:
+            return failed[0]
+        done = self._runs or {}
+        return [LiveResult.of([done[key] for key in repeat]) for repeat in keys]
+
+    def _everything(self) -> dict[str, live.LiveRun]:
+        for name, experiment in book(self.paper)["experiments"].items():
+            self._asked.of[name] = [(place, self._ask(scenario)) for place, scenario in places(experiment, self.paper)]
+        runs.prepare(self.store.parent)
+        self.store.mkdir(parents=True, exist_ok=True)
+        runs.sweep_leftovers(self.store)
+        done = {key: found for key, job in self._asked.jobs.items() if (found := live.find(self.store, job))}
+        missing = [job for key, job in self._asked.jobs.items() if key not in done]
+        self._tell(len(done), "taken from an earlier run" if done else "")
+        for job, made in self._all(missing):
+            if isinstance(made, str):
+                self.failed[job.key] = made
+            else:
+                done[job.key] = made
+            self._tell(len(done) + len(self.failed), f"{job.seconds:.0f} s of {_label(job)}")
+        return done
+
+    def _ask(self, scenario: Any) -> list[list[str]] | str:
+        keys = []
+        for seed in self._seeds:
+            try:
+                jobs = jobs_of(scenario, self.budget, seed)
+            except Unobservable as why:
+                return str(why)
+            self._asked.jobs.update({job.key: job for job in jobs})
+            keys.append([job.key for job in jobs])
+        return keys
+
+    def _all(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, live.LiveRun | str]]:
+        """The longest first, so that the last does not run alone."""
+        with ThreadPoolExecutor(self._workers or AT_ONCE) as pool:
+            futures: dict[Future[live.LiveRun], Job] = {
+                pool.submit(live.run, self.store, job): job for job in sorted(jobs, key=lambda job: -job.seconds)
+            }
+            try:
+                for future in as_completed(futures):
+                    try:
+                        yield futures[future], future.result()
+                    except RunFailed as failed:
+                        yield futures[future], str(failed)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _tell(self, done: int, last: str) -> None:
+        if self._progress:
+            self._progress(done, len(self._asked.jobs), last)
+
+    def document(self) -> dict[str, Any]:
+        """What was done, for the reproduction's document: the kernel, the time given, every run's audit."""
+        from ackclock.papers.live.job import available
+
+        done = self._runs or {}
+        variants = {strand["variant"] for key in done for strand in self._asked.jobs[key].strands}
+        notes = [text for variant, text in NOTES.items() if variant in variants]
+        return {
+            "congestion": sorted(available()),
+            "longest_s": self.budget.longest_s,
+            "repeats": self.budget.repeats,
+            "notes": [*notes, BUFFERS],
+            "runs": [self._row(key, done[key]) for key in self._asked.jobs if key in done],
+            "failed": list(self.failed.values()),
+        }
+
+    def _row(self, key: str, done: live.LiveRun) -> dict[str, Any]:
+        names = [
+            f"{name} {_place(place)}".strip() for name, of in self._asked.of.items() for place, keys in of if _has(keys, key)
+        ]
+        return {
+            "run": key,
+            "places": names,
+            "seconds": self._asked.jobs[key].seconds,
+            "flows": done.summary["flows"],
+            **done.audit,
+        }
+
+
+def _has(keys: list[list[str]] | str, key: str) -> bool:
+    return not isinstance(keys, str) and any(key in repeat for repeat in keys)
+
+
+def _place(place: Place) -> str:
+    return " ".join(str(part) for part in (place.network, place.scheme, *place.point.values()) if part)
+
+
+def _label(job: Job) -> str:
+    return "a walk" if job.walk else ", ".join(name for strand in job.strands for name in strand["names"])

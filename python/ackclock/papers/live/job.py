@@ -1,0 +1,199 @@
+"""What one place of an experiment takes when it is done live: the link, who sends when, and what the hosts are set to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ackclock.engine import engine_digest
+from ackclock.kernel_cc import KERNEL_NAMES
+from ackclock.measurement.link import HEADERS
+from ackclock.papers.evidence import Unobservable
+from ackclock.scenario.flow import Flow
+from ackclock.scenario.model import Scenario, measured_ps
+from ackclock.scenario.resolved import resolved
+from ackclock.scenario.workload import Bulk, ConstantRate, Probe
+
+PS = 1e12
+BACK = {"payload": 20, "gap_ns": 1_000_000_000}
+"""Beside datagrams one way, one a second the other way: what bounds the clocks, and is too little to be in anybody's way."""
+SAMPLE_MS, SAMPLE_MS_BESIDE = 50, 250
+"""Between two looks at TCP_INFO. Where one transfer ends while another runs, its samples cross the link: fewer of them, then."""
+SIZES = (60, 348, 636, 924, 1212, 1500)
+LEAST_BUFFER = 2304
+VARIANTS = {**KERNEL_NAMES, "reno": "reno", "newreno": "reno", "cubic": "cubic", "cubic-2.0": "cubic", "bbr": "bbr"}
+"""What TCP_CONGESTION takes for a paper's variant."""
+NOTES = {
+    "cubic-2.0": "CUBIC is the running kernel's (cut to 0.7, HyStart), not 2.6.20's (0.8)",
+    "newreno": "the hosts are Linux without SACK, not Windows XP: recovery is the running kernel's",
+}
+BUFFERS = (
+    "the receiver advertises the paper's window (TCP_WINDOW_CLAMP); a send buffer is what the kernel makes of it: it takes one more segment train of "
+    "up to 64 KB once it is short of full"
+)
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much time a place may take. ``longest_s`` cuts streams and transfers that could go on for longer; a scenario with a course of its own
+    (a second flow that begins later) is done whole or, above ``whole_s``, not at all. ``rounds``: probes of each size."""
+
+    longest_s: float = 60.0
+    whole_s: float = 400.0
+    rounds: int = 10
+    repeats: int = 1
+
+    @classmethod
+    def quick(cls) -> Budget:
+        """A look: 20 s each."""
+        return cls(20.0, 60.0, 4)
+
+    @classmethod
+    def full(cls) -> Budget:
+        """The papers' own lengths, three times."""
+        return cls(400.0, 400.0, 32, 3)
+
+
+def available() -> frozenset[str]:
+    """The congestion controls that this kernel has at this moment."""
+    return frozenset(AVAILABLE.read_text("ascii").split()) if AVAILABLE.exists() else frozenset()
+
+
+def kernel_name(variant: str) -> str:
+    """What TCP_CONGESTION takes for a variant. Raises Unobservable where this kernel has no such thing."""
+    name = VARIANTS.get(variant)
+    if name is None or name not in available():
+        more = "; `ackclock kernel-cc load` brings it" if variant in KERNEL_NAMES else ""
+        raise Unobservable(f"this kernel has no {variant}{more}")
+    return name
+
+
+@dataclass(frozen=True)
+class Job:
+    """One emulation. ``hops``: the link file's tables. ``strands``: sessions of `measure`, each with its beginning and one test.
+    ``walk``: probes of stepped sizes instead, from which end. ``sysctls``: of both ends' namespaces."""
+
+    hops: tuple[Mapping[str, Any], ...]
+    strands: tuple[Mapping[str, Any], ...]
+    walk: Mapping[str, Any] | None
+    sysctls: Mapping[str, int]
+    window_s: tuple[float, float]
+    seconds: float
+    seed: int
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What the two ends are told."""
+        return {
+            "hops": list(self.hops),
+            "strands": list(self.strands),
+            "walk": self.walk,
+            "sysctls": dict(self.sysctls),
+            "window_s": list(self.window_s),
+            "seconds": self.seconds,
+            "seed": self.seed,
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """16 hex digits over all of it and the engine."""
+        return sha256(f"{json.dumps(self.document, sort_keys=True)} {engine_digest()}".encode()).hexdigest()[:16]
+
+
+def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
+    """A scenario as emulations: one, or one for each flow of probes. Raises Unobservable where it cannot be done live."""
+    hops = tuple(resolved(scenario)["hop"])
+    if all(isinstance(flow.workload, Probe) for flow in scenario.flow):
+        return [_walk(flow, name, hops, budget, seed) for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True)]
+    seconds = _seconds(scenario, budget)
+    strands = tuple(_strands(scenario, seconds))
+    window = (0.0, seconds)
+    if not isinstance(scenario.measure.window, str):
+        low, high = measured_ps(scenario.measure.window, round(seconds * PS))
+        window = (low / PS, high / PS)
+    return [Job(hops, strands, None, _sysctls(scenario), window, seconds, seed)]
+
+
+def _seconds(scenario: Scenario, budget: Budget) -> float:
+    whole = scenario.duration / PS
+    if any(flow.start.high_ps or flow.stop for flow in scenario.flow):
+        if whole > budget.whole_s:
+            raise Unobservable(f"its course takes {whole:.0f} s of real time, which --quick leaves out")
+        return whole
+    return min(whole, budget.longest_s)
+
+
+def _strands(scenario: Scenario, seconds: float) -> Iterator[dict[str, Any]]:
+    for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
+        begin = flow.start.low_ps / PS
+        lasts = min(seconds, (flow.stop / PS) if flow.stop else seconds) - begin
+        names = flow.instance_names(base)
+        common = {"names": names, "direction": flow.direction, "start_s": begin}
+        if isinstance(flow.workload, ConstantRate):
+            yield {**common, "variant": "udp", "spec": _train(flow.workload, flow.direction, lasts)}
+        elif isinstance(flow.workload, Bulk):
+            tcp = scenario.tcp_of(flow).keys
+            yield {**common, "variant": tcp["variant"], "spec": _bulk(flow, tcp, lasts, alone=len(scenario.flow) == 1)}
+        else:
+            raise Unobservable(f"a workload that `measure` has no test for ({type(flow.workload).__name__.lower()})")
+
+
+def _train(stream: ConstantRate, way: str, seconds: float) -> dict[str, Any]:
+    gap_ns = round(stream.packet * 8e9 / stream.rate)
+    there = {"payload": stream.packet - HEADERS, "gap_ns": gap_ns, "count": max(1, round(seconds * 1e9 / gap_ns))}
+    back = {**BACK, "count": max(2, round(seconds))}
+    return {"datagrams": {"down": there, "up": back} if way == "down" else {"down": back, "up": there}}
+
+
+def _bulk(flow: Flow, tcp: Mapping[str, Any], seconds: float, *, alone: bool) -> dict[str, Any]:
+    count = flow.instances
+    sample = SAMPLE_MS if alone else SAMPLE_MS_BESIDE
+    return {
+        "bulk": {
+            "down": count if flow.direction == "down" else 0,
+            "up": count if flow.direction == "up" else 0,
+            "congestion": kernel_name(tcp["variant"]),
+            **_buffers(tcp["send_buffer"], tcp["receive_buffer"]),
+            "duration_ns": round(seconds * 1e9),
+            "sample_ns": sample * 1_000_000,
+        }
+    }
+
+
+def _buffers(send: int | str, receive: int | str) -> dict[str, int | None]:
+    """The kernel doubles what it is asked for. Of a receive buffer that is room enough for the window, which is held to what the paper's host
+    advertised; of a send buffer half is asked, where that is what bounds the flow."""
+    window = receive if isinstance(receive, int) else None
+    size = send if isinstance(send, int) else None
+    if size is not None and (window is None or size < window):
+        size = max(LEAST_BUFFER, size // 2)
+    return {"send_buffer": size, "receive_buffer": window, "receive_window": window}
+
+
+def _sysctls(scenario: Scenario) -> dict[str, int]:
+    """The options that a host of the paper's has off. All TCP flows of a scenario share the hosts."""
+    found: dict[str, int] = {}
+    for flow in scenario.flow:
+        if not flow.is_udp:
+            tcp = scenario.tcp_of(flow).keys
+            said = {"tcp_timestamps": tcp["timestamps"], "tcp_window_scaling": tcp["window_scaling"], "tcp_sack": tcp["sack"]}
+            found.update({name: int(bool(value)) for name, value in said.items()})
+    return found
+
+
+def _walk(flow: Flow, name: str, hops: tuple[Mapping[str, Any], ...], budget: Budget, seed: int) -> Job:
+    """Probes of stepped sizes over a part of the link, which then is a link of its own: an emulated link's inner hops answer nobody."""
+    probe = flow.workload
+    assert isinstance(probe, Probe)
+    sizes = [probe.first] if probe.first == probe.last else [min(max(size, probe.first), probe.last) for size in SIZES]
+    rounds = min(probe.rounds, budget.rounds if len(sizes) > 1 else max(budget.rounds, probe.rounds))
+    part = tuple(hop for hop in hops if flow.over is None or hop["name"] in flow.over)
+    walk = {"name": name, "from": "server" if flow.direction == "down" else "client", "sizes": sizes, "rounds": rounds}
+    seconds = 4.0 + len(sizes) * rounds
+    return Job(part, (), walk, {}, (0.0, seconds), seconds, seed)

@@ -1,0 +1,119 @@
+"""``reproduce --live``: a paper's claims by real traffic over its packaged links, beside what the simulator makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ackclock import runs
+from ackclock.cells import Progress
+from ackclock.engine import engine_digest
+from ackclock.errors import InputError, one_of, show
+from ackclock.papers.claims import Claim, claims_of
+from ackclock.papers.evidence import Evaluate, Evidence, Judged, Unobservable, judge
+from ackclock.papers.live.experiments import LiveExperiments
+from ackclock.papers.live.job import Budget
+from ackclock.papers.live.run import ATTEMPTS
+from ackclock.papers.reproduce import DOCUMENT, EVALUATORS, QUICK_SEEDS, Reproduction, calibrated, reproduce, untested
+
+LIVE = ("wibro", "wimax-measured")
+"""Papers whose experiments are measurements of a path, which can be made again over it."""
+SIMULATED = "simulated"
+
+
+@dataclass(frozen=True)
+class LiveReproduction(Reproduction):
+    """Every claim judged by live runs. ``simulated`` is the same by simulation, ``runs`` what was done and how the emulator judged itself."""
+
+    simulated: Reproduction | None = None
+    runs: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of ``reproduce --live --json``: as without ``--live``, with ``simulated`` in each claim, and ``live``."""
+        document = super().as_json()
+        beside = {claim.claim.id: claim for claim in self.simulated.claims} if self.simulated else {}
+        for claim in document["claims"]:
+            if (other := beside.get(claim["id"])) is not None:
+                said = other.as_json()
+                claim["simulated"] = {key: said[key] for key in ("verdict", "ours", "by", "why")}
+        return {**document, "live": dict(self.runs or {})}
+
+
+def reproduce_live(
+    paper: str,
+    *,
+    quick: bool = False,
+    full: bool = False,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> LiveReproduction:
+    """Judge a paper's claims by the running kernel's TCP and by `measure`'s probes over emulated links, and by one seed of the simulator.
+
+    Args:
+        paper: one of ``LIVE``.
+        quick: 20 s for each place of an experiment instead of a minute.
+        full: the papers' own lengths, three times each.
+        workers: emulations at a time; six when None.
+        out: the run folder; valid runs found there are not run again.
+        progress: called with runs done, runs in all, and what was done last.
+
+    Raises:
+        InputError: the paper's experiments are not such that they can be made live.
+        RunFailed: this machine allows no emulation.
+    """
+    claims = claims_of(paper)
+    if paper not in LIVE:
+        raise InputError(show(paper), f"a paper that measured a path: {one_of(LIVE, paper)}", key="--live")
+    budget = Budget.quick() if quick else Budget.full() if full else Budget()
+    folder = Path(out) if out is not None else _folder(paper, budget)
+    runs.prepare(folder)
+    # First of all: a folder with other files in it is taken for somebody else's.
+    runs.write_json(folder / "environment.json", runs.environment(range(1, budget.repeats + 1)))
+    experiments = LiveExperiments(paper, budget, folder, workers, progress)
+    found = EVALUATORS[paper](experiments)
+    judged = [
+        judge(claim, _live(found.get(claim.id), experiments.doubts), untested(claim.id), calibrated(claim.id)) for claim in claims
+    ]
+    simulated = reproduce(paper, seeds=QUICK_SEEDS, out=folder / SIMULATED)
+    done = LiveReproduction(paper, judged, folder, (), simulated, experiments.document())
+    (folder / "report.html").unlink(missing_ok=True)
+    runs.write_json(folder / DOCUMENT, done.as_json())
+    return done
+
+
+def _folder(paper: str, budget: Budget) -> Path:
+    return runs.RUNS / sha256(f"{paper} live {budget} {engine_digest()}".encode()).hexdigest()[:16]
+
+
+def _live(evaluate: Evaluate | None, doubts: list[str]) -> Evaluate | None:
+    """The same evaluator, whose figures now are measured ones. Arithmetic needs no traffic, and so no verdict here; and there is none on runs
+    that the emulator calls invalid, whose figures are shown all the same."""
+    if evaluate is None:
+        return None
+
+    def measured(claim: Claim) -> Evidence:
+        doubts.clear()
+        try:
+            found = evaluate(claim)
+        except (ArithmeticError, LookupError, TypeError) as missing:
+            # Evaluators are written for simulated runs, which have every figure: a loss in each, a sample of each second.
+            raise Unobservable(f"a figure that these runs did not give ({missing!r})") from None
+        if found.by == "arithmetic":
+            raise Unobservable("arithmetic, which no traffic can confirm or refute")
+        # A number's sentence explains the simulator's figure; a statement's has the figures that it rests on.
+        why = found.why if found.says is not None else ""
+        if doubts:
+            why = f"no verdict, as no emulation was valid in {ATTEMPTS} attempts: {doubts[0]}" + (f". {why}" if why else "")
+        return replace(found, by="measurement", why=why, judged=found.judged and not doubts)
+
+    return measured
+
+
+def sides(done: LiveReproduction) -> list[tuple[Judged, Judged]]:
+    """Claim by claim: by live runs, by simulation."""
+    beside = {claim.claim.id: claim for claim in done.simulated.claims} if done.simulated else {}
+    return [(claim, beside.get(claim.claim.id, claim)) for claim in done.claims]

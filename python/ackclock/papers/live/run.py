@@ -1,0 +1,148 @@
+"""One live run: an emulation with both ends in it, and what came of it, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock import runs
+from ackclock.errors import RunFailed
+from ackclock.papers.live.job import Job
+from ackclock.toml_write import to_toml
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ATTEMPTS = 3
+GRACE_S = 60.0
+"""For sessions to begin, and for what they found to cross the slowest link."""
+AUDIT = ("valid", "why", "release_error_us", "input_lateness_us", "deadline_misses", "unintended_drops")
+SUMMARY = "summary.json"
+LATE_MS = 25.0
+"""What a stream's sender may pause too long: a tenth of what wibro's smaller buffer takes to drain."""
+
+
+class LiveRun:
+    """A run that is on disk: ``summary`` has flows, hops and the emulation's ``audit``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))
+
+    @property
+    def audit(self) -> dict[str, Any]:
+        """What the emulation says of itself."""
+        found: dict[str, Any] = self.summary["audit"]
+        return found
+
+    @property
+    def series(self) -> pl.DataFrame:
+        """The senders' samples."""
+        import polars as pl
+
+        return pl.read_parquet(self.folder / "series.parquet", glob=False)
+
+
+def find(store: Path, job: Job) -> LiveRun | None:
+    """A run that is already there, and was valid."""
+    if not (store / job.key / SUMMARY).is_file():
+        return None
+    found = LiveRun(store / job.key)
+    return found if found.audit["valid"] else None
+
+
+def run(store: Path, job: Job) -> LiveRun:
+    """Do it, again up to three times in all while the emulation's audit calls it invalid. Raises RunFailed."""
+    final = store / job.key
+    shutil.rmtree(final, ignore_errors=True)
+    with runs.folder_by_rename(final) as folder:
+        for attempt in range(1, ATTEMPTS + 1):
+            audit, missing = _emulated(folder, job), _missing(folder, job)
+            if not missing:
+                audit = {**audit, **_held_up(folder, job, audit)}
+            if (audit["valid"] and not missing) or attempt == ATTEMPTS:
+                break
+        if missing:
+            raise RunFailed(f"its ends did not come to an end in {job.seconds + GRACE_S:.0f} s, in {ATTEMPTS} attempts")
+        _keep(folder, job, {**{key: audit[key] for key in AUDIT}, "attempts": attempt})
+    return LiveRun(final)
+
+
+def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]:
+    """The emulator's audit knows only of the link: a stream whose sender paused was no stream."""
+    from ackclock.papers.live.summary import held_up_ms
+
+    streams = [
+        (folder / f"strand-{number}.json", strand["direction"])
+        for number, strand in enumerate(job.strands)
+        if strand["variant"] == "udp"
+    ]
+    worst = max((held_up_ms(json.loads(path.read_text("utf-8")), way) for path, way in streams), default=0.0)
+    if worst <= LATE_MS or not audit["valid"]:
+        return {}
+    return {"valid": False, "why": f"the sender's process was held up for {worst:.0f} ms"}
+
+
+def _missing(folder: Path, job: Job) -> bool:
+    """Whether an end has not said what it saw, as on a machine that is too busy."""
+    names = ["walk.parquet"] if job.walk is not None else [f"strand-{number}.json" for number in range(len(job.strands))]
+    return not all((folder / name).is_file() for name in names)
+
+
+def _emulated(folder: Path, job: Job) -> dict[str, Any]:
+    runs.write_json(folder / "job.json", job.document)
+    link = {"title": "one place of a live reproduction", "source": "ackclock reproduce --live", "hop": list(job.hops)}
+    (folder / "link.toml").write_text(to_toml(link), "utf-8")
+    ends = [sys.executable, "-m", "ackclock.papers.live.ends"]
+    end = {verb: [*ends, verb, str(folder.absolute())] for verb in ("server", "client")}
+    limit = job.seconds + GRACE_S
+    argv = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "emulate",
+        str(folder / "link.toml"),
+        "--json",
+        "--no-report",
+        "--seed",
+        str(job.seed),
+    ]
+    argv += [
+        "--seconds",
+        str(limit),
+        "--out",
+        str(folder / "emulation"),
+        "--server",
+        shlex.join(end["server"]),
+        "--",
+        *end["client"],
+    ]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=limit + 60.0, check=False)
+    if done.returncode != 0 or not done.stdout:
+        raise RunFailed(f"a live run ended with exit status {done.returncode}: {done.stderr.strip()[-2000:]}")
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def _keep(folder: Path, job: Job, audit: Mapping[str, Any]) -> None:
+    """Captures and packet fates are large, and read by now: figures, samples and the audit stay."""
+    import polars as pl
+
+    from ackclock.emulation_run import captures_in
+    from ackclock.papers.live import summary
+
+    if job.walk is not None:
+        found: dict[str, Any] = {"flows": [summary.of_walk(job.walk, pl.read_parquet(folder / "walk.parquet"))], "hops": []}
+    else:
+        found, series = summary.of_strands(job.document, folder, captures_in(folder / "emulation"))
+        runs.write_parquet(folder / "series.parquet", series)
+    shutil.rmtree(folder / "emulation", ignore_errors=True)
+    (folder / "token").unlink(missing_ok=True)
+    runs.write_json(folder / "environment.json", runs.environment([job.seed]))
+    runs.write_json(folder / SUMMARY, {**found, "seed": job.seed, "audit": dict(audit)})

@@ -1,0 +1,90 @@
+"""The report of a live reproduction: measured claims beside simulated ones, and how the emulator judged itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.report.numbers import significant
+from ackclock.report.page import Cell, Column, Page, Section, Table
+
+Document = Mapping[str, Any]
+_TONE = {"holds": "good", "fails": "bad", "calibration": "muted", "not_tested": "muted"}
+_SAID = {"holds": "holds", "fails": "fails", "calibration": "calibration", "not_tested": "not tested"}
+
+
+def page(document: Document, environment: Document | None = None) -> Page:
+    """The page of ``reproduce --live``'s JSON document."""
+    totals, claims, live = document["totals"], document["claims"], document["live"]
+    seen = [claim for claim in claims if claim["ours"] is not None or claim["verdict"] in ("holds", "fails")]
+    rest = [claim for claim in claims if claim not in seen]
+    alike = sum(claim["verdict"] == claim["simulated"]["verdict"] for claim in seen if claim["verdict"] in ("holds", "fails"))
+    tested = totals["holds"] + totals["fails"]
+    version = (environment or {}).get("ackclock", "")
+    invalid = sum(not run["valid"] for run in live["runs"])
+    return Page(
+        title=f"Reproduction, live: {document['paper']}",
+        subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
+        answer=f"{totals['holds']} of the {tested} claims tested by real traffic hold; {alike} of them come out as in the simulator.",
+        because=(
+            f"{len(live['runs'])} emulations of up to {live['longest_s']:.0f} s or as long as their course takes, {live['repeats']} of each place; "
+            f"{invalid} were not valid by their own audit, and no verdict rests on them. {totals['calibration']} claims are calibration, "
+            f"{totals['not_tested']} are not tested live. {'; '.join(live['notes'])}."
+        ),
+        sections=[
+            Section("Claim by claim", [_claims(seen)], "The same evaluators over what was measured, and over one seed of the simulator."),
+            Section(f"Not tested live ({len(rest)})", [_untested(rest)], "What real traffic cannot show, or this machine could not."),
+            Section("The emulator's audit", [_audit(live["runs"])], "How late packets left, in microseconds, against the time that the link gave them."),
+        ],
+    )  # fmt: skip
+
+
+def _claims(claims: Sequence[Document]) -> Table:
+    columns = [Column("Claim"), Column("What", room="medium"), Column("Paper"), Column("Live", numeric=True)]
+    columns += [Column("Simulated", numeric=True), Column("Tolerance"), Column("Verdicts"), Column("Why", room="wide")]
+    rows = []
+    for claim in claims:
+        setting = "; ".join(part for part in (claim["variant"], claim["parameters"]) if part not in ("", "-"))
+        verdict, other = claim["verdict"], claim["simulated"]["verdict"]
+        rows.append(
+            [
+                Cell(claim["id"], claim["where"], _TONE[verdict]),
+                Cell(claim["metric"], setting),
+                Cell(claim["paper_value"]),
+                _number(claim["ours"], claim["unit"]),
+                _number(claim["simulated"]["ours"], claim["unit"]),
+                Cell(claim["tolerance"]),
+                Cell(f"live {_SAID[verdict]}", f"simulated {_SAID[other]}", _TONE[verdict]),
+                Cell(claim["why"]),
+            ]
+        )
+    return Table(columns, rows)
+
+
+def _number(ours: Document | None, unit: str) -> Cell:
+    if ours is None or ours["mean"] is None:
+        return Cell("-", tone="muted")
+    return Cell(f"{significant(ours['mean'], 4)} {unit}".strip())
+
+
+def _untested(claims: Sequence[Document]) -> Table:
+    why: dict[str, list[str]] = {}
+    for claim in claims:
+        why.setdefault(claim["why"], []).append(claim["id"])
+    return Table(
+        [Column("Claims", room="medium"), Column("Why", room="wide")],
+        [[Cell(", ".join(ids)), Cell(text)] for text, ids in why.items()],
+    )
+
+
+def _audit(runs: Sequence[Document]) -> Table:
+    columns = [Column("Run", room="wide"), *(Column(name, numeric=True) for name in ("s", "p50", "p99", "most", "late", "lost"))]
+    columns.append(Column("Valid", room="medium"))
+    rows = []
+    for run in runs:
+        error = run["release_error_us"]
+        figures = [f"{run['seconds']:.0f}", *(f"{error[key]:.0f}" for key in ("p50", "p99", "max"))]
+        figures += [str(run["deadline_misses"]), str(run["unintended_drops"])]
+        valid = Cell("yes", tone="good") if run["valid"] else Cell("no", run["why"], "bad")
+        rows.append([Cell("; ".join(run["places"])), *map(Cell, figures), valid])
+    return Table(columns, rows)
