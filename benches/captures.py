@@ -15,6 +15,9 @@ from typing import Any
 
 PACKETS = 4_000_000
 SMALL = 40_000
+MANY = 2_000_000
+EACH = 100
+FLOOD = 5_000_000
 TARGET = 10e6
 MAX_FLOW_BYTES = 1024
 
@@ -27,6 +30,20 @@ def _json(command: list[str]) -> dict[str, Any]:
 def _ours(binary: Path, file: Path, repeats: int) -> dict[str, Any]:
     runs = [_json([str(binary), "capture-read", str(file)]) for _ in range(repeats)]
     return min(runs, key=lambda run: float(run["cpu_s"]))
+
+
+def _held(binary: Path, folder: str, how: list[str]) -> dict[str, Any]:
+    """What is held of a capture made so."""
+    file = Path(folder, "held.pcap")
+    _json([str(binary), how[0], str(file), *how[1:]])
+    held = _json([str(binary), "capture-read", str(file)])
+    file.unlink()
+    return held
+
+
+def _room(said: str, run: dict[str, Any]) -> str:
+    over = "" if run["bytes_per_flow"] <= MAX_FLOW_BYTES else "  OVER"
+    return f"          {run['bytes_per_flow']:6.0f} B a flow (target {MAX_FLOW_BYTES}){over}: {run['flows']:,} {said}; peak {run['peak_rss_kb'] / 1024:.0f} MB"
 
 
 def _tcptrace(file: Path) -> float:
@@ -52,12 +69,20 @@ def table(binary: Path, repeats: int) -> tuple[list[str], dict[str, float]]:
             "peak_mb": whole["peak_rss_kb"] / 1024,
             "bytes_per_flow": whole["bytes_per_flow"],
         }
+        many, flood = (
+            _held(binary, folder, ["capture-write", str(MANY), str(EACH)]),
+            _held(binary, folder, ["capture-flood", str(FLOOD)]),
+        )
+        figures |= {"bytes_per_flow_of_many": many["bytes_per_flow"], "bytes_per_half_open_flow": flood["bytes_per_flow"]}
         lines = [
             f"{whole['packets']:,} packets, {whole['flows']:,} flows, {large.stat().st_size / 1e6:.0f} MB",
             f"ackclock  {packets / cpu / 1e6:6.2f} M packets/CPU s (target {TARGET / 1e6:.0f} M){'' if packets / cpu >= TARGET else '  UNDER'}"
             f"  {megabytes / cpu:6.0f} MB/CPU s  peak {figures['peak_mb']:.1f} MB",
-            f"          {whole['bytes_per_flow']:6.0f} B a flow (target {MAX_FLOW_BYTES})"
-            f"{'' if whole['bytes_per_flow'] <= MAX_FLOW_BYTES else '  OVER'}",
+            *(
+                _room(said, run)
+                for said, run in (("all of them busy, with losses", whole), (f"of {EACH} packets, most of them quiet", many))
+            ),
+            _room(f"half open, of {FLOOD:,} SYNs", flood),
         ]
         if shutil.which("tcptrace") is None:
             return [*lines, "skip: tcptrace is not installed"], figures

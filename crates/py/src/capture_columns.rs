@@ -71,7 +71,7 @@ pub fn delays(first: &Taken, second: &Taken, joined: &Joined) -> Result<RecordBa
     let origin = first.analysis.totals.first_at.unwrap_or(0);
     let known = first.analysis.flows();
     for f in &joined.flows {
-        let client = known[f.number].client();
+        let client = known.get(f.number).client();
         for side in [Side::Low, Side::High] {
             let Some(found) = &f.ways[side as usize] else { continue };
             let name = if side == client { "a2b" } else { "b2a" };

@@ -11,4 +11,5 @@ pub mod metrics;
 pub mod read;
 pub mod report;
 pub mod series;
+mod stored;
 pub mod write;

@@ -3,7 +3,7 @@
 
 mod feed;
 
-use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::analyze::{Analysis, AtHand, Only};
 use ackclock_trace::read::Capture;
 use ackclock_trace::report::Report;
 use proptest::prelude::*;
@@ -92,8 +92,11 @@ fn segment() -> impl Strategy<Value = Vec<u8>> {
 
 /// A report by so many workers.
 fn by(workers: usize, bytes: &[u8]) -> String {
+    report(Analysis::with_workers(Only::default(), workers), bytes)
+}
+
+fn report(mut analysis: Analysis, bytes: &[u8]) -> String {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(bytes.to_vec()))).unwrap();
-    let mut analysis = Analysis::with_workers(Only::default(), workers);
     // In two goes, as one that looks at signals in between reads.
     analysis.read_all(&mut capture, 50).unwrap();
     analysis.read_all(&mut capture, u64::MAX).unwrap();
@@ -105,7 +108,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn the_result_is_the_same_bytes_whatever_the_number_of_workers(
+    fn the_result_is_the_same_bytes_whatever_the_number_of_workers_and_of_flows_at_hand(
         packets in prop::collection::vec((0u32..5000, segment(), 0u8..12, 0u16..40), 0..200),
     ) {
         // Twelve clients, some packets in pieces.
@@ -121,6 +124,11 @@ proptest! {
         let alone = by(1, &bytes);
         for workers in [2, 3, 7] {
             prop_assert_eq!(&by(workers, &bytes), &alone);
+        }
+        // Put by whenever another flow's packet comes, or once in a while.
+        for (flows, quiet_ns) in [(1, -i64::MAX), (1, 1_000_000_000), (4, 100_000_000)] {
+            let rule = AtHand { flows, most: flows, quiet_ns };
+            prop_assert_eq!(&report(Analysis::with_rule(Only::default(), 1, rule), &bytes), &alone);
         }
     }
 

@@ -54,7 +54,8 @@ fn read(packets: &[Vec<u8>]) -> (u64, u32, u32, Pieces) {
     let mut analysis = Analysis::new(Only::default());
     analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
     let flows = analysis.flows();
-    let half = flows.first().map(|flow| flow.half(flow.client()));
+    let flow = flows.iter().next();
+    let half = flow.as_ref().map(|flow| flow.half(flow.client()));
     let amounts = half.and_then(|h| h.sending()).map(|s| s.amounts).unwrap_or_default();
     (amounts.payload, amounts.segments, half.map_or(0, |h| h.counts.retransmitted), analysis.pieces())
 }

@@ -99,9 +99,10 @@ fn figures(bytes: Vec<u8>) -> Figures {
     assert!(capture.damage().is_empty(), "{:?}", capture.damage());
     let flows = analysis.flows();
     assert_eq!(flows.len(), 1);
-    let server = if flows[0].client() == Side::Low { Side::High } else { Side::Low };
-    let half = flows[0].half(server);
-    assert!(flows[0].memory() < 8192, "{}", flows[0].memory());
+    let server = if flows.get(0).client() == Side::Low { Side::High } else { Side::Low };
+    let flow = flows.get(0);
+    let half = flow.half(server);
+    assert!(flow.memory() < 8192, "{}", flow.memory());
     let us = |ns: i64| (ns + 500) / 1000;
     (
         half.sending().unwrap().amounts.unique,

@@ -2,7 +2,6 @@
 //! segment found, its payload, round trips and ends are the ones that were on the wire.
 
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::flow::Side;
 use ackclock_trace::read::Capture;
 use std::io::Cursor;
 
@@ -132,9 +131,10 @@ fn figures(bytes: Vec<u8>) -> Figures {
     let tally = analysis.tally();
     let flows = analysis.flows();
     assert_eq!(flows.len(), 1, "skipped {:?}, {:?}", tally.skipped, capture.damage());
-    let server = if flows[0].client() == Side::Low { Side::High } else { Side::Low };
-    assert_eq!(flows[0].end(server).port, 80);
-    let half = flows[0].half(server);
+    let flow = flows.get(0);
+    let server = flow.client().other();
+    assert_eq!(flow.end(server).port, 80);
+    let half = flow.half(server);
     let sent = half.sending().unwrap();
     let us = |ns: Option<i64>| (ns.unwrap() + 500) / 1000;
     let rtt = (half.rtt.statistics().count(), [us(half.rtt.min()), us(half.rtt.max())]);

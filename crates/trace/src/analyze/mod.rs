@@ -1,18 +1,21 @@
 //! One pass over a capture: records in, flows out. Memory follows the flows that are there, not the packets.
 
+mod flows;
 mod fragments;
 mod only;
+mod roll;
 mod shard;
 mod watch;
 mod workers;
 
+pub use flows::{AtHand, Seen};
 pub use fragments::Pieces;
 pub use only::Only;
+pub use roll::Roll;
 pub use shard::Tally;
 pub use watch::Watch;
 
 use crate::decode::{Found, Skip, plain, walk};
-use crate::flow::Flow;
 use crate::read::{Capture, ReadError, Record};
 use fragments::{Fragments, Whole};
 use shard::Shard;
@@ -44,18 +47,33 @@ impl Analysis {
 
     /// With so many threads, each of which has the flows that fall to it. The result does not depend on their number.
     pub fn with_workers(only: Only, workers: usize) -> Analysis {
-        let shards = (0..workers.max(1)).map(|_| Shard::default()).collect();
+        let all = AtHand::default();
+        Analysis::with_rule(only, workers, AtHand { most: all.most / workers.max(1), ..all })
+    }
+
+    /// The same, with a rule of its own for putting flows by. No figure depends on it.
+    pub fn with_rule(only: Only, workers: usize, rule: AtHand) -> Analysis {
+        let workers = workers.max(1);
+        let shards = (0..workers).map(|_| Shard::new(rule, workers)).collect();
         Analysis { shards, fragments: Fragments::default(), totals: Totals::default(), only }
     }
 
     /// In the order in which they appeared.
-    pub fn flows(&self) -> Vec<&Flow> {
-        let mut all: Vec<(u64, &Flow)> = self.shards.iter().flat_map(|s| s.born.iter().copied().zip(&s.flows)).collect();
+    pub fn flows(&self) -> Roll<'_> {
+        let mut places: Vec<(u64, u32, u32)> = Vec::new();
         // A worker's own flows are in order already.
         if self.shards.len() > 1 {
-            all.sort_by_key(|&(born, _)| born);
+            for (shard, held) in self.shards.iter().enumerate() {
+                places.extend(held.born.iter().enumerate().map(|(number, &born)| (born, shard as u32, number as u32)));
+            }
+            places.sort_unstable();
         }
-        all.into_iter().map(|(_, flow)| flow).collect()
+        Roll { shards: &self.shards, places }
+    }
+
+    /// Bytes that are held for the flows, those for finding them included.
+    pub fn memory(&self) -> usize {
+        self.shards.iter().map(Shard::memory).sum()
     }
 
     pub fn tally(&self) -> Tally {

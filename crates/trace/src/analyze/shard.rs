@@ -1,16 +1,18 @@
 //! The flows of a part of the capture's packets: all of them, or those whose key falls to one worker.
 
+use super::flows::{AtHand, Flows};
 use super::{Only, Watch};
-use crate::decode::{Segment, Skip};
+use crate::decode::{Flags, Segment, Skip};
 use crate::flow::{Flow, Key, Table};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shard {
     table: Table,
-    pub flows: Vec<Flow>,
+    pub flows: Flows,
     /// Of each flow the number of its first packet in the capture.
     pub born: Vec<u64>,
     pub tally: Tally,
+    most: usize,
 }
 
 /// What is counted per packet once its headers are known.
@@ -20,18 +22,32 @@ pub struct Tally {
     pub skipped: [u64; Skip::ALL.len()],
     pub bad_checksums: u64,
     pub broken_options: u64,
+    /// TCP segments of flows for which there was no room.
+    pub beyond: u64,
 }
+
+/// Flows of one capture at most. From the first number on a SYN alone begins none, so that a flood of them leaves room for connections, which
+/// begin with their answer; from the second on nothing does.
+const MOST_BY_SYN: usize = 1 << 21;
+const MOST: usize = 1 << 23;
 
 impl Tally {
     pub fn add(&mut self, other: &Tally) {
         self.tcp += other.tcp;
         self.bad_checksums += other.bad_checksums;
         self.broken_options += other.broken_options;
+        self.beyond += other.beyond;
         self.skipped.iter_mut().zip(other.skipped).for_each(|(sum, n)| *sum += n);
     }
 }
 
 impl Shard {
+    /// One of so many.
+    pub fn new(rule: AtHand, workers: usize) -> Shard {
+        let most = MOST / workers;
+        Shard { table: Table::default(), flows: Flows::new(rule), born: Vec::new(), tally: Tally::default(), most }
+    }
+
     /// A segment at this time, in the capture's packet of this number.
     #[inline(always)]
     pub fn take(&mut self, at: i64, packet: u64, s: &Segment<'_>, only: &Only, watch: &mut impl Watch) {
@@ -42,30 +58,45 @@ impl Shard {
         self.tally.bad_checksums += u64::from(s.bad_checksum);
         self.tally.broken_options += u64::from(s.options.broken);
         let (key, from) = Key::of(s);
-        let hash = key.hash();
-        let number = match self.table.find(hash, |n| *self.flows[n as usize].key() == key) {
-            Some(number) if self.flows[number as usize].is_over_for(from, s) => {
-                let new = self.flows.len() as u32;
-                self.table.replace(hash, number, new);
-                self.begin(Flow::new(key, from, at, s), packet);
-                new
-            }
+        let hash = key.hash(self.table.seed());
+        let mut number = match self.table.find(hash, |n| self.flows.is(n, &key)) {
             Some(number) => number,
+            None if !self.has_room(s) => {
+                self.tally.beyond += 1;
+                return;
+            }
             None => {
-                let new = self.flows.len() as u32;
+                let new = self.begin(Flow::new(key, from, at, s), packet);
                 self.table.insert(hash, new);
-                self.begin(Flow::new(key, from, at, s), packet);
                 new
             }
         };
-        let flow = &mut self.flows[number as usize];
+        let mut flow = self.flows.get_mut(number, at);
+        if flow.is_over_for(from, s) && self.born.len() < self.most {
+            let old = number;
+            number = self.begin(Flow::new(key, from, at, s), packet);
+            self.table.replace(hash, old, number);
+            flow = self.flows.get_mut(number, at);
+        }
         let passed = flow.pass(at, from, s);
         watch.passed(at, number, flow, s, &passed);
     }
 
     #[cold]
-    fn begin(&mut self, flow: Flow, packet: u64) {
-        self.flows.push(flow);
+    fn has_room(&self, s: &Segment<'_>) -> bool {
+        let only_syn = s.flags.has(Flags::SYN) && !s.flags.has(Flags::ACK);
+        self.flows.len() < if only_syn { self.most / (MOST / MOST_BY_SYN) } else { self.most }
+    }
+
+    #[cold]
+    fn begin(&mut self, flow: Flow, packet: u64) -> u32 {
         self.born.push(packet);
+        let now = flow.first_at;
+        self.flows.begin(flow, now)
+    }
+
+    /// Bytes that are held for its flows.
+    pub fn memory(&self) -> usize {
+        self.table.memory() + self.flows.memory() + self.born.capacity() * size_of::<u64>()
     }
 }

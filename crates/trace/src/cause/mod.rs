@@ -1,5 +1,7 @@
 //! Why a segment was sent again, or came out of turn.
 
+use crate::stored::{Reader, Stored, Writer, stored};
+
 mod receiver;
 mod repeat;
 
@@ -71,6 +73,16 @@ impl Cause {
     }
 }
 
+impl Stored for Cause {
+    fn put(&self, to: &mut Writer) {
+        (*self as u8).put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Cause {
+        Cause::ALL[usize::from(u8::take(from))]
+    }
+}
+
 /// A cause and how sure it is, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
@@ -90,6 +102,8 @@ pub struct Tally {
     found: Box<[Count]>,
 }
 
+stored!(Tally { found });
+
 #[derive(Debug, Clone, Copy)]
 struct Count {
     cause: Cause,
@@ -97,6 +111,8 @@ struct Count {
     /// The sum of what each was sure of.
     confidence: f32,
 }
+
+stored!(Count { cause, segments, confidence });
 
 impl Tally {
     /// `segments` full ones' worth in one packet (a super-segment has several).

@@ -2,6 +2,7 @@
 
 use super::seq::{ahead, before};
 use super::told::Told;
+use crate::stored::stored;
 use std::collections::VecDeque;
 
 /// A range that the capture has not seen although it has seen what follows.
@@ -14,6 +15,8 @@ pub struct Hole {
     pub stamp: Option<u32>,
     pub id: Option<u16>,
 }
+
+stored!(Hole { start, end, found_at, stamp, id });
 
 /// Kept holes at most; the oldest are forgotten.
 const MOST: usize = 512;
@@ -38,6 +41,8 @@ pub struct Episode {
     /// What the sender knows, where the capture is not at its end.
     pub told: Option<Box<Told>>,
 }
+
+stored!(Episode { loss_point, recovery_point, repaired, sack_high, resumed, holes, marked, told });
 
 /// Nothing is missing and nothing is being repaired.
 pub static CALM: Episode = Episode {

@@ -6,6 +6,7 @@ use super::seq::ahead;
 use super::trouble::Trouble;
 use crate::cause::{Cause, Tally};
 use crate::metrics::{AckClock, Course, Samples};
+use crate::stored::stored;
 
 /// Counters and clocks of what one end sends.
 #[derive(Debug, Default)]
@@ -46,6 +47,33 @@ pub struct Half {
     pub(super) trouble: Option<Box<Trouble>>,
 }
 
+stored!(Half {
+    next,
+    una,
+    sacked,
+    duplicates,
+    window,
+    watched,
+    watched_at,
+    last_sent_at,
+    last_heard_at,
+    last_news_at,
+    counts,
+    rtt,
+    stamp_rtt,
+    offered,
+    choices,
+    mss,
+    window_shift,
+    data_ttl,
+    started,
+    heard,
+    queue_stands,
+    emptied,
+    sending,
+    trouble
+});
+
 /// Packets and bytes of one direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
@@ -63,6 +91,20 @@ pub struct Counts {
     pub fins: u8,
 }
 
+stored!(Counts {
+    ip_bytes,
+    packets,
+    pure_acks,
+    retransmitted,
+    resets,
+    marks,
+    echoes,
+    reductions,
+    bad_checksums,
+    zero_windows,
+    fins
+});
+
 /// The window that this direction's receiver offers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Offered {
@@ -71,6 +113,8 @@ pub struct Offered {
     pub max: u32,
     pub count: u32,
 }
+
+stored!(Offered { sum, min, max, count });
 
 impl Offered {
     #[inline]
@@ -93,6 +137,8 @@ pub struct Choices {
     pub ecn: bool,
     pub ttl: u8,
 }
+
+stored!(Choices { seen, mss, window_scale, sack, stamps, ecn, ttl });
 
 impl Choices {
     /// This end offered selective acknowledgement, or nobody saw whether it did.

@@ -28,6 +28,7 @@ pub use table::Table;
 pub use trouble::{Spurious, Trouble};
 
 use crate::decode::{Endpoint, Flags, Segment};
+use crate::stored::{Reader, Stored, Writer, stored};
 use seq::ahead;
 
 /// One connection.
@@ -49,6 +50,8 @@ pub struct Handshake {
     pub done_at: Moment,
     pub(crate) reset: bool,
 }
+
+stored!(Handshake { syn_at, answer_at, done_at, reset });
 
 /// What one packet was to its flow.
 #[derive(Debug, Clone, Copy)]
@@ -170,6 +173,26 @@ impl Flow {
         // An initial number within the window of a live connection is an old SYN, or an attack; it changes nothing.
         let far = ahead(half.next, s.seq).unsigned_abs() > 1 << 20;
         !repeated && (closed || far || half.choices.seen && half.payload() > 0)
+    }
+
+    /// All of it in as few bytes as it takes.
+    pub(crate) fn put_by(&self, writer: &mut Writer) -> Box<[u8]> {
+        let Flow { key, client, handshake, first_at, last_at, halves } = self;
+        (*client, *first_at).put(writer);
+        last_at.put(writer);
+        handshake.put(writer);
+        halves.put(writer);
+        let (head, n) = key.head();
+        writer.finish(&head[..n])
+    }
+
+    /// What was put by.
+    pub(crate) fn fetched(bytes: &[u8]) -> Box<Flow> {
+        let (key, rest) = Key::of_head(bytes);
+        let from = &mut Reader::new(rest);
+        let (client, first_at) = Stored::take(from);
+        let (last_at, handshake, halves) = (Stored::take(from), Stored::take(from), Stored::take(from));
+        Box::new(Flow { key, client, handshake, first_at, last_at, halves })
     }
 
     /// Memory of this flow in bytes, everything included.

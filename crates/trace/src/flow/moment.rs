@@ -1,8 +1,20 @@
 //! An instant that may not have come yet, in eight bytes.
 
+use crate::stored::{Reader, Stored, Writer};
+
 /// Nanoseconds of Unix time, or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment(i64);
+
+impl Stored for Moment {
+    fn put(&self, to: &mut Writer) {
+        self.get().put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Moment {
+        <Option<i64> as Stored>::take(from).map_or(Moment::default(), Moment)
+    }
+}
 
 const NEVER: i64 = i64::MIN;
 

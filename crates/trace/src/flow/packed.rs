@@ -3,6 +3,7 @@
 
 use super::sent::Sent;
 use super::seq::{ahead, before};
+use crate::stored::{Reader, Stored, Writer, stored};
 
 /// First in, first out; only the ends are at hand.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ struct Entry {
     ip_id: u16,
 }
 
+stored!(Entry { start, len, at, stamp, ip_id });
+
 /// A control byte, then time, length, number and stamp as it says, each at most four bytes.
 const LONGEST: usize = 1 + 4 + 4 + 2 + 4;
 const STEP: usize = 48;
@@ -46,6 +49,29 @@ const STAMP_NEXT: u8 = 1 << 6;
 const STAMP_NEAR: u8 = 2 << 6;
 const STAMP_OTHER: u8 = 3 << 6;
 const STAMP: u8 = 3 << 6;
+
+impl Stored for Packed {
+    fn put(&self, to: &mut Writer) {
+        self.count.put(to);
+        if self.count > 0 {
+            (self.cut, self.first).put(to);
+            (self.last, self.tail - self.head).put(to);
+            to.bytes(&self.bytes[self.head as usize..self.tail as usize]);
+        }
+    }
+
+    fn take(from: &mut Reader<'_>) -> Packed {
+        let count = u32::take(from);
+        if count == 0 {
+            return Packed::default();
+        }
+        let (cut, first) = <(u32, Entry)>::take(from);
+        let (last, tail) = <(Entry, u32)>::take(from);
+        let mut bytes = vec![0; tail as usize + LONGEST].into_boxed_slice();
+        bytes[..tail as usize].copy_from_slice(from.bytes(tail as usize));
+        Packed { bytes, head: 0, tail, count, cut, first, last }
+    }
+}
 
 impl Entry {
     fn of(sent: &Sent) -> Entry {

@@ -4,6 +4,7 @@ use super::moment::Moment;
 use super::sent::Outstanding;
 use super::stamp_clock::StampClock;
 use crate::metrics::{AckClock, Course, Level};
+use crate::stored::stored;
 
 #[derive(Debug, Default)]
 pub struct Sending {
@@ -17,6 +18,8 @@ pub struct Sending {
     pub(super) course: Option<Box<Course>>,
 }
 
+stored!(Sending { outstanding, stamp_clock, ids, amounts, times, flight, acks, course });
+
 /// Packets are held at 2^32 - 1, in all counts of a flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Amounts {
@@ -28,6 +31,8 @@ pub struct Amounts {
     pub duplicate_acks: u32,
     pub largest_segment: u32,
 }
+
+stored!(Amounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, largest_segment });
 
 /// Where the time went, nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,6 +58,8 @@ pub struct Times {
     pub queued: i64,
 }
 
+stored!(Times { first_data, last_data, last_news, busy, idle, closed, window, recovery, plateau, starved, queued });
+
 /// A sender's packet numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ids {
@@ -68,6 +75,8 @@ pub(super) struct Ids {
     pub unseen: i32,
     pub unseen_after_timeout: u32,
 }
+
+stored!(Ids { last, seen, up, calm, by_one, step, unseen, unseen_after_timeout });
 
 impl Sending {
     /// Nothing in it tells of data: a SYN or a FIN came and was acknowledged.

@@ -3,6 +3,7 @@
 
 use super::packed::Packed;
 use super::seq::{ahead, before};
+use crate::stored::stored;
 use std::collections::VecDeque;
 
 /// A run of sequence numbers that travelled together.
@@ -20,6 +21,8 @@ pub struct Sent {
     pub times: u8,
     pub sacked: bool,
 }
+
+stored!(Sent { start, len, first_at, last_at, stamp, ip_id, times, sacked });
 
 impl Sent {
     #[inline]
@@ -52,12 +55,16 @@ pub struct Outstanding {
     records: Option<Box<Records>>,
 }
 
+stored!(Outstanding { packed, records });
+
 #[derive(Debug, Default)]
 struct Records {
     all: VecDeque<Sent>,
     /// ACKs until it is asked again whether they can be packed: as many as there are records, so that asking costs no more than they do.
     patience: u32,
 }
+
+stored!(Records { all, patience });
 
 impl Outstanding {
     #[inline]

@@ -2,6 +2,7 @@
 
 use super::moment::Moment;
 use super::seq::ahead;
+use crate::stored::stored;
 
 /// Ticks that hosts use, nanoseconds.
 const TICKS: [i64; 5] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000];
@@ -20,6 +21,8 @@ pub struct StampClock {
     /// Nanoseconds; zero while it is not known.
     tick: u32,
 }
+
+stored!(StampClock { first, first_at, last, last_step, stamps, tick });
 
 impl StampClock {
     /// A packet with this stamp passed.

@@ -1,5 +1,7 @@
 //! Finds a flow's number by its key: open addressing over numbers, so that a look-up touches one line here and one of the flow.
 
+use std::hash::{BuildHasher, RandomState};
+
 /// A slot: the upper bits of the hash, and the flow's number plus one; zero where empty.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
@@ -11,15 +13,22 @@ struct Slot {
 pub struct Table {
     slots: Vec<Slot>,
     filled: usize,
+    /// For the keys' hashes: another one in each run. Where a flow stands changes no figure.
+    seed: u64,
 }
 
 impl Default for Table {
     fn default() -> Table {
-        Table { slots: vec![Slot::default(); 64], filled: 0 }
+        Table { slots: vec![Slot::default(); 64], filled: 0, seed: RandomState::new().hash_one(0) }
     }
 }
 
 impl Table {
+    #[inline]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The number for which `is_it` holds, among those stored under this hash.
     #[inline]
     pub fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
@@ -39,7 +48,7 @@ impl Table {
 
     /// Stores a number that is not there yet.
     pub fn insert(&mut self, hash: u32, number: u32) {
-        if (self.filled + 1) * 2 > self.slots.len() {
+        if (self.filled + 1) * 4 > self.slots.len() * 3 {
             let larger = vec![Slot::default(); self.slots.len() * 2];
             for slot in std::mem::replace(&mut self.slots, larger) {
                 if slot.number != 0 {
@@ -62,6 +71,11 @@ impl Table {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// Bytes.
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
     }
 
     fn put(&mut self, slot: Slot) {

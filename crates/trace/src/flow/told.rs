@@ -3,6 +3,7 @@
 
 use super::seq::{ahead, before};
 use crate::decode::Stamps;
+use crate::stored::stored;
 use std::collections::VecDeque;
 
 /// What an ACK says.
@@ -17,6 +18,8 @@ pub struct Word {
     pub duplicates: u32,
     pub sack_high: Option<u32>,
 }
+
+stored!(Word { at, first, stamp, una, duplicates, sack_high });
 
 /// ACKs on their way to the sender; the first has arrived.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ pub struct Told {
     third: i64,
     turn: i64,
 }
+
+stored!(Told { words, since, since_at_most, since_stamp, news, heard, third, turn });
 
 /// Duplicates that cause a retransmission (RFC 5681, section 3.2), and how much later than a turn it may come.
 const THIRD: u32 = 3;

@@ -3,6 +3,7 @@
 use super::episode::{CALM, Episode};
 use super::seq::before;
 use crate::cause::{Cause, Tally};
+use crate::stored::stored;
 
 /// A retransmission whose ACK may still show that it was not needed.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,8 @@ pub struct Repair {
     pub cause: Cause,
     pub judged: bool,
 }
+
+stored!(Repair { start, end, at, stamp, segments, cause, judged });
 
 const _: () = assert!(size_of::<Repair>() == 32);
 
@@ -38,6 +41,8 @@ pub struct Trouble {
     pub probes: Option<bool>,
 }
 
+stored!(Trouble { tally, repairs, episode, oddities, delivered, timeouts, recoveries, timer_fired, probes });
+
 /// What few directions with trouble have.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Oddities {
@@ -54,6 +59,8 @@ pub struct Oddities {
     pub lost_upstream: u32,
 }
 
+stored!(Oddities { missed_bytes, spurious, new_probes, fast_then_timeout, unseen_again, lost_upstream });
+
 /// Retransmissions that were not needed, by what showed it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spurious {
@@ -62,6 +69,8 @@ pub struct Spurious {
     pub by_early_ack: u32,
     pub of_timeouts: u32,
 }
+
+stored!(Spurious { by_dsack, by_stamp, by_early_ack, of_timeouts });
 
 impl Spurious {
     pub fn all(&self) -> u32 {

@@ -1,6 +1,7 @@
 //! The ACK clock: how far apart the acknowledgements pass, and how much each one covers.
 
 use super::counters::Counters;
+use crate::stored::stored;
 
 /// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram (papers/README.md, 7.6).
 pub const ACK_BINS_MS: [u32; 20] = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600];
@@ -40,6 +41,21 @@ pub struct AckClock {
     compressed: u32,
     comparable: u32,
 }
+
+stored!(AckClock {
+    last_at,
+    last_sent_at,
+    sum,
+    sum_of_squares,
+    min,
+    max,
+    bins,
+    advancing,
+    segments,
+    stretched,
+    compressed,
+    comparable
+});
 
 /// In the place of a time: there was none yet.
 const NEVER: i64 = i64::MIN;

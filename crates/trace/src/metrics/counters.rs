@@ -1,6 +1,8 @@
 //! Counters by number: only those between the least and the greatest number ever counted exist, and they are as narrow as their values let them
 //! be, one, two or four bytes each, all of one width.
 
+use crate::stored::{Reader, Stored, Writer};
+
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
     bytes: Box<[u8]>,
@@ -20,6 +22,24 @@ enum Width {
 }
 
 const _: () = assert!(size_of::<Counters>() == 24);
+
+impl Stored for Counters {
+    fn put(&self, to: &mut Writer) {
+        (self.total, self.first).put(to);
+        (self.width as u8, self.bytes.len()).put(to);
+        // Each by its size: most are small, whatever the largest is.
+        (0..self.len()).for_each(|i| self.get(i).put(to));
+    }
+
+    fn take(from: &mut Reader<'_>) -> Counters {
+        let (total, first) = <(u32, u16)>::take(from);
+        let (width, len) = <(u8, usize)>::take(from);
+        let width = [Width::One, Width::Two, Width::Four][usize::from(width)];
+        let mut counters = Counters { bytes: vec![0; len].into_boxed_slice(), total, first, width };
+        (0..counters.len()).for_each(|i| counters.set(i, u32::take(from)));
+        counters
+    }
+}
 
 impl Width {
     #[inline]

@@ -1,6 +1,8 @@
 //! How much passed when, in constant memory: bins of one width, which doubles whenever the time outgrows them, and amounts in a unit that doubles
 //! whenever they outgrow a byte. Enough to see how two flows' rates go together, which is all it is for.
 
+use crate::stored::stored;
+
 /// Bins kept.
 pub const BINS: usize = 64;
 /// The first width, nanoseconds: finer than that is the ACK clock's matter.
@@ -19,6 +21,8 @@ pub struct Course {
     widened: u8,
     coarsened: u8,
 }
+
+stored!(Course { first, pending, bins, at, widened, coarsened });
 
 impl Course {
     pub fn new(now: i64) -> Course {

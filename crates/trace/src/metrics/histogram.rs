@@ -1,6 +1,7 @@
 //! A histogram of times with bins of equal ratio, for percentiles of any span in little memory.
 
 use super::counters::Counters;
+use crate::stored::stored;
 
 /// Bins in each doubling: 2.2 % apart, so that the middle of one is within 1.1 % of all in it.
 const PER_OCTAVE: u32 = 32;
@@ -11,6 +12,8 @@ const SUB_BITS: u32 = PER_OCTAVE.trailing_zeros();
 pub struct LogHistogram {
     bins: Counters,
 }
+
+stored!(LogHistogram { bins });
 
 impl LogHistogram {
     #[inline]

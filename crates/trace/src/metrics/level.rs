@@ -1,11 +1,15 @@
 //! A quantity that stays until it changes: its mean over time, its largest value.
 
+use crate::stored::stored;
+
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Level {
     /// Times nanoseconds.
     area: f64,
     max: u32,
 }
+
+stored!(Level { area, max });
 
 impl Level {
     /// The level was `value` for `ns` nanoseconds.

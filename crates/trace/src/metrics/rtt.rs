@@ -1,6 +1,7 @@
 //! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes comes back.
 
 use super::LogHistogram;
+use crate::stored::stored;
 
 /// Sample statistics, and the smoothed estimate of RFC 6298 for comparison with timers.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,8 @@ pub struct Rtt {
     smoothed: f32,
     deviation: f32,
 }
+
+stored!(Rtt { min, max, sum, sum_of_squares, histogram, origin, smoothed, deviation });
 
 const _: () = assert!(size_of::<Rtt>() == 72);
 

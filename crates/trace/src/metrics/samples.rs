@@ -1,6 +1,7 @@
 //! Round-trip samples of one direction: most directions have none or one, for which statistics are not kept.
 
 use super::Rtt;
+use crate::stored::{Reader, Stored, Writer};
 
 #[derive(Debug, Clone, Default)]
 pub enum Samples {
@@ -8,6 +9,24 @@ pub enum Samples {
     None,
     One(i64),
     Many(Box<Rtt>),
+}
+
+impl Stored for Samples {
+    fn put(&self, to: &mut Writer) {
+        to.bit(matches!(self, Samples::Many(_)));
+        match self {
+            Samples::Many(rtt) => rtt.put(to),
+            Samples::One(sample) => Some(*sample).put(to),
+            Samples::None => None::<i64>.put(to),
+        }
+    }
+
+    fn take(from: &mut Reader<'_>) -> Samples {
+        if from.bit() {
+            return Samples::Many(Stored::take(from));
+        }
+        <Option<i64> as Stored>::take(from).map_or(Samples::None, Samples::One)
+    }
 }
 
 impl Samples {

@@ -119,8 +119,8 @@ impl Report {
         let mut report = Report::of(&first.analysis, &first.capture);
         let known = first.analysis.flows();
         for flow in &joined.flows {
-            let client = known[flow.number].client() as usize;
-            let row = &mut report.flows[flow.number];
+            let client = known.get(flow.number).client() as usize;
+            let Some(row) = report.flows.get_mut(flow.number) else { continue };
             row.a2b.joined = flow.ways[client].as_ref().map(WayReport::of);
             row.b2a.joined = flow.ways[1 - client].as_ref().map(WayReport::of);
         }

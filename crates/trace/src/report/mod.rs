@@ -38,6 +38,9 @@ pub struct Report {
     pub start_s: Option<f64>,
     pub duration_s: f64,
     pub flows: Vec<FlowReport>,
+    /// Flows beyond the first 100,000, which are not listed; absent where all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows_left_out: Option<u64>,
     /// How the throughputs of the largest flows that ran at the same time went together.
     pub concurrent: Vec<Pair>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -119,6 +122,8 @@ pub struct Vantage {
     pub to_server_ms: Option<f64>,
 }
 
+/// Flows listed at most: a document of a million is of use to nobody, and takes gigabytes.
+const MOST_LISTED: usize = 100_000;
 /// One end answers in less than this share of the whole: the capture is there.
 const NEAR: f64 = 0.1;
 /// Both ends answer within this: one host, or one Ethernet, and the ends cannot be told apart.
@@ -139,6 +144,9 @@ impl Report {
                 };
             }
         }
+        if tally.beyond > 0 {
+            skipped.insert("too_many_flows", tally.beyond);
+        }
         let malformed: u64 = malformed_kinds.values().sum();
         if tally.broken_options > 0 {
             malformed_kinds.insert("broken_tcp_options", tally.broken_options);
@@ -158,7 +166,8 @@ impl Report {
             start_s: totals.first_at.map(seconds),
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
             concurrent: together::pairs(&flows),
-            flows: flows.into_iter().map(|flow| FlowReport::of(flow, start)).collect(),
+            flows_left_out: flows.len().checked_sub(MOST_LISTED).filter(|&n| n > 0).map(|n| n as u64),
+            flows: flows.iter().take(MOST_LISTED).map(|flow| FlowReport::of(&flow, start)).collect(),
             joined: None,
         }
     }

@@ -1,8 +1,10 @@
 //! Flows that ran at the same time: whether one's gain was the other's loss, as with flows that share a bottleneck.
 
-use crate::flow::{Flow, Side};
+use crate::analyze::Roll;
+use crate::flow::Side;
 use crate::metrics::{BINS, Course, pearson};
 use serde::Serialize;
+use std::cmp::Reverse;
 
 /// Two directions of data that were under way together.
 #[derive(Debug, Serialize)]
@@ -22,27 +24,48 @@ const MOST: usize = 8;
 /// Fewer bins in common say nothing.
 const ENOUGH: u32 = 10;
 
+/// One of them.
+struct Large {
+    number: usize,
+    side: Side,
+    way: &'static str,
+    bytes: u64,
+    course: Course,
+}
+
 /// The largest directions, each with each that ran at the same time.
-pub fn pairs(flows: &[&Flow]) -> Vec<Pair> {
-    let mut all: Vec<(usize, Side, &Course)> = Vec::new();
-    for (number, flow) in flows.iter().enumerate() {
-        for side in [flow.client(), flow.client().other()] {
-            all.extend(flow.half(side).course().map(|course| (number, side, course)));
-        }
-    }
-    all.sort_by_key(|&(number, side, _)| std::cmp::Reverse(flows[number].half(side).sending().map_or(0, |s| s.amounts.unique)));
-    all.truncate(MOST);
-    all.sort_by_key(|&(number, side, _)| (number, side as u8));
-    let way = |number: usize, side: Side| if side == flows[number].client() { "a2b" } else { "b2a" };
+pub fn pairs(flows: &Roll<'_>) -> Vec<Pair> {
+    let all = largest(flows);
     let mut pairs = Vec::new();
-    for (i, &(a, a_side, x)) in all.iter().enumerate() {
-        for &(b, b_side, y) in &all[i + 1..] {
-            if let Some((correlation, bins, bin_s)) = correlation(x, y) {
-                pairs.push(Pair { flows: [a + 1, b + 1], ways: [way(a, a_side), way(b, b_side)], correlation, bins, bin_s });
+    for (i, a) in all.iter().enumerate() {
+        for b in &all[i + 1..] {
+            if let Some((correlation, bins, bin_s)) = correlation(&a.course, &b.course) {
+                pairs.push(Pair { flows: [a.number + 1, b.number + 1], ways: [a.way, b.way], correlation, bins, bin_s });
             }
         }
     }
     pairs
+}
+
+fn largest(flows: &Roll<'_>) -> Vec<Large> {
+    let mut all: Vec<Large> = Vec::new();
+    let keep = |all: &mut Vec<Large>| {
+        all.sort_by_key(|large| Reverse(large.bytes));
+        all.truncate(MOST);
+    };
+    for (number, flow) in flows.iter().enumerate() {
+        for (side, way) in [(flow.client(), "a2b"), (flow.client().other(), "b2a")] {
+            let half = flow.half(side);
+            let Some((course, sending)) = half.course().zip(half.sending()) else { continue };
+            all.push(Large { number, side, way, bytes: sending.amounts.unique, course: course.clone() });
+        }
+        if all.len() > 8 * MOST {
+            keep(&mut all);
+        }
+    }
+    keep(&mut all);
+    all.sort_by_key(|large| (large.number, large.side as u8));
+    all
 }
 
 /// Over the bins that lie within both; the first and the last of each are partly empty.

@@ -27,9 +27,10 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// Writes about `packets` packets to `path`.
-pub fn write(path: &Path, packets: u64) -> Result<String, String> {
-    let base = simulated(path)?;
+/// Writes about `packets` packets to `path`, of each flow the first `most`.
+pub fn write(path: &Path, packets: u64, most: usize) -> Result<String, String> {
+    let mut base = simulated(path)?;
+    base.iter_mut().for_each(|flow| flow.truncate(most));
     let each: u64 = base.iter().map(|flow| flow.len() as u64).sum();
     let copies = packets.div_ceil(each.max(1)).max(1);
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(|e| e.to_string())?);
@@ -68,7 +69,7 @@ fn load(path: &Path) -> Result<Vec<Packet>, String> {
 
 /// All copies of all flows in the order of time; a copy's clients have addresses of their own.
 fn merge(base: &[Vec<Packet>], copies: u64, out: &mut impl Write) -> io::Result<()> {
-    out.write_all(&[0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 1, 0, 0, 0])?;
+    out.write_all(&HEADER)?;
     let shift = |copy: u64| copy as i64 * STAGGER_NS;
     let mut next = BinaryHeap::new();
     for copy in 0..copies {
@@ -94,6 +95,34 @@ fn merge(base: &[Vec<Packet>], copies: u64, out: &mut impl Write) -> io::Result<
     Ok(())
 }
 
+/// Writes so many SYNs to `path`, each from another address and port, a million a second.
+pub fn write_flood(path: &Path, syns: u32) -> Result<String, String> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(|e| e.to_string())?);
+    flood(syns, &mut out).and_then(|()| out.flush()).map_err(|e| e.to_string())?;
+    Ok(format!("{{\"packets\":{syns},\"flows\":{syns}}}"))
+}
+
+fn flood(syns: u32, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&HEADER)?;
+    let mut bytes = [0; 54];
+    bytes[12..14].copy_from_slice(&[8, 0]);
+    bytes[14..24].copy_from_slice(&[0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6]);
+    bytes[30..38].copy_from_slice(&[192, 0, 2, 1, 0x80, 0, 0, 80]);
+    bytes[46..50].copy_from_slice(&[0x50, 2, 0xff, 0xff]);
+    for syn in 0..syns {
+        bytes[26..30].copy_from_slice(&syn.wrapping_mul(0x9e37_79b1).to_be_bytes());
+        bytes[38..42].copy_from_slice(&syn.wrapping_mul(0x85eb_ca6b).to_be_bytes());
+        for field in [syn / 1_000_000, syn % 1_000_000 * 1000, bytes.len() as u32, bytes.len() as u32] {
+            out.write_all(&field.to_le_bytes())?;
+        }
+        out.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Of a pcap file with nanoseconds, 128 bytes of a packet at most, Ethernet.
+const HEADER: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 1, 0, 0, 0];
+
 #[derive(Serialize)]
 struct Cost {
     packets: u64,
@@ -115,18 +144,17 @@ pub fn read(path: &Path, workers: usize) -> Result<String, String> {
     analysis.read_all(&mut capture, u64::MAX).map_err(|e| e.to_string())?;
     let used = watch.stop();
     let flows = analysis.flows();
-    let memory: usize = flows.iter().map(|flow| flow.memory()).sum();
     let ends = |flow: &ackclock_trace::flow::Flow| [flow.client(), flow.client().other()];
     let cost = Cost {
         packets: analysis.totals.packets,
         flows: flows.len(),
-        retransmissions: flows.iter().flat_map(|f| ends(f).map(|side| f.half(side).counts.retransmitted)).map(u64::from).sum(),
+        retransmissions: flows.iter().flat_map(|f| ends(&f).map(|side| f.half(side).counts.retransmitted)).map(u64::from).sum(),
         cpu_s: used.cpu_s,
         wall_s: used.wall_s,
         packets_per_cpu_s: analysis.totals.packets as f64 / used.cpu_s,
         mb_per_s: capture.offset() as f64 / 1e6 / used.cpu_s,
         peak_rss_kb: used.peak_rss_kb,
-        bytes_per_flow: memory as f64 / flows.len().max(1) as f64,
+        bytes_per_flow: analysis.memory() as f64 / flows.len().max(1) as f64,
     };
     serde_json::to_string(&cost).map_err(|e| e.to_string())
 }

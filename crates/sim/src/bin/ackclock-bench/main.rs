@@ -2,7 +2,8 @@
 //!
 //!     ackclock-bench CASE [--seconds S] [--variant NAME] [--metered]
 //!
-//!     ackclock-bench capture-write FILE PACKETS
+//!     ackclock-bench capture-write FILE PACKETS [MOST_OF_A_FLOW]
+//!     ackclock-bench capture-flood FILE SYNS
 //!     ackclock-bench capture-read FILE [WORKERS]
 //!
 //! `--metered` lets every link measure its queue, as runs with a summary do.
@@ -49,14 +50,13 @@ struct Done {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["capture-write", file, packets] => packets
-            .parse()
-            .map_err(|_| "PACKETS is a whole number".to_owned())
-            .and_then(|packets| captures::write(file.as_ref(), packets)),
-        ["capture-read", file] => captures::read(file.as_ref(), 1),
-        ["capture-read", file, workers] => {
-            workers.parse().map_err(|_| "WORKERS is a whole number".to_owned()).and_then(|n| captures::read(file.as_ref(), n))
+        ["capture-write", file, packets] => whole(packets).and_then(|n| captures::write(file.as_ref(), n, usize::MAX)),
+        ["capture-write", file, packets, most] => {
+            whole(packets).and_then(|n| captures::write(file.as_ref(), n, whole(most)? as usize))
         }
+        ["capture-flood", file, syns] => whole(syns).and_then(|n| captures::write_flood(file.as_ref(), n as u32)),
+        ["capture-read", file] => captures::read(file.as_ref(), 1),
+        ["capture-read", file, workers] => whole(workers).and_then(|n| captures::read(file.as_ref(), n as usize)),
         _ => ask().map(|asked| measure(&asked)),
     };
     match done {
@@ -69,6 +69,10 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn whole(word: &str) -> Result<u64, String> {
+    word.parse().map_err(|_| format!("found {word:?} where a whole number goes"))
 }
 
 struct Asked {

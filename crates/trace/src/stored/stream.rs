@@ -1,0 +1,108 @@
+//! Bits and bytes, each in a row of their own: the bits' length, the bits, the bytes.
+
+/// Takes numbers.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bits: Vec<u8>,
+    bit_count: usize,
+    bytes: Vec<u8>,
+    /// The last point in time that was written.
+    pub instant: i64,
+}
+
+impl Writer {
+    #[inline]
+    pub fn bit(&mut self, bit: bool) {
+        if self.bit_count.is_multiple_of(8) {
+            self.bits.push(0);
+        }
+        if let Some(last) = self.bits.last_mut() {
+            *last |= u8::from(bit) << (self.bit_count % 8);
+        }
+        self.bit_count += 1;
+    }
+
+    /// A bit where it is zero, else seven bits of it in each byte.
+    #[inline]
+    pub fn number(&mut self, mut value: u64) {
+        self.bit(value != 0);
+        while value >= 128 {
+            self.bytes.push(value as u8 | 128);
+            value >>= 7;
+        }
+        if value != 0 {
+            self.bytes.push(value as u8);
+        }
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// All of it behind `head`; the writer is empty then.
+    pub fn finish(&mut self, head: &[u8]) -> Box<[u8]> {
+        let length = (self.bits.len() as u32).to_le_bytes();
+        let all = [head, &length[..LENGTH], &self.bits, &self.bytes].concat().into_boxed_slice();
+        self.bits.clear();
+        self.bytes.clear();
+        (self.bit_count, self.instant) = (0, 0);
+        all
+    }
+}
+
+/// Bytes of the bits' length.
+const LENGTH: usize = 3;
+
+/// Gives the numbers back in the order in which they were put.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    bits: &'a [u8],
+    bit: usize,
+    bytes: &'a [u8],
+    pub instant: i64,
+}
+
+impl<'a> Reader<'a> {
+    /// Behind the head.
+    pub fn new(all: &'a [u8]) -> Reader<'a> {
+        let (length, rest) = all.split_at_checked(LENGTH).unwrap_or_default();
+        let bits = length.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte));
+        let (bits, bytes) = rest.split_at_checked(bits).unwrap_or_default();
+        Reader { bits, bit: 0, bytes, instant: 0 }
+    }
+
+    #[inline]
+    pub fn bit(&mut self) -> bool {
+        let byte = self.bits.get(self.bit / 8).copied().unwrap_or(0);
+        let bit = byte >> (self.bit % 8) & 1 != 0;
+        self.bit += 1;
+        bit
+    }
+
+    #[inline]
+    pub fn number(&mut self) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        if !self.bit() {
+            return 0;
+        }
+        while let Some((&byte, rest)) = self.bytes.split_first() {
+            self.bytes = rest;
+            value |= u64::from(byte & 127) << shift;
+            shift += 7;
+            if byte < 128 || shift > 63 {
+                break;
+            }
+        }
+        value
+    }
+
+    pub fn bytes(&mut self, n: usize) -> &'a [u8] {
+        let (taken, rest) = self.bytes.split_at_checked(n).unwrap_or_default();
+        self.bytes = rest;
+        taken
+    }
+
+    pub fn array<const N: usize>(&mut self) -> [u8; N] {
+        self.bytes(N).try_into().unwrap_or([0; N])
+    }
+}
