@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -13,81 +11,21 @@ from pathlib import Path
 import pytest
 
 from tests.live.cells import namespaces
+from tests.live.soak import LINK, Soak
 
 pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 
-LINK = """title = "a line"
-source = "test"
-[[hop]]
-name = "line"
-rate = "20 Mb/s"
-delay = "20 ms"
-queue = { kind = "droptail", packets = 100 }
-loss = { kind = "bernoulli", mean = 0.001 }
-"""
-SINK = """
-import socket
-udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.bind(("", 9))
-while True:
-    udp.recv(2000)
-"""
-HALF_LOAD = """
-import os, socket, sys, time
-udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-due = time.monotonic()
-while True:
-    try:
-        udp.sendto(bytes(1472), (sys.argv[1], 9))
-    except OSError:
-        pass
-    due = max(due + 0.0012, time.monotonic() - 0.02)
-    time.sleep(max(0.0, due - time.monotonic()))
-"""
-"""1500 B every 1.2 ms: 10 of 20 Mb/s."""
-WARM_S = 15.0
 GROWTH_KB = 2048
-
-
-def resident_kb(pid):
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    return 0
-
-
-def descriptors(pid):
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
-def soak(folder, seconds):
-    """Memory and descriptors when warm, and at the end; packets that crossed."""
-    (folder / "line.toml").write_text(LINK, encoding="utf-8")
-
-    def both(to):
-        sink, send = (shlex.join([sys.executable, "-c", text]) for text in (SINK, HALF_LOAD))
-        return ["sh", "-c", f"{sink} & exec {send} {to}"]
-
-    argv = [sys.executable, "-m", "ackclock", "emulate", "line.toml", "--out", "run", "--no-report"]
-    argv += ["--server", shlex.join(both("100.64.0.2")), "--", *both("100.64.0.1")]
-    running = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(WARM_S)
-    warm = resident_kb(running.pid), descriptors(running.pid)
-    time.sleep(seconds)
-    end = resident_kb(running.pid), descriptors(running.pid)
-    running.send_signal(signal.SIGTERM)
-    assert running.wait(60 + seconds / 20) == 0, running.stderr
-    return warm, end
-
-
-def check(warm, end):
-    assert end[1] == warm[1], "descriptors"
-    assert end[0] - warm[0] < GROWTH_KB, f"{warm[0]} KB, then {end[0]} KB"
 
 
 @pytest.mark.slow
 def test_memory_and_descriptors_stay_as_they_are_for_long(tmp_path):
-    check(*soak(tmp_path, float(os.environ.get("ACKCLOCK_SOAK", "120"))))
+    soak = Soak(tmp_path)
+    samples = list(soak.samples(float(os.environ.get("ACKCLOCK_SOAK", "120"))))
+    warm, end = samples[0], samples[-1]
+    assert end.descriptors == warm.descriptors, samples
+    assert end.resident_kb - warm.resident_kb < GROWTH_KB, samples
+    assert soak.document["packets_out"] > 1000
 
 
 def test_the_emulator_runs_before_others_where_it_may_with_exact_timers_and_its_interfaces_offload_nothing(tmp_path):
