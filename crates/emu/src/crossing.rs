@@ -8,13 +8,17 @@ use crate::outlet::{Outlet, Place};
 use crate::packet;
 use crate::place::{Addresses, MTU};
 use crate::tap::Tap;
-use ackclock_core::Time;
 use ackclock_core::network::{EndpointId, VirtualClock};
+use ackclock_core::{Span, Time};
 use ackclock_sim::build::World;
 
 /// Most packets taken from one gate before what is due is looked after: more than its ring holds, as what is left behind would enter the
 /// network after its time.
 const TURN: usize = 1 << 14;
+/// So many packets leave together at most, but for those of one step.
+const PIECE: usize = 32;
+/// How much of the network's time is run at once when it is behind.
+const STEP: Span = Span::from_us(100);
 
 /// The ends of a live flow.
 #[derive(Clone, Copy)]
@@ -72,19 +76,34 @@ impl<D: Door> Crossing<D> {
     /// Takes in what has arrived, runs the network up to now, and sends what comes out. Says whether anything happened.
     pub fn turn(&mut self, watch: &impl Watch) -> bool {
         let taken = self.take_in(watch);
-        self.advance(watch.now());
-        let sent = self.release(watch);
-        taken || sent
+        let came_out = self.packets_out;
+        self.advance(watch.now(), watch);
+        self.release(watch);
+        taken || self.packets_out > came_out
     }
 
     /// Ends the log with the network at `now`.
     pub fn finish(&mut self, now: Time) -> Result<(), crate::EmuError> {
-        self.advance(now);
+        self.run(now);
         self.tap.log.take().map_or(Ok(()), Log::finish)
     }
 
+    /// Runs the network step by step. What comes out leaves as soon as it is a piece, as the first packet must not wait for the last.
+    fn advance(&mut self, to: Time, watch: &impl Watch) {
+        loop {
+            let step = (self.poll_at().clamp(self.world.network.now().min(to), to) + STEP).min(to);
+            self.run(step);
+            if self.tap.outlet.len() >= PIECE {
+                self.release(watch);
+            }
+            if step == to {
+                return;
+            }
+        }
+    }
+
     /// Runs the network, with samples where they are due.
-    fn advance(&mut self, to: Time) {
+    fn run(&mut self, to: Time) {
         let Crossing { world, tap, .. } = self;
         while let Some(due) = tap.log.as_ref().map(Log::due).filter(|&due| due <= to) {
             world.network.run(due, &mut VirtualClock, tap);
@@ -114,7 +133,7 @@ impl<D: Door> Crossing<D> {
         self.arrivals.sort_by_key(|arrived| arrived.at);
         let mut arrivals = std::mem::take(&mut self.arrivals);
         for arrived in arrivals.drain(..) {
-            self.advance(arrived.at);
+            self.advance(arrived.at, watch);
             self.hand_over(arrived);
         }
         self.arrivals = arrivals;
@@ -136,9 +155,9 @@ impl<D: Door> Crossing<D> {
         }
     }
 
-    fn release(&mut self, watch: &impl Watch) -> bool {
-        if self.tap.outlet.is_empty() {
-            return false;
+    fn release(&mut self, watch: &impl Watch) {
+        if self.tap.outlet.len() == 0 {
+            return;
         }
         let (lost, released) = self.tap.outlet.flush(&mut self.doors);
         let actual = watch.now();
@@ -147,7 +166,6 @@ impl<D: Door> Crossing<D> {
             self.audits.of_client(packet.client).released(packet.planned, actual);
         }
         self.audits.common().lost(lost);
-        true
     }
 }
 

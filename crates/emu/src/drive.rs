@@ -2,7 +2,7 @@
 
 use crate::EmuError;
 use crate::audit::Audits;
-use crate::clock::{Lead, RealTime};
+use crate::clock::{LONGEST_WATCH_IDLE, Lead, RealTime};
 use crate::crossing::Crossing;
 use crate::gate::Gate;
 use crate::log::Log;
@@ -92,12 +92,18 @@ impl Drive {
                     return Ok(None);
                 }
             }
+            if let Some(rest) = lead.rest(now) {
+                wait.rest(rest);
+                lead.slept(now, None, self.real.now());
+                continue;
+            }
             if busy {
+                lead.worked(now);
                 continue;
             }
             let (due, look) = (self.crossing.poll_at().min(end), looked + LOOK_AROUND);
-            // Looking around may be late, so nobody watches the clock for it.
-            let sleep = if look < due { lead.doze(now, look) } else { lead.sleep(now, due) };
+            // Looking around may be late, so nobody watches the clock for it, but not later than what is due.
+            let sleep = if look + LONGEST_WATCH_IDLE < due { lead.doze(now, look) } else { lead.sleep(now, due) };
             if let Some(sleep) = sleep {
                 let cut_short = wait.sleep(&self.crossing.doors, sleep)?;
                 let planned = (!cut_short).then(|| now + Span(sleep.as_nanos() as u64 * 1000));

@@ -43,8 +43,9 @@ impl Outlet {
         self.places.get(end.0 as usize).copied().flatten()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.filled.is_empty()
+    /// Packets that wait to be sent.
+    pub fn len(&self) -> usize {
+        self.released.len()
     }
 
     /// Takes a packet out that has reached a real host's end.

@@ -57,6 +57,16 @@ impl Wait {
         }
     }
 
+    /// Sleeps so long whatever comes, so that others can run.
+    pub fn rest(&self, time: Duration) {
+        // One that a signal cuts short is made up for by the next.
+        let _ = nix::time::clock_nanosleep(
+            nix::time::ClockId::CLOCK_MONOTONIC,
+            nix::time::ClockNanosleepFlags::empty(),
+            &TimeSpec::from_duration(time),
+        );
+    }
+
     /// A signal said so: at once for SIGTERM and SIGHUP, and for SIGINT when the command, which hears it too, has had its time.
     pub fn asked_to_stop(&self, now: Time) -> bool {
         let mut at_once = false;
