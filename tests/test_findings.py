@@ -34,6 +34,11 @@ CASES: dict[str, tuple[tuple[Mapping[str, Any], ...], Mapping[str, Any], tuple[M
     "fast path": (({**AIR, **FAST},), {}, (DOWNLOAD,)),
     "reordering": (({**AIR, "reorder": {"down": {"mean": 0.02, "delay": "10 ms"}}},), {}, (DOWNLOAD,)),
     "pages": (({**AIR, "rate": "100 Mb/s"},), {}, ({**DOWNLOAD, "workload": PAGES},)),
+    "short transfer": (
+        ({**AIR, "rate": "100 Mb/s", "queue": {"kind": "droptail", "packets": 1000}},),
+        {},
+        ({**DOWNLOAD, "workload": {"kind": "transfer", "size": "400 kB"}},),
+    ),
     "marks": (({**AIR, "queue": {"kind": "fq-codel", "ecn": True}},), {"ecn": True}, (DOWNLOAD,)),
 }
 WATCHED = {
@@ -143,6 +148,41 @@ def test_what_losses_leave_and_what_fewer_would_give_is_said_in_numbers(captures
     said = about_the_download(analyze(captures("radio")[0]).document)
     assert "a quarter of them would give about" in said["models"]["advice"]
     assert "Each loss costs about a round trip" in said["recovery"]["advice"]
+
+
+@pytest.mark.parametrize("size", ["60 kB", "150 kB", "1500 kB"])
+@pytest.mark.parametrize("host", ["linux-6", "linux-2.6.20"])
+def test_a_flight_that_only_grows_is_no_send_buffer(tmp_path, size, host):
+    hop = {**AIR, "rate": "100 Mb/s", "delay": "50 ms", "queue": {"kind": "droptail", "packets": 1000}}
+    flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": size}}
+    simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": host}, out=tmp_path / "run", captures="pcap")
+    said = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)
+    assert "send_buffer" not in said
+    assert "application" not in said
+
+
+def test_windows_xps_send_buffer_of_17_kib_shows_in_a_short_transfer(tmp_path):
+    hop = {**AIR, "rate": "100 Mb/s", "delay": "50 ms"}
+    flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": "400 kB"}}
+    simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": "windows-xp"}, out=tmp_path / "run", captures="pcap")
+    said = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)["send_buffer"]
+    assert "About 16 KB in flight" in said["evidence"]
+
+
+def test_a_send_buffer_that_holds_what_the_path_does_is_not_to_be_enlarged(tmp_path):
+    hop = {**AIR, "rate": "2 Mb/s"}
+    simulate(
+        {"hop": [hop]},
+        [DOWNLOAD],
+        "20 s",
+        1,
+        tcp={"host": "linux-6", "send_buffer": "20 KiB"},
+        out=tmp_path / "run",
+        captures="pcap",
+    )
+    made = tmp_path / "run" / "captures"
+    said = about_the_download(analyze(made / "download.server.pcap", made / "download.client.pcap").document)
+    assert "send_buffer" not in said or "only lengthen the queue" in said["send_buffer"]["advice"]
 
 
 def test_marks_and_not_growth_hold_a_window_that_a_queue_marks(captures):

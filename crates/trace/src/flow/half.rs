@@ -5,7 +5,7 @@ use super::sending::Sending;
 use super::seq::ahead;
 use super::trouble::Trouble;
 use crate::cause::{Cause, Tally};
-use crate::metrics::{AckClock, Course, Samples};
+use crate::metrics::{AckClock, Course, Samples, Settling};
 use crate::stored::stored;
 
 /// Counters and clocks of what one end sends.
@@ -192,8 +192,10 @@ impl Half {
             if self.queue_stands {
                 times.queued += span;
             }
-            if u64::from(flight) + 2 * u64::from(full) >= u64::from(sending.flight.max()) {
-                times.plateau += span;
+            match sending.flight.settling(flight, full.saturating_mul(2)) {
+                Settling::Risen => times.plateau = 0,
+                Settling::Settled => times.plateau += span,
+                Settling::Below => {}
             }
         }
     }

@@ -50,7 +50,7 @@ pub struct Times {
     /// No room for another segment in the offered window.
     pub window: i64,
     pub recovery: i64,
-    /// At the highest flight so far, give or take two segments, outside the above.
+    /// Where the flight has settled, give or take two segments, since it last rose; outside the above.
     pub plateau: i64,
     /// Data was outstanding, but the last segment was a short one that was pushed: there was no more to send.
     pub starved: i64,

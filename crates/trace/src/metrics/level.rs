@@ -7,9 +7,20 @@ pub struct Level {
     /// Times nanoseconds.
     area: f64,
     max: u32,
+    /// Where it has settled: what it last rose to by more than the band.
+    settled: u32,
 }
 
-stored!(Level { area, max });
+stored!(Level { area, max, settled });
+
+/// How a level stands to where it has settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settling {
+    /// It has risen: what was settled before is so no more.
+    Risen,
+    Settled,
+    Below,
+}
 
 impl Level {
     /// The level was `value` for `ns` nanoseconds.
@@ -24,6 +35,20 @@ impl Level {
         self.max = self.max.max(value);
     }
 
+    /// Whether `value` stays within `band` of where the level settled: one that goes on rising, as in slow start, is its own highest
+    /// all the time and never settles.
+    #[inline]
+    pub fn settling(&mut self, value: u32, band: u32) -> Settling {
+        if value > self.settled.saturating_add(band) {
+            self.settled = value;
+            Settling::Risen
+        } else if value.saturating_add(band) >= self.settled {
+            Settling::Settled
+        } else {
+            Settling::Below
+        }
+    }
+
     /// Over so many nanoseconds in which it was held.
     pub fn mean(&self, held: i64) -> Option<f64> {
         (held > 0).then(|| self.area / held as f64)
@@ -31,5 +56,19 @@ impl Level {
 
     pub fn max(&self) -> u32 {
         self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Level, Settling};
+
+    #[test]
+    fn a_level_that_goes_on_rising_never_settles_and_one_that_stops_does() {
+        let mut level = Level::default();
+        assert!((1..50).all(|step| level.settling(step * 1000, 900) == Settling::Risen));
+        assert!([49_000, 48_200, 49_800].into_iter().all(|value| level.settling(value, 900) == Settling::Settled));
+        assert_eq!(level.settling(48_000, 900), Settling::Below);
+        assert_eq!(level.settling(60_000, 900), Settling::Risen);
     }
 }

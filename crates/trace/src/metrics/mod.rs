@@ -13,6 +13,6 @@ pub use acks::{ACK_BINS_MS, AckClock};
 pub use correlation::pearson;
 pub use course::{BINS, Course};
 pub use histogram::LogHistogram;
-pub use level::Level;
+pub use level::{Level, Settling};
 pub use rtt::Rtt;
 pub use samples::Samples;

@@ -22,6 +22,8 @@ pub struct Limits {
     pub unseen: Option<f64>,
 }
 
+const SOME_ROUND_TRIPS: i64 = 4;
+
 /// Shares of the time since the first data; none without any.
 pub fn of(flow: &Flow, side: Side, place: Place) -> Option<Limits> {
     let half = flow.half(side);
@@ -61,11 +63,13 @@ pub fn is_at_sender(flow: &Flow, side: Side, place: Place) -> bool {
     }
 }
 
-/// A flight that stays at one height although nothing was lost and the window is wider: the sender has no room for more.
+/// A flight that stays at one height for most of the time, and for some round trips, although nothing was lost and the window is wider: the sender
+/// has no room for more.
 fn is_capped(half: &Half) -> bool {
     half.sending().is_some_and(|s| {
         half.counts.retransmitted == 0
             && s.times.plateau * 2 > s.times.busy
+            && half.rtt.smoothed().is_some_and(|(rtt, _)| s.times.plateau > SOME_ROUND_TRIPS * rtt)
             && u64::from(s.flight.max()) + 2 * u64::from(s.amounts.largest_segment) < u64::from(half.offered.max)
     })
 }

@@ -12,6 +12,8 @@ from ackclock.report.numbers import milliseconds, rate
 _MATTERS = 0.2
 _QUEUED = 0.2
 """Of the time: from here on a flow is seen to reach its path's rate."""
+_LENGTHENED = 1.5
+"""Of the least round trip: a middle one above it has a queue in it."""
 _DEEP = 1.0
 """Round trips of queue above which less buffer would do."""
 _NEARLY = 0.75
@@ -25,8 +27,15 @@ def findings(view: View) -> Iterator[Finding]:
         return
     for by, rule in _RULES.items():
         held = view.held(by)
-        if held >= WORTH_SAYING:
+        # After its last data a sender waits for the ACKs of it, which is nobody's fault.
+        if held - (_tail(view) if by == "application" else 0.0) >= WORTH_SAYING:
             yield rule(view, held)
+
+
+def _tail(view: View) -> float:
+    """The share of the direction's time from its last data on."""
+    lasted = 1e3 * float(view.flow["duration_s"]) - float(view.figures["first_data_ms"] or 0.0)
+    return float(view.figures["tail_ms"] or 0.0) / lasted if lasted > 0.0 else 0.0
 
 
 def _rtt(view: View) -> float:
@@ -60,9 +69,11 @@ def _send_buffer(view: View, held: float) -> Finding:
         f"About {size(flight)} in flight, never more, with the receive window at {size(window)} and no loss: a send buffer (inferred, "
         f"not on the wire) caps this flow at {_window_rate(flight, float(view.figures['rtt_ms']['p50'] or _rtt(view)))}."
     )
-    return Finding(
-        view.direction, "send_buffer", evidence, held, f"Enlarge the send buffer (SO_SNDBUF, wmem): {_fills(view, capped)}."
-    )
+    advice = f"Enlarge the send buffer (SO_SNDBUF, wmem): {_fills(view, capped)}."
+    speed, least = path_bps(view), _rtt(view)
+    if (speed and flight >= speed * least / 8e3) or float(view.figures["rtt_ms"]["p50"] or 0.0) > _LENGTHENED * least:
+        advice = "It holds what the path does: a larger one would only lengthen the queue."
+    return Finding(view.direction, "send_buffer", evidence, held, advice)
 
 
 def _receive_window(view: View, held: float) -> Finding:
@@ -94,7 +105,7 @@ def _receive_window(view: View, held: float) -> Finding:
     capped = float(view.figures["goodput_bps"] or 0.0)
     advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(view, capped)}."
     # By the middle round trip: ACKs that were delayed make the longest ones, not a queue.
-    if view.held("path_rate") + view.held("recovery") > held or rtt > 1.5 * _rtt(view):
+    if view.held("path_rate") + view.held("recovery") > held or rtt > _LENGTHENED * _rtt(view):
         advice = "A larger one would only lengthen the queue: the path's rate is reached."
     return Finding(view.direction, "receive_window", evidence + scaling, held, advice)
 
