@@ -183,7 +183,7 @@ class LiveExperiments(Experiments):
             "repeats": self.budget.repeats,
             "notes": [*notes, BUFFERS],
             "runs": [self._row(key, done[key]) for key in self._asked.jobs if key in done],
-            "failed": list(self.failed.values()),
+            "failed": list(dict.fromkeys(self.failed.values())),
         }
 
     def _row(self, key: str, done: live.LiveRun) -> dict[str, Any]:

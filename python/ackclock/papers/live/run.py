@@ -24,6 +24,7 @@ GRACE_S = 60.0
 """For sessions to begin, and for what they found to cross the slowest link."""
 AUDIT = ("valid", "why", "release_error_us", "input_lateness_us", "deadline_misses", "unintended_drops")
 SUMMARY = "summary.json"
+MOST_SAID = 300
 LATE_MS = 25.0
 """What a stream's sender may pause too long: a tenth of what wibro's smaller buffer takes to drain."""
 
@@ -125,7 +126,8 @@ def _emulated(folder: Path, job: Job) -> dict[str, Any]:
     ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=limit + 60.0, check=False)
     if done.returncode != 0 or not done.stdout:
-        raise RunFailed(f"a live run ended with exit status {done.returncode}: {done.stderr.strip()[-2000:]}")
+        said = done.stderr.strip().splitlines() or ["it said nothing"]
+        raise RunFailed(f"a live run ended with exit status {done.returncode}: {said[-1][:MOST_SAID]}")
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 
