@@ -23,7 +23,7 @@ _SAME = {"rack": "fast"}
 
 @dataclass(frozen=True)
 class Case:
-    """One simulated download over one hop."""
+    """One simulated download over one hop, or over those `beyond` it as well."""
 
     hop: Mapping[str, Any]
     tcp: Mapping[str, Any]
@@ -31,6 +31,7 @@ class Case:
     seed: int = 1
     flow: Mapping[str, Any] = field(default_factory=lambda: {"workload": {"kind": "bulk"}})
     cross: tuple[Mapping[str, Any], ...] = ()
+    beyond: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass
@@ -57,7 +58,13 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     flows = [{"name": "download", **case.flow}, *({"name": f"cross-{i}", **flow} for i, flow in enumerate(case.cross))]
     scenario = draft_of(
-        {"hop": [dict(case.hop)], "flow": flows, "duration": case.duration, "tcp": dict(case.tcp), "sample": "0 s"}
+        {
+            "hop": [dict(hop) for hop in (case.hop, *case.beyond)],
+            "flow": flows,
+            "duration": case.duration,
+            "tcp": dict(case.tcp),
+            "sample": "0 s",
+        }
     ).check()
     captures = [Capture("download", end, folder / f"{end}.pcap") for end in ENDS]
     plan = build_plan(scenario, case.seed, captures)

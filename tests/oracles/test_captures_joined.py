@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ackclock import analyze
+from tests.altered import altered
 
 from .test_captures import NAMES
 
@@ -25,26 +24,6 @@ def name(request) -> str:
 @pytest.fixture
 def captures(oracles: Path) -> Path:
     return oracles / "captures"
-
-
-def altered(source: Path, target: Path, keep=lambda number: True) -> Path:
-    """A copy of a capture whose clock is ahead and runs fast, without the packets that are not kept."""
-    raw = gzip.decompress(source.read_bytes())
-    order = "<" if raw[:1] in (b"\xd4", b"\x4d") else ">"
-    unit = 1e9 if raw[:4] in (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d") else 1e6
-    out, at, first, number = [raw[:24]], 24, None, 0
-    while at < len(raw):
-        seconds, fraction, captured, original = struct.unpack_from(order + "4I", raw, at)
-        first = first if first is not None else seconds
-        since = seconds - first + fraction / unit
-        late = since * (1 + SKEW) + OFFSET_S
-        whole = int(late)
-        if keep(number):
-            out.append(struct.pack(order + "4I", first + whole, int((late - whole) * unit), captured, original))
-            out.append(raw[at + 16 : at + 16 + captured])
-        at, number = at + 16 + captured, number + 1
-    target.write_bytes(b"".join(out))
-    return target
 
 
 def joined(first: Path, second: Path) -> dict[str, Any]:
@@ -96,8 +75,8 @@ def test_the_offset_interval_covers_the_truth_and_the_symmetric_estimate_is_with
 
 
 def test_the_skew_is_within_2_ppm(captures: Path, name: str, request: pytest.FixtureRequest) -> None:
-    if name in ("up-cubic", "up-reno", "bidir-cubic", "buf8k-cubic"):
-        why = "20 s with few packets that meet no queue: a delay is even to some 50 us, which is 2.5 ppm of the time (up to 3.7 measured)"
+    if name == "up-reno":
+        why = "the ACKs' least delay itself goes from 60.04 to 60.2 ms and back within the 20 s: 2.3 ppm measured, the interval says 8 either way"
         request.applymarker(pytest.mark.xfail(reason=why, strict=False))
     clock = joined(captures / f"{name}.client.pcap.gz", captures / f"{name}.server.pcap.gz")["clock"]
     assert clock["skew_ppm"] == pytest.approx(0.0, abs=2)

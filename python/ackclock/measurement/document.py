@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.measurement.capacity import capacity
 from ackclock.measurement.link import Figures
 from ackclock.measurement.steps import Done
+from ackclock.statistics.spread import spread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,17 +145,6 @@ def _spread(series: pl.DataFrame, flow: str) -> Figures | None:
 
     rtt = series.filter((pl.col("flow") == flow) & pl.col("sends"))["srtt_ms"].drop_nulls()
     return spread(rtt.to_list())
-
-
-def spread(values: list[float]) -> Figures | None:
-    """The same figures as ``simulate`` gives of round trips."""
-    if not values:
-        return None
-    import polars as pl
-
-    s = pl.Series(values, dtype=pl.Float64)
-    p50, p95 = (s.quantile(q, interpolation="higher") for q in (0.5, 0.95))
-    return {"min": s.min(), "mean": s.mean(), "p50": p50, "p95": p95, "max": s.max(), "sd": s.std(ddof=0)}
 
 
 def _transfers(test: Figures, purpose: Figures) -> Figures:

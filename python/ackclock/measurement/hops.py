@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ackclock.statistics.intervals import t_quantile
 from ackclock.statistics.line import Line, least_squares
+from ackclock.statistics.spread import spread
 
 FEWEST_SIZES = 3
 """Two sizes always lie on a line."""
@@ -82,21 +83,16 @@ def hops_of(rows: Sequence[Mapping[str, object]]) -> list[Hop]:
 def _hop(number: int, rows: Sequence[Mapping[str, object]]) -> Hop:
     heard = [row for row in rows if row["rtt_ms"] is not None and row["answer"] != "too-big"]
     sent = sum(row["answer"] != "too-big" for row in rows)
-    times = sorted(float(str(row["rtt_ms"])) for row in heard)
+    times = [float(str(row["rtt_ms"])) for row in heard]
     least: dict[float, float] = {}
     for row in heard:
         bits, seconds = 8.0 * float(str(row["ip_bytes"])), float(str(row["rtt_ms"])) * 1e-3
         least[bits] = min(seconds, least.get(bits, math.inf))
     line = least_squares(list(least), list(least.values())) if len(least) >= FEWEST_SIZES else None
-    middle = {"p50": _quantile(times, 0.5), "p95": _quantile(times, 0.95)}
-    rtt = {"min": times[0] if times else None, "mean": math.fsum(times) / len(times) if times else None, **middle}
-    rtt["max"] = times[-1] if times else None
+    told = spread(times) or {}
+    rtt = {key: told.get(key) for key in ("min", "mean", "p50", "p95", "max")}
     addresses = tuple(sorted({str(row["address"]) for row in heard}))
     return Hop(number, addresses, any(row["answer"] == "reached" for row in heard), sent, len(heard), rtt, line)
-
-
-def _quantile(ordered: Sequence[float], q: float) -> float | None:
-    return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else None
 
 
 def capacity(hop: Hop, before: Hop | None) -> Capacity:

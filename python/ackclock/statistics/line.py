@@ -14,6 +14,8 @@ class Line:
     intercept: float
     slope_sd: float
     """Standard error of the slope; 0 through two points."""
+    intercept_sd: float
+    """Standard error of the intercept; 0 through two points."""
     residual_sd: float
     """Of the points about the line, over n - 2 degrees of freedom."""
     span: float
@@ -44,4 +46,5 @@ def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
     intercept = mean_y - slope * mean_x
     off = sum((b - intercept - slope * a) ** 2 for a, b in zip(x, y, strict=True))
     residual = (off / max(1, n - 2)) ** 0.5
-    return Line(slope, intercept, residual / spread**0.5, residual, max(x) - min(x), n)
+    at_zero = residual * (1.0 / n + mean_x * mean_x / spread) ** 0.5
+    return Line(slope, intercept, residual / spread**0.5, at_zero, residual, max(x) - min(x), n)

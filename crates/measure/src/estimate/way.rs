@@ -6,7 +6,7 @@ use super::interval::{Share, share};
 use super::spread::Spread;
 use crate::Nanos;
 use crate::spec::Way;
-use ackclock_trace::join::{Blame, Fate, judge_probes};
+use ackclock_trace::join::{Fate, judge_probes};
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -97,12 +97,7 @@ pub fn figures(crossing: &Crossing, clocks: Option<&Clocks>) -> WayFigures {
             min_based_bytes: judged.buffer.min_based,
             max_based_bytes: judged.buffer.max_based,
             filled: judged.buffer.filled,
-            losses_are: match judged.verdict.blame {
-                Blame::Congestion => "congestion",
-                Blame::Radio => "radio",
-                Blame::Both => "both",
-                Blame::Unclear => "unclear",
-            },
+            losses_are: judged.verdict.blame.name(),
         },
     }
 }

@@ -1,7 +1,7 @@
 //! How large the bottleneck's buffer is, from what it does to delays (papers: `wibro`): time in a full buffer times the rate at which it empties.
 
 use super::losses::Fate;
-use super::marks::Mark;
+use super::marks::{Mark, usual_len};
 use super::stream::Stream;
 use super::verdict::{Blame, Verdict};
 
@@ -24,16 +24,18 @@ pub struct Buffer {
 pub enum Doubt {
     /// Packets were marked (CE): the queue is managed, and its size is not what limits it.
     Marks,
-    /// Drops begin below half of the greatest delay: a managed queue, or one that several share or each has of its own.
+    /// Drops well below the greatest delay: a managed queue, or one that several share or each has of its own.
     EarlyDrops,
     /// The greatest delays are single packets': retransmissions of a radio (HARQ), not a queue. `max_based` is refused.
     DelayTail,
     /// A token bucket: the rate depends on what passed before.
     TokenBucket,
+    /// Flows overtake each other and not themselves: each has a queue of its own, and this is one of them.
+    FlowQueues,
 }
 
 impl Doubt {
-    pub const ALL: [Doubt; 4] = [Doubt::Marks, Doubt::EarlyDrops, Doubt::DelayTail, Doubt::TokenBucket];
+    pub const ALL: [Doubt; 5] = [Doubt::Marks, Doubt::EarlyDrops, Doubt::DelayTail, Doubt::TokenBucket, Doubt::FlowQueues];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -41,6 +43,7 @@ impl Doubt {
             Doubt::EarlyDrops => "early_drops",
             Doubt::DelayTail => "delay_tail",
             Doubt::TokenBucket => "token_bucket",
+            Doubt::FlowQueues => "flow_queues",
         }
     }
 }
@@ -79,9 +82,11 @@ pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Strea
     let mut doubts = NONE.doubts;
     let range = (most - least) as f64;
     doubts[Doubt::Marks as usize] = marked;
-    doubts[Doubt::EarlyDrops as usize] = filled && beside.is_some_and(|d| ((d - least) as f64) < EARLY * range);
+    doubts[Doubt::EarlyDrops as usize] =
+        filled && (verdict.early || beside.is_some_and(|d| ((d - least) as f64) < EARLY * range));
     doubts[Doubt::DelayTail as usize] = is_tail(arrived.iter().map(|a| a.1).collect(), most, range);
     doubts[Doubt::TokenBucket as usize] = stream.bucket.is_some();
+    doubts[Doubt::FlowQueues as usize] = stream.flow_queues;
     let max_based = (!doubts[Doubt::DelayTail as usize]).then(|| bytes(most));
     Buffer { min_based, max_based, rate_bps: Some(rate), filled, doubts }
 }
@@ -94,11 +99,4 @@ fn is_tail(mut delays: Vec<i64>, most: i64, range: f64) -> bool {
     let rank = delays.len() - 1 - delays.len() / TAIL_RANK;
     let usual = *delays.select_nth_unstable(rank).1;
     (most - usual) as f64 > TAIL * range
-}
-
-/// The middle one of the lengths.
-fn usual_len(sent: &[Mark]) -> Option<u32> {
-    let mut all: Vec<u32> = sent.iter().map(|m| m.ip_len).collect();
-    let middle = all.len() / 2;
-    (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
 }

@@ -98,3 +98,10 @@ fn print(s: &Segment<'_>, seq: u32, payload: u32, flags: Flags) -> u64 {
     }
     sum ^ sum >> 32
 }
+
+/// The middle one of the lengths of IP packets, bytes; none without any.
+pub fn usual_len(sent: &[Mark]) -> Option<u32> {
+    let mut all: Vec<u32> = sent.iter().map(|m| m.ip_len).collect();
+    let middle = all.len() / 2;
+    (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
+}

@@ -4,11 +4,15 @@ mod bucket;
 mod buffer;
 mod bursts;
 mod clock;
+mod dense;
 mod flows;
 mod losses;
 mod marks;
 mod packets;
 mod probes;
+mod skew;
+mod slots;
+mod step;
 mod stream;
 mod verdict;
 mod way;
@@ -92,7 +96,13 @@ pub fn join(first: &Taken, second: &Taken, error: Option<f64>) -> Joined {
         .map(|(p, pairs)| [0, 1].map(|side| placed(known, p, side, &pairs[side], [first, second])))
         .collect();
     let streams = [true, false].map(|onward| Stream::of(placed.iter().flatten().flatten().filter(|way| way.onward == onward)));
-    let way = |placed: &Option<Placed<'_>>| placed.as_ref().map(|way| Way::of(way, &streams[usize::from(!way.onward)]));
+    let mut numbers = [0, 0];
+    let mut way = |placed: &Option<Placed<'_>>| {
+        let way = placed.as_ref()?;
+        let towards = usize::from(!way.onward);
+        numbers[towards] += 1;
+        Some(Way::of(way, &streams[towards], numbers[towards] - 1))
+    };
     let flows = partners
         .iter()
         .zip(&placed)

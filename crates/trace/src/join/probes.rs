@@ -24,7 +24,7 @@ pub fn judge_probes(sent: &[(i64, Fate)], ip_len: u32) -> Judged {
     let placed = Placed { sent: &marks, losses, onward: true, marked: false };
     let stream = Stream::of(std::iter::once(&placed));
     let fates = &placed.losses.fates;
-    let verdict = verdict::judge(&marks, fates, &stream);
+    let verdict = verdict::judge(&marks, fates, &stream, stream.met(0));
     let buffer = buffer::estimate(&marks, fates, &verdict, &stream, false);
     Judged { verdict, buffer, bursts: Bursts::of(sent.iter().map(|(at, fate)| (*at, *fate == Fate::Lost))) }
 }

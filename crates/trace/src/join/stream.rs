@@ -3,6 +3,8 @@
 use super::Placed;
 use super::bucket::{self, Bucket};
 use super::losses::Fate;
+use super::marks::Mark;
+use super::slots::{Crossing, Met, Slots};
 
 /// Each in the order of its first field.
 #[derive(Debug, Default)]
@@ -13,24 +15,39 @@ pub struct Stream {
     arrivals: Vec<(i64, u32, i64)>,
     /// A token bucket that held all of them back.
     pub bucket: Option<Bucket>,
+    /// What each packet met, by the number that its list has here.
+    pub slots: Slots,
+    /// Flows overtake each other, and hardly ever themselves.
+    pub flow_queues: bool,
 }
 
 /// A delay farther away in time says nothing of a queue now.
 const NEAR_NS: i64 = 100_000_000;
 /// Time with a standing queue that gives a rate: less may be one stall of a host.
 const ENOUGH_NS: i64 = 100_000_000;
+/// Neighbours in time of two flows, of which such a share overtakes, while hardly any of one flow do: queues of their own.
+const ENOUGH_NEIGHBOURS: u32 = 20;
+const OVERTAKES: f64 = 0.1;
+const REORDERS: f64 = 0.01;
 
 impl Stream {
     pub fn of<'a>(ways: impl Iterator<Item = &'a Placed<'a>>) -> Stream {
         let mut stream = Stream::default();
-        for way in ways {
-            for (mark, fate) in way.sent.iter().zip(&way.losses.fates) {
+        let (mut crossings, mut sizes) = (Vec::new(), Vec::new());
+        for (number, way) in ways.enumerate() {
+            sizes.push(way.sent.len());
+            for (i, (mark, fate)) in way.sent.iter().zip(&way.losses.fates).enumerate() {
+                crossings.push(Crossing { at: mark.at, ip_len: mark.ip_len, fate: *fate, way: number, number: i });
                 if let Fate::Arrived(delay) = fate {
                     stream.delays.push((mark.at, *delay));
                     stream.arrivals.push((mark.at.saturating_add(*delay), mark.ip_len, *delay));
                 }
             }
         }
+        // Stable: what left at one instant stays in the capture's order.
+        crossings.sort_by_key(|c| c.at);
+        stream.slots = Slots::of(&crossings, &sizes);
+        stream.flow_queues = flow_queues(&crossings);
         stream.delays.sort_unstable();
         stream.arrivals.sort_unstable();
         stream.bucket = bucket::find(&stream.arrivals.iter().map(|a| (a.0, a.1)).collect::<Vec<_>>());
@@ -46,6 +63,16 @@ impl Stream {
         before.into_iter().chain(after).map(|d| d.1).max()
     }
 
+    /// What the packets of one list met, by its place among those that made the stream.
+    pub fn met(&self, number: usize) -> &[Met] {
+        self.slots.met.get(number).map_or(&[], Vec::as_slice)
+    }
+
+    /// Nanoseconds that the middle one of these packets, by length, needs on the bottleneck.
+    pub fn usual_time(&self, sent: &[Mark]) -> Option<f64> {
+        Some(self.slots.per_byte? * f64::from(super::marks::usual_len(sent)?))
+    }
+
     /// Arrivals that follow each other through a standing queue leave it at the link's rate: their bytes over their time, bits a second.
     pub fn rate(&self, standing: i64) -> Option<f64> {
         let (mut bytes, mut time) = (0u64, 0i64);
@@ -55,4 +82,20 @@ impl Stream {
         }
         (time >= ENOUGH_NS).then(|| bytes as f64 * 8e9 / time as f64)
     }
+}
+
+/// Of packets in order of sending, neighbours of two flows and of one, and how many of them arrive the other way round.
+fn flow_queues(packets: &[Crossing]) -> bool {
+    let (mut all, mut turned) = ([0u32; 2], [0u32; 2]);
+    let arrivals: Vec<(usize, i64)> = packets
+        .iter()
+        .filter_map(|p| if let Fate::Arrived(delay) = p.fate { Some((p.way, p.at.saturating_add(delay))) } else { None })
+        .collect();
+    for pair in arrivals.windows(2) {
+        let same = usize::from(pair[0].0 == pair[1].0);
+        all[same] += 1;
+        turned[same] += u32::from(pair[1].1 < pair[0].1);
+    }
+    let share = |same: usize| f64::from(turned[same]) / f64::from(all[same].max(1));
+    all[0] >= ENOUGH_NEIGHBOURS && share(0) >= OVERTAKES && share(1) <= REORDERS
 }

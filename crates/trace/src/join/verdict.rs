@@ -1,9 +1,15 @@
-//! Congestion or radio? Overflow strikes where the queue stands high; what a radio loses does not care. The loss rate at low delays is
-//! therefore the radio's, and what is lost beyond that rate at high delays is overflow.
+//! Congestion or radio? Three signs. Where the bottleneck's arrivals are even, the time of a packet lost behind it passes empty (`slots`). A
+//! droptail queue drops at its fullest and there only, and a managed one the more the longer packets wait; what a radio loses does not care.
+//! So the loss rate at short waits is the radio's, and what is lost beyond that rate at long ones is the queue's. And losses that follow each other
+//! closely with arrivals between them are an overflow (`dense`).
 
+use super::dense::dense;
 use super::losses::Fate;
 use super::marks::Mark;
+use super::slots::{Met, Slot};
+use super::step::{self, Case};
 use super::stream::Stream;
+use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
@@ -14,10 +20,21 @@ pub enum Blame {
     Unclear,
 }
 
+impl Blame {
+    pub fn name(self) -> &'static str {
+        match self {
+            Blame::Congestion => "congestion",
+            Blame::Radio => "radio",
+            Blame::Both => "both",
+            Blame::Unclear => "unclear",
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Verdict {
     pub blame: Blame,
-    /// Share of the losses that the rate at low delays explains.
+    /// Share of the losses that are not the queue's.
     pub radio_share: Option<f64>,
     /// Pearson's r over bins of 100 ms between the share lost and the greatest delay.
     pub correlation: Option<f64>,
@@ -27,74 +44,142 @@ pub struct Verdict {
     /// Nanoseconds: least delay, and where the upper part begins.
     pub least: i64,
     pub edge: i64,
+    /// Lost packets whose time on the bottleneck passed empty, and whose time others had.
+    pub empty: u32,
+    pub taken: u32,
+    /// Of the losses in busy times the share whose time passed empty, where single ones cannot be told.
+    pub empty_share: Option<f64>,
+    /// Packets were dropped before the bottleneck while clearly less waited than it took at other times: no droptail queue does that.
+    pub early: bool,
 }
 
-/// The upper part of the delays' range begins at one of these: at the first that leaves enough of the packets below it to give a rate of
-/// their own. A queue that is managed drops below its top; one that always stands high tells overflow from radio only close to its top.
-const HIGH: [f64; 3] = [0.6, 0.75, 0.9];
-const ENOUGH_BELOW: usize = 4;
-/// A range below this is jitter of hosts and links, and no queue.
+/// A range of waits below this is jitter of hosts and links, and no queue, unless the arrivals are even.
 const NO_QUEUE_NS: i64 = 5_000_000;
-/// Fewer losses say nothing.
+/// Fewer losses say nothing; where each is told by itself, these do.
 const ENOUGH: u32 = 4;
+const ENOUGH_TOLD: u32 = 2;
 /// A share below this, or above one less this, is as good as none or all.
 const NOISE: f64 = 0.15;
+/// Much more is so many times as many.
+const MOSTLY: u32 = 3;
+/// Where single losses cannot be told, a share lost behind the bottleneck below this may be the unevenness of hosts.
+const SHOWN: f64 = 0.3;
+/// A drop is early below this share of the longest wait, and so large a share of the drops has to be.
+const EARLY_WAIT: f64 = 0.8;
+const EARLY_SHARE: f64 = 0.25;
 
-/// For each packet the delay at its time: its own, or what its neighbours of all flows met.
-fn delays(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Vec<Option<i64>> {
-    let delay = |(mark, fate): (&Mark, &Fate)| match fate {
-        Fate::Arrived(delay) => Some(*delay),
-        _ => stream.delay_at(mark.at),
-    };
-    sent.iter().zip(fates).map(delay).collect()
+/// What is known of the packets of a direction.
+struct Seen<'a> {
+    sent: &'a [Mark],
+    fates: &'a [Fate],
+    met: &'a [Met],
+    /// Lost one after the other, with arrivals between: the queue's, where the loss was before the bottleneck.
+    dense: Vec<bool>,
+    /// What cannot be told by its time on the bottleneck is judged by its wait.
+    doubtful: bool,
 }
 
-/// Where the upper part of these delays begins.
-fn edge(sorted: &[i64], least: i64, top: i64) -> i64 {
-    let at = |share: f64| least + ((top - least) as f64 * share) as i64;
-    let below = |share: f64| sorted.partition_point(|&delay| delay < at(share));
-    let chosen = HIGH.into_iter().find(|&share| below(share) * ENOUGH_BELOW >= sorted.len());
-    at(chosen.unwrap_or(HIGH[HIGH.len() - 1]))
-}
-
-pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Verdict {
-    let near = delays(sent, fates, stream);
-    let mut sorted: Vec<i64> = fates.iter().filter_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).collect();
-    sorted.sort_unstable();
-    let least = sorted.first().copied().unwrap_or(0);
-    // One late packet in a thousand does not make the range.
-    let top = sorted.get(sorted.len().saturating_sub(1 + sorted.len() / 1000)).copied().unwrap_or(0);
-    let edge = edge(&sorted, least, top);
-    let (mut lost, mut all) = ([0u32; 2], [0u32; 2]);
-    for (fate, delay) in fates.iter().zip(&near) {
-        if let (Fate::Arrived(_) | Fate::Lost, Some(delay)) = (fate, delay) {
-            let high = usize::from(top - least >= NO_QUEUE_NS && *delay >= edge);
-            all[high] += 1;
-            lost[high] += u32::from(*fate == Fate::Lost);
-        }
+impl Seen<'_> {
+    fn lost(&self, wanted: impl Fn(usize) -> bool) -> u32 {
+        (0..self.fates.len()).filter(|&i| self.fates[i] == Fate::Lost && wanted(i)).count() as u32
     }
-    let judged = lost[0] + lost[1];
-    let radio_share = (judged > 0).then(|| {
-        let rate = if all[0] > 0 { f64::from(lost[0]) / f64::from(all[0]) } else { 0.0 };
-        (rate * f64::from(all[0] + all[1]) / f64::from(judged)).min(1.0)
-    });
-    let blame = match radio_share {
-        Some(share) if judged >= ENOUGH && share < NOISE => Blame::Congestion,
-        Some(share) if judged >= ENOUGH && share > 1.0 - NOISE => Blame::Radio,
-        Some(_) if judged >= ENOUGH => Blame::Both,
-        _ => Blame::Unclear,
-    };
-    Verdict { blame, radio_share, correlation: correlation(sent, fates, &near), at_peaks: lost[1], judged, least, edge }
+
+    fn overflowed(&self, i: usize) -> bool {
+        self.dense[i] && self.met[i].slot == Slot::Taken
+    }
+
+    /// To be judged by its wait.
+    fn open(&self, i: usize) -> bool {
+        !self.overflowed(i) && (self.met[i].slot == Slot::Taken || self.met[i].slot == Slot::Unknown && self.doubtful)
+    }
+
+    /// `usual` is a packet's time on the bottleneck, and `elsewhere` how many were lost before it for other reasons.
+    fn early(&self, longest: i64, usual: f64, elsewhere: f64) -> bool {
+        let full = (longest as f64 * EARLY_WAIT).min(longest as f64 - 2.0 * usual) as i64;
+        let taken = |below: i64| f64::from(self.lost(|i| self.met[i].slot == Slot::Taken && self.met[i].wait < below));
+        taken(full) - elsewhere > (EARLY_SHARE * taken(i64::MAX)).max(1.0)
+    }
+
+    /// Bins in which packets were dropped before the bottleneck; more than enough where none was.
+    fn times(&self) -> u32 {
+        let bins: BTreeSet<i64> = (0..self.fates.len())
+            .filter(|&i| self.fates[i] == Fate::Lost && self.met[i].slot == Slot::Taken)
+            .map(|i| self.sent[i].at.div_euclid(super::bursts::BIN))
+            .collect();
+        if bins.is_empty() { u32::MAX } else { bins.len() as u32 }
+    }
+
+    fn cases(&self, wait: fn(&Met) -> i64) -> Vec<Case> {
+        let known = (0..self.fates.len()).filter(|&i| match self.fates[i] {
+            Fate::Arrived(_) => true,
+            Fate::Lost => self.open(i),
+            _ => false,
+        });
+        known.map(|i| Case { at: self.sent[i].at, wait: wait(&self.met[i]), lost: self.fates[i] == Fate::Lost }).collect()
+    }
+}
+
+pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream, met: &[Met]) -> Verdict {
+    let slots = &stream.slots;
+    let mut seen = Seen { sent, fates, met, dense: dense(sent, fates), doubtful: true };
+    let [empty, taken, all] =
+        [seen.lost(|i| met[i].slot == Slot::Empty), seen.lost(|i| met[i].slot == Slot::Taken), seen.lost(|_| true)];
+    // Where single losses can be told and hardly any was the queue's, what cannot be told is like the others.
+    seen.doubtful = !slots.even || f64::from(taken) >= NOISE * f64::from(taken + empty);
+    let usual = stream.usual_time(sent).filter(|_| slots.even);
+    let ahead = seen.cases(|met| met.wait);
+    let range = ahead.iter().filter(|c| !c.lost).map(|c| c.wait).max().unwrap_or(0);
+    let steps = [step::find(&ahead, usual), step::find(&seen.cases(|met| met.behind), usual)];
+    let found =
+        steps.into_iter().flatten().filter(|_| slots.even || range >= NO_QUEUE_NS).max_by(|a, b| a.gain.total_cmp(&b.gain));
+    let (open, overflowed) = (seen.lost(|i| seen.open(i)), seen.lost(|i| seen.overflowed(i)));
+    // What waits say nothing of goes with the rest of what was dropped, if that is much more.
+    let undecided = seen.lost(|i| seen.open(i) && !(met[i].slot == Slot::Taken && overflowed >= MOSTLY * open));
+    let of_open = found.as_ref().map_or(f64::from(undecided), |step| step.anywhere);
+    let elsewhere = f64::from(all - open - overflowed) + of_open;
+    let radio_share = (all > 0).then(|| (elsewhere / f64::from(all)).max(slots.empty_share.filter(|share| *share >= SHOWN).unwrap_or(0.0)).min(1.0));
+    let told = slots.even && empty + taken > 0 || slots.per_byte.is_some() && open == all && range < NO_QUEUE_NS;
+    // Dropped before the bottleneck, at too few times to tell whether waits matter: by a queue or by a link before it.
+    let guess = found.is_none() && slots.even && overflowed + empty == 0 && taken * 2 > all && seen.times() < ENOUGH;
+    let from = found.as_ref().map_or(range, |step| step.from);
+    let least = fates.iter().filter_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).min().unwrap_or(0);
+    Verdict {
+        blame: blame(radio_share.filter(|_| all >= if told { ENOUGH_TOLD } else { ENOUGH } && !guess)),
+        radio_share,
+        correlation: correlation(sent, fates, stream),
+        at_peaks: seen.lost(|i| met[i].wait >= from && from > 0),
+        judged: all,
+        least,
+        edge: least + from,
+        empty,
+        taken,
+        empty_share: slots.empty_share,
+        early: usual.is_some_and(|time| seen.early(range, time, found.map_or(0.0, |step| step.anywhere))),
+    }
+}
+
+fn blame(radio_share: Option<f64>) -> Blame {
+    match radio_share {
+        Some(share) if share < NOISE => Blame::Congestion,
+        Some(share) if share > 1.0 - NOISE => Blame::Radio,
+        Some(_) => Blame::Both,
+        None => Blame::Unclear,
+    }
 }
 
 /// Over bins in which something was sent whose fate is known.
-fn correlation(sent: &[Mark], fates: &[Fate], near: &[Option<i64>]) -> Option<f64> {
+fn correlation(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Option<f64> {
     let origin = sent.first()?.at;
     let mut bins: Vec<(i64, f64, f64, f64)> = Vec::new();
-    for ((mark, fate), delay) in sent.iter().zip(fates).zip(near) {
-        let (Fate::Arrived(_) | Fate::Lost, Some(delay)) = (fate, delay) else { continue };
+    for (mark, fate) in sent.iter().zip(fates) {
+        let delay = match fate {
+            Fate::Arrived(delay) => Some(*delay),
+            Fate::Lost => stream.delay_at(mark.at),
+            _ => None,
+        };
+        let Some(delay) = delay else { continue };
         let number = mark.at.saturating_sub(origin) / super::bursts::BIN;
-        let (lost, delay) = (f64::from(u8::from(*fate == Fate::Lost)), *delay as f64);
+        let (lost, delay) = (f64::from(u8::from(*fate == Fate::Lost)), delay as f64);
         match bins.last_mut().filter(|b| b.0 == number) {
             Some(bin) => *bin = (number, bin.1 + 1.0, bin.2 + lost, bin.3.max(delay)),
             None => bins.push((number, 1.0, lost, delay)),

@@ -29,7 +29,8 @@ pub struct Way {
 }
 
 impl Way {
-    pub fn of(placed: &Placed<'_>, stream: &Stream) -> Way {
+    /// `number` is the direction's place among those that made the stream.
+    pub fn of(placed: &Placed<'_>, stream: &Stream, number: usize) -> Way {
         let Placed { sent, losses, onward, marked } = placed;
         let fates = &losses.fates;
         let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count() as u64;
@@ -42,7 +43,7 @@ impl Way {
         });
         let course = course.collect();
         let with_fate = || sent.iter().zip(fates);
-        let verdict = verdict::judge(sent, fates, stream);
+        let verdict = verdict::judge(sent, fates, stream, stream.met(number));
         Way {
             onward: *onward,
             sent: fates.len() as u64 - count(Fate::Beyond),

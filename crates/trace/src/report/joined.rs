@@ -1,7 +1,7 @@
 //! What two captures add: to each direction, and to the document.
 
 use super::{Report, Spread, ms};
-use crate::join::{Blame, Bursts, Clock, Doubt, Joined, Taken, Way};
+use crate::join::{Bursts, Clock, Doubt, Joined, Taken, Way};
 use serde::Serialize;
 
 /// Beside the figures of a direction.
@@ -67,7 +67,8 @@ pub struct BufferReport {
     pub rate_bps: Option<f64>,
     /// False: nothing overflowed, and the buffer may be larger than `max_based`.
     pub filled: bool,
-    /// Why this may not be the buffer of one droptail queue: `marks`, `early_drops`, `delay_tail` (no `max_based` then), `token_bucket`.
+    /// Why this may not be the buffer of one droptail queue: `marks`, `early_drops`, `delay_tail` (no `max_based` then), `token_bucket`,
+    /// `flow_queues`.
     pub doubts: Vec<&'static str>,
     /// What lets packets through at the line's rate until a burst is used up.
     pub token_bucket: Option<BucketReport>,
@@ -84,6 +85,9 @@ pub struct BucketReport {
 pub struct CauseReport {
     pub verdict: &'static str,
     pub radio_share: Option<f64>,
+    /// Where the bottleneck's arrivals are even enough to tell single packets: lost packets whose time on it passed empty, and whose time others had.
+    pub lost_behind_bottleneck: u32,
+    pub lost_before_bottleneck: u32,
     pub evidence: String,
 }
 
@@ -214,19 +218,28 @@ impl BurstReport {
 impl CauseReport {
     fn of(way: &Way) -> CauseReport {
         let v = &way.verdict;
-        let verdict = match v.blame {
-            Blame::Congestion => "congestion",
-            Blame::Radio => "radio",
-            Blame::Both => "both",
-            Blame::Unclear => "unclear",
-        };
-        let evidence = format!(
+        let verdict = v.blame.name();
+        let mut evidence = format!(
             "{} of {} losses while the delay was {:.1} ms or more; the least delay is {:.1} ms",
             v.at_peaks,
             v.judged,
             ms(v.edge),
             ms(v.least)
         );
-        CauseReport { verdict, radio_share: v.radio_share, evidence }
+        if v.empty + v.taken > 0 {
+            evidence += &format!(
+                "; the time on the bottleneck of {} passed empty, so that they were lost behind it, and that of {} did not: dropped before it",
+                v.empty, v.taken
+            );
+        } else if let Some(share) = v.empty_share.filter(|share| *share >= 0.3) {
+            evidence += &format!("; of those lost in busy times at least {:.0} % were lost behind the bottleneck", 100.0 * share);
+        }
+        CauseReport {
+            verdict,
+            radio_share: v.radio_share,
+            lost_behind_bottleneck: v.empty,
+            lost_before_bottleneck: v.taken,
+            evidence,
+        }
     }
 }

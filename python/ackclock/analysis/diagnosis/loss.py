@@ -114,8 +114,9 @@ def _where(view: View) -> Finding | None:
 # Why the estimate may not be one droptail queue's buffer.
 _DOUBTS = {
     "marks": "Packets were marked on their way, so the queue manages itself and this is what it let stand, not its size.",
-    "early_drops": "Some drops come at less than half of the greatest delay: a queue that manages itself, or several queues.",
+    "early_drops": "Drops come well below the greatest delay: a queue that manages itself, or several queues.",
     "delay_tail": "The greatest delays stand alone, as a radio's retransmissions make them, and are left out.",
+    "flow_queues": "Flows overtake each other and not themselves: each has a queue of its own, and this is one of them.",
     "token_bucket": "A token bucket meters the link, so the rate depends on what passed before.",
 }
 

@@ -9,6 +9,7 @@ from ackclock.cells import CellResult
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.measures import Figures, Spot, at, flow_of, listed, number, says, true
 from ackclock.statistics import Interval, interval
+from ackclock.statistics.line import least_squares
 
 RUNS = {
     "Jun 8": at("pchar", "", "Jun 8"),
@@ -40,14 +41,9 @@ def fitted(result: CellResult, flow: str) -> Fit:
     rows = [row for row in flow_of(result, flow)["probes"] if row["rtt_ms"]["min"] is not None]
     sizes = [float(row["ip_bytes"]) for row in rows]
     least = [float(row["rtt_ms"]["min"]) for row in rows]
-    size, rtt = sum(sizes) / len(sizes), sum(least) / len(least)
-    spread = sum((s - size) ** 2 for s in sizes)
-    slope = sum((s - size) * (t - rtt) for s, t in zip(sizes, least, strict=True)) / spread
-    off = [t - rtt - slope * (s - size) for s, t in zip(sizes, least, strict=True)]
-    residual = sum(error * error for error in off) / max(1, len(off) - 2)
-    sd = (residual * (1.0 / len(sizes) + size * size / spread)) ** 0.5
+    line = least_squares(sizes, least)
     sent = sum(row["sent"] for row in rows)
-    return Fit(rtt - slope * size, sd, slope, sum(row["lost"] for row in rows) / sent)
+    return Fit(line.intercept, line.intercept_sd, line.slope, sum(row["lost"] for row in rows) / sent)
 
 
 @dataclass(frozen=True, slots=True)
