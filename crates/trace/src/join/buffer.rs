@@ -26,7 +26,8 @@ pub enum Doubt {
     Marks,
     /// Drops well below the greatest delay: a managed queue, or one that several share or each has of its own.
     EarlyDrops,
-    /// The greatest delays are single packets': retransmissions of a radio (HARQ), not a queue. `max_based` is refused.
+    /// The greatest delays are single packets', or would need more bytes to wait than there were: retransmissions of a radio (HARQ), not a queue.
+    /// `max_based` is refused.
     DelayTail,
     /// A token bucket: the rate depends on what passed before.
     TokenBucket,
@@ -60,6 +61,8 @@ const EARLY: f64 = 0.5;
 /// A delay above all but one in two hundred by more than this share of the range is a tail.
 const TAIL: f64 = 0.25;
 const TAIL_RANK: usize = 200;
+/// More than what was between the captures, by this factor, never waited; lost packets are not counted there.
+const MORE_THAN_SENT: f64 = 1.25;
 
 pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Stream, marked: bool) -> Buffer {
     let delay = |fate: &Fate| if let Fate::Arrived(d) = fate { Some(*d) } else { None };
@@ -84,7 +87,9 @@ pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Strea
     doubts[Doubt::Marks as usize] = marked;
     doubts[Doubt::EarlyDrops as usize] =
         filled && (verdict.early || beside.is_some_and(|d| ((d - least) as f64) < EARLY * range));
-    doubts[Doubt::DelayTail as usize] = is_tail(arrived.iter().map(|a| a.1).collect(), most, range);
+    // Little's law: what waits is on its way.
+    let impossible = bytes(most) > MORE_THAN_SENT * stream.most_between as f64 + f64::from(usual);
+    doubts[Doubt::DelayTail as usize] = impossible || is_tail(arrived.iter().map(|a| a.1).collect(), most, range);
     doubts[Doubt::TokenBucket as usize] = stream.bucket.is_some();
     doubts[Doubt::FlowQueues as usize] = stream.flow_queues;
     let max_based = (!doubts[Doubt::DelayTail as usize]).then(|| bytes(most));

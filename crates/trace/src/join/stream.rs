@@ -19,6 +19,8 @@ pub struct Stream {
     pub slots: Slots,
     /// Flows overtake each other, and hardly ever themselves.
     pub flow_queues: bool,
+    /// IP bytes that were between the captures at most.
+    pub most_between: u64,
 }
 
 /// A delay farther away in time says nothing of a queue now.
@@ -50,6 +52,7 @@ impl Stream {
         stream.flow_queues = flow_queues(&crossings);
         stream.delays.sort_unstable();
         stream.arrivals.sort_unstable();
+        stream.most_between = most_between(&crossings, &stream.arrivals);
         stream.bucket = bucket::find(&stream.arrivals.iter().map(|a| (a.0, a.1)).collect::<Vec<_>>());
         stream
     }
@@ -98,4 +101,17 @@ fn flow_queues(packets: &[Crossing]) -> bool {
     }
     let share = |same: usize| f64::from(turned[same]) / f64::from(all[same].max(1));
     all[0] >= ENOUGH_NEIGHBOURS && share(0) >= OVERTAKES && share(1) <= REORDERS
+}
+
+/// Of those that arrived; both lists in order of time.
+fn most_between(packets: &[Crossing], arrivals: &[(i64, u32, i64)]) -> u64 {
+    let (mut gone, mut between, mut most) = (arrivals.iter().peekable(), 0u64, 0);
+    for packet in packets.iter().filter(|p| matches!(p.fate, Fate::Arrived(_))) {
+        while let Some(arrival) = gone.next_if(|a| a.0 <= packet.at) {
+            between = between.saturating_sub(u64::from(arrival.1));
+        }
+        between += u64::from(packet.ip_len);
+        most = most.max(between);
+    }
+    most
 }

@@ -137,7 +137,8 @@ pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream, met: &[Met]) -> Ver
     let undecided = seen.lost(|i| seen.open(i) && !(met[i].slot == Slot::Taken && overflowed >= MOSTLY * open));
     let of_open = found.as_ref().map_or(f64::from(undecided), |step| step.anywhere);
     let elsewhere = f64::from(all - open - overflowed) + of_open;
-    let radio_share = (all > 0).then(|| (elsewhere / f64::from(all)).max(slots.empty_share.filter(|share| *share >= SHOWN).unwrap_or(0.0)).min(1.0));
+    let radio_share = (all > 0)
+        .then(|| (elsewhere / f64::from(all)).max(slots.empty_share.filter(|share| *share >= SHOWN).unwrap_or(0.0)).min(1.0));
     let told = slots.even && empty + taken > 0 || slots.per_byte.is_some() && open == all && range < NO_QUEUE_NS;
     // Dropped before the bottleneck, at too few times to tell whether waits matter: by a queue or by a link before it.
     let guess = found.is_none() && slots.even && overflowed + empty == 0 && taken * 2 > all && seen.times() < ENOUGH;
