@@ -3,6 +3,7 @@
 use crate::capture_columns::{self, Placing, across, second_of};
 use crate::table::Table;
 use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::infer::Recorder;
 use ackclock_trace::join::{Joined, Taken, join};
 use ackclock_trace::read::{Capture, Pulses, ReadError};
 use ackclock_trace::report::Report;
@@ -19,7 +20,12 @@ pub struct CaptureReader {
     capture: Capture,
     analysis: Analysis,
     packets: Option<Packets>,
+    /// How packets and ACKs are spaced, of a capture of moderate size.
+    spacing: Option<Recorder>,
 }
+
+/// Spacing needs all packets in order, by one worker: not worth it for larger files than this.
+const SPACING_UP_TO: u64 = 256 << 20;
 
 #[pymethods]
 impl CaptureReader {
@@ -30,16 +36,23 @@ impl CaptureReader {
     fn new(path: PathBuf, only: &str, series: bool, pulses: Option<&str>) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
         let capture = timed(Capture::open(&path).map_err(refusal)?, pulses)?;
+        let moderate = std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= SPACING_UP_TO);
+        let spacing = (series || moderate).then(Recorder::default);
         // A row for each packet needs all of them in order.
-        let workers = if series { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
-        Ok(CaptureReader { capture, analysis: Analysis::with_workers(only, workers), packets: series.then(Packets::default) })
+        let workers = if spacing.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
+        Ok(CaptureReader {
+            capture,
+            analysis: Analysis::with_workers(only, workers),
+            packets: series.then(Packets::default),
+            spacing,
+        })
     }
 
     /// Takes up to `most` packets of what there is now; the number taken. Other threads run meanwhile.
     fn advance(&mut self, py: Python<'_>, most: u64) -> PyResult<u64> {
-        let CaptureReader { capture, analysis, packets } = self;
-        py.detach(|| match packets {
-            Some(packets) => analysis.read(capture, packets, most),
+        let CaptureReader { capture, analysis, packets, spacing } = self;
+        py.detach(|| match spacing {
+            Some(spacing) => analysis.read(capture, &mut (packets.as_mut(), spacing), most),
             None => analysis.read_all(capture, most),
         })
         .map_err(refusal)
@@ -66,7 +79,11 @@ impl CaptureReader {
 
     /// The figures so far, as JSON.
     fn report(&self) -> PyResult<String> {
-        serde_json::to_string(&Report::of(&self.analysis, &self.capture)).map_err(failure)
+        let mut report = Report::of(&self.analysis, &self.capture);
+        if let Some(spacing) = &self.spacing {
+            report.infer(&self.analysis, spacing);
+        }
+        serde_json::to_string(&report).map_err(failure)
     }
 }
 

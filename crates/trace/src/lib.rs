@@ -6,6 +6,7 @@ pub mod analyze;
 pub mod cause;
 pub mod decode;
 pub mod flow;
+pub mod infer;
 pub mod join;
 pub mod metrics;
 pub mod read;

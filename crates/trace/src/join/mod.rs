@@ -1,6 +1,6 @@
 //! Two captures of the same traffic, one nearer each end: which packet is which, what the clocks say, and what happened in between.
 
-mod bucket;
+pub(crate) mod bucket;
 mod buffer;
 mod bursts;
 mod clock;

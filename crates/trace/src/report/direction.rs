@@ -50,6 +50,8 @@ pub struct Direction {
     pub tail_ms: Option<f64>,
     /// Time to live of the SYN or its answer, and of the first packet with data: unlike where something on the path answers for the host.
     pub ttl: TtlReport,
+    /// The bottleneck as this capture alone shows it.
+    pub inferred_path: Option<super::InferredPath>,
     /// From a second capture.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<super::WayReport>,
@@ -191,6 +193,7 @@ impl Direction {
                 syn: half.choices.seen.then_some(half.choices.ttl),
                 data: t.first_data.get().map(|_| half.data_ttl),
             },
+            inferred_path: None,
             joined: None,
         }
     }

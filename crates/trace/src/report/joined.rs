@@ -1,7 +1,7 @@
 //! What two captures add: to each direction, and to the document.
 
 use super::{Report, Spread, ms};
-use crate::join::{Bursts, Clock, Doubt, Joined, Taken, Way};
+use crate::join::{Bucket, Bursts, Clock, Doubt, Joined, Taken, Way};
 use serde::Serialize;
 
 /// Beside the figures of a direction.
@@ -178,15 +178,17 @@ impl WayReport {
                 rate_bps: way.buffer.rate_bps,
                 filled: way.buffer.filled,
                 doubts: Doubt::ALL.into_iter().filter(|d| way.buffer.doubts[*d as usize]).map(Doubt::name).collect(),
-                token_bucket: way.bucket.map(|b| BucketReport {
-                    rate_bps: b.rate_bps,
-                    burst_bytes: b.burst_bytes,
-                    peak_bps: b.peak_bps,
-                }),
+                token_bucket: way.bucket.map(BucketReport::of),
             },
             delay_loss_correlation: way.verdict.correlation,
             loss_cause: CauseReport::of(way),
         }
+    }
+}
+
+impl BucketReport {
+    pub fn of(bucket: Bucket) -> BucketReport {
+        BucketReport { rate_bps: bucket.rate_bps, burst_bytes: bucket.burst_bytes, peak_bps: bucket.peak_bps }
     }
 }
 

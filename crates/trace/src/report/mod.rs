@@ -1,13 +1,15 @@
 //! The result as others read it: the fields of `ackclock analyze --json`, in their units. docs/analyze.md says what each means.
 
 mod direction;
+mod inferred;
 mod joined;
 mod limits;
 mod spread;
 mod together;
 
 pub use direction::Direction;
-pub use joined::{JoinReport, WayReport};
+pub use inferred::InferredPath;
+pub use joined::{BucketReport, JoinReport, WayReport};
 pub use limits::Limits;
 pub use spread::Spread;
 pub use together::Pair;

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ackclock.analysis.diagnosis import acks, limits, loss, path, sharing
+from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, path, sharing
 from ackclock.analysis.diagnosis.view import Finding, View, views
 
-RULES = (limits, loss, acks)
+RULES = (limits, bottleneck, loss, acks)
 
 
 def diagnose(document: dict[str, Any]) -> None:

@@ -1,0 +1,43 @@
+//! What one capture shows of the bottleneck.
+
+use super::{BucketReport, Place, Report};
+use crate::analyze::Analysis;
+use crate::infer::{Course, Recorder, paced, token_bucket};
+use serde::Serialize;
+
+/// Inferred from spacing, not measured: at the sender's end from that of the ACKs, elsewhere from that of the data.
+#[derive(Debug, Serialize)]
+pub struct InferredPath {
+    /// `acks` or `arrivals`.
+    pub by: &'static str,
+    /// IP bits a second that the commonest spacing means, and the share of the packets (ACKs) that have it.
+    pub rate_bps: Option<f64>,
+    pub share: Option<f64>,
+    /// From arrivals only.
+    pub token_bucket: Option<BucketReport>,
+}
+
+impl InferredPath {
+    fn of(course: &Course, at_sender: bool) -> Option<InferredPath> {
+        let (by, passed) = if at_sender { ("acks", &course.acked) } else { ("arrivals", &course.data) };
+        let (paced, bucket) = (paced(passed), if at_sender { None } else { token_bucket(passed) });
+        (paced.is_some() || bucket.is_some()).then(|| InferredPath {
+            by,
+            rate_bps: paced.map(|p| p.rate_bps),
+            share: paced.map(|p| p.share),
+            token_bucket: bucket.map(BucketReport::of),
+        })
+    }
+}
+
+impl Report {
+    /// Adds what spacing says, for a capture that was read by one worker with this recorder watching.
+    pub fn infer(&mut self, analysis: &Analysis, seen: &Recorder) {
+        for (number, (row, flow)) in self.flows.iter_mut().zip(analysis.flows()).enumerate() {
+            let Some(courses) = seen.courses(number) else { continue };
+            let client = flow.client() as usize;
+            row.a2b.inferred_path = InferredPath::of(&courses[client], row.vantage.place == Place::Client);
+            row.b2a.inferred_path = InferredPath::of(&courses[1 - client], row.vantage.place == Place::Server);
+        }
+    }
+}

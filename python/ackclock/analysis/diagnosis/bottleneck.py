@@ -1,0 +1,36 @@
+"""The bottleneck as one capture shows it: inferred from how packets or their ACKs are spaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ackclock.analysis.diagnosis.view import Finding, View, share, size
+from ackclock.report.numbers import rate
+
+_BY = {"arrivals": "packets arrive", "acks": "ACKs come back"}
+
+
+def findings(view: View) -> Iterator[Finding]:
+    """The rate, and a token bucket; with two captures both are measured, and nothing is inferred."""
+    found: Any = None if view.crossing else view.figures.get("inferred_path")
+    if not found:
+        return
+    if found["rate_bps"]:
+        evidence = (
+            f"The path's narrowest link carries {rate(found['rate_bps'])} (inferred: {share(found['share'])} of the {_BY[found['by']]} as far apart as "
+            "packets leave a link of that rate one after the other)."
+        )
+        yield Finding(view.direction, "inferred_rate", evidence)
+    bucket = found["token_bucket"]
+    if bucket:
+        evidence = (
+            f"A token bucket meters the path (inferred from arrivals): {size(bucket['burst_bytes'])} pass at up to {rate(bucket['peak_bps'])}, then "
+            f"{rate(bucket['rate_bps'])}."
+        )
+        yield Finding(
+            view.direction,
+            "inferred_token_bucket",
+            evidence,
+            advice="Short transfers see the peak, long ones the rate: judge the path by either, not by their mean.",
+        )
