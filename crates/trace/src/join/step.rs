@@ -81,6 +81,8 @@ fn at(sorted: &[(i64, bool)], from: i64, weight: f64) -> Option<Step> {
     let gain = likely(lost_below, n_below) + likely(lost_above, n_above) - likely(lost_below + lost_above, n_below + n_above);
     let (all, lost_all) = (n_below + n_above, lost_below + lost_above);
     let shortest = ((EXPECTED * all / lost_all) as usize).clamp(1, edge);
+    // Many waits are alike, most of all those of nothing.
+    let shortest = sorted.partition_point(|c| c.0 <= sorted[shortest - 1].0);
     let at_shortest = lost(&sorted[..shortest]) / shortest as f64;
     let anywhere = ((lost_below / n_below).min(at_shortest) * all).min(lost_all);
     Some(Step { from, lost_above: lost_above as u32, anywhere, gain: 2.0 * weight * gain })

@@ -33,9 +33,10 @@ impl InferredPath {
 impl Report {
     /// Adds what spacing says, for a capture that was read by one worker with this recorder watching.
     pub fn infer(&mut self, analysis: &Analysis, seen: &Recorder) {
-        for (number, (row, flow)) in self.flows.iter_mut().zip(analysis.flows()).enumerate() {
+        let known = analysis.flows();
+        for (number, row) in self.flows.iter_mut().enumerate() {
             let Some(courses) = seen.courses(number) else { continue };
-            let client = flow.client() as usize;
+            let client = known.get(number).client() as usize;
             row.a2b.inferred_path = InferredPath::of(&courses[client], row.vantage.place == Place::Client);
             row.b2a.inferred_path = InferredPath::of(&courses[1 - client], row.vantage.place == Place::Server);
         }
