@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.measurement.document import spread
+from ackclock.statistics.spread import spread
 
 if TYPE_CHECKING:
     import polars as pl
