@@ -44,6 +44,7 @@ check: build ## formatting, lints and types
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml --check
 	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --workspace --all-targets -- -D warnings
+	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -78,9 +79,10 @@ measure-accuracy: build ## `measure` over emulated links of known truth, into do
 soak: build ## an emulation at half load for an hour (SOAK=SECONDS), with its memory and descriptors each minute
 	$(BIN)/python -m tests.live.soak $(or $(SOAK),3600)
 
+# In parts: make kernel KERNEL="--kept runs/kernel.jsonl --only wide --minutes 4"
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
-	$(BIN)/python -m tests.live.table docs/kernel-vs-simulator.md
-	$(BIN)/python -m tests.live.table --kernel-cc docs/kernel-vs-simulator.md
+	$(BIN)/python -m tests.live.table $(KERNEL) docs/kernel-vs-simulator.md
+	$(BIN)/python -m tests.live.table --kernel-cc $(KERNEL) docs/kernel-vs-simulator.md
 
 kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Build and test crates/kernel-cc, and put its program where it is asked to: kernel-cc.sh TARGET-FOLDER BIN-FOLDER.
+# Build and test crates/kernel-cc, and put its program where it is asked to: kernel-cc.sh TARGET-FOLDER BIN-FOLDER. Or lint it:
+# kernel-cc.sh TARGET-FOLDER.
 # Without what it needs it says so and does nothing, with success: nothing else here depends on it.
 set -eu
 crate=$(dirname "$0")/../crates/kernel-cc
@@ -15,6 +16,9 @@ done
 if [ -n "$missing" ]; then
   echo "kernel-cc: skipped, as this machine lacks ${missing#, }"
   exit 0
+fi
+if [ $# -eq 1 ]; then
+  exec ${CARGO:-cargo} clippy --quiet --release --locked --all-targets --manifest-path "$crate/Cargo.toml" --target-dir "$1" -- -D warnings
 fi
 for verb in build test; do
   ${CARGO:-cargo} "$verb" --quiet --release --locked --manifest-path "$crate/Cargo.toml" --target-dir "$1"

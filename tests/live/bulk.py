@@ -80,7 +80,7 @@ def fetch(seconds: float, file: TextIO) -> None:
         if not count:
             break
         got += count
-    write(file, {"began": began, "seconds": seconds, "bytes": got})
+    write(file, {"began": began, "clock": time.time() - time.monotonic() + began, "seconds": seconds, "bytes": got})
 
 
 def come_first() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import platform
 import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +20,8 @@ from typing import Any
 
 import ackclock
 from ackclock.kernel_cc import KERNEL_NAMES
+from ackclock.link.packaged import PACKAGED
+from tests.live.kept import Figures, Transfer
 
 SYSCTL = Path("/proc/sys/net/ipv4")
 BULK = Path(__file__).with_name("bulk.py")
@@ -44,22 +49,31 @@ rate = { down = "2 Mb/s", up = "256 kb/s" }
 delay = "30 ms"
 queue = { kind = "droptail", bytes = "30 kB" }
 """
-LINKS: dict[str, str | None] = {"wide": WIDE, "narrow": NARROW, "dsl-16m": None, "cable-dialup": None}
+RECORDED = """title = "Verizon LTE as recorded (Winstein et al. 2013), 250 packets of buffer"
+source = "test"
+[[hop]]
+name = "lte"
+delay = "20 ms"
+queue = {{ packets = 250 }}
+rate.down = {{ trace = "{folder}/Verizon-LTE-short.down.gz" }}
+rate.up = {{ trace = "{folder}/Verizon-LTE-short.up.gz" }}
+"""
+LINKS: dict[str, str | None] = {
+    "wide": WIDE,
+    "narrow": NARROW,
+    "dsl-16m": None,
+    "cable-dialup": None,
+    "expedience-residential": None,
+    "wibro-wave2": None,
+}
 """Link files by name; packaged ones have no text here."""
+if "ACKCLOCK_DATA" in os.environ:
+    LINKS["recorded-lte"] = RECORDED.format(folder=Path(os.environ["ACKCLOCK_DATA"]) / "cellular")
 
 
 RUNS = 3
 SEEDS = (1, 2, 3, 4, 5)
 """The kernel is timed by a real machine, so one run is luck: medians of so many valid runs, beside those of so many seeds."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """`rtt_ms` is the mean over time of the sender's smoothed round trip; `seconds` the whole transfer's, handshake included."""
-
-    goodput_bps: float
-    rtt_ms: float
-    retransmitted: int
 
 
 class Unmeasured(Exception):
@@ -97,15 +111,35 @@ def link_file(name: str, folder: Path) -> str:
     return str(path)
 
 
+def release() -> str:
+    """The running kernel's version."""
+    return platform.release().split("-")[0]
+
+
+def link_digest(link: str) -> str:
+    """Of the link file's text: figures of another link are not this one's."""
+    text = LINKS[link]
+    return hashlib.sha256(
+        ((PACKAGED / f"{link}.toml").read_text(encoding="utf-8") if text is None else text).encode()
+    ).hexdigest()[:16]
+
+
 def kernel(link: str, variant: str, seconds: float) -> Figures:
-    """The running kernel's figures in one valid run. Repeats a run that its audit calls invalid."""
+    """The running kernel's figures in one valid run."""
+    return transfer(link, variant, seconds).figures
+
+
+def transfer(link: str, variant: str, seconds: float) -> Transfer:
+    """One valid run of the running kernel. Repeats a run that its audit calls invalid."""
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
             audit = _emulate(link_file(link, Path(folder)), variant, seconds, Path(folder))
             why = audit["why"] if not audit["valid"] else _held_up(Path(folder))
             if not why:
-                return _read(Path(folder), seconds)
+                began, figures = _read(Path(folder), seconds)
+                load = os.getloadavg()[0]
+                return Transfer(link, variant, seconds, release(), link_digest(link), began - audit["started"], load, figures)
     raise Unmeasured(why)
 
 
@@ -133,15 +167,17 @@ def _held_up(folder: Path) -> str:
     return f"the sender's process woke {late:.0f} ms late" if late > LATE_MS else ""
 
 
-def _read(folder: Path, seconds: float) -> Figures:
+def _read(folder: Path, seconds: float) -> tuple[float, Figures]:
+    """When the transfer began on the machine's clock, and what it came to."""
     fetched = json.loads((folder / "fetch").read_text(encoding="ascii"))
     lines = (folder / "serve").read_text(encoding="ascii").splitlines()
     samples = [s for s in map(json.loads, lines) if s["at"] <= fetched["began"] + seconds]
-    return Figures(
+    figures = Figures(
         goodput_bps=8 * fetched["bytes"] / seconds,
         rtt_ms=statistics.fmean(s["rtt"] for s in samples) / 1e3,
         retransmitted=samples[-1]["total_retrans"],
     )
+    return fetched["clock"], figures
 
 
 def host_keys() -> dict[str, Any]:
@@ -150,11 +186,13 @@ def host_keys() -> dict[str, Any]:
     return {"host": "linux-6", "receive_limit": f"{limit['tcp_rmem']} B", "send_limit": f"{limit['tcp_wmem']} B"}
 
 
-def simulator(link: str, variant: str, seconds: float, **tcp: Any) -> list[Figures]:
-    """The simulator's figures for the same transfer, a seed each."""
+def simulator(link: str, variant: str, seconds: float, began_s: float = 0.0, **tcp: Any) -> list[Figures]:
+    """The simulator's figures for the same transfer, a seed each; it begins so long after the link does."""
     with tempfile.TemporaryDirectory() as folder:
-        flow = {"workload": {"kind": "bulk"}, "variant": variant, **host_keys(), **tcp}
-        run = ackclock.simulate(link_file(link, Path(folder)), [flow], f"{seconds} s", seed=SEEDS, sample=f"{SAMPLE_MS} ms")
+        flow = {"workload": {"kind": "bulk"}, "start": f"{began_s:.4f} s", "variant": variant, **host_keys(), **tcp}
+        run = ackclock.simulate(
+            link_file(link, Path(folder)), [flow], f"{began_s + seconds:.4f} s", seed=SEEDS, sample=f"{SAMPLE_MS} ms"
+        )
     return [_of_seed(run, row) for row in run.flows.iter_rows(named=True)]
 
 

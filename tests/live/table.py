@@ -2,14 +2,18 @@
 
 With --kernel-cc the part of the page with the variants that `ackclock kernel-cc load` brings; without, the part with the kernel's own.
 The other part, and what people have written below the tables, stays. Each transfer takes its 15 s of real time, three times over, and as many again where the machine was too busy.
+
+It can be done in parts: --kept FILE remembers each transfer that counts, --only LINK or LINK/VARIANT measures those alone, --minutes
+begins nothing after so long, --jobs runs so many transfers at a time. The simulator's side is always of the present code.
 """
 
 from __future__ import annotations
 
-import os
-import platform
+import argparse
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.live.cells import (
@@ -18,17 +22,20 @@ from tests.live.cells import (
     RUNS,
     SEEDS,
     VARIANTS,
-    Figures,
     Unmeasured,
     faults,
-    kernel,
+    link_digest,
     median,
     missing,
     namespaces,
+    release,
     simulator,
+    transfer,
 )
+from tests.live.kept import Figures, Kept, Transfer
 
 SECONDS = 15.0
+UNKEPT = "the machine could not keep the link's time"
 HEADINGS = (
     "link",
     "variant",
@@ -69,7 +76,8 @@ def spread(values: Sequence[float], form: str) -> str:
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def cells(ours: Sequence[Figures], theirs: Sequence[Figures]) -> tuple[str, ...]:
+def cells(ours: Sequence[Figures], measured: Sequence[Transfer]) -> tuple[str, ...]:
+    theirs = [run.figures for run in measured]
     us, them = median(ours), median(theirs)
     wrong = faults(us, them)
     return (
@@ -81,52 +89,93 @@ def cells(ours: Sequence[Figures], theirs: Sequence[Figures]) -> tuple[str, ...]
         f"{us.rtt_ms / them.rtt_ms - 1:+.1%}",
         spread([run.retransmitted for run in theirs], "d"),
         spread([run.retransmitted for run in ours], "d"),
-        f"{os.getloadavg()[0]:.0f}",
-        "misses: " + ", ".join(wrong) if wrong else "holds",
+        spread([run.load for run in measured], ".0f"),
+        ("misses: " + ", ".join(wrong) if wrong else "holds") + ("" if len(theirs) >= RUNS else f" ({len(theirs)} runs)"),
     )
 
 
-def rows(variants: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def kept_runs(kept: Kept, link: str, variant: str) -> list[Transfer]:
+    """The first runs of a row: more are not chosen from."""
+    return kept.of(link, variant, SECONDS, release(), link_digest(link))[:RUNS]
+
+
+def measure(kept: Kept, wanted: Sequence[tuple[str, str]], jobs: int, until: float) -> None:
+    """What the rows still lack, so many transfers at a time; those that the machine could not carry are left out."""
+    todo = [row for row in wanted for _ in range(RUNS - len(kept_runs(kept, *row)))]
+
+    def one(row: tuple[str, str]) -> None:
+        if time.monotonic() > until:
+            return
+        try:
+            kept.add(transfer(*row, SECONDS))
+        except Unmeasured as error:
+            sys.stderr.write(f"{row[0]} {row[1]}: not measured: {error}\n")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, todo))
+
+
+def rows(variants: Sequence[str], kept: Kept) -> Iterator[tuple[str, ...]]:
     """One row of each link and variant."""
     for link in LINKS:
         for variant in variants:
-            why = missing(variant)
-            if why:
-                yield (link, variant, *[""] * 9, f"skipped: {why}")
-                continue
-            try:
-                theirs = [kernel(link, variant, SECONDS) for _ in range(RUNS)]
-            except Unmeasured as error:
-                yield (link, variant, *[""] * 9, f"not measured: {error}")
-                continue
-            yield (link, variant, *cells(simulator(link, variant, SECONDS), theirs))
+            theirs = kept_runs(kept, link, variant)
+            if theirs:
+                yield (link, variant, *cells(simulator(link, variant, SECONDS, began_s=began(theirs)), theirs))
+            else:
+                yield (
+                    link,
+                    variant,
+                    *[""] * 9,
+                    "not measured: " + (missing(variant) or UNKEPT),
+                )
 
 
-def part(about: str, variants: Sequence[str]) -> str:
+def began(measured: Sequence[Transfer]) -> float:
+    """When the transfers began on the link, in the median: what a recorded rate does to them depends on it."""
+    return sorted(run.began_s for run in measured)[(len(measured) - 1) // 2]
+
+
+def part(about: str, variants: Sequence[str], kept: Kept) -> str:
     """A table with what is said above it."""
-    release = platform.release().split("-")[0]
-    lines = [about.format(seconds=SECONDS, release=release, runs=RUNS, seeds=len(SEEDS))]
+    lines = [about.format(seconds=SECONDS, release=release(), runs=RUNS, seeds=len(SEEDS))]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    for row in rows(variants):
+    for row in rows(variants, kept):
         lines.append("| " + " | ".join(row) + " |")
         sys.stderr.write(lines[-1] + "\n")
     return "\n".join(lines) + "\n"
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="The running kernel beside the simulator.")
+    parser.add_argument("pages", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--kernel-cc", action="store_true", help="the variants that `ackclock kernel-cc load` brings")
+    parser.add_argument("--only", action="append", metavar="LINK[/VARIANT]", help="measure these rows alone")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="where transfers that count are kept")
+    parser.add_argument("--jobs", type=int, default=1, help="transfers at a time")
+    parser.add_argument("--minutes", type=float, default=24 * 60.0, help="begin nothing after so long")
+    return parser.parse_args()
+
+
 def main() -> int:
+    said = arguments()
     if not namespaces():
         sys.stderr.write("skipped: this machine allows no network namespaces\n")
         return 0
-    arguments = sys.argv[1:]
-    ours = "--kernel-cc" in arguments
-    pages = [Path(name) for name in arguments if name != "--kernel-cc"]
-    if ours and all(map(missing, KERNEL_CC)):
+    if said.kernel_cc and all(map(missing, KERNEL_CC)):
         sys.stderr.write("skipped: `ackclock kernel-cc load` has loaded nothing\n")
         return 0
-    text = part(ABOUT_KERNEL_CC, KERNEL_CC) if ours else part(ABOUT, VARIANTS)
-    if not pages:
+    about, variants = (ABOUT_KERNEL_CC, KERNEL_CC) if said.kernel_cc else (ABOUT, VARIANTS)
+    every = [(link, variant) for link in LINKS for variant in variants if not missing(variant)]
+    kept = Kept(said.kept)
+    wanted = [row for row in every if not said.only or row[0] in said.only or "/".join(row) in said.only]
+    measure(kept, wanted, said.jobs, time.monotonic() + 60.0 * said.minutes)
+    if not said.pages and said.only:
+        return 0
+    text = part(about, variants, kept)
+    if not said.pages:
         print(text)
-    for page in pages:
+    for page in said.pages:
         page.write_text(with_part(page.read_text(encoding="utf-8") if page.exists() else "", text), encoding="utf-8")
     return 0
 

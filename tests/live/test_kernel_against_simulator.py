@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live.cells import LINKS, RUNS, VARIANTS, Figures, Unmeasured, faults, kernel, median, missing, namespaces, simulator
+from tests.live.cells import LINKS, RUNS, VARIANTS, Unmeasured, faults, kernel, median, missing, namespaces, simulator
+from tests.live.kept import Figures
 
 live = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 

@@ -225,7 +225,7 @@ class TcpKeys(Table):
     receive_limit: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     window_share: Annotated[float, number(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = None
     receive_opening: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
-    receive_growth: Annotated[str, word("double", "lead")] | None = None
+    receive_growth: Annotated[str, word("double", "lead", "near")] | None = None
     receive_overhead: Annotated[
         Literal[False] | int, BeforeValidator(_receive_overhead), PlainSerializer(_written_overhead)
     ] | None = None  # fmt: skip

@@ -26,6 +26,18 @@ impl Echo {
         let ticks = timestamp(self.now).wrapping_sub(self.stamp) as i32;
         (self.stamp != 0 && ticks >= 0).then(|| TIMESTAMP_TICK.saturating_mul(ticks.max(1) as u64))
     }
+
+    /// An echo of `stamp`, this long after it was sent.
+    #[cfg(test)]
+    pub fn aged(stamp: u32, rtt: Span) -> Echo {
+        Echo { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(stamp)) + rtt, stamp }
+    }
+
+    /// Our timestamp that came back; 0 if none did.
+    #[inline]
+    pub fn stamp(self) -> u32 {
+        self.stamp
+    }
 }
 
 impl TcpEndpoint {

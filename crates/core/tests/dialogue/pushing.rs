@@ -59,21 +59,33 @@ fn a_gap_is_filled_with_one_ack_whatever_it_carries() {
     d.expects(0.31).ack(3001);
 }
 
-/// In slow start at 200 segments a second a chunk is two; an ACK of one segment lets a pair go, one of two a pair and a single
-/// one, and so does a window that opens by one; the single ones are without PSH.
+/// In slow start at 200 segments a second a chunk is two, and all of these ACKs find room for one or two of them. A single one has no PSH.
 #[test]
 fn the_last_segment_of_each_chunk_carries_it() {
     let mut d = Dialogue::sender_with(in_chunks(), Source::new(u64::MAX, Time::NEVER), 11_000);
     assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
     d.at(0.2).ack(1001);
     assert_eq!(pushed(&mut d, 0.2, 2), ".P");
-    d.at(0.201).ack_with_window(2001, 11_000);
-    assert_eq!(pushed(&mut d, 0.201, 1), ".");
-    d.at(0.202).ack_with_window(4001, 12_000);
-    assert_eq!(pushed(&mut d, 0.202, 2), ".P");
-    d.at(0.203).ack_with_window(6001, 60_000);
-    assert_eq!(pushed(&mut d, 0.203, 3), ".P.");
-    d.silent_until(0.21);
+    d.at(0.202).ack_with_window(2001, 11_000);
+    assert_eq!(pushed(&mut d, 0.202, 1), ".");
+    d.at(0.204).ack_with_window(4001, 12_000);
+    assert_eq!(pushed(&mut d, 0.204, 2), ".P");
+}
+
+/// An ACK of two segments in slow start has room for three: the third waits for the next ACK, unless that is more than a millisecond
+/// away from the last segment, the whole round trip is young, or nothing else is left to send.
+#[test]
+fn what_is_less_than_a_chunk_waits_for_the_next_ack() {
+    let mut d = Dialogue::sender_with(in_chunks(), Source::new(19_000, Time::NEVER), 11_000);
+    assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
+    d.at(0.2).ack_with_window(2001, 60_000);
+    assert_eq!(pushed(&mut d, 0.2, 2), ".P");
+    d.at(0.2005).ack_with_window(3001, 60_000);
+    assert_eq!(pushed(&mut d, 0.2005, 2), ".P");
+    d.at(0.2006).ack_with_window(4001, 60_000);
+    assert_eq!(pushed(&mut d, 0.2006, 2), ".P");
+    d.at(0.202).ack_with_window(6001, 60_000);
+    assert_eq!(pushed(&mut d, 0.202, 3), ".PP");
 }
 
 /// 160 segments in 100 ms, twice that in slow start: three a millisecond. The peer's window ends it at 65.

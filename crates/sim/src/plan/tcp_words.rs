@@ -59,5 +59,5 @@ words! {
     Push ("lowercase") = tcp::Push { Every, Chunks }
 
     /// How far a receive buffer grows with what was read in a round trip.
-    WindowGrowth ("lowercase") = tcp::WindowGrowth { Double, Lead }
+    WindowGrowth ("lowercase") = tcp::WindowGrowth { Double, Lead, Near }
 }

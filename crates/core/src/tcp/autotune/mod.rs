@@ -30,6 +30,9 @@ pub enum WindowGrowth {
     /// Only when it is more than ever before: twice that and 16 segments, and twice over by as much as it is more, so that a sender in
     /// slow start never waits (Linux since 3.12).
     Lead,
+    /// As `Lead`, without the 16 segments, and with what waits out of order; the round trip is the least seen, timed once for each ACK
+    /// that is echoed (Linux since 6.16: "always seek for minimal rtt", "adjust rcvbuf in presence of reorders", "fix sk_rcvbuf overshoot").
+    Near,
 }
 
 impl ReceiveTuning {

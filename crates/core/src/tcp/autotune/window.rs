@@ -1,6 +1,7 @@
 //! A receive buffer at work: what the application reads in a round trip says how far it grows.
 
 use super::{ReceiveTuning, WindowGrowth};
+use crate::tcp::timestamps::Echo;
 use crate::units::{Span, Time};
 
 /// Gains of the round-trip estimate by timestamps: 1/8, as for SRTT.
@@ -28,6 +29,8 @@ pub struct WindowTuner {
     /// The most that was read in a round trip, and the size of what arrives: what `Lead` goes by.
     most_read: u64,
     segment: u64,
+    /// What reaches beyond a gap.
+    ahead: u64,
     tuning: ReceiveTuning,
 }
 
@@ -36,6 +39,8 @@ pub struct WindowTuner {
 struct RoundTrip {
     time: Option<Span>,
     by_echo: bool,
+    /// The echo that was timed last.
+    echoed: u32,
     /// When the window of the measurement under way began, and its end.
     window: Option<(Time, u64)>,
 }
@@ -46,6 +51,18 @@ impl RoundTrip {
         let old = self.time.filter(|_| self.by_echo).unwrap_or(rtt);
         self.by_echo = true;
         self.time = Some(Span(old.0 - old.0 / RTT_GAIN + rtt.0 / RTT_GAIN));
+    }
+
+    /// Likewise, but a shorter one counts at once, and the first segment that an ACK let go times it: those behind waited for each other.
+    fn first_echo(&mut self, rtt: Span, stamp: u32) {
+        if self.by_echo && stamp == self.echoed {
+            return;
+        }
+        self.echoed = stamp;
+        match self.time.filter(|_| self.by_echo) {
+            Some(least) if rtt >= least => self.echo(rtt),
+            _ => (self.time, self.by_echo) = (Some(rtt), true),
+        }
     }
 
     /// Without timestamps: what lies beyond a window's edge was sent after a later ACK, so it takes a round trip; the fastest counts.
@@ -72,6 +89,7 @@ impl WindowTuner {
             growth: tuning.growth,
             most_read: u64::from(tuning.opening).clamp(unit, buffer),
             segment: 0,
+            ahead: 0,
             tuning,
             rtt: RoundTrip::default(),
             since: None,
@@ -89,11 +107,20 @@ impl WindowTuner {
     }
 
     /// Data came. `next` is the first byte missing, `edge` that of the window last advertised.
-    pub fn on_data(&mut self, now: Time, echo_rtt: Option<Span>, next: u64, edge: u64) {
-        match echo_rtt {
+    pub fn on_data(&mut self, now: Time, echo: Echo, next: u64, edge: u64) {
+        match echo.rtt() {
+            Some(rtt) if self.growth == WindowGrowth::Near => self.rtt.first_echo(rtt, echo.stamp()),
             Some(rtt) => self.rtt.echo(rtt),
             None if !self.rtt.by_echo => self.rtt.arrival(now, next, edge),
             None => {}
+        }
+    }
+
+    /// Data came out of order, as far as `ahead` bytes beyond what is missing.
+    pub fn on_early(&mut self, ahead: u64) {
+        self.ahead = ahead;
+        if self.growth == WindowGrowth::Near && ahead > 0 {
+            self.buffer = self.buffer.max((2 * self.most_read + ahead).min(self.limit));
         }
     }
 
@@ -123,12 +150,14 @@ impl WindowTuner {
     fn wanted(&mut self, copied: u64) -> u64 {
         match self.growth {
             WindowGrowth::Double => 2 * copied,
-            WindowGrowth::Lead if copied <= self.most_read => 0,
-            WindowGrowth::Lead => {
-                let wanted = 2 * copied + LEAD_SEGMENTS * self.segment;
+            _ if copied <= self.most_read => 0,
+            growth => {
+                let cushion = if growth == WindowGrowth::Lead { LEAD_SEGMENTS * self.segment } else { 0 };
+                let wanted = 2 * copied + cushion;
                 let more = u128::from(wanted) * u128::from(copied - self.most_read) / u128::from(self.most_read.max(1));
                 self.most_read = copied;
-                wanted.saturating_add(u64::try_from(2 * more).unwrap_or(u64::MAX))
+                let ahead = if growth == WindowGrowth::Near { self.ahead } else { 0 };
+                wanted.saturating_add(u64::try_from(2 * more).unwrap_or(u64::MAX)).saturating_add(ahead)
             }
         }
     }

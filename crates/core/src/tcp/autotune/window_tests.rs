@@ -9,7 +9,7 @@ const TUNING: ReceiveTuning =
 /// A tuner that has seen the round trip.
 fn tuner() -> WindowTuner {
     let mut tuner = WindowTuner::new(TUNING, 1);
-    tuner.on_data(Time::ZERO, Some(RTT), 1, 1);
+    tuner.on_data(Time::ZERO, Echo::aged(1, RTT), 1, 1);
     tuner.on_read(Time::ZERO, 0);
     tuner
 }
@@ -58,7 +58,7 @@ fn a_reader_that_takes_a_window_a_round_trip_doubles_it_up_to_the_limit() {
 fn a_leading_window_grows_by_what_is_more_than_before() {
     let mut tuner = WindowTuner::new(ReceiveTuning { growth: WindowGrowth::Lead, ..TUNING }, 1);
     tuner.on_in_order(1000);
-    tuner.on_data(Time::ZERO, Some(RTT), 1, 1);
+    tuner.on_data(Time::ZERO, Echo::aged(1, RTT), 1, 1);
     tuner.on_read(Time::ZERO, 0);
     tuner.on_read(after(1), 4000);
     assert_eq!(tuner.buffer(), 30_000);
@@ -78,13 +78,39 @@ fn a_leading_window_grows_beyond_its_opening() {
         ReceiveTuning { start: 131_072, limit: 6 << 20, share: 0.5, opening: 65_535, growth: WindowGrowth::Lead, overhead: None };
     let mut tuner = WindowTuner::new(tuning, 1);
     tuner.on_in_order(1448);
-    tuner.on_data(Time::ZERO, Some(RTT), 1, 1);
+    tuner.on_data(Time::ZERO, Echo::aged(1, RTT), 1, 1);
     tuner.on_read(Time::ZERO, 0);
     tuner.on_read(after(1), 10 * 1448);
     assert_eq!(tuner.buffer(), 65_536);
     tuner.on_read(after(2), 30 * 1448);
     // 2 * 20 * 1448 + 16 * 1448 = 81088, and twice as much more for twice as much read.
     assert_eq!(tuner.buffer(), 3 * 81_088);
+}
+
+/// As above without the cushion: 2 * 8000, and twice 16000 * 4000 / 4000 more; then what waits beyond a gap, over twice the most read.
+#[test]
+fn a_near_window_has_no_cushion_and_counts_what_waits_out_of_order() {
+    let mut tuner = WindowTuner::new(ReceiveTuning { growth: WindowGrowth::Near, ..TUNING }, 1);
+    tuner.on_in_order(1000);
+    tuner.on_data(Time::ZERO, Echo::aged(1, RTT), 1, 1);
+    tuner.on_read(Time::ZERO, 0);
+    tuner.on_read(after(1), 4000);
+    tuner.on_read(after(2), 12_000);
+    assert_eq!(tuner.buffer(), 48_000);
+    tuner.on_early(30_000);
+    assert_eq!(tuner.buffer(), 48_000);
+    tuner.on_early(40_000);
+    assert_eq!(tuner.buffer(), 56_000);
+}
+
+/// An ACK lets two segments go: the second waited for the first. A shorter round trip counts at once, a longer one by an eighth.
+#[test]
+fn a_near_windows_round_trip_is_the_least_timed_once_for_each_echo() {
+    let mut trip = RoundTrip::default();
+    for (stamp, ms, expected) in [(1, 100, 100), (1, 60, 100), (2, 80, 80), (3, 160, 90), (4, 70, 70)] {
+        trip.first_echo(Span::from_ms(ms), stamp);
+        assert_eq!(trip.time, Some(Span::from_ms(expected)), "{stamp}");
+    }
 }
 
 #[test]

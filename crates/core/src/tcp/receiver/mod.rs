@@ -207,7 +207,8 @@ impl Receiver {
             hold.see(rtt);
         }
         if let Some(tuner) = &mut self.tuner {
-            tuner.on_data(now, echo.rtt(), self.next, self.advertised_edge);
+            tuner.on_data(now, echo, self.next, self.advertised_edge);
+            tuner.on_early(self.out_of_order.last().map_or(0, |(_, end)| end - self.next));
         }
     }
 

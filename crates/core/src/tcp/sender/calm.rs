@@ -81,6 +81,10 @@ impl Sender {
                 return Turn::Nothing;
             }
         }
+        if self.pushing == 0 && self.waits_for_a_chunk(now, socket, self.board.len()) {
+            self.stop(now, Limit::Cwnd);
+            return Turn::Nothing;
+        }
         let piece = self.send_full(now, socket);
         let next = self.full_piece(now, &reach, socket, in_flight + 2.0 <= window);
         let piece = Transmit { push: self.pushes(socket, |_| next.is_ok()), ..piece };

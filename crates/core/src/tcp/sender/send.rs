@@ -126,6 +126,7 @@ impl Sender {
             }
         }
         match self.new_piece(socket, in_flight) {
+            Ok(_) if room && self.pushing == 0 && self.waits_for_a_chunk(now, socket, in_flight) => Err(self.window_limit()),
             Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin, socket)),
             Ok(_) => Err(self.window_limit()),
             Err(limit) => {

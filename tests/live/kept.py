@@ -1,0 +1,64 @@
+"""Transfers of the running kernel that count, a line of JSON each: so a table is measured in parts, and goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+
+
+@dataclass(frozen=True)
+class Figures:
+    """`rtt_ms` is the mean over time of the sender's smoothed round trip; `seconds` the whole transfer's, handshake included."""
+
+    goodput_bps: float
+    rtt_ms: float
+    retransmitted: int
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What was measured, and under what: `link_digest` of the link file's text, `began_s` since the link's own start, `load` the
+    machine's load average."""
+
+    link: str
+    variant: str
+    seconds: float
+    release: str
+    link_digest: str
+    began_s: float
+    load: float
+    figures: Figures
+
+    def same_as(self, other: Transfer) -> bool:
+        """Of the same row: link, variant, length and kernel."""
+        keys = ("link", "variant", "seconds", "release", "link_digest")
+        return all(getattr(self, key) == getattr(other, key) for key in keys)
+
+
+class Kept:
+    """The transfers in a file, or those of this process alone if none is named."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = Lock()
+        lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
+        self._all = [transfer_of(line) for line in lines]
+
+    def add(self, transfer: Transfer) -> None:
+        with self._lock:
+            self._all.append(transfer)
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(transfer)) + "\n")
+
+    def of(self, link: str, variant: str, seconds: float, release: str, link_digest: str) -> list[Transfer]:
+        wanted = Transfer(link, variant, seconds, release, link_digest, 0.0, 0.0, Figures(0.0, 0.0, 0))
+        return [transfer for transfer in self._all if transfer.same_as(wanted)]
+
+
+def transfer_of(line: str) -> Transfer:
+    """The inverse of the line that `Kept.add` writes."""
+    said = json.loads(line)
+    return Transfer(**{**said, "figures": Figures(**said["figures"])})
