@@ -10,10 +10,12 @@ begins nothing after so long, --jobs runs so many transfers at a time. The simul
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.live.cells import (
@@ -35,7 +37,8 @@ from tests.live.cells import (
 from tests.live.kept import Figures, Kept, Transfer
 
 SECONDS = 15.0
-UNKEPT = "the machine could not keep the link's time"
+EARLIER = "kernel measured earlier"
+UNKEPT = "no transfer that counts"
 HEADINGS = (
     "link",
     "variant",
@@ -55,7 +58,7 @@ ABOUT = """# The running kernel against the simulator
 Written by `make kernel`. A bulk download of {seconds:.0f} s by Linux {release}, over `ackclock emulate LINK`, beside the
 simulator's over the same link file with `host = "linux-6"` and this machine's `tcp_rmem` and `tcp_wmem`. Goodput is what the reader got in that time, from the first SYN;
 RTT the mean over time of the sender's smoothed round trip (TCP_INFO every 20 ms); `resent` are retransmitted segments.
-Medians of {runs} runs of the kernel and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts, and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
+Medians of {runs} runs of the kernel (where fewer were valid, their number is in the last column; "kernel measured earlier" are rows whose transfers are not of the last series) and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts, and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
 shared with other work.
 Promised are 5 % of goodput, 10 % of RTT, and a factor 1.5 or 5 segments of retransmissions.
 
@@ -76,21 +79,60 @@ def spread(values: Sequence[float], form: str) -> str:
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def cells(ours: Sequence[Figures], measured: Sequence[Transfer]) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class KernelSide:
+    """A row's half: the cells as they are written, the medians, when the transfers began on the link, and what is to be said of them."""
+
+    goodput: str
+    rtt: str
+    resent: str
+    load: str
+    medians: Figures
+    began_s: float
+    note: str
+
+
+def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
     theirs = [run.figures for run in measured]
-    us, them = median(ours), median(theirs)
+    return KernelSide(
+        spread([run.goodput_bps / 1e6 for run in theirs], ".3f"),
+        spread([run.rtt_ms for run in theirs], ".1f"),
+        spread([run.retransmitted for run in theirs], "d"),
+        spread([run.load for run in measured], ".0f"),
+        median(theirs),
+        sorted(run.began_s for run in measured)[(len(measured) - 1) // 2],
+        "" if len(theirs) >= RUNS else f" ({len(theirs)} {'run' if len(theirs) == 1 else 'runs'})",
+    )
+
+
+def of_page(page: str) -> dict[tuple[str, str], KernelSide]:
+    """The rows that a page of this kernel's has, of transfers that were not kept."""
+    found = {}
+    for line in page.splitlines() if f"Linux {release()}" in page else []:
+        row = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(row) == len(HEADINGS) and row[2][:1].isdigit():
+            goodput, rtt, resent = (float(row[at].split()[0]) for at in (2, 5, 8))
+            medians = Figures(goodput * 1e6, rtt, int(resent))
+            few = re.search(r"\((\d runs?)", row[11])
+            note = f" ({few[1]}, {EARLIER})" if few else f" ({EARLIER})"
+            found[row[0], row[1]] = KernelSide(row[2], row[5], row[8], row[10], medians, 0.0, note)
+    return found
+
+
+def cells(ours: Sequence[Figures], theirs: KernelSide) -> tuple[str, ...]:
+    us, them = median(ours), theirs.medians
     wrong = faults(us, them)
     return (
-        spread([run.goodput_bps / 1e6 for run in theirs], ".3f"),
+        theirs.goodput,
         spread([run.goodput_bps / 1e6 for run in ours], ".3f"),
         f"{us.goodput_bps / them.goodput_bps - 1:+.1%}",
-        spread([run.rtt_ms for run in theirs], ".1f"),
+        theirs.rtt,
         spread([run.rtt_ms for run in ours], ".1f"),
         f"{us.rtt_ms / them.rtt_ms - 1:+.1%}",
-        spread([run.retransmitted for run in theirs], "d"),
+        theirs.resent,
         spread([run.retransmitted for run in ours], "d"),
-        spread([run.load for run in measured], ".0f"),
-        ("misses: " + ", ".join(wrong) if wrong else "holds") + ("" if len(theirs) >= RUNS else f" ({len(theirs)} runs)"),
+        theirs.load,
+        ("misses: " + ", ".join(wrong) if wrong else "holds") + theirs.note,
     )
 
 
@@ -115,34 +157,31 @@ def measure(kept: Kept, wanted: Sequence[tuple[str, str]], jobs: int, until: flo
         list(pool.map(one, todo))
 
 
-def rows(variants: Sequence[str], kept: Kept) -> Iterator[tuple[str, ...]]:
-    """One row of each link and variant."""
+def rows(variants: Sequence[str], kept: Kept, earlier: dict[tuple[str, str], KernelSide]) -> Iterator[tuple[str, ...]]:
+    """One row of each link and variant that has been measured; of others why not."""
     for link in LINKS:
         for variant in variants:
-            theirs = kept_runs(kept, link, variant)
-            if theirs:
-                yield (link, variant, *cells(simulator(link, variant, SECONDS, began_s=began(theirs)), theirs))
+            measured = kept_runs(kept, link, variant)
+            theirs = of_transfers(measured) if measured else earlier.get((link, variant))
+            if theirs is None:
+                yield (link, variant, missing(variant) or UNKEPT)
             else:
-                yield (
-                    link,
-                    variant,
-                    *[""] * 9,
-                    "not measured: " + (missing(variant) or UNKEPT),
-                )
+                yield (link, variant, *cells(simulator(link, variant, SECONDS, began_s=theirs.began_s), theirs))
 
 
-def began(measured: Sequence[Transfer]) -> float:
-    """When the transfers began on the link, in the median: what a recorded rate does to them depends on it."""
-    return sorted(run.began_s for run in measured)[(len(measured) - 1) // 2]
-
-
-def part(about: str, variants: Sequence[str], kept: Kept) -> str:
-    """A table with what is said above it."""
+def part(about: str, variants: Sequence[str], kept: Kept, page: str) -> str:
+    """A table with what is said above it, and below it what is not in it."""
     lines = [about.format(seconds=SECONDS, release=release(), runs=RUNS, seeds=len(SEEDS))]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    for row in rows(variants, kept):
-        lines.append("| " + " | ".join(row) + " |")
-        sys.stderr.write(lines[-1] + "\n")
+    absent = []
+    for row in rows(variants, kept, of_page(page)):
+        if len(row) == len(HEADINGS):
+            lines.append("| " + " | ".join(row) + " |")
+            sys.stderr.write(lines[-1] + "\n")
+        else:
+            absent.append("`{}` {} ({})".format(*row))
+    if absent:
+        lines += ["", "Not measured: " + ", ".join(absent) + "."]
     return "\n".join(lines) + "\n"
 
 
@@ -172,11 +211,12 @@ def main() -> int:
     measure(kept, wanted, said.jobs, time.monotonic() + 60.0 * said.minutes)
     if not said.pages and said.only:
         return 0
-    text = part(about, variants, kept)
-    if not said.pages:
+    old = {page: page.read_text(encoding="utf-8") if page.exists() else "" for page in said.pages}
+    text = part(about, variants, kept, next(iter(old.values()), ""))
+    if not old:
         print(text)
-    for page in said.pages:
-        page.write_text(with_part(page.read_text(encoding="utf-8") if page.exists() else "", text), encoding="utf-8")
+    for page, above in old.items():
+        page.write_text(with_part(above, text), encoding="utf-8")
     return 0
 
 
