@@ -166,7 +166,7 @@ def _links() -> list[tuple[str, Iterable[Case]]]:
         ("One droptail hop, the links that the rules were made with", plain_links(100)),
         ("One droptail hop, links that nobody looked at", plain_links(100, 7)),
         ("All kinds, the links that the rules were made with", other_links(150, 1)),
-        ("All kinds, links that nobody looked at", other_links(200, 8)),
+        ("All kinds, links that nobody looked at", other_links(200, 9)),
     ]
 
 
