@@ -16,6 +16,8 @@ RATES = {"256 kb/s": 256e3, "1 Mb/s": 1e6, "10 Mb/s": 10e6, "100 Mb/s": 100e6, "
 LOSSES = (0.001, 0.01, 0.1)
 DELAY_S = 0.03
 SIZE = 1500
+QUEUE_S = 0.05
+"""What waits before a saturated link, as far as that is more than 50 packets."""
 ATTEMPTS = 3
 """A run that its own audit calls invalid is repeated so often."""
 
@@ -70,7 +72,9 @@ def rates() -> Iterator[Row]:
     """Saturated, then half loaded with even spacing."""
     for name, bps in RATES.items():
         seconds = 20.0 if bps < 1e6 else 8.0
-        full = valid(link(f'"{name}"', queue='{ kind = "droptail", packets = 50 }'), Stream("down", 1.3 * bps, SIZE), seconds)
+        # Enough to send while the sender waits for its turn: a queue that runs dry would measure the sender.
+        queue = f'{{ kind = "droptail", packets = {max(50, round(QUEUE_S * bps / 8 / SIZE))} }}'
+        full = valid(link(f'"{name}"', queue=queue), Stream("down", 1.3 * bps, SIZE), seconds)
         got = full.counted["down"]["bps"]
         yield Row(f"{name}, saturated", name, f"{got / 1e6:.4f} Mb/s", got / bps - 1, RATE_WITHIN, "+.2%", full)
         half = valid(link(f'"{name}"'), Stream("down", bps / 2, SIZE, even=True), seconds)
