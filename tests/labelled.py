@@ -15,15 +15,23 @@ from ackclock.analysis.run import Analysis
 from ackclock.plan import Capture, build_plan
 from ackclock.scenario.draft import draft_of
 
-ENDS = ("server", "client")
+PLACES = ("server", "middle", "client")
 RETRANSMISSIONS = ("fast", "timeout", "go_back_n", "tail_probe", "handshake")
 _SAME = {"rack": "fast"}
 """The simulator's `fast` covers what time shows to be lost (RACK) as well."""
 
 
 @dataclass(frozen=True)
+class Tap:
+    """A capture on the way: what goes wrong goes wrong behind it, seen from the server, before it, or half and half; it stands after this share of the delay."""
+
+    where: str
+    share: float
+
+
+@dataclass(frozen=True)
 class Case:
-    """One simulated download over one hop, or over those `beyond` it as well."""
+    """One simulated download over one hop, which a capture in the middle divides into two, and over those `beyond` it as well."""
 
     hop: Mapping[str, Any]
     tcp: Mapping[str, Any]
@@ -32,6 +40,22 @@ class Case:
     flow: Mapping[str, Any] = field(default_factory=lambda: {"workload": {"kind": "bulk"}})
     cross: tuple[Mapping[str, Any], ...] = ()
     beyond: tuple[Mapping[str, Any], ...] = ()
+    tap: Tap | None = None
+
+    @property
+    def hops(self) -> list[dict[str, Any]]:
+        """Server first; the same links in sum, whatever divides them."""
+        hop = dict(self.hop)
+        if self.tap is None:
+            return [hop, *(dict(more) for more in self.beyond)]
+        delay, unit = hop.pop("delay").split()
+        near, far = (f"{float(delay) * part:g} {unit}" for part in (self.tap.share, 1 - self.tap.share))
+        if self.tap.where == "behind":
+            return [{"name": "wire", "delay": near}, {**hop, "delay": far}]
+        if self.tap.where == "before":
+            return [{**hop, "delay": near}, {"name": "wire", "delay": far}]
+        troubles = {key: _halved(value) for key, value in hop.items() if key not in ("name", "rate", "queue")}
+        return [{**hop, **troubles, "delay": near}, {"name": "wire", "delay": far, **troubles}]
 
 
 @dataclass
@@ -53,20 +77,30 @@ class Score:
         return self.right / true if true else None
 
 
+def _halved(value: Any) -> Any:
+    """A rate of trouble, or the mean of a jitter, half of it on each side; how long each lasts stays."""
+    if isinstance(value, float):
+        return value / 2
+    if isinstance(value, str):
+        return value
+    kept = value.get("kind") == "exponential"
+    return {key: _half_of(of) if kept and key == "mean" else _halved(of) for key, of in value.items()}
+
+
+def _half_of(quantity: str) -> str:
+    number, unit = quantity.split()
+    return f"{float(number) / 2:g} {unit}"
+
+
 def run(case: Case, folder: Path) -> dict[str, Any]:
-    """Simulate; the captures of both ends and their truths are `END.pcap` and `END.csv`. Returns the run's summary."""
+    """Simulate; the captures of both ends, and of the middle if there is one, and their truths are `PLACE.pcap` and `PLACE.csv`. Returns the run's summary."""
     folder.mkdir(parents=True, exist_ok=True)
     flows = [{"name": "download", **case.flow}, *({"name": f"cross-{i}", **flow} for i, flow in enumerate(case.cross))]
     scenario = draft_of(
-        {
-            "hop": [dict(hop) for hop in (case.hop, *case.beyond)],
-            "flow": flows,
-            "duration": case.duration,
-            "tcp": dict(case.tcp),
-            "sample": "0 s",
-        }
+        {"hop": case.hops, "flow": flows, "duration": case.duration, "tcp": dict(case.tcp), "sample": "0 s"}
     ).check()
-    captures = [Capture("download", end, folder / f"{end}.pcap") for end in ENDS]
+    places = [place for place in PLACES if case.tap or place != "middle"]
+    captures = [Capture("download", place, folder / f"{place}.pcap", after=1) for place in places]
     plan = build_plan(scenario, case.seed, captures)
     wanted = [{**said, "truth": str(folder / f"{said['end']}.csv")} for said in plan.document["captures"]]
     done = _native.run(replace(plan, document={**plan.document, "captures": wanted}).text())

@@ -1,4 +1,4 @@
-"""The simulated downloads on which causes are scored: a grid that the rules were made with, and one that nobody looked into."""
+"""The simulated downloads on which causes are scored: a grid that the rules were made with, and two that nobody looked into."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from tests.labelled import Case
+from tests.labelled import Case, Tap
 
 Keys = Mapping[str, Any]
+WHERE = ("behind", "before", "both")
+SHARES = (0.25, 0.5, 0.75)
+"""Where the capture in the middle stands changes from run to run: what goes wrong behind it, before it or on both sides, and its share of the delay."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,11 @@ class Grid:
 
     def cases(self) -> Iterator[tuple[str, Case]]:
         """A name, and what to run."""
-        for tcp, (rate, delay, packets), (trouble, keys), seed in product(
-            self.senders, self.links, self.troubles.items(), self.seeds
-        ):
+        numbered = (enumerate(axis) for axis in (self.senders, self.links, self.troubles.items(), self.seeds))
+        for (s, tcp), (w, (rate, delay, packets)), (t, (trouble, keys)), (k, seed) in product(*numbered):
             hop = {"name": "air", "rate": rate, "delay": delay, "queue": {"kind": "droptail", "packets": packets}, **keys}
-            yield f"{' '.join(tcp.values())}, {rate}, {trouble}, seed {seed}", Case(hop, tcp, seed=seed)
+            tap = Tap(WHERE[(s + w + t + k) % 3], SHARES[(s + 2 * w + t) % 3])
+            yield f"{' '.join(tcp.values())}, {rate}, {trouble}, seed {seed}", Case(hop, tcp, seed=seed, tap=tap)
 
     @property
     def size(self) -> int:
@@ -88,4 +91,30 @@ HELD_OUT = Grid(
         "jitter": {"jitter": {"down": {"kind": "exponential", "mean": "10 ms"}}, "loss": {"down": 0.01}},
     },
     (101,),
+)
+
+FRESH = Grid(
+    "held out, new",
+    (
+        {"host": "linux-6", "variant": "cubic"},
+        {"host": "linux-6", "variant": "bbr"},
+        {"host": "linux-6", "variant": "bbr3"},
+        {"host": "linux-2.6.20", "variant": "bic"},
+        {"host": "linux-2.6.8", "variant": "reno"},
+        {"host": "windows-xp"},
+        {"host": "bsd-1997"},
+    ),
+    (("3 Mb/s", "35 ms", 25), ("384 kb/s", "45 ms", 16), ("6 Mb/s", "90 ms", 150), ("20 Mb/s", "10 ms", 60)),
+    {
+        "overflow only": {},
+        "2 % lost": {"loss": {"down": 0.02}},
+        "4 % lost": {"loss": {"down": 0.04}},
+        "bursts": _bursts(0.015, "60 ms"),
+        "outages": _bursts(0.04, "450 ms"),
+        "ACKs lost": {"loss": {"down": 0.0075, "up": 0.15}},
+        "reordering": {"reorder": {"down": {"mean": 0.015, "delay": "7 ms"}}},
+        "doubled": {"duplicate": {"down": 0.0075}, "loss": {"down": 0.0075}},
+        "jitter": {"jitter": {"down": {"kind": "exponential", "mean": "8 ms"}}, "loss": {"down": 0.0075}},
+    },
+    (211,),
 )

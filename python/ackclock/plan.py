@@ -21,15 +21,17 @@ from ackclock.scenario.web import Web
 
 @dataclass(frozen=True)
 class Capture:
-    """A packet capture to write: of which flow, at which end (server or client), where, pcap or pcapng."""
+    """A packet capture to write: of which flow, at which end (server, client, or middle: after so many hops from the server), where, pcap or pcapng."""
 
     flow: str
     end: str
     path: Path
     format: str = "pcap"
+    after: int = 0
 
-    def plan(self) -> dict[str, str]:
-        return {"flow": self.flow, "end": self.end, "path": str(self.path.absolute()), "format": self.format}
+    def plan(self) -> dict[str, str | int]:
+        said: dict[str, str | int] = {"flow": self.flow, "end": self.end, "path": str(self.path.absolute()), "format": self.format}
+        return {**said, "after": self.after} if self.end == "middle" else said
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 //! Who watches. The network tells a probe what it did; the probe `()` watches nothing and compiles away.
 
-use crate::element::Event;
+use crate::element::{Event, Port};
 use crate::network::{EndpointId, NodeId};
 use crate::packet::{Body, Packet};
 use crate::units::Time;
@@ -14,6 +14,8 @@ pub trait Probe {
     fn see(&mut self, _now: Time, _at: NodeId, _event: &Event) {}
     /// An endpoint handed a packet to its first hop.
     fn sent(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}
+    /// A packet comes to an element on its way.
+    fn entered(&mut self, _now: Time, _at: NodeId, _port: Port, _packet: &Packet, _body: &Body) {}
     /// A packet reached an endpoint.
     fn received(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}
 }

@@ -1,11 +1,12 @@
-//! Captures: a probe at some endpoints that writes each packet as it passes.
+//! Captures: a probe at some endpoints, or between hops, that writes each packet as it passes.
 
 use crate::build::World;
 use crate::numbers::Numbers;
-use crate::plan::{CaptureFormat, End, Plan};
+use crate::plan::{self, CaptureFormat, End, Plan, Toward};
 use crate::run::RunError;
 use ackclock_core::Time;
-use ackclock_core::network::EndpointId;
+use ackclock_core::element::Port;
+use ackclock_core::network::{EndpointId, NodeId, Route};
 use ackclock_core::packet::{Body, Packet};
 use ackclock_core::probe::Probe;
 use ackclock_trace::write::{CaptureWriter, FlowFrames, HEADERS_ONLY, PcapWriter, PcapngWriter, Side};
@@ -15,15 +16,24 @@ use std::path::{Path, PathBuf};
 
 /// All captures of a run.
 pub struct Captures {
-    open: Vec<OneEnd>,
-    /// By endpoint: which captures it feeds.
-    at: Vec<Vec<u32>>,
+    open: Vec<OnePlace>,
+    /// By endpoint: which captures it feeds, and which end of its flow it is.
+    at: Vec<Vec<(u32, Side)>>,
+    /// Those between hops.
+    gates: Vec<Gate>,
     numbers: Numbers,
 }
 
-/// One end of one flow, and the file its packets go to.
-struct OneEnd {
-    side: Side,
+/// A packet of this flow that comes to this element by this port passes a capture.
+struct Gate {
+    at: (NodeId, Port),
+    flow: u32,
+    from: Side,
+    feed: u32,
+}
+
+/// One end of one flow or a place between its hops, and the file its packets go to.
+struct OnePlace {
     path: PathBuf,
     frames: FlowFrames,
     writer: CaptureWriter<File>,
@@ -34,26 +44,33 @@ struct OneEnd {
 impl Captures {
     /// Opens all files.
     pub fn create(plan: &Plan, world: &World) -> Result<Captures, RunError> {
-        let mut captures = Captures { open: Vec::new(), at: vec![Vec::new(); 2 * plan.flows.len()], numbers: Numbers::default() };
+        let at = vec![Vec::new(); 2 * plan.flows.len()];
+        let mut captures = Captures { open: Vec::new(), at, gates: Vec::new(), numbers: Numbers::default() };
         for wanted in &plan.captures {
             let Some(number) = plan.flows.iter().position(|f| f.name == wanted.flow) else { continue };
-            let (side, endpoint) = match wanted.end {
-                End::Server => (Side::Server, world.flows[number].server),
-                End::Client => (Side::Client, world.flows[number].client),
+            let feed = captures.open.len() as u32;
+            let place = match wanted.end {
+                End::Server => "its server".to_owned(),
+                End::Client => "its client".to_owned(),
+                End::Middle => format!("after {} hops", wanted.after),
             };
-            let name = format!("{} at its {}", wanted.flow, if side == Side::Server { "server" } else { "client" });
-            let writer = create(&wanted.path, wanted.format, &name).map_err(|error| failure(&wanted.path, error))?;
+            match wanted.end {
+                End::Server => captures.at[world.flows[number].server.0 as usize].push((feed, Side::Server)),
+                End::Client => captures.at[world.flows[number].client.0 as usize].push((feed, Side::Client)),
+                End::Middle => captures.gates.extend(gates(plan, world, wanted, (number, feed))),
+            }
+            let writer = create(&wanted.path, wanted.format, &format!("{} at {place}", wanted.flow))
+                .map_err(|error| failure(&wanted.path, error))?;
             let frames = FlowFrames::new(number as u32, plan.flows[number].client, HEADERS_ONLY);
-            captures.at[endpoint.0 as usize].push(captures.open.len() as u32);
             let truth = wanted.truth.as_ref().map(|path| truth(path).map_err(|error| failure(path, error))).transpose()?;
-            captures.open.push(OneEnd { side, path: wanted.path.clone(), frames, writer, truth, failed: None });
+            captures.open.push(OnePlace { path: wanted.path.clone(), frames, writer, truth, failed: None });
         }
         Ok(captures)
     }
 
     /// Closes all files, or says which one could not be written.
     pub fn finish(self) -> Result<(), RunError> {
-        for OneEnd { path, writer, truth, failed, .. } in self.open {
+        for OnePlace { path, writer, truth, failed, .. } in self.open {
             failed.map_or_else(|| writer.finish(), Err).map_err(|error| failure(&path, error))?;
             truth.map_or(Ok(()), |mut truth| truth.flush()).map_err(|error| failure(&path, error))?;
         }
@@ -63,19 +80,42 @@ impl Captures {
     fn pass(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body, sent: bool) {
         let number = if sent { self.numbers.sent(by, packet, body) } else { self.numbers.received(packet, body) };
         let Some(feeds) = self.at.get(by.0 as usize) else { return };
-        for &feed in feeds {
-            let capture = &mut self.open[feed as usize];
-            if capture.failed.is_none() {
-                let from = if sent { capture.side } else { capture.side.other() };
-                let frame = capture.frames.frame(from, number, packet, body);
-                capture.failed = capture.writer.write(now, &frame).err();
-                if let Some(truth) = &mut capture.truth {
-                    let why = if let Body::Segment(s) = body { s.why.name() } else { "" };
-                    capture.failed = capture.failed.take().or(writeln!(truth, "{},{},{why}", packet.id, u8::from(sent)).err());
-                }
-            }
+        for &(feed, side) in feeds {
+            let from = if sent { side } else { side.other() };
+            self.open[feed as usize].write(now, (from, number, sent), packet, body);
         }
     }
+}
+
+impl OnePlace {
+    fn write(&mut self, now: Time, (from, number, sent): (Side, u16, bool), packet: &Packet, body: &Body) {
+        if self.failed.is_some() {
+            return;
+        }
+        let frame = self.frames.frame(from, number, packet, body);
+        self.failed = self.writer.write(now, &frame).err();
+        if let Some(truth) = &mut self.truth {
+            let why = if let Body::Segment(s) = body { s.why.name() } else { "" };
+            self.failed = self.failed.take().or(writeln!(truth, "{},{},{why}", packet.id, u8::from(sent)).err());
+        }
+    }
+}
+
+/// Where a flow's packets pass a place between hops: as they come to the first hop beyond it, either way.
+fn gates(plan: &Plan, world: &World, wanted: &plan::Capture, (flow, feed): (usize, u32)) -> Vec<Gate> {
+    let of = &plan.flows[flow];
+    let gate = |toward| {
+        let beyond = |hop: &usize| match toward {
+            Toward::Down => *hop >= wanted.after as usize,
+            Toward::Up => *hop < wanted.after as usize,
+        };
+        let hop = of.path(&plan.hops, toward).into_iter().find(beyond)?;
+        let lane = world.lanes.iter().find(|lane| lane.hop == hop && lane.toward == toward)?;
+        let Route::Node(node, port) = lane.chain(of.client).entry() else { return None };
+        let from = if toward == Toward::Down { Side::Server } else { Side::Client };
+        Some(Gate { at: (node, port), flow: flow as u32, from, feed })
+    };
+    Toward::BOTH.into_iter().filter_map(gate).collect()
 }
 
 impl Probe for Captures {
@@ -87,6 +127,14 @@ impl Probe for Captures {
 
     fn received(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {
         self.pass(now, by, packet, body, false);
+    }
+
+    fn entered(&mut self, now: Time, at: NodeId, port: Port, packet: &Packet, body: &Body) {
+        for gate in self.gates.iter().filter(|gate| gate.at == (at, port) && gate.flow == packet.flow) {
+            let number = self.numbers.received(packet, body);
+            let sent = gate.from == Side::Server;
+            self.open[gate.feed as usize].write(now, (gate.from, number, sent), packet, body);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::chain::{Chain, Link, Mason};
 use super::{Lane, Manner, Metering, first_hop, media};
-use crate::plan::{Hop, Plan, Toward};
+use crate::plan::{Capture, End, Hop, Plan, Toward};
 use ackclock_core::NodeId;
 use ackclock_core::element::Place;
 use ackclock_core::link::Wire;
@@ -117,10 +117,14 @@ impl Road<'_> {
         });
     }
 
-    /// Nothing comes in or goes out between them: the same flows cross both, and no clients' own links lead into a shared one.
+    /// Nothing comes in or goes out between them: the same flows cross both, no clients' own links lead into a shared one, nobody looks on.
     fn may_follow(&self, last: Joined, next: Joined) -> bool {
         let crosses = |hop: usize| self.plan.flows.iter().map(move |f| f.path(&self.plan.hops, self.toward).contains(&hop));
-        (last.stations == 1 || next.stations > 1) && crosses(last.hop).eq(crosses(next.hop))
+        let (low, high) = (last.hop.min(next.hop), last.hop.max(next.hop));
+        let seen = |c: &Capture| c.end == End::Middle && (low + 1..=high).contains(&(c.after as usize));
+        (last.stations == 1 || next.stations > 1)
+            && crosses(last.hop).eq(crosses(next.hop))
+            && !self.plan.captures.iter().any(seen)
     }
 
     fn close(&mut self) {

@@ -72,16 +72,19 @@ pub enum Measure {
     },
 }
 
-/// One end's packets of one flow, written to a file while the run goes on.
+/// One flow's packets at one place, written to a file while the run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     pub flow: String,
     pub end: End,
+    /// Of one in the middle: so many hops stand between it and the server.
+    #[serde(default)]
+    pub after: u32,
     pub path: std::path::PathBuf,
     pub format: CaptureFormat,
     /// What the analyzer has to find out, beside it: a line for each packet, in the capture's order, with the packet's number in the run, whether
-    /// this end sent it, and why it was sent again (`fast`, `timeout`, `go_back_n`, `tail_probe`, `handshake`; empty for a first time).
+    /// this end (in the middle: the server) sent it, and why it was sent again (`fast`, `timeout`, `go_back_n`, `tail_probe`, `handshake`; empty for a first time).
     #[serde(default)]
     pub truth: Option<std::path::PathBuf>,
 }
@@ -91,6 +94,8 @@ pub struct Capture {
 pub enum End {
     Server,
     Client,
+    /// Between two hops.
+    Middle,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

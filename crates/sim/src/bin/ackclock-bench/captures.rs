@@ -54,7 +54,7 @@ fn simulated(beside: &Path) -> Result<Vec<Vec<Packet>>, String> {
 }
 
 fn wanted(plan: &Plan, number: usize, path: PathBuf) -> Wanted {
-    Wanted { flow: plan.flows[number].name.clone(), end: End::Server, path, format: CaptureFormat::Pcap, truth: None }
+    Wanted { flow: plan.flows[number].name.clone(), end: End::Server, after: 0, path, format: CaptureFormat::Pcap, truth: None }
 }
 
 fn load(path: &Path) -> Result<Vec<Packet>, String> {

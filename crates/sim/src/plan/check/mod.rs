@@ -7,7 +7,7 @@ mod queue;
 mod way;
 
 use super::limits::{LONGEST_PS, MEMBERS, ROWS};
-use super::{Hop, Measure, Plan, PlanError, Toward};
+use super::{End, Hop, Measure, Plan, PlanError, Toward};
 use std::collections::HashSet;
 
 pub(super) type Checked = Result<(), String>;
@@ -83,8 +83,14 @@ impl Plan {
         let mut paths = HashSet::new();
         for capture in &self.captures {
             ensure(paths.insert(&capture.path), || format!("two captures go to {}", capture.path.display()))?;
-            ensure(self.flows.iter().any(|f| f.name == capture.flow), || {
-                format!("a capture names the unknown flow '{}'", capture.flow)
+            let flow = self.flows.iter().find(|f| f.name == capture.flow);
+            let flow = flow.ok_or_else(|| format!("a capture names the unknown flow '{}'", capture.flow))?;
+            let between = |toward| {
+                let path = flow.path(&self.hops, toward);
+                path.iter().any(|&hop| hop < capture.after as usize) && path.iter().any(|&hop| hop >= capture.after as usize)
+            };
+            ensure(capture.end != End::Middle || Toward::BOTH.into_iter().all(between), || {
+                format!("a capture after {} hops: '{}' must cross hops on both sides of it, both ways", capture.after, flow.name)
             })?;
         }
         Ok(())
