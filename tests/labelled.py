@@ -123,7 +123,15 @@ def scores_at_sender(folder: Path, scores: dict[str, Score]) -> None:
 
 def scores_at_receiver(folder: Path, scores: dict[str, Score]) -> None:
     """The same where the data arrives. A retransmission whose first copy did arrive is one here too; overtaken packets are judged as such."""
-    rows = _labelled(folder, "client").filter(pl.col("sent") == 0)
+    _scores_beyond(folder, _labelled(folder, "client").filter(pl.col("sent") == 0), scores)
+
+
+def scores_at_middle(folder: Path, scores: dict[str, Score]) -> None:
+    """The same for what the server sent as it passes between the hops."""
+    _scores_beyond(folder, _labelled(folder, "middle").filter(pl.col("sent") == 1), scores)
+
+
+def _scores_beyond(folder: Path, rows: pl.DataFrame, scores: dict[str, Score]) -> None:
     sent = set(truth(folder, "server")["packet"])
     for (packet, why, kind), late in zip(rows.select("packet", "why", "kind").iter_rows(), _overtaken(rows, sent), strict=True):
         # A copy that the network made has a number of its own.
@@ -163,12 +171,21 @@ def _count(scores: dict[str, Score], true: str, said: str) -> None:
 
 def lost(folder: Path) -> set[int]:
     """The server's packets that never arrived."""
-    arrived = set(truth(folder, "client").filter(pl.col("sent") == 0)["packet"])
-    sent = truth(folder, "server").filter(pl.col("sent") == 1)["packet"]
-    # What left after the last one that arrived may still be on its way.
-    return {packet for packet in sent if packet < max(arrived, default=0)} - arrived
+    return missing(folder, "server", "client")
 
 
-def joined(folder: Path) -> Analysis:
-    """Both captures together."""
-    return analyze(folder / "server.pcap", folder / "client.pcap")
+def missing(folder: Path, near: str, far: str) -> set[int]:
+    """The server's packets that passed at `near`, and not at `far`."""
+    of = {place: _passed(folder, place) for place in (near, far, "server")}
+    # What left after the last one that arrived may still be on its way; copies that the network makes are not the server's.
+    return {packet for packet in of[near] & of["server"] if packet < max(of[far], default=0)} - of[far]
+
+
+def _passed(folder: Path, place: str) -> set[int]:
+    """The packets towards the client that a capture has."""
+    return set(truth(folder, place).filter(pl.col("sent") == (0 if place == "client" else 1))["packet"])
+
+
+def joined(folder: Path, near: str = "server", far: str = "client") -> Analysis:
+    """Two captures together."""
+    return analyze(folder / f"{near}.pcap", folder / f"{far}.pcap")

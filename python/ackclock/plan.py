@@ -30,7 +30,12 @@ class Capture:
     after: int = 0
 
     def plan(self) -> dict[str, str | int]:
-        said: dict[str, str | int] = {"flow": self.flow, "end": self.end, "path": str(self.path.absolute()), "format": self.format}
+        said: dict[str, str | int] = {
+            "flow": self.flow,
+            "end": self.end,
+            "path": str(self.path.absolute()),
+            "format": self.format,
+        }
         return {**said, "after": self.after} if self.end == "middle" else said
 
 

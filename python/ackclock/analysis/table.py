@@ -21,6 +21,8 @@ _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 def analysis_tables(document: Mapping[str, Any]) -> list[Table]:
     """Flows by direction, then what held them."""
     tables = [_flows(document)]
+    if timed := _timeouts(document):
+        tables.append(timed)
     if "second" in document:
         tables.append(_between(document))
     if findings := _findings(document):
@@ -67,6 +69,24 @@ def _figures(seen: View) -> list[str]:
         ms(rtt["p95"]),
         size(way["outstanding_bytes"]["max"]) if not seen.far else "-",
     ]
+
+
+def _timeouts(document: Mapping[str, Any]) -> Table | None:
+    """Timeouts in a recovery that duplicate ACKs had begun, and papers/README.md 7.7's test of whether timeouts are spurious."""
+    table = _table("Pairs of a fast retransmission and a timeout, and timeouts whose segment was acknowledged too soon")
+    for column in ("flow", "way"):
+        table.add_column(column)
+    for column in ("time-\nouts", "in\npairs", "of one\nsegment", "pairs not\nneeded", "ACK before\nleast RTT"):
+        table.add_column(column, justify="right", no_wrap=True)
+    largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MOST]
+    for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
+        for way in ("a2b", "b2a"):
+            figures = view(document, flow, way).figures
+            repairs, early = figures["repairs"], figures["spurious"]["early_timeouts"]
+            if repairs["pairs"] or early:
+                kinds = (repairs[key] for key in ("timeouts", "pairs", "fast_then_timeout", "pairs_not_needed"))
+                table.add_row(str(flow["flow"]), way, *map(str, kinds), str(early))
+    return table if table.row_count else None
 
 
 def _between(document: Mapping[str, Any]) -> Table:

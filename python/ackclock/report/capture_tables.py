@@ -98,6 +98,8 @@ def _repairs(figures: Mapping[str, Any]) -> str:
         (figures["go_back_n_retransmits"], "behind a timeout"),
         (figures["tlp_retransmits"], "as tail-loss probe"),
         (figures["spurious_retransmits"], "not needed"),
+        (figures["repairs"]["pairs"], "of the timeouts in a recovery (pairs)"),
+        (figures["spurious"]["early_timeouts"], "of the timeouts' segments acknowledged before the least RTT"),
         (figures["out_of_order"], "only overtaken (not sent again)"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)

@@ -90,6 +90,8 @@ pub struct Verdict {
     pub confidence: f32,
 }
 
+stored!(Verdict { cause, confidence });
+
 impl Verdict {
     pub fn new(cause: Cause, confidence: f32) -> Verdict {
         Verdict { cause, confidence }
@@ -132,6 +134,14 @@ impl Tally {
 
     fn find(&self, cause: Cause) -> Option<&Count> {
         self.found.iter().find(|count| count.cause == cause)
+    }
+
+    /// They were not that.
+    pub fn take(&mut self, verdict: Verdict, segments: u32) {
+        if let Some(count) = self.found.iter_mut().find(|count| count.cause == verdict.cause) {
+            count.segments = count.segments.saturating_sub(segments);
+            count.confidence -= verdict.confidence * segments as f32;
+        }
     }
 
     pub fn of(&self, cause: Cause) -> u32 {

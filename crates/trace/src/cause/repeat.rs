@@ -30,6 +30,8 @@ pub struct Repeat {
     pub least: Option<i64>,
     /// Something sent after its last copy has been acknowledged (RFC 8985, section 6.2); none where the order of sending is not known.
     pub overtaken: Option<bool>,
+    /// That it is lost has shown since the sender last sent anything; away from it: it left as an ACK came.
+    pub asked: bool,
     /// A timeout is not repaired yet.
     pub after_timeout: bool,
     /// A recovery is under way.
@@ -63,7 +65,7 @@ pub fn why(r: &Repeat) -> Verdict {
     let srtt = r.rtt.map_or(COMMON_RTO_MIN, |(smoothed, _)| smoothed);
     let by_timer = match r.afar {
         // The pauses of what it hears are not seen.
-        true => r.is_first && r.quiet >= LEAST_QUIET && r.stalled >= timeout_of(r, srtt) * 23 / 25,
+        true => r.is_first && !r.asked && r.quiet >= LEAST_QUIET && r.stalled >= timeout_of(r, srtt) * 23 / 25,
         false => r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10,
     };
     // Reports of duplicates and other ACKs without news break the silence, but ask for nothing.
@@ -76,7 +78,8 @@ pub fn why(r: &Repeat) -> Verdict {
     // anything sent after the first was answered: a timer has declared all of it lost.
     let too_soon = r.since.zip(r.least).is_some_and(|(since, least)| since * 10 < least * 9);
     if too_soon || !r.first_repeat && r.overtaken == Some(false) {
-        return match r.is_first && r.stalled >= timeout_of(r, srtt) * 8 / 10 {
+        // The timer may have run since the recovery began, whatever was acknowledged in between (RFC 6582, section 4, the impatient variant).
+        return match r.is_first && (!r.after_timeout || r.stalled >= timeout_of(r, srtt) * 8 / 10) {
             true => Verdict::new(Cause::Timeout, 0.9),
             false => Verdict::new(Cause::GoBackN, if r.after_timeout { 0.95 } else { 0.7 }),
         };
@@ -90,7 +93,9 @@ pub fn why(r: &Repeat) -> Verdict {
     // long before: when the timer runs out, it has been sent already, or its sender had reasons not to.
     let (due, many) = (timeout_of(r, srtt), r.duplicates >= MANY);
     let unasked = r.quiet >= UNASKED || many && r.stalled < due * 11 / 10;
-    if r.is_first && r.stalled >= due * if r.afar { 18 } else { 19 } / 20 && unasked && (many || !r.first_repeat) {
+    // What was asked for and leaves a little later was paced, unless the timer is due just then.
+    let asked = r.asked && (r.afar || r.quiet < UNASKED || r.since.is_none_or(|since| r.stalled.min(since) * 20 > due * 21));
+    if r.is_first && !asked && r.stalled >= due * if r.afar { 18 } else { 19 } / 20 && unasked && (many || !r.first_repeat) {
         return Verdict::new(Cause::Timeout, 0.8);
     }
     // All ACKs that can have reached the sender have passed the capture: without SACK it takes three alike.

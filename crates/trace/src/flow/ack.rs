@@ -5,7 +5,6 @@ use super::half::Half;
 use super::seq::{ahead, before, later};
 use super::told::Word;
 use super::trouble::Trouble;
-use crate::cause::Cause;
 use crate::decode::{Flags, Segment};
 
 /// What an acknowledgement said.
@@ -20,8 +19,6 @@ pub struct Heard {
     pub spurious: u32,
 }
 
-/// An ACK comes this much before the least RTT has passed at the soonest: clocks and paths vary.
-const EARLY: (i64, i64) = (9, 10);
 /// A report that a repair was not needed comes sooner than this or four round trips.
 const LAST_WORD: i64 = 2_000_000_000;
 
@@ -79,7 +76,7 @@ impl Half {
 
     /// The ACK is on its way to the sender.
     #[inline]
-    fn passes_on(&mut self, now: i64, s: &Segment<'_>) {
+    pub(super) fn passes_on(&mut self, now: i64, s: &Segment<'_>) {
         let (una, duplicates) = (self.una, self.duplicates);
         let Some(episode) = self.trouble.as_deref_mut().and_then(Trouble::open_episode) else { return };
         if let Some(told) = &mut episode.told {
@@ -126,22 +123,22 @@ impl Half {
             trouble.settle(now, s.ack);
             trouble.forget(now, s.ack, LAST_WORD.max(4 * self.rtt.max().unwrap_or(0)));
         }
-        let (mut latest_again, mut delivered) = (i64::MIN, i64::MIN);
-        let (troubled, least) = (self.trouble.is_some(), self.rtt.min().unwrap_or(0));
+        let (mut latest_again, least) = (i64::MIN, self.rtt.min().unwrap_or(0));
+        let mut delivered = self.trouble.as_ref().map(|t| t.delivered);
         let mut last = None;
         let sending = self.sending.get_or_insert_default();
         while let Some(sent) = sending.outstanding.acknowledged(s.ack) {
             if sent.times > 1 {
                 latest_again = latest_again.max(sent.last_at);
             }
-            if troubled && !sent.sacked && sent.arrived(now, least) {
-                delivered = delivered.max(sent.last_at);
+            if !sent.sacked && sent.arrived(now, least) {
+                delivered.iter_mut().for_each(|d| d.add(&sent, now));
             }
             self.sacked -= if sent.sacked { sent.len.min(self.sacked) } else { 0 };
             last = Some(sent);
         }
-        if let Some(trouble) = self.trouble.as_deref_mut() {
-            trouble.delivered = trouble.delivered.max(delivered);
+        if let Some((trouble, delivered)) = self.trouble.as_deref_mut().zip(delivered) {
+            trouble.delivered = delivered;
         }
         if let Some(sent) = last {
             // Karn; and a segment that waited for one below it to be repaired says nothing about the path.
@@ -182,7 +179,7 @@ impl Half {
     /// Marks what SACK blocks name (RFC 2018). What the last ACK named already is not walked again.
     fn mark(&mut self, now: i64, blocks: &[(u32, u32)]) {
         let (una, next, least) = (self.una, self.next, self.rtt.min().unwrap_or(0));
-        let mut delivered = i64::MIN;
+        let mut delivered = self.trouble_mut().delivered;
         let mut marked = [(0, 0); 4];
         for (place, &(left, right)) in marked.iter_mut().zip(blocks) {
             let sound = before(left, right) && !before(left, una) && !before(next, right);
@@ -199,7 +196,7 @@ impl Half {
                     sent.sacked = true;
                     self.sacked += sent.len;
                     if sent.arrived(now, least) {
-                        delivered = delivered.max(sent.last_at);
+                        delivered.add(sent, now);
                     }
                 }
                 i += 1;
@@ -208,7 +205,7 @@ impl Half {
             episode.sack_high = Some(episode.sack_high.map_or(right, |high| later(high, right)));
         }
         let trouble = self.trouble_mut();
-        trouble.delivered = trouble.delivered.max(delivered);
+        trouble.delivered = delivered;
         if let Some(episode) = trouble.open_episode() {
             episode.marked = marked;
         }
@@ -228,51 +225,6 @@ impl Half {
 }
 
 impl Trouble {
-    /// The latest repair of this range was a duplicate at the receiver.
-    fn reported(&mut self, left: u32, right: u32) -> u32 {
-        let found = self.repairs.iter_mut().rev().find(|r| before(r.start, right) && before(left, r.end));
-        let Some(repair) = found.filter(|r| !r.judged) else { return 0 };
-        repair.judged = true;
-        let (segments, of_timeout) = (repair.segments, repair.cause == Cause::Timeout);
-        let spurious = &mut self.oddities_mut().spurious;
-        spurious.by_dsack += segments;
-        spurious.of_timeouts += u32::from(of_timeout);
-        segments
-    }
-
-    /// Repairs that this ACK covers: was it the first copy that arrived? By the echoed stamp (RFC 3522), or as the ACK comes
-    /// sooner than any can (papers/README.md, 7.7).
-    fn judge(&mut self, now: i64, s: &Segment<'_>, una: u32, least: Option<i64>) -> u32 {
-        let (mut by_stamp, mut by_early_ack, mut of_timeouts) = (0, 0, 0);
-        for repair in self.repairs.iter_mut().rev().take_while(|r| !before(r.end, una)).filter(|r| !r.judged) {
-            if before(s.ack, repair.end) || before(repair.end, una) || repair.end == una {
-                continue;
-            }
-            let echo_is_older = s.options.stamps.zip(repair.stamp).is_some_and(|(stamps, sent)| ahead(sent, stamps.echo) < 0);
-            let early = least.is_some_and(|rtt| (now - repair.at) * EARLY.1 < rtt * EARLY.0);
-            if echo_is_older && repair.start == una {
-                by_stamp += repair.segments;
-                if let (Cause::Timeout, Some(episode)) = (repair.cause, &mut self.episode) {
-                    // The sender has the same echo, and takes its timeout back (RFC 3522, section 3.2).
-                    episode.loss_point = None;
-                }
-            } else if early && repair.start == una {
-                by_early_ack += repair.segments;
-            } else {
-                continue;
-            }
-            repair.judged = true;
-            of_timeouts += u32::from(repair.cause == Cause::Timeout);
-        }
-        if by_stamp + by_early_ack > 0 {
-            let spurious = &mut self.oddities_mut().spurious;
-            spurious.by_stamp += by_stamp;
-            spurious.by_early_ack += by_early_ack;
-            spurious.of_timeouts += of_timeouts;
-        }
-        by_stamp + by_early_ack
-    }
-
     /// Ends what the cumulative number has reached, and forgets holes below it.
     fn settle(&mut self, now: i64, ack: u32) {
         self.timer_fired = false;

@@ -52,6 +52,7 @@ impl Half {
         }
         if self.trouble.as_ref().is_some_and(|t| t.episode().told.is_some()) {
             self.hear_afar(now, s, other);
+            self.bears_out(now, s, other);
         }
         let off = ahead(self.next, s.seq);
         let data = if off == 0 {
@@ -62,6 +63,10 @@ impl Half {
             self.again(now, s, &View::of(self, other), other.counts.packets > 0)
         };
         self.last_sent_at = now;
+        if let Some(trouble) = self.trouble.as_deref_mut() {
+            let delivered = trouble.delivered;
+            trouble.open_episode().into_iter().for_each(|episode| episode.acted_on = delivered);
+        }
         if s.payload > 0 {
             let times = &mut self.sending_mut().times;
             times.last_data = now;

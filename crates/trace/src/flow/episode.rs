@@ -1,7 +1,10 @@
 //! What is missing, or being repaired, in a direction at this moment. It is forgotten when all is well again.
 
+use super::delivered::Delivered;
+use super::doubt::Doubt;
 use super::seq::{ahead, before};
 use super::told::Told;
+use crate::cause::Verdict;
 use crate::stored::stored;
 use std::collections::VecDeque;
 
@@ -38,11 +41,17 @@ pub struct Episode {
     pub holes: VecDeque<Hole>,
     /// Sacked ranges of the last ACK, so that what was marked is not walked again.
     pub marked: [(u32, u32); 4],
+    /// What had been delivered when the sender last sent anything: what came since can have asked for what it sends next.
+    pub acted_on: Delivered,
+    /// The last timeout, where the capture is not at the sender's end and it is not certain yet.
+    pub doubt: Option<Doubt>,
+    /// It was none; taken by who tells the packet's watchers.
+    pub amended: Option<Verdict>,
     /// What the sender knows, where the capture is not at its end.
     pub told: Option<Box<Told>>,
 }
 
-stored!(Episode { loss_point, recovery_point, repaired, sack_high, resumed, holes, marked, told });
+stored!(Episode { loss_point, recovery_point, repaired, sack_high, resumed, holes, marked, acted_on, doubt, amended, told });
 
 /// Nothing is missing and nothing is being repaired.
 pub static CALM: Episode = Episode {
@@ -53,6 +62,9 @@ pub static CALM: Episode = Episode {
     resumed: None,
     holes: VecDeque::new(),
     marked: [(0, 0); 4],
+    acted_on: Delivered::NOTHING,
+    doubt: None,
+    amended: None,
     told: None,
 };
 

@@ -60,10 +60,12 @@ impl Half {
     #[inline]
     pub(super) fn settle_unseen(&mut self, missing: u32, other: &Half) {
         let many_acks = u64::from(self.counts.pure_acks) * 10;
+        let pending = self.trouble.as_ref().is_some_and(|t| t.episode().is_resumed(self.next));
         let sending = self.sending_mut();
         let ids = &mut sending.ids;
         ids.unseen = ids.unseen.saturating_sub(missing.min(1 << 20) as i32);
-        if ids.unseen <= 0 || !ids.number_alone() || many_acks > u64::from(sending.amounts.segments) {
+        // The account stays open while what was lost with its first copy comes again.
+        if pending || ids.unseen <= 0 || !ids.number_alone() || many_acks > u64::from(sending.amounts.segments) {
             return;
         }
         self.book_unseen(other);

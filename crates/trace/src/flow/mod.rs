@@ -1,17 +1,24 @@
 //! Flows: two directions between two ends, rebuilt from the segments that passed the capture.
 
 mod ack;
+mod afar;
 mod again;
+mod booked;
 mod data;
+mod delivered;
+mod doubt;
 mod episode;
 mod half;
 mod ids;
+mod judged;
 mod key;
 mod moment;
 mod packed;
+mod resumed;
 mod sending;
 mod sent;
 mod seq;
+mod situation;
 mod stamp_clock;
 mod table;
 mod told;
@@ -25,8 +32,9 @@ pub use key::{Key, Side};
 pub use moment::Moment;
 pub use sending::{Amounts, Sending, Times};
 pub use table::Table;
-pub use trouble::{Spurious, Trouble};
+pub use trouble::{Oddities, Spurious, Trouble};
 
+use crate::cause::Verdict;
 use crate::decode::{Endpoint, Flags, Segment};
 use crate::stored::{Reader, Stored, Writer, stored};
 use seq::ahead;
@@ -60,6 +68,8 @@ pub struct Passed {
     pub data: Data,
     /// What it said about the other end's data, if it had an ACK.
     pub heard: Option<Heard>,
+    /// It shows that the last packet of this end that was taken for a timeout was none: what it was.
+    pub amends: Option<Verdict>,
 }
 
 /// A flow's time stands still after this, four and a half years: only a damaged clock gets there, and spans stay safe to multiply.
@@ -121,8 +131,12 @@ impl Flow {
         };
         let [low, high] = &mut self.halves;
         let (half, other) = if from == Side::Low { (low, high) } else { (high, low) };
+        if heard.is_some_and(|heard| heard.duplicate) {
+            other.overhears(now, s, half);
+        }
         let data = half.sent(now, s, other);
-        Passed { from, data, heard }
+        let amends = half.trouble.as_deref_mut().and_then(Trouble::open_episode).and_then(|episode| episode.amended.take());
+        Passed { from, data, heard, amends }
     }
 
     /// Both ends agreed to selective acknowledgement, or nobody saw whether they did.

@@ -1,6 +1,7 @@
 //! What one end has sent and the other has not yet acknowledged, as the capture saw it. In calm times it lies packed ([`Packed`]); from the
 //! first hole, SACK or repetition on each segment has a record of its own, until none of them is special any more.
 
+use super::delivered::Departure;
 use super::packed::Packed;
 use super::seq::{ahead, before};
 use crate::stored::stored;
@@ -34,6 +35,12 @@ impl Sent {
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.times == 1 && !self.sacked
+    }
+
+    /// Of its last copy.
+    #[inline]
+    pub fn departure(&self) -> Departure {
+        Departure { at: self.last_at, end: self.end() }
     }
 
     /// Its last copy can have been what is acknowledged now; the time is the least round trip's.

@@ -33,6 +33,8 @@ pub struct Told {
     since_stamp: Option<u32>,
     /// The last packet was the first after that.
     news: bool,
+    /// It left as soon as an ACK reached its sender that it had not had before.
+    prompt: bool,
     /// The sender has had something since this began.
     heard: bool,
     /// When the third duplicate in a row passed.
@@ -40,7 +42,7 @@ pub struct Told {
     turn: i64,
 }
 
-stored!(Told { words, since, since_at_most, since_stamp, news, heard, third, turn });
+stored!(Told { words, since, since_at_most, since_stamp, news, prompt, heard, third, turn });
 
 /// Duplicates that cause a retransmission (RFC 5681, section 3.2), and how much later than a turn it may come.
 const THIRD: u32 = 3;
@@ -50,6 +52,11 @@ const MOST: usize = 256;
 /// ACKs within this share of a turn are one, and within this time.
 const PARTS: i64 = 100;
 const TOGETHER: i64 = 1_000_000;
+/// What leaves later than this share of a turn, and this, after an ACK's arrival was not caused by it.
+const PROMPT: i64 = 10;
+const PROMPTLY: i64 = 2_000_000;
+/// An answer may take this share of a turn less than the least that was seen: packets differ in size.
+const LESS: i64 = 20;
 
 impl Told {
     /// Begins when the capture notices that something is missing; until the sender has heard, a turn passes.
@@ -59,6 +66,7 @@ impl Told {
             since_at_most: 0,
             since_stamp: None,
             news: false,
+            prompt: false,
             heard: false,
             third: i64::MIN,
             turn,
@@ -93,10 +101,13 @@ impl Told {
     /// Something that the sender sent passes.
     pub fn sent(&mut self, now: i64, stamps: Option<Stamps>, turn: i64) {
         let before_it = self.words.front().copied();
-        self.turn = turn;
+        (self.turn, self.prompt) = (turn, false);
         while self.words.get(1).is_some_and(|next| has_arrived(next, now, stamps, turn)) {
             self.words.pop_front();
             self.heard = true;
+            // Queues between sender and capture only make it later.
+            let since = self.words.front().map_or(i64::MAX, |word| now.saturating_sub(word.at));
+            self.prompt = since <= turn + turn / PROMPT + PROMPTLY;
         }
         let known = self.words.front().zip(before_it).filter(|(known, old)| {
             // With stamps nothing is known until the first echo.
@@ -114,6 +125,11 @@ impl Told {
     /// The packet that passes is the first that its sender sent since it has learnt that number.
     pub fn is_news(&self) -> bool {
         self.news
+    }
+
+    /// The packet that passes left when an ACK reached its sender.
+    pub fn is_prompt(&self) -> bool {
+        self.prompt
     }
 
     /// The last word that the sender has had; none before the first.
@@ -153,7 +169,7 @@ impl Told {
 fn has_arrived(word: &Word, now: i64, stamps: Option<Stamps>, turn: i64) -> bool {
     match (word.stamp, stamps) {
         (Some(stamp), Some(sender)) => !before(sender.echo, stamp),
-        _ => word.first.saturating_add(turn) <= now,
+        _ => word.first.saturating_add(turn - turn / LESS) <= now,
     }
 }
 

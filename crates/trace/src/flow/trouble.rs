@@ -1,5 +1,6 @@
 //! What is kept of a direction from its first hole or repeated segment on. Most flows never need it.
 
+use super::delivered::Delivered;
 use super::episode::{CALM, Episode};
 use super::seq::before;
 use crate::cause::{Cause, Tally};
@@ -15,9 +16,11 @@ pub struct Repair {
     pub segments: u32,
     pub cause: Cause,
     pub judged: bool,
+    /// A timeout within a recovery that duplicates had begun.
+    pub pair: bool,
 }
 
-stored!(Repair { start, end, at, stamp, segments, cause, judged });
+stored!(Repair { start, end, at, stamp, segments, cause, judged, pair });
 
 const _: () = assert!(size_of::<Repair>() == 32);
 
@@ -31,8 +34,7 @@ pub struct Trouble {
     pub repairs: Vec<Repair>,
     pub(super) episode: Option<Box<Episode>>,
     oddities: Option<Box<Oddities>>,
-    /// The latest time at which something was sent that has been acknowledged since (RFC 8985, section 6.2).
-    pub delivered: i64,
+    pub delivered: Delivered,
     pub timeouts: u32,
     pub recoveries: u32,
     /// A timer has sent something since the last ACK with news.
@@ -51,15 +53,29 @@ pub struct Oddities {
     pub spurious: Spurious,
     /// Probes that carried new data.
     pub new_probes: u32,
-    /// Segments sent again fast, then by timeout (`wimax-measured`, section 7.7 of the digest).
+    /// Segments sent again fast, then by timeout.
     pub fast_then_timeout: u32,
+    pub pairs: Pairs,
     /// Retransmissions that only the sender's packet numbers show.
     pub unseen_again: u32,
     /// Hole-filling segments whose first copy was lost before the capture.
     pub lost_upstream: u32,
 }
 
-stored!(Oddities { missed_bytes, spurious, new_probes, fast_then_timeout, unseen_again, lost_upstream });
+stored!(Oddities { missed_bytes, spurious, new_probes, fast_then_timeout, pairs, unseen_again, lost_upstream });
+
+/// Pairs of retransmissions, one by duplicate ACKs and one by timeout, mostly of different segments, and `wimax-measured`'s test of whether such
+/// timeouts are spurious (papers/README.md, 7.7).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pairs {
+    pub all: u32,
+    /// Their second segment was acknowledged sooner than the least RTT after it was sent again, or by the ACK for the first.
+    pub not_needed: u32,
+    /// Segments sent again by any timeout and acknowledged sooner than the least RTT.
+    pub early_timeouts: u32,
+}
+
+stored!(Pairs { all, not_needed, early_timeouts });
 
 /// Retransmissions that were not needed, by what showed it.
 #[derive(Debug, Clone, Copy, Default)]

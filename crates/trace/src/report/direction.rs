@@ -101,6 +101,8 @@ pub struct SpuriousReport {
     pub timestamp: u32,
     pub early_ack: u32,
     pub of_timeouts: u32,
+    /// Segments sent again by timeout whose ACK came sooner than the least RTT (`wimax-measured`'s test), whatever else told.
+    pub early_timeouts: u32,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -110,6 +112,10 @@ pub struct RepairReport {
     /// Tail-loss probes that carried new data: in `tlp_retransmits`, but no retransmissions.
     pub new_data_probes: u32,
     pub fast_then_timeout: u32,
+    /// Timeouts within a recovery that duplicates had begun, mostly of other segments than those; and how many of their retransmissions were
+    /// acknowledged sooner than the least RTT, or by the ACK for the recovery's own.
+    pub pairs: u32,
+    pub pairs_not_needed: u32,
     /// Retransmissions that fill a hole: the first copy was lost before the capture.
     pub lost_upstream: u32,
     /// Transmissions that only the sender's packet numbers show.
@@ -177,6 +183,7 @@ impl Direction {
                 timestamp: spurious.by_stamp,
                 early_ack: spurious.by_early_ack,
                 of_timeouts: spurious.of_timeouts,
+                early_timeouts: half.trouble().map_or(0, |t| t.oddities().pairs.early_timeouts),
             },
             repairs: RepairReport::of(half),
             pure_acks: u64::from(c.pure_acks),
@@ -240,6 +247,8 @@ impl RepairReport {
             recoveries: trouble.recoveries,
             new_data_probes: odd.new_probes,
             fast_then_timeout: odd.fast_then_timeout,
+            pairs: odd.pairs.all,
+            pairs_not_needed: odd.pairs.not_needed,
             lost_upstream: odd.lost_upstream,
             unseen_transmissions: odd.unseen_again,
             missed_bytes: odd.missed_bytes,

@@ -3,7 +3,7 @@
 mod unwrap;
 
 use crate::analyze::Watch;
-use crate::cause::Cause;
+use crate::cause::{Cause, Verdict};
 use crate::decode::{Flags, Segment};
 use crate::flow::{Data, Flow, Passed};
 use unwrap::Unwrap;
@@ -97,6 +97,9 @@ impl Watch for Packets {
         for &(left, right) in s.options.sack.blocks().iter().filter(|_| ack.is_some()) {
             self.sacks.push((row, streams[theirs].near(left), streams[theirs].near(right)));
         }
+        if let Some(verdict) = passed.amends {
+            self.amend(number, passed.from == flow.client(), verdict);
+        }
         let (kind, confidence) = kind_of(s, passed.data);
         let heard = passed.heard.unwrap_or_default();
         self.rows.push(Row {
@@ -116,6 +119,17 @@ impl Watch for Packets {
             rtt: heard.rtt,
             spurious: heard.spurious,
         });
+    }
+}
+
+impl Packets {
+    /// The last timeout of this end was none.
+    fn amend(&mut self, flow: u32, from_client: bool, verdict: Verdict) {
+        let timeout =
+            |row: &&mut Row| row.flow == flow && row.from_client == from_client && row.kind == Kind::Odd(Cause::Timeout);
+        if let Some(row) = self.rows.iter_mut().rev().find(timeout) {
+            (row.kind, row.confidence) = (Kind::Odd(verdict.cause), verdict.confidence);
+        }
     }
 }
 

@@ -29,7 +29,7 @@ EVENTS = 3
 
 def findings(view: View) -> Iterator[Finding]:
     """What losses did, and what they were."""
-    for rule in (_where, _buffer, _bursts, _capture_drops, _models, _spurious, _twice, _reordered, _marked):
+    for rule in (_where, _buffer, _bursts, _capture_drops, _models, _spurious, _pairs, _twice, _reordered, _marked):
         if (found := rule(view)) is not None:
             yield found
 
@@ -184,6 +184,25 @@ def _spurious(view: View) -> Finding | None:
     evidence = f"{wrong} of {many(again, 'retransmission')} were not needed ({', '.join(how)}): the segments had arrived."
     advice = "Look for delay spikes or reordering on the path; F-RTO and RACK's reordering window (RFC 5682, RFC 8985) help at the sender."
     return Finding(view.direction, "spurious_retransmissions", evidence, advice=advice)
+
+
+def _pairs(view: View) -> Finding | None:
+    """wimax-measured's question (papers/README.md, 7.7): are timeouts that follow a fast retransmission spurious?"""
+    repairs = view.figures["repairs"]
+    pairs, wasted, timeouts = repairs["pairs"], repairs["pairs_not_needed"], repairs["timeouts"]
+    if not pairs:
+        return None
+    needed = "the segment had been lost" if pairs == 1 else "the segments had been lost"
+    verdict = (
+        f"{wasted} of them not needed, by the time of their ACK" if wasted else f"none was acknowledged too soon, so {needed}"
+    )
+    evidence = f"{pairs} of {many(timeouts, 'timeout')} came in a recovery that duplicate ACKs had begun: {verdict}."
+    advice = (
+        "F-RTO (RFC 5682) at the sender takes such timeouts back."
+        if wasted
+        else "With SACK and RACK-TLP (RFC 8985) a sender repairs several losses of one window without a timeout."
+    )
+    return Finding(view.direction, "timeout_pairs", evidence, advice=advice)
 
 
 def _twice(view: View) -> Finding | None:

@@ -1,0 +1,82 @@
+//! A retransmission goes into the books: the state that it puts its sender into, and what its copies say later.
+
+use super::doubt::Doubt;
+use super::half::Half;
+use super::seq::before;
+use super::trouble::Repair;
+use crate::cause::{Cause, Verdict};
+use crate::decode::Segment;
+
+impl Half {
+    /// A timer that sends the beginning of several outstanding segments, with no probe before, is that of a sender without probes.
+    pub(super) fn learn_probes(&mut self, verdict: &Verdict, end: u32) {
+        let (is_last, next_fired) =
+            (!before(end, self.next), self.trouble.as_ref().is_some_and(|t| t.timer_fired || t.repairing(self.una)));
+        let trouble = self.trouble_mut();
+        match verdict.cause {
+            Cause::TailProbe if is_last && verdict.confidence > 0.95 => trouble.probes = Some(true),
+            Cause::Timeout if !is_last && !next_fired && trouble.probes.is_none() => trouble.probes = Some(false),
+            _ => {}
+        }
+    }
+
+    /// Books a retransmission and what state it puts the sender into.
+    pub(super) fn repaired(&mut self, now: i64, s: &Segment<'_>, verdict: Verdict, segments: u32) {
+        let (next, una) = (self.next, self.una);
+        self.counts.retransmitted = self.counts.retransmitted.saturating_add(segments);
+        let earlier_cause =
+            self.trouble.as_ref().and_then(|t| t.repairs.iter().rev().find(|r| r.start == s.seq).map(|r| r.cause));
+        let (start, end) = (s.seq, s.seq.wrapping_add(s.space()));
+        let mut in_pair = false;
+        let trouble = self.trouble_mut();
+        trouble.tally.add(verdict, segments);
+        match verdict.cause {
+            Cause::Timeout => {
+                trouble.timeouts += 1;
+                trouble.timer_fired = true;
+                let pair = matches!(earlier_cause, Some(Cause::Fast | Cause::Rack));
+                if pair {
+                    trouble.oddities_mut().fast_then_timeout += 1;
+                }
+                let episode = trouble.episode_mut();
+                let open = |point: Option<u32>| point.filter(|&p| before(una, p));
+                // With news on its way to the sender, anything may follow.
+                let doubtful = episode.told.is_some() && open(episode.loss_point).is_none() && !before(s.seq, una);
+                let recovery_point = open(episode.recovery_point);
+                let doubt = Doubt { at: now, recovery_point, pair, segments, confidence: verdict.confidence };
+                episode.doubt = doubtful.then_some(doubt);
+                (episode.loss_point, episode.recovery_point) = (Some(next), None);
+                if recovery_point.is_some() {
+                    in_pair = true;
+                    let pairs = &mut trouble.oddities_mut().pairs;
+                    pairs.all += 1;
+                    // The ACK for the first covered it already, as it passed on its way to the sender.
+                    pairs.not_needed += u32::from(!before(una, end));
+                }
+            }
+            // The timeout itself was not seen, or not recognised.
+            Cause::GoBackN if trouble.episode().loss_point.is_none_or(|p| !before(una, p)) => {
+                trouble.episode_mut().loss_point = Some(next);
+            }
+            Cause::TailProbe => trouble.timer_fired = true,
+            Cause::Fast | Cause::Rack if !trouble.episode().recovery_point.is_some_and(|p| before(una, p)) => {
+                trouble.episode_mut().recovery_point = Some(next);
+                trouble.recoveries += 1;
+            }
+            _ => {}
+        }
+        let stamp = s.options.stamps.map(|t| t.value);
+        trouble.add_repair(Repair { start, end, at: now, stamp, cause: verdict.cause, judged: false, segments, pair: in_pair });
+    }
+
+    pub(super) fn mark_again(&mut self, now: i64, s: &Segment<'_>, from: usize, end: u32) {
+        let stamp = s.options.stamps.map_or(0, |t| t.value);
+        let mut i = from;
+        while let Some(sent) = self.sending_mut().outstanding.get_mut(i).filter(|e| before(e.start, end)) {
+            sent.times = sent.times.saturating_add(1);
+            (sent.last_at, sent.stamp) = (now, stamp);
+            sent.ip_id = s.ip_id.unwrap_or(0);
+            i += 1;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Go-back-N of what was lost with its first copy arrives like new data: only gaps in the sender's packet numbers tell it.
+
+use super::half::Half;
+use super::seq::{ahead, before, later};
+use super::view::View;
+use crate::cause::{Cause, Repeat, Verdict, why};
+use crate::decode::Segment;
+
+impl Half {
+    /// What is due comes, but packets before it have not: with nothing missing before, they carried the same data, and what follows.
+    pub(super) fn resumes(&mut self, now: i64, s: &Segment<'_>, view: &View) {
+        let unseen = u32::from(self.id_step().clamp(1, 1 << 10) as u16 - 1);
+        let calm = self.trouble.as_ref().is_none_or(|t| t.is_calm(self.una) && !t.episode().is_resumed(s.seq));
+        if unseen == 0 || s.payload == 0 || !calm || !self.numbers_data() || self.at_sender(view) {
+            return;
+        }
+        let bytes = unseen.saturating_mul(self.largest_segment());
+        self.listen_afar(now, view);
+        self.trouble_mut().episode_mut().resumed = Some(s.seq.wrapping_add(bytes));
+    }
+
+    /// All that was outstanding is sent again: with it, what was lost together with its first copy, of which nothing else tells. Packets that
+    /// are missing before this one were sent after everything that came, and were new but for the repairs of what was known to be missing.
+    pub(super) fn lost_with(&mut self, cause: Cause, s: &Segment<'_>, view: &View) {
+        let unseen = u32::from(self.id_step().clamp(1, 1 << 10) as u16 - 1);
+        if !matches!(cause, Cause::Timeout | Cause::GoBackN)
+            || unseen == 0
+            || s.payload == 0
+            || self.at_sender(view)
+            || !self.numbers_data()
+        {
+            return;
+        }
+        let (next, full) = (self.next, self.largest_segment());
+        let asked = self.duplicates >= 3 || self.trouble.as_ref().is_some_and(|t| t.repairing(self.una));
+        let holes: u32 = self
+            .trouble
+            .iter()
+            .flat_map(|t| &t.episode().holes)
+            .map(|h| (ahead(h.start, h.end) as u32).div_ceil(full.max(1)))
+            .sum();
+        let again = if asked && view.sack { holes } else { u32::from(asked) };
+        let fresh = unseen.saturating_sub(again);
+        let end = next.wrapping_add(fresh.saturating_mul(full));
+        let episode = self.trouble_mut().episode_mut();
+        episode.resumed = Some(episode.resumed.map_or(end, |known| later(known, end)));
+        episode.loss_point = episode.loss_point.map(|point| later(point, end));
+    }
+
+    /// It has been sent before, as far as packet numbers tell.
+    pub(super) fn resumed(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Option<Verdict> {
+        let end = self.trouble.as_ref()?.episode().resumed.filter(|&end| before(s.seq, end))?;
+        let found = self.situation(now, s, view, None);
+        let likely = why(&Repeat { first_repeat: true, is_last: false, seen: false, ..found });
+        let cause = if likely.cause == Cause::Unexplained { Cause::Fast } else { likely.cause };
+        let verdict = Verdict::new(cause, likely.confidence.min(0.8));
+        let segments = self.segments_in(s.payload, s.header_len);
+        self.repaired(now, s, verdict, segments);
+        // Its first copy is one of those that did not come by.
+        let ids = &mut self.sending_mut().ids;
+        ids.unseen -= (segments as i32).min(ids.unseen.max(0));
+        if matches!(cause, Cause::Timeout | Cause::GoBackN) {
+            let episode = self.trouble_mut().episode_mut();
+            episode.loss_point = episode.loss_point.map(|point| later(point, end));
+        }
+        Some(verdict)
+    }
+}

@@ -1,0 +1,94 @@
+//! What the rules of [`crate::cause::why`] ask about: what the sender knew when it sent this, as far as the capture can tell.
+
+use super::episode::CALM;
+use super::half::Half;
+use super::sent::Sent;
+use super::seq::before;
+use super::trouble::Trouble;
+use super::view::View;
+use crate::cause::Repeat;
+use crate::decode::Segment;
+
+impl Half {
+    /// What the rules of [`why`] ask about.
+    pub(super) fn situation(&self, now: i64, s: &Segment<'_>, view: &View, seen: Option<&Sent>) -> Repeat {
+        let end = s.seq.wrapping_add(s.space());
+        let heard = if self.at_sender(view) { self.last_heard_at } else { i64::MIN };
+        let last_of_it = seen.map_or(i64::MIN, |e| e.last_at);
+        // Queues before the capture even out the sender's pauses; its own stamps keep them.
+        let pause = now - self.last_sent_at.max(heard);
+        let quiet =
+            if self.at_sender(view) { pause } else { self.sending.as_ref().and_then(|s| s.stamp_clock.pause()).unwrap_or(pause) };
+        let age = if self.at_sender(view) { now - self.last_news_at.max(last_of_it) } else { quiet };
+        let whole = |(smoothed, deviation): (i64, i64)| {
+            if self.at_sender(view) {
+                (smoothed, deviation)
+            } else {
+                // The receiver's own delays are not those of the path.
+                (self.rtt.min().unwrap_or(0) + view.turn_now.or(view.turn).unwrap_or(0), 0)
+            }
+        };
+        let trouble = self.trouble.as_deref();
+        let episode = trouble.map_or(&CALM, Trouble::episode);
+        let told = episode.told.as_deref().and_then(|told| told.known().zip(Some(told)));
+        let (una, duplicates, sack_high, stalled) = match told {
+            Some((word, told)) => {
+                let tick = self.sending.as_ref().map_or(0, |sending| sending.stamp_clock.tick());
+                let stalled = told.stalled(now, s.options.stamps.map(|t| t.value), tick);
+                // It would have sent something at once.
+                let stalled = if told.is_news() { stalled.min(quiet) } else { stalled };
+                (word.una, word.duplicates, word.sack_high, stalled)
+            }
+            None => {
+                let stalled = if self.at_sender(view) { now - self.last_news_at } else { quiet };
+                (self.una, self.duplicates, episode.sack_high, stalled)
+            }
+        };
+        let open = |point: Option<u32>| point.is_some_and(|p| before(una, p));
+        Repeat {
+            quiet,
+            age: if told.is_some() { stalled } else { age },
+            stalled,
+            rtt: self.rtt.smoothed().map(whole),
+            is_first: !before(una, s.seq),
+            is_last: !before(end, self.next),
+            first_repeat: match seen {
+                Some(e) => e.times == 1,
+                None => !trouble.is_some_and(|t| t.repairs.iter().any(|r| r.start == s.seq)),
+            },
+            sacked_above: sack_high.is_some_and(|high| before(s.seq, high) && before(una, high)),
+            duplicates,
+            since: seen.map(|e| now - e.last_at),
+            least: if self.at_sender(view) { self.rtt.min() } else { view.turn },
+            asked: match told {
+                Some((_, told)) => told.is_prompt(),
+                None => trouble.zip(seen).is_some_and(|(t, e)| {
+                    self.at_sender(view) && t.delivered.asks_for(e, &episode.acted_on, self.last_sent_at, self.patience(t))
+                }),
+            },
+            overtaken: trouble.zip(seen).filter(|_| self.at_sender(view)).map(|(t, e)| t.delivered.overtook(e)),
+            after_timeout: open(episode.loss_point) || self.not_yet_heard(now, s.seq, view),
+            in_recovery: open(episode.recovery_point),
+            beyond: !self.at_sender(view),
+            seen: true,
+            afar: told.is_some(),
+            timer_fired: trouble.is_some_and(|t| t.timer_fired),
+            probes: trouble.and_then(|t| t.probes),
+            sack: view.sack,
+        }
+    }
+
+    /// How long a sender that goes by time waits for what was overtaken: a quarter of the least RTT, once more for each report that it was too
+    /// hasty, at most an RTT (RFC 8985, section 6.2, step 4).
+    fn patience(&self, trouble: &Trouble) -> i64 {
+        let (least, (smoothed, _)) = (self.rtt.min().unwrap_or(0), self.rtt.smoothed().unwrap_or((0, 0)));
+        (least / 4).saturating_mul(1 + i64::from(trouble.oddities().spurious.by_dsack)).min(smoothed)
+    }
+
+    /// The sender goes on behind its timeout for as long as the ACK that ended the repair is on its way to it.
+    fn not_yet_heard(&self, now: i64, seq: u32, view: &View) -> bool {
+        let Some((point, at)) = self.trouble.as_ref().and_then(|t| t.episode().repaired) else { return false };
+        let turn = view.turn_now.into_iter().chain(view.turn).max().unwrap_or(0);
+        before(seq, point) && !self.at_sender(view) && now - at <= turn * 3 / 2
+    }
+}

@@ -1,0 +1,36 @@
+"""Causes on a few simulated downloads whose truth is known, at both ends and in the middle; docs/analyze-accuracy.md has the whole grids."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.labelled import Case, Score, Tap, lost, missing, run, scores_at_middle, scores_at_receiver, scores_at_sender
+
+_LINK = {"name": "air", "rate": "2 Mb/s", "delay": "40 ms", "queue": {"kind": "droptail", "packets": 25}}
+_BURSTS = {"loss": {"down": {"kind": "gilbert-elliott", "mean": 0.03, "bad_sojourn": "200 ms"}}}
+_RANDOM = {"loss": {"down": 0.02}}
+
+
+@pytest.mark.parametrize("where", ["behind", "before", "both"])
+def test_common_causes_are_told_wherever_the_capture_stands(tmp_path, where):
+    at: dict[str, dict[str, Score]] = {"sender": {}, "middle": {}, "receiver": {}}
+    for number, (host, trouble) in enumerate(
+        (host, trouble) for host in ("linux-6", "linux-2.6.20", "bsd-1997") for trouble in (_BURSTS, _RANDOM)
+    ):
+        folder = tmp_path / str(number)
+        run(Case({**_LINK, **trouble}, {"host": host, "variant": "reno"}, seed=7, tap=Tap(where, 0.5)), folder)
+        scores_at_sender(folder, at["sender"])
+        scores_at_middle(folder, at["middle"])
+        scores_at_receiver(folder, at["receiver"])
+    for place, scores in at.items():
+        for cause in ("fast", "go_back_n"):
+            score = scores[cause]
+            worst = min(score.precision or 0.0, score.recall or 0.0)
+            assert worst >= 0.9, (place, cause, score)
+
+
+def test_what_is_lost_before_a_capture_in_the_middle_and_what_behind_it(tmp_path):
+    run(Case({**_LINK, **_RANDOM}, {"host": "linux-6", "variant": "cubic"}, seed=3, tap=Tap("both", 0.5)), tmp_path)
+    before, behind = missing(tmp_path, "server", "middle"), missing(tmp_path, "middle", "client")
+    assert before and behind
+    assert before | behind == lost(tmp_path)
