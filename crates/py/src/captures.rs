@@ -20,7 +20,7 @@ pub struct CaptureReader {
     capture: Capture,
     analysis: Analysis,
     packets: Option<Packets>,
-    /// How packets and ACKs are spaced, of a capture of moderate size.
+    /// How packets and ACKs are spaced, of a capture that is not known to be large.
     spacing: Option<Recorder>,
 }
 
@@ -36,7 +36,8 @@ impl CaptureReader {
     fn new(path: PathBuf, only: &str, series: bool, pulses: Option<&str>) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
         let capture = timed(Capture::open(&path).map_err(refusal)?, pulses)?;
-        let moderate = std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= SPACING_UP_TO);
+        // What is no file, such as a pipe, is of no known size: its spacing is noted, too, so that it says what the file would.
+        let moderate = std::fs::metadata(&path).map_or(true, |file| !file.is_file() || file.len() <= SPACING_UP_TO);
         let spacing = (series || moderate).then(Recorder::default);
         // A row for each packet needs all of them in order.
         let workers = if spacing.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
