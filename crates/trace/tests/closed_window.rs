@@ -1,10 +1,10 @@
 //! Before a closed window nothing is in flight, as before an application that has nothing to send: whose time it is shows by questions, or by how soon
 //! data follows.
 
-use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
+mod by_hand;
+
 use ackclock_trace::report::{Limits, Report};
-use std::io::Cursor;
+use by_hand::{Tcp, pcap, read};
 
 const MS: u64 = 1_000_000;
 
@@ -15,36 +15,16 @@ enum Passes {
 }
 use Passes::{Ack, Data};
 
-fn bytes(passes: &Passes) -> (u64, Vec<u8>) {
-    let (at, from_server, seq, ack, payload, window) = match *passes {
-        Data { at, seq, payload } => (at, true, seq, 7, payload, 65_535),
-        Ack { at, ack, window } => (at, false, 7, ack, 0, window),
+fn datagram(passes: &Passes) -> (u64, Vec<u8>) {
+    let (at, tcp) = match *passes {
+        Data { at, seq, payload } => (at, Tcp { from_server: true, seq, ack: 7, window: 65_535, payload, ..Tcp::default() }),
+        Ack { at, ack, window } => (at, Tcp { seq: 7, ack, window, ..Tcp::default() }),
     };
-    let mut out = vec![0x45, 0];
-    out.extend((40 + payload as u16).to_be_bytes());
-    out.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
-    out.extend(if from_server { [10, 0, 0, 1, 10, 0, 0, 2] } else { [10, 0, 0, 2, 10, 0, 0, 1] });
-    out.extend(if from_server { [0, 80, 0x80, 0] } else { [0x80, 0, 0, 80] });
-    out.extend(seq.to_be_bytes());
-    out.extend(ack.to_be_bytes());
-    out.extend([5 << 4, 16]);
-    out.extend(window.to_be_bytes());
-    out.extend([0; 4]);
-    out.resize(40 + payload, 1);
-    (at, out)
+    (at, tcp.datagram())
 }
 
 fn limits(passes: &[Passes]) -> Limits {
-    let mut file = vec![0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
-    for passes in passes {
-        let (at, bytes) = bytes(passes);
-        let fields = [(at / 1_000_000_000) as u32 + 1000, (at % 1_000_000_000) as u32, bytes.len() as u32, bytes.len() as u32];
-        file.extend(fields.iter().flat_map(|f| f.to_le_bytes()));
-        file.extend(bytes);
-    }
-    let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
-    let mut analysis = Analysis::new(Only::default());
-    analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
+    let (capture, analysis) = read(pcap(&passes.iter().map(datagram).collect::<Vec<_>>(), 65_535));
     Report::of(&analysis, &capture).flows[0].b2a.limited.unwrap()
 }
 

@@ -1,30 +1,15 @@
 //! The same conversation in every wrapping gives the same figures: compressed, cut short, with clocks of several interfaces, across the wrap of the
 //! numbers, without its handshake, of one side only.
 
-use ackclock_trace::analyze::{Analysis, Only};
+mod by_hand;
+
 use ackclock_trace::flow::Side;
-use ackclock_trace::read::Capture;
-use std::io::{Cursor, Write};
+use by_hand::{Tcp, pcap, read};
+use std::io::Write;
 
-const RAW: u16 = 101;
-
-/// An IPv4 datagram: from the server (port 80) or to it.
+/// From the server, or to it.
 fn packet(from_server: bool, seq: u32, ack: u32, payload: usize, options: &[u8]) -> Vec<u8> {
-    let len = (40 + options.len() + payload) as u16;
-    let (server, client) = ([10, 0, 0, 1], [10, 0, 0, 2]);
-    let (source, destination) = if from_server { (server, client) } else { (client, server) };
-    let mut out = vec![0x45, 0];
-    out.extend(len.to_be_bytes());
-    out.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
-    out.extend(source);
-    out.extend(destination);
-    out.extend(if from_server { [0, 80, 0x80, 0] } else { [0x80, 0, 0, 80] });
-    out.extend(seq.to_be_bytes());
-    out.extend(ack.to_be_bytes());
-    out.extend([((20 + options.len() as u8) / 4) << 4, 16, 0xff, 0xff, 0, 0, 0, 0]);
-    out.extend(options);
-    out.resize(usize::from(len), 1);
-    out
+    Tcp { from_server, seq, ack, window: 0xffff, options, payload, ..Tcp::default() }.datagram()
 }
 
 /// Forty segments of 1000 bytes, each acknowledged 10 ms later, from this number on; an option that nobody knows stands before the time stamps.
@@ -44,19 +29,6 @@ fn conversation(first: u32, both: bool) -> Vec<(u64, Vec<u8>)> {
         }
     }
     all
-}
-
-fn pcap(packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<u8> {
-    let mut out = vec![0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0];
-    out.extend(u32::from(RAW).to_le_bytes());
-    for (at, bytes) in packets {
-        let kept = bytes.len().min(snap);
-        for field in [(at / 1_000_000_000) as u32 + 1000, (at % 1_000_000_000) as u32, kept as u32, bytes.len() as u32] {
-            out.extend(field.to_le_bytes());
-        }
-        out.extend(&bytes[..kept]);
-    }
-    out
 }
 
 /// Two interfaces: the first counts milliseconds from a thousand seconds on, the second 2^-20 of a second from 1970 on.
@@ -92,9 +64,7 @@ fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
 type Figures = (u64, u32, Option<[i64; 2]>, Option<i64>, u64);
 
 fn figures(bytes: Vec<u8>) -> Figures {
-    let mut capture = Capture::from_reader(Box::new(Cursor::new(bytes))).unwrap();
-    let mut analysis = Analysis::new(Only::default());
-    analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
+    let (mut capture, analysis) = read(bytes);
     capture.finish();
     assert!(capture.damage().is_empty(), "{:?}", capture.damage());
     let flows = analysis.flows();

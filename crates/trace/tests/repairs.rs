@@ -1,10 +1,10 @@
 //! Retransmissions in hand-made conversations: pairs of a fast and a timed one, the test of whether a timeout was spurious (papers/README.md, 7.7), and
 //! repairs of repairs.
 
-use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
+mod by_hand;
+
 use ackclock_trace::report::{Direction, Report};
-use std::io::Cursor;
+use by_hand::{Tcp, pcap, read};
 
 /// One packet: when in milliseconds, and what the server sends or the client acknowledges. Segments have 1000 bytes and the stream begins at 1.
 enum Passes {
@@ -14,43 +14,24 @@ enum Passes {
 }
 use Passes::{Ack, Data, Sack};
 
-fn bytes(passes: &Passes, id: u16) -> (u64, Vec<u8>) {
-    let (at, from_server, seq, ack, payload) = match *passes {
-        Data(at, seq) => (at, true, seq, 7, 1000),
-        Ack(at, ack) | Sack(at, ack, _) => (at, false, 7, ack, 0),
-    };
+fn datagram(passes: &Passes, id: u16) -> (u64, Vec<u8>) {
     let mut options = Vec::new();
     if let Sack(_, _, (left, right)) = passes {
         options.extend([1, 1, 5, 10]);
         options.extend(left.to_be_bytes().into_iter().chain(right.to_be_bytes()));
     }
-    let header = 20 + options.len();
-    let mut out = vec![0x45, 0];
-    out.extend((20 + header as u16 + payload).to_be_bytes());
-    out.extend(id.to_be_bytes());
-    out.extend([0x40, 0, 64, 6, 0, 0]);
-    out.extend(if from_server { [10, 0, 0, 1, 10, 0, 0, 2] } else { [10, 0, 0, 2, 10, 0, 0, 1] });
-    out.extend(if from_server { [0, 80, 0x80, 0] } else { [0x80, 0, 0, 80] });
-    out.extend(seq.to_be_bytes());
-    out.extend(ack.to_be_bytes());
-    out.extend([(header as u8 / 4) << 4, 16, 0xff, 0xff, 0, 0, 0, 0]);
-    out.extend(options);
-    out.resize(out.len() + usize::from(payload), 1);
-    (at * 1_000_000, out)
+    let usual = Tcp { window: 0xffff, id, options: &options, ..Tcp::default() };
+    let (at, tcp) = match *passes {
+        Data(at, seq) => (at, Tcp { from_server: true, seq, ack: 7, payload: 1000, ..usual }),
+        Ack(at, ack) | Sack(at, ack, _) => (at, Tcp { seq: 7, ack, ..usual }),
+    };
+    (at * 1_000_000, tcp.datagram())
 }
 
 /// What the analyzer says of the server's data.
 fn server(passes: &[Passes]) -> Direction {
-    let mut file = vec![0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
-    for (id, passes) in (100..).zip(passes) {
-        let (at, bytes) = bytes(passes, id);
-        let fields = [(at / 1_000_000_000) as u32 + 1000, (at % 1_000_000_000) as u32, bytes.len() as u32, bytes.len() as u32];
-        file.extend(fields.iter().flat_map(|f| f.to_le_bytes()));
-        file.extend(bytes);
-    }
-    let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
-    let mut analysis = Analysis::new(Only::default());
-    analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
+    let packets: Vec<_> = (100..).zip(passes).map(|(id, passes)| datagram(passes, id)).collect();
+    let (capture, analysis) = read(pcap(&packets, 65_535));
     Report::of(&analysis, &capture).flows.remove(0).b2a
 }
 

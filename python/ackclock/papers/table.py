@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from ackclock.papers.evidence import Judged, Verdict
     from ackclock.papers.reproduce import Reproduction
+
+
+def by_reason(claims: Iterable[Judged]) -> dict[str, list[str]]:
+    """The claims' ids by why they have this verdict, in the order of the first of each."""
+    why: dict[str, list[str]] = {}
+    for judged in claims:
+        why.setdefault(judged.why, []).append(judged.claim.id)
+    return why
+
+
+def totals_said(totals: Mapping[Verdict, int]) -> str:
+    """How many claims got which verdict, in words."""
+    return f"{totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, {totals['not_tested']} not tested"
+
+
+def ours_said(judged: Judged) -> str:
+    """Our figure with the claim's unit; a dash where there is none."""
+    ours = judged.evidence.ours if judged.evidence else None
+    quantity = judged.claim.quantity()
+    return f"{ours.mean:.4g} {quantity.unit if quantity else ''}".strip() if ours else "-"
 
 
 def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
     """All papers, an entry each: how many claims got which verdict, those that count, and why claims were not tested."""
     entries = []
     for each in done:
-        why: dict[str, list[str]] = {}
-        for judged in each.claims:
-            if judged.verdict == "not_tested":
-                why.setdefault(judged.why, []).append(judged.claim.id)
+        why = by_reason(judged for judged in each.claims if judged.verdict == "not_tested")
         totals = each.totals
         entries.append(
             {
@@ -58,26 +76,18 @@ def verdict_table(done: Reproduction) -> Table:
     """The claims that have a verdict, then how many have none."""
     from rich.table import Table
 
-    totals = done.totals
-    title = (
-        f"{done.paper}: {totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, "
-        f"{totals['not_tested']} not tested"
-    )
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=f"{done.paper}: {totals_said(done.totals)}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "where", "metric", "paper", "ours", "tolerance", "verdict", "ns-2 agrees", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict"))
     for judged in done.claims:
         if judged.verdict not in ("holds", "fails"):
             continue
-        ours = judged.evidence.ours if judged.evidence else None
-        quantity = judged.claim.quantity()
-        unit = quantity.unit if quantity else ""
         table.add_row(
             judged.claim.id,
             judged.claim.where,
             judged.claim.metric,
             judged.claim.value,
-            f"{ours.mean:.4g} {unit}".strip() if ours else "-",
+            ours_said(judged),
             judged.claim.tolerance,
             judged.verdict,
             {True: "yes", False: "no", None: "-"}[judged.ns2_agrees],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ackclock.papers.evidence import Judged
 from ackclock.papers.live.reproduction import LiveReproduction, sides
+from ackclock.papers.table import by_reason, ours_said, totals_said
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,12 +19,7 @@ def live_tables(done: LiveReproduction) -> list[Table]:
 def _verdicts(done: LiveReproduction) -> Table:
     from rich.table import Table
 
-    totals = done.totals
-    title = (
-        f"{done.paper}, live: {totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, "
-        f"{totals['not_tested']} not tested"
-    )
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=f"{done.paper}, live: {totals_said(done.totals)}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "metric", "setting", "paper", "live", "simulated", "tolerance", "verdict live", "simulated", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict live"))
     for live, simulated in sides(done):
@@ -36,8 +31,8 @@ def _verdicts(done: LiveReproduction) -> Table:
             claim.metric,
             claim.parameters,
             claim.value,
-            _ours(live),
-            _ours(simulated),
+            ours_said(live),
+            ours_said(simulated),
             claim.tolerance,
             live.verdict,
             simulated.verdict,
@@ -46,19 +41,10 @@ def _verdicts(done: LiveReproduction) -> Table:
     return table
 
 
-def _ours(judged: Judged) -> str:
-    ours = judged.evidence.ours if judged.evidence else None
-    quantity = judged.claim.quantity()
-    return f"{ours.mean:.4g} {quantity.unit if quantity else ''}".strip() if ours else "-"
-
-
 def _untested(done: LiveReproduction) -> list[Table]:
     from rich.table import Table
 
-    why: dict[str, list[str]] = {}
-    for claim in done.claims:
-        if claim.evidence is None:
-            why.setdefault(claim.why, []).append(claim.claim.id)
+    why = by_reason(claim for claim in done.claims if claim.evidence is None)
     table = Table(title="Without a live figure", title_justify="left", box=None, pad_edge=False)
     table.add_column("claims", max_width=60)
     table.add_column("why")
