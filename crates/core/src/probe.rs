@@ -2,7 +2,7 @@
 
 use crate::element::{Event, Port};
 use crate::network::{EndpointId, NodeId};
-use crate::packet::{Body, Packet};
+use crate::packet::{Arena, Body, Packet};
 use crate::units::Time;
 
 /// Facts as they happen. Every method defaults to nothing.
@@ -14,8 +14,8 @@ pub trait Probe {
     fn see(&mut self, _now: Time, _at: NodeId, _event: &Event) {}
     /// An endpoint handed a packet to its first hop.
     fn sent(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}
-    /// A packet comes to an element on its way.
-    fn entered(&mut self, _now: Time, _at: NodeId, _port: Port, _packet: &Packet, _body: &Body) {}
+    /// A packet comes to an element on its way. Its body is looked up by those who want it: this is said once per packet and element.
+    fn entered(&mut self, _now: Time, _at: NodeId, _port: Port, _packet: &Packet, _arena: &Arena) {}
     /// A packet reached an endpoint.
     fn received(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}
 }

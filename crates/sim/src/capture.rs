@@ -7,7 +7,7 @@ use crate::run::RunError;
 use ackclock_core::Time;
 use ackclock_core::element::Port;
 use ackclock_core::network::{EndpointId, NodeId, Route};
-use ackclock_core::packet::{Body, Packet};
+use ackclock_core::packet::{Arena, Body, Packet};
 use ackclock_core::probe::Probe;
 use ackclock_trace::write::{CaptureWriter, FlowFrames, HEADERS_ONLY, PcapWriter, PcapngWriter, Side};
 use std::fs::File;
@@ -129,8 +129,9 @@ impl Probe for Captures {
         self.pass(now, by, packet, body, false);
     }
 
-    fn entered(&mut self, now: Time, at: NodeId, port: Port, packet: &Packet, body: &Body) {
+    fn entered(&mut self, now: Time, at: NodeId, port: Port, packet: &Packet, arena: &Arena) {
         for gate in self.gates.iter().filter(|gate| gate.at == (at, port) && gate.flow == packet.flow) {
+            let body = arena.get(packet.body);
             let number = self.numbers.received(packet, body);
             let sent = gate.from == Side::Server;
             self.open[gate.feed as usize].write(now, (gate.from, number, sent), packet, body);

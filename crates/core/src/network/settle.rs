@@ -131,7 +131,7 @@ impl Network {
     #[inline]
     fn push<P: Probe>(&mut self, node: NodeId, port: Port, packet: Packet, probe: &mut P) {
         self.calls += 1;
-        probe.entered(self.now, node, port, &packet, self.arena.get(packet.body));
+        probe.entered(self.now, node, port, &packet, &self.arena);
         self.call(node.0 as usize, probe, |element, now, out| {
             out.tally.pushed += 1;
             element.push_then_due(now, port, packet, out)
