@@ -5,11 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import signal
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
 
 import polars as pl
@@ -164,53 +159,6 @@ def test_a_filter_that_is_none_is_refused_with_what_is_allowed(lossy, expression
     with pytest.raises(InputError) as refused:
         analyze(lossy[0], filter=expression)
     assert "--filter" in str(refused.value)
-
-
-def test_follow_ends_with_ctrl_c_and_prints_what_it_has(lossy, tmp_path):
-    whole, growing = lossy[0].read_bytes(), tmp_path / "growing.pcap"
-    growing.write_bytes(whole[: len(whole) // 2])
-    command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", str(growing)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        assert run.stderr is not None
-        assert run.stderr.readline().endswith("packets\n")
-        with growing.open("ab") as file:
-            file.write(whole[len(whole) // 2 :])
-        assert run.stderr.readline().endswith("packets\n")
-        run.send_signal(signal.SIGINT)
-        said, _ = run.communicate(timeout=60)
-    assert run.returncode == 0
-    assert json.loads(said)["flows"] == analyze(lossy[0]).document["flows"]
-
-
-def test_a_pipe_is_followed_until_its_writer_ends(lossy):
-    command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "--quiet", "-"]
-    done = subprocess.run(command, input=lossy[0].read_bytes(), capture_output=True, timeout=60, check=True)
-    assert json.loads(done.stdout)["flows"] == analyze(lossy[0]).document["flows"]
-
-
-def test_a_growing_file_is_followed(lossy, tmp_path):
-    from ackclock.analysis.filters import Only
-    from ackclock.analysis.run import document_of, open_capture
-
-    whole, growing = lossy[0].read_bytes(), tmp_path / "growing.pcap"
-    growing.write_bytes(whole[: len(whole) // 2 + 7])
-    reader = open_capture(str(growing), Only())
-    first = reader.advance(1_000_000)
-
-    def more() -> None:
-        time.sleep(0.1)
-        with growing.open("ab") as file:
-            file.write(whole[len(whole) // 2 + 7 :])
-
-    writer = threading.Thread(target=more)
-    writer.start()
-    writer.join()
-    assert reader.advance(1_000_000) > 0
-    reader.finish()
-    document = document_of(str(growing), reader)
-    assert document["packets"] > first
-    assert document["malformed"] == 0
-    assert document["flows"] == analyze(lossy[0]).document["flows"]
 
 
 @pytest.mark.parametrize(

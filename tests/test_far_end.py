@@ -72,7 +72,9 @@ def test_both_ends_captures_are_analyzed_together_and_the_far_end_writes_nothing
     # On loopback both ends see a packet at the same instant, so that there is no delay to tell; the live tests have a link between.
     assert found["joined_flows"] == 2
     other = max(found["second"]["flows"], key=lambda f: f["b2a"]["unique_bytes"])
-    assert other["b2a"]["unique_bytes"] == flow["b2a"]["unique_bytes"]
+    # Loopback is faster than a busy machine's captures; what the kernel had no room for is told, and up to 64 KB each.
+    missed = document["capture"]["dropped"] + document["capture_far"]["dropped"]
+    assert abs(other["b2a"]["unique_bytes"] - flow["b2a"]["unique_bytes"]) <= missed * 65536
 
 
 def test_a_far_end_that_was_not_told_so_captures_nothing(tmp_path):

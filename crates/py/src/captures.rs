@@ -11,8 +11,9 @@ use ackclock_trace::series::Packets;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A capture being read. ValueError: not a capture, or not readable.
 #[pyclass]
@@ -26,16 +27,18 @@ pub struct CaptureReader {
 
 /// Spacing needs all packets in order, by one worker: not worth it for larger files than this.
 const SPACING_UP_TO: u64 = 256 << 20;
+/// How long a followed capture is waited for at a time: signals are heard, and what has come is shown, that often.
+const PAUSE: Duration = Duration::from_millis(250);
 
 #[pymethods]
 impl CaptureReader {
     /// `only` is JSON: which packets count. With `series`, each packet is kept as a row. `pulses` is the text of a list of pulses, where time
-    /// stamps are a counter's.
+    /// stamps are a counter's. With `follow`, what is not there yet is waited for: the file's header now, a pipe's packets a while each time.
     #[new]
-    #[pyo3(signature = (path, only, series = false, pulses = None))]
-    fn new(path: PathBuf, only: &str, series: bool, pulses: Option<&str>) -> PyResult<CaptureReader> {
+    #[pyo3(signature = (path, only, series = false, pulses = None, follow = false))]
+    fn new(py: Python<'_>, path: PathBuf, only: &str, series: bool, pulses: Option<&str>, follow: bool) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
-        let capture = timed(Capture::open(&path).map_err(refusal)?, pulses)?;
+        let capture = timed(if follow { followed(py, &path)? } else { Capture::open(&path).map_err(refusal)? }, pulses)?;
         // What is no file, such as a pipe, is of no known size: its spacing is noted, too, so that it says what the file would.
         let moderate = std::fs::metadata(&path).map_or(true, |file| !file.is_file() || file.len() <= SPACING_UP_TO);
         let spacing = (series || moderate).then(Recorder::default);
@@ -62,6 +65,11 @@ impl CaptureReader {
     /// Nothing more will come: a record that is not whole is damage.
     fn finish(&mut self) {
         self.capture.finish();
+    }
+
+    /// True once the writer of a followed pipe has ended.
+    fn ended(&self) -> bool {
+        self.capture.ended()
     }
 
     /// The packets so far, and how many more there were than are kept; none unless they were asked for.
@@ -179,6 +187,20 @@ impl CapturePairReader {
 }
 
 /// With UTC in the place of a counter, where pulses are given.
+/// A capture that is being written: a pipe, or a file whose writer may not have come to its header yet.
+fn followed(py: Python<'_>, path: &Path) -> PyResult<Capture> {
+    if path.as_os_str() == "-" {
+        return py.detach(|| Capture::follow(Box::new(std::io::stdin()), PAUSE)).map_err(refusal);
+    }
+    loop {
+        match Capture::open(path) {
+            Err(ReadError::Empty | ReadError::CutOffHeader) => py.detach(|| std::thread::sleep(PAUSE)),
+            opened => return opened.map_err(refusal),
+        }
+        py.check_signals()?;
+    }
+}
+
 fn timed(capture: Capture, pulses: Option<&str>) -> PyResult<Capture> {
     Ok(match pulses {
         Some(text) => capture.with_pulses(Pulses::parse(text).map_err(failure)?),

@@ -126,8 +126,13 @@ def analyze(
     return done
 
 
-def open_capture(path: str, only: Only, second: str | None = None, *, series: bool = False, clocks: Clocks = NO_CLOCKS) -> Any:
-    """The engine's reader of this capture, or of these two; with `series`, each packet is kept as a row."""
+def open_capture(
+    path: str, only: Only, second: str | None = None, *, series: bool = False, clocks: Clocks = NO_CLOCKS, follow: bool = False
+) -> Any:
+    """The engine's reader of this capture, or of these two; with `series`, each packet is kept as a row.
+
+    With `follow` the one capture is still being written: its header is waited for.
+    """
     from ackclock import _native
 
     pulses = clocks.texts()
@@ -144,7 +149,8 @@ def open_capture(path: str, only: Only, second: str | None = None, *, series: bo
             file, why = error.args
             raise _refused(file, why) from None
     try:
-        return _guarded(path, lambda: _native.CaptureReader(path, only.as_json(), series, pulses[0] if pulses else None))
+        counter = pulses[0] if pulses else None
+        return _guarded(path, lambda: _native.CaptureReader(path, only.as_json(), series, counter, follow))
     except RuntimeError as error:
         raise _bad_pulses(clocks, error) from None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,7 +32,12 @@ def analyze(
     synchronized: Annotated[
         str | None, typer.Option(metavar="ERROR", help="Both captures' clocks are right within this, such as `100 us`.")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on reading while the file grows; Ctrl-C ends and prints.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow", help="Go on reading while the file grows, with the tables as they stand; Ctrl-C ends and prints."
+        ),
+    ] = False,
     json: Json = False,
     out: Annotated[
         Path | None,
@@ -44,7 +50,6 @@ def analyze(
     """Per-flow metrics and diagnosis from one capture, or from both ends."""
     from ackclock.analysis.clocks import clocks_of
     from ackclock.analysis.filters import Only, parse_filter
-    from ackclock.analysis.follow import read_all
     from ackclock.analysis.run import analysis_of, open_capture
     from ackclock.analysis.table import analysis_tables
     from ackclock.cli.output import print_json, print_tables, remark, write_page
@@ -54,8 +59,11 @@ def analyze(
         raise InputError("--follow with two captures", "one capture that grows", key="--follow")
     only = Only(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
-    reader = open_capture(capture, only, second, series=out is not None, clocks=clocks)
-    read_all(capture, reader, follow=follow, quiet=quiet)
+    try:
+        reader = open_capture(capture, only, second, series=out is not None, clocks=clocks, follow=follow)
+    except KeyboardInterrupt:
+        raise InputError("no capture before Ctrl-C", "a file or a pipe that something writes", file=capture) from None
+    _read(capture, reader, flow, follow=follow, quiet=quiet, drawn=not json)
     done = analysis_of(capture, reader, flow, second)
     if out is not None:
         from ackclock.analysis.folder import write_folder
@@ -67,6 +75,25 @@ def analyze(
         print_json(done.document)
     else:
         print_tables(analysis_tables(done.document))
+
+
+def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, drawn: bool) -> None:
+    """To the end; while a capture grows, with its tables on the terminal as they stand."""
+    from ackclock.analysis.follow import read_all
+    from ackclock.analysis.run import document_of
+    from ackclock.analysis.table import analysis_tables
+    from ackclock.cli.output import drawn_anew
+    from ackclock.errors import InputError
+
+    with drawn_anew(wanted=follow and drawn and not quiet) as draw:
+        show = None
+        if draw is not None:
+
+            def show() -> None:
+                with suppress(InputError):  # the flow asked for may be yet to come
+                    draw(analysis_tables(document_of(capture, reader, flow)))
+
+        read_all(capture, reader, follow=follow, quiet=quiet, show=show)
 
 
 def _seconds(text: str | None, option: str) -> float | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,19 @@ def print_tables(tables: Iterable[Table]) -> None:
         if number:
             console.print()
         console.print(table)
+
+
+@contextmanager
+def drawn_anew(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] | None]:
+    """What draws tables in place of those before, cut to the screen, and wipes them at the end; None where stdout is no terminal."""
+    if not wanted or not sys.stdout.isatty():
+        yield None
+        return
+    from rich.console import Group
+    from rich.live import Live
+
+    with Live(console=Console(highlight=False), auto_refresh=False, transient=True, vertical_overflow="ellipsis") as live:
+        yield lambda tables: live.update(Group(*tables), refresh=True)
 
 
 def print_names(names: Mapping[str, str]) -> None:

@@ -62,7 +62,9 @@ def flows_table(document: Mapping[str, Any]) -> Table:
         rows.append(
             [
                 _name(flow, way),
-                Cell(size(figures["unique_bytes"]), f"{figures['segments']} segments"),
+                Cell(
+                    size(figures["unique_bytes"]), "1 segment" if figures["segments"] == 1 else f"{figures['segments']} segments"
+                ),
                 Cell(rate(figures["goodput_bps"])),
                 *_round_trips(seen),
                 Cell(size(figures["outstanding_bytes"]["max"])) if here else Cell("-", tone="muted"),
@@ -238,6 +240,6 @@ def between_table(document: Mapping[str, Any]) -> Table:
         )
     reading = (
         "Delays are from capture to capture. The buffer is what its delay times the rate through a standing queue holds, by the least delay beside "
-        "a loss and by the greatest delay (the WiBro measurements' method); `over` where nothing overflowed."
+        "a loss and by the greatest delay (the WiBro measurements' method); “over” where nothing overflowed."
     )
     return Table(columns, rows, reading)
