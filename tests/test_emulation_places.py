@@ -34,8 +34,9 @@ ASK = """
 import socket, sys, time
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.settimeout(0.5)
-times = []
-for _ in range(10):
+# Until there are ten answers: on a busy machine whoever answers may start seconds later than who asks.
+times, end = [], time.perf_counter() + 20
+while len(times) < 10 and time.perf_counter() < end:
     start = time.perf_counter()
     udp.sendto(bytes(100), (sys.argv[1], 9))
     try:

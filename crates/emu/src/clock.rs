@@ -67,6 +67,8 @@ pub struct Lead {
     seen: Time,
     /// When there was something to do last.
     worked: Time,
+    /// When the way out was warmed last.
+    warmed: Time,
 }
 
 /// Never watch longer than this: on a machine that is later, watching would only take what others need.
@@ -80,12 +82,17 @@ const FORGET: u64 = 64;
 /// Time awake that a time asleep pays for: others get a tenth, twice what the kernel would see to.
 const PAYS: u64 = 9;
 const MOST_CREDIT: Span = Span::from_ms(20);
+/// After so long without work the kernel's way of sending has gone from the caches.
+const COLD: Span = Span::from_ms(2);
+/// How long before a due time a cold machine is woken, and how much of that must be left for going the way once: it takes 20 to 70 us.
+const WARMING: Span = Span::from_us(200);
+const WARMED_BEFORE: Span = Span::from_us(100);
 /// The shortest sleep that is worth its wake-up; also what pays for time awake when there is always something to do.
 const SHORTEST_SLEEP: Span = Span::from_us(20);
 
 impl Lead {
     pub fn new() -> Lead {
-        Lead { late: Span::from_us(60), credit: MOST_CREDIT, seen: Time::ZERO, worked: Time::ZERO }
+        Lead { late: Span::from_us(60), credit: MOST_CREDIT, seen: Time::ZERO, worked: Time::ZERO, warmed: Time::ZERO }
     }
 
     /// How long to sleep at once, whatever is to be done, as too much time was spent awake until `now`; none while it has been paid for.
@@ -103,8 +110,23 @@ impl Lead {
     /// How long to sleep for something due at `due`; none to watch for it instead.
     pub fn sleep(&self, now: Time, due: Time) -> Option<Duration> {
         let longest = ((now - self.worked).0 / WATCHED_OF_IDLE).clamp(LONGEST_WATCH.0, LONGEST_WATCH_IDLE.0);
-        let (left, lead) = ((due - now).0, self.late.0.max(longest - LONGEST_WATCH.0).min(longest));
+        let lead = self.late.0.max(longest - LONGEST_WATCH.0).min(longest);
+        let lead = if self.is_cold(now) { lead.max(WARMING.0) } else { lead };
+        let left = (due - now).0;
         (left > lead).then(|| Duration::from_nanos((left - lead) / 1000))
+    }
+
+    fn is_cold(&self, now: Time) -> bool {
+        now - self.worked >= COLD
+    }
+
+    /// Whether to warm the way out while watching for something due at `due`: once, after a pause, and not when that would make it late.
+    pub fn warms(&mut self, now: Time, due: Time) -> bool {
+        let warms = self.is_cold(now) && now - self.warmed >= COLD && due - now >= WARMED_BEFORE;
+        if warms {
+            self.warmed = now;
+        }
+        warms
     }
 
     /// How long to sleep until something that may be late.
@@ -166,6 +188,19 @@ mod tests {
         }
         lead.worked(at(5000));
         assert_eq!(lead.sleep(at(105_000), at(106_000)), Some(Duration::from_micros(1000 - 280)));
+    }
+
+    #[test]
+    fn the_way_out_is_warmed_once_after_a_pause_and_not_too_late() {
+        let mut lead = Lead::new();
+        lead.worked(at(5000));
+        assert!(!lead.warms(at(6000), at(6150)), "there was no pause");
+        assert_eq!(lead.sleep(at(8000), at(9000)), Some(Duration::from_micros(800)));
+        assert!(!lead.warms(at(8950), at(9000)), "it would make the packet late");
+        assert!(lead.warms(at(8800), at(9000)));
+        assert!(!lead.warms(at(8850), at(9000)));
+        lead.worked(at(9000));
+        assert!(lead.warms(at(11_800), at(12_000)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::audit::{Audit, Audits};
 use crate::door::{Door, Watch};
+use crate::helper::Helper;
 use crate::log::Log;
 use crate::outlet::{Outlet, Place};
 use crate::packet;
@@ -60,6 +61,11 @@ impl<D: Door> Crossing<D> {
         }
         let tap = Tap { outlet: Outlet::new(places, doors.len()), log: None };
         Crossing { world, doors, audits, packets_in: 0, packets_out: 0, tap, addresses, live, arrivals: Vec::new() }
+    }
+
+    /// From now on somebody helps where much leaves at once.
+    pub fn help(&mut self, helper: Option<Helper>) {
+        self.tap.outlet.helper = helper;
     }
 
     /// From now on this log is kept.

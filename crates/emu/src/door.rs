@@ -37,7 +37,7 @@ impl Door for Gate {
     }
 
     fn send(&mut self, batch: &mut Batch) -> u64 {
-        Gate::send(self, batch)
+        self.way().send(batch)
     }
 }
 

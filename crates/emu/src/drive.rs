@@ -5,17 +5,20 @@ use crate::audit::Audits;
 use crate::clock::{LONGEST_WATCH_IDLE, Lead, RealTime};
 use crate::crossing::Crossing;
 use crate::gate::Gate;
+use crate::helper::Helper;
 use crate::log::Log;
 use crate::machine::{Load, ask_for_punctuality};
 use crate::options::Options;
 use crate::place::{MOST_CLIENTS, Places};
 use crate::report::{self, CommandReport, Report};
 use crate::wait::Wait;
+use crate::warm::Warm;
 use ackclock_core::{Span, Time};
 use ackclock_sim::Plan;
 use ackclock_sim::build::{Metering, build, build_apart};
 use ackclock_sim::plan::{Flow, Workload};
 use std::io::Write;
+use std::sync::Arc;
 
 /// How often to see whether the command has ended or somebody wants to stop, when nothing else leads there.
 const LOOK_AROUND: Span = Span::from_ms(2);
@@ -28,10 +31,14 @@ pub fn emulate(plan: &Plan, options: &Options) -> Result<Report, EmuError> {
     // With a command, Ctrl-C is the command's first.
     let wait = Wait::new(!options.command.is_empty())?;
     let (mut places, gates) = Places::make(options, live.len() as u32)?;
-    ask_for_punctuality();
+    wait.watch(&gates)?;
+    let punctual = ask_for_punctuality();
     let audits = Audits::new(live.len(), Span::from_secs_f64(options.deadline_us * 1e-6));
     let real = RealTime::start();
     let mut crossing = Crossing::new(world, gates, &live, places.addresses, audits);
+    if punctual {
+        crossing.help(Helper::start(crossing.doors.iter().map(|gate| Arc::clone(gate.way())).collect()));
+    }
     if let Some(folder) = &options.log {
         let sampled = Plan { sample_ps: options.sample_ps, ..plan.clone() };
         crossing.keep(Log::create(folder, &sampled, &crossing.world, crossing.doors.len(), real.epoch_ns())?);
@@ -40,7 +47,7 @@ pub fn emulate(plan: &Plan, options: &Options) -> Result<Report, EmuError> {
     if let Some(name) = &options.pair {
         announce(&places.name(name)?, options.quiet_stdout);
     }
-    let mut drive = Drive { crossing, places, real, load: Load::begin() };
+    let mut drive = Drive { crossing, places, real, warm: punctual.then(Warm::new).flatten(), load: Load::begin() };
     let exit = drive.run(&wait, options)?;
     drive.report(plan, options, exit)
 }
@@ -71,6 +78,8 @@ struct Drive {
     crossing: Crossing<Gate>,
     places: Places,
     real: RealTime,
+    /// None where this is not the first to run anyway.
+    warm: Option<Warm>,
     load: Load,
 }
 
@@ -108,12 +117,14 @@ impl Drive {
                 let cut_short = wait.sleep(&self.crossing.doors, sleep)?;
                 let planned = (!cut_short).then(|| now + Span(sleep.as_nanos() as u64 * 1000));
                 lead.slept(now, planned, self.real.now());
+            } else if let Some(warm) = self.warm.as_mut().filter(|_| lead.warms(now, due)) {
+                warm.up();
             }
         }
     }
 
     fn report(self, plan: &Plan, options: &Options, exit: Option<i32>) -> Result<Report, EmuError> {
-        let Drive { mut crossing, places, real, load } = self;
+        let Drive { mut crossing, places, real, load, .. } = self;
         let now = real.now();
         drop(places);
         crossing.finish(now)?;

@@ -9,6 +9,7 @@ mod crossing;
 mod door;
 mod drive;
 mod gate;
+mod helper;
 mod log;
 mod machine;
 mod options;
@@ -20,6 +21,7 @@ mod place;
 mod report;
 mod tap;
 mod wait;
+mod warm;
 
 pub use options::Options;
 pub use report::{ClientReport, HopReport, Report, Spread};

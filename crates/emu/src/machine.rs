@@ -53,12 +53,13 @@ fn cpu_time() -> Option<(u64, u64)> {
     Some((*ticks.get(7)?, ticks.iter().take(8).sum()))
 }
 
-/// Asks for timers that are not rounded and, where that is allowed, to run before everybody else. What is refused is left.
-pub fn ask_for_punctuality() {
+/// Asks for timers that are not rounded and, where that is allowed, that this thread runs before everybody else. What is refused is left; says
+/// whether the latter was allowed.
+pub fn ask_for_punctuality() -> bool {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: numbers, and a structure that outlives the call. Children do not inherit the priority.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters);
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::door::Door;
 use crate::gate::Batch;
+use crate::helper::Helper;
 use ackclock_core::Time;
 use ackclock_core::network::EndpointId;
 use ackclock_core::packet::Body;
@@ -28,6 +29,8 @@ pub struct Outlet {
     /// Gates with something to send.
     filled: Vec<u32>,
     released: Vec<Released>,
+    /// Where one may help.
+    pub helper: Option<Helper>,
     /// Packets that no gate could send, as they were none.
     pub unreal: u64,
 }
@@ -35,7 +38,7 @@ pub struct Outlet {
 impl Outlet {
     pub fn new(places: Vec<Option<Place>>, gates: usize) -> Outlet {
         let batches = (0..gates).map(|_| Batch::default()).collect();
-        Outlet { places, batches, filled: Vec::new(), released: Vec::new(), unreal: 0 }
+        Outlet { places, batches, filled: Vec::new(), released: Vec::new(), helper: None, unreal: 0 }
     }
 
     #[inline]
@@ -65,10 +68,11 @@ impl Outlet {
 
     /// Sends all that has come out; gives how many packets were lost, and when each was to leave.
     pub fn flush<D: Door>(&mut self, doors: &mut [D]) -> (u64, std::vec::Drain<'_, Released>) {
-        let mut lost = 0;
-        for gate in self.filled.drain(..) {
-            lost += doors[gate as usize].send(&mut self.batches[gate as usize]);
-        }
+        let (filled, batches) = (&mut self.filled, &mut self.batches);
+        let lost = match self.helper.as_ref().filter(|helper| helper.worth(filled.len(), self.released.len())) {
+            Some(helper) => helper.send(filled.drain(..), batches),
+            None => filled.drain(..).map(|gate| doors[gate as usize].send(&mut batches[gate as usize])).sum(),
+        };
         (lost, self.released.drain(..))
     }
 }

@@ -4,6 +4,7 @@ use crate::EmuError;
 use crate::gate::Gate;
 use ackclock_core::{Span, Time};
 use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
@@ -14,6 +15,8 @@ use std::time::Duration;
 /// Signals become something to wait for. While it lives they end nothing by themselves.
 pub struct Wait {
     signals: SignalFd,
+    /// All gates as one descriptor, which is ready when one of them is: a sleep costs the same with a hundred of them.
+    gates: Epoll,
     mask: SigSet,
     /// Interrupts seen: the first leaves the command time to end.
     interrupts: Cell<u32>,
@@ -35,26 +38,43 @@ impl Wait {
         mask.thread_block().map_err(|e| refused(e.into()))?;
         let signals =
             SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(|e| refused(e.into()))?;
-        Ok(Wait { signals, mask, interrupts: Cell::new(0), first_at: Cell::new(None), others_hear })
+        let gates = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| refused(e.into()))?;
+        Ok(Wait { signals, gates, mask, interrupts: Cell::new(0), first_at: Cell::new(None), others_hear })
+    }
+
+    /// From now on a packet at one of these ends a sleep.
+    pub fn watch(&self, gates: &[Gate]) -> Result<(), EmuError> {
+        (0..).zip(gates).try_for_each(|(number, gate)| {
+            self.gates
+                .add(gate.descriptor(), EpollEvent::new(EpollFlags::EPOLLIN, number))
+                .map_err(|e| EmuError::refused("waiting for packets")(e.into()))
+        })
     }
 
     /// Sleeps so long at most; says whether something came before.
     pub fn sleep(&self, gates: &[Gate], most: Duration) -> Result<bool, EmuError> {
-        let mut descriptors = Vec::with_capacity(gates.len() + 1);
-        descriptors.push(PollFd::new(self.signals.as_fd(), PollFlags::POLLIN));
-        descriptors.extend(gates.iter().map(|gate| PollFd::new(gate.descriptor(), PollFlags::POLLIN)));
+        let mut descriptors =
+            [self.signals.as_fd(), self.gates.0.as_fd()].map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN));
         match ppoll(&mut descriptors, Some(TimeSpec::from_duration(most)), None) {
             Ok(0) => Ok(false),
             Ok(_) => {
                 // An interface that has gone leaves an error that would end every later sleep at once, and never to sleep is to be
                 // stopped by the kernel.
-                let failed = |of: &PollFd<'_>| of.revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
-                gates.iter().zip(&descriptors[1..]).filter(|(_, of)| failed(of)).for_each(|(gate, _)| gate.forget_error());
+                if descriptors[1].any().unwrap_or(false) {
+                    self.forget_errors(gates);
+                }
                 Ok(true)
             }
             Err(nix::errno::Errno::EINTR) => Ok(true),
             Err(error) => Err(EmuError::refused("waiting for packets")(error.into())),
         }
+    }
+
+    fn forget_errors(&self, gates: &[Gate]) {
+        let mut ready = [EpollEvent::empty(); 16];
+        let count = self.gates.wait(&mut ready, EpollTimeout::ZERO).unwrap_or(0);
+        let failed = ready[..count].iter().filter(|event| event.events().contains(EpollFlags::EPOLLERR));
+        failed.filter_map(|event| gates.get(event.data() as usize)).for_each(Gate::forget_error);
     }
 
     /// Sleeps so long whatever comes, so that others can run.

@@ -11,15 +11,44 @@ use crate::EmuError;
 use ring::Ring;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];
 
 pub struct Gate {
-    socket: OwnedFd,
+    way: Arc<Way>,
     ring: Ring,
+}
+
+/// The way out through a gate, which any thread may take.
+pub struct Way {
+    socket: OwnedFd,
     /// Where packets to the place go.
     address: libc::sockaddr_ll,
+}
+
+impl Way {
+    /// Out of the interface `index`, past its queueing discipline, to the hardware address `far`.
+    pub fn open(index: u32, far: Mac) -> io::Result<Way> {
+        // SAFETY: no pointers; the descriptor is checked before it is owned. Protocol 0: nothing arrives before the socket is bound.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, and nobody else's.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        set(&socket, libc::PACKET_QDISC_BYPASS, &1)?;
+        let mut address = link_address(index);
+        address.sll_halen = far.len() as u8;
+        address.sll_addr[..far.len()].copy_from_slice(&far);
+        Ok(Way { socket, address })
+    }
+
+    /// Sends what is in `batch`; says how many packets could not be sent.
+    pub fn send(&self, batch: &mut Batch) -> u64 {
+        batch.send(&self.socket, &self.address)
+    }
 }
 
 const ALL_PROTOCOLS: u16 = libc::ETH_P_ALL as u16;
@@ -28,23 +57,13 @@ impl Gate {
     /// At the interface `index`, whose far end has the address `far`, with room for about so many packets that have arrived.
     pub fn open(index: u32, far: Mac, room: usize) -> Result<Gate, EmuError> {
         let refused = EmuError::refused("opening a packet socket");
-        // SAFETY: no pointers; the descriptor is checked before it is owned. Protocol 0: nothing arrives before the socket is bound.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(refused(io::Error::last_os_error()));
-        }
-        // SAFETY: just opened, and nobody else's.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        set(&socket, libc::PACKET_VERSION, &ring::VERSION).map_err(&refused)?;
-        // Our own packets are no arrivals, and nothing queues them between us and the interface.
-        set(&socket, libc::PACKET_IGNORE_OUTGOING, &1).map_err(&refused)?;
-        set(&socket, libc::PACKET_QDISC_BYPASS, &1).map_err(&refused)?;
-        let ring = Ring::map(&socket, room).map_err(EmuError::refused("mapping a packet ring"))?;
-        let mut address = link_address(index);
-        bind(&socket, &address).map_err(&refused)?;
-        address.sll_halen = far.len() as u8;
-        address.sll_addr[..far.len()].copy_from_slice(&far);
-        Ok(Gate { socket, ring, address })
+        let way = Way::open(index, far).map_err(&refused)?;
+        set(&way.socket, libc::PACKET_VERSION, &ring::VERSION).map_err(&refused)?;
+        // Our own packets are no arrivals.
+        set(&way.socket, libc::PACKET_IGNORE_OUTGOING, &1).map_err(&refused)?;
+        let ring = Ring::map(&way.socket, room).map_err(EmuError::refused("mapping a packet ring"))?;
+        bind(&way.socket, &link_address(index)).map_err(&refused)?;
+        Ok(Gate { way: Arc::new(way), ring })
     }
 
     /// The oldest packet that has arrived, if any. It is the kernel's again at the next call.
@@ -60,7 +79,7 @@ impl Gate {
         // SAFETY: `counts` is of the type this option fills in, and `len` says how large it is.
         let got = unsafe {
             libc::getsockopt(
-                self.socket.as_raw_fd(),
+                self.way.socket.as_raw_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_STATISTICS,
                 (&raw mut counts).cast(),
@@ -77,17 +96,22 @@ impl Gate {
         let mut len = size_of_val(&error) as libc::socklen_t;
         // SAFETY: `error` is of the type this option fills in, and `len` says how large it is. Reading the error clears it.
         unsafe {
-            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut error).cast(), &raw mut len);
+            libc::getsockopt(
+                self.way.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut error).cast(),
+                &raw mut len,
+            );
         }
     }
 
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        std::os::fd::AsFd::as_fd(&self.socket)
+        std::os::fd::AsFd::as_fd(&self.way.socket)
     }
 
-    /// Sends what is in `batch`; says how many packets could not be sent.
-    pub fn send(&self, batch: &mut Batch) -> u64 {
-        batch.send(&self.socket, &self.address)
+    pub fn way(&self) -> &Arc<Way> {
+        &self.way
     }
 }
 
