@@ -36,7 +36,14 @@ impl CaptureReader {
     /// stamps are a counter's. With `follow`, what is not there yet is waited for: the file's header now, a pipe's packets a while each time.
     #[new]
     #[pyo3(signature = (path, only, series = false, pulses = None, follow = false))]
-    fn new(py: Python<'_>, path: PathBuf, only: &str, series: bool, pulses: Option<&str>, follow: bool) -> PyResult<CaptureReader> {
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        only: &str,
+        series: bool,
+        pulses: Option<&str>,
+        follow: bool,
+    ) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
         let capture = timed(if follow { followed(py, &path)? } else { Capture::open(&path).map_err(refusal)? }, pulses)?;
         // What is no file, such as a pipe, is of no known size: its spacing is noted, too, so that it says what the file would.
