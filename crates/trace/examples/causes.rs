@@ -13,7 +13,13 @@ impl Watch for Print {
         let spurious = passed.heard.map_or(0, |h| h.spurious);
         if let Data::Odd(verdict) = passed.data {
             let (since, id) = ((at - flow.first_at) as f64 * 1e-9, s.ip_id.unwrap_or(0));
-            println!("{since:.6} flow {} port {} seq {} len {} id {id} {verdict:?}", number + 1, s.source.port, s.seq, s.payload);
+            println!(
+                "{since:.6} flow {} port {} seq {} len {} id {id} {verdict:?}",
+                number + 1,
+                s.source().port,
+                s.seq,
+                s.payload
+            );
         }
         if spurious > 0 {
             println!("{:.6} flow {} ack {} shows {spurious} spurious", (at - flow.first_at) as f64 * 1e-9, number + 1, s.ack);

@@ -15,7 +15,7 @@ pub struct AtHand {
 
 impl Default for AtHand {
     fn default() -> AtHand {
-        AtHand { flows: 256, most: 1 << 15, quiet_ns: 1_000_000_000 }
+        AtHand { flows: 256, most: 1 << 15, quiet_ns: 200_000_000 }
     }
 }
 
@@ -65,16 +65,16 @@ impl Flows {
     }
 
     /// The flow with this number has this key.
-    #[inline]
+    #[inline(always)]
     pub fn is(&self, number: u32, key: &Key) -> bool {
         match &self.places[number as usize] {
-            Place::AtHand(flow) => flow.key() == key,
+            Place::AtHand(flow) => flow.has_key(key),
             Place::PutBy(bytes) => key.is_head_of(bytes),
         }
     }
 
     /// At hand, for a packet that passed at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, number: u32, now: i64) -> &mut Flow {
         if let Place::PutBy(_) = self.places[number as usize] {
             self.fetch(number, now);

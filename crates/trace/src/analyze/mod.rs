@@ -91,14 +91,7 @@ impl Analysis {
     /// Takes what the capture has now, up to `most` packets; the number taken. A watcher sees them in order, so with one all is done in this
     /// thread by the first worker; ask for one worker then.
     pub fn read(&mut self, capture: &mut Capture, watch: &mut impl Watch, most: u64) -> Result<u64, ReadError> {
-        let mut taken = 0;
-        while taken < most
-            && let Some(record) = capture.packet()?
-        {
-            self.record(&record, watch);
-            taken += 1;
-        }
-        Ok(taken)
+        capture.packets(most, |record| self.record(record, watch))
     }
 
     /// The same without a watcher, by all workers.
@@ -107,14 +100,14 @@ impl Analysis {
     }
 
     /// One captured packet.
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, record: &Record<'_>, watch: &mut impl Watch) {
         if !self.totals.take(record, &self.only) {
             return;
         }
         let (packet, shard) = (self.totals.packets, &mut self.shards[0]);
-        match plain(record) {
-            Some(segment) => shard.take(record.at, packet, &segment, &self.only, watch),
+        match &plain(record) {
+            Some(segment) => shard.take(record.at, packet, segment, &self.only, watch),
             None => self.odd_record(record, watch),
         }
     }
@@ -138,7 +131,7 @@ impl Analysis {
 
 impl Totals {
     /// Counts a packet; false if it lies outside the time asked for.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, record: &Record<'_>, only: &Only) -> bool {
         let first_at = *self.first_at.get_or_insert(record.at);
         if !only.spans(record.at, first_at) {

@@ -50,7 +50,7 @@ impl Ends {
 impl Only {
     #[inline]
     pub(super) fn takes(&self, s: &Segment<'_>) -> bool {
-        self.ends.as_ref().is_none_or(|ends| ends.fit(&[s.source, s.destination]))
+        self.ends.as_ref().is_none_or(|ends| ends.fit(&s.ends()))
     }
 
     /// A packet at this time, when the first was at that.

@@ -3,7 +3,7 @@
 use super::flows::{AtHand, Flows};
 use super::{Only, Watch};
 use crate::decode::{Flags, Segment, Skip};
-use crate::flow::{Flow, Key, Table};
+use crate::flow::{Flow, Table};
 
 #[derive(Debug)]
 pub struct Shard {
@@ -49,32 +49,34 @@ impl Shard {
     }
 
     /// A segment at this time, in the capture's packet of this number.
-    #[inline(always)]
+    #[inline]
     pub fn take(&mut self, at: i64, packet: u64, s: &Segment<'_>, only: &Only, watch: &mut impl Watch) {
         if !only.takes(s) {
             return;
         }
         self.tally.tcp += 1;
-        self.tally.bad_checksums += u64::from(s.bad_checksum);
-        self.tally.broken_options += u64::from(s.options.broken);
-        let (key, from) = Key::of(s);
+        if s.bad_checksum || s.options.broken {
+            self.tally.bad_checksums += u64::from(s.bad_checksum);
+            self.tally.broken_options += u64::from(s.options.broken);
+        }
+        let (key, from) = (&s.key, s.from);
         let hash = key.hash(self.table.seed());
-        let mut number = match self.table.find(hash, |n| self.flows.is(n, &key)) {
+        let mut number = match self.table.find(hash, |n| self.flows.is(n, key)) {
             Some(number) => number,
             None if !self.has_room(s) => {
                 self.tally.beyond += 1;
                 return;
             }
             None => {
-                let new = self.begin(Flow::new(key, from, at, s), packet);
+                let new = self.begin(Flow::new(*key, from, at, s), packet);
                 self.table.insert(hash, new);
                 new
             }
         };
         let mut flow = self.flows.get_mut(number, at);
-        if flow.is_over_for(from, s) && self.born.len() < self.most {
+        if s.flags.has(Flags::SYN) && flow.is_over_for(from, s) && self.born.len() < self.most {
             let old = number;
-            number = self.begin(Flow::new(key, from, at, s), packet);
+            number = self.begin(Flow::new(*key, from, at, s), packet);
             self.table.replace(hash, old, number);
             flow = self.flows.get_mut(number, at);
         }
@@ -98,5 +100,36 @@ impl Shard {
     /// Bytes that are held for its flows.
     pub fn memory(&self) -> usize {
         self.table.memory() + self.flows.memory() + self.born.capacity() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::plain;
+    use crate::read::{LinkType, Record};
+
+    /// A packet of this client.
+    fn pass(shard: &mut Shard, client: u8, flags: u8) {
+        let mut bytes = [0; 40];
+        bytes[..10].copy_from_slice(&[0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6]);
+        bytes[12..24].copy_from_slice(&[10, 0, 0, client, 192, 0, 2, 1, 0x80, 0, 0, 80]);
+        bytes[32..34].copy_from_slice(&[0x50, flags]);
+        let record = Record { at: 0, link: LinkType(101), original_len: 40, bytes: &bytes };
+        shard.take(0, 0, &plain(&record).unwrap(), &Only::default(), &mut ());
+    }
+
+    #[test]
+    fn a_flood_of_syns_leaves_room_for_connections_and_what_is_beyond_is_counted() {
+        let mut shard = Shard { most: 12, ..Shard::new(AtHand::default(), 1) };
+        let (syn, ack) = (Flags::SYN, Flags::ACK);
+        let by_syn = 12 / (MOST / MOST_BY_SYN) as u8;
+        (0..by_syn + 2).for_each(|client| pass(&mut shard, client, syn));
+        assert_eq!((shard.flows.len() as u8, shard.tally.beyond), (by_syn, 2));
+        (100..120).for_each(|client| pass(&mut shard, client, syn | ack));
+        assert_eq!((shard.flows.len(), shard.tally.beyond), (12, 2 + 20 - 9));
+        // Those that are there go on.
+        pass(&mut shard, 0, ack);
+        assert_eq!((shard.flows.len(), shard.tally.beyond, shard.tally.tcp), (12, 13, 3 + 2 + 20 + 1));
     }
 }

@@ -5,7 +5,7 @@
 use super::fragments::Whole;
 use super::shard::Shard;
 use super::{Analysis, Only};
-use crate::decode::{Endpoint, Found, Skip, ends, plain, walk};
+use crate::decode::{Found, Key, Skip, key, plain, walk};
 use crate::read::{Capture, LinkType, ReadError, Record};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
@@ -50,42 +50,39 @@ pub fn read(analysis: &mut Analysis, capture: &mut Capture, most: u64) -> Result
                 Share { filling: Batch::default(), full, empty }
             })
             .collect();
-        let (workers, mut taken) = (shares.len(), 0);
-        while taken < most
-            && let Some(record) = capture.packet()?
-        {
-            taken += 1;
-            if !totals.take(&record, only) {
-                continue;
+        let workers = shares.len();
+        let taken = capture.packets(most, |record| {
+            if !totals.take(record, only) {
+                return;
             }
             let number = totals.packets;
-            if let Some([a, b]) = ends(&record) {
-                shares[of(a, b, workers)].add(&record, number);
-                continue;
+            if let Some(key) = key(record) {
+                shares[of(&key, workers)].add(record, number);
+                return;
             }
-            match walk(&record) {
-                Ok(Found::Segment(segment)) => shares[of(segment.source, segment.destination, workers)].add(&record, number),
+            match walk(record) {
+                Ok(Found::Segment(segment)) => shares[of(&segment.key, workers)].add(record, number),
                 Ok(Found::Piece(ip, bytes)) => {
-                    let Some(whole) = ip.piece.and_then(|place| fragments.add(record.at, &ip, place, bytes)) else { continue };
-                    let worker = whole.segment().map_or(0, |segment| of(segment.source, segment.destination, workers));
-                    shares[worker].whole(&record, number, whole);
+                    let Some(whole) = ip.piece.and_then(|place| fragments.add(record.at, &ip, place, bytes)) else { return };
+                    let worker = whole.segment().map_or(0, |segment| of(&segment.key, workers));
+                    shares[worker].whole(record, number, whole);
                 }
-                Err(_) => shares[0].add(&record, number),
+                Err(_) => shares[0].add(record, number),
             }
-        }
+        })?;
         shares.iter_mut().for_each(Share::hand_over);
         Ok(taken)
     })
 }
 
-/// The worker that has the flow between these ends, whichever way a packet goes.
+/// The worker that has this flow.
 #[inline]
-fn of(a: Endpoint, b: Endpoint, workers: usize) -> usize {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let one = |end: Endpoint| (end.ip as u64 ^ (end.ip >> 64) as u64 ^ u64::from(end.port) << 32).wrapping_mul(ODD);
-    let both = one(a).wrapping_add(one(b)).wrapping_mul(ODD);
-    (((both >> 32) * workers as u64) >> 32) as usize
+fn of(key: &Key, workers: usize) -> usize {
+    ((u64::from(key.hash(SEED)) * workers as u64) >> 32) as usize
 }
+
+/// Not the tables' own seed: a worker's keys fall anywhere in its table.
+const SEED: u64 = 0x5851_f42d_4c95_7f2d;
 
 impl Share {
     #[inline]

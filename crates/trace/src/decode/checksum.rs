@@ -9,30 +9,37 @@ pub fn is_sound(pseudo: u64, bytes: &[u8]) -> bool {
 /// The sum of all words in native order, not yet folded: one's complement sums do not mind the order of bytes, as long as all share it.
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
-    let halves = |word: [u8; 8]| {
-        let word = u64::from_ne_bytes(word);
-        (word & 0xffff_ffff) + (word >> 32)
-    };
-    let mut sum = 0;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
-        sum += halves(*word);
-    }
-    if !rest.is_empty() {
-        let mut last = [0u8; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        sum += halves(last);
-    }
-    sum
+    let (words, rest) = bytes.as_chunks::<4>();
+    let sum = if words.len() > SHORT { long_sum(words) } else { short_sum(words) };
+    if rest.is_empty() { sum } else { sum + last(rest) }
 }
 
-/// A sum of up to 2^28 words of 32 bits, folded to 16.
+/// Words of what is an option or two: no more than these are added one by one.
+const SHORT: usize = 10;
+
+#[inline(always)]
+fn short_sum(words: &[[u8; 4]]) -> u64 {
+    words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum()
+}
+
+/// The compiler adds several at a time.
+#[inline(never)]
+fn long_sum(words: &[[u8; 4]]) -> u64 {
+    short_sum(words)
+}
+
+#[cold]
+fn last(rest: &[u8]) -> u64 {
+    let mut last = [0u8; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    u64::from(u32::from_ne_bytes(last))
+}
+
+/// A sum of up to 2^32 words of 32 bits, folded to 16: what is carried out of the upper half comes into the lower one.
 #[inline]
 pub fn folded(sum: u64) -> u64 {
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    (sum & 0xffff) + (sum >> 16)
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    u64::from(sum.wrapping_add(sum.rotate_left(16)) >> 16)
 }
 
 /// A sum of big-endian words in the machine's order.

@@ -7,13 +7,6 @@ pub struct Stamps {
     pub echo: u32,
 }
 
-/// Selective acknowledgement (RFC 2018): left as it came until somebody asks, as most segments have none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sack<'a> {
-    /// All options of a segment that has such a one; else empty.
-    options: &'a [u8],
-}
-
 /// Up to four blocks, left and right edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Blocks {
@@ -27,21 +20,6 @@ impl std::ops::Deref for Blocks {
     #[inline]
     fn deref(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
-    }
-}
-
-impl Sack<'_> {
-    #[inline]
-    pub fn blocks(&self) -> Blocks {
-        let mut blocks = Blocks::default();
-        if !self.options.is_empty() {
-            walk(self.options, |kind, value| {
-                if kind == SACK {
-                    blocks.add(value);
-                }
-            });
-        }
-        blocks
     }
 }
 
@@ -64,16 +42,14 @@ pub struct SynChoices {
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub sack_permitted: bool,
-    pub fast_open: bool,
-    pub mptcp: bool,
 }
 
-/// The options of one segment.
+/// The options of one segment: time stamps, which most have. The others are left as they came until somebody asks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     pub stamps: Option<Stamps>,
-    pub sack: Sack<'a>,
-    pub syn: SynChoices,
+    /// All of them; empty where there are none but time stamps.
+    all: &'a [u8],
     /// The walk ended at an option whose length cannot be.
     pub broken: bool,
 }
@@ -82,42 +58,56 @@ pub struct Options<'a> {
 const ONLY_STAMPS: [u8; 4] = [1, 1, 8, 10];
 
 impl<'a> Options<'a> {
-    #[inline]
+    #[inline(always)]
     pub fn of(bytes: &'a [u8]) -> Options<'a> {
-        let mut options = Options::default();
-        match bytes.first_chunk::<12>() {
-            Some(front) if front[..4] == ONLY_STAMPS => {
-                options.stamps = Some(Stamps { value: word(front, 4), echo: word(front, 8) });
-                if bytes.len() > 12 {
-                    options.rest(bytes, &bytes[12..]);
-                }
+        match <&[u8; 12]>::try_from(bytes) {
+            Ok(only) if only[..4] == ONLY_STAMPS => {
+                let stamps = Some(Stamps { value: word(only, 4), echo: word(only, 8) });
+                Options { stamps, all: &[], broken: false }
             }
-            _ if bytes.is_empty() => {}
-            _ => options.rest(bytes, bytes),
+            _ if bytes.is_empty() => Options::default(),
+            _ => Options::walked(bytes),
         }
+    }
+
+    #[inline(never)]
+    fn walked(all: &'a [u8]) -> Options<'a> {
+        let mut options = Options { all, ..Options::default() };
+        options.broken = walk(all, |kind, value| {
+            if (kind, value.len()) == (8, 8) {
+                options.stamps = Some(Stamps { value: word(value, 0), echo: word(value, 4) });
+            }
+        });
         options
     }
 
-    fn rest(&mut self, all: &'a [u8], rest: &[u8]) {
-        self.broken = walk(rest, |kind, value| {
-            if kind == SACK {
-                self.sack = Sack { options: all };
-            } else {
-                self.option(kind, value);
-            }
-        });
+    /// There are none but time stamps.
+    #[inline]
+    pub fn are_plain(&self) -> bool {
+        self.all.is_empty()
     }
 
-    fn option(&mut self, kind: u8, value: &[u8]) {
-        match (kind, value.len()) {
-            (2, 2) => self.syn.mss = Some(u16::from_be_bytes([value[0], value[1]])),
-            (3, 1) => self.syn.window_scale = Some(value[0]),
-            (4, 0) => self.syn.sack_permitted = true,
-            (8, 8) => self.stamps = Some(Stamps { value: word(value, 0), echo: word(value, 4) }),
-            (30, _) => self.syn.mptcp = true,
-            (34, _) => self.syn.fast_open = true,
+    /// What selective acknowledgement names (RFC 2018).
+    pub fn sack(&self) -> Blocks {
+        let mut blocks = Blocks::default();
+        walk(self.all, |kind, value| {
+            if kind == SACK {
+                blocks.add(value);
+            }
+        });
+        blocks
+    }
+
+    /// What a SYN offers.
+    pub fn syn(&self) -> SynChoices {
+        let mut syn = SynChoices::default();
+        walk(self.all, |kind, value| match (kind, value.len()) {
+            (2, 2) => syn.mss = Some(u16::from_be_bytes([value[0], value[1]])),
+            (3, 1) => syn.window_scale = Some(value[0]),
+            (4, 0) => syn.sack_permitted = true,
             _ => {}
-        }
+        });
+        syn
     }
 }
 
@@ -155,7 +145,7 @@ mod tests {
     fn unknown_options_are_stepped_over_and_a_broken_one_keeps_what_came_before() {
         let bytes = [253, 6, 1, 2, 3, 4, 2, 4, 5, 0xb4, 3, 3, 7, 8, 99];
         let options = Options::of(&bytes);
-        assert_eq!((options.syn.mss, options.syn.window_scale), (Some(1460), Some(7)));
+        assert_eq!((options.syn().mss, options.syn().window_scale), (Some(1460), Some(7)));
         assert!(options.broken && options.stamps.is_none());
         assert!(Options::of(&[8, 0]).broken && Options::of(&[8]).broken);
     }
@@ -165,7 +155,7 @@ mod tests {
         let three = [[5u8, 26].as_slice(), &[7; 24]].concat();
         let twice = [three.clone(), three].concat();
         let options = Options::of(&twice);
-        assert_eq!(options.sack.blocks().len(), 4);
-        assert_eq!(Options::of(&[5, 3, 1]).sack.blocks().len(), 0);
+        assert_eq!(options.sack().len(), 4);
+        assert_eq!(Options::of(&[5, 3, 1]).sack().len(), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! The TCP header (RFC 9293, section 3.1), and how much payload was behind it on the wire.
 
 use super::checksum::is_sound;
-use super::{Endpoint, Ip, Options, Skip};
+use super::{Endpoint, Ip, Key, Options, Side, Skip};
 use crate::read::Record;
 
 /// FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, from bit 0.
@@ -26,8 +26,8 @@ impl Flags {
 /// One TCP segment as it was on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
-    pub source: Endpoint,
-    pub destination: Endpoint,
+    pub key: Key,
+    pub from: Side,
     pub seq: u32,
     pub ack: u32,
     pub flags: Flags,
@@ -48,6 +48,15 @@ pub struct Segment<'a> {
 }
 
 impl Segment<'_> {
+    pub fn source(&self) -> Endpoint {
+        self.key.end(self.from)
+    }
+
+    /// Both ends, in the order of the key.
+    pub fn ends(&self) -> [Endpoint; 2] {
+        [self.key.end(Side::Low), self.key.end(Side::High)]
+    }
+
     /// Sequence space: payload, and one number each for SYN and FIN.
     #[inline]
     pub fn space(&self) -> u32 {
@@ -72,9 +81,10 @@ pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
     // A capture may have cut the options: what is there still counts.
     let mut options = Options::of(&bytes[20..header_len.min(bytes.len())]);
     options.broken &= bytes.len() >= header_len;
+    let (key, from) = Key::of([ip.source, ip.destination], [half(0), half(2)]);
     Ok(Segment {
-        source: Endpoint { ip: ip.source, port: half(0) },
-        destination: Endpoint { ip: ip.destination, port: half(2) },
+        key,
+        from,
         seq: word(4),
         ack: word(8),
         flags: Flags(header[13]),

@@ -5,7 +5,8 @@ use super::half::Half;
 use super::seq::{ahead, before, later};
 use super::told::Word;
 use super::trouble::Trouble;
-use crate::decode::{Flags, Segment};
+use crate::decode::{Blocks, Flags, Segment};
+use crate::metrics::Samples;
 
 /// What an acknowledgement said.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -39,7 +40,7 @@ impl Half {
         }
         self.echoed(now, s);
         let mut heard = Heard::default();
-        let blocks = s.options.sack.blocks();
+        let blocks = if s.options.are_plain() { Blocks::default() } else { s.options.sack() };
         if !blocks.is_empty() {
             heard.spurious += self.duplicate_report(s.ack, &blocks);
         }
@@ -78,7 +79,7 @@ impl Half {
     #[inline]
     pub(super) fn passes_on(&mut self, now: i64, s: &Segment<'_>) {
         let (una, duplicates) = (self.una, self.duplicates);
-        let Some(episode) = self.trouble.as_deref_mut().and_then(Trouble::open_episode) else { return };
+        let Some(episode) = self.trouble.as_deref_mut().and_then(|trouble| trouble.episode.as_deref_mut()) else { return };
         if let Some(told) = &mut episode.told {
             let stamp = s.options.stamps.map(|t| t.value);
             told.passes(Word { at: now, first: now, stamp, una, duplicates, sack_high: episode.sack_high });
@@ -119,26 +120,29 @@ impl Half {
     fn news(&mut self, now: i64, s: &Segment<'_>, heard: &mut Heard) {
         let news = ahead(self.una, s.ack) as u32;
         if let Some(trouble) = self.trouble.as_deref_mut() {
-            heard.spurious += trouble.judge(now, s, self.una, self.rtt.min());
-            trouble.settle(now, s.ack);
-            trouble.forget(now, s.ack, LAST_WORD.max(4 * self.rtt.max().unwrap_or(0)));
+            trouble.timer_fired = false;
+            if trouble.is_open() {
+                heard.spurious += trouble.answered(now, s, self.una, &self.rtt);
+            }
         }
-        let (mut latest_again, least) = (i64::MIN, self.rtt.min().unwrap_or(0));
-        let mut delivered = self.trouble.as_ref().map(|t| t.delivered);
+        let mut latest_again = i64::MIN;
         let mut last = None;
-        let sending = self.sending.get_or_insert_default();
+        let Half { sending, trouble, sacked, rtt, .. } = self;
+        let sending = sending.get_or_insert_default();
         while let Some(sent) = sending.outstanding.acknowledged(s.ack) {
             if sent.times > 1 {
                 latest_again = latest_again.max(sent.last_at);
             }
-            if !sent.sacked && sent.arrived(now, least) {
-                delivered.iter_mut().for_each(|d| d.add(&sent, now));
+            if let Some(trouble) = trouble.as_deref_mut()
+                && !sent.sacked
+                && (sent.times == 1 || sent.arrived(now, rtt.min().unwrap_or(0)))
+            {
+                trouble.delivered.add(&sent, now);
             }
-            self.sacked -= if sent.sacked { sent.len.min(self.sacked) } else { 0 };
+            if sent.sacked {
+                *sacked -= sent.len.min(*sacked);
+            }
             last = Some(sent);
-        }
-        if let Some((trouble, delivered)) = self.trouble.as_deref_mut().zip(delivered) {
-            trouble.delivered = delivered;
         }
         if let Some(sent) = last {
             // Karn; and a segment that waited for one below it to be repaired says nothing about the path.
@@ -150,7 +154,8 @@ impl Half {
             let gap = now - self.last_news_at;
             let sending = self.sending_mut();
             if sending.amounts.payload > 0 {
-                let segments = news.div_ceil(sending.amounts.largest_segment.max(1));
+                let full = sending.amounts.largest_segment.max(1);
+                let segments = if news <= full { 1 } else { news.div_ceil(full) };
                 sending.acks.advanced(segments, sent.first_at, gap);
             }
         }
@@ -225,9 +230,23 @@ impl Half {
 }
 
 impl Trouble {
+    /// There is something that an ACK may end or judge.
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.episode.is_some() || !self.repairs.is_empty()
+    }
+
+    /// An ACK with news: retransmissions that it shows to have been unnecessary.
+    #[inline(never)]
+    fn answered(&mut self, now: i64, s: &Segment<'_>, una: u32, rtt: &Samples) -> u32 {
+        let spurious = self.judge(now, s, una, rtt.min());
+        self.settle(now, s.ack);
+        self.forget(now, s.ack, LAST_WORD.max(4 * rtt.max().unwrap_or(0)));
+        spurious
+    }
+
     /// Ends what the cumulative number has reached, and forgets holes below it.
     fn settle(&mut self, now: i64, ack: u32) {
-        self.timer_fired = false;
         let Some(episode) = self.open_episode() else { return };
         if episode.told.is_none() {
             episode.reached(now, ack);

@@ -50,7 +50,7 @@ impl Half {
         if !self.started || s.flags.has(Flags::SYN) {
             self.start(s);
         }
-        if self.trouble.as_ref().is_some_and(|t| t.episode().told.is_some()) {
+        if self.trouble.as_ref().is_some_and(|t| t.episode.as_ref().is_some_and(|e| e.told.is_some())) {
             self.hear_afar(now, s, other);
             self.bears_out(now, s, other);
         }
@@ -63,9 +63,10 @@ impl Half {
             self.again(now, s, &View::of(self, other), other.counts.packets > 0)
         };
         self.last_sent_at = now;
-        if let Some(trouble) = self.trouble.as_deref_mut() {
-            let delivered = trouble.delivered;
-            trouble.open_episode().into_iter().for_each(|episode| episode.acted_on = delivered);
+        if let Some(trouble) = self.trouble.as_deref_mut()
+            && let Some(episode) = &mut trouble.episode
+        {
+            episode.acted_on = trouble.delivered;
         }
         if s.payload > 0 {
             let times = &mut self.sending_mut().times;
@@ -85,9 +86,13 @@ impl Half {
         let c = &mut self.counts;
         c.packets = c.packets.saturating_add(1);
         c.ip_bytes += u64::from(s.ip_len);
-        c.bad_checksums = c.bad_checksums.saturating_add(u32::from(s.bad_checksum));
-        c.marks = c.marks.saturating_add(u32::from(s.ecn == 3));
-        if s.flags.0 & !(Flags::ACK) != 0 {
+        if s.bad_checksum {
+            c.bad_checksums = c.bad_checksums.saturating_add(1);
+        }
+        if s.ecn == 3 {
+            c.marks = c.marks.saturating_add(1);
+        }
+        if s.flags.0 & !(Flags::ACK | Flags::PSH) != 0 {
             c.fins = c.fins.saturating_add(u8::from(s.flags.has(Flags::FIN)));
             c.resets = c.resets.saturating_add(u32::from(s.flags.has(Flags::RST)));
             if !s.flags.has(Flags::SYN) {
@@ -132,12 +137,12 @@ impl Half {
 
     fn start(&mut self, s: &Segment<'_>) {
         if s.flags.has(Flags::SYN) {
-            let o = &s.options;
+            let syn = s.options.syn();
             self.choices.seen = true;
-            self.choices.mss = o.syn.mss;
-            self.choices.window_scale = o.syn.window_scale;
-            self.choices.sack = o.syn.sack_permitted;
-            self.choices.stamps = o.stamps.is_some();
+            self.choices.mss = syn.mss;
+            self.choices.window_scale = syn.window_scale;
+            self.choices.sack = syn.sack_permitted;
+            self.choices.stamps = s.options.stamps.is_some();
             self.choices.ecn = s.flags.has(Flags::ECE);
             self.choices.ttl = s.ttl;
         }
@@ -149,13 +154,9 @@ impl Half {
     /// Exactly what was due.
     #[inline]
     fn fresh(&mut self, now: i64, s: &Segment<'_>, other: &Half) -> Data {
-        let resumed = if self.id_step() > 1 || self.trouble.is_some() {
-            let view = View::of(self, other);
-            self.resumes(now, s, &view);
-            self.resumed(now, s, &view)
-        } else {
-            None
-        };
+        // Neither has anything to say without a gap in the numbers, or with nothing that goes on behind one.
+        let goes_on = self.trouble.as_ref().is_some_and(|t| t.episode.as_ref().is_some_and(|e| e.resumed.is_some()));
+        let resumed = if self.id_step() > 1 || goes_on { self.behind_gap(now, s, other) } else { None };
         if self.una == self.next {
             self.last_news_at = self.last_news_at.max(now);
         } else {
@@ -168,6 +169,13 @@ impl Half {
         amounts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
         self.brought(now, s);
         resumed.map_or(Data::New, Data::Odd)
+    }
+
+    #[inline(never)]
+    fn behind_gap(&mut self, now: i64, s: &Segment<'_>, other: &Half) -> Option<Verdict> {
+        let view = View::of(self, other);
+        self.resumes(now, s, &view);
+        self.resumed(now, s, &view)
     }
 
     /// What new data says of the application, and when it came.

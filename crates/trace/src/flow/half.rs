@@ -204,8 +204,7 @@ impl Half {
     #[inline]
     pub(super) fn sampled(&mut self, sample: i64) {
         self.rtt.add(sample);
-        let standing = self.rtt.min().zip(self.rtt.smoothed());
-        self.queue_stands = standing.is_some_and(|(least, (now, _))| now * STANDING_QUEUE.1 > least * STANDING_QUEUE.0);
+        self.queue_stands = self.rtt.is_above_least(STANDING_QUEUE);
     }
 
     /// Full segments in one packet of this much payload: more than one where the host or the card joins them (TSO, GRO). The

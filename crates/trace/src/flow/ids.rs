@@ -59,6 +59,14 @@ impl Half {
     /// does not explain was sent again and lost. Pure ACKs are numbered too, so a sender of many of them says nothing.
     #[inline]
     pub(super) fn settle_unseen(&mut self, missing: u32, other: &Half) {
+        if missing == 0 && self.sending.as_ref().is_some_and(|sending| sending.ids.unseen <= 0) {
+            return;
+        }
+        self.settle_some_unseen(missing, other);
+    }
+
+    #[inline(never)]
+    fn settle_some_unseen(&mut self, missing: u32, other: &Half) {
         let many_acks = u64::from(self.counts.pure_acks) * 10;
         let pending = self.trouble.as_ref().is_some_and(|t| t.episode().is_resumed(self.next));
         let sending = self.sending_mut();

@@ -11,7 +11,6 @@ mod episode;
 mod half;
 mod ids;
 mod judged;
-mod key;
 mod moment;
 mod packed;
 mod resumed;
@@ -25,24 +24,24 @@ mod told;
 mod trouble;
 mod view;
 
+pub use crate::decode::{Key, Side};
 pub use ack::Heard;
 pub use data::Data;
 pub use half::{Choices, Counts, Half, Offered};
-pub use key::{Key, Side};
 pub use moment::Moment;
 pub use sending::{Amounts, Sending, Times};
 pub use table::Table;
 pub use trouble::{Oddities, Spurious, Trouble};
 
 use crate::cause::Verdict;
-use crate::decode::{Endpoint, Flags, Segment};
+use crate::decode::{Endpoint, Flags, Kept, Segment};
 use crate::stored::{Reader, Stored, Writer, stored};
 use seq::ahead;
 
 /// One connection.
 #[derive(Debug)]
 pub struct Flow {
-    key: Key,
+    key: Kept,
     client: Side,
     pub(crate) handshake: Handshake,
     pub first_at: i64,
@@ -88,11 +87,13 @@ impl Flow {
             _ if from_service && !to_service => from.other(),
             _ => from,
         };
+        let key = Kept::of(key);
         Flow { key, client, handshake: Handshake::default(), first_at: at, last_at: at, halves: Default::default() }
     }
 
-    pub fn key(&self) -> &Key {
-        &self.key
+    #[inline(always)]
+    pub fn has_key(&self, key: &Key) -> bool {
+        self.key.is(key)
     }
 
     pub fn client(&self) -> Side {
@@ -100,7 +101,7 @@ impl Flow {
     }
 
     pub fn end(&self, side: Side) -> Endpoint {
-        self.key.end(side)
+        self.key.key().end(side)
     }
 
     /// What this end sent.
@@ -109,7 +110,7 @@ impl Flow {
     }
 
     /// The next packet, whose time may lie before the last one's: clocks step.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, at: i64, from: Side, s: &Segment<'_>) -> Passed {
         let now = at.max(self.last_at).min(self.first_at.saturating_add(LONGEST));
         let span = now - self.last_at;
@@ -135,7 +136,8 @@ impl Flow {
             other.overhears(now, s, half);
         }
         let data = half.sent(now, s, other);
-        let amends = half.trouble.as_deref_mut().and_then(Trouble::open_episode).and_then(|episode| episode.amended.take());
+        let amends =
+            half.trouble.as_deref_mut().and_then(|t| t.episode.as_deref_mut()).and_then(|episode| episode.amended.take());
         Passed { from, data, heard, amends }
     }
 
@@ -150,7 +152,8 @@ impl Flow {
         } else {
             self.handshake.syn_at.set_once(now);
         }
-        let scale = s.options.syn.window_scale.map(|shift| shift.min(14));
+        let syn = s.options.syn();
+        let scale = syn.window_scale.map(|shift| shift.min(14));
         // A scale counts once both have offered one (RFC 7323, section 2.2); the answer completes it.
         let offered = &self.halves[from.other() as usize].choices;
         let both = scale.is_some() && offered.window_scale.is_some();
@@ -159,7 +162,7 @@ impl Flow {
             self.halves[from.other() as usize].window_shift = scale.unwrap_or(0);
             self.halves[from as usize].window_shift = theirs;
         }
-        if let Some(mss) = s.options.syn.mss {
+        if let Some(mss) = syn.mss {
             for half in &mut self.halves {
                 half.mss = if half.mss == 0 { mss } else { half.mss.min(mss) };
             }
@@ -173,7 +176,6 @@ impl Flow {
     }
 
     /// True if this SYN cannot belong here: the four numbers are used again.
-    #[inline]
     pub fn is_over_for(&self, from: Side, s: &Segment<'_>) -> bool {
         if !s.flags.has(Flags::SYN) || s.flags.has(Flags::ACK) {
             return false;
@@ -196,13 +198,14 @@ impl Flow {
         last_at.put(writer);
         handshake.put(writer);
         halves.put(writer);
-        let (head, n) = key.head();
+        let (head, n) = key.key().head();
         writer.finish(&head[..n])
     }
 
     /// What was put by.
     pub(crate) fn fetched(bytes: &[u8]) -> Box<Flow> {
         let (key, rest) = Key::of_head(bytes);
+        let key = Kept::of(key);
         let from = &mut Reader::new(rest);
         let (client, first_at) = Stored::take(from);
         let (last_at, handshake, halves) = (Stored::take(from), Stored::take(from), Stored::take(from));
@@ -211,6 +214,6 @@ impl Flow {
 
     /// Memory of this flow in bytes, everything included.
     pub fn memory(&self) -> usize {
-        size_of::<Flow>() + self.halves.iter().map(Half::memory).sum::<usize>()
+        size_of::<Flow>() + self.key.memory() + self.halves.iter().map(Half::memory).sum::<usize>()
     }
 }

@@ -30,7 +30,7 @@ impl Table {
     }
 
     /// The number for which `is_it` holds, among those stored under this hash.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;

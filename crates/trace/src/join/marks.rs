@@ -93,7 +93,7 @@ fn print(s: &Segment<'_>, seq: u32, payload: u32, flags: Flags) -> u64 {
     if let Some(stamps) = s.options.stamps {
         add(u64::from(stamps.value) << 32 | u64::from(stamps.echo));
     }
-    for &(left, right) in s.options.sack.blocks().iter() {
+    for &(left, right) in s.options.sack().iter() {
         add(u64::from(left) << 32 | u64::from(right));
     }
     sum ^ sum >> 32

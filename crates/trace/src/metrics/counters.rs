@@ -87,25 +87,42 @@ impl Counters {
     pub fn add(&mut self, number: u16) {
         self.total = self.total.saturating_add(1);
         let i = usize::from(number.wrapping_sub(self.first));
-        if i < self.len() { self.one_more(i) } else { self.extend(number) }
+        if !self.raise(i) {
+            self.make_room_for(number);
+        }
     }
 
+    /// One more at `i`; false where there is no such counter, or no more fits into it.
     #[inline]
-    fn one_more(&mut self, i: usize) {
+    fn raise(&mut self, i: usize) -> bool {
         match self.width {
-            Width::One => match self.bytes[i].checked_add(1) {
-                Some(more) => self.bytes[i] = more,
-                None => self.widen(i),
+            Width::One => match self.bytes.get_mut(i) {
+                Some(count) if *count < u8::MAX => *count += 1,
+                _ => return false,
             },
-            Width::Two => {
-                let place = &mut self.bytes[2 * i..2 * i + 2];
-                match u16::from_le_bytes([place[0], place[1]]).checked_add(1) {
-                    Some(more) => place.copy_from_slice(&more.to_le_bytes()),
-                    None => self.widen(i),
-                }
-            }
-            Width::Four => self.set(i, self.get(i).saturating_add(1)),
+            Width::Two => match self.bytes.get_mut(2 * i..2 * i + 2).and_then(|b| b.first_chunk_mut()) {
+                Some(count) if *count != [u8::MAX; 2] => *count = (u16::from_le_bytes(*count) + 1).to_le_bytes(),
+                _ => return false,
+            },
+            Width::Four => match self.bytes.get_mut(4 * i..4 * i + 4).and_then(|b| b.first_chunk_mut()) {
+                Some(count) => *count = u32::from_le_bytes(*count).saturating_add(1).to_le_bytes(),
+                None => return false,
+            },
         }
+        true
+    }
+
+    /// And one more of it.
+    #[cold]
+    #[inline(never)]
+    fn make_room_for(&mut self, number: u16) {
+        let i = usize::from(number.wrapping_sub(self.first));
+        if i < self.len() {
+            self.widen();
+        } else {
+            self.extend(number);
+        }
+        self.raise(usize::from(number - self.first));
     }
 
     fn set(&mut self, i: usize, value: u32) {
@@ -113,19 +130,16 @@ impl Counters {
         self.bytes[n * i..n * (i + 1)].copy_from_slice(&value.to_le_bytes()[..n]);
     }
 
-    /// The counter at `i` outgrew its width by one more.
-    #[cold]
-    fn widen(&mut self, i: usize) {
+    /// A counter outgrew its width.
+    fn widen(&mut self) {
         let width = if self.width == Width::One { Width::Two } else { Width::Four };
         let bytes = vec![0; self.len() * width.bytes()].into_boxed_slice();
         let mut wider = Counters { bytes, width, ..Counters::default() };
         (0..self.len()).for_each(|at| wider.set(at, self.get(at)));
         (self.bytes, self.width) = (wider.bytes, width);
-        self.one_more(i);
     }
 
     /// A number beyond those so far.
-    #[cold]
     fn extend(&mut self, number: u16) {
         if self.bytes.is_empty() {
             self.first = number;
@@ -137,7 +151,6 @@ impl Counters {
         bytes[before * n..before * n + self.bytes.len()].copy_from_slice(&self.bytes);
         self.bytes = bytes;
         self.first -= before as u16;
-        self.one_more(usize::from(number - self.first));
     }
 
     /// Bytes it holds beside itself.

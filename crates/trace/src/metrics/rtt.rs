@@ -27,15 +27,15 @@ impl Rtt {
     pub fn add(&mut self, sample: i64) {
         let sample = sample.max(0);
         let about = sample as f32;
-        if self.histogram.count() == 0 {
-            (self.min, self.max, self.origin) = (sample, sample, about);
-            (self.smoothed, self.deviation) = (about, about / 2.0);
-        } else {
+        if self.histogram.count() > 0 {
             self.min = self.min.min(sample);
             self.max = self.max.max(sample);
             // RFC 6298, section 2.3: gains 1/4 and 1/8, the old estimate in the deviation.
             self.deviation += ((self.smoothed - about).abs() - self.deviation) * 0.25;
             self.smoothed += (about - self.smoothed) * 0.125;
+        } else {
+            (self.min, self.max, self.origin) = (sample, sample, about);
+            (self.smoothed, self.deviation) = (about, about / 2.0);
         }
         let off = sample as f64 - f64::from(self.origin);
         self.sum += off;
@@ -61,6 +61,11 @@ impl Rtt {
     #[inline]
     pub fn smoothed(&self) -> Option<(i64, i64)> {
         (self.histogram.count() > 0).then_some((self.smoothed as i64, self.deviation as i64))
+    }
+
+    #[inline]
+    pub(super) fn is_above_least(&self, (above, below): (i64, i64)) -> bool {
+        self.smoothed as i64 * below > self.min * above
     }
 
     pub fn mean(&self) -> Option<f64> {

@@ -75,6 +75,16 @@ impl Samples {
         }
     }
 
+    /// The smoothed RTT is more than this many times the least, above and below the line.
+    #[inline]
+    pub fn is_above_least(&self, (above, below): (i64, i64)) -> bool {
+        match self {
+            Samples::Many(rtt) => rtt.is_above_least((above, below)),
+            Samples::One(sample) => *sample * below > *sample * above,
+            Samples::None => false,
+        }
+    }
+
     /// All that is known of them.
     pub fn statistics(&self) -> Rtt {
         match self {

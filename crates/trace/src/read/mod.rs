@@ -171,19 +171,31 @@ impl Capture {
         Capture { pulses: Some(Box::new(pulses)), ..self }
     }
 
-    /// The next packet; none at the end of what there is now. A growing file may have more later.
-    #[inline]
-    pub fn packet(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        if let Format::Pcap(pcap) = &self.format
-            && !self.broken
-            && let Some(found) = pcap.at_hand(self.source.bytes())
-        {
-            return Ok(Some(self.record(found)));
+    /// The next packets, up to `most` of those that there are now; the number taken. A growing file may have more later.
+    #[inline(always)]
+    pub fn packets(&mut self, most: u64, mut each: impl FnMut(&Record<'_>)) -> Result<u64, ReadError> {
+        let mut taken = 0;
+        while taken < most {
+            if let Format::Pcap(pcap) = &self.format
+                && !self.broken
+                && self.pulses.is_none()
+            {
+                let bytes = self.source.bytes();
+                let (rest, run) = pcap.run(bytes, most - taken, &mut each);
+                let done = bytes.len() - rest.len();
+                taken += run;
+                self.source.skip(done);
+            }
+            if taken == most {
+                break;
+            }
+            let Some(record) = self.packet()? else { break };
+            each(&record);
+            taken += 1;
         }
-        self.fetched()
+        Ok(taken)
     }
 
-    #[inline]
     fn record(&mut self, found: Found) -> Record<'_> {
         let at = self.pulses.as_mut().map_or(found.at, |pulses| pulses.utc(found.at));
         let bytes = &self.source.take(found.whole)[found.from..];
@@ -192,8 +204,8 @@ impl Capture {
         Record { at, link: found.link, original_len, bytes }
     }
 
-    /// The same where the format needs its state, or the source has to be read on.
-    fn fetched(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+    /// The next packet; none at the end of what there is now.
+    pub fn packet(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         while !self.broken {
             let next = match &mut self.format {
                 Format::Pcap(pcap) => pcap.next(&mut self.source),

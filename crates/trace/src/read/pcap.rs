@@ -1,10 +1,12 @@
 //! The classic capture file (draft-ietf-opsawg-pcap), in all its dialects.
 
 use super::source::Source;
-use super::{Damage, Found, LinkType, MAX_RECORD, Next, ReadError};
+use super::{Damage, Found, LinkType, MAX_RECORD, Next, ReadError, Record};
 use std::io;
 
 const HEADER: usize = 24;
+/// Of a record.
+const PLAIN_HEADER: usize = 16;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// Alexey Kuznetzov's patched libpcap: eight more bytes in each record's header.
@@ -19,6 +21,8 @@ pub struct Pcap {
     record_header: usize,
     lengths: Lengths,
     link: LinkType,
+    /// In the machine's order of bytes (as far as we go: little endian), with plain records and the captured length first: nearly all.
+    usual: bool,
 }
 
 /// Which of a record's two lengths comes first.
@@ -55,9 +59,10 @@ impl Pcap {
             _ => return Err(ReadError::Version { major, minor }),
         };
         Ok(Pcap {
+            usual: !swapped && magic != PATCHED && lengths == Lengths::CapturedFirst,
             swapped,
             unit_ns: if magic == NANOSECONDS { 1 } else { 1000 },
-            record_header: if magic == PATCHED { 24 } else { 16 },
+            record_header: if magic == PATCHED { 24 } else { PLAIN_HEADER },
             lengths,
             // The upper half has the length of a frame check sequence, which readers do not need.
             link: LinkType(word(header, 20, swapped) as u16),
@@ -65,25 +70,49 @@ impl Pcap {
     }
 
     /// The record in front of the source, if all of it is at hand; else more has to be fetched, or nothing can be.
-    #[inline]
     pub fn at_hand(&self, bytes: &[u8]) -> Option<Found> {
-        let header = bytes.first_chunk::<16>()?;
-        let word = |at: usize| {
-            let value = u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-            if self.swapped { value.swap_bytes() } else { value }
-        };
-        let (first, second) = (word(8), word(12));
-        let (captured, original) = match self.lengths {
-            Lengths::CapturedFirst => (first, second),
-            Lengths::OriginalFirst => (second, first),
-            Lengths::SmallerIsCaptured => (first.min(second), first.max(second)),
-        };
+        let header = bytes.first_chunk::<PLAIN_HEADER>()?;
+        let word = |at: usize| word(header, at, self.swapped);
+        let (captured, original_len) = self.lengths_of(word(8), word(12));
         let whole = self.record_header + captured as usize;
         if captured > MAX_RECORD || bytes.len() < whole {
             return None;
         }
         let at = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit_ns;
-        Some(Found { at, link: self.link, original_len: original, whole, from: self.record_header, captured: captured as usize })
+        Some(Found { at, link: self.link, original_len, whole, from: self.record_header, captured: captured as usize })
+    }
+
+    /// Captured and original, of a record's two lengths.
+    fn lengths_of(&self, first: u32, second: u32) -> (u32, u32) {
+        match self.lengths {
+            Lengths::CapturedFirst => (first, second),
+            Lengths::OriginalFirst => (second, first),
+            Lengths::SmallerIsCaptured => (first.min(second), first.max(second)),
+        }
+    }
+
+    /// The same as [`Pcap::at_hand`], one record after the other, where all are of the usual form: what is left of `bytes`, and how many of `most`
+    /// were there.
+    #[inline(always)]
+    pub fn run<'a>(&self, bytes: &'a [u8], most: u64, mut each: impl FnMut(&Record<'a>)) -> (&'a [u8], u64) {
+        let (mut rest, mut taken) = (bytes, 0);
+        if !self.usual {
+            return (rest, taken);
+        }
+        while taken < most
+            && let Some((header, behind)) = rest.split_first_chunk::<PLAIN_HEADER>()
+        {
+            let word = |at: usize| word(header, at, false);
+            let captured = word(8);
+            if captured > MAX_RECORD {
+                break;
+            }
+            let Some((packet, behind)) = behind.split_at_checked(captured as usize) else { break };
+            let at = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit_ns;
+            each(&Record { at, link: self.link, original_len: word(12).max(captured), bytes: packet });
+            (rest, taken) = (behind, taken + 1);
+        }
+        (rest, taken)
     }
 
     /// Fetches more, for a record that is not whole at hand.
@@ -93,12 +122,7 @@ impl Pcap {
             return Ok(Next::End);
         }
         let header = source.bytes();
-        let (first, second) = (word(header, 8, self.swapped), word(header, 12, self.swapped));
-        let captured = match self.lengths {
-            Lengths::CapturedFirst => first,
-            Lengths::OriginalFirst => second,
-            Lengths::SmallerIsCaptured => first.min(second),
-        };
+        let (captured, _) = self.lengths_of(word(header, 8, self.swapped), word(header, 12, self.swapped));
         if captured > MAX_RECORD {
             return Ok(Next::Damaged(Damage::RecordLength));
         }

@@ -13,7 +13,7 @@ pub struct Source {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes taken so far: where in the capture the next byte stands.
+    /// Where in the capture the buffer begins.
     offset: u64,
 }
 
@@ -35,12 +35,11 @@ impl Source {
     }
 
     /// Steps over `n` bytes at hand and returns them.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, n: usize) -> &[u8] {
         let n = n.min(self.end - self.start);
         let from = self.start;
         self.start += n;
-        self.offset += n as u64;
         &self.buffer[from..from + n]
     }
 
@@ -50,13 +49,14 @@ impl Source {
 
     /// Position of the next byte, after decompression.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.offset + self.start as u64
     }
 
     #[cold]
     #[inline(never)]
     fn refill(&mut self, n: usize) -> io::Result<bool> {
         self.buffer.copy_within(self.start..self.end, 0);
+        self.offset += self.start as u64;
         self.end -= self.start;
         self.start = 0;
         let room = n.max(BLOCK);

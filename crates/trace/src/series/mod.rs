@@ -94,7 +94,7 @@ impl Watch for Packets {
         let seq = streams[mine].place(s.seq, s.flags.has(Flags::SYN));
         let ack = s.flags.has(Flags::ACK).then(|| streams[theirs].place(s.ack, false));
         let row = self.rows.len() as u32;
-        for &(left, right) in s.options.sack.blocks().iter().filter(|_| ack.is_some()) {
+        for &(left, right) in s.options.sack().iter().filter(|_| ack.is_some()) {
             self.sacks.push((row, streams[theirs].near(left), streams[theirs].near(right)));
         }
         if let Some(verdict) = passed.amends {
