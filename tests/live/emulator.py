@@ -36,7 +36,7 @@ def page(parts: list[str]) -> Iterator[str]:
         yield f"\n{ABOUT_RECORDED}\n"
     if "speed" in parts:
         yield "## Speed\n"
-        yield "A link of 4 Gb/s with 30 ms of delay, even streams of 1500 B in both directions, counted together.\n"
+        yield "A fixed rate with 30 ms of delay, even streams of 1500 B in both directions, counted together.\n"
         yield from speed.lines()
 
 

@@ -13,9 +13,13 @@ from tests.live.traffic import IDLE_S, PORT, PROGRAM, Stream, link, run
 
 TOTALS = (0.5e9, 1.0e9, 1.25e9, 1.5e9, 1.75e9, 2.0e9, 2.5e9)
 """Both directions together, in IP bits a second."""
+FILLED = (1.5e9, 1.75e9, 2.0e9, 2.5e9)
+"""The same, of links that are offered a little more than they carry."""
+TOO_MUCH = 1.04
 SECONDS = 5.0
 LINKS, LINK_BPS = 100, 10e6
 HEADINGS = (
+    "link each way",
     "offered",
     "crossed",
     "counted",
@@ -30,13 +34,14 @@ HEADINGS = (
 
 
 def one_link() -> Iterator[tuple[str, ...]]:
-    """A fixed rate with 30 ms of delay, even streams of 1500 B both ways."""
-    for total in TOTALS:
+    """A fixed rate with 30 ms of delay, even streams of 1500 B both ways: below the link's rate, whose bursts cross as they come, and above it."""
+    for total, rate in [(total, 4e9) for total in TOTALS] + [(TOO_MUCH * total, total / 2) for total in FILLED]:
         queue = '{ kind = "droptail", packets = 5000 }'
-        outcome = run(link('"4 Gb/s"', queue=queue), [Stream("down", total / 2), Stream("up", total / 2)], SECONDS)
+        outcome = run(link(f'"{rate / 1e6:g} Mb/s"', queue=queue), [Stream("down", total / 2), Stream("up", total / 2)], SECONDS)
         document, counted = outcome.document, outcome.counted.values()
         late = document["release_error_us"]
         yield (
+            f"{rate / 1e9:g} Gb/s",
             f"{total / 1e9:.2f} Gb/s",
             f"{document['packets_out'] * 1500 * 8 / SECONDS / 1e9:.3f} Gb/s",
             f"{sum(seen.get('bps', 0.0) for seen in counted) / 1e9:.3f} Gb/s",
