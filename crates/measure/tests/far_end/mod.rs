@@ -14,6 +14,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 pub struct FarEnd {
     pub at: SocketAddr,
@@ -101,4 +102,34 @@ pub fn held() -> (u64, usize) {
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     let memory = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     (memory, std::fs::read_dir("/proc/self/fd").unwrap().count())
+}
+
+/// Connections that say what a good handshake was, damaged, cut short, or followed by nonsense, twenty a second until `more` says no; how many.
+pub fn fuzz(at: SocketAddr, good: &[u8], more: impl Fn() -> bool) -> u64 {
+    let (mut state, mut said) = (1_u64, 0);
+    let mut random = move || {
+        // SplitMix64.
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    while more() {
+        let mut bytes = good.to_vec();
+        let length = bytes.len() as u64;
+        match random() % 4 {
+            0 => bytes.truncate((random() % length) as usize),
+            1 => bytes.extend((0..random() % 2000).map(|_| random() as u8)),
+            2 => bytes = (0..random() % 200).map(|_| random() as u8).collect(),
+            _ => bytes[(random() % length) as usize] ^= random() as u8,
+        }
+        if let Ok(mut stream) = TcpStream::connect(at) {
+            // Whatever it answers, and whenever it closes.
+            let _ = stream.set_read_timeout(Some(Duration::from_millis(40))).and_then(|()| stream.write_all(&bytes));
+            let _ = stream.read(&mut [0; 200]);
+            said += 1;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    said
 }
