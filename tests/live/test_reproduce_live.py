@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from pathlib import Path
+from threading import Event, Timer
 
 import pytest
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, RunFailed
 from ackclock.papers.evidence import Unobservable
 from ackclock.papers.experiments import book, places
 from ackclock.papers.live import job as live_job
+from ackclock.papers.live import run as live_run
 from ackclock.papers.live.experiments import LiveExperiments
 from ackclock.papers.live.job import Budget, jobs_of
 from ackclock.papers.live.reproduction import reproduce_live
@@ -89,3 +93,14 @@ def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_agai
     if run["valid"]:
         LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *said: done.append(said))("udp")
         assert done[-1][2] == "taken from an earlier run"
+
+
+def test_once_interrupted_a_run_ends_its_process_and_begins_no_other():
+    stop = Event()
+    Timer(0.2, stop.set).start()
+    began = time.monotonic()
+    status, _, _ = live_run._until_done([sys.executable, "-c", "import time; time.sleep(60)"], 60.0, stop)
+    assert status != 0
+    assert time.monotonic() - began < 10
+    with pytest.raises(RunFailed, match="interrupted"):
+        live_run._until_done(["true"], 60.0, stop)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
 from ackclock import runs
@@ -152,9 +153,10 @@ class LiveExperiments(Experiments):
 
     def _all(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, live.LiveRun | str]]:
         """The longest first, so that the last does not run alone."""
+        stop = Event()
         with ThreadPoolExecutor(self._workers or AT_ONCE) as pool:
             futures: dict[Future[live.LiveRun], Job] = {
-                pool.submit(live.run, self.store, job): job for job in sorted(jobs, key=lambda job: -job.seconds)
+                pool.submit(live.run, self.store, job, stop): job for job in sorted(jobs, key=lambda job: -job.seconds)
             }
             try:
                 for future in as_completed(futures):
@@ -163,6 +165,7 @@ class LiveExperiments(Experiments):
                     except RunFailed as failed:
                         yield futures[future], str(failed)
             except BaseException:
+                stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 

@@ -7,8 +7,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from ackclock import runs
@@ -25,6 +27,8 @@ GRACE_S = 60.0
 AUDIT = ("valid", "why", "release_error_us", "input_lateness_us", "deadline_misses", "unintended_drops")
 SUMMARY = "summary.json"
 MOST_SAID = 300
+LOOK_S = 0.5
+"""Between two looks whether all is to stop."""
 LATE_MS = 25.0
 """What a stream's sender may pause too long: a tenth of what wibro's smaller buffer takes to drain."""
 
@@ -58,13 +62,13 @@ def find(store: Path, job: Job) -> LiveRun | None:
     return found if found.audit["valid"] else None
 
 
-def run(store: Path, job: Job) -> LiveRun:
-    """Do it, again up to three times in all while the emulation's audit calls it invalid. Raises RunFailed."""
+def run(store: Path, job: Job, stop: Event) -> LiveRun:
+    """Do it, again up to three times in all while the emulation's audit calls it invalid, and not at all once ``stop`` is set. Raises RunFailed."""
     final = store / job.key
     shutil.rmtree(final, ignore_errors=True)
     with runs.folder_by_rename(final) as folder:
         for attempt in range(1, ATTEMPTS + 1):
-            audit, missing = _emulated(folder, job), _missing(folder, job)
+            audit, missing = _emulated(folder, job, stop), _missing(folder, job)
             if not missing:
                 audit = {**audit, **_held_up(folder, job, audit)}
             if (audit["valid"] and not missing) or attempt == ATTEMPTS:
@@ -96,7 +100,7 @@ def _missing(folder: Path, job: Job) -> bool:
     return not all((folder / name).is_file() for name in names)
 
 
-def _emulated(folder: Path, job: Job) -> dict[str, Any]:
+def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
     runs.write_json(folder / "job.json", job.document)
     link = {"title": "one place of a live reproduction", "source": "ackclock reproduce --live", "hop": list(job.hops)}
     (folder / "link.toml").write_text(to_toml(link), "utf-8")
@@ -124,12 +128,28 @@ def _emulated(folder: Path, job: Job) -> dict[str, Any]:
         "--",
         *end["client"],
     ]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=limit + 60.0, check=False)
-    if done.returncode != 0 or not done.stdout:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise RunFailed(f"a live run ended with exit status {done.returncode}: {said[-1][:MOST_SAID]}")
-    document: dict[str, Any] = json.loads(done.stdout)
+    status, out, error = _until_done(argv, limit + 60.0, stop)
+    if status != 0 or not out:
+        said = error.strip().splitlines() or ["it said nothing"]
+        raise RunFailed(f"a live run ended with exit status {status}: {said[-1][:MOST_SAID]}")
+    document: dict[str, Any] = json.loads(out)
     return document
+
+
+def _until_done(argv: Sequence[str], limit_s: float, stop: Event) -> tuple[int, str, str]:
+    """A command's exit status and what it said. Interrupted, its process ends with its namespaces, and no other begins."""
+    if stop.is_set():
+        raise RunFailed("interrupted")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + limit_s
+        while True:
+            try:
+                out, error = process.communicate(timeout=LOOK_S)
+            except subprocess.TimeoutExpired:
+                if stop.is_set() or time.monotonic() > until:
+                    process.terminate()
+                continue
+            return process.returncode, out, error
 
 
 def _keep(folder: Path, job: Job, audit: Mapping[str, Any]) -> None:
