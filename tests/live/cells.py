@@ -71,9 +71,8 @@ if "ACKCLOCK_DATA" in os.environ:
     LINKS["recorded-lte"] = RECORDED.format(folder=Path(os.environ["ACKCLOCK_DATA"]) / "cellular")
 
 
-RUNS = 3
 SEEDS = (1, 2, 3, 4, 5)
-"""The kernel is timed by a real machine, so one run is luck: medians of so many valid runs, beside those of so many seeds."""
+"""Of the link's chance (contention, errors, jitter), for the emulator as for the simulator: one seed's runs of the kernel are all alike."""
 
 
 class Unmeasured(Exception):
@@ -124,22 +123,24 @@ def link_digest(link: str) -> str:
     ).hexdigest()[:16]
 
 
-def kernel(link: str, variant: str, seconds: float) -> Figures:
+def kernel(link: str, variant: str, seconds: float, seed: int) -> Figures:
     """The running kernel's figures in one valid run."""
-    return transfer(link, variant, seconds).figures
+    return transfer(link, variant, seconds, seed).figures
 
 
-def transfer(link: str, variant: str, seconds: float) -> Transfer:
-    """One valid run of the running kernel. Repeats a run that its audit calls invalid."""
+def transfer(link: str, variant: str, seconds: float, seed: int) -> Transfer:
+    """One valid run of the running kernel over the link with this seed's chance. Repeats a run that its audit calls invalid."""
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
-            audit = _emulate(link_file(link, Path(folder)), variant, seconds, Path(folder))
+            audit = _emulate(link_file(link, Path(folder)), variant, seconds, seed, Path(folder))
             why = audit["why"] if not audit["valid"] else _held_up(Path(folder))
             if not why:
                 began, figures = _read(Path(folder), seconds)
                 load = os.getloadavg()[0]
-                return Transfer(link, variant, seconds, release(), link_digest(link), began - audit["started"], load, figures)
+                return Transfer(
+                    link, variant, seconds, release(), link_digest(link), began - audit["started"], load, figures, seed
+                )
     raise Unmeasured(why)
 
 
@@ -148,11 +149,11 @@ def median(runs: Sequence[Figures]) -> Figures:
     return Figures(*(statistics.median_low(sorted(column)) for column in zip(*map(astuple, runs), strict=True)))
 
 
-def _emulate(link: str, variant: str, seconds: float, folder: Path) -> dict[str, Any]:
+def _emulate(link: str, variant: str, seconds: float, seed: int, folder: Path) -> dict[str, Any]:
     def part(verb: str, value: str) -> list[str]:
         return [sys.executable, str(BULK), verb, value, str(folder / verb)]
 
-    limit = ["--seconds", str(seconds + 20), "--json", "--no-log", "--out", str(folder / "run")]
+    limit = ["--seed", str(seed), "--seconds", str(seconds + 20), "--json", "--no-log", "--out", str(folder / "run")]
     server = ["--server", shlex.join(part("serve", kernel_name(variant)))]
     command = [sys.executable, "-m", "ackclock", "emulate", link, *limit, *server, "--", *part("fetch", str(seconds))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)

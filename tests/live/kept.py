@@ -20,7 +20,7 @@ class Figures:
 @dataclass(frozen=True)
 class Transfer:
     """What was measured, and under what: `link_digest` of the link file's text, `began_s` since the link's own start, `load` the
-    machine's load average."""
+    machine's load average, `seed` of the link's chance."""
 
     link: str
     variant: str
@@ -30,6 +30,7 @@ class Transfer:
     began_s: float
     load: float
     figures: Figures
+    seed: int = 1
 
     def same_as(self, other: Transfer) -> bool:
         """Of the same row: link, variant, length and kernel."""

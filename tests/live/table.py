@@ -1,7 +1,7 @@
 """`python -m tests.live.table [--kernel-cc] [FILE]`: the running kernel beside the simulator, as a Markdown page; `make kernel` writes it.
 
 With --kernel-cc the part of the page with the variants that `ackclock kernel-cc load` brings; without, the part with the kernel's own.
-The other part, and what people have written below the tables, stays. Each transfer takes its 15 s of real time, three times over, and as many again where the machine was too busy.
+The other part, and what people have written below the tables, stays. Each transfer takes its 15 s of real time, once for each of five seeds, and as many again where the machine was too busy.
 
 It can be done in parts: --kept FILE remembers each transfer that counts, --only LINK or LINK/VARIANT measures those alone, --minutes
 begins nothing after so long, --jobs runs so many transfers at a time. The simulator's side is always of the present code.
@@ -21,7 +21,6 @@ from pathlib import Path
 from tests.live.cells import (
     KERNEL_CC,
     LINKS,
-    RUNS,
     SEEDS,
     VARIANTS,
     Unmeasured,
@@ -58,7 +57,7 @@ ABOUT = """# The running kernel against the simulator
 Written by `make kernel`. A bulk download of {seconds:.0f} s by Linux {release}, over `ackclock emulate LINK`, beside the
 simulator's over the same link file with `host = "linux-6"` and this machine's `tcp_rmem` and `tcp_wmem`. Goodput is what the reader got in that time, from the first SYN;
 RTT the mean over time of the sender's smoothed round trip (TCP_INFO every 20 ms); `resent` are retransmitted segments.
-Medians of {runs} runs of the kernel (where fewer were valid, their number is in the last column; "kernel measured earlier" are rows whose transfers are not of the last series) and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts, and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
+Medians of {seeds} runs of the kernel, each with another seed of the link's chance (where fewer were valid, their number is in the last column; "kernel measured earlier" are rows of earlier series, three runs of one seed), and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts, and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
 shared with other work.
 Promised are 5 % of goodput, 10 % of RTT, and a factor 1.5 or 5 segments of retransmissions.
 
@@ -101,7 +100,7 @@ def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
         spread([run.load for run in measured], ".0f"),
         median(theirs),
         sorted(run.began_s for run in measured)[(len(measured) - 1) // 2],
-        "" if len(theirs) >= RUNS else f" ({len(theirs)} {'run' if len(theirs) == 1 else 'runs'})",
+        "" if len(theirs) >= len(SEEDS) else f" ({len(theirs)} {'run' if len(theirs) == 1 else 'runs'})",
     )
 
 
@@ -137,24 +136,29 @@ def cells(ours: Sequence[Figures], theirs: KernelSide) -> tuple[str, ...]:
 
 
 def kept_runs(kept: Kept, link: str, variant: str) -> list[Transfer]:
-    """The first runs of a row: more are not chosen from."""
-    return kept.of(link, variant, SECONDS, release(), link_digest(link))[:RUNS]
+    """The first run of each seed: more are not chosen from."""
+    found: dict[int, Transfer] = {}
+    for run in kept.of(link, variant, SECONDS, release(), link_digest(link)):
+        if run.seed in SEEDS:
+            found.setdefault(run.seed, run)
+    return list(found.values())
 
 
 def measure(kept: Kept, wanted: Sequence[tuple[str, str]], jobs: int, until: float) -> None:
     """What the rows still lack, so many transfers at a time; those that the machine could not carry are left out."""
-    todo = [row for row in wanted for _ in range(RUNS - len(kept_runs(kept, *row)))]
+    done = {row: {run.seed for run in kept_runs(kept, *row)} for row in wanted}
+    todo = [(*row, seed) for seed in SEEDS for row in wanted if seed not in done[row]]
 
-    def one(row: tuple[str, str]) -> None:
+    def one(link: str, variant: str, seed: int) -> None:
         if time.monotonic() > until:
             return
         try:
-            kept.add(transfer(*row, SECONDS))
+            kept.add(transfer(link, variant, SECONDS, seed))
         except Unmeasured as error:
-            sys.stderr.write(f"{row[0]} {row[1]}: not measured: {error}\n")
+            sys.stderr.write(f"{link} {variant}, seed {seed}: not measured: {error}\n")
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, todo))
+        list(pool.map(lambda job: one(*job), todo))
 
 
 def rows(variants: Sequence[str], kept: Kept, earlier: dict[tuple[str, str], KernelSide]) -> Iterator[tuple[str, ...]]:
@@ -171,7 +175,7 @@ def rows(variants: Sequence[str], kept: Kept, earlier: dict[tuple[str, str], Ker
 
 def part(about: str, variants: Sequence[str], kept: Kept, page: str) -> str:
     """A table with what is said above it, and below it what is not in it."""
-    lines = [about.format(seconds=SECONDS, release=release(), runs=RUNS, seeds=len(SEEDS))]
+    lines = [about.format(seconds=SECONDS, release=release(), seeds=len(SEEDS))]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     absent = []
     for row in rows(variants, kept, of_page(page)):

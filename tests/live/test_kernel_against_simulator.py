@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live.cells import LINKS, RUNS, VARIANTS, Unmeasured, faults, kernel, median, missing, namespaces, simulator
+from tests.live.cells import LINKS, SEEDS, VARIANTS, Unmeasured, faults, kernel, median, missing, namespaces, simulator
 from tests.live.kept import Figures
 
 live = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
@@ -14,7 +14,7 @@ def compare(link: str, variant: str, seconds: float) -> list[str]:
     if why := missing(variant):
         pytest.skip(why)
     try:
-        theirs = [kernel(link, variant, seconds) for _ in range(RUNS)]
+        theirs = [kernel(link, variant, seconds, seed) for seed in SEEDS]
     except Unmeasured as error:
         pytest.skip(f"the emulation's own audit failed: {error}")
     ours = simulator(link, variant, seconds)

@@ -15,7 +15,7 @@ import pytest
 
 from ackclock import cli, kernel_cc
 from ackclock.catalogue import variants
-from tests.live.cells import LINKS, RUNS, Unmeasured, faults, kernel, median, namespaces, simulator
+from tests.live.cells import LINKS, SEEDS, Unmeasured, faults, kernel, median, namespaces, simulator
 from tests.live.table import ABOUT_KERNEL_CC, BELOW, with_part
 
 BPFFS = Path("/sys/fs/bpf")
@@ -139,7 +139,7 @@ def test_a_connection_keeps_it_after_it_was_unloaded_and_new_ones_cannot_have_it
 @pytest.mark.parametrize("link", LINKS)
 def test_the_kernels_variant_and_the_simulators_agree(link: str, variant: str) -> None:
     try:
-        theirs = [kernel(link, variant, 15) for _ in range(RUNS)]
+        theirs = [kernel(link, variant, 15, seed) for seed in SEEDS]
     except Unmeasured as error:
         pytest.skip(f"the emulation's own audit failed: {error}")
     ours = simulator(link, variant, 15)
