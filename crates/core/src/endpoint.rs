@@ -21,6 +21,10 @@ pub struct Outgoing {
 pub trait Endpoint {
     /// A packet's body has arrived.
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn);
+    /// Likewise, and the next one arrives at this same instant.
+    fn receive_before_more(&mut self, now: Time, body: &Body, ecn: Ecn) {
+        self.receive(now, body, ecn);
+    }
     /// The due time has come (or an earlier one that has since moved: then nothing happens).
     fn on_timer(&mut self, now: Time);
     /// The next packet to send at `now`; called until it says `None` or that it was the last.
@@ -49,6 +53,13 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::Prober(e) => e.receive(now, body, ecn),
             AnyEndpoint::Responder(e) => e.receive(now, body, ecn),
             AnyEndpoint::Outside(e) => e.receive(now, body, ecn),
+        }
+    }
+    #[inline(never)]
+    fn receive_before_more(&mut self, now: Time, body: &Body, ecn: Ecn) {
+        match self {
+            AnyEndpoint::Tcp(e) => e.receive_before_more(now, body, ecn),
+            other => other.receive(now, body, ecn),
         }
     }
     #[inline]

@@ -101,7 +101,8 @@ impl Network {
                 }
                 Route::Endpoint(id) => {
                     let packet = next.packet;
-                    self.deliver(id, packet, probe);
+                    let more = done < self.moves.len() && self.goes_to(done, id);
+                    self.deliver(id, packet, more, probe);
                 }
                 Route::Leaving(hop) => {
                     let packet = next.packet;
@@ -118,6 +119,13 @@ impl Network {
             }
         }
         self.moves.clear();
+    }
+
+    /// Whether the move of that number is for this endpoint: a frame brings several packets at one instant.
+    #[inline(never)]
+    fn goes_to(&self, number: usize, id: EndpointId) -> bool {
+        let next = &self.moves[number];
+        matches!(self.resolve(next.to, next.packet.flow), Route::Endpoint(other) if other == id)
     }
 
     #[inline]
@@ -139,12 +147,17 @@ impl Network {
     }
 
     #[inline]
-    fn deliver<P: Probe>(&mut self, id: EndpointId, packet: Packet, probe: &mut P) {
+    fn deliver<P: Probe>(&mut self, id: EndpointId, packet: Packet, more: bool, probe: &mut P) {
         self.calls += 1;
         let number = id.0 as usize;
         let body = self.arena.get(packet.body);
         probe.received(self.now, id, &packet, body);
-        self.hosts[number].endpoint.receive(self.now, body, packet.ecn);
+        let endpoint = &mut self.hosts[number].endpoint;
+        if more {
+            endpoint.receive_before_more(self.now, body, packet.ecn);
+        } else {
+            endpoint.receive(self.now, body, packet.ecn);
+        }
         self.arena.release(packet.body);
         self.drain(number, false, probe);
         self.relay(number, probe);

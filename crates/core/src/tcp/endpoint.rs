@@ -162,28 +162,31 @@ impl TcpEndpoint {
         self.sender.finished()
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+    /// Whether the application has something to read now.
+    fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> bool {
         if segment.flags.has(Flags::SYN) {
-            return self.on_syn(now, segment, ecn);
+            self.on_syn(now, segment, ecn);
+            return false;
         }
         match self.state {
             State::Established => {}
-            State::Closed | State::Listen | State::SynSent => return,
+            State::Closed | State::Listen | State::SynSent => return false,
             State::SynReceived if segment.ack == STREAM_START => self.establish(now),
             // RFC 9293, section 3.10.7.4: an ACK of what was never sent does not open a connection.
-            State::SynReceived => return,
+            State::SynReceived => return false,
         }
         let echo = self.take_timestamps(now, segment);
         if self.has_extras {
             self.read_extras(now, segment, ecn, echo);
         }
         self.sender.on_segment(now, segment, echo);
-        if segment.space() > 0 {
+        let data = segment.space() > 0;
+        if data {
             self.receiver.on_data(now, segment, echo);
-            self.run_app(now);
         } else {
             self.receiver.on_bare(segment);
         }
+        data
     }
 
     #[inline]
@@ -244,7 +247,17 @@ impl TcpEndpoint {
 
 impl Endpoint for TcpEndpoint {
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn) {
-        if let Body::Segment(segment) = body {
+        if let Body::Segment(segment) = body
+            && (self.on_segment(now, segment, ecn) || self.receiver.is_behind())
+        {
+            self.run_app(now);
+        }
+    }
+
+    fn receive_before_more(&mut self, now: Time, body: &Body, ecn: Ecn) {
+        if !self.receiver.hold_reader(self.socket.read) {
+            self.receive(now, body, ecn);
+        } else if let Body::Segment(segment) = body {
             self.on_segment(now, segment, ecn);
         }
     }

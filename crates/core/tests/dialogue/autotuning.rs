@@ -143,3 +143,26 @@ fn a_window_opens_from_no_less_than_scaling_can_say() {
     d.at(0.2).data(1..5);
     d.expects(0.2).ack(5).window(4);
 }
+
+/// A frame of four segments, a window that is the whole buffer: unread data narrows it, so one ACK tells of all four when they have been
+/// read. While the window opens each is acknowledged, read or not. Another host's application reads each as it comes.
+#[test]
+fn segments_of_one_instant_are_read_together_and_their_ack_waits_for_that_unless_the_window_opens() {
+    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
+    let told = |growth| {
+        let tuning = ReceiveTuning { growth, ..growing().receive_tuning.expect("one") };
+        let mut d = Dialogue::receiver(TcpConfig { delayed_ack, receive_tuning: Some(tuning), ..growing() }, None);
+        let mut acks = Vec::new();
+        for frame in 0..3 {
+            let at = 0.2 + 0.005 * frame as f64;
+            for n in 4 * frame..4 * frame + 4 {
+                let bytes = 1 + n * SEGMENT..1 + (n + 1) * SEGMENT;
+                if n % 4 < 3 { d.at(at).data_before_more(bytes) } else { d.at(at).data(bytes) }
+            }
+            acks.push(d.all_said().iter().map(|said| (said.ack - 1) / SEGMENT).collect::<Vec<_>>());
+        }
+        acks
+    };
+    assert_eq!(told(WindowGrowth::Near), [vec![1, 2, 4], vec![8], vec![12]]);
+    assert_eq!(told(WindowGrowth::Lead), [vec![1, 2, 4], vec![6, 8], vec![10, 12]]);
+}

@@ -172,6 +172,11 @@ impl Dialogue {
         self.said.clear();
     }
 
+    /// All that it has said since it was last heard.
+    pub fn all_said(&mut self) -> Vec<Segment> {
+        self.said.drain(..).map(|(_, segment)| segment).collect()
+    }
+
     /// cwnd and ssthresh in segments.
     pub fn window_is(&self, cwnd: f64, ssthresh: f64) {
         let sample = self.endpoint.sample();
@@ -212,6 +217,11 @@ impl Says<'_> {
     }
     pub fn data_with_flags(self, bytes: Range<u64>, flags: Flags) {
         self.segment(piece(bytes, Flags::ACK.with(flags)));
+    }
+    /// Data of an instant that brings more.
+    pub fn data_before_more(self, bytes: Range<u64>) {
+        self.0.endpoint.receive_before_more(self.0.now, &Body::Segment(piece(bytes, Flags::ACK)), Ecn::NotEct);
+        self.0.drain();
     }
     /// Data that some queue has marked.
     pub fn marked_data(self, bytes: Range<u64>) {

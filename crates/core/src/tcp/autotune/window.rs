@@ -25,6 +25,8 @@ pub struct WindowTuner {
     /// Start of the measurement under way, and what the application had read then.
     since: Option<Time>,
     read_before: u64,
+    /// All that has been read.
+    read: u64,
     growth: WindowGrowth,
     /// The most that was read in a round trip, and the size of what arrives: what `Lead` goes by.
     most_read: u64,
@@ -94,6 +96,7 @@ impl WindowTuner {
             rtt: RoundTrip::default(),
             since: None,
             read_before: 0,
+            read: 0,
         }
     }
 
@@ -162,8 +165,13 @@ impl WindowTuner {
         }
     }
 
-    /// The application has read so much in all: once a round trip, the buffer grows with what was read in it.
+    /// The application has read so much in all: once a round trip, the buffer grows with what was read in it. `Near` measures when the first of
+    /// several segments has been read (`tcp_rcv_space_adjust()`), and takes off what waits behind it.
     pub fn on_read(&mut self, now: Time, read: u64) {
+        let first = if self.growth == WindowGrowth::Near { read.min(self.read + self.segment) } else { read };
+        let waiting = read - first;
+        self.read = read;
+        let read = first;
         let Some(since) = self.since else {
             (self.since, self.read_before) = (Some(now), read);
             return;
@@ -171,7 +179,7 @@ impl WindowTuner {
         if self.rtt.time.is_none_or(|rtt| now - since < rtt) {
             return;
         }
-        let wanted = self.wanted(read - self.read_before);
+        let wanted = self.wanted((read - self.read_before).saturating_sub(waiting));
         self.buffer = self.buffer.max(wanted.min(self.limit));
         (self.since, self.read_before) = (Some(now), read);
     }

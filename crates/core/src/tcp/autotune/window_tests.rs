@@ -94,13 +94,33 @@ fn a_near_window_has_no_cushion_and_counts_what_waits_out_of_order() {
     tuner.on_in_order(1000);
     tuner.on_data(Time::ZERO, Echo::aged(1, RTT), 1, 1);
     tuner.on_read(Time::ZERO, 0);
-    tuner.on_read(after(1), 4000);
-    tuner.on_read(after(2), 12_000);
+    read_one_by_one(&mut tuner, after(1), 1..=4);
+    read_one_by_one(&mut tuner, after(2), 5..=12);
     assert_eq!(tuner.buffer(), 48_000);
     tuner.on_early(30_000);
     assert_eq!(tuner.buffer(), 48_000);
     tuner.on_early(40_000);
     assert_eq!(tuner.buffer(), 56_000);
+}
+
+/// Segments of 1000, a millisecond apart, the last at `end`.
+fn read_one_by_one(tuner: &mut WindowTuner, end: Time, segments: std::ops::RangeInclusive<u64>) {
+    let last = *segments.end();
+    segments.for_each(|n| tuner.on_read(Time(end.0 - Span::from_ms(last - n).0), 1000 * n));
+}
+
+/// The same 8000, but four of them at once: 5000 have been read when the first of the four is, and 3000 wait, which leaves 2000.
+#[test]
+fn a_near_window_is_measured_when_the_first_of_several_segments_has_been_read_without_those_that_wait() {
+    let mut tuner = WindowTuner::new(ReceiveTuning { growth: WindowGrowth::Near, ..TUNING }, 1);
+    tuner.on_in_order(1000);
+    tuner.on_data(Time::ZERO, Echo::aged(1, RTT), 1, 1);
+    tuner.on_read(Time::ZERO, 0);
+    read_one_by_one(&mut tuner, after(1), 1..=4);
+    read_one_by_one(&mut tuner, Time(after(2).0 - 1), 5..=8);
+    tuner.on_read(after(2), 12_000);
+    assert_eq!(tuner.buffer(), 30_000);
+    assert_eq!(tuner.read_before, 9000, "the next round trip begins with what waited");
 }
 
 /// An ACK lets two segments go: the second waited for the first. A shorter round trip counts at once, a longer one by an eighth.

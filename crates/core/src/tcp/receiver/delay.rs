@@ -23,9 +23,37 @@ impl Receiver {
             self.ack_at = self.ack_at.min(now + delay.timer);
         } else if let Some(next) = self.pace.as_ref().map(|pace| pace.next()).filter(|&next| next > now) {
             self.ack_at = self.ack_at.min(next);
-        } else {
+        } else if !self.behind || self.has_room() {
             self.ack_now = true;
         }
+    }
+
+    /// Linux (`__tcp_ack_snd_check()`): what has not been read must leave the window as wide as the last ACK said, or the ACK waits for the
+    /// read (`tcp_cleanup_rbuf()`).
+    #[inline(never)]
+    fn has_room(&self) -> bool {
+        self.edge(self.held_at) >= self.next + u64::from(self.told)
+    }
+
+    /// What arrives next is not the last at this instant, and `read` is what the application has read before. Whether it is of those that wait.
+    pub fn hold_reader(&mut self, read: u64) -> bool {
+        if self.reads_together && !self.behind {
+            (self.behind, self.held_at) = (true, read);
+        }
+        self.behind
+    }
+
+    /// Whether the application has been held from reading.
+    #[inline]
+    pub fn is_behind(&self) -> bool {
+        self.behind
+    }
+
+    /// It has read all that the instant brought: the ACK that waited for it goes out.
+    #[inline(never)]
+    pub(super) fn catch_up(&mut self) {
+        self.behind = false;
+        self.ack_now |= self.delayed_ack.is_some_and(|delay| self.pace.is_none() && self.unacknowledged >= delay.segments);
     }
 
     pub fn on_timer(&mut self, now: Time) {

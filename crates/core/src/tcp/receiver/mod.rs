@@ -5,7 +5,7 @@ mod early;
 mod window;
 
 use super::ack_rate::{AckControl, AckPace};
-use super::autotune::WindowTuner;
+use super::autotune::{WindowGrowth, WindowTuner};
 use super::config::{DelayedAck, TcpConfig};
 use super::ranges::RangeSet;
 use super::sack_compression::SackHold;
@@ -29,6 +29,9 @@ pub struct Receiver {
     /// A segment with PSH has come since the last ACK, and a host that hurries for it (Linux).
     pushed: bool,
     hurries_on_push: bool,
+    /// Linux: the application reads what one instant brings when all of it is there; and it has not yet.
+    reads_together: bool,
+    behind: bool,
     window_scale: u8,
     /// Data has gone out while data waited for its ACK (Linux's ping-pong mode).
     talking: bool,
@@ -41,6 +44,10 @@ pub struct Receiver {
     hold: Option<Box<SackHold>>,
     /// None: the buffer keeps its size.
     tuner: Option<Box<WindowTuner>>,
+    /// The window that the last ACK advertised.
+    told: u32,
+    /// What an application that is behind has read.
+    held_at: u64,
     /// In-order segments since the last ACK.
     unacknowledged: u32,
     /// Segments out of order since the last in order.
@@ -80,6 +87,10 @@ impl Receiver {
             ack_at: Time::NEVER,
             ack_now: false,
             pushed: false,
+            reads_together: config.receive_tuning.is_some_and(|tuning| tuning.growth == WindowGrowth::Near),
+            behind: false,
+            told: 0,
+            held_at: 0,
             hurries_on_push: config.delayed_ack.is_some_and(|rule| rule.push),
             window_scale: 0,
             // The SYN says as much, unscaled.

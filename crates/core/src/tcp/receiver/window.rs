@@ -8,6 +8,9 @@ impl Receiver {
     /// The application has read up to `read` bytes: a window that was all but shut is reopened by an ACK of its own.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64) {
+        if self.behind {
+            self.catch_up();
+        }
         if let Some(tuner) = &mut self.tuner {
             tuner.on_read(now, read);
         }
@@ -39,7 +42,7 @@ impl Receiver {
     }
 
     /// First byte that the buffer has no room for.
-    fn edge(&self, read: u64) -> u64 {
+    pub(super) fn edge(&self, read: u64) -> u64 {
         let room = match &self.tuner {
             None => STREAM_START + read + u64::from(self.config.receive_buffer),
             Some(tuner) => (STREAM_START + read + tuner.buffer()).min(self.next + tuner.opened()),
@@ -57,6 +60,7 @@ impl Receiver {
         let most = 0xFFFF_u64 << self.window_scale;
         let window = (edge - self.next).min(most) >> self.window_scale << self.window_scale;
         self.advertised_edge = self.advertised_edge.max(self.next + window);
-        window as u32
+        self.told = window as u32;
+        self.told
     }
 }

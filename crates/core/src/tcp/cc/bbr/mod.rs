@@ -122,6 +122,10 @@ impl State {
         self.look_for_min_rtt(ack);
         self.set_gains();
         self.set_pacing_rate(ack);
+        if self.cap.is_entering() {
+            // Packets are conserved for a whole round, so one begins now (draft, section 4.2.3.4; `bbr_set_cwnd_to_recover_or_restore()`).
+            self.model.begin_round();
+        }
         let extra = if self.model.full(&self.p) { self.model.extra_acked() } else { 0.0 };
         let target = self.target(self.cwnd_gain) + extra;
         self.cap.update(&self.p, ack, &self.model, target, self.mode == Mode::ProbeRtt);

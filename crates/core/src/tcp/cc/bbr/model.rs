@@ -6,8 +6,9 @@ use crate::units::{Span, Time};
 
 /// Rounds for which a bandwidth sample counts (BtlBwFilterLen: 10).
 const BANDWIDTH_ROUNDS: usize = 10;
-/// Rounds for which aggregated ACKs count, and for how long at most they add to the window (Linux).
-const EXTRA_ROUNDS: usize = 10;
+/// Aggregated ACKs count for this and the last window of so many rounds, and add at most so long to the window (Linux).
+const EXTRA_WINDOWS: usize = 2;
+const EXTRA_ROUNDS: u64 = 5;
 const EXTRA_LIMIT: Span = Span::from_ms(100);
 /// An epoch of aggregation that grows beyond this many segments begins anew (Linux).
 const EXTRA_EPOCH: f64 = 1_048_576.0;
@@ -24,7 +25,7 @@ pub struct Model {
     round_started: bool,
     full_bandwidth: f64,
     full_count: u32,
-    extra: RoundMax<EXTRA_ROUNDS>,
+    extra: RoundMax<EXTRA_WINDOWS>,
     extra_since: Time,
     extra_acked: f64,
     idle: bool,
@@ -72,6 +73,10 @@ impl Model {
 
     /// Linux's allowance for ACKs that come bunched: how much more arrives than the bandwidth explains.
     fn see_aggregation(&mut self, ack: &Ack, cwnd: f64) {
+        // A sample without a rate says nothing here either (`bbr_update_ack_aggregation()`).
+        if ack.delivered == 0 || ack.rate.is_none_or(|rate| rate.rate(ack.min_rtt).is_none()) {
+            return;
+        }
         let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
         if self.extra_acked <= expected || self.extra_acked > EXTRA_EPOCH {
             (self.extra_since, self.extra_acked) = (ack.now, 0.0);
@@ -79,7 +84,7 @@ impl Model {
         self.extra_acked += f64::from(ack.delivered);
         let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
         let most = cwnd.min(self.bandwidth.get() * EXTRA_LIMIT.as_secs());
-        self.extra.see(self.rounds, (self.extra_acked - expected).clamp(0.0, most));
+        self.extra.see(self.rounds / EXTRA_ROUNDS, (self.extra_acked - expected).clamp(0.0, most));
     }
 
     fn see_rtt(&mut self, p: &BbrParameters, ack: &Ack) {

@@ -156,3 +156,36 @@ fn after_idling_it_goes_on_at_its_bandwidth() {
     cc.on_idle(pipe.now, Span::from_secs(3));
     assert_eq!(cc.pacing_rate(), Some(bandwidth * 0.99));
 }
+
+/// What left before the recovery began ends no round of it; what left later does, and then the window grows again.
+#[test]
+fn packets_are_conserved_for_a_whole_round_from_the_recoverys_beginning_on() {
+    let (mut cc, mut pipe) = started();
+    for _ in 0..15 {
+        pipe.round(&mut cc);
+    }
+    cc.on_congestion(&loss(100.0));
+    let windows = [(1, 0), (2, pipe.delivered), (3, pipe.delivered + 1)].map(|(later, prior_delivered)| {
+        let rate = RateSample {
+            delivered: 100,
+            interval: pipe.rtt,
+            prior_delivered,
+            total: pipe.delivered + later,
+            ..RateSample::default()
+        };
+        let now = pipe.now + Span::from_ms(later);
+        let (srtt, min_rtt) = (Some(pipe.rtt), Some(pipe.rtt));
+        cc.on_delivery(&Ack {
+            now,
+            delivered: 1,
+            in_flight: 60,
+            recovering: true,
+            rate: Some(rate),
+            srtt,
+            min_rtt,
+            ..Ack::default()
+        });
+        cc.cwnd()
+    });
+    assert_eq!(windows, [61.0, 61.0, 62.0]);
+}

@@ -58,6 +58,11 @@ impl Cap {
         (self.conserving, self.entering, self.recovering) = (true, true, true);
     }
 
+    /// Whether this is the ACK that begins a recovery.
+    pub fn is_entering(&self) -> bool {
+        self.entering
+    }
+
     pub fn update(&mut self, p: &BbrParameters, ack: &Ack, model: &Model, target: f64, probing_rtt: bool) {
         let (acked, in_flight) = (f64::from(ack.delivered), f64::from(ack.in_flight));
         if !self.modulate(ack, acked, in_flight, model.round_started()) {
