@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.labelled import Case, Score, Tap, lost, missing, run, scores_at_middle, scores_at_receiver, scores_at_sender
+from tests.labelled_grid import HELD_OUT, THIRD, Grid
 
 _LINK = {"name": "air", "rate": "2 Mb/s", "delay": "40 ms", "queue": {"kind": "droptail", "packets": 25}}
 _BURSTS = {"loss": {"down": {"kind": "gilbert-elliott", "mean": 0.03, "bad_sojourn": "200 ms"}}}
@@ -34,3 +35,25 @@ def test_what_is_lost_before_a_capture_in_the_middle_and_what_behind_it(tmp_path
     before, behind = missing(tmp_path, "server", "middle"), missing(tmp_path, "middle", "client")
     assert before and behind
     assert before | behind == lost(tmp_path)
+
+
+def _scored(grid: Grid, number: int, folder) -> dict[str, dict[str, Score]]:
+    at: dict[str, dict[str, Score]] = {"sender": {}, "middle": {}, "receiver": {}}
+    run(list(grid.cases())[number][1], folder)
+    scores_at_sender(folder, at["sender"])
+    scores_at_middle(folder, at["middle"])
+    scores_at_receiver(folder, at["receiver"])
+    return at
+
+
+def test_answers_to_a_syn_that_came_twice_are_told_from_one_packet_doubled(tmp_path):
+    """linux-6 reno, 2 Mb/s, outages: the first answer is lost, and the timer's and the second SYN's pass together."""
+    for place, scores in _scored(HELD_OUT, 13, tmp_path).items():
+        assert (scores["handshake"].missed, scores["handshake"].wrong) == (0, 0), place
+
+
+def test_without_sack_partial_acks_and_needless_repairs_are_no_timeouts(tmp_path):
+    """windows-xp, 20 Mb/s, reordering: nothing is lost, and no timer runs out."""
+    at = _scored(THIRD, 213, tmp_path)
+    assert "timeout" not in at["sender"] and "go_back_n" not in at["sender"]
+    assert at["receiver"].get("timeout", Score()).wrong <= 2

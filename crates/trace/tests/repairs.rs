@@ -108,3 +108,13 @@ fn a_retransmission_is_lost_when_what_left_beside_it_arrives() {
     let found = server(&all);
     assert_eq!((found.fast_retransmits, found.rto_retransmits, found.go_back_n_retransmits), (2, 0, 0));
 }
+
+/// RFC 6582, section 3.2: in a recovery an ACK for a part asks for what comes next, whenever that was sent.
+#[test]
+fn what_a_partial_ack_asks_for_is_no_timeout_however_lately_it_was_sent() {
+    let mut all = recovery();
+    all.insert(13, Data(150, 12_001));
+    all.extend([Ack(206, 12_001), Data(206, 12_001), Ack(306, 13_001)]);
+    let found = server(&all);
+    assert_eq!((found.fast_retransmits, found.rto_retransmits), (2, 0));
+}

@@ -28,10 +28,16 @@ pub struct Repeat {
     pub since: Option<i64>,
     /// The least time in which the sender can have heard what became of it.
     pub least: Option<i64>,
+    /// This sender spaces what it sends, whenever ACKs come.
+    pub spaced: bool,
+    /// Between the two packets with data before this one.
+    pub gap: i64,
     /// Something sent after its last copy has been acknowledged (RFC 8985, section 6.2); none where the order of sending is not known.
     pub overtaken: Option<bool>,
     /// That it is lost has shown since the sender last sent anything; away from it: it left as an ACK came.
     pub asked: bool,
+    /// It left as an ACK with news came.
+    pub answers_news: bool,
     /// A timeout is not repaired yet.
     pub after_timeout: bool,
     /// A recovery is under way.
@@ -46,6 +52,8 @@ pub struct Repeat {
     pub timer_fired: bool,
     /// Whether this sender is known to use, or not to use, tail-loss probes.
     pub probes: Option<bool>,
+    /// It began with less than RFC 6928's initial window, which is older than tail-loss probes.
+    pub small_start: bool,
     /// SACK was agreed on, which tail-loss probes need.
     pub sack: bool,
 }
@@ -63,15 +71,19 @@ pub const COMMON_RTO_MIN: i64 = 200_000_000;
 /// The cause of a repeated segment. The order of the questions is the order in which a sender's own code would meet them.
 pub fn why(r: &Repeat) -> Verdict {
     let srtt = r.rtt.map_or(COMMON_RTO_MIN, |(smoothed, _)| smoothed);
+    if is_answer(r) {
+        return Verdict::new(Cause::Fast, 0.95);
+    }
+    let paced = is_paced(r, srtt);
     let by_timer = match r.afar {
-        // The pauses of what it hears are not seen.
-        true => r.is_first && !r.asked && r.quiet >= LEAST_QUIET && r.stalled >= timeout_of(r, srtt) * 23 / 25,
+        // The pauses of what it hears are not seen, and a slow link spaces whatever comes.
+        true => r.is_first && !r.asked && r.quiet >= LEAST_QUIET.max(r.gap * 3 / 2) && r.stalled >= timeout_of(r, srtt) * 23 / 25,
         false => r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10,
     };
     // Reports of duplicates and other ACKs without news break the silence, but ask for nothing.
     let unasked = !r.sacked_above && r.duplicates < 3 && !r.in_recovery && !r.after_timeout;
     let by_timer = by_timer || unasked && r.age >= timeout_of(r, srtt) * 3 / 4;
-    if by_timer {
+    if by_timer && !paced {
         return timer(r, srtt);
     }
     // Nobody can have asked for what is sent again before the answer to its last copy can be back, nor for a second repetition before
@@ -86,13 +98,15 @@ pub fn why(r: &Repeat) -> Verdict {
     }
     // The first one outstanding, sent a second time, with no ACK that could have asked for it: the timer ran out in the middle of a
     // recovery, as NewReno's impatient variant lets it (RFC 6582, section 4). RACK's own timer waits for a quarter of the least RTT.
-    if !r.first_repeat && r.is_first && r.quiet > LEAST_QUIET.max(srtt / 4) {
+    if !r.first_repeat && r.is_first && !paced && r.quiet > LEAST_QUIET.max(srtt / 4) {
         return Verdict::new(Cause::Timeout, 0.7);
     }
     // Duplicates and SACKs may still come in when the timer runs out, and leave little silence. What they ask for goes out with them, and
     // long before: when the timer runs out, it has been sent already, or its sender had reasons not to.
-    let (due, many) = (timeout_of(r, srtt), r.duplicates >= MANY);
-    let unasked = r.quiet >= UNASKED || many && r.stalled < due * 11 / 10;
+    let many = r.duplicates >= MANY;
+    // Silence that is not the sender's spacing leaves a timer only, whichever way its minimum counts.
+    let due = if r.quiet >= UNASKED && !r.spaced && !r.beyond { least_timeout_of(r, srtt) } else { timeout_of(r, srtt) };
+    let unasked = r.quiet >= UNASKED || many && r.stalled < timeout_of(r, srtt) * 11 / 10;
     // What was asked for and leaves a little later was paced, unless the timer is due just then.
     let asked = r.asked && (r.afar || r.quiet < UNASKED || r.since.is_none_or(|since| r.stalled.min(since) * 20 > due * 21));
     if r.is_first && !asked && r.stalled >= due * if r.afar { 18 } else { 19 } / 20 && unasked && (many || !r.first_repeat) {
@@ -111,7 +125,7 @@ pub fn why(r: &Repeat) -> Verdict {
         return Verdict::new(Cause::Rack, 0.85);
     }
     // SACK tells which segments are missing: what lies beyond all of it is not, unless all is taken for lost.
-    if r.sack && r.in_recovery && !r.sacked_above && r.overtaken == Some(false) && !r.is_first && !r.is_last {
+    if r.beyond && r.sack && r.in_recovery && !r.sacked_above && r.overtaken == Some(false) && !r.is_first && !r.is_last {
         return Verdict::new(Cause::GoBackN, 0.7);
     }
     if r.duplicates >= 3 || r.in_recovery {
@@ -124,7 +138,7 @@ pub fn why(r: &Repeat) -> Verdict {
     if r.duplicates > 0 && r.is_first {
         return Verdict::new(Cause::Fast, 0.6);
     }
-    if r.overtaken == Some(true) {
+    if r.sack && r.overtaken == Some(true) {
         // Time alone shows it: what left later has arrived (RACK), and may itself have been a retransmission.
         return Verdict::new(if r.first_repeat { Cause::Fast } else { Cause::Rack }, 0.8);
     }
@@ -140,12 +154,29 @@ fn timer(r: &Repeat, srtt: i64) -> Verdict {
         let probe = r.is_last && !r.timer_fired;
         return if probe { Verdict::new(Cause::TailProbe, 0.97) } else { Verdict::new(Cause::GoBackN, 0.5) };
     }
-    if r.is_last && r.sack && !r.timer_fired && r.first_repeat && r.probes != Some(false) && !r.after_timeout {
+    if r.is_last && r.sack && !r.timer_fired && r.first_repeat && r.probes != Some(false) && !r.after_timeout && !r.small_start {
         // One run outstanding: probe and timeout look alike. A probe waits two RTTs and a little, so does a timeout of 200 ms or more.
         let sure = if r.probes == Some(true) { 0.9 } else { 0.7 };
         return Verdict::new(Cause::TailProbe, sure);
     }
     Verdict::new(Cause::Timeout, if r.age >= timeout_of(r, srtt) * 9 / 10 { 0.97 } else { 0.8 })
+}
+
+/// What asks for it has just come: the third duplicate (RFC 5681, section 3.2), or within a recovery an ACK for a part of what it is to repair
+/// (RFC 6582, section 3.2), whenever it was last sent. Timers keep no such company.
+fn is_answer(r: &Repeat) -> bool {
+    let third = r.duplicates == 3 && !r.beyond && r.quiet < UNASKED;
+    r.is_first && !r.after_timeout && (third || r.in_recovery && r.answers_news)
+}
+
+/// At the sender's end: it shows to be lost, and any timer would have to wait longer. It left late because its sender spaces what it sends.
+fn is_paced(r: &Repeat, srtt: i64) -> bool {
+    !r.beyond && r.asked && r.stalled.min(r.since.unwrap_or(i64::MAX)) < least_timeout_of(r, srtt) * 9 / 10
+}
+
+/// RFC 6298, section 2, with a minimum for the whole.
+fn least_timeout_of(r: &Repeat, srtt: i64) -> i64 {
+    (srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation)).max(COMMON_RTO_MIN)
 }
 
 /// RFC 6298, section 2, with the minimum of common stacks in the place of one second.

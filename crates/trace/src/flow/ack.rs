@@ -20,6 +20,8 @@ pub struct Heard {
     pub spurious: u32,
 }
 
+/// Duplicates that cause a retransmission (RFC 5681, section 3.2).
+const THIRD: u32 = 3;
 /// A report that a repair was not needed comes sooner than this or four round trips.
 const LAST_WORD: i64 = 2_000_000_000;
 
@@ -53,6 +55,9 @@ impl Half {
             let bare = s.payload == 0 && !s.flags.has(Flags::SYN | Flags::FIN | Flags::RST);
             if bare && !idle && (window == self.window || !blocks.is_empty()) {
                 self.duplicates = self.duplicates.saturating_add(1);
+                if self.duplicates == THIRD {
+                    self.asks(now);
+                }
                 let amounts = &mut self.sending_mut().amounts;
                 amounts.duplicate_acks = amounts.duplicate_acks.saturating_add(1);
                 heard.duplicate = true;
@@ -151,10 +156,18 @@ impl Half {
                 self.sampled(sample);
                 heard.rtt = Some(sample);
             }
-            let gap = now - self.last_news_at;
+            if s.flags.has(Flags::SYN) && sent.times > 1 {
+                self.trouble_mut().syn_turn = Some(now - sent.last_at);
+            }
+            let (gap, first) = (now - self.last_news_at, ahead(self.una, self.next) as u64);
+            let emptied = self.emptied;
             let sending = self.sending_mut();
             if sending.amounts.payload > 0 {
                 let full = sending.amounts.largest_segment.max(1);
+                if sending.amounts.unique == first && !emptied {
+                    // Nothing has been acknowledged before (RFC 3390: two to four segments; RFC 6928: ten).
+                    sending.small_start = (2..=4).contains(&first.div_ceil(u64::from(full)));
+                }
                 let segments = if news <= full { 1 } else { news.div_ceil(full) };
                 sending.acks.advanced(segments, sent.first_at, gap);
             }

@@ -13,6 +13,9 @@ use crate::decode::{Flags, Segment};
 /// One old byte after less silence than this is a retransmission, not a keep-alive: timers of common stacks ask after minutes or hours.
 const KEEP_ALIVE: i64 = 10_000_000_000;
 
+/// A little less than the shortest first timeout, nanoseconds.
+const SHORTEST_INITIAL: i64 = 900_000_000;
+
 impl Half {
     /// At least a part has been due before.
     pub(super) fn again(&mut self, now: i64, s: &Segment<'_>, view: &View, both_ways: bool) -> Data {
@@ -68,6 +71,7 @@ impl Half {
             self.trouble_mut().oddities_mut().lost_upstream += segments;
         } else {
             self.trouble_mut().tally.add(verdict, segments);
+            self.asked_in_vain(hole.found_at, start);
         }
         let outstanding = &mut self.sending_mut().outstanding;
         let at = outstanding.find(start);
@@ -86,13 +90,21 @@ impl Half {
         let outstanding = &mut self.sending_mut().outstanding;
         let at = outstanding.find(later(s.seq, una));
         let earlier_one = outstanding.get(at).filter(|e| before(e.start, end)).copied();
-        if earlier_one.is_some_and(|first| self.is_same_packet(now, s, &first)) || self.is_old_packet(s, end) {
+        let opening = s.flags.has(Flags::SYN);
+        let answer = opening && s.flags.has(Flags::ACK) && view.syn_again;
+        let doubled = || earlier_one.is_some_and(|first| self.is_same_packet(now, s, &first)) || self.is_old_packet(s, end);
+        if !answer && doubled() {
             return self.odd(Verdict::new(Cause::NetworkDuplicate, 0.95), segments);
         }
-        let verdict = if s.flags.has(Flags::SYN) {
+        if answer {
+            self.answered_before(now, segments);
+        }
+        let verdict = if opening {
             Verdict::new(Cause::Handshake, 0.99)
+        } else if let Some(verdict) = self.asked_before(now, s.seq, view) {
+            verdict
         } else {
-            why(&self.situation(now, s, view, earlier_one.as_ref()))
+            self.goes_on(s, why(&self.situation(now, s, view, earlier_one.as_ref())))
         };
         self.learn_probes(&verdict, end);
         self.repaired(now, s, verdict, segments);
@@ -105,6 +117,33 @@ impl Half {
             self.trouble_mut().episode_mut().told = Some(Box::new(told));
         }
         Data::Odd(verdict)
+    }
+
+    /// A second answer to a SYN that came twice: no timer is as short (RFC 6298, section 2.1: one second), so what passed for the first was
+    /// one sent again, too.
+    fn answered_before(&mut self, now: i64, segments: u32) {
+        let first = self.trouble.as_ref().is_none_or(|t| t.tally.of(Cause::Handshake) == 0);
+        if !first || now - self.last_sent_at > SHORTEST_INITIAL {
+            return;
+        }
+        let verdict = Verdict::new(Cause::Handshake, 0.9);
+        self.counts.retransmitted = self.counts.retransmitted.saturating_add(segments);
+        let trouble = self.trouble_mut();
+        trouble.tally.add(verdict, segments);
+        trouble.episode_mut().amended = Some(verdict);
+    }
+
+    /// A timeout that its stamp showed to be spurious was not taken back: what nobody asked for comes again.
+    fn goes_on(&mut self, s: &Segment<'_>, verdict: Verdict) -> Verdict {
+        let kept = self.trouble.as_ref().and_then(|t| t.episode().taken_back).filter(|&point| before(s.seq, point));
+        if kept.is_none() || verdict.cause != Cause::Unexplained {
+            return verdict;
+        }
+        let trouble = self.trouble_mut();
+        trouble.keeps_timeouts = true;
+        let episode = trouble.episode_mut();
+        (episode.loss_point, episode.taken_back) = (kept, None);
+        Verdict::new(Cause::GoBackN, 0.9)
     }
 
     /// One packet that the network doubled carries the same number and stamp, and comes within the time in which nobody can have asked for it.

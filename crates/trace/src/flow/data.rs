@@ -62,11 +62,13 @@ impl Half {
         } else {
             self.again(now, s, &View::of(self, other), other.counts.packets > 0)
         };
+        let gap = now - self.last_sent_at;
         self.last_sent_at = now;
         if let Some(trouble) = self.trouble.as_deref_mut()
             && let Some(episode) = &mut trouble.episode
         {
             episode.acted_on = trouble.delivered;
+            episode.left(now - self.last_heard_at, gap);
         }
         if s.payload > 0 {
             let times = &mut self.sending_mut().times;

@@ -23,6 +23,8 @@ stored!(Hole { start, end, found_at, stamp, id });
 
 /// Kept holes at most; the oldest are forgotten.
 const MOST: usize = 512;
+/// What an ACK asks for leaves its sender within this time, unless it is paced, nanoseconds.
+pub const AT_ONCE: i64 = 1_000_000;
 /// A timeout's repair is remembered for this long, nanoseconds: longer than any ACK is on its way.
 const REMEMBERED: i64 = 60_000_000_000;
 
@@ -31,6 +33,8 @@ const REMEMBERED: i64 = 60_000_000_000;
 pub struct Episode {
     /// Until this is acknowledged a timeout is being repaired.
     pub loss_point: Option<u32>,
+    /// The same, where a stamp showed the timeout to be spurious.
+    pub taken_back: Option<u32>,
     /// Until this is acknowledged a fast recovery is under way.
     pub recovery_point: Option<u32>,
     /// The last point of a timeout that was reached, and when: a capture beyond the sender sees that before the sender does.
@@ -41,6 +45,10 @@ pub struct Episode {
     pub holes: VecDeque<Hole>,
     /// Sacked ranges of the last ACK, so that what was marked is not walked again.
     pub marked: [(u32, u32); 4],
+    /// How often of late this sender sent something while no ACK came, held at 15: it spaces what it sends.
+    pub spaced: u8,
+    /// The time between the last two packets with data, nanoseconds.
+    pub gap: i64,
     /// What had been delivered when the sender last sent anything: what came since can have asked for what it sends next.
     pub acted_on: Delivered,
     /// The last timeout, where the capture is not at the sender's end and it is not certain yet.
@@ -51,17 +59,35 @@ pub struct Episode {
     pub told: Option<Box<Told>>,
 }
 
-stored!(Episode { loss_point, recovery_point, repaired, sack_high, resumed, holes, marked, acted_on, doubt, amended, told });
+stored!(Episode {
+    loss_point,
+    taken_back,
+    recovery_point,
+    repaired,
+    sack_high,
+    resumed,
+    holes,
+    marked,
+    spaced,
+    gap,
+    acted_on,
+    doubt,
+    amended,
+    told
+});
 
 /// Nothing is missing and nothing is being repaired.
 pub static CALM: Episode = Episode {
     loss_point: None,
+    taken_back: None,
     recovery_point: None,
     repaired: None,
     sack_high: None,
     resumed: None,
     holes: VecDeque::new(),
     marked: [(0, 0); 4],
+    spaced: 0,
+    gap: 0,
     acted_on: Delivered::NOTHING,
     doubt: None,
     amended: None,
@@ -76,6 +102,13 @@ impl Episode {
         open(self.loss_point) || open(self.recovery_point)
     }
 
+    /// Something was sent so long after the last ACK, and after what was sent before.
+    #[inline]
+    pub fn left(&mut self, quiet: i64, gap: i64) {
+        self.gap = gap;
+        self.spaced = if quiet < AT_ONCE { self.spaced.saturating_sub(1) } else { (self.spaced + 2).min(15) };
+    }
+
     /// What starts here has been sent before.
     pub fn is_resumed(&self, start: u32) -> bool {
         self.resumed.is_some_and(|end| before(start, end))
@@ -87,6 +120,7 @@ impl Episode {
             && self.told.is_none()
             && self.sack_high.is_none()
             && !self.repairing(una)
+            && self.taken_back.is_none_or(|point| !before(una, point))
             && !self.is_resumed(una)
             && self.repaired.is_none_or(|(_, at)| now - at > REMEMBERED)
     }

@@ -38,9 +38,9 @@ impl Trouble {
             pairs += u32::from(early && repair.pair);
             of_timeouts += u32::from(timeout);
             *(if echo_is_older { &mut by_stamp } else { &mut by_early_ack }) += repair.segments;
-            if let (true, true, Some(episode)) = (timeout, echo_is_older, &mut self.episode) {
-                // The sender has the same echo, and takes its timeout back (RFC 3522, section 3.2).
-                episode.loss_point = None;
+            if let (true, true, Some(episode)) = (timeout && !self.keeps_timeouts, echo_is_older, &mut self.episode) {
+                // The sender has the same echo, and may take its timeout back (RFC 3522, section 3.2).
+                episode.taken_back = episode.loss_point.take();
             }
         }
         if by_stamp + by_early_ack > 0 {

@@ -3,6 +3,7 @@
 mod ack;
 mod afar;
 mod again;
+mod asked;
 mod booked;
 mod data;
 mod delivered;

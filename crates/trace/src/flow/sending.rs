@@ -16,9 +16,11 @@ pub struct Sending {
     pub flight: Level,
     pub(super) acks: AckClock,
     pub(super) course: Option<Box<Course>>,
+    /// Its first full segments were fewer than RFC 6928's initial window.
+    pub(super) small_start: bool,
 }
 
-stored!(Sending { outstanding, stamp_clock, ids, amounts, times, flight, acks, course });
+stored!(Sending { outstanding, stamp_clock, ids, amounts, times, flight, acks, course, small_start });
 
 /// Packets are held at 2^32 - 1, in all counts of a flow.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,6 +1,6 @@
 //! What the rules of [`crate::cause::why`] ask about: what the sender knew when it sent this, as far as the capture can tell.
 
-use super::episode::CALM;
+use super::episode::{AT_ONCE, CALM};
 use super::half::Half;
 use super::sent::Sent;
 use super::seq::before;
@@ -17,8 +17,7 @@ impl Half {
         let last_of_it = seen.map_or(i64::MIN, |e| e.last_at);
         // Queues before the capture even out the sender's pauses; its own stamps keep them.
         let pause = now - self.last_sent_at.max(heard);
-        let quiet =
-            if self.at_sender(view) { pause } else { self.sending.as_ref().and_then(|s| s.stamp_clock.pause()).unwrap_or(pause) };
+        let quiet = if self.at_sender(view) { pause } else { self.stamp_pause().unwrap_or(pause) };
         let age = if self.at_sender(view) { now - self.last_news_at.max(last_of_it) } else { quiet };
         let whole = |(smoothed, deviation): (i64, i64)| {
             if self.at_sender(view) {
@@ -66,6 +65,12 @@ impl Half {
                     self.at_sender(view) && t.delivered.asks_for(e, &episode.acted_on, self.last_sent_at, self.patience(t))
                 }),
             },
+            answers_news: match told {
+                Some((_, told)) => told.is_news() && told.is_prompt(),
+                None => self.at_sender(view) && now - self.last_news_at < AT_ONCE,
+            },
+            spaced: episode.spaced > 3,
+            gap: if self.stamp_pause().is_none() { episode.gap } else { 0 },
             overtaken: trouble.zip(seen).filter(|_| self.at_sender(view)).map(|(t, e)| t.delivered.overtook(e)),
             after_timeout: open(episode.loss_point) || self.not_yet_heard(now, s.seq, view),
             in_recovery: open(episode.recovery_point),
@@ -74,8 +79,14 @@ impl Half {
             afar: told.is_some(),
             timer_fired: trouble.is_some_and(|t| t.timer_fired),
             probes: trouble.and_then(|t| t.probes),
+            small_start: self.at_sender(view) && self.sending.as_ref().is_some_and(|sending| sending.small_start),
             sack: view.sack,
         }
+    }
+
+    /// How long the sender had sent nothing before this, by its own clock.
+    fn stamp_pause(&self) -> Option<i64> {
+        self.sending.as_ref().and_then(|sending| sending.stamp_clock.pause())
     }
 
     /// How long a sender that goes by time waits for what was overtaken: a quarter of the least RTT, once more for each report that it was too

@@ -1,5 +1,6 @@
 //! What is kept of a direction from its first hole or repeated segment on. Most flows never need it.
 
+use super::asked::Asked;
 use super::delivered::Delivered;
 use super::episode::{CALM, Episode};
 use super::seq::before;
@@ -41,9 +42,28 @@ pub struct Trouble {
     pub timer_fired: bool,
     /// Whether this sender uses tail-loss probes, once that has shown.
     pub probes: Option<bool>,
+    /// From the last SYN, which had come before, to its answer, nanoseconds; none without.
+    pub(super) syn_turn: Option<i64>,
+    /// Third duplicates that passed on their way to the sender.
+    pub(super) asked: Asked,
+    /// This sender does not take back timeouts that stamps show to be spurious.
+    pub keeps_timeouts: bool,
 }
 
-stored!(Trouble { tally, repairs, episode, oddities, delivered, timeouts, recoveries, timer_fired, probes });
+stored!(Trouble {
+    tally,
+    repairs,
+    episode,
+    oddities,
+    delivered,
+    timeouts,
+    recoveries,
+    timer_fired,
+    probes,
+    syn_turn,
+    asked,
+    keeps_timeouts
+});
 
 /// What few directions with trouble have.
 #[derive(Debug, Clone, Copy, Default)]
@@ -126,6 +146,11 @@ impl Trouble {
         self.episode.as_ref().is_some_and(|e| e.repairing(una))
     }
 
+    /// A timeout's repair is under way.
+    pub fn repairing_timeout(&self, una: u32) -> bool {
+        self.episode().loss_point.is_some_and(|point| before(una, point))
+    }
+
     /// Nothing is missing and nothing is being repaired.
     #[inline]
     pub fn is_calm(&self, una: u32) -> bool {
@@ -163,6 +188,7 @@ impl Trouble {
     pub fn memory(&self) -> usize {
         size_of::<Trouble>()
             + self.tally.memory()
+            + self.asked.memory()
             + self.repairs.capacity() * size_of::<Repair>()
             + self.episode.as_ref().map_or(0, |e| e.memory())
             + self.oddities.as_ref().map_or(0, |_| size_of::<Oddities>())

@@ -1,6 +1,7 @@
 //! Where the capture stands, seen from the data of one end.
 
 use super::half::Half;
+use crate::cause::Cause;
 
 /// What the flow knows about where the capture stands, for the data of one end.
 #[derive(Debug, Clone, Copy, Default)]
@@ -10,9 +11,11 @@ pub struct View {
     /// The same, smoothed, as queues stand now.
     pub turn_now: Option<i64>,
     pub sack: bool,
+    /// The other end's SYN has come again.
+    pub syn_again: bool,
 }
 
-/// A turn shorter than this or a tenth of the whole: the capture is at the sender's end.
+/// A turn shorter than this and half of the rest, or a tenth of the whole: the capture is at the sender's end.
 const AT_SENDER: i64 = 2_000_000;
 
 impl View {
@@ -20,11 +23,12 @@ impl View {
     pub fn of(half: &Half, other: &Half) -> View {
         let turn = match (other.rtt.min(), other.stamp_rtt.min()) {
             (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+            (a, b) => a.or(b).or_else(|| other.trouble.as_ref().and_then(|t| t.syn_turn)),
         };
         View {
             turn,
             turn_now: other.stamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
+            syn_again: other.trouble.as_ref().is_some_and(|t| t.tally.of(Cause::Handshake) > 0),
             sack: half.choices.allow_sack() && other.choices.allow_sack(),
         }
     }
@@ -35,7 +39,7 @@ impl Half {
     pub(super) fn at_sender(&self, view: &View) -> bool {
         let whole = self.rtt.min().unwrap_or(0);
         match view.turn {
-            Some(turn) => turn <= AT_SENDER.max((turn + whole) / 10),
+            Some(turn) => turn <= AT_SENDER.min(whole / 2).max((turn + whole) / 10),
             None => whole > AT_SENDER,
         }
     }

@@ -123,11 +123,11 @@ impl Watch for Packets {
 }
 
 impl Packets {
-    /// The last timeout of this end was none.
+    /// The last timeout of this end was none, or its first SYN was not the first.
     fn amend(&mut self, flow: u32, from_client: bool, verdict: Verdict) {
-        let timeout =
-            |row: &&mut Row| row.flow == flow && row.from_client == from_client && row.kind == Kind::Odd(Cause::Timeout);
-        if let Some(row) = self.rows.iter_mut().rev().find(timeout) {
+        let was = if verdict.cause == Cause::Handshake { Kind::Syn } else { Kind::Odd(Cause::Timeout) };
+        let found = |row: &&mut Row| row.flow == flow && row.from_client == from_client && row.kind == was;
+        if let Some(row) = self.rows.iter_mut().rev().find(found) {
             (row.kind, row.confidence) = (Kind::Odd(verdict.cause), verdict.confidence);
         }
     }
