@@ -66,8 +66,9 @@ bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
 	$(BIN)/python -m tests.oracles.table
 
-analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md
-	$(BIN)/python -m tests.labelled_table docs/analyze-accuracy.md
+# One part to the terminal: make analyze-accuracy PART=verdicts
+analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md: five minutes on two cores
+	POLARS_MAX_THREADS=1 $(BIN)/python -m tests.labelled_table $(if $(PART),--only $(PART),docs/analyze-accuracy.md)
 
 bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measured.md: eight minutes on a quiet machine
 	$(CARGO) build --quiet --release --package ackclock-emu --bin ackclock-traffic

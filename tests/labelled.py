@@ -178,7 +178,8 @@ def missing(folder: Path, near: str, far: str) -> set[int]:
     """The server's packets that passed at `near`, and not at `far`."""
     of = {place: _passed(folder, place) for place in (near, far, "server")}
     # What left after the last one that arrived may still be on its way; copies that the network makes are not the server's.
-    return {packet for packet in of[near] & of["server"] if packet < max(of[far], default=0)} - of[far]
+    last = max(of[far], default=0)
+    return {packet for packet in of[near] & of["server"] if packet < last} - of[far]
 
 
 def _passed(folder: Path, place: str) -> set[int]:

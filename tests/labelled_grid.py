@@ -1,4 +1,4 @@
-"""The simulated downloads on which causes are scored: a grid that the rules were made with, and two that nobody looked into."""
+"""The simulated downloads on which causes are scored: a grid that the rules were made with, and two made later."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ class Grid:
             hop = {"name": "air", "rate": rate, "delay": delay, "queue": {"kind": "droptail", "packets": packets}, **keys}
             tap = Tap(WHERE[(s + w + t + k) % 3], SHARES[(s + 2 * w + t) % 3])
             yield f"{' '.join(tcp.values())}, {rate}, {trouble}, seed {seed}", Case(hop, tcp, seed=seed, tap=tap)
+
+    @property
+    def described(self) -> str:
+        """What it is made of."""
+        return (
+            f"{self.size} downloads of 20 s: senders {', '.join(' '.join(tcp.values()) for tcp in self.senders)}; links "
+            f"{'; '.join(f'{speed}, {delay}, {packets} packets' for speed, delay, packets in self.links)}; {', '.join(self.troubles)}; "
+            f"seeds {', '.join(map(str, self.seeds))}."
+        )
 
     @property
     def size(self) -> int:
@@ -94,8 +103,8 @@ HELD_OUT = Grid(
     (101,),
 )
 
-FRESH = Grid(
-    "held out, new",
+THIRD = Grid(
+    "third",
     (
         {"host": "linux-6", "variant": "cubic"},
         {"host": "linux-6", "variant": "bbr"},
