@@ -68,6 +68,25 @@ def test_a_pipe_that_stays_open_is_shown_and_ends_with_ctrl_c(lossy):
     assert json.loads(said)["flows"] == analyze(lossy).document["flows"]
 
 
+def test_a_steady_trickle_is_shown_while_it_comes(lossy):
+    whole = lossy.read_bytes()
+    command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as run:
+        assert run.stdin is not None
+        assert run.stderr is not None
+        shown = 0
+        for at in range(0, len(whole), 500):
+            run.stdin.write(whole[at : at + 500])
+            time.sleep(0.01)
+            if select.select([run.stderr], [], [], 0)[0]:
+                shown += run.stderr.read(4096).count(b"packets\n")
+            if shown >= 2:
+                break
+        run.stdin.close()
+    assert run.returncode == 0
+    assert shown >= 2
+
+
 def test_a_followed_capture_is_drawn_on_a_terminal_and_its_header_is_waited_for(lossy, tmp_path):
     whole, growing = lossy.read_bytes(), tmp_path / "growing.pcap"
     growing.touch()

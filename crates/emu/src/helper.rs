@@ -1,18 +1,19 @@
 //! A second hand at the gates. Sending takes most of an emulation's time, as the receiving host's part of it is done in the same system
 //! call; when much is due at once a second thread on another core sends to some gates while this one sends to the others.
 
+use crate::clock::RealTime;
 use crate::gate::{Batch, Way};
 use crate::machine::ask_for_punctuality;
+use ackclock_core::{Span, Time};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 /// What takes about as long to send as to wake somebody for it is sent alone.
 const WORTH_IT: usize = 16;
 /// Much seldom comes alone: so long a helper watches for more before it sleeps.
-const WATCHED: Duration = Duration::from_micros(20);
+const WATCHED: Span = Span::from_us(20);
 
 pub struct Helper {
     desk: Arc<Desk>,
@@ -134,8 +135,8 @@ impl Desk {
                 work.lost += lost;
                 self.taken.fetch_sub(1, Ordering::AcqRel);
             }
-            let began = Instant::now();
-            while began.elapsed() < WATCHED && self.waiting.load(Ordering::Acquire) == 0 {
+            let watch = RealTime::start();
+            while watch.now() < Time::ZERO + WATCHED && self.waiting.load(Ordering::Acquire) == 0 {
                 std::hint::spin_loop();
             }
             if self.waiting.load(Ordering::Acquire) == 0 && !self.over.load(Ordering::Acquire) {

@@ -1,18 +1,20 @@
 //! Captures for Python: opened, read piece by piece, reported.
 
 use crate::capture_columns::{self, Placing, across, second_of};
+use crate::patient::{Patient, pause};
 use crate::table::Table;
 use ackclock_trace::analyze::{Analysis, Only};
 use ackclock_trace::infer::Recorder;
 use ackclock_trace::join::{Joined, Taken, join};
-use ackclock_trace::read::{Capture, Pulses, ReadError};
+use ackclock_trace::read::{Capture, Pulses, ReadError, plain};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A capture being read. ValueError: not a capture, or not readable.
@@ -23,6 +25,8 @@ pub struct CaptureReader {
     packets: Option<Packets>,
     /// How packets and ACKs are spaced, of a capture that is not known to be large.
     spacing: Option<Recorder>,
+    /// Of a pipe that is followed: its writer has ended.
+    ended: Option<Arc<AtomicBool>>,
 }
 
 /// Spacing needs all packets in order, by one worker: not worth it for larger files than this.
@@ -45,7 +49,8 @@ impl CaptureReader {
         follow: bool,
     ) -> PyResult<CaptureReader> {
         let only: Only = serde_json::from_str(only).map_err(refusal)?;
-        let capture = timed(if follow { followed(py, &path)? } else { Capture::open(&path).map_err(refusal)? }, pulses)?;
+        let (capture, ended) = if follow { followed(py, &path)? } else { (Capture::open(&path).map_err(refusal)?, None) };
+        let capture = timed(capture, pulses)?;
         // What is no file, such as a pipe, is of no known size: its spacing is noted, too, so that it says what the file would.
         let moderate = std::fs::metadata(&path).map_or(true, |file| !file.is_file() || file.len() <= SPACING_UP_TO);
         let spacing = (series || moderate).then(Recorder::default);
@@ -56,12 +61,13 @@ impl CaptureReader {
             analysis: Analysis::with_workers(only, workers),
             packets: series.then(Packets::default),
             spacing,
+            ended,
         })
     }
 
     /// Takes up to `most` packets of what there is now; the number taken. Other threads run meanwhile.
     fn advance(&mut self, py: Python<'_>, most: u64) -> PyResult<u64> {
-        let CaptureReader { capture, analysis, packets, spacing } = self;
+        let CaptureReader { capture, analysis, packets, spacing, .. } = self;
         py.detach(|| match spacing {
             Some(spacing) => analysis.read(capture, &mut (packets.as_mut(), spacing), most),
             None => analysis.read_all(capture, most),
@@ -76,7 +82,7 @@ impl CaptureReader {
 
     /// True once the writer of a followed pipe has ended.
     fn ended(&self) -> bool {
-        self.capture.ended()
+        self.ended.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed))
     }
 
     /// The packets so far, and how many more there were than are kept; none unless they were asked for.
@@ -194,15 +200,17 @@ impl CapturePairReader {
 }
 
 /// With UTC in the place of a counter, where pulses are given.
-/// A capture that is being written: a pipe, or a file whose writer may not have come to its header yet.
-fn followed(py: Python<'_>, path: &Path) -> PyResult<Capture> {
+/// A capture that is being written: a pipe, with what tells its end, or a file whose writer may not have come to its header yet.
+fn followed(py: Python<'_>, path: &Path) -> PyResult<(Capture, Option<Arc<AtomicBool>>)> {
     if path.as_os_str() == "-" {
-        return py.detach(|| Capture::follow(Box::new(std::io::stdin()), PAUSE)).map_err(refusal);
+        let (reader, ended) = plain(Box::new(std::io::stdin())).and_then(|pipe| Patient::new(pipe, PAUSE)).map_err(refusal)?;
+        let capture = py.detach(|| Capture::from_reader(Box::new(reader))).map_err(refusal)?;
+        return Ok((capture, Some(ended)));
     }
     loop {
         match Capture::open(path) {
-            Err(ReadError::Empty | ReadError::CutOffHeader) => py.detach(|| std::thread::sleep(PAUSE)),
-            opened => return opened.map_err(refusal),
+            Err(ReadError::Empty | ReadError::CutOffHeader) => py.detach(|| pause(PAUSE)),
+            opened => return Ok((opened.map_err(refusal)?, None)),
         }
         py.check_signals()?;
     }

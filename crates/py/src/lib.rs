@@ -7,6 +7,7 @@ mod control;
 mod hear;
 mod live;
 mod models;
+mod patient;
 mod table;
 
 use ackclock_emu::Options;

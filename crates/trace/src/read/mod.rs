@@ -1,15 +1,14 @@
 //! Reading captures: any format, compressed or not, from a file, a pipe or a file that grows.
 
 mod compress;
-mod patient;
 mod pcap;
 mod pcapng;
 mod pulses;
 mod source;
 
+pub use compress::plain;
 pub use pulses::{BadPulses, Pulses};
 
-use patient::Patient;
 use pcap::Pcap;
 use pcapng::Pcapng;
 use source::Source;
@@ -17,9 +16,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Longer than any packet (IPv6 jumbograms that hosts make are below 1 MB). A longer record is damage, and must not cost memory.
 const MAX_RECORD: u32 = 16 << 20;
@@ -122,8 +118,6 @@ pub struct Capture {
     broken: bool,
     /// Where the time stamps are a counter's.
     pulses: Option<Box<Pulses>>,
-    /// Of a pipe that is followed: its writer has ended.
-    ended: Option<Arc<AtomicBool>>,
 }
 
 impl Capture {
@@ -139,18 +133,8 @@ impl Capture {
         Capture::from_reader(Box::new(file))
     }
 
-    /// Opens a pipe that is watched while it runs: [`Capture::packet`] gives none as soon as `wait` has gone by since it last did, and waits
-    /// on only for the header.
-    pub fn follow(raw: Box<dyn Read + Send + Sync>, wait: Duration) -> Result<Capture, ReadError> {
-        let (reader, ended) = Patient::new(compress::plain(raw)?, wait)?;
-        Ok(Capture { ended: Some(ended), ..Capture::of(Source::new(Box::new(reader)))? })
-    }
-
     pub fn from_reader(raw: Box<dyn Read + Send + Sync>) -> Result<Capture, ReadError> {
-        Capture::of(Source::new(compress::plain(raw)?))
-    }
-
-    fn of(mut source: Source) -> Result<Capture, ReadError> {
+        let mut source = Source::new(compress::plain(raw)?);
         if !source.has(4)? {
             return Err(if source.bytes().is_empty() { ReadError::Empty } else { ReadError::CutOffHeader });
         }
@@ -163,7 +147,7 @@ impl Capture {
         } else {
             return Err(ReadError::NotACapture(format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3])));
         };
-        Ok(Capture { source, format, damage: BTreeMap::new(), broken: false, pulses: None, ended: None })
+        Ok(Capture { source, format, damage: BTreeMap::new(), broken: false, pulses: None })
     }
 
     /// Takes the time stamps for those of a counter whose value at each second is known.
@@ -229,11 +213,6 @@ impl Capture {
         if !self.broken && !self.source.bytes().is_empty() {
             self.stop(Damage::CutOff);
         }
-    }
-
-    /// True once the writer of a followed pipe has ended and all it wrote was read.
-    pub fn ended(&self) -> bool {
-        self.ended.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed))
     }
 
     /// How often the file itself was damaged, by kind.
