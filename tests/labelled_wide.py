@@ -98,7 +98,7 @@ def _troubles(draw: random.Random, trip: float) -> list[tuple[str, Keys]]:
     sojourn = f"{10 ** draw.uniform(0, 1) * max(4.0, trip / 4):.1f} ms"
     burst = {"kind": "gilbert-elliott", "mean": mean, "bad_sojourn": sojourn}
     held = f"{draw.uniform(0.05, 1.2) * max(trip, 4.0):.2f} ms"
-    losses = (
+    losses: tuple[tuple[str, Keys], ...] = (
         ("none lost", {}),
         (f"{mean:.2%} lost", {"loss": {"down": mean}}),
         (f"bursts of {sojourn}, {mean:.2%}", {"loss": {"down": burst}}),
