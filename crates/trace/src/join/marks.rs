@@ -70,11 +70,13 @@ impl Watch for Recorder {
     }
 }
 
-/// Payload of one segment on the wire, at least one byte.
+/// Payload of one segment on the wire, at least one byte. The agreed size includes options (RFC 6691), but some stacks let them ride for nothing:
+/// what is no longer than it went as it is.
 fn unit(flow: &Flow, s: &Segment<'_>) -> u32 {
     let agreed = [Side::Low, Side::High].into_iter().filter_map(|side| flow.half(side).choices.mss).min();
     let options = u32::from(s.header_len).saturating_sub(20);
-    let unit = agreed.map_or(s.payload, |mss| u32::from(mss).saturating_sub(options)).max(1);
+    let cut = agreed.map(u32::from).filter(|&mss| s.payload > mss);
+    let unit = cut.map_or(s.payload, |mss| mss.saturating_sub(options)).max(1);
     if s.payload / unit > MOST_PARTS { s.payload } else { unit }
 }
 
