@@ -18,6 +18,8 @@ pub struct Repeat {
     pub is_first: bool,
     /// It ends at the highest number sent.
     pub is_last: bool,
+    /// It has been selectively acknowledged, and its sender has heard of it.
+    pub had: bool,
     /// It was seen once before, not oftener.
     pub first_repeat: bool,
     /// Data behind it has been selectively acknowledged.
@@ -117,9 +119,14 @@ pub fn why(r: &Repeat) -> Verdict {
     if r.afar && r.is_first && !r.after_timeout && !reason {
         return Verdict::new(Cause::Timeout, 0.8);
     }
-    if r.after_timeout {
+    if r.after_timeout || r.had {
+        // Only a timeout makes a sender forget what has arrived (RFC 2018, section 8).
         // Behind a timeout everything is sent again in order; SACK may single out holes, which is still that repair.
         return Verdict::new(Cause::GoBackN, if r.in_recovery { 0.7 } else { 0.95 });
+    }
+    // Without SACK nothing but a timer sends the first one outstanding a second time (RFC 6582, section 3.2).
+    if !r.sack && !r.first_repeat && r.is_first {
+        return Verdict::new(Cause::Timeout, 0.8);
     }
     if !r.first_repeat && (r.sacked_above || r.in_recovery) {
         return Verdict::new(Cause::Rack, 0.85);

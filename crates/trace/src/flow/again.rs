@@ -3,9 +3,11 @@
 use super::data::{Data, sent_of};
 use super::episode::Hole;
 use super::half::Half;
+use super::outpaced::Amended;
 use super::sent::Sent;
 use super::seq::{ahead, before, earlier, later};
 use super::told::{Told, Word};
+use super::trouble::Repair;
 use super::view::View;
 use crate::cause::{Cause, Filler, Repeat, Verdict, filled, why};
 use crate::decode::{Flags, Segment};
@@ -58,17 +60,22 @@ impl Half {
         let segments = self.segments_in(s.payload, s.header_len);
         if verdict.cause != Cause::Reordered {
             let found = self.situation(now, s, view, None);
+            let again = self.went_back(s.seq, &hole);
             // Without SACK the sender has only duplicates to go by, and not all of them need have been seen.
             let mut likely =
-                why(&Repeat { sacked_above: found.sacked_above || !view.sack, first_repeat: true, seen: false, ..found });
+                why(&Repeat { sacked_above: found.sacked_above || !view.sack, first_repeat: !again, seen: false, ..found });
             if likely.cause == Cause::Unexplained {
                 // It was missing, so there was a reason.
                 likely = Verdict::new(Cause::Fast, 0.6);
             }
             verdict = Verdict::new(likely.cause, likely.confidence * verdict.confidence);
+            verdict = self.outpaces(now, s, view, verdict);
             self.repaired(now, s, verdict, segments);
             self.lost_with(verdict.cause, s, view);
-            self.trouble_mut().oddities_mut().lost_upstream += segments;
+            self.suspects(now, s, verdict, again, view.acks);
+            let trouble = self.trouble_mut();
+            trouble.oddities_mut().lost_upstream += segments;
+            trouble.repairs.iter_mut().rev().take(1).for_each(|repair| repair.filled = true);
         } else {
             self.trouble_mut().tally.add(verdict, segments);
             self.asked_in_vain(hole.found_at, start);
@@ -83,6 +90,13 @@ impl Half {
         Data::Odd(verdict)
     }
 
+    /// What lies behind the hole has been repaired since it was there: a recovery begins at the lowest (RFC 6675, section 4), so that this has been
+    /// sent again before, and lost.
+    fn went_back(&self, start: u32, hole: &Hole) -> bool {
+        let behind = |r: &Repair| before(start, r.start) && r.at > hole.found_at && r.cause == Cause::Fast;
+        self.trouble.as_ref().is_some_and(|t| t.repairs.iter().any(behind))
+    }
+
     /// The segment has been seen before.
     fn repeat(&mut self, now: i64, s: &Segment<'_>, view: &View, end: u32) -> Data {
         let segments = self.segments_in(s.payload, s.header_len).max(1);
@@ -94,6 +108,9 @@ impl Half {
         let answer = opening && s.flags.has(Flags::ACK) && view.syn_again;
         let doubled = || earlier_one.is_some_and(|first| self.is_same_packet(now, s, &first)) || self.is_old_packet(s, end);
         if !answer && doubled() {
+            if self.comes_after_its_repair(s, segments) {
+                return self.odd(Verdict::new(Cause::Reordered, 0.9), segments);
+            }
             return self.odd(Verdict::new(Cause::NetworkDuplicate, 0.95), segments);
         }
         if answer {
@@ -106,10 +123,13 @@ impl Half {
         } else {
             self.goes_on(s, why(&self.situation(now, s, view, earlier_one.as_ref())))
         };
+        let verdict = self.outpaces(now, s, view, verdict);
         self.learn_probes(&verdict, end);
         self.repaired(now, s, verdict, segments);
         self.lost_with(verdict.cause, s, view);
         self.mark_again(now, s, at, end);
+        let again = self.trouble.as_ref().is_some_and(|t| t.repairs.iter().filter(|r| r.start == s.seq).count() > 1);
+        self.suspects(now, s, verdict, again, view.acks);
         if !self.at_sender(view) && self.trouble.as_ref().is_some_and(|t| t.episode().told.is_none()) {
             let una = earlier(self.una, s.seq);
             let word = Word { at: now, first: now, stamp: None, una, duplicates: 0, sack_high: None };
@@ -117,6 +137,20 @@ impl Half {
             self.trouble_mut().episode_mut().told = Some(Box::new(told));
         }
         Data::Odd(verdict)
+    }
+
+    /// The first copy of what was sent again since: overtaken by that, and not lost.
+    fn comes_after_its_repair(&mut self, s: &Segment<'_>, segments: u32) -> bool {
+        let repairs = self.trouble.as_deref_mut().into_iter().flat_map(|trouble| &mut trouble.repairs);
+        let Some(repair) = repairs.rev().find(|repair| repair.start == s.seq && repair.filled) else { return false };
+        // The repair itself, twice.
+        if s.ip_id == Some(repair.ip_id) && repair.stamp == s.options.stamps.map(|stamps| stamps.value) {
+            return false;
+        }
+        repair.filled = false;
+        let odd = self.trouble_mut().oddities_mut();
+        odd.lost_upstream = odd.lost_upstream.saturating_sub(segments);
+        true
     }
 
     /// A second answer to a SYN that came twice: no timer is as short (RFC 6298, section 2.1: one second), so what passed for the first was
@@ -130,7 +164,7 @@ impl Half {
         self.counts.retransmitted = self.counts.retransmitted.saturating_add(segments);
         let trouble = self.trouble_mut();
         trouble.tally.add(verdict, segments);
-        trouble.episode_mut().amended = Some(verdict);
+        trouble.episode_mut().amended = Some(Amended { was: Cause::Handshake, is: verdict, before_it: None });
     }
 
     /// A timeout that its stamp showed to be spurious was not taken back: what nobody asked for comes again.

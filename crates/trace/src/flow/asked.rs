@@ -42,6 +42,11 @@ impl Asked {
         self.thirds.push(third);
     }
 
+    /// A third duplicate asked for what starts here.
+    pub(super) fn for_this(&self, seq: u32) -> bool {
+        self.thirds.iter().any(|third| third.seq == seq)
+    }
+
     /// What starts here answers one of them, or goes on with what did.
     fn answers(&self, seq: u32, now: i64, (turn, longest): (i64, i64)) -> bool {
         let timely = |third: &&Third| now - third.at >= turn * 9 / 10 && now - third.at <= longest * 3 + LEEWAY;

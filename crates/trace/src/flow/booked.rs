@@ -66,7 +66,18 @@ impl Half {
             _ => {}
         }
         let stamp = s.options.stamps.map(|t| t.value);
-        trouble.add_repair(Repair { start, end, at: now, stamp, cause: verdict.cause, judged: false, segments, pair: in_pair });
+        trouble.add_repair(Repair {
+            start,
+            end,
+            at: now,
+            stamp,
+            cause: verdict.cause,
+            judged: false,
+            segments: segments.min(u32::from(u16::MAX)) as u16,
+            ip_id: s.ip_id.unwrap_or(0),
+            pair: in_pair,
+            filled: false,
+        });
     }
 
     pub(super) fn mark_again(&mut self, now: i64, s: &Segment<'_>, from: usize, end: u32) {

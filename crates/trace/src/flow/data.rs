@@ -54,6 +54,7 @@ impl Half {
             self.hear_afar(now, s, other);
             self.bears_out(now, s, other);
         }
+        self.falls_silent(now, s, other);
         let off = ahead(self.next, s.seq);
         let data = if off == 0 {
             self.fresh(now, s, other)

@@ -2,6 +2,7 @@
 //! until something is acknowledged (RFC 5681, section 3.1: the loss window), so nothing else can follow sooner than a round trip.
 
 use super::half::Half;
+use super::outpaced::Amended;
 use super::view::View;
 use crate::cause::{Cause, Verdict};
 use crate::decode::Segment;
@@ -22,7 +23,7 @@ pub struct Doubt {
 stored!(Doubt { at, recovery_point, pair, segments, confidence });
 
 /// The share of a round trip in which nothing can follow a timeout: paths and hosts vary.
-const SOON: (i64, i64) = (3, 4);
+pub(super) const SOON: (i64, i64) = (3, 4);
 
 impl Half {
     /// A packet with data passes: if it left after what was taken for a timeout, and too soon, that was none.
@@ -65,6 +66,7 @@ impl Half {
         }
         let episode = trouble.episode_mut();
         episode.recovery_point = doubt.recovery_point.or(episode.loss_point).or(Some(next));
-        (episode.loss_point, episode.doubt, episode.amended) = (None, None, Some(verdict));
+        (episode.loss_point, episode.doubt, episode.amended) =
+            (None, None, Some(Amended { was: Cause::Timeout, is: verdict, before_it: None }));
     }
 }

@@ -2,9 +2,10 @@
 
 use super::delivered::Delivered;
 use super::doubt::Doubt;
+use super::outpaced::Amended;
 use super::seq::{ahead, before};
+use super::silenced::Suspect;
 use super::told::Told;
-use crate::cause::Verdict;
 use crate::stored::stored;
 use std::collections::VecDeque;
 
@@ -53,8 +54,10 @@ pub struct Episode {
     pub acted_on: Delivered,
     /// The last timeout, where the capture is not at the sender's end and it is not certain yet.
     pub doubt: Option<Doubt>,
-    /// It was none; taken by who tells the packet's watchers.
-    pub amended: Option<Verdict>,
+    /// A repair after which the sender may fall silent.
+    pub suspect: Option<Suspect>,
+    /// What was taken for something else; taken by who tells the packets' watchers.
+    pub amended: Option<Amended>,
     /// What the sender knows, where the capture is not at its end.
     pub told: Option<Box<Told>>,
 }
@@ -72,6 +75,7 @@ stored!(Episode {
     gap,
     acted_on,
     doubt,
+    suspect,
     amended,
     told
 });
@@ -90,6 +94,7 @@ pub static CALM: Episode = Episode {
     gap: 0,
     acted_on: Delivered::NOTHING,
     doubt: None,
+    suspect: None,
     amended: None,
     told: None,
 };

@@ -14,7 +14,7 @@ impl Trouble {
         let found = self.repairs.iter_mut().rev().find(|r| before(r.start, right) && before(left, r.end));
         let Some(repair) = found.filter(|r| !r.judged) else { return 0 };
         repair.judged = true;
-        let (segments, of_timeout) = (repair.segments, repair.cause == Cause::Timeout);
+        let (segments, of_timeout) = (u32::from(repair.segments), repair.cause == Cause::Timeout);
         let spurious = &mut self.oddities_mut().spurious;
         spurious.by_dsack += segments;
         spurious.of_timeouts += u32::from(of_timeout);
@@ -37,7 +37,7 @@ impl Trouble {
             early_timeouts += u32::from(early && timeout);
             pairs += u32::from(early && repair.pair);
             of_timeouts += u32::from(timeout);
-            *(if echo_is_older { &mut by_stamp } else { &mut by_early_ack }) += repair.segments;
+            *(if echo_is_older { &mut by_stamp } else { &mut by_early_ack }) += u32::from(repair.segments);
             if let (true, true, Some(episode)) = (timeout && !self.keeps_timeouts, echo_is_older, &mut self.episode) {
                 // The sender has the same echo, and may take its timeout back (RFC 3522, section 3.2).
                 episode.taken_back = episode.loss_point.take();

@@ -13,11 +13,13 @@ mod half;
 mod ids;
 mod judged;
 mod moment;
+mod outpaced;
 mod packed;
 mod resumed;
 mod sending;
 mod sent;
 mod seq;
+mod silenced;
 mod situation;
 mod stamp_clock;
 mod table;
@@ -30,11 +32,11 @@ pub use ack::Heard;
 pub use data::Data;
 pub use half::{Choices, Counts, Half, Offered};
 pub use moment::Moment;
+pub use outpaced::Amended;
 pub use sending::{Amounts, Sending, Times};
 pub use table::Table;
 pub use trouble::{Oddities, Spurious, Trouble};
 
-use crate::cause::Verdict;
 use crate::decode::{Endpoint, Flags, Kept, Segment};
 use crate::stored::{Reader, Stored, Writer, stored};
 use seq::ahead;
@@ -68,8 +70,8 @@ pub struct Passed {
     pub data: Data,
     /// What it said about the other end's data, if it had an ACK.
     pub heard: Option<Heard>,
-    /// It shows that the last packet of this end that was taken for a timeout was none: what it was.
-    pub amends: Option<Verdict>,
+    /// It shows what earlier packets of this end were that had been taken for something else.
+    pub amends: Option<Amended>,
 }
 
 /// A flow's time stands still after this, four and a half years: only a damaged clock gets there, and spans stay safe to multiply.

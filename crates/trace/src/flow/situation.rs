@@ -51,6 +51,7 @@ impl Half {
             rtt: self.rtt.smoothed().map(whole),
             is_first: !before(una, s.seq),
             is_last: !before(end, self.next),
+            had: seen.is_some_and(|e| e.sacked && (self.at_sender(view) || now - e.last_at > self.surely_told(view))),
             first_repeat: match seen {
                 Some(e) => e.times == 1,
                 None => !trouble.is_some_and(|t| t.repairs.iter().any(|r| r.start == s.seq)),
@@ -82,6 +83,12 @@ impl Half {
             small_start: self.at_sender(view) && self.sending.as_ref().is_some_and(|sending| sending.small_start),
             sack: view.sack,
         }
+    }
+
+    /// What has passed on its way to the sender longer ago than this is no news to it, nanoseconds.
+    fn surely_told(&self, view: &View) -> i64 {
+        let turn = view.turn_now.into_iter().chain(view.turn).max().unwrap_or(0);
+        (turn * 2).saturating_add(100_000_000)
     }
 
     /// How long the sender had sent nothing before this, by its own clock.

@@ -143,6 +143,14 @@ impl Told {
         since >= self.turn * 9 / 10 && since <= self.turn * 13 / 10 + LEEWAY
     }
 
+    /// Duplicates on their way to it.
+    pub fn pending(&self) -> u32 {
+        match (self.words.front(), self.words.back()) {
+            (Some(known), Some(last)) if known.una == last.una => last.duplicates.saturating_sub(known.duplicates),
+            _ => 0,
+        }
+    }
+
     /// It has had them all.
     pub fn is_up_to_date(&self) -> bool {
         self.words.len() <= 1

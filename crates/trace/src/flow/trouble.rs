@@ -3,8 +3,9 @@
 use super::asked::Asked;
 use super::delivered::Delivered;
 use super::episode::{CALM, Episode};
+use super::outpaced::AMENDED;
 use super::seq::before;
-use crate::cause::{Cause, Tally};
+use crate::cause::{Cause, Tally, Verdict};
 use crate::stored::stored;
 
 /// A retransmission whose ACK may still show that it was not needed.
@@ -14,14 +15,18 @@ pub struct Repair {
     pub end: u32,
     pub at: i64,
     pub stamp: Option<u32>,
-    pub segments: u32,
+    pub segments: u16,
+    /// In its IP header.
+    pub ip_id: u16,
     pub cause: Cause,
     pub judged: bool,
     /// A timeout within a recovery that duplicates had begun.
     pub pair: bool,
+    /// The capture had not seen an earlier copy, which may only be late.
+    pub filled: bool,
 }
 
-stored!(Repair { start, end, at, stamp, segments, cause, judged, pair });
+stored!(Repair { start, end, at, stamp, segments, ip_id, cause, judged, pair, filled });
 
 const _: () = assert!(size_of::<Repair>() == 32);
 
@@ -166,6 +171,15 @@ impl Trouble {
             self.repairs.reserve_exact(1 + self.repairs.len() / 2);
         }
         self.repairs.push(repair);
+    }
+
+    /// A repair that was taken for a fast retransmission had another cause.
+    pub(super) fn renamed(&mut self, at: usize, is: Verdict) {
+        let repair = &mut self.repairs[at];
+        let was = Verdict::new(repair.cause, self.tally.confidence(repair.cause).unwrap_or(AMENDED));
+        repair.cause = is.cause;
+        self.tally.take(was, repair.segments.into());
+        self.tally.add(is, repair.segments.into());
     }
 
     /// Repairs below `una` of which nothing can be heard any more: they are judged, or left more than `longest` nanoseconds ago. With them

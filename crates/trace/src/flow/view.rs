@@ -11,6 +11,8 @@ pub struct View {
     /// The same, smoothed, as queues stand now.
     pub turn_now: Option<i64>,
     pub sack: bool,
+    /// ACKs without data that have come from the other end.
+    pub acks: u32,
     /// The other end's SYN has come again.
     pub syn_again: bool,
 }
@@ -29,6 +31,7 @@ impl View {
             turn,
             turn_now: other.stamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
             syn_again: other.trouble.as_ref().is_some_and(|t| t.tally.of(Cause::Handshake) > 0),
+            acks: other.counts.pure_acks,
             sack: half.choices.allow_sack() && other.choices.allow_sack(),
         }
     }

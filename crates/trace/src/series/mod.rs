@@ -3,9 +3,9 @@
 mod unwrap;
 
 use crate::analyze::Watch;
-use crate::cause::{Cause, Verdict};
+use crate::cause::Cause;
 use crate::decode::{Flags, Segment};
-use crate::flow::{Data, Flow, Passed};
+use crate::flow::{Amended, Data, Flow, Passed};
 use unwrap::Unwrap;
 
 /// Rows kept at most, about 90 bytes each: what comes later is counted in `left_out`.
@@ -97,8 +97,8 @@ impl Watch for Packets {
         for &(left, right) in s.options.sack().iter().filter(|_| ack.is_some()) {
             self.sacks.push((row, streams[theirs].near(left), streams[theirs].near(right)));
         }
-        if let Some(verdict) = passed.amends {
-            self.amend(number, passed.from == flow.client(), verdict);
+        if let Some(amended) = passed.amends {
+            self.amend(number, passed.from == flow.client(), amended);
         }
         let (kind, confidence) = kind_of(s, passed.data);
         let heard = passed.heard.unwrap_or_default();
@@ -123,12 +123,17 @@ impl Watch for Packets {
 }
 
 impl Packets {
-    /// The last timeout of this end was none, or its first SYN was not the first.
-    fn amend(&mut self, flow: u32, from_client: bool, verdict: Verdict) {
-        let was = if verdict.cause == Cause::Handshake { Kind::Syn } else { Kind::Odd(Cause::Timeout) };
-        let found = |row: &&mut Row| row.flow == flow && row.from_client == from_client && row.kind == was;
-        if let Some(row) = self.rows.iter_mut().rev().find(found) {
-            (row.kind, row.confidence) = (Kind::Odd(verdict.cause), verdict.confidence);
+    /// Earlier packets of this end were something else.
+    fn amend(&mut self, flow: u32, from_client: bool, amended: Amended) {
+        let was: &[Kind] = match amended.was {
+            Cause::Handshake => &[Kind::Syn],
+            Cause::Fast => &[Kind::Odd(Cause::Fast), Kind::Odd(Cause::Rack)],
+            _ => &[Kind::Odd(Cause::Timeout)],
+        };
+        let same = |row: &&mut Row| row.flow == flow && row.from_client == from_client && was.contains(&row.kind);
+        let found = self.rows.iter_mut().rev().filter(same);
+        for (row, is) in found.zip([Some(amended.is), amended.before_it].into_iter().flatten()) {
+            (row.kind, row.confidence) = (Kind::Odd(is.cause), is.confidence);
         }
     }
 }

@@ -1,0 +1,83 @@
+//! Without SACK a fast recovery sends one segment again in a round trip, as a partial acknowledgement asks for it (RFC 6582, section 3.2, step 3).
+//! Two sooner than that: the timer had run out, and what passed for a recovery was slow start from its first segment on (RFC 5681, section 3.1).
+
+use super::doubt::SOON;
+use super::half::Half;
+use super::seq::before;
+use super::trouble::Repair;
+use super::view::View;
+use crate::cause::{Cause, Verdict};
+use crate::decode::Segment;
+use crate::stored::stored;
+
+/// What was taken for something else, for whoever watches the packets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Amended {
+    /// The last packet of this end with that cause; a handshake's is the first one of its kind.
+    pub was: Cause,
+    pub is: Verdict,
+    /// The one with that cause before it, where that is another, too.
+    pub before_it: Option<Verdict>,
+}
+
+stored!(Amended { was, is, before_it });
+
+/// How sure an amended cause is.
+pub const AMENDED: f32 = 0.8;
+
+impl Half {
+    /// What is taken for a fast retransmission, and for what it is if one came just before.
+    pub(super) fn outpaces(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Verdict) -> Verdict {
+        let Some(trouble) = self.trouble.as_deref().filter(|t| !t.repairing_timeout(self.una)) else { return verdict };
+        let turn = if self.at_sender(view) { 0 } else { view.turn.unwrap_or(0) };
+        let least = self.rtt.min().unwrap_or(0) + turn;
+        let last = trouble.repairs.last().filter(|r| is_asked_for(r) && !before(s.seq, r.end));
+        let soon = last.filter(|r| (now - r.at) * SOON.1 < least * SOON.0);
+        if verdict.cause == Cause::GoBackN {
+            // What shows that shows it of what came before as well, where nothing is missing in between.
+            if last.is_some_and(|last| last.end == s.seq) {
+                self.was_slow_start(now, least);
+            }
+            return verdict;
+        }
+        if view.sack || soon.is_none() || verdict.cause != Cause::Fast || self.is_asked_for_by_itself(s) {
+            return verdict;
+        }
+        self.was_slow_start(now, least);
+        Verdict::new(Cause::GoBackN, AMENDED)
+    }
+
+    /// It is the first one outstanding as the sender knows it, or was, or duplicates asked for it: packets overtake one another.
+    fn is_asked_for_by_itself(&self, s: &Segment<'_>) -> bool {
+        self.trouble.as_deref().is_some_and(|trouble| {
+            let known = trouble.episode().told.as_ref().and_then(|told| told.known()).map_or(self.una, |word| word.una);
+            !before(known, s.seq) || trouble.asked.for_this(s.seq)
+        })
+    }
+
+    /// The last repair, if it was of the same round trip, was go-back-N too, and the one before that of a timer.
+    fn was_slow_start(&mut self, now: i64, least: i64) {
+        let next = self.next;
+        let trouble = self.trouble_mut();
+        let last = trouble.repairs.len() - 1;
+        let soon = (now - trouble.repairs[last].at) * SOON.1 < least * SOON.0;
+        let start = trouble.repairs[last].start;
+        let first =
+            last.checked_sub(1).filter(|&i| soon && is_asked_for(&trouble.repairs[i]) && !before(start, trouble.repairs[i].end));
+        let (timeout, behind) = (Verdict::new(Cause::Timeout, AMENDED), Verdict::new(Cause::GoBackN, AMENDED));
+        trouble.renamed(first.unwrap_or(last), timeout);
+        let mut amended = Amended { was: Cause::Fast, is: timeout, before_it: None };
+        if first.is_some() {
+            trouble.renamed(last, behind);
+            amended = Amended { is: behind, before_it: Some(timeout), ..amended };
+        }
+        trouble.timeouts += 1;
+        let episode = trouble.episode_mut();
+        episode.loss_point = Some(episode.recovery_point.take().unwrap_or(next));
+        episode.amended = Some(amended);
+    }
+}
+
+fn is_asked_for(repair: &Repair) -> bool {
+    matches!(repair.cause, Cause::Fast | Cause::Rack)
+}
