@@ -154,6 +154,10 @@ const LONGEST_FIRST_PROBE: i64 = 3_000_000_000;
 /// A quarter above the least RTT: a queue, not noise.
 const STANDING_QUEUE: (i64, i64) = (5, 4);
 
+/// A window is full when less than this part of it is free beside a segment: senders wait for room for several (silly window avoidance, RFC 9293,
+/// section 3.8.6.2.1; segments joined for the card).
+const NEARLY: u32 = 8;
+
 impl Half {
     /// Bytes sent and neither acknowledged nor selectively acknowledged.
     #[inline]
@@ -184,7 +188,7 @@ impl Half {
         sending.flight.held(flight, span);
         if self.trouble.as_ref().is_some_and(|t| t.repairing(self.una)) {
             times.recovery += span;
-        } else if ahead(self.una, self.next).max(0) as u32 + full > self.window && self.heard {
+        } else if self.heard && ahead(self.una, self.next).max(0) as u32 + full + self.window / NEARLY > self.window {
             times.window += span;
         } else if self.emptied {
             times.starved += span;

@@ -17,10 +17,15 @@ pub struct InferredPath {
     pub token_bucket: Option<BucketReport>,
 }
 
+/// Rates are inferred this well.
+const LEAST_OF_GOODPUT: f64 = 0.9;
+
 impl InferredPath {
-    fn of(course: &Course, at_sender: bool) -> Option<InferredPath> {
+    fn of(course: &Course, at_sender: bool, goodput: Option<f64>) -> Option<InferredPath> {
         let (by, passed) = if at_sender { ("acks", &course.acked) } else { ("arrivals", &course.data) };
-        let (paced, bucket) = (paced(passed), if at_sender { None } else { token_bucket(passed) });
+        // More cannot have come through than the narrowest link carries: a spacing that says so is the sender's, or the application's.
+        let paced = paced(passed).filter(|p| goodput.is_none_or(|came| p.rate_bps >= LEAST_OF_GOODPUT * came));
+        let bucket = if at_sender { None } else { token_bucket(passed) };
         (paced.is_some() || bucket.is_some()).then(|| InferredPath {
             by,
             rate_bps: paced.map(|p| p.rate_bps),
@@ -37,8 +42,9 @@ impl Report {
         for (number, row) in self.flows.iter_mut().enumerate() {
             let Some(courses) = seen.courses(number) else { continue };
             let client = known.get(number).client() as usize;
-            row.a2b.inferred_path = InferredPath::of(&courses[client], row.vantage.place == Place::Client);
-            row.b2a.inferred_path = InferredPath::of(&courses[1 - client], row.vantage.place == Place::Server);
+            row.a2b.inferred_path = InferredPath::of(&courses[client], row.vantage.place == Place::Client, row.a2b.goodput_bps);
+            row.b2a.inferred_path =
+                InferredPath::of(&courses[1 - client], row.vantage.place == Place::Server, row.b2a.goodput_bps);
         }
     }
 }

@@ -221,21 +221,24 @@ impl CauseReport {
     fn of(way: &Way) -> CauseReport {
         let v = &way.verdict;
         let verdict = v.blame.name();
-        let mut evidence = format!(
-            "{} of {} losses while the delay was {:.1} ms or more; the least delay is {:.1} ms",
-            v.at_peaks,
-            v.judged,
-            ms(v.edge),
-            ms(v.least)
-        );
-        if v.empty + v.taken > 0 {
-            evidence += &format!(
-                "; the time on the bottleneck of {} passed empty, so that they were lost behind it, and that of {} did not: dropped before it",
-                v.empty, v.taken
-            );
-        } else if let Some(share) = v.empty_share.filter(|share| *share >= 0.3) {
-            evidence += &format!("; of those lost in busy times at least {:.0} % were lost behind the bottleneck", 100.0 * share);
-        }
+        let least = format!("the least delay is {:.1} ms", ms(v.least));
+        let mut evidence = match v.edge > v.least {
+            true => format!("{} of {} losses while the delay was {:.1} ms or more; {least}", v.at_peaks, v.judged, ms(v.edge)),
+            false => format!("{} losses, and no packet waited in a queue; {least}", v.judged),
+        };
+        evidence += &match (v.empty, v.taken) {
+            (0, 0) => match v.empty_share.filter(|share| *share >= 0.3) {
+                Some(share) => {
+                    format!("; of those lost in busy times at least {:.0} % were lost behind the bottleneck", 100.0 * share)
+                }
+                None => String::new(),
+            },
+            (0, full) => format!("; of none of the {full} did the time on the bottleneck pass empty: dropped before it"),
+            (empty, 0) => format!("; of all {empty} the time on the bottleneck passed empty: lost behind it"),
+            (empty, full) => format!(
+                "; of {empty} the time on the bottleneck passed empty: lost behind it; of {full} it did not: dropped before it"
+            ),
+        };
         CauseReport {
             verdict,
             radio_share: v.radio_share,
