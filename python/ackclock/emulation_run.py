@@ -149,6 +149,7 @@ def emulate(
     seed: int | None = None,
     out: str | Path | None = None,
     log: bool = True,
+    deadline: str = "1 ms",
 ) -> Emulation:
     """Run a command behind a link, in real time; the command's output goes to standard error.
 
@@ -161,6 +162,7 @@ def emulate(
         seed: of the link's draws; default: the scenario's, else 1.
         out: a run folder to write; without it nothing is kept.
         log: keep every packet's fate, queues and captures.
+        deadline: a packet that leaves later than this is late, such as "5 ms".
 
     Returns:
         An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`. A command that
@@ -186,7 +188,7 @@ def emulate(
         folder = Path(out) if out is not None else Path(scratch) / "run"
         options = {"--server": shlex.join(server), "--seconds": seconds, "--clients": clients, "--seed": seed, "--out": folder}
         said = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
-        said += ["--json", "--no-report", "--log" if log else "--no-log"]
+        said += ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
         # A process of its own, as an emulation moves into namespaces, for which a process must have one thread.
         argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *said, "--", *command]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)

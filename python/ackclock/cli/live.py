@@ -31,6 +31,7 @@ def emulate(
         bool, typer.Option("--pair", help="Name both namespaces, for scripts, and stay until ended; no command is needed.")
     ] = False,
     name: Annotated[str, typer.Option("--name", help="With --pair: NAME-server and NAME-client.")] = "ackclock",
+    deadline: Annotated[str, typer.Option("--deadline", help="A packet that leaves later than this is late.")] = "1 ms",
     internet: Annotated[
         bool, typer.Option("--internet", help="The far end leads out through this machine. Needs root, and nftables or iptables.")
     ] = False,
@@ -67,6 +68,7 @@ def emulate(
             _command_line(server, "--server"),
             seconds,
             quiet_stdout=json,
+            deadline_us=_above_zero_us(deadline, "--deadline"),
             log=growing if log else None,
             pair=name if pair else None,
             internet=internet,
@@ -110,6 +112,19 @@ def _command_line(text: str | None, option: str) -> list[str]:
         return shlex.split(text or "")
     except ValueError as error:
         raise InputError(f"{text} ({error})", "a command line as a shell reads it", key=option) from None
+
+
+def _above_zero_us(text: str, option: str) -> float:
+    from ackclock.errors import InputError, Refusal
+    from ackclock.units import time_ps
+
+    try:
+        microseconds = time_ps(text) / 10**6
+    except Refusal as refusal:
+        raise InputError(refusal.found, refusal.allowed, key=option) from None
+    if microseconds <= 0:
+        raise InputError(text, "a time above zero", key=option)
+    return microseconds
 
 
 class Emulator(StrEnum):

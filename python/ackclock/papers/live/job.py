@@ -100,6 +100,12 @@ class Job:
             "seed": self.seed,
         }
 
+    @property
+    def deadline(self) -> str:
+        """What counts as late. A radio that sends in frames adds more than a millisecond to any packet: a frame then, or what `emulate` takes."""
+        frames = (hop["medium"].get("frame") for hop in self.hops if isinstance(hop.get("medium"), Mapping))
+        return next((str(frame) for frame in frames if frame), "1 ms")
+
     @cached_property
     def key(self) -> str:
         """16 hex digits over all of it and the engine."""

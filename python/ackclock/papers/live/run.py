@@ -117,6 +117,8 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
         "--no-report",
         "--seed",
         str(job.seed),
+        "--deadline",
+        job.deadline,
     ]
     argv += [
         "--seconds",
