@@ -6,11 +6,12 @@ import pytest
 
 from ackclock import analyze
 from ackclock.analysis.clocks import clock_said
-from ackclock.analysis.diagnosis import acks, limits, loss
+from ackclock.analysis.diagnosis import acks, allowed, bottleneck, limits, loss, path, repair
 from ackclock.analysis.diagnosis.view import View, view
 from ackclock.analysis.table import analysis_tables
 from ackclock.report.capture import page
 from ackclock.report.capture_tables import flows_table, handshakes_table, limits_table, waited
+from ackclock.report.numbers import milliseconds, rate
 from ackclock.report.page import Chart, Facts
 from tests.test_analyze import captured, found
 
@@ -115,7 +116,7 @@ def test_a_handshakes_row_says_what_was_agreed_on_and_how_it_ended(full_queue):
     assert row[1].text == "60 ms"
     assert row[2].text == "1460"
     assert row[4].text == "SACK, time stamps, window scaling"
-    assert row[9].text == "open"
+    assert row[7].text == "open"
 
 
 def test_the_receivers_end_has_round_trips_by_echoes(full_queue):
@@ -161,4 +162,51 @@ def test_less_than_a_packet_is_no_queue():
 def test_one_loss_makes_no_model(full_queue):
     document = analyze(full_queue[0]).document
     few = seen(document, repairs={**document["flows"][0]["b2a"]["repairs"], "recoveries": 1, "timeouts": 0})
-    assert loss.rate_models(few) == {}
+    assert allowed.rate_models(few) == {}
+
+
+def test_a_link_does_not_carry_less_than_what_came_through_it(full_queue):
+    document = analyze(full_queue[0]).document
+    for bps, said in ((1e4, 0), (1e9, 1)):
+        path_ = {"rate_bps": bps, "share": 0.5, "by": "acks", "token_bucket": None}
+        assert len(list(bottleneck.findings(seen(document, inferred_path=path_)))) == said
+
+
+def test_a_reset_names_the_side_that_it_came_from(full_queue):
+    flow = analyze(full_queue[0]).document["flows"][0]
+    for ways, said in (
+        ({"a2b": 3, "b2a": 0}, " from the client's side"),
+        ({"a2b": 0, "b2a": 1}, " from the server's side"),
+        ({"a2b": 1, "b2a": 1}, ""),
+    ):
+        assert path._who_reset({way: {**flow[way], "resets": count} for way, count in ways.items()}) == said
+
+
+def test_what_was_not_needed_was_not_lost(full_queue):
+    document = analyze(full_queue[0]).document
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 4, "timeouts": 0}
+    again = seen(document, repairs=repairs, retransmitted_segments=427, spurious_retransmits=47)
+    assert "95 segments were lost at a time" in repair.finding(again, 0.3).advice
+
+
+def test_cubic_gets_no_less_than_a_reno_that_counts_segments(full_queue):
+    document = analyze(full_queue[0]).document
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 200, "timeouts": 0}
+    models = allowed.rate_models(seen(document, repairs=repairs))
+    assert models["cubic_bps"] >= models["counted_bps"] >= models["padhye_bps"]
+
+
+def test_a_path_with_more_repair_than_queue_is_not_called_full(full_queue):
+    document = analyze(full_queue[0]).document
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "path_rate": 0.34, "recovery": 0.64}
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 8, "timeouts": 3}
+    found = allowed.finding(seen(document, limited=shares, repairs=repairs))
+    assert found is not None
+    assert "repairs took 64 %" in found.advice
+
+
+def test_a_number_that_rounds_up_keeps_three_digits():
+    assert rate(9.996e6) == "10.0 Mb/s"
+    assert rate(9.994e6) == "9.99 Mb/s"
+    assert milliseconds(0.0297) == "0.03 ms"
+    assert milliseconds(0.779) == "0.779 ms"

@@ -125,7 +125,8 @@ def test_bufferbloat_is_said_in_milliseconds_and_bytes(captures):
     said = about_the_download(analyze(*captures("bufferbloat")).document)
     assert "961 ms of queue on the data's way, 1.2 MB at the bottleneck" in said["path_rate"]["evidence"]
     assert "buffer overflow, not radio" in said["loss_congestion"]["evidence"]
-    assert "1.2 MB by the greatest delay: 961 ms at 10.0 Mb/s" in said["buffer"]["evidence"]
+    assert "holds 1.2 MB" in said["buffer"]["evidence"]
+    assert "by the greatest delay: 961 ms at 10.0 Mb/s" in said["buffer"]["evidence"]
     assert "lost at a time" in said["recovery"]["advice"]
 
 

@@ -66,9 +66,13 @@ def clock_said(clock: Mapping[str, Any]) -> str:
     low, high = clock["offset_interval_ms"]
     offset, skew = clock["offset_ms"], clock["skew_ppm"]
     return (
-        f"{abs(offset):.3f} ms {'ahead' if offset >= 0 else 'behind'} if the least delays of both ways are equal, which is an assumption "
-        f"(two-way traffic alone: between {low:.3f} and {high:.3f} ms ahead), and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
+        f"{_against(offset)} if the least delays of both ways are equal, which is an assumption "
+        f"(two-way traffic alone: between {_against(low)} and {_against(high)}), and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
     )
+
+
+def _against(offset_ms: float) -> str:
+    return f"{abs(offset_ms):.3f} ms {'ahead' if offset_ms >= 0 else 'behind'}"
 
 
 def _seconds(given: str | float) -> float:

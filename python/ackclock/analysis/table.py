@@ -14,7 +14,7 @@ from ackclock.report.numbers import rate
 from ackclock.show import ms, percent
 
 MOST = 50  # rows; --json and --out have all
-_COLUMNS = ["goodput", "segments", "re-\nsent", "fast", "time-\nouts", "probes", "not\nneeded", "out of\norder"]
+_COLUMNS = ["goodput", "segments", "re-\nsent", "fast", "time-\nouts", "after\nthem", "probes", "not\nneeded", "out of\norder"]
 _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 
 
@@ -60,9 +60,10 @@ def _figures(seen: View) -> list[str]:
         str(way["segments"]),
         percent(way["retransmission_rate"]),
         str(way["fast_retransmits"]),
-        str(way["rto_retransmits"] + way["go_back_n_retransmits"]),
+        str(way["rto_retransmits"]),
+        str(way["go_back_n_retransmits"]),
         str(way["tlp_retransmits"]),
-        str(way["spurious_retransmits"]),
+        str(seen.not_needed),
         str(way["out_of_order"]),
         ms(rtt["min"]),
         ms(rtt["mean"]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from ackclock.plot.panels import Line, Panel
@@ -13,15 +15,17 @@ _LOSS_BIN_S = 0.1
 MOST_LOSS_BINS = 1200
 _READING = {
     "rtt": "From a segment's passing the capture to its ACK; the least and the greatest of each moment. The floor is the path itself, what "
-    "lies above it is time in queues.",
+    "lies above it is time in queues, or an ACK that the receiver held back. Dots are samples; a line without them is a time without samples.",
     "outstanding": "Bytes sent and not yet acknowledged, SACK taken off: the congestion window as far as it is used. A sawtooth is loss and "
     "recovery, a flat top below the offered window is a buffer, one at the offered window is the receiver.",
-    "rate": "New payload a second as it passes the capture. Steps down are cuts of the window, gaps are timeouts or an idle application.",
+    "rate": "New payload a second as it passes the capture; at the sender's end it may stand above the path's rate while a queue fills. Steps down "
+    "are cuts of the window, gaps are timeouts or an idle application.",
     "delay": "From one capture to the other, the clocks aligned as if the least delays of both ways were equal: the level is an assumption, the "
-    "differences are not. Peaks are queues.",
+    "differences are not. Peaks are queues. Dots are packets; a line without them is a time in which none crossed.",
     "loss": "Share of the packets sent in each {width} s that never reached the other capture. Beside peaks of the delay it is overflow; "
     "without them it is the link.",
 }
+_STYLE = {"rtt": "samples", "delay": "samples", "outstanding": "steps"}
 
 
 def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) -> list[Panel]:
@@ -40,8 +44,13 @@ def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) 
     return [panel for panel in made if any(line.times for line in panel.lines)]
 
 
+def end(drawn: Sequence[Panel]) -> float | None:
+    """The last moment of panels that stand below each other: their common axis."""
+    return max((line.times[-1] for panel in drawn for line in panel.lines if line.times), default=None)
+
+
 def _panel(key: str, title: str, unit: str, lines: list[Line]) -> Panel:
-    return Panel(key, title, unit, _READING[key], tuple(lines))
+    return Panel(key, title, unit, _READING[key], tuple(lines), _STYLE.get(key, ""))
 
 
 def envelope(name: str, frame: pl.DataFrame, column: str, scale: float) -> Line:

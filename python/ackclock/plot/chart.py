@@ -38,6 +38,9 @@ _CONFIG: dict[str, Any] = {
 }
 
 
+_STYLES: dict[str, dict[str, Any]] = {"": {}, "steps": {"interpolate": "step-after"}, "samples": {"point": {"size": 9}}}
+
+
 @cache
 def script() -> str:
     """JavaScript that defines ``ackclockDraw(id, spec)``, everything it needs included. Needs vl-convert.
@@ -56,9 +59,9 @@ def script() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def time_chart(panel: Panel) -> dict[str, Any]:
+def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
     """The Vega-Lite specification of one panel: lines over time, named at their ends, values on hover, zoomable in
-    time.
+    time. ``until`` is where the axis ends, if not with the lines.
     """
     import altair as alt
 
@@ -68,7 +71,7 @@ def time_chart(panel: Panel) -> dict[str, Any]:
         for line in panel.lines
         for t, v in zip(line.times, line.values, strict=True)
     ]
-    end = max(line.times[-1] for line in panel.lines if line.times)
+    end = until or max(line.times[-1] for line in panel.lines if line.times)
     colour = alt.Color("line:N", scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])), legend=None)
     dash = alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=list(VEGA_DASHES[: len(names)])), legend=None)
     time = alt.X("t:Q", title="Time (s)", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(grid=False, tickCount=8))
@@ -80,7 +83,7 @@ def time_chart(panel: Panel) -> dict[str, Any]:
     ]
     lines = (
         alt.Chart(alt.InlineData(values=rows))
-        .mark_line(strokeWidth=1.4, clip=True)
+        .mark_line(strokeWidth=1.4, clip=True, **_STYLES[panel.style])
         .encode(x=time, y=value, color=colour, strokeDash=dash, tooltip=hover)
         .add_params(alt.selection_interval(bind="scales", encodings=["x"], zoom=_ZOOM))
     )

@@ -26,13 +26,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One chart: what it shows, the unit of its values, its lines, and a sentence on how to read it."""
+    """One chart: what it shows, the unit of its values, its lines, and a sentence on how to read it. ``style`` is ``steps`` (a value holds until
+    the next), ``samples`` (a dot where a value was taken) or empty.
+    """
 
     key: str
     title: str
     unit: str
     reading: str
     lines: tuple[Line, ...]
+    style: str = ""
 
 
 @dataclass(frozen=True, slots=True)

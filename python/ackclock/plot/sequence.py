@@ -32,7 +32,7 @@ LINES = {
     "ack": ("acknowledged", "#009E73"),
     "window": ("window's edge", "#E69F00"),
     "sack": ("SACK", "#CC79A7"),
-    "lost": ("lost", "#D00000"),
+    "lost": ("lost (cross)", "#D00000"),
 }
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ackclock.analysis.clocks import clock_said, known_clocks
-from ackclock.analysis.diagnosis.view import View, size, view
+from ackclock.analysis.diagnosis.view import View, many, size, view
 from ackclock.plot import chart
-from ackclock.plot.capture import panels
+from ackclock.plot.capture import end, panels
 from ackclock.plot.sequence import sequence
 from ackclock.report.capture_tables import between_table, flows_table, handshakes_table, limits_table
 from ackclock.report.numbers import rate
@@ -45,12 +45,12 @@ def page(done: Analysis) -> Page:
     sections += _drawn(done, shown)
     if flows:
         sections.append(Section("Beginnings and ends", [handshakes_table(shown)]))
-    sections.append(Section("The capture", [_facts(document)]))
+    sections.append(Section("The capture" if other is None else "The captures", [_facts(document)]))
     name = Path(document["capture"]).name + (f" and {Path(other['capture']).name}" if other is not None else "")
     answer, because = _answer(shown)
     return Page(
         title=f"What happened in {name}",
-        subtitle=f"{document['packets']} packets, {len(document['flows'])} flows, {document['duration_s']:.1f} s",
+        subtitle=f"{_in_each(document, 'packets', ' and ')} packets, {many(len(document['flows']), 'flow')}, {document['duration_s']:.1f} s",
         answer=answer,
         because=because,
         sections=sections,
@@ -128,7 +128,7 @@ def _direction(done: Analysis, seen: View) -> Section:
     ends = ends if seen.direction == "a2b" else ends[::-1]
     blocks: list[Block] = [Sequences("Time and sequence", _sequence_reading(seen), graph)]
     drawn = [p for p in panels(sent, back, delays) if not (seen.far and p.key in _SENDERS_OWN)]
-    blocks += [Chart(p.title, p.reading, chart.time_chart(p)) for p in drawn]
+    blocks += [Chart(p.title, p.reading, chart.time_chart(p, end(drawn))) for p in drawn]
     gaps = seen.figures["ack_interarrival_ms"]
     if gaps["count"] >= 20 and not seen.far:
         reading = (
@@ -152,8 +152,9 @@ def _sequence_reading(seen: View) -> str:
         reading += "The height between data and ACK line is what is in flight, the width is the round trip. "
     else:
         reading += "Here, where data arrives, its ACK follows at once; where data runs ahead of the ACK line, a segment below it was lost before the capture. "
+    crosses = ", and crosses were lost between the captures" if seen.crossing else ""
     return reading + (
-        "Marks with a dot were sent again, their colour says why. Drag over a piece of time to look closer, double-click to go back."
+        f"Marks with a dot were sent again, their colour says why{crosses}. Drag over a piece of time to look closer, double-click to go back."
     )
 
 
@@ -163,18 +164,29 @@ def _gap_bars(gaps: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def _facts(document: Mapping[str, Any]) -> Facts:
-    def listed(kinds: Mapping[str, int]) -> str:
-        return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in kinds.items()) or "none"
-
     items = [
-        ("Packets", str(document["packets"])),
-        ("TCP packets", str(document["tcp_packets"])),
-        ("Malformed", listed(document["malformed_kinds"])),
-        ("Not TCP", listed(document["skipped"])),
-        ("Bad checksums", str(document["bad_checksums"])),
-        ("Cut short by the capture", str(document["cut_short"])),
-        ("Time went backwards", str(document["time_backwards"])),
+        (title, _in_each(document, key, "; the second: "))
+        for title, key in (
+            ("Packets", "packets"),
+            ("TCP packets", "tcp_packets"),
+            ("Malformed", "malformed_kinds"),
+            ("Not TCP", "skipped"),
+            ("Bad checksums", "bad_checksums"),
+            ("Cut short by the capture", "cut_short"),
+            ("Time went backwards", "time_backwards"),
+        )
     ]
     if document.get("series_left_out"):
         items.append(("Packets too many to plot", str(document["series_left_out"])))
     return Facts(items)
+
+
+def _in_each(document: Mapping[str, Any], key: str, then: str) -> str:
+    """A capture's figure or its kinds; of two captures both, the first one first."""
+    return then.join(_listed(capture[key]) for capture in (document, document.get("second")) if capture is not None)
+
+
+def _listed(figure: Mapping[str, int] | int) -> str:
+    if isinstance(figure, int):
+        return str(figure)
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in figure.items()) or "none"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock.analysis.diagnosis import far
-from ackclock.analysis.diagnosis.loss import rate_models
+from ackclock.analysis.diagnosis.allowed import rate_models
 from ackclock.analysis.diagnosis.view import ENOUGH_BYTES, View, size, view
 from ackclock.report.numbers import milliseconds, percent, rate
 from ackclock.report.page import Cell, Column, Facts, Table
@@ -19,11 +19,13 @@ _LIMITS = (
     ("application", "Application"),
     ("recovery", "Recovery"),
 )
-
-
 _OFFERS = ("sack", "timestamps", "ecn")
 _OPTIONS = (("sack", "SACK"), ("timestamps", "time stamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
 _WAITED_S = 0.02
+_NOT_SEEN = (
+    "How the time divides shows only at the sender's end, and this capture is not there, or too little was sent. The findings have what shows "
+    "from here."
+)
 _PACKET_BYTES = 1500
 
 
@@ -44,15 +46,8 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     """Rates, round trips and retransmissions of each direction."""
     columns = [
         Column("Flow", room="ends"),
-        *_numeric(
-            "Payload",
-            "Goodput",
-            "RTT mean",
-            "RTT p95",
-            "In flight, most",
-            "Sent again",
-        ),
-        Column("How", room="wide"),
+        *_numeric("Payload", "Goodput", "RTT mean", "RTT p95", "In flight, most", "Sent again"),
+        Column("How", room="medium"),
     ]
     rows = []
     for flow, way in _ways(document):
@@ -69,7 +64,7 @@ def flows_table(document: Mapping[str, Any]) -> Table:
                 *_round_trips(seen),
                 Cell(size(figures["outstanding_bytes"]["max"])) if here else Cell("-", tone="muted"),
                 Cell(str(again), percent(figures["retransmission_rate"]) if again else ""),
-                Cell("", _repairs(figures)),
+                Cell("", _repairs(seen)),
             ]
         )
     return Table(
@@ -89,17 +84,19 @@ def _round_trips(seen: View) -> list[Cell]:
         return [Cell("-", tone="muted"), Cell("-", tone="muted")]
     return [
         Cell(milliseconds(rtt["mean"]), f"least {milliseconds(rtt['min'])}{note}"),
-        Cell(milliseconds(rtt["p95"]), f"most {milliseconds(rtt['max'])}{note}"),
+        Cell(milliseconds(rtt["p95"]), f"most {milliseconds(rtt['max'])}"),
     ]
 
 
-def _repairs(figures: Mapping[str, Any]) -> str:
+def _repairs(seen: View) -> str:
+    figures, new = seen.figures, int(seen.figures["repairs"]["new_data_probes"])
     counts = (
         (figures["fast_retransmits"], "fast"),
         (figures["rto_retransmits"], "by timeout"),
         (figures["go_back_n_retransmits"], "behind a timeout"),
-        (figures["tlp_retransmits"], "as tail-loss probe"),
-        (figures["spurious_retransmits"], "not needed"),
+        (figures["tlp_retransmits"] - new, "as tail-loss probe"),
+        (new, "tail-loss probes of new data (not sent again)" if new > 1 else "tail-loss probe of new data (not sent again)"),
+        (seen.not_needed, "not needed"),
         (figures["repairs"]["pairs"], "of the timeouts in a recovery (pairs)"),
         (figures["spurious"]["early_timeouts"], "of the timeouts' segments acknowledged before the least RTT"),
         (figures["out_of_order"], "only overtaken (not sent again)"),
@@ -113,48 +110,52 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
         Column("Flow", room="ends"),
         *_numeric("Handshake", "Segment size", "Window scale"),
         Column("Agreed on"),
-        *_numeric("First data, a2b", "b2a", "Last ACK behind data, a2b", "b2a"),
+        *_numeric("First data", "Last ACK"),
         Column("Ended"),
     ]
     rows = []
     for flow in document["flows"]:
         shake = flow["handshake"]
-        sides = f"{milliseconds(shake['client_side_ms'])} to the client, {milliseconds(shake['server_side_ms'])} to the server"
-        agreed = [name for key, name in _OPTIONS if shake[key]]
-        offered = [
-            f"{name} by the {who} only"
-            for key, name in _OPTIONS
-            for who in ("client", "server")
-            if key in _OFFERS and shake[f"{who}_{key}"] and not shake[key] and shake["complete"]
-        ]
+        sides = f"client {milliseconds(shake['client_side_ms'])}, server {milliseconds(shake['server_side_ms'])}"
         rows.append(
             [
                 Cell(str(flow["flow"]), f"{flow['client']} to {flow['server']}"),
                 Cell(milliseconds(flow["handshake_rtt_ms"]), sides)
                 if shake["complete"]
                 else Cell("not seen whole", tone="muted"),
-                Cell(_either(shake, "mss"), "client, server" if shake["client_mss"] != shake["server_mss"] else ""),
-                Cell(
-                    _either(shake, "window_scale"),
-                    "client, server" if shake["client_window_scale"] != shake["server_window_scale"] else "",
+                _either(shake, "mss"),
+                _either(shake, "window_scale"),
+                _agreed(shake),
+                *(
+                    Cell(f"a2b {milliseconds(flow['a2b'][key])}", f"b2a {milliseconds(flow['b2a'][key])}")
+                    for key in ("first_data_ms", "tail_ms")
                 ),
-                Cell(", ".join(agreed) or "-", "; ".join(offered)),
-                *(Cell(milliseconds(flow[way][key])) for key in ("first_data_ms", "tail_ms") for way in ("a2b", "b2a")),
                 Cell(shake["ended"].replace("_", " ")),
             ]
         )
     reading = (
-        "The handshake's round trip in its two parts, as they pass the capture. First data counts from the connection's first packet; the last ACK "
-        "from the last data on, and is long where the tail had to be repaired."
+        "The handshake's round trip, and its parts to the client and to the server, as they pass the capture. First data counts from the connection's "
+        "first packet; the last ACK from the last data on, and is long where the tail had to be repaired."
     )
     return Table(columns, rows, reading)
 
 
-def _either(shake: Mapping[str, Any], key: str) -> str:
+def _agreed(shake: Mapping[str, Any]) -> Cell:
+    agreed = [name for key, name in _OPTIONS if shake[key]]
+    offered = [
+        f"{name} by the {who} only"
+        for key, name in _OPTIONS
+        for who in ("client", "server")
+        if key in _OFFERS and shake[f"{who}_{key}"] and not shake[key] and shake["complete"]
+    ]
+    return Cell(", ".join(agreed) or "-", "; ".join(offered))
+
+
+def _either(shake: Mapping[str, Any], key: str) -> Cell:
     """One value where both ends say the same, else both."""
     both = [shake[f"{who}_{key}"] for who in ("client", "server")]
     said = ["-" if value is None else str(value) for value in both]
-    return said[0] if said[0] == said[1] else ", ".join(said)
+    return Cell(said[0]) if said[0] == said[1] else Cell(", ".join(said), "client, server")
 
 
 def limits_table(document: Mapping[str, Any]) -> Table | Facts:
@@ -173,18 +174,18 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
                 *(_share(seen.limited[key], most) for key, _ in _LIMITS),
                 Cell(
                     rate(seen.figures["goodput_bps"]),
-                    f"Reno {rate(models['padhye_bps'])}, CUBIC {rate(models['cubic_bps'])}" if models else "",
+                    f"Reno {rate(models['padhye_bps'])} or {rate(models['counted_bps'])}, CUBIC {rate(models['cubic_bps'])}"
+                    if models
+                    else "",
                 ),
             ]
         )
     if not rows:
-        return Facts(
-            [("Not to be seen", "What held a sender shows only at its end; this capture is not there, or too little was sent.")]
-        )
+        return Facts([("Not to be seen", _NOT_SEEN)])
     reading = (
         "Shares of each direction's time from its first data on, in percent: the receive window, the send buffer, the path's rate, the congestion window or pacing, the application, repair. A send buffer is inferred: it is not on the wire. Reno's model is "
-        "that of Padhye and others (1998), CUBIC's the response function of RFC 9438, both for the loss events and the mean RTT seen here; "
-        "with fewer than three loss events they say nothing."
+        "that of Padhye and others (1998), for a window that grows by ACKs or by the segments they acknowledge, CUBIC's the response function of RFC 9438 (and no less than Reno's), both for the loss events and the mean RTT seen here; "
+        "with fewer than three loss events they say nothing. Green is what held the sender longest."
     )
     return Table(columns, rows, reading)
 
@@ -207,8 +208,8 @@ def _buffer(buffer: Mapping[str, Any]) -> Cell:
         if not waited(buffer):
             return Cell("")
         return Cell(f"over {size(buffer['max_based'])}")
-    least = f"{size(buffer['min_based'])} to " if buffer["min_based"] else ""
-    return Cell(least + size(buffer["max_based"]), f"at {rate(buffer['rate_bps'])}")
+    ends = [size(buffer[key]) for key in ("min_based", "max_based") if buffer[key]]
+    return Cell(" to ".join(dict.fromkeys(ends)), f"at {rate(buffer['rate_bps'])}")
 
 
 def between_table(document: Mapping[str, Any]) -> Table:
@@ -240,6 +241,7 @@ def between_table(document: Mapping[str, Any]) -> Table:
         )
     reading = (
         "Delays are from capture to capture. The buffer is what its delay times the rate through a standing queue holds, by the least delay beside "
-        "a loss and by the greatest delay (the WiBro measurements' method); “over” where nothing overflowed."
+        "a loss and by the greatest delay (the WiBro measurements' method); “over” where nothing overflowed. Bursts are stretches of 100 ms bins with more than half lost, be it a single packet; what was not captured "
+        "passed by a capture that dropped it."
     )
     return Table(columns, rows, reading)

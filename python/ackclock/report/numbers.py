@@ -15,8 +15,9 @@ def significant(value: float, digits: int) -> str:
         return "-"
     if value == 0.0:
         return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(decimals, 6)}f}"
+    # By the exponent of the rounded value: 9.996 is 10.0, not 10.00.
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:.{min(max(0, digits - 1 - exponent), 6)}f}"
 
 
 def three(value: float) -> str:
@@ -40,10 +41,10 @@ def percent(share: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Milliseconds, whole above ten."""
+    """Milliseconds, whole above ten; below a tenth one digit says enough."""
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:.0f} ms" if abs(value) >= 10.0 else f"{three(value)} ms"
+    return f"{value:.0f} ms" if abs(value) >= 10.0 else f"{significant(value, 3 if abs(value) >= 0.1 else 1)} ms"
 
 
 def measured(metric: Mapping[str, Any] | None, scale: float = 1.0) -> Cell:

@@ -34,10 +34,16 @@ def findings(view: View) -> Iterator[Finding]:
 def _queued(view: View) -> Finding | None:
     """ACKs that wait at times while the data's own queue sets the pace; where they wait most, `ack_path` has the share of time."""
     there, back = excess(view.crossing, "p95"), excess(view.back, "p95")
-    if there is None or back is None or acks_wait_most(view) or back < max(_QUEUE_MS, there):
+    if there is None or back is None or not wait_at_times(view):
         return None
     evidence = f"ACKs wait as well, at times: {milliseconds(back)} above the least delay of their way (p95; the data's way {milliseconds(there)})."
     return Finding(view.direction, "ack_queue", evidence, advice=relief(view))
+
+
+def wait_at_times(view: View) -> bool:
+    """At times, and not in most of the time with a queue, ACKs wait longer than data does."""
+    there, back = excess(view.crossing, "p95"), excess(view.back, "p95")
+    return there is not None and back is not None and not acks_wait_most(view) and back >= max(_QUEUE_MS, there)
 
 
 def excess(crossing: Mapping[str, Any], figure: str) -> float | None:

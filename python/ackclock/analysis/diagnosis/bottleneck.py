@@ -9,6 +9,7 @@ from ackclock.analysis.diagnosis.view import Finding, View, share, size
 from ackclock.report.numbers import rate
 
 _BY = {"arrivals": "packets arrive", "acks": "ACKs come back"}
+_NEARLY = 0.9
 
 
 def findings(view: View) -> Iterator[Finding]:
@@ -16,7 +17,8 @@ def findings(view: View) -> Iterator[Finding]:
     found: Any = None if view.crossing else view.figures.get("inferred_path")
     if not found:
         return
-    if found["rate_bps"]:
+    # A link that carries less than came through it is none: the spacing is the sender's own, window by window.
+    if found["rate_bps"] and found["rate_bps"] >= _NEARLY * float(view.figures["goodput_bps"] or 0.0):
         evidence = (
             f"The path's narrowest link carries {rate(found['rate_bps'])} (inferred: {share(found['share'])} of the {_BY[found['by']]} as far apart as "
             "packets leave a link of that rate one after the other)."

@@ -48,7 +48,7 @@ def round_trips(view: View) -> tuple[float, float | None, float | None]:
 def _one_window_a_round_trip(view: View) -> Finding | None:
     window, got = float(view.figures["advertised_window_bytes"]["max"] or 0.0), float(view.figures["goodput_bps"] or 0.0)
     least, middle, _ = round_trips(view)
-    rtt, whose = (middle, "in the middle, by its stamps' echoes") if middle else (least, "the handshake's")
+    rtt, whose = (middle, "the median, by its stamps' echoes") if middle else (least, "the handshake's")
     again = view.figures["retransmitted_segments"]
     capped = window * 8e3 / rtt if rtt else 0.0
     if not capped or view.figures["zero_windows"] or again or not _NEARLY * capped < got < 1.2 * capped:
@@ -98,7 +98,7 @@ def _seen_by_echoes(view: View, got: float) -> str:
     if middle is None or high is None:
         return ""
     flight = got * middle / 8e3
-    told = f"By the echoes of the receiver's stamps a round trip took {milliseconds(least)} at least, {milliseconds(middle)} in the middle (p95 {milliseconds(high)})"
+    told = f"By the echoes of the receiver's stamps a round trip took {milliseconds(least)} at least, {milliseconds(middle)} in the median (p95 {milliseconds(high)})"
     gaps = view.figures["ack_interarrival_ms"]
     window = float(view.figures["advertised_window_bytes"]["max"] or 0.0)
     if middle - least > max(5.0, _STANDS * least) and (gaps["p95"] or 0.0) < _STEADY * middle:

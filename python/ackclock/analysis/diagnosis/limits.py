@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.analysis.diagnosis import acks, far, loss, repair
+from ackclock.analysis.diagnosis import acks, allowed, far, repair
 from ackclock.analysis.diagnosis.far import SLOW_READER, WORTH_SAYING
 from ackclock.analysis.diagnosis.view import Finding, View, many, share, size, waiting
 from ackclock.report.numbers import milliseconds, rate
@@ -18,6 +18,8 @@ _DEEP = 1.0
 """Round trips of queue above which less buffer would do."""
 _NEARLY = 0.75
 """Of a limit: from here on it is what was reached, slow start taken in."""
+_FULL = 0.9
+"""Of the receive window: what is in flight on average is short of it by the last segment that does not fit, or an ACK on its way."""
 
 
 def findings(view: View) -> Iterator[Finding]:
@@ -137,6 +139,11 @@ def _path_rate(view: View, held: float) -> Finding:
     evidence = f"{pace} set the pace {share(held)} of the time; {stood}, {where}."
     full = known and float(view.figures["throughput_bps"] or 0.0) > _NEARLY * known
     advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
+    if full and acks.wait_at_times(view):
+        advice = (
+            "Where data waits the path is full: hardly anything but a faster bottleneck makes this flow faster there. Where ACKs wait, their way "
+            "set the pace."
+        )
     if queue > max(50.0, _DEEP * rtt):
         # A flow's own rate is not the path's where others share it.
         fills = f"One round trip of buffer, {size(known * rtt / 8e3)}, fills this path. " if known else ""
@@ -166,12 +173,16 @@ def _cwnd(view: View, held: float) -> Finding:
         f"{milliseconds(_rtt(view))}: {size(mean)}, {mean / segment:.0f} segments, in flight on average, {size(flight)} at most."
     )
     events, speed = view.loss_events, path_bps(view)
+    window = float(view.figures["advertised_window_bytes"]["max"] or 0.0)
     got = float(view.figures["throughput_bps"] or 0.0)
     if speed and got > _NEARLY * speed:
-        advice = f"With {rate(got)} of the path's {rate(speed)} there is little to gain: the sender keeps the queue short."
+        short = view.held("path_rate") < _QUEUED
+        advice = f"With {rate(got)} of the path's {rate(speed)} there is little to gain{': the sender keeps the queue short' if short else ''}."
+    elif view.held("receive_window") > held and mean >= _FULL * window:
+        advice = f"That is as good as the whole receive window of {size(window)}: the window is what to enlarge."
     elif (echoes := view.other["ecn"]["echoed"]) and not events:
         advice = f"{echoes} echoes of ECN marks held the window down: a queue that manages itself keeps delays short, and there is little to gain."
-    elif events >= loss.EVENTS and view.figures["retransmitted_segments"]:
+    elif events >= allowed.EVENTS and view.figures["retransmitted_segments"]:
         advice = _after_losses(view, events)
     elif view.figures["unique_bytes"] < 64 * segment:
         advice = (
@@ -190,9 +201,13 @@ def _after_losses(view: View, events: int) -> str:
             f"A queue stood {share(queued)} of the time, so the sender does reach the path's rate; {many(events, 'loss event')} cut the window in between, or "
             "it paces itself below that rate."
         )
+    small = f"{many(events, 'loss event')} kept the window small although hardly any queue stood"
+    if (view.crossing.get("loss_cause") or {}).get("verdict") == "radio":
+        return f"{small}: the link loses packets. Repair there, or a congestion control that does not take each loss for congestion (BBR), helps."
+    told = "" if view.crossing else " (two captures tell)"
     return (
-        f"{many(events, 'loss event')} kept the window small although hardly any queue stood: a link that loses packets, or a queue that drops early (two captures "
-        "tell). Repair at the link, or a congestion control that does not take each loss for congestion (BBR), helps against the first."
+        f"{small}: a link that loses packets, or a queue that drops early{told}. Repair at the link, or a congestion control that does not take each "
+        "loss for congestion (BBR), helps against the first."
     )
 
 

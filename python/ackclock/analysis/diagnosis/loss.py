@@ -2,89 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
-from ackclock import models
-from ackclock.analysis.diagnosis import acks
+from ackclock.analysis.diagnosis import acks, allowed
 from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
 from ackclock.report.numbers import milliseconds, percent, rate
 
-_RTO_MIN_S = 0.2
 _BURST = 4
-_REACHED = 0.3
-"""Of the time: a queue that stands longer shows that the path's rate is reached."""
-LIMITS = {
-    "receive_window": "the receive window",
-    "send_buffer": "a send buffer",
-    "path_rate": "the path's rate",
-    "cwnd": "the congestion window or pacing",
-    "application": "the application",
-    "recovery": "repair",
-}
-EVENTS = 3
-"""Fewer make no rate of losses."""
 
 
 def findings(view: View) -> Iterator[Finding]:
     """What losses did, and what they were."""
-    for rule in (_where, _buffer, _bursts, _capture_drops, _models, _spurious, _pairs, _twice, _reordered, _marked):
+    for rule in (_where, _buffer, _bursts, _capture_drops, allowed.finding, _spurious, _pairs, _twice, _reordered, _marked):
         if (found := rule(view)) is not None:
             yield found
-
-
-def rate_models(view: View) -> dict[str, float]:
-    """What closed forms give for this direction's loss rate, round trip and window, bit/s; empty where fewer than three losses make no rate of them."""
-    rtt, events = view.figures["rtt_ms"], view.loss_events
-    if events < EVENTS or not rtt["mean"] or not view.pace_seen:
-        return {}
-    seconds, p, bits = rtt["mean"] * 1e-3, min(view.loss_rate, 0.5), 8.0 * view.segment
-    per_ack = min(2.0, max(1.0, view.figures["ack_interarrival_ms"]["segments_per_ack"] or 1.0))
-    window = max(1.0, (view.figures["advertised_window_bytes"]["max"] or 0) / view.segment)
-    rto = max(_RTO_MIN_S, 4.0 * (rtt["sd"] or 0.0) * 1e-3) + seconds
-    return {
-        "mathis_bps": models.mathis(p, seconds, per_ack) * bits,
-        "padhye_bps": models.padhye_full(p, seconds, rto, per_ack, window) * bits,
-        "cubic_bps": models.cubic_response(p, seconds) / seconds * bits,
-    }
-
-
-def _models(view: View) -> Finding | None:
-    if not (found := rate_models(view)):
-        return None
-    measured = float(view.figures["goodput_bps"] or 0.0)
-    evidence = (
-        f"With {view.loss_events} loss events in {view.figures['segments']} segments and a mean RTT of "
-        f"{milliseconds(view.figures['rtt_ms']['mean'])}, Reno would get {rate(found['padhye_bps'])} (Padhye's model; "
-        f"{rate(found['mathis_bps'])} by the square-root formula) and CUBIC {rate(found['cubic_bps'])}; measured: {rate(measured)}."
-    )
-    return Finding(view.direction, "models", evidence, advice=_what_losses_allow(view, found, measured))
-
-
-def _what_losses_allow(view: View, found: dict[str, float], measured: float) -> str:
-    """What the closed forms say of this rate, and what fewer losses would give."""
-    reno, cubic = found["padhye_bps"], found["cubic_bps"]
-    known = (view.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps") or 0.0
-    if view.held("path_rate") > _REACHED or (known and measured > 0.75 * known):
-        return "The path's rate sets the pace: fewer losses would hardly make this flow faster."
-    if measured > 2 * max(reno, cubic):
-        return "The sender does not answer losses as Reno or CUBIC do, or losses are not what sets its rate."
-    if measured < 0.5 * min(reno, cubic):
-        most = max((by for by in LIMITS if by != "recovery"), key=view.held)
-        return f"These losses alone would allow more: {LIMITS[most]} held the flow {share(view.held(most))} of the time."
-    # Reno's rate goes with p^-1/2 (Mathis and others 1997), CUBIC's with p^-3/4 (RFC 9438, section 5.1).
-    by_rtt = abs(math.log(measured / reno)) < abs(math.log(measured / cubic))
-    least, mean = view.figures["rtt_ms"]["min"], view.figures["rtt_ms"]["mean"]
-    shorter = (
-        f" The RTT counts as well: at its least, {milliseconds(least)}, Reno would get {rate(reno * mean / least)} with these losses."
-        if by_rtt and mean > 1.5 * least
-        else ""
-    )
-    return (
-        f"The rate is what these losses leave, near {'Reno' if by_rtt else 'CUBIC'}'s: a quarter of them would give about {rate(2 * reno)} with Reno and "
-        f"{rate(4**0.75 * cubic)} with CUBIC, while the path has room." + shorter
-    )
 
 
 def _where(view: View) -> Finding | None:
@@ -134,6 +66,8 @@ def _buffer(view: View) -> Finding | None:
         return Finding(view.direction, "buffer_at_least", evidence)
     least = buffer["min_based"]
     both = f"{size(least)} by the least delay beside a loss, {size(full)} by the greatest delay" if least else size(full)
+    if least and size(least) == size(full):
+        both = f"{size(full)}, by the least delay beside a loss as by the greatest delay"
     evidence = f"The bottleneck's buffer holds {both}: {milliseconds(1e3 * seconds)} at {rate(buffer['rate_bps'])}."
     evidence += "".join(f" {_DOUBTS[doubt]}" for doubt in buffer.get("doubts", ()))
     return Finding(view.direction, "buffer", evidence)
@@ -172,10 +106,12 @@ def _capture_drops(view: View) -> Finding | None:
 
 
 def _spurious(view: View) -> Finding | None:
-    wrong, again = view.figures["spurious_retransmits"], view.figures["retransmitted_segments"]
+    wrong, again = view.not_needed, view.figures["retransmitted_segments"]
     if wrong < 3 or wrong < 0.1 * again:
         return None
     by = view.figures["spurious"]
+    if wrong > view.figures["spurious_retransmits"] and view.arriving is not None:
+        by = view.arriving["spurious"]
     how = [
         f"{by[key]} by {name}"
         for key, name in (("dsack", "D-SACK"), ("timestamp", "the echoed stamp"), ("early_ack", "too early an ACK"))

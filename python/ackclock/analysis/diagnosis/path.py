@@ -15,7 +15,7 @@ _FAR = 0.6
 _ENOUGH_PACKETS = 10
 _SAME_TIME_S = 3600.0
 """Clocks of two captures may differ, but four numbers are hardly used again within this."""
-_RESET = "Harmless where a program closes with data still to read, as measuring tools do at the end of a test; otherwise look at which side sent it."
+_RESET = "Harmless where a program closes with data still to read, as measuring tools do at the end of a test; otherwise ask there why it gave up."
 
 
 def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[Finding]:
@@ -33,8 +33,15 @@ def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[F
         evidence += f" and took {milliseconds(wait)}." if wait else "."
         found.append(Finding("a2b", "handshake_loss", evidence))
     if flow["handshake"]["ended"] == "reset":
-        found.append(Finding("a2b", "reset", "The connection ended with a reset, not with FINs.", advice=_RESET))
+        evidence = f"The connection ended with a reset{_who_reset(flow)}, not with FINs."
+        found.append(Finding("a2b", "reset", evidence, advice=_RESET))
     return found
+
+
+def _who_reset(flow: Mapping[str, Any]) -> str:
+    """Whose side resets come from, if the capture has them of one only; something on the path may have made them."""
+    sides = [who for way, who in (("a2b", "client"), ("b2a", "server")) if flow[way]["resets"]]
+    return f" from the {sides[0]}'s side" if len(sides) == 1 else ""
 
 
 def _proxy_signs(flow: Mapping[str, Any], other: Mapping[str, Any] | None) -> list[str]:

@@ -20,7 +20,7 @@ def finding(view: View, held: float) -> Finding:
         1e3 * held * float(view.flow["duration_s"]) / max(1, view.loss_events),
         float(view.figures["rtt_ms"]["p50"] or 0.0),
     )
-    trips = f", {each / rtt:.1f} of the middle round trips" if rtt else ""
+    trips = f", {each / rtt:.1f} times the median round trip" if rtt else ""
     evidence = (
         f"{share(held)} of the time went by in repairing losses: {many(again, 'segment')} sent again in "
         f"{many(fast, 'fast recovery').replace('recoverys', 'recoveries')} and {many(timeouts, 'timeout') if timeouts else 'no timeout'}, "
@@ -31,8 +31,8 @@ def finding(view: View, held: float) -> Finding:
 
 def _advice(view: View, held: float) -> str:
     """The most telling reason first."""
-    repairs, again, rtt = view.figures["repairs"], view.figures["retransmitted_segments"], view.figures["rtt_ms"]
-    at_once = again / max(1, view.loss_events)
+    repairs, rtt = view.figures["repairs"], view.figures["rtt_ms"]
+    at_once = (view.figures["retransmitted_segments"] - view.not_needed) / max(1, view.loss_events)
     least, mean = float(rtt["min"] or 0.0), float(rtt["mean"] or 0.0)
     said = []
     if not view.flow["handshake"]["sack"]:

@@ -24,6 +24,6 @@ def findings(document: Mapping[str, Any]) -> dict[int, list[Finding]]:
             if r < 0
             else "the same thing slows both, or both follow one rate"
         )
-        evidence = f"Its goodput goes with that of flow {two} ({other_way}) by r = {r:.2f} over {pair['bins']} bins of {pair['bin_s']:.2g} s: {told}."
+        evidence = f"Its goodput goes {'against' if r < 0 else 'with'} that of flow {two} ({other_way}) (r = {r:.2f} over {pair['bins']} bins of {pair['bin_s']:.2g} s): {told}."
         found.setdefault(one, []).append(Finding(way, "concurrent_flows", evidence))
     return found

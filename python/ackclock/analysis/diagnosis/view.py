@@ -93,6 +93,12 @@ class View:
         return int(self.figures["repairs"]["recoveries"] + self.figures["repairs"]["timeouts"])
 
     @property
+    def not_needed(self) -> int:
+        """Retransmissions of what had arrived. The receiver's end knows of more of them: D-SACKs are lost on their way as other ACKs are."""
+        ends = (self.figures, self.arriving or self.figures)
+        return max(int(figures["spurious_retransmits"]) for figures in ends)
+
+    @property
     def loss_rate(self) -> float:
         """Loss events a segment: what the models of a transfer's rate mean by p."""
         return self.loss_events / max(1, int(self.figures["segments"]))
