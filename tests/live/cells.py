@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import ackclock
+from ackclock.emulation import emulation_scenario
 from ackclock.kernel_cc import KERNEL_NAMES
 from ackclock.link.packaged import PACKAGED
+from ackclock.papers.live.job import deadline_of
+from ackclock.scenario.resolved import resolved
 from tests.live.kept import Figures, Transfer
 
 SYSCTL = Path("/proc/sys/net/ipv4")
@@ -153,7 +156,19 @@ def _emulate(link: str, variant: str, seconds: float, seed: int, folder: Path) -
     def part(verb: str, value: str) -> list[str]:
         return [sys.executable, str(BULK), verb, value, str(folder / verb)]
 
-    limit = ["--seed", str(seed), "--seconds", str(seconds + 20), "--json", "--no-log", "--out", str(folder / "run")]
+    hops = resolved(emulation_scenario(link))["hop"]
+    limit = [
+        "--deadline",
+        deadline_of(hops),
+        "--seed",
+        str(seed),
+        "--seconds",
+        str(seconds + 20),
+        "--json",
+        "--no-log",
+        "--out",
+        str(folder / "run"),
+    ]
     server = ["--server", shlex.join(part("serve", kernel_name(variant)))]
     command = [sys.executable, "-m", "ackclock", "emulate", link, *limit, *server, "--", *part("fetch", str(seconds))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)

@@ -57,7 +57,7 @@ ABOUT = """# The running kernel against the simulator
 Written by `make kernel`. A bulk download of {seconds:.0f} s by Linux {release}, over `ackclock emulate LINK`, beside the
 simulator's over the same link file with `host = "linux-6"` and this machine's `tcp_rmem` and `tcp_wmem`. Goodput is what the reader got in that time, from the first SYN;
 RTT the mean over time of the sender's smoothed round trip (TCP_INFO every 20 ms); `resent` are retransmitted segments.
-Medians of {seeds} runs of the kernel, each with another seed of the link's chance (where fewer were valid, their number is in the last column; "kernel measured earlier" are rows of earlier series, three runs of one seed), and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts, and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
+Medians of {seeds} runs of the kernel, each with another seed of the link's chance (where fewer were valid, their number is in the last column; "kernel measured earlier" are rows of earlier series, three runs of one seed), and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts (late is a millisecond, or a frame where the link is a radio that sends in frames), and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
 shared with other work.
 Promised are 5 % of goodput, 10 % of RTT, and a factor 1.5 or 5 segments of retransmissions.
 

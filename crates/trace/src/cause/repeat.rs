@@ -26,6 +26,8 @@ pub struct Repeat {
     pub sacked_above: bool,
     /// Duplicate ACKs since the last one with news.
     pub duplicates: u32,
+    /// Those of them that have passed the capture.
+    pub passed: u32,
     /// Since the segment last passed; none if it never has.
     pub since: Option<i64>,
     /// The least time in which the sender can have heard what became of it.
@@ -79,7 +81,7 @@ pub fn why(r: &Repeat) -> Verdict {
     let paced = is_paced(r, srtt);
     let by_timer = match r.afar {
         // The pauses of what it hears are not seen, and a slow link spaces whatever comes.
-        true => r.is_first && !r.asked && r.quiet >= LEAST_QUIET.max(r.gap * 3 / 2) && r.stalled >= timeout_of(r, srtt) * 23 / 25,
+        true => r.is_first && !r.asked && r.quiet >= LEAST_QUIET.max(r.gap * 3 / 2) && r.stalled >= least_wait_of(r, srtt),
         false => r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10,
     };
     // Reports of duplicates and other ACKs without news break the silence, but ask for nothing.
@@ -115,7 +117,7 @@ pub fn why(r: &Repeat) -> Verdict {
         return Verdict::new(Cause::Timeout, 0.8);
     }
     // All ACKs that can have reached the sender have passed the capture: without SACK it takes three alike.
-    let reason = r.sack || r.in_recovery || r.duplicates >= 3;
+    let reason = r.sack || r.in_recovery || r.duplicates.max(r.passed) >= 3;
     if r.afar && r.is_first && !r.after_timeout && !reason {
         return Verdict::new(Cause::Timeout, 0.8);
     }
@@ -179,6 +181,12 @@ fn is_answer(r: &Repeat) -> bool {
 /// At the sender's end: it shows to be lost, and any timer would have to wait longer. It left late because its sender spaces what it sends.
 fn is_paced(r: &Repeat, srtt: i64) -> bool {
     !r.beyond && r.asked && r.stalled.min(r.since.unwrap_or(i64::MAX)) < least_timeout_of(r, srtt) * 9 / 10
+}
+
+/// Away from the sender: what waited so long, with nothing that asked for it, waited for a timer. Several round trips without anything to do are a timer's
+/// whatever it counts from.
+fn least_wait_of(r: &Repeat, srtt: i64) -> i64 {
+    (timeout_of(r, srtt) * 23 / 25).min((COMMON_RTO_MIN * 9 / 10).max(3 * srtt))
 }
 
 /// RFC 6298, section 2, with a minimum for the whole.

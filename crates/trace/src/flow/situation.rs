@@ -58,6 +58,7 @@ impl Half {
             },
             sacked_above: sack_high.is_some_and(|high| before(s.seq, high) && before(una, high)),
             duplicates,
+            passed: self.duplicates,
             since: seen.map(|e| now - e.last_at),
             least: if self.at_sender(view) { self.rtt.min() } else { view.turn },
             asked: match told {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock import runs
 from ackclock.errors import RunFailed
-from ackclock.papers.live.job import Job
+from ackclock.papers.live.job import Job, deadline_of
 from ackclock.toml_write import to_toml
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
         "--seed",
         str(job.seed),
         "--deadline",
-        job.deadline,
+        deadline_of(job.hops),
     ]
     argv += [
         "--seconds",
