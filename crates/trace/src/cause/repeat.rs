@@ -81,7 +81,12 @@ pub fn why(r: &Repeat) -> Verdict {
     let paced = is_paced(r, srtt);
     let by_timer = match r.afar {
         // The pauses of what it hears are not seen, and a slow link spaces whatever comes.
-        true => r.is_first && !r.asked && r.quiet >= LEAST_QUIET.max(r.gap * 3 / 2) && r.stalled >= least_wait_of(r, srtt),
+        true => {
+            r.is_first
+                && !r.asked
+                && r.quiet >= LEAST_QUIET.max(r.gap.saturating_mul(3) / 2)
+                && r.stalled >= least_wait_of(r, srtt)
+        }
         false => r.quiet >= LEAST_QUIET.max(srtt / 2) && r.age >= srtt * 9 / 10,
     };
     // Reports of duplicates and other ACKs without news break the silence, but ask for nothing.
@@ -197,4 +202,45 @@ fn least_timeout_of(r: &Repeat, srtt: i64) -> i64 {
 /// RFC 6298, section 2, with the minimum of common stacks in the place of one second.
 fn timeout_of(r: &Repeat, srtt: i64) -> i64 {
     srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(COMMON_RTO_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_packet_of_a_capture_of_any_year_has_a_cause() {
+        // Its sender has been silent since 1970, or for longer.
+        let since_ever = Repeat {
+            quiet: i64::MAX,
+            age: i64::MAX,
+            stalled: i64::MAX,
+            rtt: None,
+            is_first: true,
+            is_last: false,
+            had: false,
+            first_repeat: true,
+            sacked_above: false,
+            duplicates: 0,
+            passed: 0,
+            since: None,
+            least: None,
+            spaced: false,
+            gap: i64::MAX,
+            overtaken: None,
+            asked: false,
+            answers_news: false,
+            after_timeout: false,
+            in_recovery: false,
+            beyond: true,
+            seen: false,
+            afar: true,
+            timer_fired: false,
+            probes: None,
+            small_start: false,
+            sack: true,
+        };
+        assert_eq!(why(&since_ever).cause, Cause::Timeout);
+        assert_eq!(why(&Repeat { is_first: false, is_last: true, ..since_ever }).cause, Cause::TailProbe);
+    }
 }

@@ -63,7 +63,7 @@ impl Half {
         } else {
             self.again(now, s, &View::of(self, other), other.counts.packets > 0)
         };
-        let gap = now - self.last_sent_at;
+        let gap = now.saturating_sub(self.last_sent_at);
         self.last_sent_at = now;
         if let Some(trouble) = self.trouble.as_deref_mut()
             && let Some(episode) = &mut trouble.episode

@@ -49,7 +49,7 @@ impl Half {
         let Some(suspect) = self.trouble.as_deref_mut().and_then(|t| t.open_episode()).and_then(|e| e.suspect.take()) else {
             return;
         };
-        let spaced = self.trouble.as_ref().map_or(0, |trouble| trouble.episode().gap) * 2;
+        let spaced = self.trouble.as_ref().map_or(0, |trouble| trouble.episode().gap).saturating_mul(2);
         if !before(s.seq, self.next) || now - suspect.at < spaced {
             return;
         }
