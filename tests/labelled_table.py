@@ -1,5 +1,5 @@
 """`python -m tests.labelled_table FILE`: how right the analyzer is, on simulated captures whose truth is known, as a Markdown page. With
-`--only PART` one part of it, to standard output: a grid's number (1 to 9), buffers, verdicts or offsets."""
+`--only PART` one part of it, to standard output: a grid's number (1 to 11), buffers, verdicts or offsets."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ GRIDS: tuple[Grid | Wide, ...] = (
     Wide("drawn wide, looked into too", 400, 2),
     Wide("drawn wide, looked into since", 300, 301),
     Wide("drawn wide, looked into since, too", 300, 302),
-    Wide("drawn wide, fresh", 300, 401),
-    Wide("drawn wide, fresh too", 300, 402),
+    Wide("drawn wide, one run looked into", 300, 401),
+    Wide("drawn wide, run before the last rule", 300, 402),
+    Wide("drawn wide, fresh", 300, 501),
+    Wide("drawn wide, fresh too", 300, 502),
 )
 
 
@@ -81,7 +83,7 @@ def _head() -> list[str]:
         "not an earlier copy did.",
         "",
         "The grids: the rules were made with the first. Of the second, whose hosts, links, losses and seeds "
-        "are others, and of the third, laid down later, single runs have been looked into since, and of four drawn wide as well. The last two, drawn alike "
+        "are others, and of the third, laid down later, single runs have been looked into since, and of five drawn wide as well. The last two, drawn alike "
         "with other seeds, were run once, when the rules were done.",
         "",
         "In each run a third capture stands on the way, at a quarter, half or three quarters of the delay: in a third of them what goes wrong does so "

@@ -1,7 +1,7 @@
 //! Data that has been due before passes: it is sent again, or fills a hole.
 
 use super::data::{Data, sent_of};
-use super::episode::Hole;
+use super::episode::{AT_ONCE, Hole};
 use super::half::Half;
 use super::outpaced::Amended;
 use super::sent::Sent;
@@ -121,7 +121,7 @@ impl Half {
         } else if let Some(verdict) = self.asked_before(now, s.seq, view) {
             verdict
         } else {
-            self.goes_on(s, why(&self.situation(now, s, view, earlier_one.as_ref())))
+            self.goes_on(now, s, view, why(&self.situation(now, s, view, earlier_one.as_ref())))
         };
         let verdict = self.outpaces(now, s, view, verdict);
         self.learn_probes(&verdict, end);
@@ -167,10 +167,15 @@ impl Half {
         trouble.episode_mut().amended = Some(Amended { was: Cause::Handshake, is: verdict, before_it: None });
     }
 
-    /// A timeout that its stamp showed to be spurious was not taken back: what nobody asked for comes again.
-    fn goes_on(&mut self, s: &Segment<'_>, verdict: Verdict) -> Verdict {
-        let kept = self.trouble.as_ref().and_then(|t| t.episode().taken_back).filter(|&point| before(s.seq, point));
-        if kept.is_none() || verdict.cause != Cause::Unexplained {
+    /// A timeout that its stamp showed to be spurious was not taken back: what nobody asked for comes again, or the very ACK with that stamp lets
+    /// more go out again. Who takes it back has nothing lost before the next one (RFC 4015, section 3.2).
+    fn goes_on(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Verdict) -> Verdict {
+        let episode = self.trouble.as_ref().map(|t| t.episode());
+        let kept = episode.and_then(|e| e.taken_back).filter(|&point| before(s.seq, point));
+        let at_once = self.at_sender(view)
+            && episode.is_some_and(|e| e.taken_at == self.last_heard_at)
+            && now - self.last_heard_at < AT_ONCE;
+        if kept.is_none() || verdict.cause != Cause::Unexplained && !at_once {
             return verdict;
         }
         let trouble = self.trouble_mut();

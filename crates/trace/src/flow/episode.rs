@@ -36,6 +36,8 @@ pub struct Episode {
     pub loss_point: Option<u32>,
     /// The same, where a stamp showed the timeout to be spurious.
     pub taken_back: Option<u32>,
+    /// When the stamp that showed it came.
+    pub taken_at: i64,
     /// Until this is acknowledged a fast recovery is under way.
     pub recovery_point: Option<u32>,
     /// The last point of a timeout that was reached, and when: a capture beyond the sender sees that before the sender does.
@@ -65,6 +67,7 @@ pub struct Episode {
 stored!(Episode {
     loss_point,
     taken_back,
+    taken_at,
     recovery_point,
     repaired,
     sack_high,
@@ -84,6 +87,7 @@ stored!(Episode {
 pub static CALM: Episode = Episode {
     loss_point: None,
     taken_back: None,
+    taken_at: 0,
     recovery_point: None,
     repaired: None,
     sack_high: None,

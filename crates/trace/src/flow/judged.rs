@@ -40,7 +40,7 @@ impl Trouble {
             *(if echo_is_older { &mut by_stamp } else { &mut by_early_ack }) += u32::from(repair.segments);
             if let (true, true, Some(episode)) = (timeout && !self.keeps_timeouts, echo_is_older, &mut self.episode) {
                 // The sender has the same echo, and may take its timeout back (RFC 3522, section 3.2).
-                episode.taken_back = episode.loss_point.take();
+                (episode.taken_back, episode.taken_at) = (episode.loss_point.take(), now);
             }
         }
         if by_stamp + by_early_ack > 0 {
