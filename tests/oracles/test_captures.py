@@ -158,3 +158,16 @@ def test_a_slow_readers_time_is_the_receive_windows_at_either_end(captures: Path
         shares = flows(captures / f"zwin.{at}.pcap.gz")[0]["a2b"]["limited"]
         assert shares["receive_window"] > least
         assert not shares["application"] or shares["application"] < 0.01
+
+
+@pytest.mark.parametrize(("name", "doubted"), [("bidir-cubic", True), ("down-cubic", False)], ids=["beside-data", "alone"])
+def test_a_rate_by_acks_that_share_their_way_says_that_it_may_be_wrong(captures: Path, name: str, doubted: bool) -> None:
+    """The link has 10 Mb/s; where the ACKs pass an uplink full of data 11.6 are inferred."""
+    said = [
+        finding["evidence"]
+        for flow in flows(captures / f"{name}.server.pcap.gz")
+        for finding in flow["diagnosis"]
+        if finding["finding"] == "inferred_rate" and finding["direction"] == "b2a"
+    ]
+    assert [("Data shares the ACKs' way" in text) for text in said] == [doubted] * len(said)
+    assert said or not doubted

@@ -10,6 +10,9 @@ from ackclock.report.numbers import rate
 
 _BY = {"arrivals": "packets arrive", "acks": "ACKs come back"}
 _NEARLY = 0.9
+_BESIDE = 0.004
+"""Others' data beside the ACKs, by this direction's goodput, from which on the ACKs' spacing is no longer the data's: a fifth of what one ACK for two
+segments takes."""
 
 
 def findings(view: View) -> Iterator[Finding]:
@@ -23,6 +26,10 @@ def findings(view: View) -> Iterator[Finding]:
             f"The path's narrowest link carries {rate(found['rate_bps'])} (inferred: {share(found['share'])} of the {_BY[found['by']]} as far apart as "
             "packets leave a link of that rate one after the other)."
         )
+        if found["by"] == "acks" and view.shared_bps > _BESIDE * float(view.figures["goodput_bps"] or 0.0):
+            evidence += (
+                " Data shares the ACKs' way and changes their spacing: a capture at the receiver's end tells the rate better."
+            )
         yield Finding(view.direction, "inferred_rate", evidence)
     bucket = found["token_bucket"]
     if bucket:
