@@ -6,6 +6,7 @@ import pytest
 
 from tests.labelled import Case, Score, Tap, joined, lost, missing, run, scores_at_middle, scores_at_receiver, scores_at_sender
 from tests.labelled_grid import HELD_OUT, THIRD, Grid
+from tests.labelled_wide import Wide
 
 _LINK = {"name": "air", "rate": "2 Mb/s", "delay": "40 ms", "queue": {"kind": "droptail", "packets": 25}}
 _BURSTS = {"loss": {"down": {"kind": "gilbert-elliott", "mean": 0.03, "bad_sojourn": "200 ms"}}}
@@ -64,3 +65,22 @@ def test_without_sack_partial_acks_and_needless_repairs_are_no_timeouts(tmp_path
     at = _scored(THIRD, 213, tmp_path)
     assert "timeout" not in at["sender"] and "go_back_n" not in at["sender"]
     assert at["receiver"].get("timeout", Score()).wrong <= 2
+
+
+@pytest.mark.parametrize(
+    ("number", "seed", "reaches"),
+    [
+        pytest.param(18, 301, ("sender", "receiver"), id="newreno-slow-start"),
+        pytest.param(121, 302, ("sender",), id="cubic-silent-until-acknowledged"),
+        pytest.param(187, 401, ("sender",), id="cubic-spurious-and-not-taken-back"),
+    ],
+)
+def test_what_a_timer_sends_in_the_middle_of_a_recovery_shows_by_what_follows(tmp_path, number, seed, reaches):
+    """ns-2's senders, whose timer runs out while duplicates come in, or whose first repair was lost too: all that follows is go-back-N."""
+    run(list(Wide("", number, seed).cases())[-1][1], tmp_path)
+    at: dict[str, dict[str, Score]] = {"sender": {}, "receiver": {}}
+    scores_at_sender(tmp_path, at["sender"])
+    scores_at_receiver(tmp_path, at["receiver"])
+    for place in reaches:
+        score = at[place]["go_back_n"]
+        assert score.right >= 25 and score.missed <= 2 and score.wrong <= 2, (place, score)
