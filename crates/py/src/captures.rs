@@ -199,7 +199,6 @@ impl CapturePairReader {
     }
 }
 
-/// With UTC in the place of a counter, where pulses are given.
 /// A capture that is being written: a pipe, with what tells its end, or a file whose writer may not have come to its header yet.
 fn followed(py: Python<'_>, path: &Path) -> PyResult<(Capture, Option<Arc<AtomicBool>>)> {
     if path.as_os_str() == "-" {
@@ -216,6 +215,7 @@ fn followed(py: Python<'_>, path: &Path) -> PyResult<(Capture, Option<Arc<Atomic
     }
 }
 
+/// With UTC in the place of a counter, where pulses are given.
 fn timed(capture: Capture, pulses: Option<&str>) -> PyResult<Capture> {
     Ok(match pulses {
         Some(text) => capture.with_pulses(Pulses::parse(text).map_err(failure)?),

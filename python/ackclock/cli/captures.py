@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ackclock.cli.options import Json, Quiet, Report, Seed
+from ackclock.cli.options import Json, Quiet, Report, Seed, time_of
 
 
 def analyze(
@@ -98,12 +98,8 @@ def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: b
 
 def _seconds(text: str | None, option: str) -> float | None:
     """A time such as `5 s` or `200 ms`; a bare number is seconds."""
-    from ackclock.errors import InputError, Refusal
-    from ackclock.units import PS_PER_S, time_ps
+    from ackclock.units import PS_PER_S
 
     if text is None:
         return None
-    try:
-        return time_ps(text if not text.replace(".", "", 1).isdigit() else f"{text} s") / PS_PER_S
-    except Refusal as error:
-        raise InputError(error.found, error.allowed, key=option) from None
+    return time_of(text if not text.replace(".", "", 1).isdigit() else f"{text} s", option) / PS_PER_S

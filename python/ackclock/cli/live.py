@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Quiet, Report, Seed
+from ackclock.cli.options import Json, Quiet, Report, Seed, time_above_zero
 
 
 def emulate(
@@ -68,7 +68,7 @@ def emulate(
             _command_line(server, "--server"),
             seconds,
             quiet_stdout=json,
-            deadline_us=_above_zero_us(deadline, "--deadline"),
+            deadline_us=time_above_zero(deadline, "--deadline") / 10**6,
             log=growing if log else None,
             pair=name if pair else None,
             internet=internet,
@@ -112,19 +112,6 @@ def _command_line(text: str | None, option: str) -> list[str]:
         return shlex.split(text or "")
     except ValueError as error:
         raise InputError(f"{text} ({error})", "a command line as a shell reads it", key=option) from None
-
-
-def _above_zero_us(text: str, option: str) -> float:
-    from ackclock.errors import InputError, Refusal
-    from ackclock.units import time_ps
-
-    try:
-        microseconds = time_ps(text) / 10**6
-    except Refusal as refusal:
-        raise InputError(refusal.found, refusal.allowed, key=option) from None
-    if microseconds <= 0:
-        raise InputError(text, "a time above zero", key=option)
-    return microseconds
 
 
 class Emulator(StrEnum):

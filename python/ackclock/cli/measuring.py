@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Out, Quiet, Report
+from ackclock.cli.options import Json, Out, Quiet, Report, time_above_zero
 
 if TYPE_CHECKING:
     from ackclock.measurement import Measurement
@@ -177,18 +177,13 @@ class Repeat:
 
 def _scheduled(repeat: Repeat, plan: Plan, once: Callable[[Path], Measurement], *, json: bool, quiet: bool) -> None:
     from ackclock.cli.output import print_json, remark
-    from ackclock.errors import InputError, Refusal
+    from ackclock.errors import InputError
     from ackclock.measurement.schedule import Schedule, keep, overview
-    from ackclock.units import PS_PER_S, time_ps
+    from ackclock.units import PS_PER_S
 
     if repeat.out is None:
         raise InputError("--every without --out", "a folder in which the schedule is kept", key="--out")
-    try:
-        every_s = time_ps(repeat.every) / PS_PER_S
-    except Refusal as refusal:
-        raise InputError(refusal.found, refusal.allowed, key="--every") from None
-    if every_s <= 0:
-        raise InputError(repeat.every, "a time above zero", key="--every")
+    every_s = time_above_zero(repeat.every, "--every") / PS_PER_S
     what = {"host": repeat.host, "port": repeat.port, "plan": plan.model_dump(mode="json")}
     schedule = Schedule(every_s, repeat.times)
     state = keep(repeat.out, schedule, what, once, report=lambda text: remark(text, quiet=quiet))

@@ -16,3 +16,24 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Runs at a time (default: all cores).", show_default=False)]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")]
 Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)]
+
+
+def time_of(text: str, option: str) -> int:
+    """An option's time, such as "5 ms", in picoseconds. Raises InputError, which names the option."""
+    from ackclock.errors import InputError, Refusal
+    from ackclock.units import time_ps
+
+    try:
+        return time_ps(text)
+    except Refusal as refusal:
+        raise InputError(refusal.found, refusal.allowed, key=option) from None
+
+
+def time_above_zero(text: str, option: str) -> int:
+    """Likewise, and above zero."""
+    from ackclock.errors import InputError
+
+    found = time_of(text, option)
+    if found <= 0:
+        raise InputError(text, "a time above zero", key=option)
+    return found

@@ -67,6 +67,11 @@ impl Cause {
         }
     }
 
+    /// ACKs, or the time since, asked for it in a recovery: no timer.
+    pub fn is_asked_for(self) -> bool {
+        matches!(self, Cause::Fast | Cause::Rack)
+    }
+
     /// True if the sender sent it again.
     pub fn is_retransmission(self) -> bool {
         (self as u8) <= Cause::Unexplained as u8

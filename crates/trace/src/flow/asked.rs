@@ -74,7 +74,7 @@ impl Half {
             return None;
         }
         let trouble = self.trouble.as_deref_mut()?;
-        let longest = turn.max(view.turn_now.unwrap_or(0));
+        let longest = view.longest_turn();
         let again = trouble.repairs.iter().any(|r| r.start == seq);
         if again || trouble.repairing_timeout(una) || !trouble.asked.answers(seq, now, (turn, longest)) {
             return None;

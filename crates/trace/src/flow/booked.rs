@@ -34,7 +34,7 @@ impl Half {
             Cause::Timeout => {
                 trouble.timeouts += 1;
                 trouble.timer_fired = true;
-                let pair = matches!(earlier_cause, Some(Cause::Fast | Cause::Rack));
+                let pair = earlier_cause.is_some_and(Cause::is_asked_for);
                 if pair {
                     trouble.oddities_mut().fast_then_timeout += 1;
                 }

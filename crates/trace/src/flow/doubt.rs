@@ -23,14 +23,18 @@ pub struct Doubt {
 stored!(Doubt { at, recovery_point, pair, segments, confidence });
 
 /// The share of a round trip in which nothing can follow a timeout: paths and hosts vary.
-pub(super) const SOON: (i64, i64) = (3, 4);
+const SOON: (i64, i64) = (3, 4);
+
+/// So soon that nothing can have been heard of what came before, by the least round trip.
+pub(super) fn is_soon(span: i64, least: i64) -> bool {
+    span * SOON.1 < least * SOON.0
+}
 
 impl Half {
     /// A packet with data passes: if it left after what was taken for a timeout, and too soon, that was none.
     pub(super) fn bears_out(&mut self, now: i64, s: &Segment<'_>, other: &Half) {
         let Some(doubt) = self.trouble.as_ref().and_then(|t| t.episode().doubt) else { return };
-        let least = self.rtt.min().unwrap_or(0) + View::of(self, other).turn.unwrap_or(0);
-        if (now - doubt.at) * SOON.1 >= least * SOON.0 {
+        if !is_soon(now - doubt.at, self.least_around(&View::of(self, other))) {
             self.trouble_mut().episode_mut().doubt = None;
         } else if s.payload > 0 && self.left_later(s) {
             self.take_back(doubt);

@@ -1,10 +1,9 @@
 //! Without SACK a fast recovery sends one segment again in a round trip, as a partial acknowledgement asks for it (RFC 6582, section 3.2, step 3).
 //! Two sooner than that: the timer had run out, and what passed for a recovery was slow start from its first segment on (RFC 5681, section 3.1).
 
-use super::doubt::SOON;
+use super::doubt::is_soon;
 use super::half::Half;
 use super::seq::before;
-use super::trouble::Repair;
 use super::view::View;
 use crate::cause::{Cause, Verdict};
 use crate::decode::Segment;
@@ -29,10 +28,9 @@ impl Half {
     /// What is taken for a fast retransmission, and for what it is if one came just before.
     pub(super) fn outpaces(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Verdict) -> Verdict {
         let Some(trouble) = self.trouble.as_deref().filter(|t| !t.repairing_timeout(self.una)) else { return verdict };
-        let turn = if self.at_sender(view) { 0 } else { view.turn.unwrap_or(0) };
-        let least = self.rtt.min().unwrap_or(0) + turn;
-        let last = trouble.repairs.last().filter(|r| is_asked_for(r) && !before(s.seq, r.end));
-        let soon = last.filter(|r| (now - r.at) * SOON.1 < least * SOON.0);
+        let least = self.least_around(view);
+        let last = trouble.repairs.last().filter(|r| r.cause.is_asked_for() && !before(s.seq, r.end));
+        let soon = last.filter(|r| is_soon(now - r.at, least));
         if verdict.cause == Cause::GoBackN {
             // What shows that shows it of what came before as well, where nothing is missing in between.
             if last.is_some_and(|last| last.end == s.seq) {
@@ -57,27 +55,29 @@ impl Half {
 
     /// The last repair, if it was of the same round trip, was go-back-N too, and the one before that of a timer.
     fn was_slow_start(&mut self, now: i64, least: i64) {
-        let next = self.next;
         let trouble = self.trouble_mut();
         let last = trouble.repairs.len() - 1;
-        let soon = (now - trouble.repairs[last].at) * SOON.1 < least * SOON.0;
+        let soon = is_soon(now - trouble.repairs[last].at, least);
         let start = trouble.repairs[last].start;
-        let first =
-            last.checked_sub(1).filter(|&i| soon && is_asked_for(&trouble.repairs[i]) && !before(start, trouble.repairs[i].end));
-        let (timeout, behind) = (Verdict::new(Cause::Timeout, AMENDED), Verdict::new(Cause::GoBackN, AMENDED));
-        trouble.renamed(first.unwrap_or(last), timeout);
-        let mut amended = Amended { was: Cause::Fast, is: timeout, before_it: None };
+        let first = last
+            .checked_sub(1)
+            .filter(|&i| soon && trouble.repairs[i].cause.is_asked_for() && !before(start, trouble.repairs[i].end));
         if first.is_some() {
-            trouble.renamed(last, behind);
-            amended = Amended { is: behind, before_it: Some(timeout), ..amended };
+            trouble.renamed(last, Verdict::new(Cause::GoBackN, AMENDED));
         }
+        self.was_timers(first.unwrap_or(last), first.is_some());
+    }
+
+    /// A timer had sent that repair, and what follows is go-back-N; the last one has been seen to be that, too, if `another`.
+    pub(super) fn was_timers(&mut self, at: usize, another: bool) {
+        let next = self.next;
+        let trouble = self.trouble_mut();
+        let (timeout, behind) = (Verdict::new(Cause::Timeout, AMENDED), Verdict::new(Cause::GoBackN, AMENDED));
+        trouble.renamed(at, timeout);
         trouble.timeouts += 1;
         let episode = trouble.episode_mut();
         episode.loss_point = Some(episode.recovery_point.take().unwrap_or(next));
-        episode.amended = Some(amended);
+        let (is, before_it) = if another { (behind, Some(timeout)) } else { (timeout, None) };
+        episode.amended = Some(Amended { was: Cause::Fast, is, before_it });
     }
-}
-
-fn is_asked_for(repair: &Repair) -> bool {
-    matches!(repair.cause, Cause::Fast | Cause::Rack)
 }

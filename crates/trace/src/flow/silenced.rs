@@ -2,12 +2,11 @@
 //! the acknowledgements that come in (RFC 6675, section 5; RFC 6937), the loss window of a timeout stays shut until something is acknowledged
 //! (RFC 5681, section 3.1).
 
-use super::doubt::SOON;
+use super::doubt::is_soon;
 use super::half::Half;
-use super::outpaced::{AMENDED, Amended};
 use super::seq::before;
 use super::view::View;
-use crate::cause::{Cause, Verdict};
+use crate::cause::Verdict;
 use crate::decode::Segment;
 use crate::stored::stored;
 
@@ -29,11 +28,12 @@ impl Half {
     /// The lowest number not acknowledged is sent once more, for a reason that leaves its sender free to go on.
     pub(super) fn suspects(&mut self, now: i64, s: &Segment<'_>, verdict: Verdict, again: bool, acks: u32) {
         let Some(trouble) = self.trouble.as_deref().filter(|t| !t.repairing_timeout(self.una)) else { return };
-        let again = again && matches!(verdict.cause, Cause::Fast | Cause::Rack);
-        let known = trouble.episode().told.as_deref().map(|told| told.known().zip(Some(told.pending())));
-        let (una, pending) = match known {
-            Some(Some((word, pending))) => (word.una, pending),
-            Some(None) => return,
+        let again = again && verdict.cause.is_asked_for();
+        let (una, pending) = match trouble.episode().told.as_deref() {
+            Some(told) => match told.known() {
+                Some(word) => (word.una, told.pending()),
+                None => return,
+            },
             None => (self.una, 0),
         };
         // Whoever has nothing more to send, or may not, is silent anyway.
@@ -54,21 +54,14 @@ impl Half {
             return;
         }
         let view = View::of(self, other);
-        let (least, unanswered) = match self.at_sender(&view) {
-            true => (self.rtt.min().unwrap_or(0), other.counts.pure_acks.wrapping_sub(suspect.acks)),
-            false => (self.rtt.min().unwrap_or(0) + view.turn.unwrap_or(0), suspect.pending),
-        };
-        if (now - suspect.at) * SOON.1 < least * SOON.0 || unanswered < UNANSWERED {
+        let heard = other.counts.pure_acks.wrapping_sub(suspect.acks);
+        let unanswered = if self.at_sender(&view) { heard } else { suspect.pending };
+        if is_soon(now - suspect.at, self.least_around(&view)) || unanswered < UNANSWERED {
             return;
         }
-        let next = self.next;
-        let trouble = self.trouble_mut();
-        let Some(at) = trouble.repairs.iter().rposition(|r| r.at == suspect.at) else { return };
-        let timeout = Verdict::new(Cause::Timeout, AMENDED);
-        trouble.renamed(at, timeout);
-        trouble.timeouts += 1;
-        let episode = trouble.episode_mut();
-        episode.loss_point = Some(episode.recovery_point.take().unwrap_or(next));
-        episode.amended = Some(Amended { was: Cause::Fast, is: timeout, before_it: None });
+        let repairs = self.trouble.iter().flat_map(|trouble| &trouble.repairs);
+        if let Some(at) = repairs.enumerate().filter(|(_, r)| r.at == suspect.at).map(|(i, _)| i).last() {
+            self.was_timers(at, false);
+        }
     }
 }

@@ -88,8 +88,7 @@ impl Half {
 
     /// What has passed on its way to the sender longer ago than this is no news to it, nanoseconds.
     fn surely_told(&self, view: &View) -> i64 {
-        let turn = view.turn_now.into_iter().chain(view.turn).max().unwrap_or(0);
-        (turn * 2).saturating_add(100_000_000)
+        (view.longest_turn() * 2).saturating_add(100_000_000)
     }
 
     /// How long the sender had sent nothing before this, by its own clock.
@@ -107,7 +106,6 @@ impl Half {
     /// The sender goes on behind its timeout for as long as the ACK that ended the repair is on its way to it.
     fn not_yet_heard(&self, now: i64, seq: u32, view: &View) -> bool {
         let Some((point, at)) = self.trouble.as_ref().and_then(|t| t.episode().repaired) else { return false };
-        let turn = view.turn_now.into_iter().chain(view.turn).max().unwrap_or(0);
-        before(seq, point) && !self.at_sender(view) && now - at <= turn * 3 / 2
+        before(seq, point) && !self.at_sender(view) && now - at <= view.longest_turn() * 3 / 2
     }
 }

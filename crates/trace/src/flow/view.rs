@@ -37,7 +37,19 @@ impl View {
     }
 }
 
+impl View {
+    /// The longer of the shortest turn and that of queues as they stand now; zero before the first.
+    pub fn longest_turn(&self) -> i64 {
+        self.turn_now.into_iter().chain(self.turn).max().unwrap_or(0)
+    }
+}
+
 impl Half {
+    /// The least time from what passes here to what its ACK causes.
+    pub(super) fn least_around(&self, view: &View) -> i64 {
+        self.rtt.min().unwrap_or(0) + if self.at_sender(view) { 0 } else { view.turn.unwrap_or(0) }
+    }
+
     /// The capture stands at this sender's end.
     pub(super) fn at_sender(&self, view: &View) -> bool {
         let whole = self.rtt.min().unwrap_or(0);
