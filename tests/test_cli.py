@@ -70,7 +70,7 @@ def test_out_is_the_run_folder_itself(ackclock, small, tmp_path):
     ("arguments", "part"),
     [
         (["simulate", "none.toml"], "no such file"),
-        (["simulate"], "Missing argument"),
+        (["simulate"], "requires SCENARIO"),
         (["simulate", "bad.toml"], "bad.toml:1: duration: found"),
         (["simulate", "small.toml", "--seed", "-1"], "--seed"),
         (["simulate", "small.toml", "--pcap-format", "erf"], "pcap-format"),

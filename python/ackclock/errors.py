@@ -1,54 +1,247 @@
-"""Bad input: one message with file, line, key, what was found and what is allowed."""
+"""Errors: what went wrong, where, and what to do, as fields and as one line.
+
+A message has one of two forms, after where it stands (file:line: key: or --option:)
+
+* ``found X; allowed: Y``: a value that is not one of those allowed;
+* ``PROBLEM; DO THIS``: anything else, such as two options that exclude each other.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import errno
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+Key = tuple[str | int, ...]
+FIELDS = ("kind", "message", "file", "line", "key", "option", "found", "allowed", "hint")
 
 
 class Refusal(ValueError):
-    """A value that cannot be taken, before anyone knows in which file it stands.
+    """A value that cannot be taken, before it is known in which file it stands.
 
-    `key` names the entry below the place where it is raised, when that is more exact.
+    `key` names the entry below the place where it is raised, when that is more exact. `Refusal.problem` makes the second form;
+    then `statement` and `hint` have text, and `found` and `allowed` have none.
     """
 
-    def __init__(self, found: str, allowed: str, key: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, found: str, allowed: str, key: Key = ()) -> None:
         super().__init__(f"found {found}; allowed: {allowed}")
         self.found = found
         self.allowed = allowed
         self.key = key
+        self.statement = ""
+        self.hint = ""
+
+    @classmethod
+    def problem(cls, statement: str, hint: str, key: Key = ()) -> Self:
+        """The second form: a sentence about the problem, and what to do about it."""
+        refusal = cls("", "", key)
+        refusal.statement, refusal.hint = statement, hint
+        refusal.args = (f"{statement}; {hint}",)
+        return refusal
 
 
-class InputError(Exception):
+class AckclockError(Exception):
+    """The base of all errors of this package. `str()` is the message; `document()` has its fields.
+
+    Attributes:
+        kind: "input", "usage", "failed", "interrupted" or "internal".
+        status: the exit status of the command line.
+        file, line, key: where in a file, or None and "".
+        option: the option or argument as typed on the command line, or "".
+        found, allowed: the first form; "" in the second.
+        statement, hint: the second form; `hint` may follow the first form, too.
+    """
+
+    kind: ClassVar[str] = "failed"
+    status: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        found: str = "",
+        allowed: str = "",
+        *,
+        statement: str = "",
+        hint: str = "",
+        file: str | None = None,
+        line: int | None = None,
+        key: str = "",
+        option: str = "",
+    ) -> None:
+        self.file = file
+        self.line = line
+        self.key = key
+        self.option = option
+        self.found = found
+        self.allowed = allowed
+        self.statement = statement
+        self.hint = hint
+        super().__init__(self._message())
+
+    @classmethod
+    def problem(
+        cls, statement: str, hint: str, *, file: str | None = None, line: int | None = None, key: str = "", option: str = ""
+    ) -> Self:
+        """The second form: ``statement; hint``. The statement names the option, which `option` repeats as a field."""
+        return cls._of(statement=statement, hint=hint, file=file, line=line, key=key, option=option)
+
+    @classmethod
+    def of(cls, refusal: Refusal, *, file: str | None = None, line: int | None = None, key: str = "", option: str = "") -> Self:
+        """A refused value, and where it stands."""
+        said = {name: getattr(refusal, name) for name in ("found", "allowed", "statement", "hint")}
+        return cls._of(**said, file=file, line=line, key=key, option=option)
+
+    @classmethod
+    def _of(cls, **fields: Any) -> Self:
+        error = cls.__new__(cls)
+        AckclockError.__init__(error, **fields)
+        return error
+
+    def with_option(self, option: str) -> Self:
+        """The same error, about what was typed: the option takes the place of the key, which named the option's value."""
+        return self._of(
+            found=self.found, allowed=self.allowed, statement=self.statement, hint=self.hint, file=self.file, option=option
+        )
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+    def document(self) -> dict[str, Any]:
+        """What `--json` prints: ``{"error": {kind, message, file, line, key, option, found, allowed, hint}}``, None for what is not known."""
+        said = {name: getattr(self, name) for name in FIELDS}
+        return {"error": {name: None if value == "" else value for name, value in said.items()}}
+
+    def _message(self) -> str:
+        where = self.file or ""
+        if self.line is not None:
+            where = f"{where or 'input'}:{self.line}"
+        name = "" if self.statement and self.option else self.option or self.key
+        text = self.statement or f"found {self.found}; allowed: {self.allowed}"
+        if self.hint:
+            text += f"; {self.hint}"
+        return _one_line(": ".join(part for part in (where, name, text) if part))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), dict(self.__dict__), self.args)
+
+
+class InputError(AckclockError):
     """Bad input. `str()` is one line; the command line prints it and exits with 2."""
+
+    kind: ClassVar[str] = "input"
+    status: ClassVar[int] = 2
 
     def __init__(
         self,
         found: str,
         allowed: str,
         *,
+        hint: str = "",
         file: str | None = None,
         line: int | None = None,
         key: str = "",
+        option: str = "",
     ) -> None:
-        self.file = file
-        self.line = line
-        self.key = key
-        self.found = found
-        self.allowed = allowed
-        super().__init__(self._message())
-
-    def _message(self) -> str:
-        where = self.file or ""
-        if self.line is not None:
-            where = f"{where or 'input'}:{self.line}"
-        parts = [part for part in (where, self.key) if part]
-        parts.append(f"found {self.found}; allowed: {self.allowed}")
-        return " ".join(": ".join(parts).split())
+        super().__init__(found, allowed, hint=hint, file=file, line=line, key=key, option=option)
 
 
-class RunFailed(Exception):
-    """A run failed in the engine; the message names its parameters and seed. The command line exits with 1."""
+class UsageError(InputError):
+    """A command line that cannot be read: an unknown option, a missing argument. Exit status 2."""
+
+    kind: ClassVar[str] = "usage"
+
+
+class RunFailed(AckclockError):
+    """The work failed; the message names its parameters and seed. The command line exits with 1.
+
+    ``RunFailed(statement)``, or with `hint`: what to do about it. A traceback of a user's own code keeps its lines.
+    """
+
+    def __init__(self, statement: str, hint: str = "", *, file: str | None = None, option: str = "") -> None:
+        super().__init__(statement=statement, hint=hint, file=file, option=option)
+        if "\n" in statement:
+            self.args = (statement,)
+
+
+class Interrupted(AckclockError):
+    """Ctrl-C. Exit status 130."""
+
+    kind: ClassVar[str] = "interrupted"
+    status: ClassVar[int] = 130
+
+
+class Internal(AckclockError):
+    """A defect of this program: an exception that nothing expected. Its traceback goes to standard error, exit status 1."""
+
+    kind: ClassVar[str] = "internal"
+
+
+def from_document(document: Mapping[str, Any]) -> AckclockError:
+    """The error that another process printed as ``{"error": {..}}``: an InputError for exit status 2, else a RunFailed."""
+    said = document["error"]
+    kinds: dict[str, type[AckclockError]] = {kind.kind: kind for kind in (InputError, UsageError, RunFailed, Interrupted)}
+    error = kinds.get(said["kind"], RunFailed)._of(
+        **{name: said.get(name) or "" for name in ("found", "allowed", "hint", "key", "option")},
+        file=said.get("file"),
+        line=said.get("line"),
+        statement="" if said.get("found") else said["message"],
+    )
+    error.args = (said["message"],)
+    return error
+
+
+def _again(kind: type[AckclockError], fields: dict[str, Any], args: tuple[Any, ...]) -> AckclockError:
+    error = kind.__new__(kind)
+    error.__dict__.update(fields)
+    error.args = args
+    return error
+
+
+def not_readable(
+    error: OSError | UnicodeDecodeError, file: str | os.PathLike[str], allowed: str, *, option: str = ""
+) -> InputError:
+    """A file that could not be read: what stands there instead (nothing, a folder, something that may not be read)."""
+    return InputError(_found_there(error, "read"), allowed, file=str(file), option=option)
+
+
+def not_writable(error: OSError, file: str | os.PathLike[str], *, option: str = "") -> RunFailed:
+    """A file or folder that could not be written, and what to do about it."""
+    return RunFailed(
+        _found_there(error, "write"), _REMEDIES.get(error.errno or 0, "name another folder"), file=str(file), option=option
+    )
+
+
+_FOUND = {
+    errno.ENOENT: "no such file",
+    errno.EISDIR: "a folder",
+    errno.ENOTDIR: "a path through something that is no folder",
+    errno.ENAMETOOLONG: "a name that is too long",
+    errno.ELOOP: "links that lead in a circle",
+    errno.ENOSPC: "no space left on the device",
+    errno.EDQUOT: "no quota left",
+    errno.EROFS: "a file system that is read-only",
+}
+_REMEDIES = {
+    errno.ENOSPC: "free space there, or name a folder elsewhere",
+    errno.EDQUOT: "free space there, or name a folder elsewhere",
+    errno.EACCES: "give yourself the permission, or name another folder",
+    errno.EPERM: "give yourself the permission, or name another folder",
+}
+
+
+def _found_there(error: OSError | UnicodeDecodeError, verb: str) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "bytes that are not UTF-8 text"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"no permission to {verb} it"
+    reason = (error.strerror or str(error)).lower()
+    return _FOUND.get(error.errno or 0, f"nothing that can be {'read' if verb == 'read' else 'written'} ({reason})")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def show(value: object) -> str:

@@ -1,10 +1,17 @@
-"""The command line. Exit status 0: done; 1: the work failed; 2: bad input; 130: interrupted."""
+"""The command line. Exit status 0: done; 1: the work failed; 2: bad input; 130: interrupted.
+
+An error is one line on standard error; under `--json` it is also a document on standard output, and nothing else is there.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ackclock.errors import AckclockError
 
 INTERRUPTED = 130
 
@@ -21,30 +28,47 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
     from ackclock.cli.app import app
-    from ackclock.errors import InputError, RunFailed
+    from ackclock.errors import AckclockError, Internal, Interrupted
 
+    json = _wants_json(arguments)
     try:
         status = app(list(arguments) or ["--help"], prog_name="ackclock", standalone_mode=False)
-    except InputError as error:
-        return _complain(str(error), 2)
-    except RunFailed as error:
-        return _complain(str(error), 1)
+    except AckclockError as error:
+        return _complain(error, json=json)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        # Typer's complaints about a command line share this method and nothing public in all its versions.
-        say = getattr(error, "format_message", None)
-        if say is None:
-            raise
-        return _complain(" ".join(say().split()), 2)
+        from ackclock.cli.usage import is_usage, usage_error
+
+        if is_usage(error):
+            return _complain(usage_error(error, arguments), json=json)
+        if json:
+            _print_document(
+                Internal.problem(f"{type(error).__name__}: {error}", "report it with the traceback on standard error")
+            )
+        raise
     if status == INTERRUPTED:
-        return _complain("interrupted; finished runs are kept", INTERRUPTED)
+        return _complain(Interrupted.problem("interrupted", "finished runs are kept"), json=json)
     return status if isinstance(status, int) else 0
 
 
-def _complain(message: str, status: int) -> int:
-    print(f"ackclock: {message}", file=sys.stderr)
-    return status
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether --json was typed, even on a command line that cannot be read otherwise; what follows -- is another command's."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in own
+
+
+def _complain(error: AckclockError, *, json: bool) -> int:
+    if json:
+        _print_document(error)
+    print(f"ackclock: {error}", file=sys.stderr)
+    return error.status
+
+
+def _print_document(error: AckclockError) -> None:
+    from json import dumps
+
+    print(dumps(error.document(), indent=2), flush=True)

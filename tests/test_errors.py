@@ -1,0 +1,95 @@
+"""Errors as objects: two forms of message, the document under --json, and what survives another process."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from ackclock.errors import FIELDS, InputError, Refusal, RunFailed, UsageError, from_document
+
+
+def test_input_error_names_file_line_and_key_when_in_first_form():
+    error = InputError('"10 sec"', "a time", file="s.toml", line=3, key="duration")
+    assert str(error) == 's.toml:3: duration: found "10 sec"; allowed: a time'
+    assert error.document()["error"] == {
+        "kind": "input", "message": str(error), "file": "s.toml", "line": 3, "key": "duration",
+        "option": None, "found": '"10 sec"', "allowed": "a time", "hint": None,
+    }  # fmt: skip
+
+
+def test_input_error_names_the_option_once_when_in_second_form():
+    error = InputError.problem("--every requires --out", "add --out DIR", option="--every")
+    assert str(error) == "--every requires --out; add --out DIR"
+    assert (error.option, error.hint, error.found, error.allowed) == ("--every", "add --out DIR", "", "")
+
+
+def test_input_error_names_the_option_in_place_of_the_key_when_typed_on_the_command_line():
+    error = InputError('"64" without a unit', "a size", key="sweep.tcp.send_buffer").with_option("--buffers")
+    assert str(error) == '--buffers: found "64" without a unit; allowed: a size'
+    assert error.option == "--buffers" and error.key == ""
+
+
+def test_refusal_becomes_an_error_of_its_form_when_placed():
+    error = InputError.of(Refusal.problem("a flow has no workload", "add one"), file="s.toml", line=2, key="flow[1]")
+    assert str(error) == "s.toml:2: flow[1]: a flow has no workload; add one"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputError("0", "1 or more", file="s.toml", line=3, key="flow[1].count"),
+        InputError.problem("--a excludes --b", "leave one out", option="--a"),
+        UsageError.problem("simulate requires SCENARIO", "usage: ackclock simulate SCENARIO", option="SCENARIO"),
+        RunFailed("seed 3 failed", "say it again", file="runs/x"),
+    ],
+    ids=lambda error: error.kind,
+)
+def test_error_keeps_type_fields_and_message_when_pickled_or_read_from_its_document(error):
+    for again in (pickle.loads(pickle.dumps(error)), from_document(json.loads(json.dumps(error.document())))):
+        assert (type(again), str(again)) == (type(error), str(error))
+        assert [getattr(again, name) for name in FIELDS] == [getattr(error, name) for name in FIELDS]
+
+
+@pytest.mark.finding("U18")
+@pytest.mark.parametrize(
+    ("arguments", "kind", "option"),
+    [
+        (["simulate", "none.toml", "--json"], "input", None),
+        (["simulate", "--json"], "usage", "SCENARIO"),
+        (["--json", "simulate"], "usage", "--json"),
+        (["simulate", "x.toml", "--json", "--nonsense"], "usage", "--nonsense"),
+        (["simulate", "x.toml", "--seed", "-1", "--json"], "usage", "--seed"),
+        (["list", "things", "--json"], "usage", "KIND"),
+        (["frobnicate", "--json"], "usage", "COMMAND"),
+        (["report", "nowhere", "--json"], "input", None),
+    ],
+)
+def test_json_prints_one_error_document_when_the_command_line_or_its_input_is_wrong(ackclock, arguments, kind, option):
+    done = ackclock(*arguments)
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    assert list(error) == list(FIELDS)
+    assert (error["kind"], error["option"]) == (kind, option)
+    assert done.stderr == f"ackclock: {error['message']}\n"
+
+
+@pytest.mark.finding("U18")
+def test_json_prints_the_error_of_failed_and_of_interrupted_work_when_it_ends_so(ackclock, monkeypatch, small):
+    from ackclock import simulation
+
+    for raised, status, kind in ((RunFailed("no luck", "try again"), 1, "failed"), (KeyboardInterrupt(), 130, "interrupted")):
+
+        def fail(*_: object, raised: BaseException = raised, **__: object) -> None:
+            raise raised
+
+        monkeypatch.setattr(simulation, "simulate_scenario", fail)
+        done = ackclock("simulate", small, "--json")
+        assert done.returncode == status
+        assert json.loads(done.stdout)["error"]["kind"] == kind
+
+
+def test_json_of_a_child_command_is_not_ours_when_after_two_dashes(ackclock):
+    done = ackclock("emulate", "no-such-link", "--", "tool", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
