@@ -15,6 +15,7 @@ from ackclock.comparison.measured import beside
 from ackclock.document import Document
 from ackclock.errors import InputError
 from ackclock.measurement.capacity import search
+from ackclock.measurement.hops import hops_of
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep, overview
 
@@ -64,6 +65,72 @@ def test_the_document_has_what_was_asked_for_and_the_folder_has_the_same(measure
     assert json.loads((folder / "measurement.json").read_text()) == document
     names = {"scenario.toml", "environment.json", "flows.parquet", "series.parquet", "delays.parquet", "measurement.json"}
     assert names <= {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("M1")
+def test_measure_finishes_every_test_when_none_is_named(far_end, tmp_path):
+    port, token = far_end
+    argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", token, "--duration", "0.1 s", "--sizes", "10 kB"]
+    done = subprocess.run(
+        [*argv, "--json", "--no-report", "--out", tmp_path / "run"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["unfinished"], document["failed"]) == ([], None)
+    assert document["path"][-1]["reached"]
+    assert document["path"][-1]["loss_rate"] == 0.0
+    assert {flow["purpose"] for flow in document["flows"]} == {"tcp", "bidirectional", "flows", "latency"}
+
+
+@pytest.mark.finding("M1")
+def test_measure_keeps_what_was_finished_when_a_later_test_fails(tmp_path):
+    serve = subprocess.Popen(
+        [*CLI, "serve", "--port", "0", "--token-file", tmp_path / "token", "--most-bytes", "1"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert serve.stdout is not None
+        where = re.search(r"127\.0\.0\.1:(\d+)", serve.stdout.readline())
+        assert where is not None
+        run = tmp_path / "run"
+        argv = [
+            *CLI,
+            "measure",
+            "127.0.0.1",
+            "--port",
+            where[1],
+            "--token-file",
+            tmp_path / "token",
+            "--tests",
+            "delay,transfers",
+        ]
+        argv += ["--duration", "0.2 s", "--sizes", "10 MB", "--quiet", "--no-report", "--out", run]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        serve.terminate()
+        serve.wait(10)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "transfers" in line
+    assert str(run) in line
+    kept = json.loads((run / "measurement.json").read_text("utf-8"))
+    assert kept["delay"]["down"]["sent"] == 5
+    assert kept["unfinished"] == ["transfers"]
+    assert kept["failed"]["label"] == "10 MB down"
+    assert "allowed: 1000000" in kept["failed"]["why"]
+
+
+@pytest.mark.finding("M1")
+def test_loss_of_a_hop_is_counted_at_its_own_pace_when_it_limits_its_answers():
+    def probe(n, answered, brisk):
+        rtt, answer, at = (1.0, "reached", "192.0.2.1") if answered else (None, None, None)
+        return {"hop": 1, "ip_bytes": 64 + n, "rtt_ms": rtt, "address": at, "answer": answer, "brisk": brisk}
+
+    slow = [probe(n, n != 3, False) for n in range(10)]
+    (limited,) = hops_of([*(probe(n, True, True) for n in range(6)), probe(6, False, True), *slow])
+    assert (limited.sent, limited.answered) == (10, 9)
+    (free,) = hops_of([probe(n, True, True) for n in range(16)])
+    assert (free.sent, free.answered) == (16, 16)
 
 
 def test_the_report_of_a_measurement_says_what_it_measured(measured):

@@ -43,6 +43,12 @@ def measured(
     raise Unmeasured(why)
 
 
+def over(packaged: str, *arguments: str, seconds: float) -> dict[str, Any]:
+    """The document of a measurement over a packaged link, whatever the emulation's audit says."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _once(packaged, Path(folder), [SERVER, *arguments], 0, seconds)[1]
+
+
 def _file(text: str | None, packaged: str, folder: Path) -> str:
     if text is None:
         return packaged

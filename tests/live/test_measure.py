@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.live.cells import Unmeasured, namespaces
-from tests.live.measuring import SERVER6, measured
+from tests.live.measuring import SERVER6, measured, over
 
 pytestmark = [
     pytest.mark.slow,
@@ -118,3 +118,13 @@ def test_the_walk_finds_the_far_end_and_the_capacity_toward_it(tmp_path):
     assert hop["capacity"]["valid"]
     # The least of ten round trips, on a machine with other work: what each size waited here is in it.
     assert hop["capacity"]["bps"] == pytest.approx(RATE["up"], rel=0.1)
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("M1")
+@pytest.mark.parametrize("link", ["dsl-16m", "cable-dialup", "lte-uplink"])
+def test_measure_finishes_every_test_over_a_packaged_link_when_none_is_named(link):
+    document = over(link, "--duration", "2 s", seconds=500.0)
+    assert (document["unfinished"], document["failed"]) == ([], None)
+    assert document["path"][-1]["reached"]
+    assert set(document["capacity"]) == set(document["latency_under_load"]) == {"down", "up"}

@@ -92,6 +92,18 @@ fn a_session_that_asks_nothing_is_reaped_and_its_place_is_free() {
     assert!(why.contains("nothing was asked for too long") || why.contains("closed") || why.contains("reset"), "{why}");
 }
 
+// finding("M1")
+#[test]
+fn session_outlasts_the_silence_that_is_allowed_when_its_client_keeps_it_alive() {
+    let far = FarEnd::with(Caps { idle_ns: SECOND / 2, ..Caps::default() });
+    let mut client = far.client();
+    for _ in 0..60 {
+        std::thread::sleep(Duration::from_millis(25));
+        client.keep_alive().unwrap();
+    }
+    assert_eq!(client.run(vec![train(10)], &mut |_| true).unwrap().len(), 1);
+}
+
 /// All that one client says in its handshake, said again: the server's nonce is another one, and the proof is none.
 #[test]
 fn a_handshake_that_is_replayed_is_refused() {

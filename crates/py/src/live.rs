@@ -169,6 +169,14 @@ impl LiveSession {
         serde_json::to_string(&ways).map_err(failure)
     }
 
+    /// Keeps the far end from ending the session for its silence while nothing is asked of it: to be called once a second or more often.
+    /// RuntimeError: the far end has ended it.
+    fn keep_alive(&self) -> PyResult<()> {
+        let mut held = self.held();
+        let Some(client) = &mut held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        client.keep_alive().map_err(raised)
+    }
+
     /// The far end keeps this session's packets' headers from now on, so many bytes at most. ValueError: it does not allow that.
     fn capture(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         let mut held = self.held();
@@ -187,18 +195,28 @@ impl LiveSession {
         done.map(|c| (c.records, c.dropped)).map_err(|e| signal.take().unwrap_or_else(|| raised(e)))
     }
 
+    /// What has been found up to now, as `finish` has it; the session goes on.
+    fn so_far(&self) -> PyResult<(String, Table, Table)> {
+        let held = self.held();
+        let Some(client) = &held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        found(&Session::new(&held.records, client.clock.state(), client.welcome.clock))
+    }
+
     /// Ends the session. The document (JSON) and the tables of samples and of datagrams.
     fn finish(&self) -> PyResult<(String, Table, Table)> {
         let mut held = self.held();
         let Some(client) = held.client.take() else { return Err(PyRuntimeError::new_err("the session is over")) };
         let (near, far) = (client.clock.state(), client.welcome.clock);
         client.quit();
-        let session = Session::new(&held.records, near, far);
-        let document = serde_json::to_string(&session.found()).map_err(failure)?;
-        let series = samples(&session.samples()).map_err(failure)?;
-        let delays = delays(&session.delays()).map_err(failure)?;
-        Ok((document, Table::new(series), Table::new(delays)))
+        found(&Session::new(&held.records, near, far))
     }
+}
+
+fn found(session: &Session<'_>) -> PyResult<(String, Table, Table)> {
+    let document = serde_json::to_string(&session.found()).map_err(failure)?;
+    let series = samples(&session.samples()).map_err(failure)?;
+    let delays = delays(&session.delays()).map_err(failure)?;
+    Ok((document, Table::new(series), Table::new(delays)))
 }
 
 fn samples(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
@@ -269,5 +287,6 @@ fn probes(path: &Path) -> Result<RecordBatch, ArrowError> {
         ("rtt_ms", Arc::new(rtt.collect::<Float64Array>())),
         ("address", Arc::new(answers().map(|a| a.map(|a| a.from.to_string())).collect::<StringArray>())),
         ("answer", Arc::new(answers().map(|a| a.map(|a| word(a.meaning))).collect::<StringArray>())),
+        ("brisk", Arc::new(rows.iter().map(|r| Some(r.brisk)).collect::<BooleanArray>())),
     ])
 }

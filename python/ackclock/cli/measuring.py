@@ -115,7 +115,9 @@ def measure(
     """
     from ackclock.cli.output import deliver, remark
     from ackclock.document import Document, read_document
+    from ackclock.measurement.path import seconds as walk_seconds
     from ackclock.measurement.plan import QUICK, estimate, plan_of
+    from ackclock.measurement.result import MeasurementFailed
     from ackclock.measurement.run import measure as run
     from ackclock.measurement.table import measurement_tables
     from ackclock.progress import progress
@@ -130,7 +132,8 @@ def measure(
     checked = plan_of(Document({**usual, **document.data, **said, **single}, document.file, document.text))
     seconds, each = (estimate(checked, rates) for rates in ({}, dict.fromkeys(checked.directions, 1e6)))
     size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
-    remark(f"measure: about {seconds[0]:.0f} s, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
+    slow = f" ({walk_seconds(checked):.0f} s more where routers answer once a second)" if "path" in checked.tests else ""
+    remark(f"measure: about {seconds[0]:.0f} s{slow}, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
 
     def once(folder: Path) -> Measurement:
         with progress("measure", quiet=quiet) as update:
@@ -147,7 +150,13 @@ def measure(
 
     if every is not None:
         return _scheduled(Repeat(host, port, every, times, out), checked, once, json=json, quiet=quiet)
-    done = once(out or folder_of(host, port))
+    try:
+        done = once(out or folder_of(host, port))
+    except MeasurementFailed as failed:
+        if not json:
+            part = failed.measurement
+            deliver(part.as_json, lambda: measurement_tables(part.document), part.folder, report=report, json=json, quiet=quiet)
+        raise
     deliver(done.as_json, lambda: measurement_tables(done.document), done.folder, report=report, json=json, quiet=quiet)
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ackclock.measurement.capacity import capacity
@@ -51,8 +51,8 @@ def series_frame(table: Any) -> pl.DataFrame:
     )
 
 
-def document(found: Figures, done: Done, series: pl.DataFrame) -> Figures:
-    """The figures of a session by what they were for. ``found`` is the engine's document."""
+def document(found: Figures, done: Done, series: pl.DataFrame, names: Sequence[str]) -> Figures:
+    """The figures of a session by what they were for. ``found`` is the engine's document, ``names`` are the plan's tests."""
     tests = found["tests"]
     purposes = done.purposes
     return {
@@ -68,6 +68,8 @@ def document(found: Figures, done: Done, series: pl.DataFrame) -> Figures:
         "tests": [{"test": n, "shown": n in _shown(done), **purposes[n]} for n in sorted(purposes)],
         "unsent_datagrams": sum(test["unsent"] for test in tests),
         "cut_short": [test["cut_short"] for test in tests if test["cut_short"]],
+        "unfinished": [name for name in names if name not in done.finished],
+        "failed": done.failed,
     }  # fmt: skip
 
 

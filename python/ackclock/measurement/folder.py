@@ -25,8 +25,14 @@ def write_folder(folder: Path, done: Measurement) -> None:
     for name, frame in (("flows", done.flows), ("series", done.series), ("delays", done.delays), ("probes", done.probes)):
         if frame is not None:
             write_parquet(folder / f"{name}.parquet", frame)
-    # Last: a folder that has it is complete.
+    # Last: all that it speaks of is there.
     write_json(folder / DOCUMENT, done.document)
+
+
+def is_complete(folder: Path) -> bool:
+    """All tests of the plan were finished."""
+    path = folder / DOCUMENT
+    return path.is_file() and not json.loads(path.read_text("utf-8")).get("unfinished")
 
 
 def read_folder(folder: Path) -> Measurement:

@@ -38,7 +38,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One place that answered. Times in ms; ``answered`` of ``sent`` probes."""
+    """One place that answered. Times in ms; ``answered`` of ``sent`` probes, brisk ones left out where the hop limits its answers."""
 
     hop: int
     addresses: tuple[str, ...]
@@ -70,19 +70,22 @@ class Hop:
 
 def hops_of(rows: Sequence[Mapping[str, object]]) -> list[Hop]:
     """The hops of a walk, in path order. A row is a probe: ``hop``, ``ip_bytes``, ``rtt_ms`` (None: no answer), ``address``, ``answer``
-    (``expired``, ``reached``, ``too-big``, ``refused`` or None).
+    (``expired``, ``reached``, ``too-big``, ``refused`` or None), ``brisk`` (it left sooner than a hop that limits its answers would answer).
     """
     found: list[Hop] = []
     for number in sorted({int(str(row["hop"])) for row in rows}):
         hop = _hop(number, [row for row in rows if row["hop"] == number])
-        if hop.answered:
+        if hop.addresses:
             found.append(replace(hop, capacity=capacity(hop, found[-1] if found else None)))
     return found
 
 
 def _hop(number: int, rows: Sequence[Mapping[str, object]]) -> Hop:
     heard = [row for row in rows if row["rtt_ms"] is not None and row["answer"] != "too-big"]
-    sent = sum(row["answer"] != "too-big" for row in rows)
+    # What a hop leaves unanswered while it is asked briskly is its limit on answers or a loss: no rate of loss follows from that.
+    limits = any(row.get("brisk") and row["rtt_ms"] is None for row in rows)
+    counted = [row for row in rows if row["answer"] != "too-big" and not (limits and row.get("brisk"))]
+    answered = sum(row["rtt_ms"] is not None for row in counted)
     times = [float(str(row["rtt_ms"])) for row in heard]
     least: dict[float, float] = {}
     for row in heard:
@@ -92,7 +95,7 @@ def _hop(number: int, rows: Sequence[Mapping[str, object]]) -> Hop:
     told = spread(times) or {}
     rtt = {key: told.get(key) for key in ("min", "mean", "p50", "p95", "max")}
     addresses = tuple(sorted({str(row["address"]) for row in heard}))
-    return Hop(number, addresses, any(row["answer"] == "reached" for row in heard), sent, len(heard), rtt, line)
+    return Hop(number, addresses, any(row["answer"] == "reached" for row in heard), len(counted), answered, rtt, line)
 
 
 def capacity(hop: Hop, before: Hop | None) -> Capacity:

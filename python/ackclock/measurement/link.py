@@ -68,6 +68,10 @@ class Session:
         self.tests += len(specs)
         return numbers, ways
 
+    def keep_alive(self) -> None:
+        """Keep the far end from ending the session for its silence; once a second or more often while nothing else is asked of it."""
+        guarded(self._live.keep_alive)
+
     def capture(self, most_bytes: int) -> None:
         """The far end keeps this session's packets' headers from now on. Raises InputError where it does not allow that."""
         guarded(lambda: self._live.capture(most_bytes))
@@ -76,6 +80,11 @@ class Session:
         """The records that it has kept, and how many packets are missing."""
         records, dropped = guarded(self._live.captured)
         return bytes(records), int(dropped)
+
+    def so_far(self) -> tuple[Figures, Any, Any]:
+        """What `finish` would return now; the session goes on."""
+        document, samples, delays = guarded(self._live.so_far)
+        return json.loads(document), samples, delays
 
     def finish(self) -> tuple[Figures, Any, Any]:
         """The session's document, its samples and its datagrams."""

@@ -15,20 +15,22 @@ from ackclock.measurement.plan import Plan
 LOOKS = 3
 """Probes for each hop while the path is looked for."""
 EVERY_S = 1.0
-"""Between two probes to one hop: Linux's routers answer so often (icmp_ratelimit), others not much more often."""
+"""Between two probes to a hop that limits its answers: Linux's routers answer so often (icmp_ratelimit), others not much more often."""
+BRISK_S = 0.02
+"""Between two probes to any other hop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no answer), ``address``, ``answer``."""
+    """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no answer), ``address``, ``answer``, ``brisk``."""
 
     probes: pl.DataFrame
     hops: list[Hop]
 
 
-def seconds(plan: Plan) -> float:
-    """What a walk takes at most if all hops answer and there are few of them."""
-    return EVERY_S * (LOOKS + len(plan.path_sizes) * plan.path_rounds)
+def seconds(plan: Plan, every_s: float = EVERY_S) -> float:
+    """What a walk takes if its hops are few and are asked every ``every_s``: by default as long as where all of them limit their answers."""
+    return every_s * (LOOKS + len(plan.path_sizes) * plan.path_rounds)
 
 
 def walk(host: str, plan: Plan, report: Callable[[float], None]) -> Walked:
@@ -43,6 +45,7 @@ def walk(host: str, plan: Plan, report: Callable[[float], None]) -> Walked:
         "sizes": list(plan.path_sizes),
         "rounds": plan.path_rounds,
         "every_ns": round(EVERY_S * 1e9),
+        "brisk_ns": round(BRISK_S * 1e9),
     }
     probes = pl.DataFrame(guarded(lambda: _native.path_walk(host, json.dumps(asked), report)))
     return Walked(probes, hops_of(probes.to_dicts()))

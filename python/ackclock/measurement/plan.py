@@ -140,10 +140,15 @@ def plan_of(document: Document) -> Plan:
 
 
 def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
-    """Seconds, and IP bytes both ways together: what the tests will take if all goes well. Without a direction's capacity its bytes count as none."""
+    """Seconds, and IP bytes both ways together: what the tests will take if all goes well. Without a direction's capacity its bytes count as none.
+    Where the hops of ``path`` limit their answers it takes longer: as long as `ackclock.measurement.path.seconds` says.
+    """
+    from ackclock.measurement.path import BRISK_S
+    from ackclock.measurement.path import seconds as walk_seconds
+
     ways, t = len(plan.directions), plan.seconds
     seconds = {
-        "path": 3.0 + len(plan.path_sizes) * plan.path_rounds,
+        "path": walk_seconds(plan, BRISK_S),
         "delay": t + 1,
         "capacity": (t + 6) * ways,
         "steps": ways * len(plan.shares) * (t / 2 + 1),

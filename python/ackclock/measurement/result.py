@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.errors import RunFailed
 from ackclock.measurement.plan import Plan
 
 if TYPE_CHECKING:
@@ -51,3 +52,15 @@ class Measurement:
         target = Path(path)
         atomic_write(target, html(page(self)).encode())
         return target
+
+
+class MeasurementFailed(RunFailed):
+    """A test failed after others were finished. ``measurement`` has these; its document says which failed and why (``failed``) and which of the
+    plan are not there (``unfinished``).
+    """
+
+    def __init__(self, measurement: Measurement) -> None:
+        failed = measurement.document["failed"]
+        kept = f"; what was finished is in {measurement.folder}" if measurement.folder else ""
+        super().__init__(f"{failed['test']} ({failed['label']}): {failed['why']}{kept}")
+        self.measurement = measurement

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.document import Document
-from ackclock.errors import InputError
+from ackclock.errors import InputError, RunFailed
 from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
 from ackclock.measurement.link import PORT, Figures, Session, read_token
 from ackclock.measurement.path import Walked, walk
 from ackclock.measurement.plan import Plan, plan_of
-from ackclock.measurement.result import Measurement
+from ackclock.measurement.result import Measurement, MeasurementFailed
 from ackclock.measurement.steps import Done, Report, Steps
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def measure(
 
     Raises:
         InputError: the host cannot be reached, the token is not its, or the plan or its size is not allowed.
-        RunFailed: the session began and failed.
+        RunFailed: the session began and failed; MeasurementFailed where some tests had been finished by then, which are kept.
     """
     checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
     if not 0 < port < 65536:
@@ -72,19 +72,39 @@ def measure(
         captured = _capture(Path(out), session.address) if capture and out is not None else None
         if capture_far and out is not None:
             session.capture(MOST_CAPTURED)
+    folder = Path(out) if out is not None else None
+    running = _Running(started, _head(host, port, started, session), checked, session, progress, folder)
+    error: Exception | KeyboardInterrupt | None = None
     with captured or nullcontext():
-        made = _made(_head(host, port, started, session), checked, session, progress, Path(out) if capture_far and out else None)
-    made.document["seconds"] = (datetime.now(UTC) - started).total_seconds()
+        try:
+            running.run()
+            if capture_far and folder is not None and session is not None:
+                running.head["capture_far"] = _captured(folder, session)
+        except (RunFailed, InputError, KeyboardInterrupt) as why:
+            error = why
+    if error is not None and not running.done.finished:
+        raise error
+    made = running.made(final=True)
     if captured is not None:
         made.document["capture"] = {"file": NEAR, "dropped": captured.dropped}
-    if out is None:
-        return made
-    if captured is not None and "capture_far" in made.document:
-        join(Path(out))
+    if folder is not None:
+        if captured is not None and "capture_far" in made.document:
+            join(folder)
+        made = _kept(folder, made)
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if made.document["failed"] is not None:
+        raise MeasurementFailed(made) from error
+    if error is not None:
+        raise error
+    return made
+
+
+def _kept(folder: Path, made: Measurement) -> Measurement:
     from ackclock.measurement.folder import write_folder
 
-    write_folder(Path(out), made)
-    return replace(made, folder=Path(out))
+    write_folder(folder, made)
+    return replace(made, folder=folder)
 
 
 def _head(host: str, port: int, started: datetime, session: Session | None) -> Figures:
@@ -99,33 +119,60 @@ def _head(host: str, port: int, started: datetime, session: Session | None) -> F
     }
 
 
-def _made(head: Figures, plan: Plan, session: Session | None, progress: Report | None, far: Path | None) -> Measurement:
-    """``far``: the folder for the far end's packets, if it keeps them."""
-    import polars as pl
+@dataclass
+class _Running:
+    """A measurement under way. With a folder what is finished is in it after every test, whatever ends the process."""
 
-    walked = _walked(head["host"], plan, progress) if PATH in plan.tests else None
-    hops = walked.hops if walked else None
-    probes = walked.probes if walked else None
-    if session is None:
-        # A walk asks nothing of a far end: no session, no connections, no datagrams.
-        nothing = pl.DataFrame()
-        found = document({"clock": None, "tests": []}, Done(path=hops), nothing)
-        return Measurement({**head, **found}, plan, nothing, nothing, probes)
-    done = Steps(session, plan, progress).run()
-    done.path = hops
-    if far is not None:
-        head = {**head, "capture_far": _captured(far, session)}
-    figures, samples, datagrams = session.finish()
-    series = series_frame(samples)
-    return Measurement({**head, **document(figures, done, series)}, plan, series, pl.DataFrame(datagrams), probes)
+    started: datetime
+    head: Figures
+    plan: Plan
+    session: Session | None
+    progress: Report | None
+    folder: Path | None
+    done: Done = field(default_factory=Done)
+    walked: Walked | None = None
 
+    def run(self) -> None:
+        if PATH in self.plan.tests:
+            self._walk()
+        if self.session is None:
+            return
+        steps = Steps(self.session, self.plan, self.progress, self.done)
+        for name in steps.run():
+            if self.folder is not None and name != self.plan.tests[-1]:
+                _kept(self.folder, self.made(final=False))
 
-def _walked(host: str, plan: Plan, progress: Report | None) -> Walked:
-    def report(share: float) -> None:
-        if progress:
-            progress(0, len(plan.tests), f"path, {share:.0%}" if share else "path, looking for hops")
+    def _walk(self) -> None:
+        label = "path, looking for hops"
 
-    return walk(host, plan, report)
+        def report(share: float) -> None:
+            nonlocal label
+            label = f"path, {share:.0%}" if share else label
+            # Nothing else is asked of the far end meanwhile.
+            if self.session is not None:
+                self.session.keep_alive()
+            if self.progress:
+                self.progress(0, len(self.plan.tests), label)
+
+        self.walked = walk(self.head["host"], self.plan, report)
+        self.done.path = self.walked.hops
+        self.done.finished.append(PATH)
+
+    def made(self, *, final: bool) -> Measurement:
+        """What there is of it; ``final`` ends the session."""
+        import polars as pl
+
+        probes = self.walked.probes if self.walked else None
+        head = {**self.head, "seconds": (datetime.now(UTC) - self.started).total_seconds()}
+        if self.session is None:
+            # A walk asks nothing of a far end: no session, no connections, no datagrams.
+            nothing = pl.DataFrame()
+            found = document({"clock": None, "tests": []}, self.done, nothing, self.plan.tests)
+            return Measurement({**head, **found}, self.plan, nothing, nothing, probes)
+        figures, samples, datagrams = self.session.finish() if final else self.session.so_far()
+        series = series_frame(samples)
+        found = document(figures, self.done, series, self.plan.tests)
+        return Measurement({**head, **found}, self.plan, series, pl.DataFrame(datagrams), probes)
 
 
 def _capture(folder: Path, address: str) -> Capture:

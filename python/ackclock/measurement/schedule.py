@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, RunFailed
-from ackclock.measurement.folder import DOCUMENT
+from ackclock.measurement.folder import DOCUMENT, is_complete
 from ackclock.runs import prepare, write_json
 
 STATE = "schedule.json"
@@ -84,7 +84,7 @@ def _taken_up(folder: Path, schedule: Schedule, what: dict[str, Any], now: float
 
 def _made(folder: Path, once: Callable[[Path], Any], began: float) -> dict[str, Any]:
     at = datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds")
-    if (folder / DOCUMENT).is_file():
+    if is_complete(folder):
         # It was finished, and the process ended before that was noted.
         return {"began": at, "folder": folder.name}
     try:

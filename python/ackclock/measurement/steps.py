@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ackclock.errors import InputError, RunFailed
 from ackclock.measurement.capacity import search
 from ackclock.measurement.hops import Hop
 from ackclock.measurement.link import Figures, Session, low_rate, paced, trains
@@ -26,34 +27,48 @@ class Done:
     purposes: dict[int, Figures] = field(default_factory=dict)
     filled: dict[str, tuple[int, bool]] = field(default_factory=dict)
     path: list[Hop] | None = None
+    finished: list[str] = field(default_factory=list)
+    """The plan's tests that are complete."""
+    failed: Figures | None = None
+    """The test that could not be finished (``test``), what of it was going on (``label``) and why (``why``); those after it were not begun."""
 
 
 class Steps:
     """Runs a plan's tests. ``report`` hears how many steps are done, of how many, and which is next."""
 
-    def __init__(self, session: Session, plan: Plan, report: Report | None) -> None:
-        self.session, self.plan, self.done = session, plan, Done()
+    def __init__(self, session: Session, plan: Plan, report: Report | None, done: Done) -> None:
+        self.session, self.plan, self.done = session, plan, done
         self._report = report
         self._count, self._number = len(plan.tests), 0
         self._rates: dict[str, float] = {}
-        self._whole = ""
+        self._whole, self._label = "", ""
 
-    def run(self) -> Done:
-        """All of them, in order."""
+    def run(self) -> Iterator[str]:
+        """All of them, in order: the name of each as soon as it is finished.
+
+        Raises:
+            RunFailed, InputError, KeyboardInterrupt: a test could not be finished; ``done.failed`` says which.
+        """
         for number, name in enumerate(self.plan.tests):
             if name == "path":
                 continue
-            self._number = number
-            getattr(self, f"_{name}")()
+            self._number, self._label = number, name
+            try:
+                getattr(self, f"_{name}")()
+            except (RunFailed, InputError, KeyboardInterrupt) as error:
+                self.done.failed = {"test": name, "label": self._label, "why": str(error) or "interrupted"}
+                raise
+            self.done.finished.append(name)
+            yield name
         if self._report:
             self._report(self._count, self._count, "done")
-        return self.done
 
     def _go(self, specs: list[dict[str, Any]], label: str, **purpose: Any) -> tuple[list[int], list[list[Figures]]]:
         def watch(seconds: float) -> None:
             if self._report:
                 self._report(self._number, self._count, f"{label}, {seconds:.0f} s{self._whole}")
 
+        self._label = label
         numbers, ways = self.session.run(specs, watch)
         for number in numbers:
             self.done.purposes[number] = {"label": label, **purpose}
@@ -130,7 +145,7 @@ class Steps:
             exchanges = {
                 "way": "down",
                 "bytes": 1,
-                "count": round(self.plan.seconds * 1e9 / PROBE_EVERY_NS),
+                "count": max(1, round(self.plan.seconds * 1e9 / PROBE_EVERY_NS)),
                 "congestion": None,
                 "every_ns": PROBE_EVERY_NS,
                 "limit_ns": limit,

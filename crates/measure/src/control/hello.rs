@@ -4,7 +4,7 @@ use super::keys::{Digest, Keys, MAC_BYTES, Nonce, mac, same};
 
 /// First on every connection, either way.
 const MAGIC: &[u8; 8] = b"ackclock";
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 const CONTROL: u8 = 1;
 const DATA: u8 = 2;
 

@@ -22,6 +22,8 @@ pub enum Request {
     Capture { bytes: u64 },
     /// Keep no more, and send what there is.
     Captured {},
+    /// Nothing is asked for now, and the session is not idle.
+    KeepAlive {},
     /// The session is over.
     Quit {},
 }

@@ -32,15 +32,26 @@ pub struct Plan {
     pub sizes: Vec<u32>,
     /// How often each size asks each hop; 0 looks for the path only.
     pub rounds: u32,
-    /// A hop is asked again after this at the soonest: Linux's routers answer once a second, others not much more often (RFC 1812, 4.3.2.8).
+    /// A hop that limits its answers is asked again after this at the soonest: Linux's routers answer once a second, others not much more often
+    /// (RFC 1812, 4.3.2.8).
     pub every_ns: Nanos,
+    /// Any other hop is asked again after this: until a probe to it stays unanswered, nothing says that it limits anything.
+    pub brisk_ns: Nanos,
     /// Who has not answered after this is not going to.
     pub patience_ns: Nanos,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { most_hops: 30, looks: 3, sizes: vec![64, 500, 1000, 1500], rounds: 8, every_ns: SECOND, patience_ns: 2 * SECOND }
+        Plan {
+            most_hops: 30,
+            looks: 3,
+            sizes: vec![64, 500, 1000, 1500],
+            rounds: 8,
+            every_ns: SECOND,
+            brisk_ns: 20 * MS,
+            patience_ns: 2 * SECOND,
+        }
     }
 }
 
@@ -55,6 +66,7 @@ impl Plan {
             (!self.sizes.is_empty() && self.sizes.len() <= MOST_SIZES, "one to 64 sizes are needed"),
             (sizes, "a size is 48 to 65535 bytes of IP packet"),
             ((0..=60 * SECOND).contains(&self.every_ns), "every_ns is at most a minute"),
+            ((0..=60 * SECOND).contains(&self.brisk_ns), "brisk_ns is at most a minute"),
             ((MS..=60 * SECOND).contains(&self.patience_ns), "patience_ns is a millisecond to a minute"),
         ];
         rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
@@ -103,4 +115,6 @@ pub struct Asked {
     pub probe: Probe,
     pub sent: Nanos,
     pub answer: Option<Answer>,
+    /// It left sooner after the one before than a hop that limits its answers would answer.
+    pub brisk: bool,
 }

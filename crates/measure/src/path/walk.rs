@@ -1,5 +1,6 @@
 //! Which probe is next. First each hop limit in turn until the far end answers, then every size to every hop that has answered, round by
-//! round: a hop is not asked twice in a row, and what changes with time falls on all sizes alike.
+//! round: a hop is not asked twice in a row, and what changes with time falls on all sizes alike. A hop is asked briskly until it leaves a
+//! probe unanswered; that probe is sent again, and from then on the hop is asked as often as a router that limits its answers gives them.
 
 use super::{Answer, Asked, Meaning, Plan, Probe};
 use crate::Nanos;
@@ -22,6 +23,13 @@ enum Stage {
     Done,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct UnderWay {
+    probe: Probe,
+    sent: Nanos,
+    brisk: bool,
+}
+
 #[derive(Debug)]
 pub struct Walk {
     plan: Plan,
@@ -30,7 +38,9 @@ pub struct Walk {
     hops: Vec<u8>,
     /// When each hop limit was last used.
     last: [Option<Nanos>; 256],
-    under_way: Option<(Probe, Nanos)>,
+    /// These left a brisk probe unanswered: their answers are limited, as far as anybody can tell.
+    limited: [bool; 256],
+    under_way: Option<UnderWay>,
     /// A packet of this length does not come through.
     too_big: u32,
     pub asked: Vec<Asked>,
@@ -41,7 +51,8 @@ impl Walk {
     pub fn new(plan: Plan) -> Result<Walk, String> {
         plan.check()?;
         let stage = Stage::Looking { hop: 1, looks: 0 };
-        Ok(Walk { plan, stage, hops: Vec::new(), last: [None; 256], under_way: None, too_big: u32::MAX, asked: Vec::new() })
+        let (last, limited) = ([None; 256], [false; 256]);
+        Ok(Walk { plan, stage, hops: Vec::new(), last, limited, under_way: None, too_big: u32::MAX, asked: Vec::new() })
     }
 
     /// The probe that is to leave now, if one is.
@@ -52,31 +63,33 @@ impl Walk {
         }
         let (hop, bytes) = self.next()?;
         let probe = Probe { number: u32::try_from(self.asked.len()).unwrap_or(u32::MAX), hop, bytes };
-        self.under_way = Some((probe, now));
+        let brisk = self.last[usize::from(hop)].is_some_and(|last| now < last.saturating_add(self.plan.every_ns));
+        self.under_way = Some(UnderWay { probe, sent: now, brisk });
         self.last[usize::from(hop)] = Some(now);
         Some(probe)
     }
 
     /// It left at this time, later than `poll` was asked.
     pub fn left(&mut self, now: Nanos) {
-        if let Some((_, sent)) = &mut self.under_way {
-            *sent = now;
+        if let Some(under_way) = &mut self.under_way {
+            under_way.sent = now;
         }
     }
 
     /// When there is something to do; none at the end.
     pub fn due(&self) -> Option<Nanos> {
-        if let Some((_, sent)) = self.under_way {
-            return Some(sent.saturating_add(self.plan.patience_ns));
+        if let Some(under_way) = self.under_way {
+            return Some(under_way.sent.saturating_add(self.plan.patience_ns));
         }
-        let (hop, _) = self.next()?;
-        Some(self.last[usize::from(hop)].map_or(Nanos::MIN, |last| last.saturating_add(self.plan.every_ns)))
+        let hop = usize::from(self.next()?.0);
+        let after = if self.limited[hop] { self.plan.every_ns } else { self.plan.brisk_ns };
+        Some(self.last[hop].map_or(Nanos::MIN, |last| last.saturating_add(after)))
     }
 
     /// An answer. One to an earlier probe, which was given up, is noted with it and changes nothing else.
     pub fn hear(&mut self, answer: Answer) {
         match self.under_way {
-            Some((probe, sent)) if probe.number == answer.number => self.end(probe, sent, Some(answer)),
+            Some(under_way) if under_way.probe.number == answer.number => self.end(under_way, Some(answer)),
             _ => {
                 let late = self.asked.get_mut(answer.number as usize).filter(|asked| asked.answer.is_none());
                 if let Some(asked) = late {
@@ -96,16 +109,21 @@ impl Walk {
     }
 
     fn give_up(&mut self, now: Nanos) {
-        if let Some((probe, sent)) = self.under_way
-            && now >= sent.saturating_add(self.plan.patience_ns)
+        if let Some(under_way) = self.under_way
+            && now >= under_way.sent.saturating_add(self.plan.patience_ns)
         {
-            self.end(probe, sent, None);
+            self.end(under_way, None);
         }
     }
 
-    fn end(&mut self, probe: Probe, sent: Nanos, answer: Option<Answer>) {
+    fn end(&mut self, under_way: UnderWay, answer: Option<Answer>) {
+        let UnderWay { probe, sent, brisk } = under_way;
         self.under_way = None;
-        self.asked.push(Asked { probe, sent, answer });
+        self.asked.push(Asked { probe, sent, answer, brisk });
+        if answer.is_none() && brisk && !std::mem::replace(&mut self.limited[usize::from(probe.hop)], true) {
+            // The same again, at the pace of a router that limits its answers: whether this one was lost or refused nobody knows.
+            return;
+        }
         if answer.is_some_and(|a| a.meaning == Meaning::TooBig) {
             self.too_big = self.too_big.min(probe.bytes);
         }
@@ -197,11 +215,47 @@ mod tests {
         assert_eq!(order(&walk), [&[(1, 100), (2, 100)][..], &round, &round].concat());
     }
 
+    // finding("M1")
     #[test]
-    fn a_hop_is_asked_once_a_second_however_few_there_are() {
-        let (walk, now) = run(plan(), 1, &[]);
-        assert_eq!(walk.asked.len(), 5);
-        assert_eq!(now, 4 * SECOND + 10 * MS);
+    fn walk_to_a_host_one_hop_away_ends_in_seconds_when_every_probe_is_answered() {
+        let (walk, now) = run(Plan { sizes: vec![64, 350, 650, 950, 1250, 1500], rounds: 10, looks: 3, ..plan() }, 1, &[]);
+        assert_eq!(walk.asked.len(), 3 + 60);
+        assert_eq!(now, 62 * 20 * MS + 10 * MS);
+    }
+
+    /// A router as Linux is one (icmp_ratelimit): six answers at once, then one a second.
+    fn limited(plan: Plan, burst: i64) -> Walk {
+        let mut walk = Walk::new(plan).unwrap();
+        let (mut now, mut tokens, mut since) = (0, burst * SECOND, 0);
+        while let Some(due) = walk.due() {
+            now = now.max(due);
+            let Some(probe) = walk.poll(now) else { continue };
+            tokens = (tokens + now - since).min(burst * SECOND);
+            since = now;
+            if tokens >= SECOND {
+                tokens -= SECOND;
+                walk.hear(Answer { number: probe.number, from: router(1), at: now + MS, meaning: Meaning::Reached });
+            }
+        }
+        walk
+    }
+
+    // finding("M1")
+    #[test]
+    fn hop_is_asked_once_a_second_after_it_left_a_brisk_probe_unanswered() {
+        let walk = limited(Plan { rounds: 10, ..plan() }, 6);
+        let unanswered: Vec<usize> = (0..walk.asked.len()).filter(|&n| walk.asked[n].answer.is_none()).collect();
+        assert_eq!(unanswered, [6]);
+        assert!(walk.asked[..7].iter().skip(1).all(|a| a.brisk) && !walk.asked[0].brisk);
+        // The probe is sent again, and nothing is missing of what was planned.
+        assert_eq!((walk.asked.len(), walk.asked[7].probe.bytes), (1 + 20 + 1, walk.asked[6].probe.bytes));
+        assert!(walk.asked[7..].windows(2).all(|two| two[1].sent - two[0].sent >= SECOND && !two[1].brisk));
+    }
+
+    #[test]
+    fn silent_hop_is_asked_as_often_as_the_plan_says_and_no_more() {
+        let (walk, _) = run(Plan { rounds: 0, looks: 3, ..plan() }, 2, &[1]);
+        assert_eq!(walk.asked.iter().filter(|a| a.probe.hop == 1).count(), 3);
     }
 
     #[test]

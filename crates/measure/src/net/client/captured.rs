@@ -71,8 +71,4 @@ impl Client {
             None => Err(self.failed("the far end does not answer")),
         }
     }
-
-    fn failed(&self, why: &str) -> MeasureError {
-        MeasureError::Failed(format!("{}: {why}", self.server))
-    }
 }

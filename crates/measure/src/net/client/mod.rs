@@ -45,6 +45,8 @@ pub struct Client {
     /// Said by the far end, and not yet looked at.
     said: VecDeque<Heard>,
     capture_bytes: u64,
+    /// When it last said that it is there.
+    kept_alive: Nanos,
 }
 
 impl Client {
@@ -66,6 +68,7 @@ impl Client {
             next_test: 0,
             said: VecDeque::new(),
             capture_bytes: 0,
+            kept_alive: Nanos::MIN,
             control,
         };
         client.greet(keep_going)?;
@@ -113,6 +116,28 @@ impl Client {
 
     fn say(&mut self, request: &Request) -> Result<(), MeasureError> {
         self.session.say(request).map_err(MeasureError::Failed)
+    }
+
+    /// Keeps the session while no test runs: says that this end is there when a fifth of the silence that the far end allows has passed. To
+    /// be called more often than that. Failed: the far end has ended the session.
+    pub fn keep_alive(&mut self) -> Result<(), MeasureError> {
+        let now = self.clock.now();
+        if now < self.kept_alive.saturating_add(self.welcome.caps.idle_ns / 5) {
+            return Ok(());
+        }
+        self.kept_alive = now;
+        self.say(&Request::KeepAlive {})?;
+        let mut heard = Vec::new();
+        self.exchange(&mut heard).map_err(|why| self.failed(&why))?;
+        if let Some(Heard::Reply(Reply::Bye { reason })) = heard.first() {
+            return Err(self.failed(reason));
+        }
+        self.said.extend(heard);
+        Ok(())
+    }
+
+    fn failed(&self, why: &str) -> MeasureError {
+        MeasureError::Failed(format!("{}: {why}", self.server))
     }
 
     /// The session is over: the far end need not wait for it to be idle.

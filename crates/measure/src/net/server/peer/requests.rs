@@ -32,8 +32,8 @@ impl Peer {
                 self.session.say(&Reply::Capturing { refused });
             }
             Request::Captured {} => self.end_capture(shared, more),
-            // The session sees to that itself.
-            Request::Quit {} => {}
+            // The session sees to these itself.
+            Request::KeepAlive {} | Request::Quit {} => {}
         }
     }
 
