@@ -10,7 +10,7 @@ import pytest
 
 from tests.live.cells import namespaces
 
-pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 
 ECHO = """
 import os, socket, time

@@ -14,7 +14,7 @@ import ackclock
 from ackclock.emulation_run import open_emulation
 from tests.live.cells import namespaces
 
-pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 
 LOSSY = """title = "a short queue and losses by chance, two hops"
 source = "test"

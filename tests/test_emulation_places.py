@@ -19,7 +19,7 @@ from ackclock.emulation_run import open_emulation
 from tests.live.cells import namespaces
 from tests.test_emulation import ECHO
 
-pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="needs root and iproute2")
 
 LINK = """title = "a line"

@@ -13,7 +13,7 @@ import pytest
 from tests.live.cells import namespaces
 from tests.live.soak import LINK, Soak
 
-pytestmark = pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 
 GROWTH_KB = 2048
 

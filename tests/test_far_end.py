@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.realtime
+
 CLI = [sys.executable, "-m", "ackclock"]
 NTP_EPOCH = 2_208_988_800
 DAEMON = next((p for p in (Path("target") / k / "ackclockd" for k in ("release", "debug")) if p.exists()), None)

@@ -23,6 +23,8 @@ import pytest
 from ackclock import analyze
 from tests.test_analyze import captured
 
+pytestmark = pytest.mark.realtime
+
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory) -> Path:

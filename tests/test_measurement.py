@@ -19,6 +19,8 @@ from ackclock.measurement.hops import hops_of
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep, overview
 
+pytestmark = pytest.mark.realtime
+
 CLI = [sys.executable, "-m", "ackclock"]
 
 

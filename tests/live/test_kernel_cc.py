@@ -18,6 +18,8 @@ from ackclock.catalogue import variants
 from tests.live.cells import LINKS, SEEDS, Unmeasured, faults, kernel, median, namespaces, simulator
 from tests.live.table import ABOUT_KERNEL_CC, BELOW, with_part
 
+pytestmark = pytest.mark.realtime
+
 BPFFS = Path("/sys/fs/bpf")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 TCP_CONGESTION = 13

@@ -8,6 +8,7 @@ from tests.live.cells import Unmeasured, namespaces
 from tests.live.measuring import SERVER6, measured, over
 
 pytestmark = [
+    pytest.mark.realtime,
     pytest.mark.slow,
     pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
 ]

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="routers in namespaces of their own need root")
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(os.geteuid() != 0, reason="routers in namespaces of their own need root")]
 
 NAMES = tuple(f"ackclock-walk{os.getpid()}-{place}" for place in range(4))
 

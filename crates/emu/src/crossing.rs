@@ -9,7 +9,7 @@ use crate::outlet::{Outlet, Place};
 use crate::packet;
 use crate::place::{Addresses, MTU};
 use crate::tap::Tap;
-use ackclock_core::network::{EndpointId, VirtualClock};
+use ackclock_core::network::EndpointId;
 use ackclock_core::{Span, Time};
 use ackclock_sim::build::World;
 
@@ -112,12 +112,12 @@ impl<D: Door> Crossing<D> {
     fn run(&mut self, to: Time) {
         let Crossing { world, tap, .. } = self;
         while let Some(due) = tap.log.as_ref().map(Log::due).filter(|&due| due <= to) {
-            world.network.run(due, &mut VirtualClock, tap);
+            world.network.run_until(due, tap);
             if let Some(log) = &mut tap.log {
                 log.sample(due, world);
             }
         }
-        world.network.run(to, &mut VirtualClock, tap);
+        world.network.run_until(to, tap);
     }
 
     fn take_in(&mut self, watch: &impl Watch) -> bool {

@@ -6,7 +6,6 @@ use crate::measure::{Measurement, window};
 use crate::plan::{Plan, PlanError};
 use crate::recorder::{HopSeries, Recorder, Series};
 use crate::summary::{Summary, summarize};
-use ackclock_core::network::VirtualClock;
 use ackclock_core::probe::Probe;
 use ackclock_core::{Span, Time};
 
@@ -78,7 +77,7 @@ impl Course<'_> {
         let mut asked = Time::ZERO;
         loop {
             let now = self.recorder.due().min(self.measurement.due()).min(asked + stride).min(end);
-            world.network.run(now, &mut VirtualClock, probe);
+            world.network.run_until(now, probe);
             if self.recorder.due() <= now {
                 self.recorder.take(now, world);
             }

@@ -1,14 +1,12 @@
 //! Who hands what to whom: elements, their wiring, and the one loop that both the simulator and the emulator run.
 
 mod builder;
-mod clock;
 mod first_hop;
 mod follow;
 mod relay;
 mod settle;
 
 pub use builder::NetworkBuilder;
-pub use clock::{Clock, VirtualClock, Waited};
 
 use crate::due::DueIndex;
 use crate::element::{AnyElement, Cause, Element, Event, Move, Port, Tally};

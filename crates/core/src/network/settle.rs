@@ -1,6 +1,7 @@
-//! The loop: whoever is due is woken, and what it lets go is handed on until nothing is left to do at this instant.
+//! The event loop: the element or endpoint with the earliest due time is woken, and its output is
+//! forwarded until no packet is left to move at this instant.
 
-use super::{Clock, EndpointId, Host, Network, Node, NodeId, Route, Waited};
+use super::{EndpointId, Host, Network, Node, NodeId, Route};
 use crate::due::Member;
 use crate::element::{AnyElement, Element, Move, Out, Port};
 use crate::endpoint::{Endpoint, Outgoing};
@@ -18,22 +19,22 @@ fn packet_of(sent: Outgoing, flow: u32, next_id: &mut u64) -> Packet {
 }
 
 impl Network {
-    /// Carries out everything due before `end`; what is due exactly then is left, so that samples at `end` come first.
-    /// Returns early, with what the clock said, when a packet from outside must be taken in.
-    pub fn run<C: Clock, P: Probe>(&mut self, end: Time, clock: &mut C, probe: &mut P) -> Waited {
+    /// Executes every event due before `end` and leaves the network's time at `end`. Events due
+    /// exactly at `end` remain, so that samples taken at `end` come first.
+    ///
+    /// The network has no clock. The simulator calls this with the next sampling time; the emulator
+    /// calls it with the due times that the machine's clock has passed, so lateness never enters
+    /// the model.
+    pub fn run_until<P: Probe>(&mut self, end: Time, probe: &mut P) {
         loop {
             let (t, member) = self.due.first();
             if t >= end {
                 break;
             }
-            if clock.wait_until(t) == Waited::Input {
-                return Waited::Input;
-            }
             self.now = t;
             self.wake(member, probe);
         }
         self.now = self.now.max(end);
-        Waited::OnTime
     }
 
     /// Hands a packet from outside to a node, now.

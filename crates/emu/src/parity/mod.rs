@@ -15,7 +15,7 @@ use crate::outlet::Outlet;
 use crate::place::Addresses;
 use crate::tap::Tap;
 use ackclock_core::element::Event;
-use ackclock_core::network::{EndpointId, NodeId, VirtualClock};
+use ackclock_core::network::{EndpointId, NodeId};
 use ackclock_core::packet::{Body, Packet};
 use ackclock_core::probe::Probe;
 use ackclock_core::{Span, Time};
@@ -139,10 +139,10 @@ fn simulate(plan: &Value, folder: &Path) -> Script {
     let mut author = Author { tap: Tap { outlet, log: Some(log) }, script };
     let end = Time(plan.duration_ps);
     while let Some(due) = author.tap.log.as_ref().map(Log::due).filter(|&due| due <= end) {
-        world.network.run(due, &mut VirtualClock, &mut author);
+        world.network.run_until(due, &mut author);
         author.tap.log.iter_mut().for_each(|log| log.sample(due, &mut world));
     }
-    world.network.run(end, &mut VirtualClock, &mut author);
+    world.network.run_until(end, &mut author);
     author.tap.log.take().map_or(Ok(()), Log::finish).unwrap();
     author.script
 }

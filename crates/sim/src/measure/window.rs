@@ -3,7 +3,6 @@
 use crate::build::{Metering, Role, World, build};
 use crate::plan::{Measure, Plan};
 use crate::tcp_of;
-use ackclock_core::network::VirtualClock;
 use ackclock_core::{Span, Time};
 
 /// From `from` until just before `to`.
@@ -41,7 +40,7 @@ fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
     let mut now = Time::ZERO;
     while now < until {
         now = until.min(now + step);
-        world.network.run(now, &mut VirtualClock, &mut ());
+        world.network.run_until(now, &mut ());
         let completed = |f: &crate::build::Ends| tcp_of(world.network.endpoint(f.end(Role::Receiver)))?.receiver_stats().finished;
         if let Some(first) = world.flows.iter().filter_map(completed).min() {
             // What happens at that instant still counts.

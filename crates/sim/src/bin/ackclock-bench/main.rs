@@ -5,6 +5,7 @@
 //!     ackclock-bench capture-write FILE PACKETS [MOST_OF_A_FLOW]
 //!     ackclock-bench capture-flood FILE SYNS
 //!     ackclock-bench capture-read FILE [WORKERS]
+//!     ackclock-bench variants
 //!
 //! `--metered` lets every link measure its queue, as runs with a summary do.
 
@@ -15,7 +16,6 @@ mod usage;
 
 use ackclock_core::Time;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::network::VirtualClock;
 use ackclock_core::tcp::Variant;
 use ackclock_sim::build::{Metering, Role, World, build};
 use ackclock_sim::{Plan, tcp_of};
@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         ["capture-flood", file, syns] => whole(syns).and_then(|n| captures::write_flood(file.as_ref(), n as u32)),
         ["capture-read", file] => captures::read(file.as_ref(), 1),
         ["capture-read", file, workers] => whole(workers).and_then(|n| captures::read(file.as_ref(), n as usize)),
+        ["variants"] => variants(),
         _ => ask().map(|asked| measure(&asked)),
     };
     match done {
@@ -69,6 +70,12 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Every congestion control's name, as a JSON list.
+fn variants() -> Result<String, String> {
+    let names: Vec<&str> = Variant::ALL.iter().map(|variant| variant.name()).collect();
+    serde_json::to_string(&names).map_err(|error| error.to_string())
 }
 
 fn whole(word: &str) -> Result<u64, String> {
@@ -142,7 +149,7 @@ fn measure(asked: &Asked) -> String {
 fn run(asked: &Asked) -> Done {
     let mut world = build(&asked.plan, asked.metering);
     let end = Time(asked.plan.duration_ps);
-    world.network.run(end, &mut VirtualClock, &mut ());
+    world.network.run_until(end, &mut ());
     let World { network, flows, .. } = &world;
     let mut done = Done { element_calls: network.calls(), ..Done::default() };
     for ends in flows {

@@ -1,0 +1,119 @@
+//! PSH: who sets it, and who hurries for it.
+
+use crate::dialogue::script::*;
+use ackclock_core::app::Source;
+use ackclock_core::packet::Flags;
+use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
+use ackclock_core::tcp::{DelayedAck, Push, TcpConfig, Tso};
+use ackclock_core::units::{Rate, Span, Time};
+
+/// An ACK for every third segment or after 200 ms.
+fn hurrying(push: bool) -> TcpConfig {
+    let delayed_ack = Some(DelayedAck { segments: 3, timer: Span::from_ms(200), push });
+    TcpConfig { delayed_ack, ..tcp(Sack) }
+}
+
+/// Linux's chunks: what a millisecond carries, two segments at least.
+fn in_chunks() -> TcpConfig {
+    TcpConfig { push: Push::Chunks, tso: Some(Tso { segments: 2, time: Span::from_ms(1), most: 65_536 }), ..tcp(NewReno) }
+}
+
+/// Which of the next `count` segments carry PSH, all sent at `at`.
+fn pushed(d: &mut Dialogue, at: f64, count: usize) -> String {
+    (0..count).map(|_| if d.expects(at).0.flags.has(Flags::PSH) { 'P' } else { '.' }).collect()
+}
+
+#[test]
+fn a_segment_with_psh_is_acknowledged_at_once_by_a_host_that_hurries() {
+    for (push, when) in [(true, 0.2), (false, 0.4)] {
+        let mut d = Dialogue::receiver(hurrying(push), None);
+        d.at(0.2).data_with_flags(1..1001, Flags::PSH);
+        d.expects(when).ack(1001);
+        d.at(0.5).data(1001..2001);
+        d.silent_until(0.6);
+        d.at(0.6).data_with_flags(2001..3001, Flags::PSH);
+        d.expects(if push { 0.6 } else { 0.7 }).ack(3001);
+        d.silent_until(1.0);
+    }
+}
+
+/// 1000 B take 100 ms to read.
+#[test]
+fn it_does_so_only_when_everything_has_been_read() {
+    let mut d = Dialogue::receiver(hurrying(true), Some(Rate::from_bps(80_000)));
+    d.at(0.2).data(1..1001);
+    d.at(0.21).data_with_flags(1001..2001, Flags::PSH);
+    d.silent_until(0.299);
+    d.expects(0.3).ack(2001);
+}
+
+/// What waits behind a gap counts as unread; each of these ACKs has another reason.
+#[test]
+fn a_gap_is_filled_with_one_ack_whatever_it_carries() {
+    let mut d = Dialogue::receiver(TcpConfig { immediate_ack_on_fill: false, ..hurrying(true) }, None);
+    d.at(0.2).data(2001..3001);
+    d.expects(0.2).ack(1).sacks(&[2001..3001]);
+    d.at(0.3).data_with_flags(1..1001, Flags::PSH);
+    d.silent_until(0.31);
+    d.at(0.31).data(1001..2001);
+    d.expects(0.31).ack(3001);
+}
+
+/// In slow start at 200 segments a second a chunk is two, and all of these ACKs find room for one or two of them. A single one has no PSH.
+#[test]
+fn the_last_segment_of_each_chunk_carries_it() {
+    let mut d = Dialogue::sender_with(in_chunks(), Source::new(u64::MAX, Time::NEVER), 11_000);
+    assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
+    d.at(0.2).ack(1001);
+    assert_eq!(pushed(&mut d, 0.2, 2), ".P");
+    d.at(0.202).ack_with_window(2001, 11_000);
+    assert_eq!(pushed(&mut d, 0.202, 1), ".");
+    d.at(0.204).ack_with_window(4001, 12_000);
+    assert_eq!(pushed(&mut d, 0.204, 2), ".P");
+}
+
+/// An ACK of two segments in slow start has room for three: the third waits for the next ACK, unless that is more than a millisecond
+/// away from the last segment, the whole round trip is young, or nothing else is left to send.
+#[test]
+fn what_is_less_than_a_chunk_waits_for_the_next_ack() {
+    let mut d = Dialogue::sender_with(in_chunks(), Source::new(19_000, Time::NEVER), 11_000);
+    assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
+    d.at(0.2).ack_with_window(2001, 60_000);
+    assert_eq!(pushed(&mut d, 0.2, 2), ".P");
+    d.at(0.2005).ack_with_window(3001, 60_000);
+    assert_eq!(pushed(&mut d, 0.2005, 2), ".P");
+    d.at(0.2006).ack_with_window(4001, 60_000);
+    assert_eq!(pushed(&mut d, 0.2006, 2), ".P");
+    d.at(0.202).ack_with_window(6001, 60_000);
+    assert_eq!(pushed(&mut d, 0.202, 3), ".PP");
+}
+
+/// 160 segments in 100 ms, twice that in slow start: three a millisecond. The peer's window ends it at 65.
+#[test]
+fn a_faster_sender_has_longer_chunks() {
+    let mut d = Dialogue::sender(TcpConfig { initial_window: 160.0, ..in_chunks() });
+    assert_eq!(pushed(&mut d, 0.1, 65), "..P".repeat(21) + ".P");
+}
+
+#[test]
+fn what_is_paced_carries_it_on_the_last_of_each_chunk_too() {
+    let mut d = Dialogue::sender(TcpConfig { pacing: true, ..in_chunks() });
+    for at in [0.1, 0.1075, 0.1175] {
+        assert_eq!(pushed(&mut d, at, 2), ".P");
+    }
+}
+
+#[test]
+fn the_last_of_what_was_written_carries_it_sent_once_or_again() {
+    let mut d = Dialogue::sender_with(in_chunks(), Source::new(2500, Time::NEVER), 65_535);
+    assert_eq!(pushed(&mut d, 0.1, 3), ".PP");
+    d.at(0.2).ack(2001);
+    let again = d.expects(0.45).0;
+    assert!(again.retransmission && again.flags.has(Flags::PSH));
+}
+
+#[test]
+fn other_hosts_set_it_on_all_data() {
+    let mut d = Dialogue::sender(tcp(NewReno));
+    assert_eq!(pushed(&mut d, 0.1, 10), "PPPPPPPPPP");
+}

@@ -1,0 +1,92 @@
+//! Linux 2.6: FACK finds the losses, and the window falls by one on every second ACK (Mathis, Semke and Mahdavi 1999).
+
+use crate::dialogue::script::*;
+use ackclock_core::tcp::RecoveryKind::RateHalving;
+use ackclock_core::tcp::{TcpConfig, Variant};
+
+/// Twenty segments out, the first lost, three SACKed, so two more out.
+fn in_recovery(variant: Variant) -> Dialogue {
+    let mut d = Dialogue::sender(TcpConfig { variant, initial_window: 20.0, ..tcp(RateHalving) });
+    d.expects_new(0.1, 1..20_001);
+    d.at(0.2).sack(1, &[1001..2001]);
+    d.at(0.2).sack(1, &[1001..3001]);
+    d.expects_new(0.2, 20_001..22_001);
+    d.at(0.2).sack(1, &[1001..4001]);
+    d.expects(0.2).resent(1..1001);
+    d
+}
+
+#[test]
+fn in_recovery_one_segment_goes_out_for_two_acks_until_the_window_is_halved() {
+    let mut d = in_recovery(Variant::Reno);
+    d.window_is(19.0, 10.0);
+    let mut next = 22_001;
+    for n in 4..=21 {
+        d.at(0.21).sack(1, &[1001..n * 1000 + 1001]);
+        if n % 2 == 1 {
+            d.expects(0.21).data(next..next + 1000);
+            next += 1000;
+        }
+        d.silent_until(0.21);
+    }
+    // 19, less one for every second of 18 ACKs.
+    d.window_is(10.0, 10.0);
+    d.at(0.3).ack(22_001);
+    d.window_is(10.0, 10.0);
+}
+
+/// tcp_complete_cwr: not above the threshold, but below it if ACKs were many; tcp_moderate_cwnd: no more than three above what is out.
+#[test]
+fn it_leaves_at_the_threshold_and_never_with_a_burst() {
+    let mut d = in_recovery(Variant::Reno);
+    d.at(0.3).ack(22_001);
+    d.window_is(3.0, 10.0);
+    d.expects_new(0.3, 22_001..25_001);
+    d.silent_until(0.3);
+}
+
+/// Mathis and Mahdavi 1996: everything three or more below the forward-most SACK is lost.
+#[test]
+fn one_sack_far_ahead_marks_all_holes_below_it() {
+    let mut d = Dialogue::sender(TcpConfig { initial_window: 20.0, ..tcp(RateHalving) });
+    d.expects_new(0.1, 1..20_001);
+    d.at(0.2).sack(1, &[10_001..11_001]);
+    // 20 out, 1 SACKed, 8 lost: 11 in flight, and the window may be one above.
+    d.expects(0.2).resent(1..1001);
+    d.silent_until(0.2);
+    d.window_is(12.0, 10.0);
+}
+
+/// What was sent after a retransmission has arrived, so the retransmission has not.
+#[test]
+fn a_lost_retransmission_is_sent_again_without_a_timeout() {
+    let mut d = in_recovery(Variant::Reno);
+    d.at(0.21).sack(1, &[1001..5001]);
+    d.at(0.21).sack(1, &[1001..6001]);
+    d.expects(0.21).data(22_001..23_001);
+    d.at(0.30).sack(1, &[1001..22_001]);
+    d.expects(0.30).data(23_001..24_001);
+    d.at(0.31).sack(1, &[1001..23_001]);
+    d.expects(0.31).resent(1..1001);
+    assert_eq!(d.endpoint.sender_stats(time(0.31)).timeouts, 0);
+}
+
+/// tcp_enter_loss: ssthresh is set once for a window's losses.
+#[test]
+fn a_timeout_inside_a_recovery_leaves_the_threshold() {
+    let mut d = in_recovery(Variant::Reno);
+    d.expects(0.4).resent(1..1001);
+    d.window_is(1.0, 10.0);
+    let stats = d.endpoint.sender_stats(time(0.4));
+    assert_eq!((stats.timeouts, stats.window_cuts), (1, 1));
+}
+
+/// tcp_cwnd_min: Reno may fall to half its threshold, CUBIC no lower than to its threshold.
+#[test]
+fn cubics_window_does_not_fall_below_its_own_threshold() {
+    let mut d = in_recovery(Variant::Cubic);
+    for n in 4..=21 {
+        d.at(0.21).sack(1, &[1001..n * 1000 + 1001]);
+    }
+    d.window_is(14.0, 14.0);
+}

@@ -1,0 +1,287 @@
+//! The stage: one endpoint, what is said to it, and what it says. Times are in seconds, windows in segments, the rest in bytes.
+
+pub use crate::dialogue::heard::Heard;
+use ackclock_core::app::{Answerer, AnyApp, Sink, Source};
+use ackclock_core::endpoint::Endpoint;
+use ackclock_core::packet::{Arena, Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
+use ackclock_core::tcp::{RecoveryKind, RtoConfig, RtoFloor, RtoRestart, TcpConfig, TcpEndpoint, WindowRule};
+use ackclock_core::units::{Rate, Span, Time};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Payload of a full segment: segment n is bytes 1000 n + 1 to 1000 (n + 1).
+pub const SEGMENT: u64 = 1000;
+
+/// A plain TCP: no timestamps, an ACK for every segment, RTO of at least 200 ms, first window of ten segments.
+pub fn tcp(recovery: RecoveryKind) -> TcpConfig {
+    TcpConfig {
+        recovery,
+        segment: SEGMENT as u32,
+        sack: recovery.needs_sack(),
+        timestamps: false,
+        window_rule: WindowRule::Sequence,
+        initial_window: 10.0,
+        rto: RtoConfig {
+            initial: Span::from_secs(1),
+            min: Span::from_ms(200),
+            max: Span::from_secs(60),
+            tick: Span::from_ms(1),
+            floor: RtoFloor::Timeout,
+            restart: RtoRestart::Advance,
+        },
+        ..TcpConfig::default()
+    }
+}
+
+pub fn time(seconds: f64) -> Time {
+    Time(Span::from_secs_f64(seconds).0)
+}
+
+pub struct Dialogue {
+    pub endpoint: TcpEndpoint,
+    arena: Arena,
+    now: Time,
+    said: VecDeque<(Time, Segment)>,
+    /// The window that `ack` advertises.
+    pub window: u32,
+}
+
+impl Dialogue {
+    fn new(endpoint: TcpEndpoint) -> Dialogue {
+        let arena = Arena::default();
+        Dialogue { endpoint, arena, now: Time::ZERO, said: VecDeque::new(), window: 65_535 }
+    }
+
+    /// A client that will open the connection at 0 and send without end.
+    pub fn client(config: TcpConfig) -> Dialogue {
+        Self::client_with(config, Source::new(u64::MAX, Time::NEVER))
+    }
+
+    pub fn client_with(config: TcpConfig, source: Source) -> Dialogue {
+        Self::new(TcpEndpoint::client(config, AnyApp::Source(source), Time::ZERO))
+    }
+
+    /// A server that reads at once (or no faster than `rate`).
+    pub fn server(config: TcpConfig, rate: Option<Rate>) -> Dialogue {
+        Self::new(TcpEndpoint::server(config, AnyApp::Sink(Sink::new(rate))))
+    }
+
+    /// A server that answers each `request` bytes with `answer`, whose handshake took from 0 to 0.1.
+    pub fn answering(config: TcpConfig, request: u64, answer: u64) -> Dialogue {
+        let mut d = Self::new(TcpEndpoint::server(config, AnyApp::Answerer(Answerer::new(request, answer))));
+        d.at(0.0).syn();
+        d.expects(0.0).syn();
+        d.at(0.1).ack(1);
+        d
+    }
+
+    /// A sender whose handshake took from 0 to 0.1, so that SRTT is 100 ms and RTO 300 ms; its first window goes out at 0.1.
+    pub fn sender(config: TcpConfig) -> Dialogue {
+        Self::sender_with(config, Source::new(u64::MAX, Time::NEVER), 65_535)
+    }
+
+    pub fn sender_with(config: TcpConfig, source: Source, window: u32) -> Dialogue {
+        let mut d = Self::client_with(config, source);
+        d.window = window;
+        d.expects(0.0).syn();
+        d.at(0.1).syn_ack();
+        d
+    }
+
+    /// A receiver whose handshake took from 0 to 0.1.
+    pub fn receiver(config: TcpConfig, rate: Option<Rate>) -> Dialogue {
+        let mut d = Self::server(config, rate);
+        d.at(0.0).syn();
+        d.expects(0.0).syn();
+        d.at(0.1).ack(1);
+        d
+    }
+
+    fn drain(&mut self) {
+        for _ in 0..100_000 {
+            let Some(out) = self.endpoint.poll(self.now, &mut self.arena) else { return };
+            if let Body::Segment(segment) = self.arena.get(out.body) {
+                assert_eq!(out.len, segment.len);
+                self.said.push_back((self.now, *segment));
+            }
+            self.arena.release(out.body);
+        }
+        panic!("it does not stop sending at {:?}", self.now);
+    }
+
+    /// Carries out what is due up to and including `to`.
+    fn run_to(&mut self, to: Time) {
+        while self.endpoint.due() <= to {
+            let due = self.endpoint.due().max(self.now);
+            self.now = due;
+            self.endpoint.on_timer(due);
+            self.drain();
+            assert!(self.endpoint.due() > due, "due again at {due:?}");
+        }
+        self.now = self.now.max(to);
+    }
+
+    /// Something reaches the endpoint at this time.
+    pub fn at(&mut self, seconds: f64) -> Says<'_> {
+        self.run_to(time(seconds));
+        Says(self)
+    }
+
+    /// The next segment that the endpoint sends, which it must send at this time.
+    pub fn expects(&mut self, seconds: f64) -> Heard {
+        let at = time(seconds);
+        if self.said.is_empty() {
+            self.run_to(at);
+        }
+        let Some((when, segment)) = self.said.pop_front() else { panic!("silent at {seconds} s, due {:?}", self.endpoint.due()) };
+        assert!(when.since(at).max(at.since(when)) < Span::from_us(1), "{segment:?} at {when:?}, not {seconds} s");
+        Heard(segment)
+    }
+
+    /// Full segments of new data that together are these bytes, all at this time.
+    pub fn expects_new(&mut self, seconds: f64, bytes: Range<u64>) {
+        let mut seq = bytes.start;
+        while seq < bytes.end {
+            self.expects(seconds).data(seq..(seq + SEGMENT).min(bytes.end));
+            seq += SEGMENT;
+        }
+    }
+
+    /// Nothing more has been said, nor is anything until this time.
+    pub fn silent_until(&mut self, seconds: f64) {
+        self.run_to(time(seconds));
+        assert!(self.said.is_empty(), "said {:?}", self.said);
+    }
+
+    /// Time goes on to here, whatever it says meanwhile.
+    pub fn run_until(&mut self, seconds: f64) {
+        self.run_to(time(seconds));
+        self.said.clear();
+    }
+
+    /// A round trip: everything in flight is acknowledged, so many segments an ACK. What it says to that is not looked at.
+    pub fn round(&mut self, seconds: f64, segments_per_ack: u64) {
+        let sample = self.endpoint.sample();
+        let una = sample.delivered_bytes + 1;
+        let end = una + sample.flight_bytes;
+        let mut ack = una;
+        while ack < end {
+            ack = (ack + segments_per_ack * SEGMENT).min(end);
+            self.at(seconds).ack(ack);
+        }
+        self.said.clear();
+    }
+
+    /// All that it has said since it was last heard.
+    pub fn all_said(&mut self) -> Vec<Segment> {
+        self.said.drain(..).map(|(_, segment)| segment).collect()
+    }
+
+    /// cwnd and ssthresh in segments.
+    pub fn window_is(&self, cwnd: f64, ssthresh: f64) {
+        let sample = self.endpoint.sample();
+        let bytes = SEGMENT as f64;
+        assert_eq!((sample.cwnd_bytes / bytes, sample.ssthresh_bytes / bytes), (cwnd, ssthresh), "cwnd and ssthresh");
+    }
+
+    pub fn cwnd(&self) -> f64 {
+        self.endpoint.sample().cwnd_bytes / SEGMENT as f64
+    }
+}
+
+/// What reaches the endpoint.
+pub struct Says<'a>(&'a mut Dialogue);
+
+impl Says<'_> {
+    pub fn segment(self, segment: Segment) {
+        self.segment_as(Ecn::NotEct, segment);
+    }
+    /// A segment in a packet with this codepoint.
+    pub fn segment_as(self, ecn: Ecn, segment: Segment) {
+        self.0.endpoint.receive(self.0.now, &Body::Segment(segment), ecn);
+        self.0.drain();
+    }
+
+    pub fn syn_with_flags(self, flags: Flags) {
+        let window = self.0.window.min(65_535);
+        self.segment(Segment { flags: Flags::SYN.with(flags), window, syn: Some(OPTIONS), ..Segment::default() });
+    }
+    pub fn syn_ack_with_flags(self, flags: Flags) {
+        let window = self.0.window.min(65_535);
+        let flags = Flags::SYN.with(Flags::ACK).with(flags);
+        self.segment(Segment { ack: 1, flags, window, syn: Some(OPTIONS), ..Segment::default() });
+    }
+    pub fn ack_with_flags(self, ack: u64, flags: Flags) {
+        let window = self.0.window;
+        self.segment(Segment { seq: 1, ack, window, flags: Flags::ACK.with(flags), ..Segment::default() });
+    }
+    pub fn data_with_flags(self, bytes: Range<u64>, flags: Flags) {
+        self.segment(piece(bytes, Flags::ACK.with(flags)));
+    }
+    /// Data of an instant that brings more.
+    pub fn data_before_more(self, bytes: Range<u64>) {
+        self.0.endpoint.receive_before_more(self.0.now, &Body::Segment(piece(bytes, Flags::ACK)), Ecn::NotEct);
+        self.0.drain();
+    }
+    /// Data that some queue has marked.
+    pub fn marked_data(self, bytes: Range<u64>) {
+        self.segment_as(Ecn::Ce, piece(bytes, Flags::ACK));
+    }
+
+    pub fn syn_with(self, answer: bool, syn: Option<SynOptions>, timestamps: Option<Timestamps>) {
+        let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let window = self.0.window.min(65_535);
+        self.segment(Segment { ack: u64::from(answer), flags, window, syn, timestamps, ..Segment::default() });
+    }
+    pub fn syn(self) {
+        self.syn_with(false, Some(OPTIONS), None);
+    }
+    pub fn syn_ack(self) {
+        self.syn_with(true, Some(OPTIONS), None);
+    }
+
+    pub fn ack(self, ack: u64) {
+        let window = self.0.window;
+        self.ack_with_window(ack, window);
+    }
+    pub fn acks(self, ack: u64, times: usize) {
+        for _ in 0..times {
+            Says(&mut *self.0).ack(ack);
+        }
+    }
+    pub fn ack_with_window(self, ack: u64, window: u32) {
+        self.segment(Segment { seq: 1, ack, window, flags: Flags::ACK, ..Segment::default() });
+    }
+    /// An ACK number, and SACK blocks.
+    pub fn sack(self, ack: u64, blocks: &[Range<u64>]) {
+        let mut sack = SackBlocks::default();
+        for block in blocks {
+            sack.push(block.start, block.end);
+        }
+        let window = self.0.window;
+        self.segment(Segment { seq: 1, ack, window, sack, flags: Flags::ACK, ..Segment::default() });
+    }
+
+    pub fn data(self, bytes: Range<u64>) {
+        self.stamped_data(bytes, None);
+    }
+    /// Data that also acknowledges.
+    pub fn ack_and_data(self, ack: u64, bytes: Range<u64>) {
+        self.segment(Segment { ack, ..piece(bytes, Flags::ACK) });
+    }
+    pub fn stamped_data(self, bytes: Range<u64>, timestamps: Option<Timestamps>) {
+        self.segment(Segment { timestamps, ..piece(bytes, Flags::ACK) });
+    }
+    /// Payload (or none) and then the FIN.
+    pub fn fin(self, bytes: Range<u64>) {
+        self.segment(piece(bytes, Flags::ACK.with(Flags::FIN)));
+    }
+}
+
+fn piece(bytes: Range<u64>, flags: Flags) -> Segment {
+    let payload = (bytes.end - bytes.start) as u32;
+    Segment { seq: bytes.start, ack: 1, payload, flags, len: payload as u16 + 40, window: 1_000_000, ..Segment::default() }
+}
+
+/// Everything that a SYN can offer.
+pub const OPTIONS: SynOptions = SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true };

@@ -1,0 +1,172 @@
+//! When the retransmission timer goes off (RFC 6298).
+
+use crate::dialogue::script::*;
+use ackclock_core::app::Source;
+use ackclock_core::endpoint::Endpoint;
+use ackclock_core::packet::{Flags, Segment, Timestamps};
+use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
+use ackclock_core::tcp::{RtoConfig, RtoFloor, RtoRestart, TcpConfig};
+use ackclock_core::units::{Span, Time};
+
+fn one_segment(rto: RtoConfig) -> TcpConfig {
+    TcpConfig { initial_window: 1.0, rto, ..tcp(NewReno) }
+}
+
+/// RFC 6298, (2.2) and (5.5): the handshake's 100 ms give 100 + 4*50, doubled by every timeout.
+#[test]
+fn a_segment_that_is_never_acknowledged_is_sent_again_at_doubling_intervals_up_to_the_maximum() {
+    let mut d = Dialogue::sender(one_segment(RtoConfig { max: Span::from_secs(1), ..tcp(NewReno).rto }));
+    d.expects(0.1).data(1..1001);
+    for at in [0.4, 1.0, 2.0, 3.0] {
+        d.expects(at).resent(1..1001);
+    }
+}
+
+/// RFC 6298, (2.3) and (2.4), and what Linux does instead.
+#[test]
+fn the_minimum_bounds_the_timeout_or_the_variance_and_the_tick_rounds_up() {
+    let rto = |min, tick, floor| RtoConfig { min: Span::from_ms(min), tick: Span::from_ms(tick), floor, ..tcp(NewReno).rto };
+    for (rto, at) in [
+        (rto(1000, 1, RtoFloor::Timeout), 1.1),
+        (rto(200, 1, RtoFloor::Variance), 0.4),
+        (rto(400, 1, RtoFloor::Variance), 0.6),
+        // 100 + 200 is three ticks; 100 + max(G, 200) is two ticks of 250, and 100 + G one of 700 and a bit.
+        (rto(200, 100, RtoFloor::Timeout), 0.4),
+        (rto(200, 250, RtoFloor::Timeout), 0.6),
+        (rto(200, 700, RtoFloor::Timeout), 1.5),
+    ] {
+        let mut d = Dialogue::sender(one_segment(rto));
+        d.expects(0.1).data(1..1001);
+        d.expects(at).resent(1..1001);
+    }
+}
+
+/// RFC 6298, (5.3): 200 ms after 100 ms make SRTT 112.5 ms and RTTVAR 62.5 ms, so 362.5 ms, in ticks 363.
+#[test]
+fn an_ack_of_new_data_restarts_the_timer_with_its_sample() {
+    let mut d = Dialogue::sender(TcpConfig { initial_window: 2.0, ..tcp(NewReno) });
+    d.expects_new(0.1, 1..2001);
+    d.at(0.3).ack(1001);
+    d.expects_new(0.3, 2001..4001);
+    d.expects(0.663).resent(1001..2001);
+}
+
+/// Four segments at 0.1, so a timeout at 0.4; duplicates at 0.2, 0.25 and 0.3, of which the third sends the first segment again.
+#[test]
+fn duplicates_or_the_recovery_they_begin_restart_the_timer_where_the_host_says_so() {
+    for (restart, at) in [
+        (RtoRestart::Advance, 0.4),
+        (RtoRestart::Recovery, 0.6),
+        (RtoRestart::Head, 0.6),
+        (RtoRestart::HeadAndSack, 0.6),
+        (RtoRestart::EveryAck, 0.65),
+    ] {
+        let rto = RtoConfig { restart, ..tcp(Sack).rto };
+        let config = TcpConfig { initial_window: 4.0, rto, ..tcp(Sack) };
+        let mut d = Dialogue::sender_with(config, Source::new(u64::MAX, Time::NEVER), 4000);
+        d.expects_new(0.1, 1..4001);
+        d.at(0.2).sack(1, &[1001..2001]);
+        d.at(0.25).sack(1, &[1001..3001]);
+        d.at(0.3).sack(1, &[1001..4001]);
+        d.expects(0.3).resent(1..1001);
+        d.silent_until(0.34);
+        // A bare ACK that says nothing new.
+        d.at(0.35).ack(1);
+        d.silent_until(at - 0.001);
+        d.expects(at).resent(1..1001);
+        assert_eq!(d.endpoint.sender_stats(time(at)).timeouts, 1, "{restart:?}");
+    }
+}
+
+/// Six segments at 0.1, of which the first goes again at 0.3; a SACK at 0.35 tells of the fifth, which left before that.
+#[test]
+fn a_sack_of_what_left_before_the_oldest_was_resent_restarts_the_timer_where_the_host_says_so() {
+    for (restart, at) in [(RtoRestart::Head, 0.6), (RtoRestart::HeadAndSack, 0.65)] {
+        let rto = RtoConfig { restart, ..tcp(Sack).rto };
+        let config = TcpConfig { initial_window: 6.0, rto, ..tcp(Sack) };
+        let mut d = Dialogue::sender_with(config, Source::new(u64::MAX, Time::NEVER), 6000);
+        d.expects_new(0.1, 1..6001);
+        d.at(0.2).sack(1, &[1001..2001]);
+        d.at(0.25).sack(1, &[1001..3001]);
+        d.at(0.3).sack(1, &[1001..4001]);
+        d.expects(0.3).resent(1..1001);
+        d.at(0.35).sack(1, &[1001..5001]);
+        // RFC 6675's rescue, which is not of the oldest.
+        d.expects(0.35).resent(5001..6001);
+        d.silent_until(at - 0.001);
+        d.expects(at).resent(1..1001);
+    }
+}
+
+/// RFC 6298, section 3 and (5.5): the ACK of a retransmission is no sample, so the doubled timeout stays.
+#[test]
+fn karn_the_backing_off_lasts_until_a_segment_sent_once_is_acknowledged() {
+    let mut d = Dialogue::sender(one_segment(tcp(NewReno).rto));
+    d.expects(0.1).data(1..1001);
+    d.expects(0.4).resent(1..1001);
+    d.at(0.5).ack(1001);
+    d.expects_new(0.5, 1001..3001);
+    d.expects(1.1).resent(1001..2001);
+    d.at(1.2).ack(2001);
+    d.expects(1.2).resent(2001..3001);
+    d.expects(1.2).data(3001..4001);
+    d.at(1.3).ack(4001);
+    d.expects_new(1.3, 4001..6001);
+    // Sent once and acknowledged after 100 ms: SRTT 100, RTTVAR 37.5, RTO 250 ms.
+    d.at(1.4).ack(6001);
+    d.expects_new(1.4, 6001..9001);
+    d.expects(1.65).resent(6001..7001);
+}
+
+/// RFC 7323, section 4.1: the echo tells which transmission was acknowledged.
+#[test]
+fn with_timestamps_the_ack_of_a_retransmission_is_a_sample() {
+    let mut d = Dialogue::client(TcpConfig { timestamps: true, ..one_segment(tcp(NewReno).rto) });
+    d.expects(0.0).syn();
+    d.at(0.1).syn_with(true, Some(OPTIONS), Some(Timestamps { value: 5, echo: 0 }));
+    d.expects(0.1).data(1..1001).echoes(5);
+    d.expects(0.4).resent(1..1001);
+    let timestamps = Some(Timestamps { value: 6, echo: 400 });
+    d.at(0.5).segment(Segment { seq: 1, ack: 1001, window: 1 << 20, flags: Flags::ACK, timestamps, ..Segment::default() });
+    d.expects(0.5).data(1001..2001);
+    d.expects(0.5).data(2001..3001);
+    // SRTT 100, RTTVAR 37.5: 250 ms, and no doubling.
+    d.expects(0.75).resent(1001..2001);
+}
+
+/// RFC 6298, section 3: an ACK that covers a retransmission and more says nothing of the more, which may have waited.
+#[test]
+fn karn_what_waited_behind_a_retransmission_is_no_sample() {
+    let mut d = Dialogue::sender(TcpConfig { initial_window: 4.0, ..tcp(NewReno) });
+    d.expects_new(0.1, 1..4001);
+    d.at(0.2).acks(1, 3);
+    d.expects(0.2).resent(1..1001);
+    d.at(0.3).ack(4001);
+    let sample = d.endpoint.sample();
+    assert_eq!(sample.srtt_ms, Some(100.0));
+    assert_eq!(d.endpoint.sender_stats(time(0.3)).rtt.count(), 0);
+}
+
+/// 7/8 of 100 ms and 1/8 of 180, then 1/8 of 190; what is SACKed together is timed by the first that left.
+#[test]
+fn a_sack_times_a_segment_where_the_ack_number_stands_still() {
+    for (sack_rtt, expected) in [(true, [110.0, 120.0]), (false, [100.0, 100.0])] {
+        let mut d = Dialogue::sender(TcpConfig { initial_window: 4.0, sack_rtt, ..tcp(Sack) });
+        d.expects_new(0.1, 1..4001);
+        for (at, block, srtt) in [(0.28, 1001..2001, expected[0]), (0.29, 1001..4001, expected[1])] {
+            d.at(at).sack(1, &[block]);
+            assert_eq!(d.endpoint.sample().srtt_ms, Some(srtt), "{sack_rtt} at {at}");
+        }
+    }
+}
+
+/// RFC 6298, (5.2).
+#[test]
+fn when_everything_is_acknowledged_no_timer_runs() {
+    let mut d = Dialogue::sender_with(tcp(NewReno), Source::new(1500, Time::NEVER), 65_535);
+    d.expects(0.1).data(1..1001);
+    d.expects(0.1).data(1001..1501).fin();
+    d.at(0.2).ack(1502);
+    assert_eq!(d.endpoint.due(), Time::NEVER);
+    d.silent_until(1000.0);
+}

@@ -1,0 +1,333 @@
+//! The contract of [`ackclock_core::Element`], held by every kind of element under any traffic and either driver.
+
+use crate::common::{Driver, Journey, STATIONS, ports, traffic, travel};
+use ackclock_core::element::{AnyElement, Tally};
+use ackclock_core::line::{
+    Delay, Distribution, Duplicate, Handover, HandoverTerms, Jitter, Loss, LossModel, Outage, Paths, Reorder, Sojourns,
+};
+use ackclock_core::link::{Framing, RateLink, TraceLink, Wire};
+use ackclock_core::medium::grants::{Asking, Cap, Contention, How, Layout, Repair, WayTerms};
+use ackclock_core::medium::wlan::{AggregateTerms, Format};
+use ackclock_core::medium::{GrantTerms, Grants, HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanTerms};
+use ackclock_core::queue::{AnyQueue, DropTail, Limit};
+use ackclock_core::rng::Rng;
+use ackclock_core::units::{Rate, Span, Time};
+use proptest::prelude::*;
+
+/// How to build an element, as often as wanted.
+#[derive(Clone, Debug)]
+enum Recipe {
+    Wire { bps: Option<u64>, delay: Span, limit: Limit, framing: Framing },
+    RateLink { bps: u64, limit: Limit, framing: Framing },
+    TraceLink { times_ms: Vec<u64>, limit: Limit, framing: Framing },
+    Delay(Span),
+    Jitter { distribution: Distribution, in_order: bool },
+    Bernoulli(f64),
+    GilbertElliott(Sojourns),
+    List(Vec<u64>),
+    Duplicate(f64),
+    Reorder(f64, Span),
+    Outage(Vec<(Time, Time)>),
+    Handover(HandoverTerms),
+    HalfDuplex { bps: u64, turnaround: Span, limit: Limit },
+    PacketRadio { config: RadioConfig, limit: Limit },
+    Wlan { terms: WlanTerms, limit: Limit },
+    Grants { terms: GrantTerms, limit: Limit },
+}
+
+impl Recipe {
+    fn build(&self, seed: u64) -> AnyElement {
+        let rng = Rng::for_element(seed, "element");
+        let tail = |limit: Limit| AnyQueue::DropTail(DropTail::new(limit));
+        match self.clone() {
+            Recipe::Wire { bps, delay, limit, framing } => Wire::new(bps.map(Rate::from_bps), delay, limit, framing, true).into(),
+            Recipe::RateLink { bps, limit, framing } => RateLink::new(Rate::from_bps(bps), framing, tail(limit)).into(),
+            Recipe::TraceLink { times_ms, limit, framing } => {
+                TraceLink::new(times_ms.into(), framing, tail(limit)).unwrap().into()
+            }
+            Recipe::Delay(delay) => Delay::new(delay).into(),
+            Recipe::Jitter { distribution, in_order } => Jitter::new(distribution, in_order, rng).into(),
+            Recipe::Bernoulli(mean) => Loss::new(LossModel::bernoulli(mean, rng)).into(),
+            Recipe::GilbertElliott(sojourns) => Loss::new(LossModel::gilbert_elliott(sojourns, rng)).into(),
+            Recipe::List(packets) => Loss::new(LossModel::list(packets)).into(),
+            Recipe::Duplicate(mean) => Duplicate::new(mean, rng).into(),
+            Recipe::Reorder(mean, delay) => Reorder::new(mean, delay, rng).into(),
+            Recipe::Outage(outages) => Outage::new(outages).unwrap().into(),
+            Recipe::Handover(terms) => Handover::new(terms, seed, rng).into(),
+            Recipe::HalfDuplex { bps, turnaround, limit } => {
+                HalfDuplex::new(Rate::from_bps(bps), turnaround, (0..2 * STATIONS).map(|_| tail(limit))).into()
+            }
+            Recipe::PacketRadio { config, limit } => PacketRadio::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).into(),
+            Recipe::Wlan { terms, limit } => Wlan::new(terms, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
+            Recipe::Grants { terms, limit } => Grants::new(terms, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
+        }
+    }
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![Just(Span::ZERO), Just(Span(1)), (0u64..50).prop_map(Span::from_ms), (0u64..50_000_000_000).prop_map(Span)]
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![Just(Limit::NONE), (0u64..8).prop_map(Limit::packets), (0u64..5000).prop_map(Limit::bytes)]
+}
+
+fn framing() -> impl Strategy<Value = Framing> {
+    prop_oneof![Just(Framing::None), Just(Framing::Cslip), (0u16..50).prop_map(|overhead| Framing::Atm { overhead })]
+}
+
+fn distribution() -> impl Strategy<Value = Distribution> {
+    prop_oneof![
+        (span(), span()).prop_map(|(low, high)| Distribution::Uniform { low, high }),
+        (span(), span()).prop_map(|(mean, sd)| Distribution::Normal { mean, sd }),
+        span().prop_map(|mean| Distribution::Exponential { mean }),
+        (span(), 0.5f64..3.0).prop_map(|(mean, shape)| Distribution::Pareto { mean, shape }),
+    ]
+}
+
+fn sojourns() -> impl Strategy<Value = Sojourns> {
+    (span(), span(), 0.0..=1.0, 0.0..=1.0).prop_map(|(good, bad, loss_good, loss_bad)| Sojourns {
+        good,
+        bad,
+        loss_good,
+        loss_bad,
+    })
+}
+
+/// Sorted and apart, made of gaps and lengths.
+fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
+    prop::collection::vec((span(), span()), 0..6).prop_map(|pairs| {
+        let mut at = Time::ZERO;
+        let outage = |(gap, length)| {
+            let start = at + gap;
+            at = start + length + Span(1);
+            (start, at)
+        };
+        pairs.into_iter().map(outage).collect()
+    })
+}
+
+fn times_ms() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(0u64..30, 1..20).prop_map(|mut times| {
+        times.sort();
+        times.push(times[times.len() - 1].max(1));
+        times
+    })
+}
+
+fn radio() -> impl Strategy<Value = RadioConfig> {
+    let turn = || prop_oneof![Just(Span::ZERO), Just(Span::from_us(11_125)), (0u64..20).prop_map(Span::from_ms)];
+    let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
+    let rules = (any::<[bool; 3]>(), 1u32..4, 0u64..4);
+    let frames = (1u32..100, 1u32..100, 1u32..100, 1u32..100);
+    (1u32..5, (turn(), turn(), turn(), turn()), rules, (error(), error()), frames).prop_map(
+        |(
+            hops,
+            (latency, to_receive, to_send, wait),
+            ([defer_by_backoff, nack_cts, piggyback], tries, relay_queue),
+            errors,
+            frames,
+        )| RadioConfig {
+            hops,
+            rate: Rate::from_bps(100_000),
+            latency,
+            to_receive,
+            to_send,
+            rts_bytes: frames.0,
+            cts_bytes: frames.1,
+            header_bytes: frames.2,
+            ack_bytes: frames.3,
+            backoff_base: wait + Span::from_ms(1),
+            backoff_cap: Span::from_secs(1),
+            defer_by_backoff,
+            nack_cts,
+            piggyback,
+            ack_timeout: wait.saturating_mul(5),
+            tries,
+            relay_queue,
+            frame_error: [errors.0, errors.1],
+        },
+    )
+}
+
+fn wlan() -> impl Strategy<Value = WlanTerms> {
+    let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
+    let space = || prop_oneof![Just(0u64), Just(10), 0u64..400];
+    let format = || {
+        (1u64..300_000_000, space(), prop_oneof![Just(0u64), Just(4)], space()).prop_map(|(bps, preamble, symbol, extension)| {
+            let [preamble, symbol, extension] = [preamble, symbol, extension].map(Span::from_us);
+            Format { rate: Rate::from_bps(bps + 100_000), preamble, symbol, extension }
+        })
+    };
+    let aggregate =
+        (1u32..6, 1u32..10_000, 0u64..6).prop_map(|(frames, bytes, ms)| AggregateTerms { frames, bytes, air: Span::from_ms(ms) });
+    let limits = (prop::option::of(0u32..2000), 1u32..4, 1u32..4, prop::option::of(aggregate));
+    let window = (1u32..40, 0u32..1000);
+    (format(), format(), (1u64..30, space(), space(), space()), window, limits, (error(), error())).prop_map(
+        |(data, control, spaces, window, (rts_threshold, short_retries, long_retries, aggregate), errors)| WlanTerms {
+            slot: Span::from_us(spaces.0),
+            sifs: Span::from_us(spaces.1),
+            difs: Span::from_us(spaces.2),
+            eifs: Span::from_us(spaces.3),
+            cw: [window.0, window.0 + window.1],
+            data,
+            control,
+            header: 36,
+            rts_threshold,
+            short_retries,
+            long_retries,
+            aggregate,
+            frame_error: [errors.0, errors.1],
+            shared_queue: short_retries % 2 == 0,
+        },
+    )
+}
+
+fn granted() -> impl Strategy<Value = GrantTerms> {
+    let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
+    let ms = |n: u64| Span::from_ms(n);
+    let repair = (error(), 1u32..5, 0u64..20, 0u32..3, 0u64..50).prop_map(move |(error, attempts, delay, rounds, again)| {
+        Repair { error, attempts, delay: ms(delay), rounds, round_delay: ms(again) }
+    });
+    let layout = prop_oneof![Just(Layout::Serial), Just(Layout::Block)];
+    let cap = prop::option::of(
+        (100_000u64..10_000_000, 100u64..10_000).prop_map(|(bps, burst)| Cap { rate: Rate::from_bps(bps), burst }),
+    );
+    let way = || {
+        (1_000_000u64..100_000_000, 1u64..6, layout.clone(), 0u32..40, 0u32..12, cap.clone(), repair.clone()).prop_map(
+            move |(bps, interval, layout, packet_header, block_header, cap, repair)| WayTerms {
+                rate: Rate::from_bps(bps),
+                interval: ms(interval),
+                layout,
+                packet_header,
+                block_header,
+                cap,
+                repair,
+            },
+        )
+    };
+    let how = prop_oneof![
+        (1u32..5, 0u32..3, 0u32..4, 1u32..17).prop_map(|(opportunities, start, more, tries)| How::Contention(Contention {
+            opportunities,
+            start,
+            end: start + more,
+            tries
+        })),
+        (1u64..40, 50u32..500).prop_map(move |(period, first_grant)| How::Scheduled { period: ms(period), first_grant }),
+    ];
+    let asking = (how, 0u64..20, any::<[bool; 2]>()).prop_map(move |(how, delay, [piggyback, many])| Asking {
+        how,
+        grant_delay: ms(delay),
+        piggyback,
+        many,
+    });
+    (way(), way(), asking).prop_map(|(down, up, asking)| GrantTerms { down, up, asking })
+}
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let bps = || prop_oneof![Just(8_000_000u64), Just(28_800), 1_000u64..1_000_000_000];
+    let share = || 0.0..=1.0f64;
+    prop_oneof![
+        (prop::option::of(bps()), span(), limit(), framing()).prop_map(|(bps, delay, limit, framing)| Recipe::Wire {
+            bps,
+            delay,
+            limit,
+            framing
+        }),
+        (bps(), limit(), framing()).prop_map(|(bps, limit, framing)| Recipe::RateLink { bps, limit, framing }),
+        (times_ms(), limit(), framing()).prop_map(|(times_ms, limit, framing)| Recipe::TraceLink { times_ms, limit, framing }),
+        span().prop_map(Recipe::Delay),
+        (distribution(), any::<bool>()).prop_map(|(distribution, in_order)| Recipe::Jitter { distribution, in_order }),
+        share().prop_map(Recipe::Bernoulli),
+        sojourns().prop_map(Recipe::GilbertElliott),
+        prop::collection::vec(0u64..100, 0..20).prop_map(Recipe::List),
+        share().prop_map(Recipe::Duplicate),
+        (share(), span()).prop_map(|(mean, delay)| Recipe::Reorder(mean, delay)),
+        outages().prop_map(Recipe::Outage),
+        (span(), span(), span(), share(), span(), span()).prop_map(|(every, first, gap, loss, low, more)| {
+            let paths = if loss < 0.5 { Paths::Drawn { low, high: low + more } } else { Paths::Listed([low, more].into()) };
+            Recipe::Handover(HandoverTerms { every: every + Span(1), first, gap, loss, paths })
+        }),
+        (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| Recipe::HalfDuplex { bps, turnaround, limit }),
+        (radio(), limit()).prop_map(|(config, limit)| Recipe::PacketRadio { config, limit }),
+        (wlan(), limit()).prop_map(|(terms, limit)| Recipe::Wlan { terms, limit }),
+        (granted(), limit()).prop_map(|(terms, limit)| Recipe::Grants { terms, limit }),
+    ]
+}
+
+/// What can be seen from outside: when which packet left, and what became of the others.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    left: Vec<(Time, u64)>,
+    tally: Tally,
+}
+
+fn seen(journey: &Journey) -> Seen {
+    Seen { left: journey.left.iter().map(|(at, p)| (*at, p.id)).collect(), tally: journey.tally }
+}
+
+/// What left, by the port at which it came in: a medium keeps the order of a station's packets in one direction, and no other.
+fn by_port(recipe: &Recipe, journey: &Journey) -> Vec<Vec<(Time, u32)>> {
+    let ports = u32::from(ports(&recipe.build(0)));
+    let of = |port| journey.times().into_iter().filter(|&(_, number)| number % ports == port).collect();
+    (0..ports).map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// The driver itself asserts conservation after every call, that waking too early does nothing, that no body leaks, and that an
+    /// element that was woken in time is not due again at the same instant.
+    #[test]
+    fn any_element_does_the_same_whoever_drives_it(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+        let steps = travel(recipe.build(seed), &traffic, Driver::Steps);
+        let restless = travel(recipe.build(seed), &traffic, Driver::Restless { seed });
+        prop_assert_eq!(seen(&steps), seen(&restless));
+        prop_assert_eq!(seen(&steps), seen(&travel(recipe.build(seed), &traffic, Driver::Steps)), "same seed, same packets");
+        prop_assert_eq!(steps.held, 0, "all this traffic has an end");
+    }
+
+    #[test]
+    fn at_the_end_of_time_packets_stay_where_they_are(recipe in recipe(), mut traffic in traffic(80), seed in 0u64..1000, before in 1u64..100_000_000_000) {
+        traffic.iter_mut().for_each(|arrival| arrival.at = Time((arrival.at + Span(u64::MAX - before)).0.min(u64::MAX - 1)));
+        let steps = travel(recipe.build(seed), &traffic, Driver::Steps);
+        prop_assert_eq!(seen(&steps), seen(&travel(recipe.build(seed), &traffic, Driver::Restless { seed })));
+    }
+
+    #[test]
+    fn packets_that_leave_together_leave_in_the_order_in_which_they_came(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+        for left in by_port(&recipe, &travel(recipe.build(seed), &traffic, Driver::Restless { seed })) {
+            for pair in left.windows(2) {
+                prop_assert!(pair[0] <= pair[1], "{:?} before {:?}", pair[0], pair[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn an_element_that_has_not_been_told_to_never_reorders(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+        let reorders = matches!(recipe, Recipe::Reorder(..) | Recipe::Jitter { in_order: false, .. });
+        for left in by_port(&recipe, &travel(recipe.build(seed), &traffic, Driver::Steps)) {
+            prop_assert!(reorders || left.is_sorted_by_key(|&(_, number)| number), "{left:?}");
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_run_for_every_element_that_draws() {
+    let ms = Span::from_ms;
+    let traffic = crate::common::arrivals((0..500).map(|i| (Time::ZERO + ms(i), 1000)));
+    let distributions = [
+        Distribution::Uniform { low: ms(0), high: ms(5) },
+        Distribution::Normal { mean: ms(5), sd: ms(1) },
+        Distribution::Exponential { mean: ms(5) },
+        Distribution::Pareto { mean: ms(5), shape: 2.5 },
+    ];
+    let jitters = distributions.map(|distribution| Recipe::Jitter { distribution, in_order: false });
+    let fading = Sojourns { good: ms(20), bad: ms(5), loss_good: 0.0, loss_bad: 1.0 };
+    let others = [Recipe::Bernoulli(0.2), Recipe::GilbertElliott(fading), Recipe::Duplicate(0.2), Recipe::Reorder(0.2, ms(3))];
+    for recipe in jitters.into_iter().chain(others) {
+        let run = |seed| seen(&travel(recipe.build(seed), &traffic, Driver::Steps));
+        assert_eq!(run(1), run(1), "{recipe:?}");
+        assert_ne!(run(1), run(2), "{recipe:?}");
+    }
+}

@@ -1,0 +1,200 @@
+//! What distance does to packets: by formula, and told packet by packet.
+
+use crate::common::{Arrival, Driver, TCP_ACK, TCP_DATA, TCP_SYN, arrivals, travel};
+use ackclock_core::line::{
+    Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossModel, Outage, OutageError, Reorder, SignalLoss, Sojourns,
+};
+use ackclock_core::rng::Rng;
+use ackclock_core::signal::{Level, LossCurve, Process};
+use ackclock_core::units::{Span, Time};
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_ms(ms)
+}
+
+fn rng() -> Rng {
+    Rng::for_element(1, "line")
+}
+
+/// `n` data packets, one every `gap`.
+fn every(gap: Span, n: u64) -> Vec<Arrival> {
+    arrivals((0..n).map(|i| (Time::ZERO + gap.saturating_mul(i), 1000)))
+}
+
+fn lost(model: LossModel, traffic: &[Arrival]) -> Vec<bool> {
+    let mut lost = vec![true; traffic.len()];
+    travel(Loss::new(model), traffic, Driver::Steps).numbers().into_iter().for_each(|n| lost[n as usize] = false);
+    lost
+}
+
+fn share(lost: &[bool]) -> f64 {
+    lost.iter().filter(|&&l| l).count() as f64 / lost.len() as f64
+}
+
+/// Mean length of the runs of losses.
+fn mean_run(lost: &[bool]) -> f64 {
+    let runs = lost.windows(2).filter(|w| w[0] && !w[1]).count() + usize::from(lost.last() == Some(&true));
+    lost.iter().filter(|&&l| l).count() as f64 / runs as f64
+}
+
+#[test]
+fn bernoulli_loses_its_share_and_has_no_memory() {
+    let lost = lost(LossModel::bernoulli(0.1, rng()), &every(Span::from_ms(1), 1_000_000));
+    // Four standard errors: sqrt(p(1-p)/n) and, for geometric runs, sqrt(p)/(1-p)/sqrt(n p).
+    assert!((share(&lost) - 0.1).abs() < 4.0 * 0.0003, "{}", share(&lost));
+    assert!((mean_run(&lost) - 1.0 / 0.9).abs() < 4.0 * 0.0012, "{}", mean_run(&lost));
+}
+
+#[test]
+fn loss_by_signal_loses_at_each_level_what_its_curve_says() {
+    let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
+    let process = || Process::Markov { levels: vec![level(5.0, 300), level(20.0, 900)] };
+    let curve = |share| LossCurve::new(vec![(5.0, share), (20.0, 0.0)]).unwrap();
+    let signal = || Rng::for_element(1, "signal");
+    let model = |share, losses| {
+        LossModel::Signal(Box::new(SignalLoss::new(process(), Span::from_ms(10), curve(share), signal(), losses)))
+    };
+    let traffic = every(Span::from_ms(1), 1_000_000);
+    let all = lost(model(1.0, rng()), &traffic);
+    assert!((share(&all) / 0.25 - 1.0).abs() < 0.12, "a quarter of the time: {}", share(&all));
+    // Another direction has losses of its own in the same fades.
+    let half = lost(model(0.5, Rng::for_element(1, "other")), &traffic);
+    assert!(all.iter().zip(&half).all(|(&all, &half)| all || !half), "nothing is lost outside of a fade");
+    assert!((share(&half) / share(&all) - 0.5).abs() < 0.01);
+}
+
+#[test]
+fn gilbert_elliott_has_the_closed_forms_mean_loss_and_bad_sojourn() {
+    // Seen every d, a fade goes on with probability q = b + (1-b) exp(-d (1/good + 1/bad)), b the share of bad time: runs of 1/(1-q).
+    for (good_ms, bad_ms, gap_ms) in [(450, 50, 5), (450, 50, 40), (50, 50, 10), (1000, 10, 4)] {
+        let (good, bad, gap) = (Span::from_ms(good_ms), Span::from_ms(bad_ms), Span::from_ms(gap_ms));
+        let sojourns = Sojourns { good, bad, loss_good: 0.0, loss_bad: 1.0 };
+        let n = 20_000 * (good_ms + bad_ms) / gap_ms;
+        let lost = lost(LossModel::gilbert_elliott(sojourns, rng()), &every(gap, n));
+        let b = bad_ms as f64 / (good_ms + bad_ms) as f64;
+        let q = b + (1.0 - b) * (-(gap_ms as f64) * (1.0 / good_ms as f64 + 1.0 / bad_ms as f64)).exp();
+        assert!((sojourns.mean_loss() - b).abs() < 1e-12);
+        // Some 20 000 fades: a standard error of 0.7 %.
+        assert!((share(&lost) / b - 1.0).abs() < 0.03, "{good_ms} {bad_ms} {gap_ms}: {} for {b}", share(&lost));
+        assert!(
+            (mean_run(&lost) * (1.0 - q) - 1.0).abs() < 0.03,
+            "{good_ms} {bad_ms} {gap_ms}: {} for {}",
+            mean_run(&lost),
+            1.0 / (1.0 - q)
+        );
+    }
+}
+
+#[test]
+fn gilbert_elliott_mixes_the_losses_of_its_states() {
+    let sojourns = Sojourns { good: Span::from_ms(30), bad: Span::from_ms(10), loss_good: 0.02, loss_bad: 0.4 };
+    let lost = lost(LossModel::gilbert_elliott(sojourns, rng()), &every(Span::from_ms(7), 1_000_000));
+    assert!((sojourns.mean_loss() - 0.115).abs() < 1e-12);
+    assert!((share(&lost) / 0.115 - 1.0).abs() < 0.02, "{}", share(&lost));
+}
+
+#[test]
+fn a_channel_fades_at_the_same_instants_whatever_is_sent_over_it() {
+    let sojourns = Sojourns { good: Span::from_ms(200), bad: Span::from_ms(40), loss_good: 0.0, loss_bad: 1.0 };
+    let seen = |gap_ms: u64| lost(LossModel::gilbert_elliott(sojourns, rng()), &every(Span::from_ms(gap_ms), 60_000 / gap_ms));
+    let (often, seldom) = (seen(1), seen(12));
+    for (i, &lost) in seldom.iter().enumerate() {
+        assert_eq!(lost, often[12 * i], "at {} ms", 12 * i);
+    }
+}
+
+#[test]
+fn a_channel_starts_good_and_after_a_long_silence_is_bad_as_often_as_ever() {
+    let sojourns = Sojourns { good: Span::from_us(30), bad: Span::from_us(10), loss_good: 0.0, loss_bad: 1.0 };
+    let mut starts_bad = 0;
+    let mut bad_later = 0;
+    for seed in 0..20_000 {
+        let mut channel = GilbertElliott::new(sojourns, Rng::for_element(seed, "air"));
+        starts_bad += u32::from(channel.loses(Time::ZERO));
+        // A hundred days are 2e17 sojourns.
+        bad_later += u32::from(channel.loses(ms(100 * 86_400_000)));
+    }
+    assert_eq!(starts_bad, 0);
+    assert!((f64::from(bad_later) / 20_000.0 - 0.25).abs() < 4.0 * 0.0031, "{bad_later}");
+}
+
+#[test]
+fn a_list_counts_data_packets_only() {
+    let kinds = [TCP_SYN, TCP_ACK, TCP_DATA, TCP_DATA, TCP_ACK, TCP_DATA, TCP_SYN, TCP_DATA];
+    let traffic: Vec<_> = (0..).zip(kinds).map(|(number, kind)| Arrival { at: ms(1), number, len: 100, kind }).collect();
+    for (list, expected) in [(vec![], vec![]), (vec![1], vec![2]), (vec![3, 1], vec![2, 5]), (vec![4, 4, 0, 99], vec![7])] {
+        let lost = lost(LossModel::list(list.clone()), &traffic);
+        let numbers: Vec<usize> = (0..lost.len()).filter(|&i| lost[i]).collect();
+        assert_eq!(numbers, expected, "{list:?}");
+    }
+}
+
+#[test]
+fn jitter_has_the_means_of_its_distributions() {
+    let span = Span::from_ms;
+    // The mean of a normal that is cut off at 0: m F(m/s) + s f(m/s), here with m = s = 10 ms: 10 * 0.841345 + 10 * 0.241971.
+    for (distribution, mean_ms) in [
+        (Distribution::Uniform { low: span(10), high: span(30) }, 20.0),
+        (Distribution::Normal { mean: span(50), sd: span(5) }, 50.0),
+        (Distribution::Normal { mean: span(10), sd: span(10) }, 10.833_15),
+        (Distribution::Exponential { mean: span(20) }, 20.0),
+        (Distribution::Pareto { mean: span(20), shape: 3.0 }, 20.0),
+        (Distribution::Uniform { low: span(7), high: span(7) }, 7.0),
+        (Distribution::Uniform { low: span(7), high: span(3) }, 7.0),
+    ] {
+        let traffic = every(span(1), 200_000);
+        let left = travel(Jitter::new(distribution, false, rng()), &traffic, Driver::Steps).left;
+        let delay: f64 =
+            left.iter().map(|(at, p)| (*at - traffic[p.flow as usize].at).as_millis()).sum::<f64>() / left.len() as f64;
+        assert!((delay / mean_ms - 1.0).abs() < 0.01, "{distribution:?}: {delay} ms");
+    }
+}
+
+#[test]
+fn jitter_in_order_holds_packets_back_and_otherwise_lets_them_overtake() {
+    let distribution = Distribution::Uniform { low: Span::ZERO, high: Span::from_ms(20) };
+    let traffic = every(Span::from_ms(1), 200);
+    let free = travel(Jitter::new(distribution, false, rng()), &traffic, Driver::Steps).times();
+    let ordered = travel(Jitter::new(distribution, true, rng()), &traffic, Driver::Steps).times();
+    let mut drawn = vec![Time::ZERO; traffic.len()];
+    free.iter().for_each(|&(at, n)| drawn[n as usize] = at);
+    assert!(!free.iter().map(|&(_, n)| n).is_sorted());
+    let mut latest = Time::ZERO;
+    for (i, &(at, n)) in ordered.iter().enumerate() {
+        latest = latest.max(drawn[i]);
+        assert_eq!((at, n), (latest, i as u32), "the latest draw so far, in order");
+    }
+}
+
+#[test]
+fn a_copy_follows_its_packet_at_once_with_a_number_of_its_own() {
+    let left = travel(Duplicate::new(1.0, rng()), &every(Span::from_ms(1), 3), Driver::Steps).left;
+    let told: Vec<_> = left.iter().map(|(at, p)| (at.as_secs() * 1e3, p.flow, p.id >= 1 << 32)).collect();
+    assert_eq!(told, [(0.0, 0, false), (0.0, 0, true), (1.0, 1, false), (1.0, 1, true), (2.0, 2, false), (2.0, 2, true)]);
+    let some = travel(Duplicate::new(0.1, rng()), &every(Span::from_ms(1), 100_000), Driver::Steps);
+    assert!((some.tally.copied as f64 - 10_000.0).abs() < 4.0 * 95.0, "{}", some.tally.copied);
+}
+
+#[test]
+fn a_chosen_packet_is_overtaken_by_those_of_the_next_while() {
+    let all = travel(Reorder::new(1.0, Span::from_ms(5), rng()), &every(Span::from_ms(1), 3), Driver::Steps).times();
+    assert_eq!(all, [(ms(5), 0), (ms(6), 1), (ms(7), 2)]);
+    let left = travel(Reorder::new(0.1, Span::from_ms(5), rng()), &every(Span::from_ms(1), 100_000), Driver::Steps).times();
+    let delays: Vec<u64> = left.iter().map(|&(at, n)| at.0 / 1_000_000_000 - u64::from(n)).collect();
+    assert!(delays.iter().all(|&d| d == 0 || d == 5));
+    let late = delays.iter().filter(|&&d| d == 5).count() as f64;
+    assert!((late - 10_000.0).abs() < 4.0 * 95.0, "{late}");
+}
+
+#[test]
+fn an_outage_loses_what_comes_from_its_start_until_just_before_its_end() {
+    let outage = Outage::new(vec![(ms(2), ms(4)), (ms(4), ms(5)), (ms(7), ms(8))]).unwrap();
+    let numbers = travel(outage, &every(Span::from_ms(1), 10), Driver::Steps).numbers();
+    assert_eq!(numbers, [0, 1, 5, 6, 8, 9]);
+    let refused = |outages| Outage::new(outages).err();
+    assert_eq!(refused(vec![(ms(2), ms(2))]), Some(OutageError::Empty { number: 1, start: ms(2), end: ms(2) }));
+    assert_eq!(
+        refused(vec![(ms(1), ms(3)), (ms(2), ms(4))]),
+        Some(OutageError::Overlaps { number: 2, start: ms(2), ended: ms(3) })
+    );
+}

@@ -1,0 +1,433 @@
+//! Active queue management, told packet by packet and by its closed forms.
+
+use crate::common::{Driver, TCP_ACK, TCP_DATA, traffic, travel};
+use crate::queue_bench::Bench;
+use ackclock_core::link::{Framing, RateLink};
+use ackclock_core::packet::Ecn;
+use ackclock_core::queue::{
+    Amount, AnyQueue, Cake, CakeSettings, Candidates, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel,
+    FqCoDelSettings, Limit, Order, Pie, PieSettings, Queue, Red, RedSettings, Signal,
+};
+use ackclock_core::rng::Rng;
+use ackclock_core::{Cause, Rate, Span, Time};
+use proptest::prelude::*;
+
+const MS: fn(u64) -> Span = Span::from_ms;
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + MS(ms)
+}
+
+fn red(max_p: f64, signal: Signal) -> RedSettings {
+    RedSettings {
+        limit: Limit::packets(100),
+        amount: Amount::Packets,
+        min: 5.0,
+        max: 15.0,
+        // The average is the queue itself.
+        weight: 1.0,
+        max_p,
+        gentle: false,
+        signal,
+        candidates: Candidates::All,
+        mean_packet: 1000.0,
+        service: MS(1),
+        order: Order::Arrival,
+    }
+}
+
+fn control(signal: Signal) -> Control {
+    Control { target: MS(5), interval: MS(100), mtu: 1500, signal }
+}
+
+fn codel(signal: Signal) -> CoDel {
+    CoDel::new(CoDelSettings { limit: Limit::packets(1000), control: control(signal), order: Order::Arrival })
+}
+
+fn fq(limit: u64, quantum: u32) -> FqCoDel {
+    let settings =
+        FqCoDelSettings { control: control(Signal::Mark), flows: 1024, quantum, limit, memory: 1 << 25, order: Order::Arrival };
+    FqCoDel::new(settings, Rng::for_element(1, "fq"))
+}
+
+fn cake(limit: u64) -> CakeSettings {
+    CakeSettings {
+        control: control(Signal::Mark),
+        flows: 1024,
+        quantum: 1514,
+        limit,
+        memory: 1 << 25,
+        hosts: true,
+        order: Order::Arrival,
+    }
+}
+
+fn pie() -> PieSettings {
+    PieSettings {
+        limit: Limit::packets(1000),
+        target: MS(15),
+        update: MS(15),
+        alpha: 0.125,
+        beta: 1.25,
+        burst: MS(150),
+        signal: Signal::Drop,
+        mark_up_to: 0.1,
+        mean_packet: 1000,
+        order: Order::Arrival,
+    }
+}
+
+fn dual() -> DualPi2Settings {
+    DualPi2Settings {
+        limit: Limit::packets(1000),
+        target: MS(15),
+        update: MS(16),
+        alpha: 0.16,
+        beta: 3.2,
+        coupling: 2.0,
+        step: MS(1),
+        overload: 0.25,
+        classic_share: 0.1,
+    }
+}
+
+#[test]
+fn red_marks_the_share_that_its_formula_says() {
+    // Ten packets stand; each that comes is followed by one that goes, so the average is 10 for all: p_b = 0.1 * (10 - 5) / (15 - 5).
+    // Spread evenly over 1 .. 1/p_b, signals come every (1/p_b + 1) / 2 packets.
+    for (max_p, weight) in [(0.1, 1.0), (0.4, 1.0), (0.1, 0.002)] {
+        let mut bench = Bench::new();
+        let mut queue = Red::new(RedSettings { weight, ..red(max_p, Signal::Mark) }, Rng::for_element(7, "red"));
+        bench.fill(&mut queue, at(0), 10, Ecn::Ect0);
+        for n in 0..200_000 {
+            let packet = bench.data(n, 0, Ecn::Ect0);
+            queue.enqueue(at(1 + n), packet, &mut bench.out());
+            let gone = queue.dequeue(at(1 + n), &mut bench.out());
+            bench.end(gone.map(|(_, p)| p));
+        }
+        let base = max_p * 0.5;
+        let gap = (1.0 / base + 1.0) / 2.0;
+        let (got, want) = (bench.tally.marked as f64, 200_000.0 / gap);
+        // With a small weight the average takes a few thousand packets to get there.
+        let slack = if weight < 1.0 { 0.03 } else { 0.01 };
+        assert!((got / want - 1.0).abs() < slack, "max_p {max_p}, weight {weight}: {got} marks, {want} wanted");
+    }
+}
+
+#[test]
+fn in_bytes_red_chooses_short_packets_less_often() {
+    let mut bench = Bench::new();
+    let bytes = RedSettings { amount: Amount::Bytes, min: 1_000.0, max: 11_000.0, ..red(0.1, Signal::Mark) };
+    let mut queue = Red::new(bytes, Rng::for_element(7, "red"));
+    bench.fill(&mut queue, at(0), 10, Ecn::NotEct);
+    let mut marked = [0u32; 2];
+    for n in 0..100_000u64 {
+        let short = n % 2 == 1;
+        let packet = bench.packet(n, 0, if short { 40 } else { 1000 }, TCP_DATA, Ecn::Ect0);
+        let before = bench.tally.marked;
+        queue.enqueue(at(1 + n), packet, &mut bench.out());
+        marked[usize::from(short)] += (bench.tally.marked - before) as u32;
+        while queue.packets() > 10 {
+            let gone = queue.dequeue(at(1 + n), &mut bench.out());
+            bench.end(gone.map(|(_, p)| p));
+        }
+    }
+    let share = f64::from(marked[1]) / f64::from(marked[0]);
+    // Of a base in proportion to the length; the spreading makes long ones a little likelier still.
+    assert!((0.01..0.05).contains(&share), "40 bytes against 1000: {marked:?}");
+}
+
+#[test]
+fn red_for_data_only_lets_every_ack_pass() {
+    let mut bench = Bench::new();
+    let mut queue = Red::new(RedSettings { candidates: Candidates::Data, ..red(1.0, Signal::Drop) }, Rng::for_element(7, "red"));
+    bench.fill(&mut queue, at(0), 20, Ecn::NotEct);
+    let (ack, data) = (bench.packet(1, 0, 40, TCP_ACK, Ecn::NotEct), bench.data(2, 0, Ecn::NotEct));
+    let before = queue.packets();
+    queue.enqueue(at(1), ack, &mut bench.out());
+    assert_eq!(queue.packets(), before + 1);
+    queue.enqueue(at(1), data, &mut bench.out());
+    assert_eq!((queue.packets(), bench.tally.dropped[Cause::Early as usize] > 0), (before + 1, true));
+}
+
+/// A queue in which the one that goes has always waited as long as `delay`; gives the times of its signals.
+fn signals_of(mut queue: impl Queue, delay: Span, packets: u64, ecn: Ecn) -> Vec<f64> {
+    let mut bench = Bench::new();
+    let mut times = Vec::new();
+    for n in 0..packets {
+        let packet = bench.data(n, 0, ecn);
+        queue.enqueue(at(n), packet, &mut bench.out());
+        if at(n) < Time::ZERO + delay {
+            continue;
+        }
+        let before = bench.tally.drops() + bench.tally.marked;
+        let gone = queue.dequeue(at(n), &mut bench.out());
+        bench.end(gone.map(|(_, p)| p));
+        for _ in before..bench.tally.drops() + bench.tally.marked {
+            times.push(n as f64);
+        }
+    }
+    times
+}
+
+#[test]
+fn codel_signals_after_an_interval_and_then_at_the_interval_over_the_root_of_the_count() {
+    // A standing queue of 50 ms, a packet each millisecond. Marks change nothing, so the law runs on its own.
+    let times = signals_of(codel(Signal::Mark), MS(50), 600, Ecn::Ect0);
+    // Above the target from the first packet, at 50 ms; the first signal is an interval later.
+    let mut expected = vec![150.0];
+    let mut next = 150.0;
+    for count in 1..20u32 {
+        next += 100.0 / f64::from(count).sqrt();
+        if next < 600.0 {
+            expected.push(next.ceil());
+        }
+    }
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn codel_leaves_a_queue_below_its_target_and_a_single_packet_alone() {
+    assert!(signals_of(codel(Signal::Drop), MS(4), 2000, Ecn::NotEct).is_empty());
+    let mut bench = Bench::new();
+    let mut queue = codel(Signal::Drop);
+    for n in 0..50 {
+        let packet = bench.data(n, 0, Ecn::NotEct);
+        queue.enqueue(at(100 * n), packet, &mut bench.out());
+        let gone = queue.dequeue(at(100 * n + 90), &mut bench.out());
+        assert!(gone.is_some(), "it waited 90 ms, but nobody waits behind it");
+        bench.end(gone.map(|(_, p)| p));
+    }
+    assert_eq!(bench.tally.drops(), 0);
+}
+
+#[test]
+fn codel_drops_those_that_do_not_understand_marks() {
+    let dropped = signals_of(codel(Signal::Mark), MS(50), 400, Ecn::NotEct);
+    assert_eq!(dropped[0], 150.0);
+    assert!(dropped.len() > 3);
+}
+
+#[test]
+fn fq_codel_gives_every_flow_the_same_bytes_whatever_it_sends() {
+    // Flow 0 sends 1500-byte packets, flow 1 of 300 bytes, flow 2 of 700, all always backlogged: DRR is fair to a quantum and a packet.
+    let mut bench = Bench::new();
+    let mut queue = fq(1_000_000, 1514);
+    let sizes = [1500u16, 300, 700];
+    for (flow, len) in (0..).zip(sizes) {
+        for n in 0..1_500_000 / u64::from(len) {
+            let packet = bench.packet(n, flow, len, TCP_DATA, Ecn::Ect0);
+            queue.enqueue(at(0), packet, &mut bench.out());
+        }
+    }
+    let mut sent = [0i64; 3];
+    for _ in 0..3000 {
+        let (_, packet) = queue.dequeue(at(0), &mut bench.out()).expect("all are backlogged");
+        sent[packet.flow as usize] += i64::from(packet.len);
+        bench.end(Some(packet));
+        let spread = sent.iter().max().unwrap() - sent.iter().min().unwrap();
+        assert!(spread <= 2 * (1514 + 1500), "{sent:?}");
+    }
+}
+
+#[test]
+fn a_new_flow_goes_ahead_of_those_that_wait() {
+    let mut bench = Bench::new();
+    let mut queue = fq(10_000, 1514);
+    for n in 0..100 {
+        let packet = bench.data(n, 1, Ecn::NotEct);
+        queue.enqueue(at(0), packet, &mut bench.out());
+    }
+    for _ in 0..4 {
+        let gone = queue.dequeue(at(0), &mut bench.out());
+        bench.end(gone.map(|(_, p)| p));
+    }
+    let sparse = bench.data(1000, 2, Ecn::NotEct);
+    queue.enqueue(at(1), sparse, &mut bench.out());
+    assert_eq!(queue.dequeue(at(1), &mut bench.out()).map(|(_, p)| p.flow), Some(2));
+}
+
+#[test]
+fn a_full_fq_codel_takes_from_the_head_of_the_longest() {
+    let mut bench = Bench::new();
+    let mut queue = fq(100, 1514);
+    for n in 0..99 {
+        let packet = bench.data(n, 1, Ecn::NotEct);
+        queue.enqueue(at(0), packet, &mut bench.out());
+    }
+    for n in 200..202 {
+        let packet = bench.data(n, 2, Ecn::NotEct);
+        queue.enqueue(at(0), packet, &mut bench.out());
+    }
+    assert_eq!(bench.tally.dropped[Cause::QueueFull as usize], 49, "half of the 99");
+    assert_eq!(queue.packets(), 52);
+    let mut left = Vec::new();
+    while let Some((_, packet)) = queue.dequeue(at(0), &mut bench.out()) {
+        left.push(packet.id);
+        bench.end(Some(packet));
+    }
+    assert_eq!(left.iter().filter(|&&id| id < 100).min(), Some(&49), "the oldest went");
+}
+
+#[test]
+fn cake_keeps_eight_flows_of_one_set_apart() {
+    // Eight lines are one set: eight flows have one each, whatever their hashes, so that each sends once in eight turns.
+    let mut bench = Bench::new();
+    let mut queue = Cake::new(CakeSettings { flows: 8, quantum: 1000, ..cake(10_000) }, Rng::for_element(1, "cake"));
+    for n in 0..80 {
+        let packet = bench.data(n, n as u32 % 8, Ecn::NotEct);
+        queue.enqueue(at(0), packet, &mut bench.out());
+    }
+    for round in 0..10 {
+        let mut seen = [false; 8];
+        for _ in 0..8 {
+            let (_, packet) = queue.dequeue(at(0), &mut bench.out()).expect("all are backlogged");
+            seen[packet.flow as usize] = true;
+            bench.end(Some(packet));
+        }
+        assert_eq!(seen, [true; 8], "round {round}");
+    }
+}
+
+#[test]
+fn cake_drops_from_the_head_of_the_longest_one_by_one_and_then_at_random_even_what_could_be_marked() {
+    let mut bench = Bench::new();
+    let mut queue = Cake::new(cake(100), Rng::for_element(1, "cake"));
+    let other = bench.data(5000, 2, Ecn::NotEct);
+    queue.enqueue(at(0), other, &mut bench.out());
+    // A flow that never slows down: three come for each that goes, which is every millisecond.
+    for n in 0..3000 {
+        let packet = bench.data(n, 1, Ecn::Ect0);
+        queue.enqueue(at(n / 3), packet, &mut bench.out());
+        if n % 3 == 2 {
+            let gone = queue.dequeue(at(n / 3), &mut bench.out());
+            bench.end(gone.map(|(_, p)| p));
+        }
+        assert!(queue.packets() <= 100);
+    }
+    // BLUE rises by 1/256 in each target of 5 ms: to 200/256 at most in a second.
+    let (full, early) = (bench.tally.dropped[Cause::QueueFull as usize], bench.tally.dropped[Cause::Early as usize]);
+    assert!(early > 100, "{early} by BLUE");
+    assert!(full + early > 1800 && full > 100, "{full} for want of room");
+}
+
+#[test]
+fn pie_holds_the_delay_of_an_overload_near_its_target() {
+    // 1.25 packets per millisecond into 1 per millisecond: a steady drop share of 1 - 1/1.25 = 0.2 is needed.
+    let mut bench = Bench::new();
+    let mut queue = Pie::new(pie(), Rng::for_element(3, "pie"));
+    let (mut waits, mut drops_before) = (Vec::new(), 0);
+    for n in 0..60_000u64 {
+        for extra in 0..1 + u64::from(n % 4 == 0) {
+            let packet = bench.data(2 * n + extra, 0, Ecn::NotEct);
+            queue.enqueue(at(n), packet, &mut bench.out());
+        }
+        if let Some((since, packet)) = queue.dequeue(at(n), &mut bench.out()) {
+            waits.push((at(n) - since).as_millis());
+            bench.end(Some(packet));
+        }
+        if n == 30_000 {
+            drops_before = bench.tally.drops();
+            waits.clear();
+        }
+    }
+    let share = (bench.tally.drops() - drops_before) as f64 / (30_000.0 * 1.25);
+    let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+    assert!((share - 0.2).abs() < 0.01, "{share}");
+    assert!((mean - 15.0).abs() < 2.0, "{mean} ms");
+}
+
+#[test]
+fn dualpi2_sends_l4s_first_but_never_starves_the_classic_queue() {
+    let mut bench = Bench::new();
+    let mut queue = DualPi2::new(dual());
+    for n in 0..400 {
+        let packet = bench.data(n, 0, if n % 2 == 0 { Ecn::Ect1 } else { Ecn::Ect0 });
+        queue.enqueue(at(0), packet, &mut bench.out());
+    }
+    let mut classic = 0;
+    for n in 0..100 {
+        let (_, packet) = queue.dequeue(at(0), &mut bench.out()).unwrap();
+        classic += u32::from(packet.id % 2 == 1);
+        assert!(n > 0 || packet.id == 0, "L4S first");
+        bench.end(Some(packet));
+    }
+    assert!((9..=11).contains(&classic), "a tenth of the bytes: {classic}");
+}
+
+#[test]
+fn dualpi2_marks_every_l4s_packet_beyond_the_step_and_none_below() {
+    for (waited, marked) in [(Span(MS(1).0 - 1), 0), (MS(1), 9)] {
+        let mut bench = Bench::new();
+        let mut queue = DualPi2::new(dual());
+        bench.fill(&mut queue, at(0), 10, Ecn::Ect1);
+        while let Some((_, packet)) = queue.dequeue(Time::ZERO + waited, &mut bench.out()) {
+            bench.end(Some(packet));
+        }
+        // A recurrence over 1 chooses from the second packet on.
+        assert_eq!(bench.tally.marked, marked, "{waited:?}");
+    }
+}
+
+/// One of every kind, small enough to fill.
+fn kinds(limit: u64, signal: Signal) -> Vec<AnyQueue> {
+    let room = Limit::packets(limit);
+    let rng = || Rng::for_element(5, "queue");
+    vec![
+        DropTail::new(room).into(),
+        DropTail::new(room).in_order(Order::AcksFirst).into(),
+        Red::new(RedSettings { limit: room, min: 1.0, max: 4.0, weight: 0.1, ..red(0.3, signal) }, rng()).into(),
+        CoDel::new(CoDelSettings { limit: room, control: control(signal), order: Order::Arrival }).into(),
+        FqCoDel::new(
+            FqCoDelSettings { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, order: Order::Arrival },
+            rng(),
+        )
+        .into(),
+        Cake::new(CakeSettings { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, ..cake(limit) }, rng())
+            .into(),
+        Pie::new(PieSettings { limit: room, burst: Span::ZERO, signal, ..pie() }, rng()).into(),
+        DualPi2::new(DualPi2Settings { limit: room, ..dual() }).into(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// The driver asserts conservation after every call, and that no body is left over.
+    #[test]
+    fn every_queue_before_a_rate_keeps_the_elements_contract(traffic in traffic(80), limit in 1u64..20, mark in any::<bool>(), seed in 0u64..1000) {
+        let signal = if mark { Signal::Mark } else { Signal::Drop };
+        for kind in 0..kinds(limit, signal).len() {
+            let link = || RateLink::new(Rate::from_bps(800_000), Framing::None, kinds(limit, signal).swap_remove(kind));
+            let steps = travel(link(), &traffic, Driver::Steps);
+            let restless = travel(link(), &traffic, Driver::Restless { seed });
+            prop_assert_eq!(steps.times(), restless.times(), "kind {}", kind);
+            prop_assert_eq!(steps.tally, restless.tally, "kind {}", kind);
+            prop_assert_eq!(steps.held, 0, "kind {}", kind);
+        }
+    }
+
+    #[test]
+    fn every_queue_is_first_in_first_out_within_a_flow(
+        steps in prop::collection::vec((0u32..4, 0u64..30, any::<bool>(), 40u16..1500), 1..150), limit in 1u64..30,
+    ) {
+        for mut queue in kinds(limit, Signal::Drop) {
+            let mut bench = Bench::new();
+            let mut now = 0;
+            let mut last = [None; 4];
+            for (id, &(flow, gap, goes, len)) in (0..).zip(&steps) {
+                now += gap;
+                let packet = bench.packet(id, flow, len, TCP_DATA, Ecn::NotEct);
+                queue.enqueue(at(now), packet, &mut bench.out());
+                if goes && let Some((since, packet)) = queue.dequeue(at(now), &mut bench.out()) {
+                    prop_assert!(since <= at(now));
+                    prop_assert!(last[packet.flow as usize] < Some(packet.id), "{:?}", queue);
+                    last[packet.flow as usize] = Some(packet.id);
+                    bench.end(Some(packet));
+                }
+                let held = bench.arena.live() as u64;
+                prop_assert_eq!(queue.packets(), held, "{:?}", queue);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What ARQ, HARQ and adaptive modulation make of a bad channel, and caps of a good one.
+
+use crate::wimax::drive::{Drive, down, nist, up, wandering};
+use ackclock_core::medium::wimax::arq::ArqTerms;
+use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
+use ackclock_core::medium::wimax::harq::HarqTerms;
+use ackclock_core::medium::wimax::repair::Repair;
+use ackclock_core::packet::Kind;
+use ackclock_core::signal::{Level, LossCurve, Process};
+use ackclock_core::units::{Span, Time};
+
+fn ms(x: u64) -> Time {
+    Time::ZERO + Span::from_ms(x)
+}
+
+/// One packet each 60 ms in both directions, never two in a burst: the share that is lost down and up.
+fn lost(repair: Repair, p: f64) -> [f64; 2] {
+    const N: u64 = 10_000;
+    let mut terms = nist(1, 1, 6);
+    terms.repair = [repair; 2];
+    terms.stations[0].error = [p, p];
+    let mut drive = Drive::new(terms, 1, 1);
+    for i in 0..N {
+        drive.push(ms(60 * i), down(0), 500, Kind::DATA);
+        drive.push(ms(60 * i), up(0), 500, Kind::DATA);
+    }
+    drive.run_to(ms(60 * N + 5000));
+    [down(0), up(0)].map(|stream| 1.0 - drive.of(stream).count() as f64 / N as f64)
+}
+
+#[test]
+fn harq_leaves_p_to_the_attempts_in_both_directions() {
+    for (p, attempts) in [(0.1_f64, 1), (0.3, 2), (0.3, 3)] {
+        let expected = p.powi(attempts as i32);
+        let sd = (expected * (1.0 - expected) / 1e4).sqrt();
+        for share in lost(Repair::Harq(HarqTerms { attempts, feedback: 2 }), p) {
+            assert!((share - expected).abs() < 4.0 * sd, "{p}^{attempts}: {share}");
+        }
+    }
+}
+
+#[test]
+fn arq_loses_a_packet_with_any_block_whose_attempts_are_used_up() {
+    // 510 bytes are 8 blocks of 64: 1 - (1 - p^n)^8.
+    let (p, attempts) = (0.2_f64, 3);
+    let expected = 1.0 - (1.0 - p.powi(3)).powi(8);
+    let repair = Repair::Arq(ArqTerms { block: 64, window: 1024, timer: 3, attempts });
+    for share in lost(repair, p) {
+        assert!((share - expected).abs() < 0.01, "{share} instead of {expected}");
+    }
+}
+
+#[test]
+fn each_harq_attempt_costs_a_feedback_time() {
+    let mut terms = nist(1, 1, 6);
+    terms.repair = [Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+    terms.stations[0].error = [0.5, 0.0];
+    let mut drive = Drive::new(terms, 1, 1);
+    for i in 0..2000 {
+        drive.push(ms(100 * i + 1), down(0), 500, Kind::DATA);
+    }
+    drive.run_to(ms(300_000));
+    let first = drive.left.iter().map(|l| l.at - l.entered).min().unwrap();
+    let mut counts = [0; 4];
+    for left in &drive.left {
+        let extra = ((left.at - left.entered) - first).as_millis() / 10.0;
+        assert!((extra - extra.round()).abs() < 0.01 && extra < 3.5, "{extra} feedback times");
+        counts[extra.round() as usize] += 1;
+    }
+    // 1/2, 1/4, 1/8 and 1/16 of 2000.
+    let expected = [1000.0, 500.0, 250.0, 125.0];
+    for (count, expected) in counts.into_iter().zip(expected) {
+        assert!((f64::from(count) - expected).abs() < 4.0 * f64::sqrt(expected), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_small_arq_window_stalls_the_sender() {
+    let rate = |window| {
+        let mut terms = nist(1, 1, 6);
+        terms.repair = [Repair::Arq(ArqTerms { block: 64, window, timer: 4, attempts: 8 }); 2];
+        terms.stations[0].error = [0.02, 0.02];
+        let mut drive = Drive::new(terms, 1, 1);
+        drive.saturate(&[down(0)], 1000, ms(5000));
+        drive.rate(down(0), ms(1000))
+    };
+    let (small, large) = (rate(64), rate(1024));
+    assert!(small < 0.8 * large, "{small} {large}");
+}
+
+#[test]
+fn a_channel_that_wanders_costs_modulation_first_and_errors_second() {
+    let run = |mean_db| {
+        let mut terms = nist(1, 1, 6);
+        terms.stations = vec![wandering(6, mean_db, 2.0)];
+        terms.stations[0].error = [0.01, 0.01];
+        terms.repair = [Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+        let mut drive = Drive::new(terms, 1, 1);
+        drive.saturate(&[down(0)], 1000, ms(10_000));
+        drive.rate(down(0), ms(1000))
+    };
+    let rates = [30.0, 20.0, 13.0, 6.0].map(run);
+    assert!(rates.windows(2).all(|p| p[0] > 1.1 * p[1]), "{rates:?}");
+    assert!(rates[0] > 11e6 && rates[3] > 0.5e6, "{rates:?}");
+}
+
+#[test]
+fn a_cap_on_tcp_holds_tcp_and_leaves_udp_alone() {
+    let mut terms = nist(1, 1, 6);
+    let rate = CapRate::Fixed { bps: 500_000 };
+    let cap = CapTerms { traffic: Traffic::Tcp, rate, burst: 3000, excess: Excess::Waits { bytes: 20_000 } };
+    terms.stations[0].caps = [vec![cap], Vec::new()];
+    let mut drive = Drive::new(terms, 1, 1);
+    let mut bits = [0.0; 2];
+    for i in 0..10_000u64 {
+        let kind = if i % 2 == 0 { Kind::TCP.with(Kind::DATA) } else { Kind::DATA };
+        let id = drive.push(ms(i), down(0), if i % 2 == 0 { 1000 } else { 500 }, kind);
+        assert_eq!(id % 2 == 1, i % 2 == 0, "numbers tell the kinds apart");
+    }
+    drive.run_to(ms(11_000));
+    for left in drive.of(down(0)).filter(|l| l.at > ms(1000) && l.at <= ms(10_000)) {
+        bits[(left.id % 2) as usize] += f64::from(left.len) * 8.0 / 9.0;
+    }
+    let [udp, tcp] = bits;
+    assert!((tcp / 500_000.0 - 1.0).abs() < 0.01, "TCP {tcp}");
+    assert!((udp / 2_000_000.0 - 1.0).abs() < 0.01, "UDP {udp}");
+}
+
+#[test]
+fn what_is_lost_above_all_repair_follows_the_stations_own_signal() {
+    // A third of the time at 8 dB, where 30 % is lost, else at 25 dB, where nothing is: HARQ, which repairs all, does not see it.
+    let mut terms = nist(1, 1, 6);
+    terms.repair = [Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+    terms.stations = vec![wandering(6, 0.0, 0.0)];
+    terms.stations[0].error = [0.1, 0.1];
+    let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
+    if let Some((process, amc)) = &mut terms.stations[0].channel {
+        *process = Process::Markov { levels: vec![level(8.0, 500), level(25.0, 1000)] };
+        amc.delay = 0;
+        amc.decade_db = 0.5;
+    }
+    terms.stations[0].loss = [Some(LossCurve::new(vec![(6.0, 0.45), (10.0, 0.15), (12.0, 0.0)]).unwrap()), None];
+    let mut drive = Drive::new(terms, 1, 1);
+    const N: u64 = 60_000;
+    for i in 0..N {
+        drive.push(ms(20 * i), down(0), 500, Kind::DATA);
+        drive.push(ms(20 * i), up(0), 500, Kind::DATA);
+    }
+    drive.run_to(ms(20 * N + 5000));
+    let [lost_down, lost_up] = [down(0), up(0)].map(|stream| 1.0 - drive.of(stream).count() as f64 / N as f64);
+    assert!((lost_down / 0.1 - 1.0).abs() < 0.1, "{lost_down} lost down");
+    assert!(lost_up < 0.001, "{lost_up} lost up, where no curve is set");
+}
+
+#[test]
+fn what_waits_in_a_shapers_buffer_waits_in_the_queues_figures() {
+    // 500 kb/s are asked for twice of a cell that is all but empty: 20 packets of 500 bytes wait before the queue, 8 ms each.
+    let mut terms = nist(1, 1, 6);
+    let cap = CapTerms {
+        traffic: Traffic::All,
+        rate: CapRate::Fixed { bps: 500_000 },
+        burst: 500,
+        excess: Excess::Waits { bytes: 10_000 },
+    };
+    terms.stations[0].caps = [vec![cap], Vec::new()];
+    let mut drive = Drive::new(terms, 1, 1);
+    for i in 0..2500 {
+        drive.push(ms(4 * i), down(0), 500, Kind::DATA);
+    }
+    let (at, place) = (drive.now, down(0).place());
+    let sample = ackclock_core::Element::sample(&mut drive.cell, at, place).unwrap();
+    assert!((18..=21).contains(&sample.packets) && sample.bytes == 500 * sample.packets, "{sample:?}");
+    let meter = ackclock_core::Element::meter(&mut drive.cell, at, place).unwrap();
+    let longest = meter.queue_delay.max().unwrap().as_millis();
+    assert!((longest / 165.0 - 1.0).abs() < 0.04, "20 packets of 8 ms each, and up to a frame: {longest}");
+    assert!((meter.mean_waiting(at) / 20.0 - 1.0).abs() < 0.06, "{}", meter.mean_waiting(at));
+}
+
+#[test]
+fn a_packet_that_one_cap_lets_go_comes_to_the_next() {
+    // TCP may have 800 kb/s, everything together 500.
+    let mut terms = nist(1, 1, 6);
+    let cap =
+        |traffic, bps| CapTerms { traffic, rate: CapRate::Fixed { bps }, burst: 1000, excess: Excess::Waits { bytes: 20_000 } };
+    terms.stations[0].caps = [vec![cap(Traffic::Tcp, 800_000), cap(Traffic::All, 500_000)], Vec::new()];
+    let mut drive = Drive::new(terms, 1, 1);
+    for i in 0..10_000 {
+        drive.push(ms(i), down(0), 500, Kind::TCP.with(Kind::DATA));
+    }
+    let rate = drive.rate(down(0), ms(1000));
+    assert!((rate / 500_000.0 - 1.0).abs() < 0.01, "{rate}");
+}

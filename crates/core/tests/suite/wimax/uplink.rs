@@ -1,0 +1,160 @@
+//! Asking, being granted, and what rides in a grant.
+
+use crate::wimax::drive::{Drive, FRAME, down, nist, up};
+use ackclock_core::medium::wimax::contention::{Layout, Region};
+use ackclock_core::medium::wimax::service::{Class, Service};
+use ackclock_core::packet::Kind;
+use ackclock_core::units::{Span, Time};
+
+const ACK: Kind = Kind::TCP.with(Kind::PURE_ACK);
+
+fn ms(x: u64) -> Time {
+    Time::ZERO + Span::from_ms(x)
+}
+
+/// Delays in frames of ACKs that come alone, at all phases of the frame.
+fn lone_acks(drive: &mut Drive) -> Vec<f64> {
+    for i in 0..200 {
+        drive.push(ms(100 * i) + Span::from_us(25 * i), up(0), 40, ACK);
+    }
+    drive.run_to(ms(30_000));
+    drive.left.iter().map(|l| (l.at - l.entered).as_secs() / FRAME.as_secs()).collect()
+}
+
+#[test]
+fn a_lone_ack_takes_two_to_three_frames_up() {
+    let delays = lone_acks(&mut Drive::new(nist(3, 1, 6), 1, 1));
+    assert_eq!(delays.len(), 200);
+    let mean = delays.iter().sum::<f64>() / 200.0;
+    assert!((2.0..3.2).contains(&mean), "{mean} frames on average");
+    assert!(delays.iter().all(|&d| d > 1.9 && d < 3.4), "{delays:?}");
+}
+
+#[test]
+fn a_packet_down_takes_at_most_a_frame_and_its_place_in_the_next() {
+    let mut drive = Drive::new(nist(3, 1, 6), 1, 1);
+    for i in 0..200 {
+        drive.push(ms(100 * i) + Span::from_us(25 * i), down(0), 1052, Kind::DATA);
+    }
+    drive.run_to(ms(30_000));
+    // Six symbols of overhead and ten of the packet, after the wait for the frame.
+    let place = Span::from_us(16 * 34);
+    for left in &drive.left {
+        let delay = left.at - left.entered;
+        assert!(delay > place && delay <= place + FRAME, "{delay:?}");
+    }
+    assert_eq!(drive.left.len(), 200);
+}
+
+#[test]
+fn two_symbols_carry_216_bytes_of_acks_a_frame_and_more_starve() {
+    // 6:1 with fractional contention: 19 of 21 symbols are for contention.
+    let mut terms = nist(6, 1, 6);
+    terms.frame.region = Region { opportunities: 5, layout: Layout::Fractional { mcs: 6 } };
+    assert_eq!(terms.frame.layout().unwrap().up.slots() * 108, 216);
+    let mut drive = Drive::new(terms, 1, 1);
+    // Ten ACKs a frame are offered: 500 bytes with their headers.
+    for i in 0..4000 {
+        drive.push(Time::ZERO + Span::from_us(500 * i), up(0), 40, ACK);
+    }
+    drive.run_to(ms(2000));
+    let per_frame = drive.left.len() as f64 / 400.0;
+    // A piggybacked request takes 2 bytes, a packet cut by the end of the frame 14.
+    let fits = (216.0 - 2.0 - 14.0) / 50.0;
+    assert!((per_frame / fits - 1.0).abs() < 0.02, "{per_frame} ACKs a frame instead of {fits}");
+    assert!(drive.tally.drops() > 2000, "the rest is dropped: {}", drive.tally.drops());
+}
+
+#[test]
+fn at_three_to_one_the_same_acks_all_get_through() {
+    let mut drive = Drive::new(nist(3, 1, 6), 1, 1);
+    for i in 0..4000 {
+        drive.push(Time::ZERO + Span::from_us(500 * i), up(0), 40, ACK);
+    }
+    drive.run_to(ms(3000));
+    assert_eq!((drive.left.len(), drive.tally.drops()), (4000, 0));
+}
+
+#[test]
+fn a_request_that_rides_on_data_spares_the_contention() {
+    let control = |piggyback| {
+        let mut terms = nist(1, 1, 6);
+        terms.uplink.piggyback = piggyback;
+        let mut drive = Drive::new(terms, 1, 1);
+        drive.saturate(&[up(0)], 500, ms(1000));
+        drive.cell_control(0)
+    };
+    let (with, without) = (control(true), control(false));
+    assert!(with <= 2 && without > 20, "{with} and {without} requests");
+}
+
+#[test]
+fn a_packet_rides_in_a_grant_that_was_asked_for_another_only_with_bundling() {
+    let second = |bundling| {
+        let mut terms = nist(1, 1, 6);
+        terms.uplink.grant_frames = 12;
+        terms.uplink.bundling = bundling;
+        let mut drive = Drive::new(terms, 1, 1);
+        drive.push(ms(1), up(0), 40, ACK);
+        drive.push(ms(50), up(0), 40, ACK);
+        drive.run_to(ms(1000));
+        assert_eq!(drive.left.len(), 2);
+        (drive.left[1].at - drive.left[1].entered).as_millis()
+    };
+    let (with, without) = (second(true), second(false));
+    assert!(with < 25.0, "{with} ms: in the grant of the first, which has 108 bytes");
+    assert!(without > 55.0, "{without} ms: a request of its own, riding on the first");
+}
+
+#[test]
+fn stations_that_ask_together_collide_and_all_get_through_in_the_end() {
+    let mut drive = Drive::new(nist(1, 1, 6), 30, 1);
+    for station in 0..30 {
+        drive.push(ms(1), up(station), 40, ACK);
+    }
+    drive.run_to(ms(20_000));
+    assert_eq!(drive.left.len(), 30);
+    let last = drive.left.iter().map(|l| l.at).max().unwrap();
+    assert!(last > ms(100), "30 stations in 4 opportunities: most wait at least T16, the last until {last:?}");
+}
+
+#[test]
+fn without_opportunities_a_polled_station_is_still_heard() {
+    for class in [Class::Rtps, Class::Nrtps, Class::BestEffort] {
+        let mut terms = nist(1, 1, 6);
+        terms.frame.region.opportunities = 0;
+        terms.stations[0].service = Service { class, interval: 4, bytes: 0 };
+        let mut drive = Drive::new(terms, 1, 1);
+        let delays = lone_acks(&mut drive);
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        assert_eq!(delays.len(), 200, "{class:?}");
+        assert!(mean < 5.0, "half a polling interval and two frames: {mean}");
+    }
+}
+
+#[test]
+fn an_unsolicited_grant_needs_no_request() {
+    for class in [Class::Ugs, Class::Ertps] {
+        let mut terms = nist(1, 1, 6);
+        terms.stations[0].service = Service { class, interval: 1, bytes: 200 };
+        let mut drive = Drive::new(terms, 1, 1);
+        let delays = lone_acks(&mut drive);
+        assert!(delays.iter().all(|&d| d < 1.6), "{class:?}: at most to the next uplink: {delays:?}");
+        assert_eq!(drive.cell_control(0), 0);
+    }
+}
+
+#[test]
+fn a_better_class_is_served_first() {
+    let mut terms = nist(1, 1, 6);
+    let best = terms.stations[0].clone();
+    let mut first = best.clone();
+    first.service = Service { class: Class::Rtps, interval: 1, bytes: 0 };
+    terms.stations = vec![first, best];
+    let mut drive = Drive::new(terms, 2, 1);
+    drive.saturate(&[down(0), down(1), up(0), up(1)], 1000, ms(3000));
+    for direction in [down, up] {
+        let (real_time, best_effort) = (drive.rate(direction(0), ms(1000)), drive.rate(direction(1), ms(1000)));
+        assert!(best_effort < 0.02 * real_time, "{real_time} {best_effort}");
+    }
+}

@@ -1,0 +1,77 @@
+//! Single frames: exactly when they come out.
+
+use crate::wlan::drive::{Drive, b, down, n, up, us};
+use ackclock_core::element::Cause;
+use ackclock_core::units::{Span, Time};
+
+#[test]
+fn a_lone_frame_goes_at_once_and_the_next_waits_for_ack_difs_and_back_off() {
+    let mut drive = Drive::new(b(), 1, 1);
+    drive.run_to(Time::ZERO + us(1000));
+    drive.push(down(0), 1064);
+    drive.push(down(0), 1064);
+    drive.run_to(Time::ZERO + Span::from_ms(20));
+    // 192 + (36 + 1064) * 8 / 11 = 192 + 800.
+    assert_eq!(drive.left[0].at, Time::ZERO + us(1000 + 992));
+    let gap = drive.left[1].at - drive.left[0].at;
+    let slots = (gap - us(10 + 304 + 50 + 992)).0 as f64 / us(20).0 as f64;
+    assert!(slots.fract() == 0.0 && (0.0..=31.0).contains(&slots), "{gap:?}");
+}
+
+#[test]
+fn frames_beyond_the_threshold_are_asked_for() {
+    let at = |threshold| {
+        let mut drive = Drive::new(ackclock_core::medium::WlanTerms { rts_threshold: Some(threshold), ..b() }, 1, 1);
+        drive.push(up(0), 1064);
+        drive.run_to(Time::ZERO + Span::from_ms(20));
+        (drive.left[0].at, drive.wlan_control(up(0)))
+    };
+    assert_eq!(at(1100), (Time::ZERO + us(992), 1));
+    // RTS 192 + 160, CTS 192 + 112, a SIFS after each.
+    assert_eq!(at(1099), (Time::ZERO + us(352 + 10 + 304 + 10 + 992), 3));
+}
+
+#[test]
+fn a_station_that_is_never_answered_gives_up_after_its_tries() {
+    let mut terms = b();
+    terms.frame_error = [0.0, 1.0];
+    for (threshold, tries) in [(None, 7), (Some(500), 4)] {
+        terms.rts_threshold = threshold;
+        let mut drive = Drive::new(terms.clone(), 1, 1);
+        drive.push(up(0), 1064);
+        let mut frames = 0;
+        while drive.tally.drops() == 0 {
+            drive.wake();
+            // Each try is a start and an end.
+            frames += 1;
+        }
+        assert_eq!((frames, drive.tally.dropped[Cause::Retries as usize]), (2 * tries, 1));
+    }
+}
+
+#[test]
+fn an_aggregate_carries_what_waits_for_one_station_and_arrives_as_one_frame() {
+    let mut drive = Drive::new(n(), 2, 1);
+    // The first goes alone; the others wait for it.
+    for _ in 0..4 {
+        drive.push(down(0), 1500);
+    }
+    drive.push(down(1), 1500);
+    drive.run_to(Time::ZERO + Span::from_ms(20));
+    let at: Vec<_> = drive.left.iter().map(|left| (left.stream.station, left.at)).collect();
+    assert_eq!(at.len(), 5);
+    assert!(at[2].1 == at[3].1 || at[2].1 == at[4].1, "three of a station together: {at:?}");
+}
+
+#[test]
+fn packets_of_an_aggregate_that_break_are_sent_again_and_handed_up_in_order() {
+    let mut terms = n();
+    terms.frame_error = [0.3, 0.0];
+    let mut drive = Drive::new(terms, 1, 3);
+    for _ in 0..500 {
+        drive.push(down(0), 1500);
+    }
+    drive.run_to(Time::ZERO + Span::from_secs(2));
+    let ids: Vec<_> = drive.left.iter().map(|left| left.id).collect();
+    assert!(ids.is_sorted() && ids.len() as u64 + drive.tally.drops() == 500 && drive.tally.drops() < 5, "{:?}", drive.tally);
+}

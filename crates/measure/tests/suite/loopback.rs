@@ -1,0 +1,158 @@
+//! Both ends on this machine's loopback interface.
+#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+
+use crate::far_end::FarEnd;
+use ackclock_measure::caps::Caps;
+use ackclock_measure::control::message::Name;
+use ackclock_measure::net::client::Client;
+use ackclock_measure::net::stamp::{ProbeOptions, probe};
+use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
+use ackclock_measure::token::Token;
+use ackclock_measure::{MS, MeasureError, SECOND};
+
+#[test]
+fn datagrams_go_both_ways_and_both_ends_logs_come_home() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 30 };
+    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    let record = &done[0];
+    for table in [&record.near[&Name::Sent], &record.near[&Name::Got], &record.far[&Name::Sent], &record.far[&Name::Got]] {
+        assert_eq!(table.len(), 30);
+        assert!(table.rows().enumerate().all(|(i, row)| row[0] == i as i64));
+    }
+    // The far end's clock is 5 s ahead.
+    for (sent, got) in record.near[&Name::Sent].rows().zip(record.far[&Name::Got].rows()) {
+        assert!((4_999 * MS..5_200 * MS).contains(&(got[1] - sent[1])), "{}", got[1] - sent[1]);
+    }
+    client.quit();
+}
+
+#[test]
+fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let bulk = Bulk {
+        down: 2,
+        up: 1,
+        congestion: Some("reno".into()),
+        send_buffer: Some(100_000),
+        receive_buffer: Some(60_000),
+        receive_window: None,
+        duration_ns: 500 * MS,
+        sample_ns: 20 * MS,
+    };
+    let done = client.run(vec![Spec::Bulk(bulk)], &mut |_| true).unwrap();
+    let record = &done[0];
+    assert_eq!((record.flows.len(), record.outcome.flows.len()), (3, 3));
+    for flow in record.flows.iter().chain(&record.outcome.flows) {
+        assert_eq!((flow.congestion.as_str(), &flow.why_failed), ("reno", &None));
+        assert!(flow.bytes > 1_000_000, "{flow:?}");
+        assert_eq!((flow.send_buffer, flow.receive_buffer), (200_000, 120_000), "the kernel doubles");
+    }
+    assert!(record.far[&Name::Samples].len() >= 3 * 15);
+    client.quit();
+}
+
+#[test]
+fn transfers_of_one_size_have_their_times() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let transfers = |way, bytes| {
+        Spec::Transfers(Transfers { way, bytes, count: 5, congestion: None, every_ns: 10 * MS, limit_ns: 10 * SECOND })
+    };
+    let done =
+        client.run(vec![transfers(Way::Down, 1), transfers(Way::Up, 300_000), transfers(Way::Down, 300_000)], &mut |_| true);
+    for record in done.unwrap() {
+        assert_eq!(record.times.len(), 5);
+        for (times, flow) in record.times.iter().zip(&record.flows) {
+            assert_eq!(flow.why_failed, None);
+            assert!(times.iter().all(Option::is_some) && times.windows(2).all(|w| w[0] <= w[1]), "{times:?}");
+        }
+    }
+    client.quit();
+}
+
+#[test]
+fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
+    let far = FarEnd::with(Caps { sessions_per_peer: 1, ..Caps::default() });
+    let refused = |token: &Token| match Client::connect(&far.options(token), &mut || true) {
+        Err(MeasureError::Input(why)) => why,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("let in"),
+    };
+    assert!(refused(&Token::generate().unwrap()).contains("token"));
+    let mut client = far.client();
+    assert!(refused(&far.token).contains("as many sessions"));
+    let long = Train { payload: 20, gap_ns: SECOND, count: 1000 };
+    match client.run(vec![Spec::Datagrams { down: Some(long), up: None }], &mut |_| true) {
+        Err(MeasureError::Input(why)) => assert!(why.contains("allowed: 120 s"), "{why}"),
+        _ => panic!("taken on"),
+    }
+    client.quit();
+    // The place is free again.
+    let again = (0..50).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        Client::connect(&far.options(&far.token), &mut || true).ok()
+    });
+    again.unwrap().quit();
+}
+
+/// Connections that send nonsense, hang up, or say nothing, while one client goes on measuring.
+#[test]
+fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
+    let far = FarEnd::with(Caps { strangers: 40, strangers_per_peer: 40, ..Caps::default() });
+    let mut client = far.client();
+    let at = far.at;
+    let noise = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let mut seed = 1u64;
+        let mut held = Vec::new();
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        udp.set_read_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
+        let mut answers = 0;
+        for round in 0..400 {
+            let bytes: Vec<u8> = (0..round * 3)
+                .map(|_| {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (seed >> 33) as u8
+                })
+                .collect();
+            let mut stream = std::net::TcpStream::connect(at).unwrap();
+            // It may have hung up already.
+            let start: &[u8] = [b"".as_slice(), b"ackclock\x01\x01", b"ackclock\x02\x01", b"ackclock\x01\x09"][round % 4];
+            let _ = stream.write_all(&[start, &bytes].concat());
+            let _ = udp.send_to(&bytes, at);
+            answers += usize::from(udp.recv(&mut [0; 100]).is_ok());
+            if round % 7 == 0 {
+                held.push(stream);
+            } else if round % 5 == 0 {
+                let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(5)));
+                let _ = stream.read(&mut [0; 100]);
+            }
+        }
+        answers
+    });
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 100 };
+    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    assert_eq!(done[0].near[&Name::Got].len(), 100);
+    assert_eq!(noise.join().unwrap(), 0, "no stranger is ever answered by UDP");
+    client.quit();
+    let free = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        Client::connect(&far.options(&far.token), &mut || true).is_ok()
+    });
+    assert!(free);
+}
+
+#[test]
+fn a_stamp_probe_is_answered_by_the_far_ends_reflector() {
+    let far = FarEnd::with(Caps::default());
+    let ask = |port, key| probe(&ProbeOptions { host: "127.0.0.1".into(), port, key, gap_ns: 5 * MS, count: 40 }, &mut |_| true);
+    let found = ask(far.stamp_port, None).unwrap();
+    assert_eq!((found.sent, found.received), (40, 40));
+    assert!(found.round_trip_ms.unwrap().min < 50.0);
+    let [low, high] = found.clock.unwrap().offset_interval_ms;
+    assert!(low <= 5000.0 && 5000.0 <= high, "the far clock is 5 s ahead: {low} to {high}");
+    assert!(matches!(ask(1, None), Err(MeasureError::Input(_))));
+}

@@ -1,0 +1,278 @@
+//! What an exposed far end is promised to stand (docs/adr/0006): over real sockets, each limit by itself; each prints what it
+//! saw (`cargo test -p ackclock-measure --test safety -- --nocapture`), as docs/measure.md has it.
+#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+
+use crate::far_end::FarEnd;
+use ackclock_measure::caps::{Caps, HANDSHAKE_NS};
+use ackclock_measure::control::hello::hello;
+use ackclock_measure::control::message::Name;
+use ackclock_measure::net::client::Client;
+use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
+use ackclock_measure::{MS, MeasureError, SECOND};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn bulk(down: u16, up: u16, seconds: i64) -> Spec {
+    let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
+    let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
+    Spec::Bulk(Bulk { down, up, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+}
+
+fn train(count: u32) -> Spec {
+    Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: MS, count }), up: None }
+}
+
+fn refused<T>(done: Result<T, MeasureError>) -> String {
+    match done {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it was let through"),
+    }
+}
+
+#[test]
+fn a_session_ends_when_it_has_lasted_as_long_as_it_may_also_in_the_middle_of_a_test() {
+    let far = FarEnd::with(Caps { session_ns: SECOND, ..Caps::default() });
+    let mut client = far.client();
+    let began = Instant::now();
+    let why = refused(client.run(vec![bulk(1, 0, 30)], &mut |_| true));
+    assert!(why.contains("as long as it may"), "{why}");
+    let took = began.elapsed().as_secs_f64();
+    println!("a session of at most 1 s ended after {took:.2} s: {why}");
+    assert!((0.5..5.0).contains(&took), "{took} s");
+}
+
+#[test]
+fn a_session_moves_as_many_bytes_as_it_may_and_is_then_cut_short_or_refused() {
+    let far = FarEnd::with(Caps { session_bytes: 5_000_000, rate_bps: 80_000_000, ..Caps::default() });
+    let mut client = far.client();
+    let done = client.run(vec![bulk(1, 0, 10)], &mut |_| true).unwrap();
+    let moved = done[0].outcome.flows[0].bytes;
+    assert!(done[0].outcome.cut_short.as_ref().is_some_and(|why| why.contains("bytes")), "{:?}", done[0].outcome);
+    println!("a session of at most 5,000,000 bytes moved {moved}");
+    // The loop looks after each piece of 256 KiB, and at what a tenth of a second brings.
+    assert!((4_700_000..7_000_000).contains(&moved), "{moved} bytes of 5,000,000");
+    let why = refused(client.run(vec![train(5000)], &mut |_| true));
+    assert!(why.contains("bytes in one session"), "{why}");
+}
+
+#[test]
+fn neither_datagrams_nor_connections_pass_the_rate_that_is_allowed() {
+    let far = FarEnd::with(Caps { rate_bps: 20_000_000, ..Caps::default() });
+    let mut client = far.client();
+    let done = client.run(vec![bulk(4, 4, 2)], &mut |_| true).unwrap();
+    for sends in [true, false] {
+        let bytes: u64 = done[0].outcome.flows.iter().filter(|f| f.sends == sends).map(|f| f.bytes).sum();
+        let rate = bytes as f64 * 8.0 / 2.0;
+        println!("at most 20 Mb/s: {:.2} Mb/s {}", rate / 1e6, if sends { "down" } else { "up" });
+        assert!((10e6..21e6).contains(&rate), "{rate} b/s of 20,000,000");
+    }
+    let fast = Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: 390_000, count: 100 }), up: None };
+    assert!(refused(client.run(vec![fast], &mut |_| true)).contains("b/s of datagrams"));
+}
+
+#[test]
+fn a_session_that_asks_nothing_is_reaped_and_its_place_is_free() {
+    let far = FarEnd::with(Caps { idle_ns: SECOND / 2, sessions_per_peer: 1, ..Caps::default() });
+    let mut client = far.client();
+    let silent = Instant::now();
+    // The only place of this address: whoever else comes gets it when the silent one is gone.
+    let freed = (0..300).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        Client::connect(&far.options(&far.token), &mut || true).ok().map(|next| (next, silent.elapsed()))
+    });
+    let (next, took) = freed.expect("its place within 3 s");
+    println!("a session silent for 0.5 s: its place was free after {:.2} s", took.as_secs_f64());
+    next.quit();
+    let why = refused(client.run(vec![train(10)], &mut |_| true));
+    assert!(why.contains("nothing was asked for too long") || why.contains("closed") || why.contains("reset"), "{why}");
+}
+
+// finding("M1")
+#[test]
+fn session_outlasts_the_silence_that_is_allowed_when_its_client_keeps_it_alive() {
+    let far = FarEnd::with(Caps { idle_ns: SECOND / 2, ..Caps::default() });
+    let mut client = far.client();
+    for _ in 0..60 {
+        std::thread::sleep(Duration::from_millis(25));
+        client.keep_alive().unwrap();
+    }
+    assert_eq!(client.run(vec![train(10)], &mut |_| true).unwrap().len(), 1);
+}
+
+/// All that one client says in its handshake, said again: the server's nonce is another one, and the proof is none.
+#[test]
+fn a_handshake_that_is_replayed_is_refused() {
+    let far = FarEnd::with(Caps::default());
+    let recorded = far.recorded_handshake();
+    let mut stream = TcpStream::connect(far.at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    stream.write_all(&recorded).unwrap();
+    let mut answer = Vec::new();
+    // The hello of 42 bytes, a verdict and no proof, and the end of it.
+    let _ = stream.read_to_end(&mut answer);
+    assert_eq!(answer.len(), 42 + 33, "{answer:?}");
+    assert_eq!(answer[42], 1, "the verdict is that the token is wrong");
+    assert!(answer[43..].iter().all(|b| *b == 0), "nothing of the server's proof");
+}
+
+#[test]
+fn a_slow_loris_is_let_go_after_five_seconds_however_many_bytes_it_has_left() {
+    let far = FarEnd::with(Caps::default());
+    let mut stream = TcpStream::connect(far.at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+    let (began, drops) = (Instant::now(), hello(&[7; 32]));
+    let gone = drops.iter().cycle().find_map(|byte| {
+        let sent = stream.write_all(&[*byte]);
+        std::thread::sleep(Duration::from_millis(190));
+        let ended = matches!(stream.read(&mut [0; 100]), Ok(0)) || sent.is_err();
+        (ended || began.elapsed().as_secs() > 20).then(|| began.elapsed())
+    });
+    let limit = HANDSHAKE_NS as f64 * 1e-9;
+    let took = gone.unwrap().as_secs_f64();
+    println!("a byte each 0.19 s of a handshake: let go after {took:.2} s");
+    assert!((limit - 0.5..limit + 3.0).contains(&took), "after {took} s; a stranger has {limit} s");
+}
+
+/// Connections that say nothing take the strangers' places, 80 of one address, and no more: a session goes on beside them as if they were
+/// not there, and when their five seconds are over everybody is let in again.
+#[test]
+fn half_open_connections_take_the_strangers_places_only() {
+    let far = FarEnd::with(Caps::default());
+    let mut client = far.client();
+    let began = Instant::now();
+    let held: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(far.at).ok()).collect();
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 100 };
+    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    assert_eq!(done[0].near[&Name::Got].len(), 100);
+    let open = held.iter().filter(|s| {
+        s.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let mut s: &TcpStream = s;
+        matches!(s.read(&mut [0; 1]), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock)
+    });
+    let open = open.count();
+    println!(
+        "{open} of {} half-open connections of one address were held; the session beside them got 100 of 100 datagrams",
+        held.len()
+    );
+    assert!(open <= 80, "{open} of 500 are held");
+    let free = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        Client::connect(&far.options(&far.token), &mut || true).is_ok()
+    });
+    println!("everybody was let in {:.1} s after the first of them", began.elapsed().as_secs_f64());
+    assert!(free, "once the strangers' time is over");
+}
+
+#[test]
+fn everything_works_over_ipv6_too() {
+    let Some(far) = FarEnd::at("[::1]:0", Caps::default()) else { return eprintln!("skipped: no IPv6 on loopback") };
+    let mut client = far.client();
+    let train = Train { payload: 20, gap_ns: 10 * MS, count: 50 };
+    let transfers = Transfers { way: Way::Down, bytes: 1000, count: 3, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
+    let specs = vec![Spec::Datagrams { down: Some(train), up: Some(train) }, bulk(1, 1, 1), Spec::Transfers(transfers)];
+    let done = client.run(specs, &mut |_| true).unwrap();
+    assert_eq!((done[0].near[&Name::Got].len(), done[0].far[&Name::Got].len()), (50, 50));
+    assert!(done[1].flows.iter().chain(&done[1].outcome.flows).all(|f| f.bytes > 1000 && f.why_failed.is_none()));
+    assert!(done[2].flows.iter().all(|f| f.why_failed.is_none()));
+    // An IPv4 client reaches who listens at `::`.
+    let both = FarEnd::at("[::]:0", Caps::default()).unwrap();
+    let at = std::net::SocketAddr::new("127.0.0.1".parse().unwrap(), both.at.port());
+    Client::connect(&both.options_at(at), &mut || true).unwrap().quit();
+}
+
+/// With CAP_NET_RAW; without it the client hears that, and that is all.
+#[test]
+fn a_capture_has_the_sessions_own_headers_and_nothing_of_others() {
+    let far = FarEnd::with(Caps { capture_bytes: 100_000, sessions_per_peer: 4, ..Caps::default() });
+    let mut client = far.client();
+    if let Err(why) = client.begin_capture(1 << 30, &mut || true) {
+        assert!(why.to_string().contains("Operation not permitted"), "{why}");
+        return eprintln!("skipped: {why}");
+    }
+    // Another session of the same address, at the same time.
+    let mut other = far.client();
+    let beside = other.run(vec![train(40)], &mut |_| true).unwrap();
+    let done = client.run(vec![train(30)], &mut |_| true).unwrap();
+    let found = client.end_capture(&mut || true).unwrap();
+    assert_eq!((done[0].near[&Name::Got].len(), beside[0].near[&Name::Got].len()), (30, 40));
+    let packets = crate::far_end::records(&found.records);
+    let large = packets.iter().filter(|(length, _)| *length == 1000).count();
+    assert_eq!(large, 30, "this session's datagrams and not the other's 40");
+    assert!(packets.iter().all(|(_, headers)| headers.len() <= 28 || headers[9] == 6), "no payload of any datagram");
+    println!(
+        "a capture of at most 100,000 bytes has {}, {large} datagrams of its own and none of the other's",
+        found.records.len()
+    );
+    assert!(found.records.len() <= 100_000);
+    assert!(refused(client.begin_capture(1, &mut || true)).contains("allowed: one"));
+    let shut = FarEnd::with(Caps::default());
+    assert!(refused(shut.client().begin_capture(1, &mut || true)).contains("--allow-capture"));
+}
+
+#[test]
+fn a_capture_keeps_as_many_bytes_as_it_may_and_counts_the_rest() {
+    let far = FarEnd::with(Caps { capture_bytes: 2_000, ..Caps::default() });
+    let mut client = far.client();
+    if client.begin_capture(1 << 30, &mut || true).is_err() {
+        return eprintln!("skipped: no CAP_NET_RAW");
+    }
+    client.run(vec![train(300)], &mut |_| true).unwrap();
+    let found = client.end_capture(&mut || true).unwrap();
+    println!("a capture of at most 2,000 bytes has {}; {} packets are counted as dropped", found.records.len(), found.dropped);
+    assert!(found.records.len() <= 2_000 && found.dropped >= 250, "{} bytes, {} dropped", found.records.len(), found.dropped);
+}
+
+/// Short sessions beside connections that say damaged and random things, for as long as ACKCLOCK_SOAK_S says (20 minutes): memory and
+/// descriptors of this process, which is both ends, stay flat.
+#[test]
+#[ignore = "twenty minutes"]
+fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descriptors_flat() {
+    let seconds = std::env::var("ACKCLOCK_SOAK_S").ok().and_then(|s| s.parse().ok()).unwrap_or(1200);
+    let far = FarEnd::with(Caps { capture_bytes: 1_000_000, ..Caps::default() });
+    let (began, mut sessions, mut settled) = (Instant::now(), 0u64, None);
+    let (stop, at, recorded) = (Arc::new(AtomicBool::new(false)), far.at, far.recorded_handshake());
+    let asked = stop.clone();
+    let fuzz = std::thread::spawn(move || crate::far_end::fuzz(at, &recorded, || !asked.load(Ordering::Relaxed)));
+    let mut seen = Vec::new();
+    while began.elapsed().as_secs() < seconds {
+        let mut client = far.client();
+        let captures = client.begin_capture(1_000_000, &mut || true).is_ok();
+        let small = Train { payload: 20, gap_ns: MS, count: 20 };
+        let transfers = Transfers { way: Way::Up, bytes: 20_000, count: 2, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
+        client
+            .run(vec![Spec::Datagrams { down: Some(small), up: Some(small) }, Spec::Transfers(transfers)], &mut |_| true)
+            .unwrap();
+        if captures {
+            client.end_capture(&mut || true).unwrap();
+        }
+        client.quit();
+        sessions += 1;
+        // It is to find leaks and may run beside other work, so it leaves the processor alone most of the time.
+        std::thread::sleep(Duration::from_millis(150));
+        if sessions == 100 {
+            settled = Some(crate::far_end::held());
+        }
+        if began.elapsed().as_secs() >= 120 * seen.len() as u64 {
+            seen.push(crate::far_end::held());
+            println!(
+                "after {} s: {sessions} sessions, kB and descriptors {:?}",
+                began.elapsed().as_secs(),
+                crate::far_end::held()
+            );
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let fuzzed = fuzz.join().unwrap();
+    // What the last of them left open has five seconds.
+    std::thread::sleep(Duration::from_secs(7));
+    let ((memory, descriptors), (memory_now, descriptors_now)) = (settled.expect("a hundred sessions"), crate::far_end::held());
+    println!(
+        "{sessions} sessions beside {fuzzed} fuzzed ones in {} s: {memory} kB and {descriptors} descriptors after 100, {memory_now} and {descriptors_now} at the end",
+        began.elapsed().as_secs()
+    );
+    assert!(memory_now <= memory + 4096, "{memory} kB, then {memory_now}");
+    assert!(descriptors_now <= descriptors + 3, "{descriptors}, then {descriptors_now}");
+}

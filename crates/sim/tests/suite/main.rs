@@ -1,0 +1,17 @@
+//! The tests of this crate's public interface, in one executable: one link step instead of one for each file.
+
+mod ack_runs;
+mod analysis;
+mod captures;
+mod common;
+mod contract;
+mod figures;
+mod media;
+mod packet_radio;
+mod paths;
+mod proxies;
+mod queues;
+mod small_queues;
+mod variants;
+mod web;
+mod wlan;

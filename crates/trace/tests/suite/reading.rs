@@ -1,0 +1,121 @@
+//! The same conversation in every wrapping gives the same figures: compressed, cut short, with clocks of several interfaces, across the wrap of the
+//! numbers, without its handshake, of one side only.
+
+use crate::by_hand::{Tcp, pcap, read};
+use ackclock_trace::flow::Side;
+use std::io::Write;
+
+/// From the server, or to it.
+fn packet(from_server: bool, seq: u32, ack: u32, payload: usize, options: &[u8]) -> Vec<u8> {
+    Tcp { from_server, seq, ack, window: 0xffff, options, payload, ..Tcp::default() }.datagram()
+}
+
+/// Forty segments of 1000 bytes, each acknowledged 10 ms later, from this number on; an option that nobody knows stands before the time stamps.
+fn conversation(first: u32, both: bool) -> Vec<(u64, Vec<u8>)> {
+    let mut all = Vec::new();
+    for i in 0..40u32 {
+        let options = |value: u32, echo: u32| {
+            let mut o = vec![253, 4, 9, 9, 1, 1, 8, 10];
+            o.extend(value.to_be_bytes());
+            o.extend(echo.to_be_bytes());
+            o
+        };
+        let (seq, at) = (first.wrapping_add(i * 1000), u64::from(i) * 20_000_000);
+        all.push((at, packet(true, seq, 7, 1000, &options(i + 1, i))));
+        if both {
+            all.push((at + 10_000_000, packet(false, 7, seq.wrapping_add(1000), 0, &options(i + 1, i + 1))));
+        }
+    }
+    all
+}
+
+/// Two interfaces: the first counts milliseconds from a thousand seconds on, the second 2^-20 of a second from 1970 on.
+fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut block = |kind: u32, body: &[u8]| {
+        let len = 12 + body.len().next_multiple_of(4);
+        out.extend(kind.to_le_bytes());
+        out.extend((len as u32).to_le_bytes());
+        out.extend(body);
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend((len as u32).to_le_bytes());
+    };
+    block(0x0a0d_0d0a, &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+    let mut first = vec![101, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 3, 0, 0, 0, 14, 0, 8, 0];
+    first.extend(1000u64.to_le_bytes());
+    first.extend([0; 4]);
+    block(1, &first);
+    block(1, &[101, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 0x80 | 20, 0, 0, 0, 0, 0, 0, 0]);
+    for (i, (at, bytes)) in packets.iter().enumerate() {
+        let second = i % 4 == 3;
+        let stamp =
+            if second { ((u128::from(*at) + 1_000_000_000_000) << 20).div_ceil(1_000_000_000) as u64 } else { at / 1_000_000 };
+        let fields = [u32::from(second), (stamp >> 32) as u32, stamp as u32, bytes.len() as u32, bytes.len() as u32];
+        let mut body: Vec<u8> = fields.iter().flat_map(|f| f.to_le_bytes()).collect();
+        body.extend(bytes);
+        block(6, &body);
+    }
+    out
+}
+
+/// Payload once, retransmissions, least and greatest round trip in whole microseconds, first time in seconds, packets cut short.
+type Figures = (u64, u32, Option<[i64; 2]>, Option<i64>, u64);
+
+fn figures(bytes: Vec<u8>) -> Figures {
+    let (mut capture, analysis) = read(bytes);
+    capture.finish();
+    assert!(capture.damage().is_empty(), "{:?}", capture.damage());
+    let flows = analysis.flows();
+    assert_eq!(flows.len(), 1);
+    let server = if flows.get(0).client() == Side::Low { Side::High } else { Side::Low };
+    let flow = flows.get(0);
+    let half = flow.half(server);
+    assert!(flow.memory() < 8192, "{}", flow.memory());
+    let us = |ns: i64| (ns + 500) / 1000;
+    (
+        half.sending().unwrap().amounts.unique,
+        half.counts.retransmitted,
+        half.rtt.min().zip(half.rtt.max()).map(|(a, b)| [us(a), us(b)]),
+        analysis.totals.first_at.map(|at| at / 1_000_000_000),
+        analysis.totals.cut_short,
+    )
+}
+
+const EXPECTED: Figures = (40_000, 0, Some([10_000, 10_000]), Some(1000), 0);
+
+#[test]
+fn gzip_and_zstd_hold_what_the_plain_file_holds() {
+    let plain = pcap(&conversation(1, true), 65_535);
+    assert_eq!(figures(plain.clone()), EXPECTED);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&plain).unwrap();
+    assert_eq!(figures(gzip.finish().unwrap()), EXPECTED);
+    let zstd = ruzstd::encoding::compress_to_vec(plain.as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
+    assert_eq!(figures(zstd), EXPECTED);
+}
+
+#[test]
+fn interfaces_with_clocks_of_their_own_give_the_same_times() {
+    let (payload, again, rtt, start, cut) = figures(pcapng(&conversation(1, true)));
+    assert_eq!((payload, again, start, cut), (40_000, 0, Some(1000), 0));
+    // A microsecond is what a tick of 2^-20 s rounds to.
+    let [least, most] = rtt.unwrap();
+    assert!((least - 10_000).abs() <= 1 && (most - 10_000).abs() <= 1, "{least} {most}");
+}
+
+#[test]
+fn packets_cut_behind_their_headers_count_with_their_length_on_the_wire() {
+    let (payload, again, rtt, start, cut) = figures(pcap(&conversation(1, true), 60));
+    assert_eq!((payload, again, rtt, start, cut), (40_000, 0, Some([10_000, 10_000]), Some(1000), 40));
+}
+
+#[test]
+fn numbers_that_wrap_and_a_handshake_that_was_missed_change_nothing() {
+    assert_eq!(figures(pcap(&conversation(u32::MAX - 20_500, true), 65_535)), EXPECTED);
+}
+
+#[test]
+fn a_capture_of_one_side_has_its_data_and_no_round_trip() {
+    let (payload, again, rtt, ..) = figures(pcap(&conversation(1, false), 65_535));
+    assert_eq!((payload, again, rtt), (40_000, 0, None));
+}
