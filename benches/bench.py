@@ -1,7 +1,7 @@
 """How fast the engine is: packets and element calls per CPU second, instructions, memory, growth, ratio to ns-2.
 
 Standard library only. Every figure is the engine alone (`ackclock-bench`, one process, one core); of several runs
-the cheapest counts, because other work on the machine can only add. Peers and tools that are not installed print a skip line.
+the cheapest counts, because other work on the machine can only add. The output ends with what was left out and why.
 
 usage: bench.py [--binary target/release/ackclock-bench] [--repeats 5] [--json FILE]
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 
 import captures
 import media
+import programs
 from peers import fused, ns2_speed
 
 OURS = [*(case.name for case in ns2_speed.CASES), "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"]
@@ -27,7 +26,6 @@ INSTRUCTIONS_SECONDS = 2  # callgrind is some fifty times slower than the machin
 MAX_RSS_MB = 64
 VARIANTS_CASE, VARIANTS_SECONDS = "one-10m", 20  # a window that fills at once, so that the variants do the same work
 MAX_VARIANT_COST = 1.5
-CATALOGUE = Path("crates/core/src/tcp/cc/mod.rs")
 
 
 @dataclass(frozen=True)
@@ -60,22 +58,7 @@ def measure(binary: Path, case: str, repeats: int) -> Result:
 def instructions_per_packet(
     valgrind: str, binary: Path, case: str, seconds: int = INSTRUCTIONS_SECONDS, variant: str = "reno"
 ) -> float:
-    command = [
-        valgrind,
-        "--tool=callgrind",
-        "--callgrind-out-file=/dev/null",
-        str(binary),
-        case,
-        "--seconds",
-        str(seconds),
-        "--variant",
-        variant,
-    ]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    collected = re.search(r"Collected : (\d+)", done.stderr)
-    if collected is None:
-        raise RuntimeError(f"callgrind said nothing of instructions: {done.stderr[-500:]}")
-    return int(collected[1]) / int(json.loads(done.stdout)["data_packets"])
+    return programs.instructions_per_packet(valgrind, binary, [case, "--seconds", str(seconds), "--variant", variant])
 
 
 def print_engine(results: list[Result]) -> None:
@@ -108,9 +91,8 @@ def print_growth(results: list[Result]) -> list[dict[str, object]]:
 
 
 def print_instructions(binary: Path) -> dict[str, float]:
-    valgrind = shutil.which("valgrind")
+    valgrind = programs.find("valgrind", "instructions of whole cases")
     if valgrind is None:
-        print("skip: valgrind is not installed, so instructions are not counted")
         return {}
     counted = {case: instructions_per_packet(valgrind, binary, case) for case in INSTRUCTIONS}
     for case, count in counted.items():
@@ -118,18 +100,19 @@ def print_instructions(binary: Path) -> dict[str, float]:
     return counted
 
 
-def variant_names() -> list[str]:
-    """Every congestion control, as the catalogue in the source has them."""
-    return re.findall(r'^    \w+ => "([^"]+)", \|', CATALOGUE.read_text(), re.MULTILINE)
+def variant_names(binary: Path) -> list[str]:
+    """Every congestion control of the binary."""
+    names: list[str] = json.loads(subprocess.run([str(binary), "variants"], check=True, capture_output=True, text=True).stdout)
+    return names
 
 
 def print_variants(binary: Path) -> dict[str, float]:
     """Instructions per packet of each congestion control, over NewReno's."""
-    valgrind = shutil.which("valgrind")
+    valgrind = programs.find("valgrind", "instructions by congestion control")
     if valgrind is None:
-        print("skip: valgrind is not installed")
         return {}
-    counted = {name: instructions_per_packet(valgrind, binary, VARIANTS_CASE, VARIANTS_SECONDS, name) for name in variant_names()}
+    names = variant_names(binary)
+    counted = {name: instructions_per_packet(valgrind, binary, VARIANTS_CASE, VARIANTS_SECONDS, name) for name in names}
     for name, count in sorted(counted.items(), key=lambda item: item[1]):
         ratio = count / counted["newreno"]
         print(f"{name:18} {count:8,.0f} {ratio:6.2f}x{'' if ratio <= MAX_VARIANT_COST else '  OVER'}")
@@ -161,10 +144,8 @@ def main() -> int:
     print("\n".join(floor))
 
     print("\nns-2, CPU seconds per million delivered data packets; lean headers, runs alternate")
-    ns = ns2_speed.ns2_available()
-    if ns is None:
-        print("skip: ns-2 (`ns`) is not installed, so there is no ratio to it")
-    else:
+    ns = programs.find("ns", "ratio to ns-2")
+    if ns is not None:
         print("\n".join(ns2_speed.table(args.binary, ns, args.repeats)))
 
     print("\naccess media: six stations with more datagrams than the medium carries, beside a plain rate")
@@ -173,6 +154,9 @@ def main() -> int:
     print("\ncaptures: the per-flow table")
     read, capture_figures = captures.table(args.binary, args.repeats)
     print("\n".join(read))
+
+    print("\nleft out")
+    print("\n".join(programs.left_out()) or "nothing")
 
     if args.json:
         figures = {

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import programs
 from peers import ns2_speed
 
 PLAIN = "plain-6"
@@ -33,27 +31,20 @@ class Cost:
     instructions: float | None
 
 
-def cost(binary: Path, case: str, repeats: int) -> Cost:
+def cost(binary: Path, case: str, repeats: int, valgrind: str | None) -> Cost:
     runs = [json.loads(ns2_speed.run([str(binary), case, "--metered"]).output) for _ in range(repeats)]
     packets = int(runs[0]["data_packets"])
-    return Cost(packets, min(float(run["cpu_s"]) for run in runs) / packets * 1e9, instructions(binary, case))
-
-
-def instructions(binary: Path, case: str) -> float | None:
-    valgrind = shutil.which("valgrind")
+    ns = min(float(run["cpu_s"]) for run in runs) / packets * 1e9
     if valgrind is None:
-        return None
-    command = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", str(binary), case, "--metered"]
-    done = subprocess.run([*command, "--seconds", str(INSTRUCTIONS_SECONDS)], check=True, capture_output=True, text=True)
-    collected = re.search(r"Collected : (\d+)", done.stderr)
-    if collected is None:
-        raise RuntimeError(f"callgrind said nothing of instructions: {done.stderr[-500:]}")
-    return int(collected[1]) / int(json.loads(done.stdout)["data_packets"])
+        return Cost(packets, ns, None)
+    arguments = [case, "--metered", "--seconds", str(INSTRUCTIONS_SECONDS)]
+    return Cost(packets, ns, programs.instructions_per_packet(valgrind, binary, arguments))
 
 
 def table(binary: Path, repeats: int) -> list[str]:
     """The comparison as lines of text."""
-    costs = {case: cost(binary, case, repeats) for case in (PLAIN, *MEDIA)}
+    valgrind = programs.find("valgrind", "instructions of access media")
+    costs = {case: cost(binary, case, repeats, valgrind) for case in (PLAIN, *MEDIA)}
     plain = costs[PLAIN]
     lines = [f"{'case':10} {'packets':>8} {'ns/packet':>10} {'ratio':>6} {'instructions':>13} {'ratio':>6}"]
     for case, one in costs.items():

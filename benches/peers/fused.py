@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
+import programs
 from peers import ns2_speed
 
 SOURCE = Path(__file__).with_name("fused_loop.rs")
 
 
 def build(folder: Path) -> Path | None:
-    rustc = shutil.which("rustc")
+    rustc = programs.find("rustc", "the hand-fused loop")
     if rustc is None:
         return None
     program = folder / "fused_loop"
@@ -31,7 +31,7 @@ def table(binary: Path, cases: list[ns2_speed.Case], repeats: int) -> list[str]:
     """The comparison as lines of text."""
     program = build(binary.parent)
     if program is None:
-        return ["skip: no rustc on the path to build it"]
+        return []
     lines = [f"{'case':14} {'packets ours':>12} {'floor':>9}  {'ours ns':>8} {'floor ns':>8}  {'left':>6}"]
     for case in cases:
         pairs = [(ns2_speed.run_ours(binary, case), run(program, case)) for _ in range(repeats)]
