@@ -6,8 +6,12 @@
 PYTHON ?= python3
 CARGO  ?= cargo
 VENV   ?= .venv
+# Processes of pytest.
+WORKERS ?= 2
 BIN    := $(VENV)/bin
-RUST   := --workspace --exclude ackclock-py
+# crates/py has no tests of its own; with it selected, cargo resolves the same features as `make build`
+# and compiles nothing twice.
+RUST   := --workspace
 
 # Oracle results and recorded links are not ours to ship. Tests that need them are skipped where they are absent.
 SHARED ?= ../shared
@@ -21,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow check format bench bench-peers accuracy analyze-accuracy bench-live soak measure-accuracy kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow findings check format bench bench-peers accuracy analyze-accuracy bench-live soak measure-accuracy kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -32,13 +36,18 @@ demo: build ## compare TCP variants on a packaged link, simulate a scenario, wri
 	@PATH="$(abspath $(BIN)):$$PATH" sh tools/demo.sh
 
 # The gate draws the same cases every time; test-slow draws new ones, and prints what fails.
+# Tests of real traffic and real time run one after another, when nothing else runs.
 test: build ## every test that takes seconds: cargo test, then pytest
-	PROPTEST_RNG_SEED=1 $(CARGO) test $(RUST)
-	$(BIN)/python -m pytest -m "not slow"
+	PROPTEST_RNG_SEED=1 $(CARGO) test --release $(RUST)
+	$(BIN)/python -m pytest -m "not slow and not realtime" -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -m "not slow and realtime"
 
 test-slow: build ## all tests, those that take minutes too, and property tests on cases never drawn before
 	$(CARGO) test $(RUST) -- --include-ignored
 	ACKCLOCK_FRESH=1 $(BIN)/python -m pytest
+
+findings: build ## what was found wrong from outside: id, result and tests of each (SLOW=1: slow tests, too)
+	$(BIN)/python tools/findings.py $(if $(SLOW),--slow)
 
 check: build ## formatting, lints and types
 	$(CARGO) fmt --all --check

@@ -18,6 +18,20 @@ settings.register_profile("fresh", deadline=None)
 settings.load_profile("fresh" if os.environ.get("ACKCLOCK_FRESH") else "gate")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Record which findings a test is for; ACKCLOCK_FINDINGS (ids joined by commas) keeps the tests of these only."""
+    only = set(filter(None, os.environ.get("ACKCLOCK_FINDINGS", "").split(",")))
+    others = []
+    for item in items:
+        ids = [id_ for mark in item.iter_markers("finding") for id_ in mark.args]
+        item.user_properties += [("finding", id_) for id_ in ids]
+        if only and not only & set(ids):
+            others.append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
+
+
 def _folder(variable: str) -> Path:
     named = os.environ.get(variable)
     if not named or not Path(named).is_dir():

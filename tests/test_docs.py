@@ -1,5 +1,6 @@
 """What the documents point at is there."""
 
+import os
 import re
 import subprocess
 import sys
@@ -53,6 +54,29 @@ def test_every_make_target_that_is_named_exists(document: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", document.read_text(), flags=re.MULTILINE))
     assert {a or b for a, b in named} <= targets
+
+
+@pytest.mark.finding("U7")
+def test_console_blocks_are_what_their_commands_print() -> None:
+    with_blocks = [document for document in DOCUMENTS if "```console\n$ ackclock" in document.read_text()]
+    assert ROOT / "README.md" in with_blocks
+    command = [sys.executable, str(ROOT / "tools" / "tour.py"), "--check", *map(str, with_blocks)]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.finding("U7")
+def test_tour_check_fails_when_a_block_is_edited(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n\n```console\n$ echo 4.50\n```\n")
+    tour = [sys.executable, str(ROOT / "tools" / "tour.py")]
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "no date"
+    subprocess.run([*tour, page], capture_output=True, check=True)
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 0
+    assert re.search(r"\*Made by `echo 4.50` on \d{4}-\d\d-\d\d; .*load \d", page.read_text())
+    page.write_text(page.read_text().replace("\n4.50", "\n4.52"))
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "edited"
 
 
 def test_the_lock_pins_every_dependency() -> None:
@@ -124,3 +148,17 @@ def test_every_line_of_list_says_what_it_is_for_and_its_source(kind: str) -> Non
     for name, line in getattr(api, f"list_{kind}")().items():
         said, _, source = line.partition("Source: ")
         assert len(said) > 10 and len(source) > 3, f"{name}: {line}"
+
+
+@pytest.mark.finding("N2")
+def test_journey_names_the_event_loop_and_both_drivers_that_call_it() -> None:
+    journey = (ROOT / "docs" / "journey.md").read_text()
+    loop = journey[journey.index("## The loop") : journey.index("## Out: a data packet")]
+    assert "run_until" in loop
+    assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "settle.rs").read_text()
+    drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^)]+(?:run|crossing)\.rs)\)", loop)]
+    assert len(drivers) == 2
+    for driver in drivers:
+        assert "run_until(" in driver.read_text()
+    sources = (ROOT / "crates").glob("*/src/**/*.rs")
+    assert not [path for path in sources if re.search(r"trait Clock\b|enum Waited\b", path.read_text())]
