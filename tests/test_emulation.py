@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
+import ackclock as ackclock_package
+from ackclock.errors import RunFailed
 from tests.live.cells import namespaces
 
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
@@ -150,17 +155,166 @@ def test_an_emulation_whose_server_has_ended_goes_on_sleeping(ackclock, line):
     assert document["cpu_seconds"] < 0.25 * document["seconds"]
 
 
-def test_the_commands_failure_is_exit_status_1_and_its_own_status_is_in_the_document(ackclock, line):
-    done = ackclock("emulate", line, "--json", "--", "sh", "-c", "exit 7")
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["command"] == {"argv": ["sh", "-c", "exit 7"], "exit": 7}
+@pytest.mark.realtime
+@pytest.mark.finding("L3")
+@pytest.mark.parametrize(
+    ("script", "options", "status"),
+    [
+        ("exit 42", [], 42),
+        ("kill -SEGV $$", [], 128 + signal.SIGSEGV),
+        ("kill -INT $$", [], 128 + signal.SIGINT),
+        ("exec sleep 20", ["--seconds", "0.3"], 128 + signal.SIGTERM),
+        ("trap 'exit 5' TERM; sleep 20 & wait", ["--seconds", "0.3"], 5),
+        ("exit 0", ["--deadline", "0.0000001 ms"], 0),
+    ],
+    ids=["own", "signal", "interrupt", "time", "time_handled", "audit"],
+)
+def test_emulate_exits_with_its_commands_status(ackclock, line, script, options, status):
+    # A datagram crosses the link, so that the audit has something that may be late.
+    probe = (
+        f"{sys.executable} -c 'import os, socket; socket.socket(type=2).sendto(bytes(9), (os.environ[\"ACKCLOCK_SERVER\"], 9))'"
+    )
+    done = ackclock("emulate", line, "--json", "--no-log", *options, "--", "sh", "-c", f"{probe}; sleep 0.1; {script}")
+    assert done.returncode == status, done.stderr
+    document = json.loads(done.stdout)
+    assert document["command"]["exit"] == status
+    if "--deadline" in options:
+        assert not document["valid"], "an audit changes no status"
 
 
-def test_a_command_that_is_not_there_is_said_as_a_shell_says_it(ackclock, line):
-    done = ackclock("emulate", line, "--json", "--", "no-such-command")
+@pytest.mark.realtime
+@pytest.mark.finding("L3")
+def test_emulate_ends_its_command_by_sigterm_when_it_gets_one(line, tmp_path):
+    mark = tmp_path / "started"
+    argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--quiet", "--out", "run", "--", "sh", "-c"]
+    running = subprocess.Popen([*argv, f"touch {mark}; exec sleep 60"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    end = time.monotonic() + 30
+    while not mark.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    running.terminate()
+    assert running.wait(30) == 128 + signal.SIGTERM
+    assert json.loads((tmp_path / "run" / "emulation.json").read_text())["command"]["exit"] == 128 + signal.SIGTERM
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L3")
+@pytest.mark.parametrize(
+    ("command", "status", "why"), [("no-such-command", 127, "No such file"), ("/etc/passwd", 126, "Permission denied")]
+)
+def test_emulate_keeps_nothing_and_is_not_valid_when_its_command_cannot_be_run(ackclock, line, tmp_path, command, status, why):
+    done = ackclock("emulate", line, "--json", "--out", "run", "--", command)
+    assert done.returncode == status
+    document = json.loads(done.stdout)
+    assert (document["valid"], document["command"]["exit"]) == (False, status)
+    assert document["why"].startswith(f"the command could not be run: {why}")
+    assert f"{command}: {why}" in done.stderr
+    assert not (tmp_path / "run").exists()
+    quiet = ackclock("emulate", line, "--", command)
+    assert quiet.returncode == status
+    assert "alid" not in quiet.stdout + quiet.stderr
+
+
+@pytest.mark.finding("L3")
+def test_emulate_raises_when_its_command_cannot_be_run(line):
+    with pytest.raises(RunFailed, match=r"no-such-command: the command could not be run: No such file"):
+        ackclock_package.emulate(str(line), ["no-such-command"])
+
+
+LATE = """
+import http.server, sys, time
+time.sleep(float(sys.argv[1]))
+http.server.test(http.server.SimpleHTTPRequestHandler, http.server.ThreadingHTTPServer, port=8000)
+"""
+GET = """
+import os, sys, urllib.request
+with urllib.request.urlopen(f"http://{os.environ['ACKCLOCK_SERVER']}:8000/line.toml", timeout=10) as answer:
+    sys.exit(0 if b"a line" in answer.read() else 3)
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+@pytest.mark.parametrize("ready", [[], ["--server-ready", "8000"]], ids=["any", "port"])
+def test_command_starts_when_the_server_listens(ackclock, line, ready):
+    server = shlex.join([sys.executable, "-c", LATE, "0.7"])
+    done = ackclock("emulate", line, "--json", "--no-log", *ready, "--server", server, "--", sys.executable, "-c", GET)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["notes"] == []
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_time_counts_from_the_command_when_it_waits_for_the_server(ackclock, line):
+    server = shlex.join([sys.executable, "-c", LATE, "2"])
+    done = ackclock("emulate", line, "--json", "--no-log", "--seconds", "1.9", "--server", server, "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["seconds"] < 1.9
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_http_request_is_answered_twenty_times_of_twenty(ackclock, line):
+    server = f"{sys.executable} -m http.server 8000"
+    argv = ["emulate", line, "--no-log", "--quiet", "--server", server, "--", sys.executable, "-c", GET]
+    assert [ackclock(*argv).returncode for _ in range(20)] == [0] * 20
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_command_starts_with_a_warning_when_the_server_ends_before_it_listens(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--no-log", "--server", "sh -c 'exit 3'", "--", "true")
+    assert done.returncode == 0
+    note = "the server's command ended with status 3 before it listened on any port; the client's command starts without it"
+    assert json.loads(done.stdout)["notes"] == [note]
+    assert done.stderr.count(note) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_command_starts_with_a_warning_when_the_server_never_listens(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--no-log", "--server", "sleep 60", "--", "true")
+    assert done.returncode == 0
+    (note,) = json.loads(done.stdout)["notes"]
+    assert note.startswith("the server's command has not listened on any port for 5 s")
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+@pytest.mark.parametrize(
+    ("server", "ready", "why"),
+    [
+        ("true", "80", "the server's command ended with status 0 before it listened on port 80"),
+        ("no-such-server", "any", "the server's command could not be run: no-such-server: No such file or directory"),
+    ],
+)
+def test_emulation_fails_when_the_server_cannot_become_ready(ackclock, line, tmp_path, server, ready, why):
+    mark = tmp_path / "ran"
+    done = ackclock("emulate", line, "--no-log", "--server", server, "--server-ready", ready, "--", "touch", mark)
     assert done.returncode == 1
-    assert json.loads(done.stdout)["command"]["exit"] == 127
-    assert "no-such-command" in done.stderr
+    assert why in done.stderr
+    assert not mark.exists()
+
+
+def test_server_ready_names_what_is_allowed_when_it_is_no_port(ackclock, line):
+    done = ackclock("emulate", line, "--server-ready", "http", "--", "true")
+    assert done.returncode == 2
+    assert "--server-ready" in done.stderr
+
+
+@pytest.mark.finding("L12")
+def test_emulation_is_refused_when_the_process_has_several_threads(line):
+    """As root too: a child of one of several threads has copies of locks that the others held."""
+    script = (
+        "import sys, threading\n"
+        "from ackclock.emulation import Settings, emulate_here, emulation_scenario\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "emulate_here(emulation_scenario(sys.argv[1]), 1, Settings(['true']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(line)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "an emulation needs a process with one thread, this one has 2" in done.stderr
 
 
 def test_what_a_command_leaves_behind_ends_with_the_emulation(ackclock, line, tmp_path):

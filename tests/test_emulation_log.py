@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import stat
 import subprocess
 import sys
 
@@ -129,6 +131,55 @@ def test_the_flows_table_has_the_connection_and_the_report_says_whether_to_belie
     text = run.report().read_text("utf-8")
     assert ("Valid:" if document["valid"] else "INVALID") in text
     assert "access" in text
+
+
+SECRET = b"GET /what-nobody-else-reads"
+TALK = f"""
+import os, socket, threading
+server = os.environ["ACKCLOCK_SERVER"]
+connection = socket.create_connection((server, 5001))
+connection.sendall({SECRET!r} * 40)
+connection.shutdown(socket.SHUT_WR)
+while connection.recv(1 << 16):
+    pass
+udp = socket.socket(type=socket.SOCK_DGRAM)
+udp.sendto({SECRET!r} * 40, (server, 5001))
+udp.sendto({SECRET!r} * 100, (server, 5001))
+"""
+ANSWER = f"""
+import socket
+with socket.create_server(("", 5001)) as listener:
+    connection, _ = listener.accept()
+while connection.recv(1 << 16):
+    pass
+connection.sendall({SECRET!r} * 1000)
+connection.close()
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L7")
+def test_captures_hold_no_payload_and_are_their_owners_only_when_an_emulation_keeps_them(tmp_path):
+    hop = {"name": "line", "rate": "10 Mb/s"}
+    server, client = ([sys.executable, "-c", text] for text in (ANSWER, TALK))
+    before = os.umask(0)
+    try:
+        run = ackclock.emulate({"title": "a line", "source": "test", "hop": [hop]}, client, server=server, out=tmp_path / "run")
+    finally:
+        os.umask(before)
+    assert run.document["command"]["exit"] == 0
+    assert len(run.captures) == 2
+    for capture in run.captures:
+        content = capture.read_bytes()
+        # One byte of each segment and datagram may be there.
+        assert b"ET" not in content
+        assert b"nobody" not in content
+        assert stat.S_IMODE(capture.stat().st_mode) == 0o600
+        assert stat.S_IMODE(capture.parent.stat().st_mode) == 0o700
+    # Lengths are the packets' own: an analysis counts every byte.
+    flow = run.flows.to_dicts()[0]
+    assert flow["b2a_unique_bytes"] == len(SECRET) * 1000
+    assert flow["a2b_unique_bytes"] == len(SECRET) * 40
 
 
 def test_no_log_keeps_no_captures(tmp_path):

@@ -112,22 +112,33 @@ def test_a_pairs_two_namespaces_are_joined_by_the_link_and_gone_after_an_interru
     assert json.loads((tmp_path / "pair" / "emulation.json").read_text())["packets_in"] >= 20
 
 
+def guard_of(emulator: int) -> int:
+    """The process that undoes what a killed emulation has left."""
+    children = Path(f"/proc/{emulator}/task/{emulator}/children").read_text().split()
+    (found,) = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "ackclock-guard"]
+    return found
+
+
 @needs_root
-def test_what_a_killed_emulation_has_left_is_taken_away_by_the_next_one(tmp_path, link):
-    pair = Pair(tmp_path, link, "--name", "ackclockkilled")
-    names = [Path("/run/netns/ackclockkilled-server"), Path("/run/netns/ackclockkilled-client")]
+@pytest.mark.realtime
+@pytest.mark.finding("L6")
+@pytest.mark.parametrize("guarded", [True, False], ids=["by_its_guard", "by_the_next_emulation"])
+def test_names_of_a_killed_emulation_are_removed(tmp_path, link, guarded):
+    pair = Pair(tmp_path, link, "--name", f"ackk{os.getpid()}")
+    names = [Path("/run/netns") / name for name in pair.ways]
     notes = Path("/run/ackclock") / str(pair.process.pid)
+    assert len(names) == 2
     assert all(name.exists() for name in names)
     assert notes.exists()
-    children = Path(f"/proc/{pair.process.pid}/task/{pair.process.pid}/children").read_text().split()
-    assert len(children) == 2
+    guard = guard_of(pair.process.pid)
+    if not guarded:
+        os.kill(guard, signal.SIGKILL)
     pair.end(signal.SIGKILL)
-    until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
-    assert all(name.exists() for name in names), "only a mount holds them now"
-    done = subprocess.run(command(link, "--no-log", "--out", tmp_path / "next", "--", "true"), capture_output=True, check=False)
-    assert done.returncode == 0
-    assert not any(name.exists() for name in names)
-    assert not notes.exists()
+    if not guarded:
+        assert all(name.exists() for name in names), "only a mount holds them now"
+        subprocess.run(command(link, "--no-log", "--out", tmp_path / "next", "--", "true"), capture_output=True, check=True)
+    until(lambda: not any(path.exists() for path in (*names, notes)))
+    until(lambda: not Path(f"/proc/{guard}").exists())
 
 
 @needs_root
@@ -158,9 +169,8 @@ def processes_with(mark):
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda by: by.name)
 def test_processes_namespaces_and_interfaces_are_gone_however_an_emulation_ends(tmp_path, link, by):
     mark = f"ACKCLOCK_TEST_MARK={os.getpid()}-{by.name}"
-    argv = command(
-        link, "--out", tmp_path / "run", "--no-report", "--server", "sleep 1000", "--", "sh", "-c", "sleep 1000 & sleep 1000"
-    )
+    argv = command(link, "--out", tmp_path / "run", "--no-report", "--server", "sleep 1000", "--server-ready", "none")
+    argv += ["--", "sh", "-c", "sleep 1000 & sleep 1000"]
     environment = {**os.environ, **dict([mark.split("=")])}
     running = subprocess.Popen(argv, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
     until(lambda: len(processes_with(mark)) >= 6)
@@ -267,6 +277,127 @@ def test_a_real_host_shares_a_cell_with_simulated_stations(tmp_path):
 
 def has_nat():
     return bool(shutil.which("nft") or shutil.which("iptables"))
+
+
+NFT = """#!/bin/sh
+# Stands for nft where it is not installed: a table is a file here.
+tables=$(dirname "$0")/tables
+mkdir -p "$tables"
+case "$1" in
+    "add table ip "*) name=${1#add table ip }; touch "$tables/${name%%;*}" ;;
+    "delete table ip "*) rm "$tables/${1#delete table ip }" ;;
+    list) for table in "$tables"/*; do [ -e "$table" ] && echo "table ip $(basename "$table")"; done ;;
+esac
+exit 0
+"""
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine of its own: a network namespace with ways to run something in it. Without nftables a script stands for them."""
+    name = f"ackn{os.getpid()}"
+    environment = dict(os.environ)
+    if not shutil.which("nft"):
+        stand_in = tmp_path / "bin" / "nft"
+        stand_in.parent.mkdir()
+        stand_in.write_text(NFT, encoding="utf-8")
+        stand_in.chmod(0o755)
+        environment["PATH"] = f"{stand_in.parent}:{environment['PATH']}"
+    subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True)
+
+    class Machine:
+        def start(self, *argv):
+            return subprocess.Popen(
+                ["ip", "netns", "exec", name, *map(str, argv)], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL
+            )
+
+        def run(self, *argv):
+            inside = ["ip", "netns", "exec", name, *map(str, argv)]
+            return subprocess.run(inside, capture_output=True, text=True, timeout=60, check=True, env=environment).stdout
+
+        def leads_out(self):
+            """Forwarding, and the tables that let traffic out."""
+            forwards = self.run("cat", "/proc/sys/net/ipv4/ip_forward").strip() == "1"
+            return forwards, [line for line in self.run("nft", "list", "tables").splitlines() if "ackclock" in line]
+
+    yield Machine()
+    subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+
+@needs_root
+@pytest.mark.realtime
+@pytest.mark.finding("L6")
+@pytest.mark.parametrize("guarded", [True, False], ids=["by_its_guard", "by_the_next_emulation"])
+def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarded):
+    mark = tmp_path / "started"
+    argv = command(link, "--internet", "--no-log", "--out", tmp_path / "run", "--", "sh", "-c", f"touch {mark}; sleep 60")
+    running = machine.start(*argv)
+    try:
+        until(mark.exists)
+        forwards, tables = machine.leads_out()
+        # The place of the server has a table of its own, in its own namespace; a stand-in for nft keeps both in one folder.
+        assert forwards
+        assert any("198_18" in table for table in tables)
+        guard = guard_of(running.pid)
+        if not guarded:
+            os.kill(guard, signal.SIGKILL)
+    finally:
+        running.kill()
+        running.wait(20)
+    if not guarded:
+        assert machine.leads_out()[0], "nobody has closed it"
+        machine.run(*command(link, "--no-log", "--out", tmp_path / "next", "--", "true"))
+
+    def closed():
+        forwards, tables = machine.leads_out()
+        return not forwards and not any("198_18" in table for table in tables)
+
+    until(closed)
+    until(lambda: not Path(f"/proc/{guard}").exists())
+
+
+@needs_root
+@pytest.mark.realtime
+@pytest.mark.finding("S4")
+def test_forged_note_deletes_nothing_when_a_user_could_write_it(tmp_path, link):
+    """In a mount namespace with a /run of its own: a directory as an emulation with umask 000 left it once, open to all."""
+    victim = tmp_path / "victim"
+    victim.write_text("", encoding="utf-8")
+    script = f"""
+set -eu
+mount -t tmpfs none /run
+umask 000
+mkdir -m 777 /run/ackclock /run/netns
+touch /run/netns/bystander
+world="$(readlink /proc/self/ns/pid) $(readlink /proc/self/ns/net) $(cat /proc/sys/kernel/random/boot_id)"
+printf '%s 1\nname {victim}\nname {victim} 1\nname ../..{victim} 1\nname bystander 1\nforwarding\n' "$world" > /run/ackclock/4194303
+cat /proc/sys/net/ipv4/ip_forward
+"$@" > /dev/null
+cat /proc/sys/net/ipv4/ip_forward
+ls /run/netns
+stat -c '%a %u' /run/ackclock
+ls /run/ackclock
+"""
+    argv = ["unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", script, "sh"]
+    argv += command(link, "--no-log", "--quiet", "--out", tmp_path / "run", "--", "true")
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert victim.exists()
+    before, after, *said = done.stdout.split("\n")
+    assert before == after
+    assert said == ["bystander", "700 0", ""]
+
+
+@needs_root
+@pytest.mark.realtime
+@pytest.mark.finding("S4")
+def test_pair_is_refused_when_its_notes_would_lie_in_another_users_directory(tmp_path, link):
+    script = 'mount -t tmpfs none /run && mkdir /run/ackclock && chown 65534 /run/ackclock && exec "$@"'
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+    argv += command(link, "--pair", "--seconds", "0.2", "--no-log", "--out", tmp_path / "run")
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "/run/ackclock cannot hold notes that root believes: it belongs to user 65534; remove it" in done.stderr
 
 
 @needs_root

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ SAMPLE_PS = 100 * 10**9
 LIVE_FLOW = {"name": "live", "workload": {"kind": "live"}}
 SCENARIO_KEYS = frozenset({"link", "flow", "duration", "tcp", "sweep", "measure", "clients", "seeds"})
 MOST_DEPTH = 31
+PAIR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+"""What a pair may be called: the names of its namespaces are files' names."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,13 @@ class Settings:
     """How to emulate: what runs where, for how long, and what counts as late.
 
     ``deadline_us``: a packet that leaves later than this, in microseconds, has missed its deadline. ``log``: where captures and the
-    link's log go. ``pair``: what the two namespaces are called, for whoever wants to enter them; without a command they stay until the
+    link's log go. ``server_ready``: what of the server the command waits for: "any" open port, "none", or the number of a port. ``pair``: what the two namespaces are called, for whoever wants to enter them; without a command they stay until the
     emulation is ended. ``internet``: the server's end leads out through this machine.
     """
 
     command: Sequence[str]
     server: Sequence[str] = ()
+    server_ready: str | int = "any"
     seconds: float | None = None
     quiet_stdout: bool = False
     deadline_us: float = 1000.0
@@ -54,6 +58,7 @@ class Settings:
             {
                 "command": list(self.command),
                 "server": list(self.server),
+                "server_ready": {"port": self.server_ready} if isinstance(self.server_ready, int) else self.server_ready,
                 "seconds": self.seconds,
                 "quiet_stdout": self.quiet_stdout,
                 "deadline_us": self.deadline_us,
@@ -90,6 +95,15 @@ def _with_live(draft: Draft, clients: int) -> Draft:
     if not said:
         keys["flow"] = [{**LIVE_FLOW, "count": clients}, *flows]
     return draft.replaced(keys)
+
+
+def server_ready(text: str) -> str | int:
+    """What the command waits for, as ``--server-ready`` names it. Raises InputError."""
+    if text in ("any", "none"):
+        return text
+    if text.isascii() and text.isdigit() and 0 < int(text) < 1 << 16:
+        return int(text)
+    raise InputError(f'"{text}"', "a port from 1 to 65535, any or none", option="--server-ready")
 
 
 def check_way_out() -> None:

@@ -144,6 +144,7 @@ def emulate(
     command: Sequence[str],
     *,
     server: Sequence[str] = (),
+    server_ready: str | int = "any",
     seconds: float | None = None,
     clients: int = 1,
     seed: int | None = None,
@@ -156,8 +157,9 @@ def emulate(
     Args:
         link: a packaged link's name, a link file, a scenario file, or one of the latter two as a dict.
         command: what runs at the client's end, as a list of words. $ACKCLOCK_SERVER names the other end.
-        server: what runs at the server's end meanwhile.
-        seconds: end after this long, whatever still runs.
+        server: what runs at the server's end meanwhile. The command starts when it listens on a port, after 5 s at the latest.
+        server_ready: "none" to start the command at once, or the number of the port to wait for: 30 s, then the emulation fails.
+        seconds: end the command with SIGTERM after this long (its exit status is 143 then).
         clients: how many clients have a namespace of their own; the command runs in the first.
         seed: of the link's draws; default: the scenario's, else 1.
         out: a run folder to write; without it nothing is kept.
@@ -165,18 +167,18 @@ def emulate(
         deadline: a packet that leaves later than this is late, such as "5 ms".
 
     Returns:
-        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`. A command that
-        fails is in `document["command"]["exit"]`.
+        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`. The command's
+        exit status is `document["command"]["exit"]`: 128 + n where signal n ended it.
 
     Raises:
         InputError: bad input.
-        RunFailed: this machine allows no emulation, or it failed.
+        RunFailed: this machine allows no emulation, it failed, or the command could not be run.
     """
     import subprocess
     import sys
     import tempfile
 
-    from ackclock.errors import RunFailed
+    from ackclock.errors import RunFailed, from_document
     from ackclock.toml_write import to_toml
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -186,7 +188,14 @@ def emulate(
             link = path
         emulation_scenario(str(link), clients)  # bad input is an InputError here
         folder = Path(out) if out is not None else Path(scratch) / "run"
-        options = {"--server": shlex.join(server), "--seconds": seconds, "--clients": clients, "--seed": seed, "--out": folder}
+        options = {
+            "--server": shlex.join(server),
+            "--server-ready": server_ready,
+            "--seconds": seconds,
+            "--clients": clients,
+            "--seed": seed,
+            "--out": folder,
+        }
         said = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
         said += ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
         # A process of its own, as an emulation moves into namespaces, for which a process must have one thread.
@@ -194,6 +203,11 @@ def emulate(
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
         if not done.stdout:
             raise RunFailed(f"the emulation ended with exit status {done.returncode}; what was wrong is on standard error")
+        document = json.loads(done.stdout)
+        if "error" in document:
+            raise from_document(document)
+        if document["command"]["not_run"] is not None:
+            raise RunFailed(f"{command[0]}: {document['why']}")
         return open_emulation(folder, keep=out is not None)
 
 

@@ -11,17 +11,22 @@ use crate::machine::{Load, ask_for_punctuality};
 use crate::options::Options;
 use crate::place::{MOST_CLIENTS, Places};
 use crate::report::{self, CommandReport, Report};
+use crate::server_ready::wait_for_server;
 use crate::wait::Wait;
 use crate::warm::Warm;
 use ackclock_core::{Span, Time};
 use ackclock_sim::Plan;
 use ackclock_sim::build::{Metering, build, build_apart};
 use ackclock_sim::plan::{Flow, Workload};
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use std::io::Write;
 use std::sync::Arc;
 
 /// How often to see whether the command has ended or somebody wants to stop, when nothing else leads there.
 const LOOK_AROUND: Span = Span::from_ms(2);
+/// How long a command may take to end after SIGTERM.
+const GRACE: Span = Span::from_secs(2);
 
 /// Runs the command behind the plan's link until it ends. This process moves into a network namespace and does not come back from it.
 pub fn emulate(plan: &Plan, options: &Options) -> Result<Report, EmuError> {
@@ -30,8 +35,22 @@ pub fn emulate(plan: &Plan, options: &Options) -> Result<Report, EmuError> {
     let world = if options.log.is_some() { build_apart(plan) } else { build(plan, Metering::On) };
     // With a command, Ctrl-C is the command's first.
     let wait = Wait::new(!options.command.is_empty())?;
-    let (mut places, gates) = Places::make(options, live.len() as u32)?;
+    let (mut places, mut gates) = Places::make(options, live.len() as u32)?;
     wait.watch(&gates)?;
+    let mut notes = Vec::new();
+    places.begin_server()?;
+    if !options.server.is_empty() {
+        let warning = wait_for_server(options.server_ready, &mut places, &mut gates, &wait)?;
+        if let Some(error) = places.server.not_run {
+            return Err(EmuError::Failed(format!(
+                "the server's command could not be run: {}: {}",
+                options.server[0],
+                error.desc()
+            )));
+        }
+        notes.extend(warning);
+    }
+    warn(&notes);
     let punctual = ask_for_punctuality();
     let audits = Audits::new(live.len(), Span::from_secs_f64(options.deadline_us * 1e-6));
     let real = RealTime::start();
@@ -43,13 +62,20 @@ pub fn emulate(plan: &Plan, options: &Options) -> Result<Report, EmuError> {
         let sampled = Plan { sample_ps: options.sample_ps, ..plan.clone() };
         crossing.keep(Log::create(folder, &sampled, &crossing.world, crossing.doors.len(), real.epoch_ns())?);
     }
-    places.begin()?;
+    places.begin_clients()?;
     if let Some(name) = &options.pair {
         announce(&places.name(name)?, options.quiet_stdout);
     }
-    let mut drive = Drive { crossing, places, real, warm: punctual.then(Warm::new).flatten(), load: Load::begin() };
+    let mut drive = Drive { crossing, places, real, warm: punctual.then(Warm::new).flatten(), load: Load::begin(), notes };
     let exit = drive.run(&wait, options)?;
     drive.report(plan, options, exit)
+}
+
+/// Warnings, at once: who waits wants to know why.
+fn warn(notes: &[String]) {
+    for note in notes {
+        eprintln!("ackclock: {note}");
+    }
 }
 
 /// How the places are entered, for whoever reads our output; where that is for a document, beside it.
@@ -81,12 +107,16 @@ struct Drive {
     /// None where this is not the first to run anyway.
     warm: Option<Warm>,
     load: Load,
+    /// Warnings so far.
+    notes: Vec<String>,
 }
 
 impl Drive {
-    /// Until the command ends, time is up or somebody wants to stop. Gives the command's exit status if it has one.
+    /// Until the command ends. When time is up or a signal asks to stop it gets SIGTERM, and SIGKILL after `GRACE` or at the next signal.
+    /// Gives its exit status; none without a command.
     fn run(&mut self, wait: &Wait, options: &Options) -> Result<Option<i32>, EmuError> {
-        let end = options.seconds.map_or(Time::NEVER, |s| Time::ZERO + Span::from_secs_f64(s));
+        let mut ending = false;
+        let mut end = options.seconds.map_or(Time::NEVER, |s| Time::ZERO + Span::from_secs_f64(s));
         let mut lead = Lead::new();
         let mut looked = Time::ZERO;
         loop {
@@ -97,8 +127,17 @@ impl Drive {
                 if let Some(exit) = self.places.clients[0].ended() {
                     return Ok(Some(exit));
                 }
-                if now >= end || wait.asked_to_stop(now) {
-                    return Ok(None);
+                let stop = wait.asked_to_stop(now);
+                if now >= end || stop {
+                    match (options.command.is_empty(), ending) {
+                        (true, _) => return Ok(None),
+                        (false, false) => {
+                            self.places.clients[0].signal(Signal::SIGTERM);
+                            (ending, end) = (true, now + GRACE);
+                            wait.forget_interrupts();
+                        }
+                        (false, true) => return Ok(Some(self.places.clients[0].kill())),
+                    }
                 }
             }
             if let Some(rest) = lead.rest(now) {
@@ -124,8 +163,13 @@ impl Drive {
     }
 
     fn report(self, plan: &Plan, options: &Options, exit: Option<i32>) -> Result<Report, EmuError> {
-        let Drive { mut crossing, places, real, load, .. } = self;
+        let Drive { mut crossing, mut places, real, load, mut notes, .. } = self;
         let now = real.now();
+        places.read_notices();
+        let not_run = places.clients[0].not_run.map(Errno::desc);
+        let foreign = places.foreign_mounts();
+        warn(&foreign);
+        notes.extend(foreign);
         drop(places);
         crossing.finish(now)?;
         for gate in &crossing.doors {
@@ -133,17 +177,19 @@ impl Drive {
         }
         let busy = load.end();
         let whole = crossing.audits.whole();
-        let (valid, why) = report::verdict(&whole);
+        let command = CommandReport { argv: options.command.clone(), exit, not_run };
+        let (valid, why) = report::verdict_of_run(&whole, &command);
         Ok(Report {
             valid,
             why,
+            notes,
             release_error_us: whole.release_error(),
             input_lateness_us: whole.input_lateness(),
             deadline_misses: whole.misses(),
             unintended_drops: whole.unintended(),
             hops: report::hops(plan, &mut crossing.world, now),
             clients: report::clients(&crossing.audits),
-            command: CommandReport { argv: options.command.clone(), exit },
+            command,
             seconds: now.as_secs(),
             started: real.epoch_ns() as f64 * 1e-9,
             packets_in: crossing.packets_in,

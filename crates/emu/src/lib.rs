@@ -19,12 +19,14 @@ mod packet;
 mod parity;
 mod place;
 mod report;
+mod server_ready;
 mod tap;
 mod wait;
 mod warm;
 
 pub use options::Options;
 pub use report::{ClientReport, HopReport, Report, Spread};
+pub use server_ready::ServerReady;
 
 use ackclock_sim::PlanError;
 

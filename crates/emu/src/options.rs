@@ -1,6 +1,7 @@
 //! What an emulation is told beside its plan.
 
 use crate::EmuError;
+use crate::server_ready::ServerReady;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -12,7 +13,9 @@ pub struct Options {
     pub command: Vec<String>,
     /// What runs in the server's namespace meanwhile; empty for nothing.
     pub server: Vec<String>,
-    /// Stop after so long, in seconds, whatever still runs; null waits for the command.
+    /// What of the server the client's command waits for: "none", "any" or {"port": NUMBER}.
+    pub server_ready: ServerReady,
+    /// Stop so long after the command's start, in seconds, whatever still runs; null waits for the command.
     pub seconds: Option<f64>,
     /// The command's standard output goes where standard error goes.
     pub quiet_stdout: bool,

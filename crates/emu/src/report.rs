@@ -15,6 +15,8 @@ pub struct Report {
     pub valid: bool,
     /// Why not, or that nothing speaks against it.
     pub why: String,
+    /// What was not as asked though it is no fault of the link, a sentence each.
+    pub notes: Vec<String>,
     /// How much later than planned packets left.
     pub release_error_us: Spread,
     /// How long packets from the hosts waited before the network took them in.
@@ -68,8 +70,10 @@ pub struct HopReport {
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandReport {
     pub argv: Vec<String>,
-    /// Its exit status; 128 and the signal's number if one ended it; none if it was still running.
+    /// Its exit status; 128 and the signal's number if one ended it; none without a command.
     pub exit: Option<i32>,
+    /// Why it was not run, as execve(2) says it; none if it was.
+    pub not_run: Option<&'static str>,
 }
 
 /// Of a time, in microseconds; null where nothing was measured.
@@ -90,6 +94,14 @@ impl Spread {
             max: histogram.max().map(|max| us(max.as_secs())),
             count: histogram.count(),
         }
+    }
+}
+
+/// As `verdict`, but nothing is said of a link over which no command ran.
+pub fn verdict_of_run(audit: &Audit, command: &CommandReport) -> (bool, String) {
+    match command.not_run {
+        Some(error) => (false, format!("the command could not be run: {error}")),
+        None => verdict(audit),
     }
 }
 

@@ -87,6 +87,18 @@ impl Wait {
         );
     }
 
+    /// A signal has come that ends an emulation whose command has not started.
+    pub fn stop_signalled(&self) -> bool {
+        let read = std::iter::from_fn(|| self.signals.read_signal().ok().flatten());
+        read.filter(|signal| signal.ssi_signo as i32 != Signal::SIGCHLD as i32).count() > 0
+    }
+
+    /// The command has been asked to end: whatever comes from now on asks again.
+    pub fn forget_interrupts(&self) {
+        self.interrupts.set(0);
+        self.first_at.set(None);
+    }
+
     /// A signal said so: at once for SIGTERM and SIGHUP, and for SIGINT when the command, which hears it too, has had its time.
     pub fn asked_to_stop(&self, now: Time) -> bool {
         let mut at_once = false;

@@ -23,8 +23,17 @@ def emulate(
         str | None,
         typer.Option("--server", help="What to run at the far end meanwhile, such as 'iperf3 -s'.", show_default=False),
     ] = None,
+    ready: Annotated[
+        str,
+        typer.Option(
+            "--server-ready",
+            metavar="PORT|any|none",
+            help="Start the command when the server listens on this port (else fail after 30 s), or on any (at most 5 s), or at once.",
+        ),
+    ] = "any",
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.001, help="End after this long, whatever still runs.", show_default=False)
+        float | None,
+        typer.Option("--seconds", min=0.001, help="End the command with SIGTERM after this long.", show_default=False),
     ] = None,
     clients: Annotated[int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")] = 1,
     pair: Annotated[
@@ -43,22 +52,25 @@ def emulate(
     out: Annotated[Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)] = None,
     seed: Seed = None,
     quiet: Quiet = False,
-) -> int:
+) -> None:
     """A command behind a link, in real time, both directions; no root needed where user namespaces are allowed.
 
     The command stands at the client's end, with the server at $ACKCLOCK_SERVER its only neighbour. A scenario's simulated flows and
     stations share the link with it.
+
+    The exit status is the command's own: 128 + n where signal n ended it (143 after --seconds or SIGTERM), 127 where it is not there;
+    1 where the emulation itself failed, 2 for bad input.
     """
-    from ackclock.cli.output import deliver, remark
-    from ackclock.emulation import Settings, check_way_out, emulate_here, emulation_scenario
+    from ackclock.cli.output import deliver, print_json, remark
+    from ackclock.emulation import PAIR_NAME, Settings, check_way_out, emulate_here, emulation_scenario, server_ready
     from ackclock.emulation_run import default_folder, live_folder, write_folder
     from ackclock.errors import InputError
     from ackclock.show import emulation_tables
 
     scenario = emulation_scenario(link, clients)
     argv = command or ([] if pair else [os.environ.get("SHELL", "/bin/sh")])
-    if "/" in name or not name:
-        raise InputError(f'"{name}"', "a name without a slash", key="--name")
+    if not PAIR_NAME.fullmatch(name):
+        raise InputError(f'"{name}"', "letters, digits, _, - and ., at most 64, the first none of - and .", option="--name")
     if internet:
         check_way_out()
     folder = out or default_folder(scenario)
@@ -66,6 +78,7 @@ def emulate(
         settings = Settings(
             argv,
             _command_line(server, "--server"),
+            server_ready(ready),
             seconds,
             quiet_stdout=json,
             deadline_us=time_above_zero(deadline, "--deadline") / 10**6,
@@ -74,11 +87,16 @@ def emulate(
             internet=internet,
         )
         document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
+        if document["command"]["not_run"] is not None:  # its name and why stand on standard error: no run, nothing to keep
+            if json:
+                print_json(document)
+            raise SystemExit(document["command"]["exit"])
         document = write_folder(folder, growing if log else None, scenario, document)
     if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
     deliver(lambda: document, lambda: emulation_tables(document), folder, report=report and log, json=json, quiet=quiet)
-    return 0 if document["command"]["exit"] in (0, None) else 1
+    # Not returned: 130 would be an interrupt of this process.
+    raise SystemExit(document["command"]["exit"] or 0)
 
 
 class KernelVerb(StrEnum):

@@ -72,6 +72,11 @@ impl Gate {
         self.ring.next()
     }
 
+    /// Whether a packet has arrived that is `wanted`; those before it are dropped.
+    pub fn has(&mut self, wanted: impl Fn(&[u8]) -> bool) -> bool {
+        self.ring.skip_until(wanted)
+    }
+
     /// Packets that found the ring full since the last call.
     pub fn overflowed(&self) -> u64 {
         let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };

@@ -80,18 +80,41 @@ impl Ring {
     /// The oldest packet not yet read. The one given before goes back to the kernel.
     #[inline]
     pub fn next(&mut self) -> Option<Arrival<'_>> {
+        self.give_back();
+        self.lent = self.front().is_some();
+        self.front()
+    }
+
+    /// Whether there is a packet that is `wanted`, which then is the next one; those before it go back to the kernel.
+    pub fn skip_until(&mut self, wanted: impl Fn(&[u8]) -> bool) -> bool {
+        loop {
+            self.give_back();
+            match self.front() {
+                None => return false,
+                Some(arrival) if wanted(arrival.bytes) => return true,
+                Some(_) => self.lent = true,
+            }
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self) {
         if self.lent {
             fence(Ordering::Release);
             self.owner(self.at).store(OF_KERNEL, Ordering::Release);
             self.at = (self.at + 1) % self.frames;
             self.lent = false;
         }
+    }
+
+    /// The packet in the frame at which reading stands, if the kernel has filled it.
+    #[inline]
+    fn front(&self) -> Option<Arrival<'_>> {
         if self.owner(self.at).load(Ordering::Acquire) & OF_USER == 0 {
             return None;
         }
-        self.lent = true;
-        // SAFETY: the frame is ours until its word says otherwise, which only the next call makes it do; that call needs this
-        // borrow to have ended. The kernel has written the header, and its offsets lie in the frame; `min` holds them there anyway.
+        // SAFETY: the frame is ours until its word says otherwise, which only `give_back` makes it do; that needs this borrow to have
+        // ended. The kernel has written the header, and its offsets lie in the frame; `min` holds them there anyway.
         let (header, bytes) = unsafe {
             let header = *self.header(self.at);
             let start = usize::from(header.tp_net).min(FRAME);

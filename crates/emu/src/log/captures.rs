@@ -1,13 +1,18 @@
-//! A capture at every real host: each packet as it passes between the host and the link, with its number, headers only.
+//! A capture at every real host: each packet as it passes between the host and the link, with its number and its length, headers only.
 //!
 //! Stamps are the network's time: of a packet from the host the kernel's own stamp, of one to it the instant for which it was planned,
 //! which the audit says by how much it was missed.
 
 use super::background::Stream;
+use super::headers::header_len;
 use ackclock_core::Time;
 use ackclock_core::packet::{Body, Packet};
-use ackclock_trace::write::{FlowFrames, HEADERS_ONLY, PcapngWriter, Side};
+use ackclock_trace::write::{FlowFrames, Frame, PcapngWriter, Side};
 use std::io;
+
+const ETHERNET: usize = 14;
+/// The longest headers: IPv4 and TCP with all their options, and some extension headers of IPv6.
+const LONGEST: u32 = 256;
 
 /// Of one host.
 struct One {
@@ -37,8 +42,8 @@ impl Captures {
         let gates = streams.len();
         let one = |(gate, stream): (usize, Stream)| {
             let side = if gate == 0 { Side::Server } else { Side::Client };
-            let writer = PcapngWriter::new(stream, HEADERS_ONLY, name(gate, gates).trim_end_matches(".pcapng"))?;
-            let frames = FlowFrames::new(0, 0, HEADERS_ONLY);
+            let writer = PcapngWriter::new(stream, LONGEST, name(gate, gates).trim_end_matches(".pcapng"))?;
+            let frames = FlowFrames::new(0, 0, LONGEST);
             Ok(One { side, frames, writer: writer.starting_at(epoch_ns) })
         };
         let at = streams.into_iter().enumerate().map(one).collect::<io::Result<Vec<One>>>()?;
@@ -50,6 +55,8 @@ impl Captures {
         let Some(one) = self.at.get_mut(gate as usize) else { return };
         let from = if sent { one.side } else { one.side.other() };
         let frame = one.frames.frame(from, packet.id as u16, packet, body);
+        let kept = ETHERNET + header_len(frame.bytes.get(ETHERNET..).unwrap_or_default());
+        let frame = Frame { bytes: &frame.bytes[..kept.min(frame.bytes.len())], ..frame };
         if let Err(error) = one.writer.write_numbered(now, &frame, packet.id) {
             self.failed.get_or_insert(error);
         }

@@ -4,6 +4,7 @@
 mod background;
 mod captures;
 mod fates;
+mod headers;
 mod rows;
 mod samples;
 
@@ -19,9 +20,10 @@ use background::Background;
 use captures::Captures;
 use fates::Fates;
 use samples::Samples;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 /// The server's packets and the clients', in the log.
 const SERVER: u8 = 0;
@@ -48,10 +50,10 @@ impl Log {
         let refused = EmuError::refused("writing the log");
         let start = || -> io::Result<(Background, Captures, Fates, Samples)> {
             let captured = folder.join("captures");
-            fs::create_dir_all(&captured)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(&captured)?;
             let tables = ["fates.csv", "hops.csv", "series.csv"].map(|table| folder.join(table));
             let captures = (0..gates).map(|gate| captured.join(captures::name(gate, gates)));
-            let files: Vec<File> = tables.into_iter().chain(captures).map(File::create).collect::<io::Result<_>>()?;
+            let files: Vec<File> = tables.into_iter().chain(captures).map(private_file).collect::<io::Result<_>>()?;
             let (background, mut streams) = Background::start(files)?;
             let captures = Captures::new(streams.split_off(3), epoch_ns)?;
             let mut next = || streams.pop().ok_or_else(|| io::Error::other("a file is missing"));
@@ -103,6 +105,15 @@ impl Log {
         fates.finish();
         drop(samples);
         captures.finish().and_then(|()| background.finish()).map_err(EmuError::refused("writing the log"))
+    }
+}
+
+/// A new file that only its owner reads: addresses and times of real traffic are nobody else's business.
+fn private_file(path: PathBuf) -> io::Result<File> {
+    // One of that name may have another mode, or be a link.
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
     }
 }
 

@@ -1,20 +1,24 @@
 //! Processes in namespaces of their own: each waits until its interface is there, then runs a command or just holds the place.
 
 use super::addresses::Addresses;
+use super::command::{self, CANNOT_RUN, status_of};
+use super::fork::fork_single_threaded;
 use super::internet::Subnet;
+use super::mounts::NotMounted;
 use super::netlink::{Netlink, interface};
-use super::{offload, user};
+use super::notice::Notice;
+use super::offload;
 use crate::EmuError;
-use nix::mount::{MsFlags, mount};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, dup2_stdout, execvp, fork, pause, pipe, read, write};
-use std::ffi::CString;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, pipe2, read, write};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// What a place is to become.
 pub struct Wanted<'a> {
@@ -36,32 +40,44 @@ pub struct Wanted<'a> {
 /// A process that stands in a network namespace of its own.
 pub struct Child {
     pid: Pid,
-    ready: OwnedFd,
+    notices: OwnedFd,
     go: OwnedFd,
     /// What its process ended with, once it has.
     exit: Option<i32>,
+    /// What its command ended with, where the place stays.
+    pub command_ended: Option<i32>,
+    /// Why its command was not run.
+    pub not_run: Option<Errno>,
+    pub no_proc: Option<NotMounted>,
+    pub no_sysfs: Option<NotMounted>,
 }
 
-/// Exit status when the namespace could not be made ready: what shells use for a command that cannot be run.
-const CANNOT_RUN: i32 = 126;
-
 impl Child {
-    /// Forks. The process must have one thread only, which whoever got it a namespace has seen to.
+    /// Forks, which takes a process with one thread.
     pub fn start(wanted: &Wanted<'_>) -> Result<Child, EmuError> {
         let refused = EmuError::refused("starting a process in a namespace");
-        let (ready, tell_ready) = pipe().map_err(|e| refused(e.into()))?;
-        let (hear_go, go) = pipe().map_err(|e| refused(e.into()))?;
-        // SAFETY: one thread only, so the child finds no lock held by another that does not exist any more.
-        match unsafe { fork() }.map_err(|e| refused(e.into()))? {
-            ForkResult::Parent { child } => Ok(Child { pid: child, ready, go, exit: None }),
+        // A command inherits neither end.
+        let (notices, to_notices) = pipe2(OFlag::O_CLOEXEC).map_err(|e| refused(e.into()))?;
+        let (from_go, go) = pipe2(OFlag::O_CLOEXEC).map_err(|e| refused(e.into()))?;
+        match fork_single_threaded().map_err(refused)? {
+            ForkResult::Parent { child } => Ok(Child {
+                pid: child,
+                notices,
+                go,
+                exit: None,
+                command_ended: None,
+                not_run: None,
+                no_proc: None,
+                no_sysfs: None,
+            }),
             ForkResult::Child => {
-                drop((ready, go));
-                let status = settle(wanted, &tell_ready, &hear_go).map_or_else(
+                drop((notices, go));
+                let status = settle(wanted, &to_notices, &from_go).map_or_else(
                     |error| {
                         eprintln!("ackclock: a namespace could not be made ready: {error}");
                         CANNOT_RUN
                     },
-                    |()| become_command(wanted),
+                    |()| command::run(wanted, &to_notices),
                 );
                 // SAFETY: ends this process at once, without running what the parent has registered for its own end.
                 unsafe { libc::_exit(status) }
@@ -75,10 +91,22 @@ impl Child {
 
     /// Waits until its namespace exists.
     pub fn wait_ready(&self) -> Result<(), EmuError> {
-        let mut byte = [0];
-        match read(&self.ready, &mut byte) {
-            Ok(1) => Ok(()),
+        match Notice::receive(&self.notices) {
+            Some(Notice::Ready) => Ok(()),
             _ => Err(EmuError::Failed("a network namespace could not be made".into())),
+        }
+    }
+
+    /// Takes in what it has reported since it was ready.
+    pub fn read_notices(&mut self) {
+        while let Some(notice) = Notice::poll(&self.notices) {
+            match notice {
+                Notice::Ready => {}
+                Notice::NoProc(why) => self.no_proc = Some(why),
+                Notice::NoSysfs(why) => self.no_sysfs = Some(why),
+                Notice::NotRun(error) => self.not_run = Some(error),
+                Notice::Ended(status) => self.command_ended = Some(status),
+            }
         }
     }
 
@@ -105,31 +133,29 @@ impl Child {
             let _ = kill(self.pid, signal);
         }
     }
+
+    /// Ends it with all that runs in it. Gives its status, which is an earlier one where it has ended already.
+    pub fn kill(&mut self) -> i32 {
+        if self.ended().is_none() {
+            self.signal(Signal::SIGKILL);
+            self.exit = waitpid(self.pid, None).ok().and_then(status_of);
+        }
+        self.exit.unwrap_or(CANNOT_RUN)
+    }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.ended().is_none() {
-            self.signal(Signal::SIGKILL);
-            let _ = waitpid(self.pid, None);
-        }
-    }
-}
-
-fn status_of(status: WaitStatus) -> Option<i32> {
-    match status {
-        WaitStatus::Exited(_, code) => Some(code),
-        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as i32),
-        _ => None,
+        self.kill();
     }
 }
 
 /// In the child: a namespace, and in it the interface that the parent puts there.
-fn settle(wanted: &Wanted<'_>, ready: &OwnedFd, go: &OwnedFd) -> io::Result<()> {
+fn settle(wanted: &Wanted<'_>, notices: &OwnedFd, go: &OwnedFd) -> io::Result<()> {
     // If the emulator dies, so does everything it started.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     unshare(CloneFlags::CLONE_NEWNET)?;
-    write(ready, &[1])?;
+    Notice::Ready.send(notices)?;
     let mut byte = [0];
     if read(go, &mut byte)? != 1 {
         return Err(io::Error::other("the emulator has gone"));
@@ -157,100 +183,5 @@ fn settle(wanted: &Wanted<'_>, ready: &OwnedFd, go: &OwnedFd) -> io::Result<()> 
     if netlink.add_ipv6(index, wanted.own.1, Addresses::PREFIX_V6).is_ok() {
         netlink.add_default_route(index, true)?;
     }
-    write(ready, &[1])?;
-    Ok(())
-}
-
-/// In the child: the command in a process namespace of its own, whose first process is this one's child, so that all of it ends
-/// together. Gives the exit status.
-fn become_command(wanted: &Wanted<'_>) -> i32 {
-    let everything = SigSet::all();
-    let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&everything), None);
-    if wanted.command.is_empty() {
-        hold();
-    }
-    let fenced = user::own_processes().is_ok();
-    // SAFETY: this process has one thread, as its parent had.
-    match unsafe { fork() } {
-        Ok(ForkResult::Child) => {
-            let _ = prctl::set_pdeathsig(Signal::SIGKILL);
-            let status = if fenced { first_process(wanted) } else { run(wanted) };
-            // SAFETY: as above: ends at once.
-            unsafe { libc::_exit(status) }
-        }
-        Ok(ForkResult::Parent { child }) => {
-            let status = wait_for(child);
-            if wanted.stays {
-                hold();
-            }
-            status
-        }
-        Err(_) => CANNOT_RUN,
-    }
-}
-
-/// Until the emulator ends it.
-fn hold() -> ! {
-    loop {
-        pause();
-    }
-}
-
-/// The first process of a process namespace: starts the command and takes in whoever is left without a parent.
-fn first_process(wanted: &Wanted<'_>) -> i32 {
-    let none: Option<&str> = None;
-    let _ = mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none);
-    let _ = mount(Some("proc"), "/proc", Some("proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, none);
-    // SAFETY: one thread.
-    match unsafe { fork() } {
-        Ok(ForkResult::Child) => {
-            let status = run(wanted);
-            // SAFETY: as above.
-            unsafe { libc::_exit(status) }
-        }
-        Ok(ForkResult::Parent { child }) => wait_for(child),
-        Err(_) => CANNOT_RUN,
-    }
-}
-
-/// Waits for `child`, and on the way for whatever else ends.
-fn wait_for(child: Pid) -> i32 {
-    ignore_interrupts();
-    loop {
-        match waitpid(None, None) {
-            Ok(status) if status.pid() == Some(child) => {
-                if let Some(code) = status_of(status) {
-                    return code;
-                }
-            }
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(_) => return CANNOT_RUN,
-        }
-    }
-}
-
-/// Ctrl-C is for the command, which shares the terminal; who waits for it goes on waiting.
-fn ignore_interrupts() {
-    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
-        // SAFETY: ignoring a signal installs no code.
-        let _ = unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) };
-    }
-}
-
-/// Becomes the command; comes back only if that fails, as a shell would say it.
-fn run(wanted: &Wanted<'_>) -> i32 {
-    if wanted.quiet_stdout {
-        // SAFETY: descriptor 2 is open or it is not, in which case nothing changes.
-        let stderr = unsafe { std::os::fd::BorrowedFd::borrow_raw(io::stderr().as_raw_fd()) };
-        let _ = dup2_stdout(stderr);
-    }
-    for (name, value) in wanted.environment {
-        // SAFETY: one thread.
-        unsafe { std::env::set_var(name, value) };
-    }
-    let arguments: Vec<CString> = wanted.command.iter().filter_map(|a| CString::new(a.as_bytes()).ok()).collect();
-    let Some(program) = arguments.first() else { return CANNOT_RUN };
-    let Err(error) = execvp(program, &arguments);
-    eprintln!("ackclock: {}: {}", wanted.command[0], error.desc());
-    if error == nix::errno::Errno::ENOENT { 127 } else { CANNOT_RUN }
+    Notice::Ready.send(notices)
 }

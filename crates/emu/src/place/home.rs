@@ -18,7 +18,7 @@ pub struct Home {
 impl Home {
     /// To be called before this process leaves.
     pub fn remember(options: &Options) -> Result<Home, EmuError> {
-        let mut marks = Marks::new();
+        let mut marks = Marks::new(options.internet || options.pair.is_some());
         let way_out = options.internet.then(|| WayOut::open(&mut marks)).transpose()?;
         Ok(Home { network: File::open("/proc/self/ns/net").ok(), marks, way_out })
     }
@@ -51,6 +51,9 @@ impl Places {
                 // Without root: through the user namespace that we made.
                 Err(_) if self.in_user_namespace => {
                     format!("nsenter --preserve-credentials --user --net --target {pid} COMMAND")
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    return Err(EmuError::Failed(error.to_string()));
                 }
                 Err(_) => format!("nsenter --net --target {pid} COMMAND"),
             };

@@ -19,20 +19,31 @@ pub struct WayOut {
 }
 
 /// Four addresses for two interfaces, of the space for benchmarks (RFC 2544), so that they meet nobody's real ones.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subnet {
     network: u32,
 }
 
 impl Subnet {
     const PREFIX: u8 = 30;
+    const FIRST: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
+    const COUNT: u32 = 1 << 15;
 
     /// One for each process number.
     fn of_process(pid: u32) -> Subnet {
-        Subnet { network: u32::from(Ipv4Addr::new(198, 18, 0, 0)) + pid % (1 << 15) * 4 }
+        Subnet { network: u32::from(Self::FIRST) + pid % Self::COUNT * 4 }
     }
 
-    fn text(self) -> String {
+    /// One that `text` gives; none for what no process has.
+    pub fn of_text(text: &str) -> Option<Subnet> {
+        let (address, prefix) = text.split_once('/')?;
+        let network = u32::from(address.parse::<Ipv4Addr>().ok()?);
+        let offset = network.checked_sub(u32::from(Self::FIRST))?;
+        let whole = offset.is_multiple_of(4) && offset / 4 < Self::COUNT;
+        (whole && prefix.parse() == Ok(Self::PREFIX)).then_some(Subnet { network })
+    }
+
+    pub fn text(self) -> String {
         format!("{}/{}", Ipv4Addr::from(self.network), Self::PREFIX)
     }
 
@@ -48,7 +59,7 @@ impl Subnet {
 impl WayOut {
     pub fn open(marks: &mut Marks) -> Result<WayOut, EmuError> {
         let subnet = Subnet::of_process(std::process::id());
-        marks.let_out(&subnet.text()).map_err(EmuError::refused("letting traffic out through this machine"))?;
+        marks.let_out(subnet).map_err(EmuError::refused("letting traffic out through this machine"))?;
         let netlink = Netlink::open().map_err(EmuError::refused("opening a netlink socket"))?;
         Ok(WayOut { netlink, subnet })
     }

@@ -2,12 +2,19 @@
 
 mod addresses;
 mod child;
+mod command;
+mod fork;
+mod guard;
 mod home;
 mod internet;
 mod marks;
+mod mounts;
 mod nat;
 mod netlink;
+mod notes;
+mod notice;
 mod offload;
+mod sockets;
 mod user;
 
 pub use addresses::{Addresses, MOST_CLIENTS};
@@ -18,6 +25,7 @@ use crate::gate::{Gate, MOST_FRAMES, Mac};
 use crate::options::Options;
 use child::Wanted;
 use home::Home;
+use mounts::NotMounted;
 use netlink::{Netlink, NewEnd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
@@ -103,10 +111,47 @@ impl Places {
         Ok((places, gates))
     }
 
-    /// All commands start once every place stands.
-    pub fn begin(&self) -> Result<(), EmuError> {
-        std::iter::once(&self.server).chain(self.clients.iter().rev()).try_for_each(Child::go)
+    /// The server's command starts.
+    pub fn begin_server(&self) -> Result<(), EmuError> {
+        self.server.go()
     }
+
+    /// The clients' commands start, once the server's place stands.
+    pub fn begin_clients(&self) -> Result<(), EmuError> {
+        self.clients.iter().rev().try_for_each(Child::go)
+    }
+
+    /// Ports at which the server can be reached; none where they cannot be read.
+    pub fn server_ports(&self) -> Option<Vec<u16>> {
+        sockets::open_ports(self.server.pid())
+    }
+
+    /// What the places have reported so far.
+    pub fn read_notices(&mut self) {
+        std::iter::once(&mut self.server).chain(&mut self.clients).for_each(Child::read_notices);
+    }
+
+    /// What the server's command has ended with, if it has; its place stays.
+    pub fn server_ended(&mut self) -> Option<i32> {
+        self.server.read_notices();
+        self.server.command_ended
+    }
+
+    /// Why commands see this machine's own /proc or /sys, a sentence for each.
+    pub fn foreign_mounts(&self) -> Vec<String> {
+        let all = || std::iter::once(&self.server).chain(&self.clients);
+        let proc = all().find_map(|place| place.no_proc).map(|why| without("/proc", why));
+        let sysfs = all().find_map(|place| place.no_sysfs).map(|why| without("/sys", why));
+        proc.into_iter().chain(sysfs).collect()
+    }
+}
+
+fn without(path: &str, why: NotMounted) -> String {
+    let why = match why {
+        NotMounted::NotPrivate => "a mount on it might have appeared outside (it is not proven private)".into(),
+        NotMounted::Refused(errno) => format!("mounting one of its own was refused: {}", errno.desc()),
+    };
+    format!("the command sees the {path} of this machine: {why}")
 }
 
 /// What commands are told of where they are.

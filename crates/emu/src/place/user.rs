@@ -1,5 +1,6 @@
 //! Namespaces of this process's own: with root where there is root, with a user namespace where there is not.
 
+use super::fork::require_one_thread;
 use crate::EmuError;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid};
@@ -8,14 +9,10 @@ use std::io;
 
 /// Moves this process into a network namespace in which it may do as it likes. Says whether that took a user namespace.
 pub fn enter_own_network() -> Result<bool, EmuError> {
+    require_one_thread().map_err(|error| EmuError::Failed(error.to_string()))?;
     let (user, group) = (Uid::effective(), Gid::effective());
     if unshare(CloneFlags::CLONE_NEWNET).is_ok() {
         return Ok(false);
-    }
-    if threads() > 1 {
-        return Err(EmuError::Failed(
-            "a user namespace needs a process with a single thread: run `ackclock emulate` by itself".into(),
-        ));
     }
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(|error| {
         let why =
@@ -28,10 +25,6 @@ pub fn enter_own_network() -> Result<bool, EmuError> {
     write("/proc/self/uid_map", format!("0 {user} 1"))?;
     write("/proc/self/gid_map", format!("0 {group} 1"))?;
     Ok(true)
-}
-
-fn threads() -> usize {
-    fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
 }
 
 /// A process id namespace and mounts of its own for what this process starts next, so that nothing that a command leaves behind

@@ -1,0 +1,135 @@
+//! What a capture keeps of a packet: the headers by which an analysis knows it, and nothing that an application has written but one byte.
+
+const IPV4: u8 = 4;
+const IPV6: u8 = 6;
+const IPV6_HEADER: usize = 40;
+const FRAGMENT_HEADER: usize = 8;
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+/// IP protocol numbers (IANA), an IPv6 header's "next header" among them.
+const HOP_BY_HOP: u8 = 0;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
+/// Of what is neither TCP nor UDP: as much as an ICMP error needs of a packet that it is about (RFC 792), type, code and checksum of an
+/// ICMP message itself.
+const OF_OTHERS: usize = 8;
+/// Of TCP's and UDP's payload: the first byte of QUIC has its spin bit (RFC 9000, section 17.4).
+const OF_PAYLOAD: usize = 1;
+
+/// How many bytes of an IP packet a capture keeps: its IP header with options and extension headers, the whole TCP header or the UDP header
+/// and one byte more, 8 bytes of any other protocol, and of a fragment after the first nothing more. At most the packet's own length.
+pub fn header_len(packet: &[u8]) -> usize {
+    let kept = match packet.first().map(|first| first >> 4) {
+        Some(IPV4) => of_ipv4(packet),
+        Some(IPV6) => of_ipv6(packet),
+        _ => OF_OTHERS,
+    };
+    kept.min(packet.len())
+}
+
+fn of_ipv4(packet: &[u8]) -> usize {
+    let header = usize::from(packet[0] & 15) * 4;
+    let offset = u16::from_be_bytes([byte(packet, 6) & 0x1f, byte(packet, 7)]);
+    if offset > 0 { header } else { header + of_transport(byte(packet, 9), packet.get(header..).unwrap_or_default()) }
+}
+
+fn of_ipv6(packet: &[u8]) -> usize {
+    let (mut next, mut at) = (byte(packet, 6), IPV6_HEADER);
+    while at < packet.len() {
+        let header = &packet[at..];
+        match next {
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => at += 8 * (usize::from(byte(header, 1)) + 1),
+            FRAGMENT => {
+                at += FRAGMENT_HEADER;
+                // The offset is the upper 13 bits.
+                if u16::from_be_bytes([byte(header, 2), byte(header, 3)]) >> 3 > 0 {
+                    return at;
+                }
+            }
+            _ => return at + of_transport(next, header),
+        }
+        next = byte(header, 0);
+    }
+    at
+}
+
+fn of_transport(protocol: u8, header: &[u8]) -> usize {
+    match protocol {
+        // A length below that of the fixed part is an error of the sender's.
+        TCP => (usize::from(byte(header, 12) >> 4) * 4).max(TCP_HEADER) + OF_PAYLOAD,
+        UDP => UDP_HEADER + OF_PAYLOAD,
+        _ => OF_OTHERS,
+    }
+}
+
+fn byte(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ipv4(protocol: u8, words: u8, fragment: u16, transport: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0; usize::from(words) * 4];
+        packet[0] = 0x40 | words;
+        packet[6..8].copy_from_slice(&fragment.to_be_bytes());
+        packet[9] = protocol;
+        packet.extend(transport);
+        packet.extend([b'x'; 100]);
+        packet
+    }
+
+    fn tcp(words: u8) -> Vec<u8> {
+        let mut header = vec![0; usize::from(words) * 4];
+        header[12] = words << 4;
+        header
+    }
+
+    // finding("L7")
+    #[test]
+    fn capture_keeps_the_headers_and_one_byte_of_payload() {
+        assert_eq!(header_len(&ipv4(TCP, 5, 0x4000, &tcp(5))), 20 + 20 + 1);
+        assert_eq!(header_len(&ipv4(TCP, 15, 0, &tcp(15))), 60 + 60 + 1);
+        assert_eq!(header_len(&ipv4(UDP, 5, 0, &[0; 8])), 20 + 8 + 1);
+        assert_eq!(header_len(&ipv4(1, 5, 0, &[8, 0])), 20 + 8);
+        assert_eq!(header_len(&ipv4(TCP, 5, 0x2000, &tcp(8))), 20 + 32 + 1, "a first fragment");
+        assert_eq!(header_len(&ipv4(UDP, 5, 0x2001, &[])), 20, "a later fragment has payload only");
+        // A pure ACK has no payload.
+        let ack = &ipv4(TCP, 5, 0, &tcp(8))[..52];
+        assert_eq!(header_len(ack), 52);
+    }
+
+    // finding("L7")
+    #[test]
+    fn capture_keeps_extension_headers_of_ipv6() {
+        let packet = |next: u8, after: &[&[u8]]| {
+            let mut packet = vec![0; IPV6_HEADER];
+            (packet[0], packet[6]) = (0x60, next);
+            after.iter().for_each(|part| packet.extend(*part));
+            packet.extend([b'x'; 100]);
+            packet
+        };
+        let options = [UDP, 1].into_iter().chain([0; 14]).collect::<Vec<u8>>();
+        assert_eq!(header_len(&packet(UDP, &[&[0; 8]])), 40 + 8 + 1);
+        assert_eq!(header_len(&packet(TCP, &[&tcp(8)])), 40 + 32 + 1);
+        assert_eq!(header_len(&packet(HOP_BY_HOP, &[&options, &[0; 8]])), 40 + 16 + 8 + 1);
+        assert_eq!(header_len(&packet(FRAGMENT, &[&[TCP, 0, 0, 1, 0, 0, 0, 0], &tcp(5)])), 40 + 8 + 20 + 1);
+        assert_eq!(header_len(&packet(FRAGMENT, &[&[TCP, 0, 0, 9, 0, 0, 0, 0]])), 40 + 8);
+    }
+
+    #[test]
+    fn cut_or_odd_packets_are_kept_within_their_length() {
+        let whole = ipv4(TCP, 5, 0, &tcp(15));
+        (0..whole.len()).for_each(|len| assert!(header_len(&whole[..len]) <= len));
+        assert_eq!(header_len(&[0xff; 40]), 8);
+        assert_eq!(header_len(&[]), 0);
+        // Extension headers that never end.
+        let mut endless = vec![0; 1500];
+        endless[0] = 0x60;
+        assert!(header_len(&endless) <= 1500);
+    }
+}

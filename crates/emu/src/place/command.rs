@@ -1,0 +1,154 @@
+//! The command of a place: started in a process namespace of its own, whose first process is a child of the place's process, so that all
+//! of it ends together.
+//!
+//! Three processes: the place's own, which is in its parent's process namespace and waits; the first process of the new namespace, which
+//! takes in orphans; and the command. SIGTERM goes down the line, the command's status comes up.
+
+use super::child::Wanted;
+use super::fork::fork_single_threaded;
+use super::mounts;
+use super::notice::Notice;
+use super::user;
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, signal, sigprocmask};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, dup2_stdout, execvp, pause};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Exit statuses of a command that could not be run, as shells use them: it is not there, or it cannot be executed.
+pub const NOT_FOUND: i32 = 127;
+pub const CANNOT_RUN: i32 = 126;
+
+/// Runs the command of a place that has been made. Gives its exit status.
+pub fn run(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
+    if wanted.command.is_empty() {
+        hold();
+    }
+    let fenced = user::own_processes().is_ok();
+    let Some(child) = in_child(notices, || if fenced { first_process(wanted, notices) } else { execute(wanted, notices) }) else {
+        return CANNOT_RUN;
+    };
+    let status = supervise(child);
+    if wanted.stays {
+        // Nobody may be left to read it.
+        let _ = Notice::Ended(status).send(notices);
+        hold();
+    }
+    status
+}
+
+/// Forks; in the child ends with what `body` gives. None, with a notice, where no child can be made.
+fn in_child(notices: &OwnedFd, body: impl FnOnce() -> i32) -> Option<Pid> {
+    for name in [Signal::SIGCHLD, Signal::SIGTERM] {
+        // What comes before it is waited for must not be lost.
+        let mut mask = SigSet::empty();
+        mask.add(name);
+        let _ = mask.thread_block();
+    }
+    match fork_single_threaded() {
+        Ok(ForkResult::Parent { child }) => Some(child),
+        Ok(ForkResult::Child) => {
+            let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+            let status = body();
+            // SAFETY: ends this process at once, without running what the emulator has registered for its own end.
+            unsafe { libc::_exit(status) }
+        }
+        Err(error) => {
+            eprintln!("ackclock: a command could not be started: {error}");
+            let _ = Notice::NotRun(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN))).send(notices);
+            None
+        }
+    }
+}
+
+/// Until the emulator ends it.
+fn hold() -> ! {
+    let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::all()), None);
+    loop {
+        pause();
+    }
+}
+
+/// The first process of a process namespace: mounts what the command is to see, starts it, and takes in whoever is left without a parent.
+fn first_process(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
+    mounts::make_private();
+    // /sys first: its proof reads the /proc that is there.
+    let sysfs = mounts::own_sysfs();
+    let proc = mounts::own_proc();
+    let missing = [proc.err().map(Notice::NoProc), sysfs.err().map(Notice::NoSysfs)];
+    for notice in missing.into_iter().flatten() {
+        let _ = notice.send(notices);
+    }
+    in_child(notices, || execute(wanted, notices)).map_or(CANNOT_RUN, supervise)
+}
+
+/// Waits for `child`, and on the way for whatever else ends; hands SIGTERM on to it. SIGCHLD and SIGTERM must be blocked.
+fn supervise(child: Pid) -> i32 {
+    ignore_interrupts();
+    let mut awaited = SigSet::empty();
+    awaited.add(Signal::SIGCHLD);
+    awaited.add(Signal::SIGTERM);
+    loop {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => break,
+                Ok(status) if status.pid() == Some(child) => {
+                    if let Some(code) = status_of(status) {
+                        return code;
+                    }
+                }
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return CANNOT_RUN,
+            }
+        }
+        if awaited.wait() == Ok(Signal::SIGTERM) {
+            // It has not been waited for, so its number is still its own.
+            let _ = kill(child, Signal::SIGTERM);
+        }
+    }
+}
+
+/// A shell's status of a process that has ended: 128 and the signal's number where one ended it.
+pub fn status_of(status: WaitStatus) -> Option<i32> {
+    match status {
+        WaitStatus::Exited(_, code) => Some(code),
+        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as i32),
+        _ => None,
+    }
+}
+
+/// Ctrl-C is for the command, which shares the terminal; who waits for it goes on waiting.
+fn ignore_interrupts() {
+    for name in [Signal::SIGINT, Signal::SIGQUIT] {
+        // SAFETY: ignoring a signal installs no code.
+        let _ = unsafe { signal(name, SigHandler::SigIgn) };
+    }
+}
+
+/// Becomes the command; comes back only if that fails, as a shell would say it.
+fn execute(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
+    let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::all()), None);
+    if wanted.quiet_stdout {
+        // SAFETY: descriptor 2 is open or it is not, in which case nothing changes.
+        let stderr = unsafe { std::os::fd::BorrowedFd::borrow_raw(io::stderr().as_raw_fd()) };
+        let _ = dup2_stdout(stderr);
+    }
+    for (name, value) in wanted.environment {
+        // SAFETY: one thread.
+        unsafe { std::env::set_var(name, value) };
+    }
+    let arguments: Vec<CString> = wanted.command.iter().filter_map(|a| CString::new(a.as_bytes()).ok()).collect();
+    let error = match arguments.first() {
+        Some(program) => {
+            let Err(error) = execvp(program, &arguments);
+            error
+        }
+        None => Errno::EINVAL,
+    };
+    eprintln!("ackclock: {}: {}", wanted.command[0], error.desc());
+    let _ = Notice::NotRun(error).send(notices);
+    if error == Errno::ENOENT { NOT_FOUND } else { CANNOT_RUN }
+}

@@ -1,0 +1,214 @@
+//! Notes of what emulations leave with the machine: a file for each, named after its process, in a directory of root's own.
+//!
+//! What stands in them is undone by root, so they are believed only where nobody else can have written them: the directory and each file
+//! belong to this user, nobody else has access, and no name leads through a link.
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, mkdirat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Of the directory and of the notes, for their owner only.
+const OWN_DIRECTORY: Mode = Mode::S_IRWXU;
+const OWN_FILE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
+/// Longer than any emulation's notes: a name for each of its clients.
+const LONGEST: u64 = 1 << 24;
+
+#[derive(Debug)]
+pub struct Notes {
+    directory: OwnedFd,
+}
+
+impl Notes {
+    /// Opens the directory, or makes it.
+    pub fn create(path: &Path) -> io::Result<Notes> {
+        // Its mode is 0700 whatever the umask, which can only take from it; what exists is checked below.
+        match mkdirat(nix::fcntl::AT_FDCWD, path, OWN_DIRECTORY) {
+            Ok(()) | Err(Errno::EEXIST) => Notes::open(path),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens the directory. PermissionDenied where it is somebody else's, or no directory.
+    pub fn open(path: &Path) -> io::Result<Notes> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let directory = open(path, flags, Mode::empty()).map_err(|error| match error {
+            Errno::ELOOP | Errno::ENOTDIR => refused(path, "it is no directory".into()),
+            other => other.into(),
+        })?;
+        let stat = fstat(&directory)?;
+        if stat.st_uid != geteuid().as_raw() {
+            return Err(refused(path, format!("it belongs to user {}", stat.st_uid)));
+        }
+        let notes = Notes { directory };
+        let mode = mode_of(&stat);
+        if mode.intersects(Mode::S_IRWXG | Mode::S_IRWXO) {
+            fchmod(&notes.directory, OWN_DIRECTORY)?;
+            if mode.intersects(Mode::S_IWGRP | Mode::S_IWOTH) {
+                // Others may have put names there, or exchanged them: nothing in it is worth believing.
+                notes.clear()?;
+            }
+        }
+        Ok(notes)
+    }
+
+    fn clear(&self) -> io::Result<()> {
+        for name in self.names()? {
+            // A directory stays; it is no note.
+            let _ = unlinkat(&self.directory, name.as_path(), UnlinkatFlags::NoRemoveDir);
+        }
+        Ok(())
+    }
+
+    fn names(&self) -> io::Result<Vec<PathBuf>> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let mut directory = Dir::openat(&self.directory, ".", flags, Mode::empty())?;
+        let names = directory.iter().flatten().map(|entry| PathBuf::from(entry.file_name().to_string_lossy().into_owned()));
+        Ok(names.filter(|name| name != Path::new(".") && name != Path::new("..")).collect())
+    }
+
+    /// The processes that have notes.
+    pub fn processes(&self) -> Vec<u32> {
+        let names = self.names().unwrap_or_default();
+        names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect()
+    }
+
+    /// A process's notes, if they can be believed.
+    pub fn read(&self, process: u32) -> Option<String> {
+        // Not to wait where it is a FIFO.
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = openat(&self.directory, name(process).as_path(), flags, Mode::empty()).ok()?;
+        let stat = fstat(&file).ok()?;
+        let regular = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG;
+        let own = stat.st_uid == geteuid().as_raw() && stat.st_nlink == 1;
+        let writable = mode_of(&stat).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
+        if !regular || !own || writable {
+            return None;
+        }
+        let mut text = String::new();
+        File::from(file).take(LONGEST).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// An empty file for a process's notes, to append to.
+    pub fn begin(&self, process: u32) -> io::Result<File> {
+        // One of that name is of an earlier process of the same number.
+        self.remove(process);
+        let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        Ok(File::from(openat(&self.directory, name(process).as_path(), flags, OWN_FILE)?))
+    }
+
+    pub fn remove(&self, process: u32) {
+        let _ = unlinkat(&self.directory, name(process).as_path(), UnlinkatFlags::NoRemoveDir);
+    }
+}
+
+fn name(process: u32) -> PathBuf {
+    PathBuf::from(process.to_string())
+}
+
+fn mode_of(stat: &FileStat) -> Mode {
+    Mode::from_bits_truncate(stat.st_mode)
+}
+
+fn refused(path: &Path, why: String) -> io::Error {
+    let message = format!("{} cannot hold notes that root believes: {why}; remove it", path.display());
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
+}
+
+/// A file that somebody else may not have made: of this user, in a directory that only this user changes.
+pub fn is_own_directory(directory: &OwnedFd) -> bool {
+    let own = |stat: FileStat| stat.st_uid == geteuid().as_raw() && !mode_of(&stat).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
+    fstat(directory).is_ok_and(own)
+}
+
+/// A name in a directory that is no link.
+pub fn open_in(directory: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    Ok(openat(directory, name, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::path::PathBuf;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("ackclock-notes-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        folder
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    // finding("S4")
+    #[test]
+    fn notes_are_their_owners_only_when_the_directory_is_new() {
+        let path = folder("new");
+        let notes = Notes::create(&path).unwrap();
+        notes.begin(7).unwrap().write_all(b"text").unwrap();
+        let bits = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((bits(&path), bits(&path.join("7"))), (0o700, 0o600));
+        assert_eq!((notes.processes(), notes.read(7).as_deref()), (vec![7], Some("text")));
+        notes.remove(7);
+        assert_eq!(notes.read(7), None);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    // finding("S4")
+    #[test]
+    fn notes_are_not_believed_when_others_could_write_to_their_directory() {
+        let path = folder("open");
+        std::fs::create_dir(&path).unwrap();
+        mode(&path, 0o777);
+        std::fs::write(path.join("7"), "forged").unwrap();
+        let notes = Notes::open(&path).unwrap();
+        assert_eq!((notes.read(7), notes.processes()), (None, vec![]));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    // finding("S4")
+    #[test]
+    fn note_is_not_believed_when_it_is_a_link_or_writable_by_others_or_has_two_names() {
+        let path = folder("odd");
+        let notes = Notes::create(&path).unwrap();
+        notes.begin(1).unwrap().write_all(b"own").unwrap();
+        symlink(path.join("1"), path.join("2")).unwrap();
+        std::fs::write(path.join("3"), "anybody's").unwrap();
+        mode(&path.join("3"), 0o666);
+        nix::unistd::mkfifo(&path.join("4"), Mode::S_IRWXU).unwrap();
+        std::fs::create_dir(path.join("5")).unwrap();
+        assert_eq!(notes.read(1).as_deref(), Some("own"));
+        assert!((2..6).all(|process| notes.read(process).is_none()));
+        std::fs::hard_link(path.join("1"), path.join("6")).unwrap();
+        assert!(notes.read(1).is_none() && notes.read(6).is_none());
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    // finding("S4")
+    #[test]
+    fn directory_is_refused_when_it_is_a_link_or_belongs_to_another_user() {
+        let path = folder("else");
+        std::fs::create_dir(&path).unwrap();
+        let link = folder("link");
+        let _ = std::fs::remove_file(&link);
+        symlink(&path, &link).unwrap();
+        assert!(Notes::open(&link).is_err() && Notes::create(&link).is_err());
+        std::fs::remove_file(&link).unwrap();
+        if geteuid().is_root() {
+            chown(&path, Some(65_534), None).unwrap();
+            let error = Notes::create(&path).unwrap_err().to_string();
+            assert!(error.contains("belongs to user 65534"), "{error}");
+        }
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+}
