@@ -1,12 +1,14 @@
-"""Console blocks of documents: run their commands and put what they print beneath them, or check that it stands there.
+"""Parts of documents that a command prints: renew them, or check that they are what it prints.
 
-Standard library only; `ackclock` on PATH. A block begins with "```console". There are two kinds:
+Standard library only; `ackclock` on PATH. There are three kinds. Blocks that begin with "```console":
 
 - `$ ackclock ...`: the same output on every machine. It runs in an empty folder with `examples` in
   it, so no earlier run folder answers. `--check` runs it and compares; the gate does.
 - any other command, such as `$ make --silent bench`: figures of one machine on one day. Below the
   block stands a line with the command, the date, the machine's state and a digest of the block,
   which only this tool writes; `--check` verifies the digest, so a block cannot be edited by hand.
+
+And Markdown between `<!-- printed by: COMMAND -->` and `<!-- end -->`, with the same line in front.
 
 usage: tour.py [--check] [DOCUMENT ...]     (default: README.md)
 """
@@ -21,6 +23,7 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -33,6 +36,10 @@ ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 140
 BLOCK = re.compile(
     r"^```console\n(?P<body>.*?)^```$(?P<stamp>\n\n\*Made by `(?P<made_by>[^`]+)`.*?digest (?P<digest>[0-9a-f]{12})\.\*$)?",
+    re.MULTILINE | re.DOTALL,
+)
+PART = re.compile(
+    r"^<!-- printed by: (?P<command>.*?) -->\n(?:\*Made by [^\n]*?digest (?P<digest>[0-9a-f]{12})\.\*\n\n)?(?P<body>.*?)^<!-- end -->$",
     re.MULTILINE | re.DOTALL,
 )
 REPEATABLE = "ackclock "
@@ -61,7 +68,7 @@ class Block:
             Path(scratch, "examples").symlink_to(ROOT / "examples")
             for command in self.commands:
                 print(command, file=sys.stderr, flush=True)
-                lines += [f"$ {command}", output(command, Path(scratch) if self.is_repeatable else ROOT), ""]
+                lines += [f"$ {command}", on_terminal(command, Path(scratch)) if self.is_repeatable else figures(command), ""]
         return "\n".join(lines).strip() + "\n"
 
 
@@ -78,7 +85,8 @@ def main() -> int:
         print("\n".join(faults) or "every block is what its commands print", file=sys.stderr)
         return 1 if faults else 0
     for document in documents:
-        document.write_text(BLOCK.sub(lambda match: renewed(block_of(match)), document.read_text("utf-8")), "utf-8")
+        text = BLOCK.sub(lambda match: renewed(block_of(match)), document.read_text("utf-8"))
+        document.write_text(PART.sub(lambda match: renewed_part(match["command"]), text), "utf-8")
     return 0
 
 
@@ -91,7 +99,10 @@ def blocks(document: Path) -> Iterator[Block]:
 
 
 def check(document: Path) -> Iterator[str]:
-    """What is wrong with a document's blocks, one text each. Repeatable commands run."""
+    """What is wrong with a document's parts, one text each. Repeatable commands run."""
+    for part in PART.finditer(document.read_text("utf-8")):
+        if part["digest"] != digest(part["body"]):
+            yield f"{document.name}: {part['command']}: without a date or edited by hand; tools/tour.py {document.name} renews it"
     for block in blocks(document):
         where = f"{document.name}: {block.commands[0] if block.commands else 'a block without a command'}"
         if not block.is_repeatable:
@@ -102,6 +113,12 @@ def check(document: Path) -> Iterator[str]:
         elif (now := block.printed()) != block.body:
             change = difflib.unified_diff(block.body.splitlines(), now.splitlines(), "document", "printed", lineterm="")
             yield f"{where}: prints something else now; tools/tour.py {document.name} renews it\n" + "\n".join(change)
+
+
+def renewed_part(command: str) -> str:
+    print(command, file=sys.stderr, flush=True)
+    body = figures(command) + "\n"
+    return f"<!-- printed by: {command} -->\n{stamp([command], body)}\n\n{body}<!-- end -->"
 
 
 def renewed(block: Block) -> str:
@@ -127,7 +144,15 @@ def digest(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()[:12]
 
 
-def output(command: str, folder: Path) -> str:
+def figures(command: str) -> str:
+    """A command's standard output. A command that fails ends the tool."""
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"tour: failed: {command}")
+    return done.stdout.strip()
+
+
+def on_terminal(command: str, folder: Path) -> str:
     """What a command prints in a folder on a plain terminal of a known width. A command that fails ends the tool."""
     child, terminal = pty.fork()
     if child == 0:

@@ -18,8 +18,8 @@ SCENARIOS = (scenario_e, scenario_a, scenario_b, table1)
 def main() -> int:
     named = os.environ.get("ACKCLOCK_ORACLES")
     if not named or not Path(named).is_dir():
-        sys.stderr.write("skipped: ACKCLOCK_ORACLES names no folder\n")
-        return 0
+        sys.stderr.write("ACKCLOCK_ORACLES names no folder: set it to the oracles' results\n")
+        return 1
     checks: list[Check] = [check for scenario in SCENARIOS for check in scenario.checks(Path(named))]
     figures = [figure for check in checks for figure in check.figures()]
     print(markdown(figures))
