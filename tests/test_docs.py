@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -165,13 +166,42 @@ def test_every_line_of_list_says_what_it_is_for_and_its_source(kind: str) -> Non
         assert len(said) > 10 and len(source) > 3, f"{name}: {line}"
 
 
+def commands_named(document: Path) -> set[str]:
+    """Every `ackclock VERB ARGUMENT..` of a document, inline or in a block, without comments, pipes and what follows `--`."""
+    text = document.read_text()
+    inline = re.findall(r"`(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ [^`]+)`", text)
+    lines = re.findall(r"^(?:    |\$ )?(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ .+)$", text, flags=re.MULTILINE)
+    return {re.split(r"\s+#\s|\s*\|\|?\s|\s--(?=\s)", command)[0] for command in [*inline, *lines]}
+
+
+GUIDES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(ROOT.glob("docs/*.md"))]
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=lambda path: path.name)
+def test_every_command_of_a_document_is_taken_by_the_command_line(document: Path) -> None:
+    import typer
+
+    from ackclock.cli.app import app
+
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    refused = []
+    for command in sorted(commands_named(document)):
+        _, verb, *words = shlex.split(re.sub(r"\b[A-Z]{1,2}\b", "1", command))  # N, MB: a number goes there
+        try:
+            group.commands[verb].make_context(verb, words)
+        except Exception as error:
+            refused.append(f"{command}: {error}")
+    assert not refused
+
+
 @pytest.mark.finding("N2")
 def test_journey_names_the_event_loop_and_both_drivers_that_call_it() -> None:
     journey = (ROOT / "docs" / "journey.md").read_text()
     loop = journey[journey.index("## The loop") : journey.index("## Out: a data packet")]
     assert "run_until" in loop
     assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "settle.rs").read_text()
-    drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^)]+(?:run|crossing)\.rs)\)", loop)]
+    drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^()]+(?:run|crossing)\.rs)\)", loop)]
     assert len(drivers) == 2
     for driver in drivers:
         assert "run_until(" in driver.read_text()
