@@ -127,13 +127,15 @@ def test_names_of_a_killed_emulation_are_removed(tmp_path, link, guarded):
     pair = Pair(tmp_path, link, "--name", f"ackk{os.getpid()}")
     names = [Path("/run/netns") / name for name in pair.ways]
     notes = Path("/run/ackclock") / str(pair.process.pid)
-    assert len(names) == 2
-    assert all(name.exists() for name in names)
-    assert notes.exists()
-    guard = guard_of(pair.process.pid)
-    if not guarded:
-        os.kill(guard, signal.SIGKILL)
-    pair.end(signal.SIGKILL)
+    try:
+        assert len(names) == 2
+        assert all(name.exists() for name in names)
+        assert notes.exists()
+        guard = guard_of(pair.process.pid)
+        if not guarded:
+            os.kill(guard, signal.SIGKILL)
+    finally:
+        pair.end(signal.SIGKILL)
     if not guarded:
         assert all(name.exists() for name in names), "only a mount holds them now"
         subprocess.run(command(link, "--no-log", "--out", tmp_path / "next", "--", "true"), capture_output=True, check=True)
@@ -173,7 +175,11 @@ def test_processes_namespaces_and_interfaces_are_gone_however_an_emulation_ends(
     argv += ["--", "sh", "-c", "sleep 1000 & sleep 1000"]
     environment = {**os.environ, **dict([mark.split("=")])}
     running = subprocess.Popen(argv, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
-    until(lambda: len(processes_with(mark)) >= 6)
+    try:
+        until(lambda: len(processes_with(mark)) >= 6)
+    except AssertionError:
+        running.kill()
+        raise
     if by is signal.SIGINT:
         os.killpg(running.pid, by)  # as a terminal does
     else:
@@ -307,9 +313,9 @@ def machine(tmp_path):
 
     class Machine:
         def start(self, *argv):
-            return subprocess.Popen(
-                ["ip", "netns", "exec", name, *map(str, argv)], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL
-            )
+            """In a process group of its own."""
+            inside = ["ip", "netns", "exec", name, *map(str, argv)]
+            return subprocess.Popen(inside, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
 
         def run(self, *argv):
             inside = ["ip", "netns", "exec", name, *map(str, argv)]
@@ -337,12 +343,12 @@ def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarde
         forwards, tables = machine.leads_out()
         # The place of the server has a table of its own, in its own namespace; a stand-in for nft keeps both in one folder.
         assert forwards
-        assert any("198_18" in table for table in tables)
+        assert any("ackclock_198_1" in table for table in tables)
         guard = guard_of(running.pid)
         if not guarded:
             os.kill(guard, signal.SIGKILL)
     finally:
-        running.kill()
+        os.killpg(running.pid, signal.SIGKILL)
         running.wait(20)
     if not guarded:
         assert machine.leads_out()[0], "nobody has closed it"
@@ -350,7 +356,7 @@ def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarde
 
     def closed():
         forwards, tables = machine.leads_out()
-        return not forwards and not any("198_18" in table for table in tables)
+        return not forwards and not any("ackclock_198_1" in table for table in tables)
 
     until(closed)
     until(lambda: not Path(f"/proc/{guard}").exists())

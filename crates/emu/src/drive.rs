@@ -71,6 +71,11 @@ pub fn emulate(plan: &Plan, options: &Options) -> Result<Report, EmuError> {
     drive.report(plan, options, exit)
 }
 
+fn server_not_run(places: &Places, options: &Options) -> Option<String> {
+    let error = places.server.not_run?;
+    Some(format!("the server's command could not be run: {}: {}", options.server[0], error.desc()))
+}
+
 /// Warnings, at once: who waits wants to know why.
 fn warn(notes: &[String]) {
     for note in notes {
@@ -167,9 +172,10 @@ impl Drive {
         let now = real.now();
         places.read_notices();
         let not_run = places.clients[0].not_run.map(Errno::desc);
-        let foreign = places.foreign_mounts();
-        warn(&foreign);
-        notes.extend(foreign);
+        // With `--server-ready none` it may have failed later.
+        let late: Vec<String> = places.foreign_mounts().into_iter().chain(server_not_run(&places, options)).collect();
+        warn(&late);
+        notes.extend(late);
         drop(places);
         crossing.finish(now)?;
         for gate in &crossing.doors {

@@ -6,7 +6,7 @@
 
 use super::child::Wanted;
 use super::fork::fork_single_threaded;
-use super::mounts;
+use super::mounts::{self, NotMounted};
 use super::notice::Notice;
 use super::user;
 use nix::errno::Errno;
@@ -27,17 +27,29 @@ pub fn run(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
     if wanted.command.is_empty() {
         hold();
     }
-    let fenced = user::own_processes().is_ok();
-    let Some(child) = in_child(notices, || if fenced { first_process(wanted, notices) } else { execute(wanted, notices) }) else {
+    let fenced = user::own_processes();
+    if let Err(error) = fenced {
+        let why = NotMounted::Refused(error);
+        report(&[Notice::NoProc(why), Notice::NoSysfs(why)], notices);
+    }
+    let Some(child) =
+        in_child(notices, || if fenced.is_ok() { first_process(wanted, notices) } else { execute(wanted, notices) })
+    else {
         return CANNOT_RUN;
     };
     let status = supervise(child);
     if wanted.stays {
-        // Nobody may be left to read it.
-        let _ = Notice::Ended(status).send(notices);
+        report(&[Notice::Ended(status)], notices);
         hold();
     }
     status
+}
+
+/// Sends notices; the emulator, which reads them, may have gone.
+fn report(all: &[Notice], to: &OwnedFd) {
+    for notice in all {
+        let _ = notice.send(to);
+    }
 }
 
 /// Forks; in the child ends with what `body` gives. None, with a notice, where no child can be made.
@@ -58,7 +70,7 @@ fn in_child(notices: &OwnedFd, body: impl FnOnce() -> i32) -> Option<Pid> {
         }
         Err(error) => {
             eprintln!("ackclock: a command could not be started: {error}");
-            let _ = Notice::NotRun(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN))).send(notices);
+            report(&[Notice::NotRun(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))], notices);
             None
         }
     }
@@ -79,9 +91,7 @@ fn first_process(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
     let sysfs = mounts::own_sysfs();
     let proc = mounts::own_proc();
     let missing = [proc.err().map(Notice::NoProc), sysfs.err().map(Notice::NoSysfs)];
-    for notice in missing.into_iter().flatten() {
-        let _ = notice.send(notices);
-    }
+    report(&missing.into_iter().flatten().collect::<Vec<Notice>>(), notices);
     in_child(notices, || execute(wanted, notices)).map_or(CANNOT_RUN, supervise)
 }
 
@@ -149,6 +159,6 @@ fn execute(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
         None => Errno::EINVAL,
     };
     eprintln!("ackclock: {}: {}", wanted.command[0], error.desc());
-    let _ = Notice::NotRun(error).send(notices);
+    report(&[Notice::NotRun(error)], notices);
     if error == Errno::ENOENT { NOT_FOUND } else { CANNOT_RUN }
 }

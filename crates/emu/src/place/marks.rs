@@ -149,14 +149,22 @@ impl Marks {
 
     /// Lets traffic of a subnet out under this machine's address.
     pub fn let_out(&mut self, subnet: Subnet) -> io::Result<()> {
-        let off = fs::read_to_string(&self.machine.forwarding)?.trim() == "0";
-        let others = self.notes.as_ref().is_ok_and(|notes| others_forward(notes, std::process::id(), &world()));
-        if off || others {
-            self.note(Mark::Forwarding)?;
-            fs::write(&self.machine.forwarding, "1")?;
+        // A descriptor of its own, as this borrows the notes while the lock is held.
+        match Notes::create(&self.machine.notes) {
+            Ok(notes) => notes.alone(|| self.forward(&notes))?,
+            Err(error) => return Err(error),
         }
         self.note(Mark::Nat(subnet))?;
         nat::start(&subnet.text())
+    }
+
+    fn forward(&mut self, notes: &Notes) -> io::Result<()> {
+        let off = fs::read_to_string(&self.machine.forwarding)?.trim() == "0";
+        if off || others_forward(notes, std::process::id(), &world()) {
+            self.note(Mark::Forwarding)?;
+            fs::write(&self.machine.forwarding, "1")?;
+        }
+        Ok(())
     }
 }
 
@@ -172,19 +180,20 @@ impl Drop for Marks {
 
 /// Undoes what a process has made, the last first, and forgets it. What cannot be undone has gone already.
 fn undo(machine: &Machine, notes: &Notes, process: u32, made: &[Mark]) {
-    for mark in made.iter().rev() {
-        match mark {
-            Mark::Name { name, inode } => remove_name(&machine.names, name, *inode),
-            Mark::Nat(subnet) => {
-                let _ = nat::stop(&subnet.text());
-            }
-            Mark::Forwarding if others_forward(notes, process, &world()) => {}
-            Mark::Forwarding => {
-                let _ = fs::write(&machine.forwarding, "0");
-            }
+    let undo = |mark: &Mark| match mark {
+        Mark::Name { name, inode } => remove_name(&machine.names, name, *inode),
+        Mark::Nat(subnet) => {
+            let _ = nat::stop(&subnet.text());
         }
-    }
-    notes.remove(process);
+        Mark::Forwarding if others_forward(notes, process, &world()) => {}
+        Mark::Forwarding => {
+            let _ = fs::write(&machine.forwarding, "0");
+        }
+    };
+    notes.alone(|| {
+        made.iter().rev().for_each(undo);
+        notes.remove(process);
+    });
 }
 
 /// Removes a name of this namespace, or one that was never joined to any. A later one's stays.

@@ -32,6 +32,8 @@ struct Mount {
     read_only: bool,
     /// No peer group, no master: neither sends nor receives mounts.
     private: bool,
+    /// A process mounts something there when it is looked at.
+    automounts: bool,
 }
 
 impl Mount {
@@ -49,7 +51,8 @@ impl Mount {
                 field => propagation.push(field),
             }
         }
-        Some(Mount { id, point, read_only, private: propagation.iter().all(|&field| field == b"unbindable") })
+        let private = propagation.iter().all(|&field| field == b"unbindable");
+        Some(Mount { id, point, read_only, private, automounts: fields.next() == Some(b"autofs") })
     }
 }
 
@@ -85,7 +88,7 @@ pub fn make_private() {
         return;
     }
     // In a chroot "/" is no mount point (EINVAL), but what is mounted below it are.
-    for found in mounts() {
+    for found in mounts().into_iter().filter(|found| !found.automounts) {
         let _ = mount(NONE, &found.point, NONE, MsFlags::MS_PRIVATE, NONE);
     }
 }
@@ -176,6 +179,8 @@ mod tests {
         assert!(!private("shared:1 ") && !private("master:2 ") && !private("shared:1 master:2 propagate_from:3 "));
         assert!(!private("a_field_of_a_later_kernel:1 "));
         assert_eq!(Mount::of_line(b"36 35 98:0 / /proc rw"), None);
-        assert!(Mount::of_line(b"36 35 98:0 / /sys ro,nosuid - sysfs sysfs rw").unwrap().read_only);
+        let sysfs = Mount::of_line(b"36 35 98:0 / /sys ro,nosuid - sysfs sysfs rw").unwrap();
+        assert!(sysfs.read_only && !sysfs.automounts);
+        assert!(Mount::of_line(b"36 35 0:30 / /a rw shared:1 - autofs systemd-1 rw").unwrap().automounts);
     }
 }

@@ -10,7 +10,7 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Of the directory and of the notes, for their owner only.
@@ -55,6 +55,19 @@ impl Notes {
             }
         }
         Ok(notes)
+    }
+
+    /// Does something that no other process may do in between, as long as all ask here: what is switched off for one emulation may just
+    /// have been switched on for another.
+    pub fn alone<T>(&self, body: impl FnOnce() -> T) -> T {
+        // SAFETY: a descriptor of ours. Where locks are refused, what is left is what there was without them.
+        let locked = unsafe { libc::flock(self.directory.as_raw_fd(), libc::LOCK_EX) } == 0;
+        let done = body();
+        if locked {
+            // SAFETY: as above.
+            unsafe { libc::flock(self.directory.as_raw_fd(), libc::LOCK_UN) };
+        }
+        done
     }
 
     fn clear(&self) -> io::Result<()> {

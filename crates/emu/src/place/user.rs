@@ -5,7 +5,6 @@ use crate::EmuError;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid};
 use std::fs;
-use std::io;
 
 /// Moves this process into a network namespace in which it may do as it likes. Says whether that took a user namespace.
 pub fn enter_own_network() -> Result<bool, EmuError> {
@@ -29,6 +28,6 @@ pub fn enter_own_network() -> Result<bool, EmuError> {
 
 /// A process id namespace and mounts of its own for what this process starts next, so that nothing that a command leaves behind
 /// outlives the emulation.
-pub fn own_processes() -> io::Result<()> {
-    Ok(unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)?)
+pub fn own_processes() -> nix::Result<()> {
+    unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)
 }
