@@ -4,7 +4,7 @@
 use crate::audit::{Audit, Audits};
 use crate::door::{Door, Watch};
 use crate::helper::Helper;
-use crate::log::Log;
+use crate::log::{Log, LogReport};
 use crate::outlet::{Outlet, Place};
 use crate::packet;
 use crate::place::{Addresses, MTU};
@@ -88,10 +88,10 @@ impl<D: Door> Crossing<D> {
         taken || self.packets_out > came_out
     }
 
-    /// Ends the log with the network at `now`.
-    pub fn finish(&mut self, now: Time) -> Result<(), crate::EmuError> {
+    /// Ends the log, if there is one, with the network at `now`.
+    pub fn finish(&mut self, now: Time) -> Option<LogReport> {
         self.run(now);
-        self.tap.log.take().map_or(Ok(()), Log::finish)
+        self.tap.log.take().map(Log::finish)
     }
 
     /// Runs the network step by step. What comes out leaves as soon as it is a piece, as the first packet must not wait for the last.

@@ -177,7 +177,7 @@ impl Drive {
         warn(&late);
         notes.extend(late);
         drop(places);
-        crossing.finish(now)?;
+        let log = crossing.finish(now);
         for gate in &crossing.doors {
             crossing.audits.common().lost(gate.overflowed());
         }
@@ -203,6 +203,7 @@ impl Drive {
             load: busy.load,
             steal_percent: busy.steal_percent,
             cpu_seconds: busy.cpu_seconds,
+            log,
         })
     }
 }

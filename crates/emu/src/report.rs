@@ -1,6 +1,7 @@
 //! What an emulation says of itself and of its link.
 
 use crate::audit::{Audit, Audits};
+use crate::log::LogReport;
 use ackclock_core::element::Element;
 use ackclock_core::meter::Histogram;
 use ackclock_core::{Span, Time};
@@ -38,6 +39,8 @@ pub struct Report {
     pub steal_percent: f64,
     /// CPU time that the emulator itself used.
     pub cpu_seconds: f64,
+    /// Null without a log.
+    pub log: Option<LogReport>,
 }
 
 /// How well one client's link kept its times.

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much is collected before it is handed over.
 const PIECE: usize = 1 << 16;
@@ -33,9 +33,16 @@ struct Ring {
     filled: AtomicUsize,
 }
 
-/// The thread, and how it ended.
+/// The thread, and what it could not write.
 pub struct Background {
-    thread: JoinHandle<io::Result<()>>,
+    thread: JoinHandle<Option<Broken>>,
+}
+
+/// What ended the writing before the emulation. What was written until then is whole.
+#[derive(Debug)]
+pub struct Broken {
+    pub after: Duration,
+    pub error: io::Error,
 }
 
 /// One file's end here. They must all stay in one thread.
@@ -46,39 +53,52 @@ pub struct Stream {
 }
 
 impl Background {
-    /// Starts the thread, and gives a stream for each file.
-    pub fn start(files: Vec<File>) -> io::Result<(Background, Vec<Stream>)> {
+    /// Starts the thread, and gives a stream for each file. What cannot be written is reported to `broken` at once.
+    pub fn start(files: Vec<File>, broken: fn(&Broken)) -> io::Result<(Background, Vec<Stream>)> {
         let slot = || Mutex::new(Piece { file: 0, full: false, bytes: Vec::with_capacity(PIECE + PIECE / 4) });
         let ring = Arc::new(Ring { slots: (0..SLOTS).map(|_| slot()).collect(), filled: AtomicUsize::new(0) });
         let stream = |file| Stream { file, waiting: Vec::with_capacity(PIECE + PIECE / 4), ring: ring.clone() };
         let streams = (0..files.len()).map(stream).collect();
-        let thread = std::thread::Builder::new().name("log".into()).spawn(move || write_all(files, &ring))?;
+        let thread = std::thread::Builder::new().name("log".into()).spawn(move || write_all(files, &ring, broken))?;
         Ok((Background { thread }, streams))
     }
 
     /// Waits until all is written. Every stream must have been dropped.
-    pub fn finish(self) -> io::Result<()> {
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes files has died")))
+    pub fn finish(self) -> Option<Broken> {
+        let died = || Broken { after: Duration::ZERO, error: io::Error::other("the thread that writes files has died") };
+        self.thread.join().unwrap_or_else(|_| Some(died()))
     }
 }
 
-/// Until no stream is left. After an error the rest is thrown away, so that nobody waits; the error is told at the end.
-fn write_all(mut files: Vec<File>, ring: &Arc<Ring>) -> io::Result<()> {
-    let mut done = Ok(());
+/// Until no stream is left. After an error, such as of a full disk, the rest of all files is discarded, so that no stream waits.
+fn write_all(mut files: Vec<File>, ring: &Arc<Ring>, report: fn(&Broken)) -> Option<Broken> {
+    let start = Instant::now();
+    let mut broken = None;
+    let mut written = vec![0; files.len()];
     let mut emptied = 0;
     loop {
         // Asked before the ring is, as the last stream fills a slot and then goes.
         let alone = Arc::strong_count(ring) == 1;
         if ring.filled.load(Ordering::Acquire) == emptied {
             if alone {
-                return done;
+                return broken;
             }
             std::thread::park_timeout(LOOK);
             continue;
         }
         if let Ok(mut piece) = ring.slots[emptied % SLOTS].lock() {
-            if done.is_ok() {
-                done = files[piece.file].write_all(&piece.bytes);
+            if broken.is_none() {
+                let file = &mut files[piece.file];
+                match file.write_all(&piece.bytes) {
+                    Ok(()) => written[piece.file] += piece.bytes.len() as u64,
+                    Err(error) => {
+                        // A piece ends with a row or a block: without the broken one the file is whole.
+                        let _ = file.set_len(written[piece.file]);
+                        let found = Broken { after: start.elapsed(), error };
+                        report(&found);
+                        broken = Some(found);
+                    }
+                }
             }
             piece.bytes.clear();
             piece.full = false;
@@ -154,7 +174,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let paths = ["one", "other"].map(|name| folder.join(name));
         let files = paths.iter().map(|path| File::create(path).unwrap()).collect();
-        let (background, mut streams) = Background::start(files).unwrap();
+        let (background, mut streams) = Background::start(files, |_| ()).unwrap();
         let expected: Vec<Vec<u8>> = (0..2u8)
             .map(|file| {
                 let bytes: Vec<u8> = (0..20_000_000u32).map(|n| (n >> 7) as u8 ^ file).collect();
@@ -163,10 +183,31 @@ mod tests {
             })
             .collect();
         drop(streams);
-        background.finish().unwrap();
+        assert!(background.finish().is_none());
         for (path, bytes) in paths.iter().zip(&expected) {
             assert!(std::fs::read(path).unwrap() == *bytes);
         }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    // finding("L5")
+    #[test]
+    fn files_end_with_a_whole_piece_and_streams_never_wait_when_a_write_fails() {
+        let folder = std::env::temp_dir().join(format!("ackclock-broken-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("good");
+        // Every write to the second file fails, as on a full disk.
+        let files = vec![File::create(&path).unwrap(), File::open("/dev/null").unwrap()];
+        let (background, mut streams) =
+            Background::start(files, |broken| assert!(broken.error.raw_os_error().is_some())).unwrap();
+        let row = [b'x'; 100];
+        for _ in 0..10 * SLOTS * PIECE / row.len() {
+            streams[0].write_all(&row).unwrap();
+            streams[1].write_all(&row).unwrap();
+        }
+        drop(streams);
+        let broken = background.finish().expect("a file that cannot be written");
+        assert!(broken.after < Duration::from_secs(60));
+        assert_eq!(std::fs::metadata(&path).unwrap().len() % row.len() as u64, 0);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -16,10 +16,11 @@ use ackclock_core::packet::{Body, Packet};
 use ackclock_sim::Plan;
 use ackclock_sim::build::World;
 use ackclock_sim::plan::Toward;
-use background::Background;
+use background::{Background, Broken};
 use captures::Captures;
 use fates::Fates;
 use samples::Samples;
+use serde::Serialize;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -54,7 +55,7 @@ impl Log {
             let tables = ["fates.csv", "hops.csv", "series.csv"].map(|table| folder.join(table));
             let captures = (0..gates).map(|gate| captured.join(captures::name(gate, gates)));
             let files: Vec<File> = tables.into_iter().chain(captures).map(private_file).collect::<io::Result<_>>()?;
-            let (background, mut streams) = Background::start(files)?;
+            let (background, mut streams) = Background::start(files, report)?;
             let captures = Captures::new(streams.split_off(3), epoch_ns)?;
             let mut next = || streams.pop().ok_or_else(|| io::Error::other("a file is missing"));
             let (series, hops, fates) = (next()?, next()?, next()?);
@@ -99,12 +100,19 @@ impl Log {
         self.captures.pass(now, gate, packet, body, sent);
     }
 
-    /// Writes what is left.
-    pub fn finish(self) -> Result<(), EmuError> {
+    /// Writes what is left, and says whether all was written.
+    pub fn finish(self) -> LogReport {
         let Log { captures, fates, samples, background, .. } = self;
         fates.finish();
         drop(samples);
-        captures.finish().and_then(|()| background.finish()).map_err(EmuError::refused("writing the log"))
+        // Streams do not fail: what could not be written is known in the background.
+        let _ = captures.finish();
+        let broken = background.finish();
+        LogReport {
+            complete: broken.is_none(),
+            until_s: broken.as_ref().map(|b| b.after.as_secs_f64()),
+            why: broken.map(|b| b.error.to_string()),
+        }
     }
 }
 
@@ -115,6 +123,24 @@ fn private_file(path: PathBuf) -> io::Result<File> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
     }
+}
+
+/// Of the log in the run folder: whether it goes on to the end of the emulation. If not, until when it does and why.
+#[derive(Debug, Clone, Serialize)]
+pub struct LogReport {
+    pub complete: bool,
+    /// Seconds from the beginning.
+    pub until_s: Option<f64>,
+    pub why: Option<String>,
+}
+
+/// On standard error as soon as it happens: an emulation of hours is not to end before its user knows.
+fn report(broken: &Broken) {
+    let Broken { after, error } = broken;
+    eprintln!(
+        "ackclock: the log is incomplete: {error} at t = {:.1} s; what was logged is kept, and the emulation goes on",
+        after.as_secs_f64()
+    );
 }
 
 fn places(world: &World) -> Vec<Option<Place>> {

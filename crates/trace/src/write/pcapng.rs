@@ -13,9 +13,13 @@ const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_PACKET_ID: u16 = 5;
 /// The section's length is not known while it is written.
 const LENGTH_UNKNOWN: u64 = u64::MAX;
+/// Where a block's type and length will be.
+const HEAD: [u8; 8] = [0; 8];
 
 pub struct PcapngWriter<W: Write> {
     out: BufWriter<W>,
+    /// The block under construction: room for its type and length, then its body. It is written whole, so that a file whose device is full
+    /// ends with a block.
     block: Vec<u8>,
     /// Unix time of the run's time 0, in nanoseconds.
     epoch_ns: u64,
@@ -26,6 +30,7 @@ impl<W: Write> PcapngWriter<W> {
     pub fn new(file: W, snap_len: u32, interface: &str) -> io::Result<PcapngWriter<W>> {
         let mut writer =
             PcapngWriter { out: BufWriter::new(file), block: Vec::with_capacity(256), epoch_ns: EPOCH_S * 1_000_000_000 };
+        writer.block.extend(HEAD);
         writer.block.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         writer.block.extend([1, 0, 0, 0]);
         writer.block.extend(LENGTH_UNKNOWN.to_le_bytes());
@@ -87,11 +92,13 @@ impl<W: Write> PcapngWriter<W> {
     /// Writes the collected body between its type and its length, which stands on both sides.
     fn end_block(&mut self, kind: u32) -> io::Result<()> {
         self.pad();
-        let len = (self.block.len() as u32 + 12).to_le_bytes();
-        self.out.write_all(&kind.to_le_bytes())?;
-        self.out.write_all(&len)?;
-        self.out.write_all(&self.block)?;
+        let len = (self.block.len() as u32 + 4).to_le_bytes();
+        self.block[..4].copy_from_slice(&kind.to_le_bytes());
+        self.block[4..8].copy_from_slice(&len);
+        self.block.extend(len);
+        let written = self.out.write_all(&self.block);
         self.block.clear();
-        self.out.write_all(&len)
+        self.block.extend(HEAD);
+        written
     }
 }
