@@ -75,7 +75,7 @@ def test_out_is_the_run_folder_itself(ackclock, small, tmp_path):
         (["simulate", "small.toml", "--seed", "-1"], "--seed"),
         (["simulate", "small.toml", "--pcap-format", "erf"], "pcap-format"),
         (["simulate", "small.toml", "--nonsense"], "--nonsense"),
-        (["simulate", "small.toml", "--out", "small.toml"], "--out: found a file"),
+        (["simulate", "small.toml", "--out", "small.toml"], "--out small.toml is a file"),
         (["sweep", "small.toml"], "small.toml: found no [sweep]"),
         (["compare", "cable-dialupp"], "did you mean cable-dialup?"),
         (["reproduce", "nothing"], "nothing"),

@@ -229,7 +229,7 @@ def test_a_schedule_keeps_its_times_notes_what_failed_and_survives_restarts(tmp_
     assert [time for time, _ in machine.made] == [1000.0, 1100.0, 1320.0, 1400.0]
     rows = overview(tmp_path / "s", state)
     assert [row["failed"] for row in rows] == [None, "found nobody; allowed: somebody", "missed", None, None]
-    with pytest.raises(InputError, match="another schedule"):
+    with pytest.raises(InputError, match="another input"):
         machine.run(tmp_path / "s", times=6)
 
 

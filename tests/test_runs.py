@@ -94,14 +94,18 @@ def test_a_finished_run_is_found_and_not_run_again(small, tmp_path, monkeypatch)
     assert second.series.equals(first.series)
 
 
-def test_results_of_another_engine_are_not_taken(small, tmp_path, monkeypatch):
+@pytest.mark.finding("U1")
+def test_results_of_another_engine_are_neither_taken_nor_replaced(small, tmp_path):
     scenario = read_draft(small).check()
-    simulate_scenario(scenario, folder=tmp_path / "run")
+    first = simulate_scenario(scenario, folder=tmp_path / "run")
     about = tmp_path / "run" / "environment.json"
     about.write_text(about.read_text().replace(json.loads(about.read_text())["engine"], "another"))
-    monkeypatch.setattr("ackclock.engine.run", None)
-    with pytest.raises(TypeError):
+    before = contents(tmp_path / "run")
+    with pytest.raises(ackclock.InputError, match="simulate by another version of the engine"):
         simulate_scenario(scenario, folder=tmp_path / "run")
+    assert contents(tmp_path / "run") == before
+    assert simulate_scenario(scenario, folder=tmp_path / "run", force=True).summaries == first.summaries
+    assert contents(tmp_path / "run.1") == before
 
 
 def test_a_folder_with_other_files_is_refused_and_left_alone(small, tmp_path):

@@ -32,6 +32,7 @@ def simulate(
     *,
     tcp: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     captures: str | None = None,
     workers: int | None = None,
     **keys: Any,
@@ -45,7 +46,8 @@ def simulate(
         duration: simulated time, such as ``"60 s"``. Needed unless the scenario says it.
         seed: one seed or several, whole numbers from 0; default: those of the scenario, else 1.
         tcp: the [tcp] table, such as ``{"host": "ns2", "variant": "reno"}``.
-        out: a run folder to write; nothing is written without it.
+        out: a run folder to write; nothing is written without it. What the same call left there is taken up.
+        force: move another run that is in `out` aside (to `out`.1) instead of refusing to write there.
         captures: "pcap" or "pcapng" captures of every flow at both ends, in ``out/captures``; needs `out`.
         workers: threads for several seeds; default: all cores.
         **keys: other top-level keys of a scenario: ``clients``, ``sample``, ``measure``, ``phase_jitter``.
@@ -55,7 +57,7 @@ def simulate(
         times in s), `plot()`, `report()`.
 
     Raises:
-        InputError: bad input, with file, line and key where there are any.
+        InputError: bad input, with file, line and key where there are any; or another run is in `out`, and stays as it is.
         RunFailed: the engine gave up on a run.
     """
     from ackclock.simulation import simulate_scenario
@@ -67,7 +69,7 @@ def simulate(
     scenario = _draft(link, flows, duration, seed, tcp, keys).check()
     name = str(link) if isinstance(link, str | Path) else ""
     folder = Path(out) if out is not None else None
-    return simulate_scenario(scenario, name=name, folder=folder, captures=captures, workers=workers)
+    return simulate_scenario(scenario, name=name, folder=folder, force=force, captures=captures, workers=workers)
 
 
 def sweep(
@@ -79,6 +81,7 @@ def sweep(
     over: Mapping[str, Sequence[Any]] | None = None,
     tcp: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     workers: int | None = None,
     dask: str | None = None,
     **keys: Any,
@@ -103,7 +106,7 @@ def sweep(
     if not draft.document.data.get("sweep"):
         raise InputError("nothing to sweep", 'over={"tcp.variant": ["reno", "cubic"]}, or a [sweep] in the scenario')
     folder = Path(out) if out is not None else None
-    return sweep_draft(draft, folder=folder, workers=workers, dask=dask)
+    return sweep_draft(draft, folder=folder, force=force, workers=workers, dask=dask)
 
 
 def _draft(

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock import control, engine, runs, worker
+from ackclock import control, engine, leftovers, runs, worker
 from ackclock.errors import InputError, RunFailed
 from ackclock.expected import with_models
 from ackclock.plan import Capture, Plan, build_plan
@@ -108,9 +108,8 @@ class Store:
 
     def open(self) -> None:
         """Make the folder and clear away what a killed run left half written."""
-        runs.prepare(self.folder)
-        self.cells.mkdir(exist_ok=True)
-        runs.sweep_leftovers(self.cells)
+        self.cells.mkdir(parents=True, exist_ok=True)
+        leftovers.sweep(self.cells, alone=False)
 
     def find(self, cell: Cell) -> CellResult | None:
         """The result of a cell that is already there."""
@@ -191,7 +190,7 @@ def _submit(executor: Executor, cell: Cell, store: Store | None, *, apart: bool)
 
 
 def _capture_folder(cell: Cell, store: Store) -> Path:
-    return store.cells / f".captures-{cell.key}.{os.getpid()}.tmp"
+    return leftovers.beside(store.cells / f"captures-{cell.key}")
 
 
 def _take(cell: Cell, future: Future[engine.RunResult], store: Store | None) -> CellResult:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from ackclock import runs
+from ackclock import leftovers, runs
 from ackclock.emulation import emulation_scenario
-from ackclock.errors import InputError
+from ackclock.errors import AckclockError, InputError
+from ackclock.run_folder import Identity, RunFolder
+from ackclock.scenario.draft import read_draft
 from ackclock.scenario.model import Scenario
 from ackclock.scenario.resolved import scenario_hash
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DOCUMENT = "emulation.json"
 TABLES = ("fates", "hops", "series")
 PS_PER_S = 1e12
+ROOM, ROOM_EACH = 1 << 15, 1 << 10
+"""Bytes for emulation.json and environment.json, in all and for each client."""
 
 
 @dataclass(frozen=True)
@@ -84,40 +86,69 @@ def default_folder(scenario: Scenario) -> Path:
     return runs.RUNS / f"{scenario_hash(scenario)}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
 
 
-@contextlib.contextmanager
-def live_folder(folder: Path) -> Iterator[Path]:
-    """Where the log grows while the emulation runs, inside the run folder; what is left of it goes when the emulation ends."""
-    if folder.is_dir():
-        runs.sweep_leftovers(folder)  # all that a killed emulation leaves
-    runs.prepare(folder)
-    growing = folder / f".live.{os.getpid()}.tmp"
-    growing.mkdir()
-    try:
-        yield growing
-    finally:
-        shutil.rmtree(growing, ignore_errors=True)
-        with contextlib.suppress(OSError):  # nothing came of it
-            folder.rmdir()
+def identity(scenario: Scenario, seed: int | None, command: Sequence[str], server: Sequence[str]) -> Identity:
+    """What an emulation is: the link with its seed, and what runs at both ends."""
+    said = [scenario_hash(scenario), scenario.seeds[0] if seed is None else seed, list(command), list(server)]
+    return Identity.of("emulate", said, once=True, any_engine=True)
 
 
-def write_folder(folder: Path, growing: Path | None, scenario: Scenario, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything into the run folder; environment.json comes last and says that it is whole. Gives the document with the folder in it."""
-    for name in ("environment.json", "report.html", *(f"{table}.parquet" for table in (*TABLES, "flows"))):
-        (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "captures", ignore_errors=True)
-    runs.write_scenario(folder, scenario)
-    runs.keep_traces(folder, scenario)
-    if growing is not None:
-        (growing / "captures").rename(folder / "captures")
-        _write_tables(folder, growing, scenario)
-    if growing is not None:
-        flows = _flows(captures_in(folder))
-        if not flows.is_empty():
-            runs.write_parquet(folder / "flows.parquet", flows)
-    done = {**document, "folder": str(folder)}
-    runs.write_json(folder / DOCUMENT, done)
-    runs.write_json(folder / "environment.json", {**runs.environment(scenario.seeds), "scenario": scenario_hash(scenario)})
-    return done
+class Logging:
+    """The run folder of an emulation under way, to be entered: `growing` is where its log is written, None without one.
+
+    Room for what the emulation says of itself is reserved: it is written even where the log has filled the disk.
+    """
+
+    def __init__(self, run: RunFolder, scenario: Scenario, *, log: bool) -> None:
+        self._run = run
+        self._scenario = scenario
+        self._reserve = leftovers.beside(run.path / "reserve")
+        self.growing = leftovers.beside(run.path / "live") if log else None
+
+    def __enter__(self) -> Self:
+        runs.keep_traces(self._run.path, self._scenario)
+        runs.write_scenario(self._run.path, self._scenario)
+        with self._reserve.open("wb") as file:
+            file.write(bytes(ROOM + ROOM_EACH * self._scenario.clients))
+        if self.growing:
+            self.growing.mkdir()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path in (self._reserve, self.growing):
+            if path:
+                leftovers.remove(path)
+
+    def finish(self, document: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
+        """Everything into the run folder, what the emulation says of itself first. Gives the document with the folder in it.
+
+        A full disk does not end this: what is missing goes to `report`, and the log stays as it was written.
+        """
+        import polars as pl
+
+        folder = self._run.path
+        done = {**document, "folder": str(folder)}
+        self._reserve.unlink()
+        try:
+            runs.write_json(folder / DOCUMENT, done)
+        except OSError as error:
+            report(f"the run folder {folder} has no {DOCUMENT} ({error.strerror})")
+            return done
+        if self.growing:
+            (self.growing / "captures").rename(folder / "captures")
+            try:
+                _write_tables(folder, self.growing, self._scenario)
+                flows = _flows(captures_in(folder))
+                if not flows.is_empty():
+                    runs.write_parquet(folder / "flows.parquet", flows)
+            except (OSError, AckclockError, pl.exceptions.PolarsError) as error:
+                why = getattr(error, "strerror", None) or str(error)
+                kept = [path.rename(folder / path.name).name for path in sorted(self.growing.glob("*.csv"))]
+                report(f"tables are missing in {folder} ({why}); kept as logged: {', '.join(['captures', *kept])}")
+        try:
+            self._run.finish()
+        except OSError as error:
+            report(f"the run folder {folder} is not marked as finished ({error.strerror})")
+        return done
 
 
 def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
@@ -131,7 +162,11 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
 
     def table(name: str) -> pl.DataFrame:
         path = folder / f"{name}.parquet"
-        return pl.read_parquet(path, glob=False) if path.is_file() else pl.DataFrame()
+        if path.is_file():
+            return pl.read_parquet(path, glob=False)
+        if not (folder / f"{name}.csv").is_file():
+            return pl.DataFrame()
+        return _table(name, folder, read_draft(folder / "scenario.toml").check()).collect()
 
     frames = {name: table(name) for name in ("flows", *TABLES)}
     return Emulation(
@@ -149,6 +184,7 @@ def emulate(
     clients: int = 1,
     seed: int | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     log: bool = True,
     deadline: str = "1 ms",
 ) -> Emulation:
@@ -163,6 +199,7 @@ def emulate(
         clients: how many clients have a namespace of their own; the command runs in the first.
         seed: of the link's draws; default: the scenario's, else 1.
         out: a run folder to write; without it nothing is kept.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
         log: keep every packet's fate, queues and captures.
         deadline: a packet that leaves later than this is late, such as "5 ms".
 
@@ -171,7 +208,7 @@ def emulate(
         exit status is `document["command"]["exit"]`: 128 + n where signal n ended it.
 
     Raises:
-        InputError: bad input.
+        InputError: bad input, or another run in ``out``.
         RunFailed: this machine allows no emulation, it failed, or the command could not be run.
     """
     import subprocess
@@ -186,8 +223,9 @@ def emulate(
             path = Path(scratch) / "link.toml"
             path.write_text(to_toml(dict(link)), "utf-8")
             link = path
-        emulation_scenario(str(link), clients)  # bad input is an InputError here
+        scenario = emulation_scenario(str(link), clients)  # bad input is an InputError here
         folder = Path(out) if out is not None else Path(scratch) / "run"
+        RunFolder(folder, identity(scenario, seed, command, server), force=force).check()
         options = {
             "--server": shlex.join(server),
             "--server-ready": server_ready,
@@ -197,7 +235,7 @@ def emulate(
             "--out": folder,
         }
         said = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
-        said += ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
+        said += ["--force"] * force + ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
         # A process of its own, as an emulation moves into namespaces, for which a process must have one thread.
         argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *said, "--", *command]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
@@ -212,7 +250,26 @@ def emulate(
 
 
 def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
-    """The log as Parquet, with names for numbers. Read in pieces: a log may be larger than memory."""
+    """The log as Parquet, a table at a time: a log may be larger than memory, or than what the disk has left."""
+    import polars as pl
+
+    for name in TABLES:
+        beside = growing / f"{name}.parquet"
+        try:
+            _table(name, growing, scenario).sink_parquet(beside, compression="zstd", compression_level=3)
+            pl.read_parquet_schema(beside)
+            beside.replace(folder / f"{name}.parquet")
+        except (OSError, pl.exceptions.PolarsError):
+            with beside.open("ab") as file:  # which error of the operating system it was, if it was one
+                file.write(bytes(1 << 16))
+            raise
+        finally:
+            beside.unlink(missing_ok=True)
+        (growing / f"{name}.csv").unlink()
+
+
+def _table(name: str, folder: Path, scenario: Scenario) -> pl.LazyFrame:
+    """A table as it was logged, with names for numbers."""
     import polars as pl
 
     from ackclock.plan import build_plan
@@ -224,23 +281,19 @@ def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
     def named(column: str, names: list[str]) -> pl.Expr:
         return pl.col(column).replace_strict(list(range(len(names))), names, return_dtype=pl.String)
 
-    read = {name: pl.scan_csv(growing / f"{name}.csv", schema=_schema(name)) for name in TABLES}
-    tables = {
-        "fates": read["fates"].with_columns(
-            named("flow", flows),
-            named("hop", hops),
-            named("marked", hops),
-            pl.col("from").replace_strict([0, 1], ["server", "client"], return_dtype=pl.String),
-            (pl.col("sent_ps") / PS_PER_S).alias("sent_s"),
-            (pl.col("at_ps") / PS_PER_S).alias("at_s"),
-        ).drop("sent_ps", "at_ps"),
-        "hops": read["hops"].with_columns(named("hop", hops)),
-        "series": read["series"].with_columns(named("flow", flows)),
-    }  # fmt: skip
-    for name, table in tables.items():
-        beside = growing / f"{name}.parquet"
-        table.sink_parquet(beside, compression="zstd", compression_level=3)
-        beside.replace(folder / f"{name}.parquet")
+    logged = pl.scan_csv(folder / f"{name}.csv", schema=_schema(name))
+    if name == "hops":
+        return logged.with_columns(named("hop", hops))
+    if name == "series":
+        return logged.with_columns(named("flow", flows))
+    return logged.with_columns(
+        named("flow", flows),
+        named("hop", hops),
+        named("marked", hops),
+        pl.col("from").replace_strict([0, 1], ["server", "client"], return_dtype=pl.String),
+        (pl.col("sent_ps") / PS_PER_S).alias("sent_s"),
+        (pl.col("at_ps") / PS_PER_S).alias("at_s"),
+    ).drop("sent_ps", "at_ps")
 
 
 def _schema(table: str) -> dict[str, Any]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock import leftovers
 from ackclock.engine import engine_digest
-from ackclock.errors import InputError
 from ackclock.link.trace import Recording
 from ackclock.scenario.model import Scenario
 from ackclock.scenario.resolved import recordings, resolved
@@ -23,12 +25,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 RUNS = Path("runs")
-OWN_FILES = ("environment.json", "scenario.toml", "cells", "traces")
 
 
 def atomic_write(path: Path, content: bytes) -> None:
     """Write a file so that it is either the old one or the whole new one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = leftovers.beside(path)
     try:
         beside.write_bytes(content)
         beside.replace(path)
@@ -41,50 +42,35 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> None:
-    """Parquet with fixed settings: the same table gives the same bytes."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        frame.write_parquet(beside, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 18)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    """Parquet with fixed settings: the same table gives the same bytes. Raises OSError, such as on a full disk."""
+    content = io.BytesIO()  # native code does not say which error of the operating system a write met
+    frame.write_parquet(content, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 18)
+    atomic_write(path, content.getvalue())
+
+
+def errno_of(error: BaseException) -> int | None:
+    """The number of the operating system's error that an exception stands for; None where it stands for none."""
+    if isinstance(error, OSError):
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return int(found[1]) if found else None
 
 
 @contextlib.contextmanager
 def folder_by_rename(final: Path) -> Iterator[Path]:
     """A folder to fill, which takes its name only when it is full. If another one was faster, that one stays."""
-    beside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    beside = leftovers.beside(final)
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
     try:
         yield beside
-        with contextlib.suppress(OSError):
+        try:
             beside.rename(final)
+        except OSError:
+            if not final.is_dir():
+                raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def sweep_leftovers(folder: Path) -> None:
-    """Remove what processes that are gone left half written."""
-    for path in folder.glob(".*.tmp"):
-        pid = path.name.split(".")[-2]
-        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-
-def prepare(folder: Path) -> None:
-    """Make a run folder, or take up an earlier one. Raises InputError for a folder that is something else."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError("a file", "a folder for the run", file=str(folder), key="--out")
-    if folder.is_dir() and any(folder.iterdir()) and not any((folder / name).exists() for name in OWN_FILES):
-        raise InputError("a folder with other files", "a new or empty folder, or an earlier run", file=str(folder), key="--out")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"no folder can be made here ({error.strerror})", "a writable place", file=str(folder), key="--out"
-        ) from None
-    sweep_leftovers(folder)
 
 
 def environment(seeds: Iterable[int]) -> dict[str, Any]:

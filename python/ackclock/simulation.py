@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock import runs
 from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
-from ackclock.engine import engine_digest
-from ackclock.errors import InputError
+from ackclock.run_folder import Identity, RunFolder
 from ackclock.scenario.model import Scenario
 from ackclock.scenario.resolved import scenario_hash
 from ackclock.summary import metrics_json
@@ -82,25 +80,29 @@ def simulate_scenario(
     *,
     name: str = "",
     folder: Path | None = None,
+    force: bool = False,
     captures: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
     """Run every seed of a scenario. With a `folder`, take up what an earlier call left there and keep everything."""
     name = name or scenario.title or "scenario"
-    if folder and is_finished(folder, scenario, captures):
-        return open_run(folder, scenario, name)
-    for other in ("sweep", "compare", "reproduce"):
-        if folder and (folder / f"{other}.json").exists():
-            raise InputError(f"the results of {other}", "a new folder, or one of simulate", file=str(folder), key="--out")
     cells = [Cell(scenario, seed, captures=captures) for seed in scenario.seeds]
-    store = Store(folder) if folder else None
-    results = run_cells(cells, workers=workers, store=store, progress=progress)
+    if folder is None:
+        return _simulation(scenario, name, run_cells(cells, workers=workers, progress=progress))
+    with RunFolder(folder, identity(scenario), seeds=scenario.seeds, force=force) as run:
+        if run.finished and (not captures or list((folder / "captures").glob(f"*.{captures}"))):
+            shutil.rmtree(folder / "cells", ignore_errors=True)
+            return open_run(folder, scenario, name)
+        results = run_cells(cells, workers=workers, store=Store(folder), progress=progress)
+        done = _simulation(scenario, name, results, folder)
+        _finish(run, done, results)
+        return done
+
+
+def _simulation(scenario: Scenario, name: str, results: Sequence[CellResult], folder: Path | None = None) -> Simulation:
     series, hops = joined(results)
-    done = Simulation(scenario, name, tuple(result.summary for result in results), series, hops, folder)
-    if store:
-        _finish(store.folder, done, results)
-    return done
+    return Simulation(scenario, name, tuple(result.summary for result in results), series, hops, folder)
 
 
 def joined(results: Sequence[CellResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -110,20 +112,14 @@ def joined(results: Sequence[CellResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.concat([result.series for result in results]), pl.concat([result.hops for result in results])
 
 
+def identity(scenario: Scenario) -> Identity:
+    """What a simulation is: the scenario. Captures are added to a finished one."""
+    return Identity("simulate", scenario_hash(scenario))
+
+
 def default_folder(scenario: Scenario) -> Path:
-    """`runs/<hash>`: where a run goes that was not told where."""
-    return runs.RUNS / scenario_hash(scenario)
-
-
-def is_finished(folder: Path, scenario: Scenario, captures: str | None = None) -> bool:
-    """Whether the folder holds this very scenario, run to its end by this very engine."""
-    try:
-        found = json.loads((folder / "environment.json").read_text())
-    except (OSError, ValueError):
-        return False
-    if captures and not list((folder / "captures").glob(f"*.{captures}")):
-        return False
-    return bool(found.get("scenario") == scenario_hash(scenario) and found.get("engine") == engine_digest())
+    """`runs/<hash>`: where a run goes without `out`."""
+    return identity(scenario).default_folder()
 
 
 def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
@@ -135,23 +131,19 @@ def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
     return Simulation(scenario, name, tuple(summaries), series, hops, folder)
 
 
-def _finish(folder: Path, done: Simulation, results: Sequence[CellResult]) -> None:
+def _finish(run: RunFolder, done: Simulation, results: Sequence[CellResult]) -> None:
     """The run folder's own files; environment.json comes last and says that it is whole."""
-    (folder / "environment.json").unlink(missing_ok=True)
-    (folder / "report.html").unlink(missing_ok=True)
+    folder = run.path
+    if run.finished:  # captures are missing
+        run.reopen()
     runs.write_scenario(folder, done.scenario)
     runs.write_parquet(folder / "flows.parquet", done.flows)
     runs.write_parquet(folder / "series.parquet", done.series)
     runs.write_parquet(folder / "hops.parquet", done.hops)
     runs.write_json(folder / "summary.json", done.summaries)
     _gather_captures(folder, results)
-    about = {**runs.environment(done.scenario.seeds), "scenario": scenario_hash(done.scenario)}
-    runs.write_json(folder / "environment.json", about)
-    for result in results:
-        if result.folder:
-            shutil.rmtree(result.folder)
-    with contextlib.suppress(OSError):  # what others keep there stays
-        (folder / "cells").rmdir()
+    run.finish()
+    shutil.rmtree(folder / "cells")
 
 
 def _gather_captures(folder: Path, results: Sequence[CellResult]) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import runs
 from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
-from ackclock.errors import InputError
+from ackclock.run_folder import Identity, opened
 from ackclock.scenario.draft import Draft
 from ackclock.scenario.model import Scenario
 from ackclock.scenario.resolved import scenario_hash
@@ -86,12 +85,14 @@ def sweep_draft(
     draft: Draft,
     *,
     folder: Path | None = None,
+    force: bool = False,
     workers: int | None = None,
     dask: str | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
     """Check a scenario's sweep and run it."""
-    return sweep_checked(draft, check_points(draft), folder=folder, workers=workers, dask=dask, progress=progress)
+    points = check_points(draft)
+    return sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=progress)
 
 
 def sweep_checked(
@@ -99,35 +100,36 @@ def sweep_checked(
     checked: Sequence[tuple[dict[str, Any], Scenario]],
     *,
     folder: Path | None = None,
+    force: bool = False,
     workers: int | None = None,
     dask: str | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
     """Run checked points. With a `folder`, finished cells are found there and new ones kept as they finish."""
     cells = [Cell(scenario, seed, params) for params, scenario in checked for seed in scenario.seeds]
-    store = Store(folder) if folder else None
-    if store:
-        if (store.folder / "summary.json").exists():
-            raise InputError("the results of simulate", "a new folder, or one of sweep", file=str(folder), key="--out")
-        store.open()
-        (store.folder / "sweep.json").unlink(missing_ok=True)
-    results = iter(run_cells(cells, workers=workers, store=store, progress=progress, dask=dask))
-    points = tuple(SweepPoint(params, scenario, tuple(next(results) for _ in scenario.seeds)) for params, scenario in checked)
-    sweep = Sweep(points, folder)
-    if folder:
-        _finish(folder, sweep, checked[0][1], draft.document.data.get("sweep", {}))
+    with opened(folder, identity(checked), seeds=checked[0][1].seeds, force=force) as run:
+        store = Store(folder) if folder else None
+        results = iter(run_cells(cells, workers=workers, store=store, progress=progress, dask=dask))
+        points = tuple(SweepPoint(params, scenario, tuple(next(results) for _ in scenario.seeds)) for params, scenario in checked)
+        sweep = Sweep(points, folder)
+        if run:
+            _write(run.path, sweep, checked[0][1], draft.document.data.get("sweep", {}))
+            run.finish()
     return sweep
 
 
+def identity(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Identity:
+    """What a sweep is: every point of it."""
+    return Identity.of("sweep", [[dict(params), scenario_hash(scenario)] for params, scenario in checked])
+
+
 def sweep_folder(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Path:
-    """`runs/<hash>` over every point of a sweep."""
-    parts = [[dict(params), scenario_hash(scenario)] for params, scenario in checked]
-    return runs.RUNS / sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    """`runs/<hash>`: where a sweep goes without `out`."""
+    return identity(checked).default_folder()
 
 
-def _finish(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]) -> None:
-    """The sweep's own files; sweep.json comes last and says that it is whole."""
+def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]) -> None:
+    """The sweep's own files."""
     runs.write_scenario(folder, first, extra={"sweep": dict(swept)})
-    runs.write_json(folder / "environment.json", runs.environment(first.seeds))
     runs.write_parquet(folder / "flows.parquet", sweep.flows)
     runs.write_json(folder / "sweep.json", {"cells": sweep.document()["cells"]})

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ackclock.errors import InputError
+from ackclock.analysis.clocks import Clocks
+from ackclock.analysis.filters import Only
+from ackclock.run_folder import Identity, RunFolder
 from ackclock.runs import write_json, write_parquet
 
 if TYPE_CHECKING:
@@ -15,28 +20,47 @@ if TYPE_CHECKING:
 DOCUMENT = "analysis.json"
 
 
-def write_folder(folder: Path, done: Analysis) -> None:
-    """The document, its tables and graphs for xplot. Raises InputError for a folder that is something else."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError("a file", "a folder for the results", file=str(folder), key="--out")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / DOCUMENT).exists():
-        raise InputError(
-            "a folder with other files", "a new or empty folder, or an earlier analysis", file=str(folder), key="--out"
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"no folder can be made here ({error.strerror})", "a writable place", file=str(folder), key="--out"
-        ) from None
-    write_json(folder / DOCUMENT, done.document)
-    write_parquet(folder / "flows.parquet", done.flows)
+@dataclass(frozen=True)
+class Asked:
+    """What an analysis is of, and what was asked of it."""
+
+    captures: tuple[str, ...]
+    only: Only
+    flow: int | str | None
+    clocks: Clocks
+    follow: bool = False
+
+    @property
+    def identity(self) -> Identity:
+        """By the captures' contents. What a stream, or a file that grows, will have been is not known before it is read."""
+        once = self.follow or not all(Path(capture).is_file() for capture in self.captures)
+        contents = [] if once else [_digest(Path(capture)) for capture in self.captures]
+        said = [self.only.as_json(), None if self.flow is None else str(self.flow), self.clocks.texts(), self.clocks.error_s]
+        return Identity.of("analyze", [contents, said], once=once)
+
+
+def folder_for(out: str | Path | None, asked: Asked, *, force: bool) -> AbstractContextManager[RunFolder | None]:
+    """The run folder of an analysis, to be entered; nothing where nothing is to be written."""
+    return nullcontext() if out is None else RunFolder(out, asked.identity, force=force)
+
+
+def write_folder(run: RunFolder, done: Analysis) -> None:
+    """The tables, graphs for xplot and the document."""
+    write_parquet(run.path / "flows.parquet", done.flows)
     for name, frame in (("series", done.series), ("delays", done.delays)):
         if frame is not None:
-            write_parquet(folder / f"{name}.parquet", frame)
+            write_parquet(run.path / f"{name}.parquet", frame)
     if done.series is not None:
-        write_parquet(folder / "rates.parquet", done.rates())
-        done.xplot(folder / "xplot")
+        write_parquet(run.path / "rates.parquet", done.rates())
+        done.xplot(run.path / "xplot")
+    # Last: all that it speaks of is there.
+    write_json(run.path / DOCUMENT, done.document)
+    run.finish()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def read_folder(folder: Path) -> Analysis:

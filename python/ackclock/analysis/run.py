@@ -88,6 +88,7 @@ def analyze(
     since: float | None = None,
     until: float | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     series: bool = False,
     pps: Sequence[str | Path] = (),
     synchronized: str | float | None = None,
@@ -103,26 +104,30 @@ def analyze(
         since: seconds from the first packet; what comes before is left out.
         until: seconds from the first packet; what comes then or later is left out.
         out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is written without it.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
         series: keep a row for each packet (about 90 bytes; the first 2 million): `Analysis.series`, `Analysis.delays`. Implied by `out`.
         pps: for each capture a file of its counter at each pulse of a second: its time stamps are taken for that counter's and made into UTC.
         synchronized: both captures' clocks are right within this (seconds, or such as ``100 us``): delays are absolute then.
 
     Raises:
-        InputError: the capture cannot be read, or an argument is bad.
+        InputError: the capture cannot be read, an argument is bad, or ``out`` holds another run.
     """
+    from ackclock.analysis.folder import Asked, folder_for, read_folder, write_folder
+
     other = None if second is None else str(second)
     clocks = clocks_of(pps, synchronized, 1 if second is None else 2)
-    reader = open_capture(
-        str(capture), Only(parse_filter(filter), since, until), other, series=series or out is not None, clocks=clocks
-    )
-    while _guarded(str(capture), lambda: reader.advance(PIECE)) == PIECE:
-        pass
-    reader.finish()
-    done = analysis_of(str(capture), reader, flow, other)
-    if out is not None:
-        from ackclock.analysis.folder import write_folder
-
-        write_folder(Path(out), done)
+    only = Only(parse_filter(filter), since, until)
+    reader = open_capture(str(capture), only, other, series=series or out is not None, clocks=clocks)
+    captures = (str(capture),) if other is None else (str(capture), other)
+    with folder_for(out, Asked(captures, only, flow, clocks), force=force) as run:
+        if run and run.finished:
+            return read_folder(run.path)
+        while _guarded(str(capture), lambda: reader.advance(PIECE)) == PIECE:
+            pass
+        reader.finish()
+        done = analysis_of(str(capture), reader, flow, other)
+        if run:
+            write_folder(run, done)
     return done
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError
+from ackclock.runs import atomic_write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,7 +57,7 @@ def write_xplot(done: Analysis, folder: Path) -> list[Path]:
         ):
             path = folder / f"flow{flow['flow']}-{way}.{kind}.xpl"
             head = ["timeval unsigned", "title", f"{ends[0]}_==>_{ends[1]} ({title})", "xlabel", "time", "ylabel", y]
-            path.write_text("\n".join([*head, *lines, "go", ""]), "utf-8")
+            atomic_write(path, "\n".join([*head, *lines, "go", ""]).encode())
             written.append(path)
     return written
 

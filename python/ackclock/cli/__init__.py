@@ -5,6 +5,7 @@ An error is one line on standard error; under `--json` it is also a document on 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -14,25 +15,29 @@ if TYPE_CHECKING:
     from ackclock.errors import AckclockError
 
 INTERRUPTED = 130
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 def main() -> None:
     """What the `ackclock` command calls."""
     status = run(sys.argv[1:])
-    if status == INTERRUPTED:
+    if status in (1, INTERRUPTED):
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)  # runs under way cannot be stopped, and a plain exit would wait for them
     sys.exit(status)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
-    from ackclock.cli.app import app
-    from ackclock.errors import AckclockError, Internal, Interrupted
+    from ackclock.errors import AckclockError, Internal, Interrupted, not_writable
 
     json = _wants_json(arguments)
     try:
+        from ackclock.cli.app import app
+
         status = app(list(arguments) or ["--help"], prog_name="ackclock", standalone_mode=False)
+        sys.stdout.flush()
     except AckclockError as error:
         return _complain(error, json=json)
     except KeyboardInterrupt:
@@ -40,6 +45,12 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        if error.filename is None:  # standard output: nothing more goes there
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _complain(not_writable(error, error.filename or "standard output"), json=json)
     except Exception as error:
         from ackclock.cli.usage import is_usage, usage_error
 
@@ -51,8 +62,15 @@ def run(arguments: Sequence[str]) -> int:
             )
         raise
     if status == INTERRUPTED:
-        return _complain(Interrupted.problem("interrupted", "finished runs are kept"), json=json)
+        return _complain(Interrupted.problem("interrupted", _kept()), json=json)
     return status if isinstance(status, int) else 0
+
+
+def _kept() -> str:
+    """What Ctrl-C has left."""
+    folders = sys.modules.get("ackclock.run_folder")  # not there where nothing was written
+    kept = folders.RunFolder.kept if folders else None
+    return f"what was finished is kept in {kept}, and the same command goes on from there" if kept else "nothing was written"
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ackclock.cli.options import Json, Quiet, Report, Seed, time_of
+from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_of
 
 
 def analyze(
@@ -43,6 +43,7 @@ def analyze(
         Path | None,
         typer.Option(help="A folder for an HTML report, tables, JSON and xplot graphs (default: nothing is written)."),
     ] = None,
+    force: Force = False,
     report: Report = True,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -50,6 +51,7 @@ def analyze(
     """Per-flow metrics and diagnosis from one capture, or from both ends."""
     from ackclock.analysis.clocks import clocks_of
     from ackclock.analysis.filters import Only, parse_filter
+    from ackclock.analysis.folder import Asked, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
     from ackclock.analysis.table import analysis_tables
     from ackclock.cli.output import print_json, print_tables, remark, write_page
@@ -63,14 +65,18 @@ def analyze(
         reader = open_capture(capture, only, second, series=out is not None, clocks=clocks, follow=follow)
     except KeyboardInterrupt:
         raise InputError("no capture before Ctrl-C", "a file or a pipe that something writes", file=capture) from None
-    _read(capture, reader, flow, follow=follow, quiet=quiet, drawn=not json)
-    done = analysis_of(capture, reader, flow, second)
-    if out is not None:
-        from ackclock.analysis.folder import write_folder
-
-        write_folder(out, done)
-        page = write_page(lambda: done.report(out / "report.html"), out, quiet=quiet) if report else None
-        remark(f"report: {page}" if page else f"results: {out}", quiet=quiet)
+    asked = Asked((capture,) if second is None else (capture, second), only, flow, clocks, follow=follow)
+    with folder_for(out, asked, force=force) as run:
+        if run and run.finished:
+            done = read_folder(run.path)
+        else:
+            _read(capture, reader, flow, follow=follow, quiet=quiet, drawn=not json)
+            done = analysis_of(capture, reader, flow, second)
+            if run:
+                write_folder(run, done)
+        if run:
+            page = write_page(lambda: done.report(run.path / "report.html"), run.path, quiet=quiet) if report else None
+            remark(f"report: {page}" if page else f"results: {run.path}", quiet=quiet)
     if json:
         print_json(done.document)
     else:

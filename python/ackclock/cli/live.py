@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Quiet, Report, Seed, time_above_zero
+from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_above_zero
 
 
 def emulate(
@@ -50,6 +51,7 @@ def emulate(
     report: Report = True,
     json: Json = False,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)] = None,
+    force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -63,8 +65,9 @@ def emulate(
     """
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.emulation import PAIR_NAME, Settings, check_way_out, emulate_here, emulation_scenario, server_ready
-    from ackclock.emulation_run import default_folder, live_folder, write_folder
+    from ackclock.emulation_run import Logging, default_folder, identity
     from ackclock.errors import InputError
+    from ackclock.run_folder import opened
     from ackclock.show import emulation_tables
 
     scenario = emulation_scenario(link, clients)
@@ -73,16 +76,19 @@ def emulate(
         raise InputError(f'"{name}"', "letters, digits, _, - and ., at most 64, the first none of - and .", option="--name")
     if internet:
         check_way_out()
-    folder = out or default_folder(scenario)
-    with live_folder(folder) as growing:
+    ends = _command_line(server, "--server")
+    folder = (out or default_folder(scenario)) if out or log or report else None
+    with ExitStack() as stack:
+        run = stack.enter_context(opened(folder, identity(scenario, seed, argv, ends), seeds=scenario.seeds, force=force))
+        logging = stack.enter_context(Logging(run, scenario, log=log)) if run else None
         settings = Settings(
             argv,
-            _command_line(server, "--server"),
+            ends,
             server_ready(ready),
             seconds,
             quiet_stdout=json,
             deadline_us=time_above_zero(deadline, "--deadline") / 10**6,
-            log=growing if log else None,
+            log=logging.growing if logging else None,
             pair=name if pair else None,
             internet=internet,
         )
@@ -91,12 +97,26 @@ def emulate(
             if json:
                 print_json(document)
             raise SystemExit(document["command"]["exit"])
-        document = write_folder(folder, growing if log else None, scenario, document)
+        if logging:
+            document = logging.finish(document, lambda text: remark(text, quiet=False))
     if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
-    deliver(lambda: document, lambda: emulation_tables(document), folder, report=report and log, json=json, quiet=quiet)
+    drawn = report and log and _drawn(folder, quiet=quiet)
+    deliver(lambda: document, lambda: emulation_tables(document), folder, report=drawn, json=json, quiet=quiet)
     # Not returned: 130 would be an interrupt of this process.
     raise SystemExit(document["command"]["exit"] or 0)
+
+
+def _drawn(folder: Path | None, *, quiet: bool) -> bool:
+    """Whether there is a report. An emulation cannot be made again: what it says of itself is printed also where the disk is full."""
+    from ackclock.cli.output import remark, write_report
+    from ackclock.run_folder import WriteFailed
+
+    try:
+        return folder is not None and write_report(folder, quiet=quiet) is not None
+    except WriteFailed as failed:
+        remark(f"no report: {failed}", quiet=False)
+        return False
 
 
 class KernelVerb(StrEnum):
@@ -145,6 +165,7 @@ def export(
         Path | None,
         typer.Option("--out", help="The folder to write into (default: LINK-tc or LINK-mahimahi).", show_default=False),
     ] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """A link for Linux's tc or for mahimahi, with a list of what those cannot express."""
@@ -155,7 +176,7 @@ def export(
     if json:
         print_json(exported.document())
         return
-    for path in exported.write(out or Path(f"{Path(link).stem}-{to.value}")):
+    for path in exported.write(out or Path(f"{Path(link).stem}-{to.value}"), force=force):
         print(path)
     for text in exported.missing:
         remark(f"not expressed: {text}", quiet=quiet)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Out, Quiet, Report, time_above_zero
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, time_above_zero
 
 if TYPE_CHECKING:
     from ackclock.measurement import Measurement
@@ -107,6 +107,7 @@ def measure(
     report: Report = True,
     json: Json = False,
     out: Out = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """The path to a far end by active tests: delays, capacity, buffers, TCP, latency under load; with an HTML report.
@@ -135,7 +136,7 @@ def measure(
     slow = f" ({walk_seconds(checked):.0f} s more where routers answer once a second)" if "path" in checked.tests else ""
     remark(f"measure: about {seconds[0]:.0f} s{slow}, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
 
-    def once(folder: Path) -> Measurement:
+    def once(folder: Path, *, force: bool = force) -> Measurement:
         with progress("measure", quiet=quiet) as update:
             return run(
                 host,
@@ -143,13 +144,14 @@ def measure(
                 port=port,
                 token_file=token_file,
                 out=folder,
+                force=force,
                 capture=capture,
                 capture_far=capture_far,
                 progress=update,
             )
 
     if every is not None:
-        return _scheduled(Repeat(host, port, every, times, out), checked, once, json=json, quiet=quiet)
+        return _scheduled(Repeat(host, port, every, times, out, force), checked, once, json=json, quiet=quiet)
     try:
         done = once(out or folder_of(host, port))
     except MeasurementFailed as failed:
@@ -182,9 +184,10 @@ class Repeat:
     every: str
     times: int
     out: Path | None
+    force: bool
 
 
-def _scheduled(repeat: Repeat, plan: Plan, once: Callable[[Path], Measurement], *, json: bool, quiet: bool) -> None:
+def _scheduled(repeat: Repeat, plan: Plan, once: Callable[..., Measurement], *, json: bool, quiet: bool) -> None:
     from ackclock.cli.output import print_json, remark
     from ackclock.errors import InputError
     from ackclock.measurement.schedule import Schedule, keep, overview
@@ -195,7 +198,14 @@ def _scheduled(repeat: Repeat, plan: Plan, once: Callable[[Path], Measurement], 
     every_s = time_above_zero(repeat.every, "--every") / PS_PER_S
     what = {"host": repeat.host, "port": repeat.port, "plan": plan.model_dump(mode="json")}
     schedule = Schedule(every_s, repeat.times)
-    state = keep(repeat.out, schedule, what, once, report=lambda text: remark(text, quiet=quiet))
+    state = keep(
+        repeat.out,
+        schedule,
+        what,
+        lambda folder: once(folder, force=True),  # what a killed one has left is kept beside it
+        report=lambda text: remark(text, quiet=quiet),
+        force=repeat.force,
+    )
     rows = overview(repeat.out, state)
     if json:
         print_json({"every_s": every_s, "times": repeat.times, "folder": str(repeat.out), "runs": rows})

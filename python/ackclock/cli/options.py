@@ -9,6 +9,9 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder (default: runs/<hash>).", show_default=False)]
+Force = Annotated[
+    bool, typer.Option("--force", help="Where --out holds another run, move that aside (to NAME.1) instead of stopping.")
+]
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's.", show_default=False)
 ]

@@ -53,9 +53,18 @@ def write_report(folder: Path, *, quiet: bool) -> Path | None:
 
 
 def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path | None:
-    """What `write` wrote; None, with a remark, where the packages that draw reports are not installed."""
+    """What `write` wrote; None, with a remark, where the packages that draw reports are not installed.
+
+    Raises WriteFailed, such as on a full disk.
+    """
+    from ackclock.run_folder import write_failed
+
     try:
         return write()
+    except OSError as error:
+        if failed := write_failed(error, folder, then=f"`ackclock report {folder}`"):
+            raise failed from error
+        raise
     except ImportError as error:
         remark(f"no HTML report ({error}); pip install 'ackclock[report]' and `ackclock report {folder}`", quiet=quiet)
         return None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Dask, Json, Out, Quiet, Report, Seed, Workers
+from ackclock.cli.options import Dask, Force, Json, Out, Quiet, Report, Seed, Workers
 
 
 class CaptureFormat(StrEnum):
@@ -24,6 +24,7 @@ def simulate(
     report: Report = True,
     json: Json = False,
     out: Out = None,
+    force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -47,6 +48,7 @@ def simulate(
             checked,
             name=str(scenario),
             folder=out or default_folder(checked),
+            force=force,
             captures=pcap_format.value if pcap else None,
             workers=workers,
             progress=update,
@@ -61,6 +63,7 @@ def sweep(
     report: Report = True,
     json: Json = False,
     out: Out = None,
+    force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -77,5 +80,6 @@ def sweep(
         raise InputError("no [sweep]", '[sweep] with a list, such as "tcp.variant" = ["reno", "cubic"]', file=str(scenario))
     points = check_points(draft, None if seed is None else [seed])
     with progress("sweep", quiet=quiet) as update:
-        done = sweep_checked(draft, points, folder=out or sweep_folder(points), workers=workers, dask=dask, progress=update)
+        folder = out or sweep_folder(points)
+        done = sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=update)
     deliver(done.document, lambda: [sweep_table(done)], done.folder, report=report, json=json, quiet=quiet)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Out, Quiet, Report, Seed, Workers
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers
 
 
 class DelayedAcks(StrEnum):
@@ -71,6 +71,7 @@ def compare(
     report: Report = True,
     json: Json = False,
     out: Out = None,
+    force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -102,6 +103,7 @@ def compare(
             measured=measured,
             workers=workers,
             out=out,
+            force=force,
             keep=True,
             progress=update,
         )
@@ -134,6 +136,7 @@ def reproduce(
     workers: Workers = None,
     json: Json = False,
     out: Out = None,
+    force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -144,25 +147,32 @@ def reproduce(
     from ackclock.papers.reproduce import reproduce as run_paper
     from ackclock.papers.table import summary, summary_tables, verdict_table
     from ackclock.progress import progress
+    from ackclock.run_folder import Identity, opened
 
     if quick and full:
         raise InputError("--quick and --full", "one of them")
     if paper and every:
         raise InputError(f"the paper {paper} and --all", "one of them")
     if live:
-        return _reproduce_live(paper, Live(quick, full, workers, out), seed, json=json, quiet=quiet)
+        return _reproduce_live(paper, Live(quick, full, workers, out, force), seed, json=json, quiet=quiet)
     papers = [paper] if paper else list(PAPERS)
     all_done = []
-    for name in papers:
-        with progress(f"reproduce {name}", quiet=quiet) as update:
-            folder = out / name if out and len(papers) > 1 else out
-            seeds = None if seed is None else [seed]
-            done = run_paper(name, quick=quick, seeds=seeds, workers=workers, out=folder, keep=True, progress=update)
-        all_done.append(done)
-        if not json and paper:
-            print_tables([verdict_table(done)])
-        if done.folder and (page := write_report(done.folder, quiet=quiet)):
-            remark(f"report: {page}", quiet=quiet)
+    seeds = None if seed is None else [seed]
+    everything = Identity.of("reproduce --all", [papers, quick, seeds], any_engine=True)
+    with opened(out if len(papers) > 1 else None, everything, force=force) as all_papers:
+        for name in papers:
+            with progress(f"reproduce {name}", quiet=quiet) as update:
+                folder = out / name if out and all_papers else out
+                done = run_paper(
+                    name, quick=quick, seeds=seeds, workers=workers, out=folder, force=force, keep=True, progress=update
+                )
+            all_done.append(done)
+            if not json and paper:
+                print_tables([verdict_table(done)])
+            if done.folder and (page := write_report(done.folder, quiet=quiet)):
+                remark(f"report: {page}", quiet=quiet)
+        if all_papers:
+            all_papers.finish()
     documents = [done.as_json() for done in all_done]
     if json:
         print_json(documents[0] if paper else {"summary": summary(all_done), "papers": documents})
@@ -179,6 +189,7 @@ class Live:
     full: bool
     workers: int | None
     out: Path | None
+    force: bool
 
 
 def _reproduce_live(paper: str | None, how: Live, seed: int | None, *, json: bool, quiet: bool) -> None:
@@ -193,7 +204,9 @@ def _reproduce_live(paper: str | None, how: Live, seed: int | None, *, json: boo
     if seed is not None:
         raise InputError("--live with --seed", "one of them: real traffic has no seed", key="--seed")
     with progress(f"reproduce {paper} live", quiet=quiet) as update:
-        done = reproduce_live(paper, quick=how.quick, full=how.full, workers=how.workers, out=how.out, progress=update)
+        done = reproduce_live(
+            paper, quick=how.quick, full=how.full, workers=how.workers, out=how.out, force=how.force, progress=update
+        )
     if not json:
         print_tables(live_tables(done))
     if done.folder and (page := write_report(done.folder, quiet=quiet)):

@@ -153,11 +153,12 @@ class Comparison:
         """
         from ackclock.report.comparison import page
         from ackclock.report.render import html
+        from ackclock.runs import atomic_write
 
         if path is None and self.folder is None:
             raise ValueError("no run folder was kept; give a path")
         target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
-        target.write_text(html(page(self.as_json(), self.panels())), "utf-8")
+        atomic_write(target, html(page(self.as_json(), self.panels())).encode())
         return target
 
     def _cell(self, ranked: Ranked) -> dict[str, Any]:

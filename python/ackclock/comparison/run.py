@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from ackclock.comparison.metrics import of_flows
 from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.control import CongestionControl, named
+from ackclock.run_folder import Identity, opened
 from ackclock.scenario import draft_of
 from ackclock.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.scenario.resolved import resolved
@@ -47,6 +47,7 @@ def compare(
     measured: str | Path | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     keep: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -73,6 +74,7 @@ def compare(
         measured: the run folder of a measurement, whose bulk transfers are shown beside the simulated ones.
         workers: threads; all cores when None.
         out: the run folder; finished runs found there are not run again.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
         progress: called with runs done, runs in all, and what was done last.
 
@@ -81,11 +83,11 @@ def compare(
     lower p95 RTT comes first.
 
     Raises:
-        InputError: a link, choice or quantity that cannot be taken; nothing is written.
+        InputError: a link, choice or quantity that cannot be taken, or another run in ``out``; nothing is written.
         RunFailed: a run failed in the engine.
     """
     check_rank_by(rank_by, flows)
-    path = read_measured(measured) if measured is not None else None
+    beside_it = read_measured(measured) if measured is not None else None
     known = named(list(variants)) if variants is not None else catalogue.variants()
     choices = configurations(known, buffers, delayed_ack, queue, ack_policy, ack)
     draft = draft_of(
@@ -100,33 +102,36 @@ def compare(
     points = _points(choices, bottlenecks(draft.check().hop, direction) if _varies_path(choices) else None)
     scenarios = {choice: draft.check(point) for choice, point in points.items()}
     cells = [Cell(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds]
-    folder = Path(out) if out is not None else runs.RUNS / _digest(cells, rank_by) if keep else None
-    done = run_cells(cells, workers=workers, store=Store(folder) if folder else None, progress=progress)
-    results = _by_choice(choices, done)
+    identity = Identity.of("compare", [rank_by, beside_it, *([dict(cell.params), cell.plan.digest] for cell in cells)])
+    folder = Path(out) if out is not None else identity.default_folder() if keep else None
     base = scenarios[choices[0]]
-    ranked = ranking(
-        {choice: {one.seed: of_flows(one.summary, OPPOSITE) for one in of_choice} for choice, of_choice in results.items()},
-        rank_by,
-        usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
-    )
-    comparison = Comparison(
-        link=str(link) if isinstance(link, str | Path) else "inline",
-        title=base.title,
-        scenario=resolved(base, lambda path: path.name),
-        rank_by=rank_by,
-        ranking=ranked,
-        results=results,
-        asymmetry=asymmetry(cells[0].plan.document),
-        folder=folder,
-        no_asymmetry=why_no_asymmetry(cells[0].plan.document),
-        points=points,
-        notes=[UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else [],
-    )
-    if path is not None:
-        rows = beside(path, comparison.as_json()["cells"], direction)
-        comparison = replace(comparison, measured=rows)
-    if folder:
-        _write(comparison, folder)
+    with opened(folder, identity, seeds=base.seeds, force=force) as run:
+        done = run_cells(cells, workers=workers, store=Store(folder) if folder else None, progress=progress)
+        results = _by_choice(choices, done)
+        ranked = ranking(
+            {choice: {one.seed: of_flows(one.summary, OPPOSITE) for one in of_choice} for choice, of_choice in results.items()},
+            rank_by,
+            usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
+        )
+        comparison = Comparison(
+            link=str(link) if isinstance(link, str | Path) else "inline",
+            title=base.title,
+            scenario=resolved(base, lambda path: path.name),
+            rank_by=rank_by,
+            ranking=ranked,
+            results=results,
+            asymmetry=asymmetry(cells[0].plan.document),
+            folder=folder,
+            no_asymmetry=why_no_asymmetry(cells[0].plan.document),
+            points=points,
+            notes=[UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else [],
+        )
+        if beside_it is not None:
+            rows = beside(beside_it, comparison.as_json()["cells"], direction)
+            comparison = replace(comparison, measured=rows)
+        if run:
+            _write(comparison, run.path)
+            run.finish()
     return comparison
 
 
@@ -152,10 +157,6 @@ def _points(choices: Sequence[Configuration], path: Bottlenecks | None) -> dict[
     return {choice: {**choice.tcp_keys, **of_path[choice]} for choice in choices}
 
 
-def _digest(cells: Sequence[Cell], rank_by: str) -> str:
-    return sha256(" ".join([rank_by, *(cell.key for cell in cells)]).encode()).hexdigest()[:16]
-
-
 def _by_choice(choices: Sequence[Configuration], done: Sequence[CellResult]) -> dict[Configuration, list[CellResult]]:
     each = len(done) // len(choices)
     return {choice: list(done[i * each : (i + 1) * each]) for i, choice in enumerate(choices)}
@@ -166,9 +167,7 @@ def _write(comparison: Comparison, folder: Path) -> None:
     every = [one for of_choice in comparison.results.values() for one in of_choice]
     swept = {"sweep": swept} if (swept := _sweep(list(comparison.points.values()))) else {}
     scenario = first[0].cell.scenario
-    (folder / "report.html").unlink(missing_ok=True)  # it would tell of an earlier engine's or ranking's figures
     runs.write_scenario(folder, scenario, extra=swept)
-    runs.write_json(folder / "environment.json", runs.environment(scenario.seeds))
     runs.write_parquet(folder / "flows.parquet", runs.flows_frame([r.summary for r in every], [r.params for r in every]))
     runs.write_json(folder / DOCUMENT, {**comparison.as_json(), "shown": comparison.shown_folders()})
 

@@ -11,6 +11,7 @@ from ackclock.errors import InputError, one_of
 from ackclock.export.line import Line, lines_of
 from ackclock.export.mahimahi import export_mahimahi
 from ackclock.export.tc import export_tc
+from ackclock.run_folder import Identity, RunFolder
 from ackclock.runs import atomic_write
 from ackclock.scenario.draft import draft_of
 
@@ -31,20 +32,21 @@ class Exported:
     def document(self) -> dict[str, Any]:
         return {"link": self.link, "to": self.to, "files": self.files, "missing": list(self.missing)}
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write each file whole into `folder`, scripts executable. Raises InputError where that is no place to write."""
-        written = []
-        for name, text in self.files.items():
-            path = folder / name
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                atomic_write(path, text.encode())
+    def write(self, folder: Path, *, force: bool = False) -> list[Path]:
+        """Write each file whole into `folder`, scripts executable; files that are there from the same export stay as they are.
+
+        Raises:
+            InputError: the folder holds something else and is not to be moved aside (``force``), or is no place to write.
+        """
+        with RunFolder(folder, Identity.of("export", [self.to, self.files], any_engine=True), force=force) as run:
+            for name, text in self.files.items():
+                path = folder / name
+                if not path.exists():
+                    atomic_write(path, text.encode())
                 if name.endswith(".sh"):
                     path.chmod(0o755)
-            except OSError as error:
-                raise InputError(f"{path} ({error.strerror})", "a folder that may be written") from None
-            written.append(path)
-        return written
+            run.finish()
+        return [folder / name for name in self.files]
 
 
 def export_link(link: str, to: str) -> Exported:

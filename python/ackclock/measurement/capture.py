@@ -41,7 +41,8 @@ def join(folder: Path) -> None:
 
 
 class Capture:
-    """Captures while it is entered. Raises InputError where that is not permitted. ``dropped`` is what the kernel could not hand over."""
+    """Captures while it is entered. Raises InputError where that is not permitted. ``dropped`` is what the kernel could not hand over,
+    ``broken`` why it ends before the measurement, if it does."""
 
     def __init__(self, path: Path, address: str) -> None:
         host = address.rsplit(":", 1)[0].strip("[]").split("%")[0]
@@ -49,6 +50,7 @@ class Capture:
         self._path = path
         self._done = threading.Event()
         self.dropped = 0
+        self.broken: str | None = None
         try:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL))
         except OSError as error:
@@ -71,6 +73,12 @@ class Capture:
         self._socket.close()
 
     def _run(self) -> None:
+        try:
+            self._keep()
+        except OSError as error:  # such as a full disk, which does not end the measurement
+            self.broken = error.strerror
+
+    def _keep(self) -> None:
         with self._path.open("wb") as file:
             file.write(header())
             while not self._done.is_set():

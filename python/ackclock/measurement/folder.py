@@ -9,19 +9,17 @@ from pathlib import Path
 from ackclock.document import Document
 from ackclock.measurement.plan import plan_of
 from ackclock.measurement.result import Measurement
-from ackclock.runs import atomic_write, environment, prepare, write_json, write_parquet
+from ackclock.runs import atomic_write, write_json, write_parquet
 from ackclock.toml_write import to_toml
 
 DOCUMENT = "measurement.json"
 
 
 def write_folder(folder: Path, done: Measurement) -> None:
-    """The plan as resolved, the document, its tables. Raises InputError for a folder that is something else."""
-    prepare(folder)
+    """The plan as resolved, the document, its tables, into a run folder that has been entered."""
     host, port = done.document["host"], done.document["port"]
     plan = {"host": host, "port": port, **done.plan.model_dump(mode="json")}
     atomic_write(folder / "scenario.toml", to_toml({"measure": plan}).encode())
-    write_json(folder / "environment.json", environment([]))
     for name, frame in (("flows", done.flows), ("series", done.series), ("delays", done.delays), ("probes", done.probes)):
         if frame is not None:
             write_parquet(folder / f"{name}.parquet", frame)

@@ -19,6 +19,7 @@ from ackclock.measurement.path import Walked, walk
 from ackclock.measurement.plan import Plan, plan_of
 from ackclock.measurement.result import Measurement, MeasurementFailed
 from ackclock.measurement.steps import Done, Report, Steps
+from ackclock.run_folder import Identity, opened
 
 if TYPE_CHECKING:
     from ackclock.measurement.capture import Capture
@@ -38,6 +39,7 @@ def measure(
     token: str | None = None,
     token_file: str | Path | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     capture: bool = False,
     capture_far: bool = False,
     progress: Report | None = None,
@@ -51,18 +53,49 @@ def measure(
         token: the far end's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
         token_file: a file that holds it.
         out: a run folder to keep it in; nothing is written without it.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
         capture: keep this end's packets of the session as ``capture.pcap`` in ``out``; needs CAP_NET_RAW.
         capture_far: have the far end's headers of the session's packets as ``capture-far.pcap`` in ``out``, if it allows that; with ``capture`` both are
             analyzed together into ``analysis``.
         progress: called with tests done, tests in all, and what is going on.
 
     Raises:
-        InputError: the host cannot be reached, the token is not its, or the plan or its size is not allowed.
+        InputError: the host cannot be reached, the token is not its, the plan or its size is not allowed, or ``out`` holds another run.
         RunFailed: the session began and failed; MeasurementFailed where some tests had been finished by then, which are kept.
     """
     checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
     if not 0 < port < 65536:
         raise InputError(str(port), "a port from 1 to 65535", key="port")
+    said = {"host": host, "port": port, "plan": checked.model_dump(mode="json")}
+    with opened(out, Identity.of("measure", said, once=True, any_engine=True), force=force) as run:
+        done = _measured(
+            host,
+            checked,
+            port=port,
+            token=token,
+            token_file=token_file,
+            out=out,
+            capture=capture,
+            capture_far=capture_far,
+            progress=progress,
+        )
+        if run:
+            run.finish()
+    return done
+
+
+def _measured(
+    host: str,
+    checked: Plan,
+    *,
+    port: int,
+    token: str | None,
+    token_file: str | Path | None,
+    out: str | Path | None,
+    capture: bool,
+    capture_far: bool,
+    progress: Report | None,
+) -> Measurement:
     started = datetime.now(UTC)
     session, captured = None, None
     if checked.tests != (PATH,):
@@ -86,7 +119,11 @@ def measure(
         raise error
     made = running.made(final=True)
     if captured is not None:
-        made.document["capture"] = {"file": NEAR, "dropped": captured.dropped}
+        made.document["capture"] = {
+            "file": NEAR,
+            "dropped": captured.dropped,
+            **({"broken": captured.broken} if captured.broken else {}),
+        }
     if folder is not None:
         if captured is not None and "capture_far" in made.document:
             join(folder)
@@ -178,22 +215,15 @@ class _Running:
 def _capture(folder: Path, address: str) -> Capture:
     """A capture, to be entered, of what goes to and from the far end."""
     from ackclock.measurement.capture import Capture
-    from ackclock.runs import environment, prepare, write_json
 
-    made = Capture(folder / "capture.pcap", address)
-    prepare(folder)
-    # What is kept at the end must find the folder to be a run's.
-    write_json(folder / "environment.json", environment([]))
-    return made
+    return Capture(folder / "capture.pcap", address)
 
 
 def _captured(folder: Path, session: Session) -> Figures:
     from ackclock.measurement.capture import header
-    from ackclock.runs import atomic_write, environment, prepare, write_json
+    from ackclock.runs import atomic_write
 
     records, dropped = session.captured()
-    prepare(folder)
-    write_json(folder / "environment.json", environment([]))
     atomic_write(folder / FAR, header() + records)
     return {"file": FAR, "dropped": dropped}
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from ackclock.errors import InputError, RunFailed
 from ackclock.measurement.folder import DOCUMENT, is_complete
-from ackclock.runs import prepare, write_json
+from ackclock.run_folder import Identity, RunFolder
+from ackclock.runs import write_json
 
 STATE = "schedule.json"
 LOOK_S = 1.0
@@ -38,19 +39,37 @@ def keep(
     once: Callable[[Path], Any],
     *,
     report: Callable[[str], None],
+    force: bool = False,
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, Any]:
     """Run the schedule, or what is left of it: the state is in the folder, written anew after each measurement.
 
-    ``what`` says what is measured; a folder with another schedule or another plan is refused. ``once`` measures into a folder. One that
+    ``what`` says what is measured; a folder with another schedule or another plan is refused, or with ``force`` moved aside. ``once`` measures into a folder. One that
     fails is noted and does not end the schedule; one whose time has passed while nothing ran is noted as missed, but the latest of them is
     made up for. Returns the state.
 
     Raises:
         InputError: the folder holds something else.
     """
-    state = _taken_up(folder, schedule, what, now())
+    asked = {"every_s": schedule.every_s, "times": schedule.times, "what": what}
+    with RunFolder(folder, Identity.of("measure --every", asked, any_engine=True), force=force) as run:
+        state = _taken_up(folder / STATE, asked, now())
+        _kept(folder, schedule, state, once, report=report, now=now, sleep=sleep)
+        run.finish()
+    return state
+
+
+def _kept(
+    folder: Path,
+    schedule: Schedule,
+    state: dict[str, Any],
+    once: Callable[[Path], Any],
+    *,
+    report: Callable[[str], None],
+    now: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> None:
     for number in range(schedule.times):
         if str(number) in state["runs"]:
             continue
@@ -63,20 +82,12 @@ def keep(
         report(f"measurement {number + 1} of {schedule.times}")
         state["runs"][str(number)] = _made(folder / f"{number:05d}", once, now())
         write_json(folder / STATE, state)
-    return state
 
 
-def _taken_up(folder: Path, schedule: Schedule, what: dict[str, Any], now: float) -> dict[str, Any]:
-    asked = {"every_s": schedule.every_s, "times": schedule.times, "what": what}
-    path = folder / STATE
+def _taken_up(path: Path, asked: dict[str, Any], now: float) -> dict[str, Any]:
     if path.is_file():
-        state: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if {key: state[key] for key in asked} != json.loads(json.dumps(asked)):
-            raise InputError(
-                "another schedule or plan", "the one that was begun here, or a new folder", file=str(folder), key="--out"
-            )
-        return state
-    prepare(folder)
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return found
     state = {**asked, "began": now, "runs": {}}
     write_json(path, state)
     return state

@@ -7,14 +7,12 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
 from ackclock import runs
 from ackclock.cells import Progress
-from ackclock.engine import engine_digest
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
 from ackclock.papers.claims import claims_of
 from ackclock.papers.drawing import Drawing
@@ -25,6 +23,7 @@ from ackclock.papers.wibro import drawn as wibro_figures
 from ackclock.papers.wimax_bursts import drawn as bursts_figures
 from ackclock.papers.wimax_measured import drawn as measured_figures
 from ackclock.papers.wimax_simulated import drawn as simulated_figures
+from ackclock.run_folder import Identity, opened
 
 DOCUMENT = "reproduce.json"
 QUICK_SEEDS = (1,)
@@ -74,7 +73,7 @@ class Reproduction:
         if path is None and self.folder is None:
             raise ValueError("no run folder was kept; give a path")
         target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
-        target.write_text(html(page(self.as_json())), "utf-8")
+        runs.atomic_write(target, html(page(self.as_json())).encode())
         return target
 
 
@@ -85,6 +84,7 @@ def reproduce(
     seeds: Sequence[int] | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     keep: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
@@ -96,31 +96,28 @@ def reproduce(
         seeds: these seeds instead.
         workers: threads; all cores when None.
         out: the run folder; finished runs found there are not run again.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
         progress: called with runs done, runs in all, and what was done last.
 
     Raises:
-        InputError: no paper has that name.
+        InputError: no paper has that name, or another run is in ``out``.
         RunFailed: a run failed in the engine.
     """
     claims = claims_of(paper)
     chosen = tuple(seeds) if seeds is not None else QUICK_SEEDS if quick else FULL_SEEDS
-    folder = Path(out) if out is not None else _folder(paper, chosen) if keep else None
+    identity = Identity.of("reproduce", [paper, list(chosen)])
+    folder = Path(out) if out is not None else identity.default_folder() if keep else None
     experiments = Experiments(chosen, workers, folder, progress, paper)
     found = EVALUATORS[paper](experiments)
-    judged = [judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims]
-    drawn = _DRAWINGS[paper](Figures(experiments)) if paper in _DRAWINGS else ()
-    done = Reproduction(paper, judged, folder, drawn)
-    if folder:
-        runs.prepare(folder)
-        (folder / "report.html").unlink(missing_ok=True)  # it would tell of an earlier engine's figures
-        runs.write_json(folder / "environment.json", runs.environment(chosen if found else ()))
-        runs.write_json(folder / DOCUMENT, done.as_json())
+    with opened(folder, identity, seeds=chosen if found else (), force=force) as run:
+        judged = [judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims]
+        drawn = _DRAWINGS[paper](Figures(experiments)) if paper in _DRAWINGS else ()
+        done = Reproduction(paper, judged, folder, drawn)
+        if run:
+            runs.write_json(run.path / DOCUMENT, done.as_json())
+            run.finish()
     return done
-
-
-def _folder(paper: str, seeds: Sequence[int]) -> Path:
-    return runs.RUNS / sha256(f"{paper} {list(seeds)} {engine_digest()}".encode()).hexdigest()[:16]
 
 
 EVALUATORS: dict[str, Callable[[Experiments], Mapping[str, Evaluate]]] = {

@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
-from ackclock import runs
 from ackclock.cells import CellResult, Progress
 from ackclock.errors import RunFailed
 from ackclock.papers.evidence import Unobservable
@@ -126,9 +125,7 @@ class LiveExperiments(Experiments):
     def _everything(self) -> dict[str, live.LiveRun]:
         for name, experiment in book(self.paper)["experiments"].items():
             self._asked.of[name] = [(place, self._ask(scenario)) for place, scenario in places(experiment, self.paper)]
-        runs.prepare(self.store.parent)
         self.store.mkdir(parents=True, exist_ok=True)
-        runs.sweep_leftovers(self.store)
         done = {key: found for key, job in self._asked.jobs.items() if (found := live.find(self.store, job))}
         missing = [job for key, job in self._asked.jobs.items() if key not in done]
         self._tell(len(done), "taken from an earlier run" if done else "")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ackclock import runs
 from ackclock.cells import Progress
-from ackclock.engine import engine_digest
 from ackclock.errors import InputError, one_of, show
 from ackclock.papers.claims import Claim, claims_of
 from ackclock.papers.evidence import Evaluate, Evidence, Judged, Unobservable, judge
@@ -18,6 +16,7 @@ from ackclock.papers.live.experiments import LiveExperiments
 from ackclock.papers.live.job import Budget
 from ackclock.papers.live.run import ATTEMPTS
 from ackclock.papers.reproduce import DOCUMENT, EVALUATORS, QUICK_SEEDS, Reproduction, calibrated, reproduce, untested
+from ackclock.run_folder import Identity, RunFolder
 
 LIVE = ("wibro", "wimax-measured")
 """Papers whose experiments are measurements of a path, which can be made again over it."""
@@ -49,6 +48,7 @@ def reproduce_live(
     full: bool = False,
     workers: int | None = None,
     out: str | Path | None = None,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> LiveReproduction:
     """Judge a paper's claims by the running kernel's TCP and by `measure`'s probes over emulated links, and by one seed of the simulator.
@@ -59,34 +59,33 @@ def reproduce_live(
         full: the papers' own lengths, three times each.
         workers: emulations at a time; six when None.
         out: the run folder; valid runs found there are not run again.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
         progress: called with runs done, runs in all, and what was done last.
 
     Raises:
-        InputError: the paper's experiments are not such that they can be made live.
+        InputError: the paper's experiments are not such that they can be made live, or another run is in ``out``.
         RunFailed: this machine allows no emulation.
     """
     claims = claims_of(paper)
     if paper not in LIVE:
         raise InputError(show(paper), f"a paper that measured a path: {one_of(LIVE, paper)}", key="--live")
     budget = Budget.quick() if quick else Budget.full() if full else Budget()
-    folder = Path(out) if out is not None else _folder(paper, budget)
-    runs.prepare(folder)
-    # First of all: a folder with other files in it is taken for somebody else's.
-    runs.write_json(folder / "environment.json", runs.environment(range(1, budget.repeats + 1)))
+    identity = Identity.of("reproduce --live", [paper, asdict(budget)])
+    folder = Path(out) if out is not None else identity.default_folder()
     experiments = LiveExperiments(paper, budget, folder, workers, progress)
     found = EVALUATORS[paper](experiments)
-    judged = [
-        judge(claim, _live(found.get(claim.id), experiments.doubts), untested(claim.id), calibrated(claim.id)) for claim in claims
-    ]
-    simulated = reproduce(paper, seeds=QUICK_SEEDS, out=folder / SIMULATED)
-    done = LiveReproduction(paper, judged, folder, (), simulated, experiments.document())
-    (folder / "report.html").unlink(missing_ok=True)
-    runs.write_json(folder / DOCUMENT, done.as_json())
+    with RunFolder(folder, identity, seeds=range(1, budget.repeats + 1), force=force) as run:
+        judged = [
+            judge(claim, _live(found.get(claim.id), experiments.doubts), untested(claim.id), calibrated(claim.id))
+            for claim in claims
+        ]
+        simulated = reproduce(paper, seeds=QUICK_SEEDS, out=folder / SIMULATED)
+        done = LiveReproduction(paper, judged, folder, (), simulated, experiments.document())
+        # Runs that were not valid have been made again.
+        (folder / "report.html").unlink(missing_ok=True)
+        runs.write_json(folder / DOCUMENT, done.as_json())
+        run.finish()
     return done
-
-
-def _folder(paper: str, budget: Budget) -> Path:
-    return runs.RUNS / sha256(f"{paper} live {budget} {engine_digest()}".encode()).hexdigest()[:16]
 
 
 def _live(evaluate: Evaluate | None, doubts: list[str]) -> Evaluate | None:

@@ -70,6 +70,7 @@ def run(store: Path, job: Job, stop: Event) -> LiveRun:
     shutil.rmtree(final, ignore_errors=True)
     with runs.folder_by_rename(final) as folder:
         for attempt in range(1, ATTEMPTS + 1):
+            shutil.rmtree(folder / "emulation", ignore_errors=True)
             audit, missing = _emulated(folder, job, stop), _missing(folder, job)
             if not missing:
                 audit = {**audit, **_held_up(folder, job, audit)}
