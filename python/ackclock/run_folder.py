@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ackclock import leftovers, runs
 from ackclock.engine import engine_digest
@@ -119,8 +119,8 @@ class RunFolder:
         WriteFailed: the disk is full, or does not take writes.
     """
 
-    kept: Path | None = None
-    """The folder in which something was kept last, for what Ctrl-C prints."""
+    last_kept: ClassVar[RunFolder | None] = None
+    """The run folder in which something was kept last, for what Ctrl-C prints."""
 
     def __init__(self, path: str | Path, identity: Identity, *, seeds: Iterable[int] = (), force: bool = False) -> None:
         self.path = Path(path)
@@ -146,14 +146,14 @@ class RunFolder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
-            RunFolder.kept = self.path
+            RunFolder.last_kept = self
             if error is None:
                 return
             for name in CROWDED:
                 leftovers.sweep_own(self.path / name)
             empty = self._removed_if_empty()
             if empty:
-                RunFolder.kept = None
+                RunFolder.last_kept = None
             if not isinstance(error, WriteFailed) and (failed := write_failed(error, self.path, empty=empty)):
                 raise failed from error
         finally:

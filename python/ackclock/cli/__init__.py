@@ -69,8 +69,10 @@ def run(arguments: Sequence[str]) -> int:
 def _kept() -> str:
     """What Ctrl-C has left."""
     folders = sys.modules.get("ackclock.run_folder")  # not there where nothing was written
-    kept = folders.RunFolder.kept if folders else None
-    return f"what was finished is kept in {kept}, and the same command goes on from there" if kept else "nothing was written"
+    run = folders.RunFolder.last_kept if folders else None
+    if run is None:
+        return "nothing was written"
+    return f"what was finished is kept in {run.path}" + ("" if run.identity.once else ", and the same command goes on from there")
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

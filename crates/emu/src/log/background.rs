@@ -4,12 +4,13 @@
 //! it is kept from running, the allocator's included: pieces go round in a ring of buffers that are exchanged, never freed, and the
 //! emulating thread only tries.
 
+use crate::clock::RealTime;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How much is collected before it is handed over.
 const PIECE: usize = 1 << 16;
@@ -41,7 +42,8 @@ pub struct Background {
 /// What ended the writing before the emulation. What was written until then is whole.
 #[derive(Debug)]
 pub struct Broken {
-    pub after: Duration,
+    /// Seconds from the beginning.
+    pub after_s: f64,
     pub error: io::Error,
 }
 
@@ -65,14 +67,14 @@ impl Background {
 
     /// Waits until all is written. Every stream must have been dropped.
     pub fn finish(self) -> Option<Broken> {
-        let died = || Broken { after: Duration::ZERO, error: io::Error::other("the thread that writes files has died") };
+        let died = || Broken { after_s: 0.0, error: io::Error::other("the thread that writes files has died") };
         self.thread.join().unwrap_or_else(|_| Some(died()))
     }
 }
 
 /// Until no stream is left. After an error, such as of a full disk, the rest of all files is discarded, so that no stream waits.
 fn write_all(mut files: Vec<File>, ring: &Arc<Ring>, report: fn(&Broken)) -> Option<Broken> {
-    let start = Instant::now();
+    let real = RealTime::start();
     let mut broken = None;
     let mut written = vec![0; files.len()];
     let mut emptied = 0;
@@ -94,7 +96,7 @@ fn write_all(mut files: Vec<File>, ring: &Arc<Ring>, report: fn(&Broken)) -> Opt
                     Err(error) => {
                         // A piece ends with a row or a block: without the broken one the file is whole.
                         let _ = file.set_len(written[piece.file]);
-                        let found = Broken { after: start.elapsed(), error };
+                        let found = Broken { after_s: real.now().as_secs(), error };
                         report(&found);
                         broken = Some(found);
                     }
@@ -206,7 +208,7 @@ mod tests {
         }
         drop(streams);
         let broken = background.finish().expect("a file that cannot be written");
-        assert!(broken.after < Duration::from_secs(60));
+        assert!(broken.after_s < 60.0);
         assert_eq!(std::fs::metadata(&path).unwrap().len() % row.len() as u64, 0);
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -110,7 +110,7 @@ impl Log {
         let broken = background.finish();
         LogReport {
             complete: broken.is_none(),
-            until_s: broken.as_ref().map(|b| b.after.as_secs_f64()),
+            until_s: broken.as_ref().map(|b| b.after_s),
             why: broken.map(|b| b.error.to_string()),
         }
     }
@@ -136,10 +136,9 @@ pub struct LogReport {
 
 /// On standard error as soon as it happens: an emulation of hours is not to end before its user knows.
 fn report(broken: &Broken) {
-    let Broken { after, error } = broken;
+    let Broken { after_s, error } = broken;
     eprintln!(
-        "ackclock: the log is incomplete: {error} at t = {:.1} s; what was logged is kept, and the emulation goes on",
-        after.as_secs_f64()
+        "ackclock: the log is incomplete: {error} at t = {after_s:.1} s; what was logged is kept, and the emulation goes on"
     );
 }
 
