@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -70,6 +71,15 @@ rate = "1 Mb/s"
 delay = "15 ms"
 """,
     )
+
+
+def until(true, seconds=30.0):
+    """Wait until it is true."""
+    end = time.monotonic() + seconds
+    while not (found := true()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+    return found
 
 
 def test_a_datagram_there_and_back_takes_what_the_link_file_says(ackclock, line):
@@ -188,9 +198,7 @@ def test_emulate_ends_its_command_by_sigterm_when_it_gets_one(line, tmp_path):
     mark = tmp_path / "started"
     argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--quiet", "--out", "run", "--", "sh", "-c"]
     running = subprocess.Popen([*argv, f"touch {mark}; exec sleep 60"], cwd=tmp_path, stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 30
-    while not mark.exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    until(mark.exists)
     running.terminate()
     assert running.wait(30) == 128 + signal.SIGTERM
     assert json.loads((tmp_path / "run" / "emulation.json").read_text())["command"]["exit"] == 128 + signal.SIGTERM
@@ -268,6 +276,20 @@ def test_command_starts_with_a_warning_when_the_server_ends_before_it_listens(ac
     note = "the server's command ended with status 3 before it listened on any port; the client's command starts without it"
     assert json.loads(done.stdout)["notes"] == [note]
     assert done.stderr.count(note) == 1
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_command_does_not_start_when_a_signal_comes_before_the_server_listens(line, tmp_path):
+    argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--out", "run"]
+    argv += ["--server", f"sh -c 'touch {tmp_path}/serving; sleep 60'", "--", "touch", str(tmp_path / "ran")]
+    running = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    until(lambda: (tmp_path / "serving").exists())
+    os.killpg(running.pid, signal.SIGTERM)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert "ended by a signal before its command started" in said
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.slow

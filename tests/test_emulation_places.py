@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +16,7 @@ import pytest
 
 from ackclock.emulation_run import open_emulation
 from tests.live.cells import namespaces
-from tests.test_emulation import ECHO
+from tests.test_emulation import ECHO, until
 
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="needs root and iproute2")
@@ -58,15 +57,6 @@ def link(tmp_path):
 
 def command(*arguments):
     return [PYTHON, "-m", "ackclock", "emulate", *map(str, arguments)]
-
-
-def until(true, seconds=20.0):
-    """Wait until it is true."""
-    end = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-    return found
 
 
 class Pair:
@@ -172,9 +162,9 @@ def processes_with(mark):
 def test_processes_namespaces_and_interfaces_are_gone_however_an_emulation_ends(tmp_path, link, by):
     mark = f"ACKCLOCK_TEST_MARK={os.getpid()}-{by.name}"
     argv = command(link, "--out", tmp_path / "run", "--no-report", "--server", "sleep 1000", "--server-ready", "none")
-    argv += ["--", "sh", "-c", "sleep 1000 & sleep 1000"]
+    what = ["--", "sh", "-c", "sleep 1000 & sleep 1000"]
     environment = {**os.environ, **dict([mark.split("=")])}
-    running = subprocess.Popen(argv, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
+    running = subprocess.Popen([*argv, *what], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         until(lambda: len(processes_with(mark)) >= 6)
     except AssertionError:
@@ -190,10 +180,8 @@ def test_processes_namespaces_and_interfaces_are_gone_however_an_emulation_ends(
     left = list((tmp_path / "run").glob(".live*"))
     assert bool(left) == (by is signal.SIGKILL)
     if left:
-        done = subprocess.run(
-            command(link, "--out", tmp_path / "run", "--no-log", "--", "true"), capture_output=True, check=False
-        )
-        assert done.returncode == 0
+        done = subprocess.run([*argv, "--seconds", "0.3", *what], capture_output=True, check=False, cwd=tmp_path)
+        assert done.returncode == 128 + signal.SIGTERM
         assert not list((tmp_path / "run").glob(".live*"))
 
 

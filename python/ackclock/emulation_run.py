@@ -110,7 +110,7 @@ class Logging:
         with self._reserve.open("wb") as file:
             file.write(bytes(ROOM + ROOM_EACH * self._scenario.clients))
         if self.growing:
-            self.growing.mkdir()
+            self.growing.mkdir(mode=0o700)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -54,12 +54,13 @@ pub fn wait_for_server(
     let clock = RealTime::start();
     let found = loop {
         let before = clock.now();
-        match look(asked, places, &mut gates[0]) {
-            Server::Starting if before < Time::ZERO + patience => {}
-            found => break found,
-        }
+        let found = look(asked, places, &mut gates[0]);
+        // Asked after looking: a signal to all of the process group ends the server, too.
         if wait.stop_signalled() {
             return Err(EmuError::Failed("it was ended by a signal before its command started".into()));
+        }
+        if found != Server::Starting || before >= Time::ZERO + patience {
+            break found;
         }
         let pause = PAUSE.max(Span((clock.now() - before).0 * PAUSE_PER_LOOK));
         wait.rest(Duration::from_secs_f64(pause.as_secs()));

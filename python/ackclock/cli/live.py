@@ -29,7 +29,7 @@ def emulate(
         typer.Option(
             "--server-ready",
             metavar="PORT|any|none",
-            help="Start the command when the server listens on this port (else fail after 30 s), or on any (at most 5 s), or at once.",
+            help="Wait until the server listens: on this port (30 s, else fail), on any (5 s at most), or not at all.",
         ),
     ] = "any",
     seconds: Annotated[

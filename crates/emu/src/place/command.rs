@@ -76,9 +76,9 @@ fn in_child(notices: &OwnedFd, body: impl FnOnce() -> i32) -> Option<Pid> {
     }
 }
 
-/// Until the emulator ends it.
+/// Until the emulator ends it, and not when its process group gets a signal: a command may still need the place.
 fn hold() -> ! {
-    let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::all()), None);
+    let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     loop {
         pause();
     }

@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 
 /// Forks. An error, and no fork, where this process has several threads.
+#[expect(clippy::disallowed_methods, reason = "the one place that may, as it asks first")]
 pub fn fork_single_threaded() -> io::Result<ForkResult> {
     require_one_thread()?;
     // SAFETY: the kernel has just said that no other thread exists, and only this one could start another.
