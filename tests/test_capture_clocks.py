@@ -91,10 +91,10 @@ def test_without_good_clocks_unequal_delays_are_halved_and_the_interval_covers_t
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        ("1 2\nx 3\n", 'line 2: "x 3"'),
+        ("1 2\nx 3\n", 'list.pps:2: --pps: found "x 3"'),
         ("1000000000 7\n", "fewer than two pulses"),
         ("5 1\n4 2\n", "rise"),
-        (None, "readable file"),
+        (None, "no such file"),
     ],
 )
 def test_a_bad_list_of_pulses_is_one_line_and_exit_two(ackclock, ends, tmp_path, content, part):

@@ -10,6 +10,27 @@ __version__: str
 class ControlError(Exception):
     """A congestion control raised; its exception is the cause."""
 
+class NativeError(Exception):
+    """The base of the engine's errors; the fields are those of `ackclock.errors.AckclockError`, "" and None for what is not known."""
+
+    file: str | None
+    line: int | None
+    key: str
+    option: str
+    found: str
+    allowed: str
+    statement: str
+    hint: str
+
+class InputError(NativeError):
+    """Bad input."""
+
+class PlanError(InputError):
+    """A plan that cannot be run."""
+
+class FailedError(NativeError):
+    """The work failed."""
+
 class Ack:
     """What an ACK says. Times in seconds, amounts in segments, rates in segments a second."""
 
@@ -82,7 +103,7 @@ class Run:
 
 class CaptureReader:
     def __init__(
-        self, path: str | Path, only: str, series: bool = False, pulses: str | None = None, follow: bool = False
+        self, path: str | Path, only: str, series: bool = False, pulses: tuple[str, str] | None = None, follow: bool = False
     ) -> None: ...
     def advance(self, most: int) -> int: ...
     def finish(self) -> None: ...
@@ -97,7 +118,7 @@ class CapturePairReader:
         second: str | Path,
         only: str,
         series: bool = False,
-        pulses: tuple[str, str] | None = None,
+        pulses: tuple[tuple[str, str], tuple[str, str]] | None = None,
         clock_error_ns: float | None = None,
     ) -> None: ...
     def advance(self, most: int) -> int: ...

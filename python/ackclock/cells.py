@@ -196,8 +196,8 @@ def _capture_folder(cell: Cell, store: Store) -> Path:
 def _take(cell: Cell, future: Future[engine.RunResult], store: Store | None) -> CellResult:
     try:
         result = future.result()
-    except (RunFailed, RuntimeError, ValueError) as error:
-        raise RunFailed(f"{cell.label()}: {error}") from error
+    except RunFailed as error:
+        raise error.within(cell.label()) from error
     if store is None:
         return CellResult(cell, result.summary, result)
     return store.save(cell, result, _capture_folder(cell, store) if cell.captures else None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.document import read_document
-from ackclock.errors import InputError, RunFailed
+from ackclock.errors import InputError, native_errors
 from ackclock.plan import build_plan
 from ackclock.scenario.draft import Draft, draft_of, find_link
 from ackclock.scenario.model import Scenario
@@ -122,8 +122,6 @@ def emulate_here(scenario: Scenario, seed: int, settings: Settings) -> dict[str,
     from ackclock import _native
 
     plan = build_plan(scenario, seed, live=True)
-    try:
+    with native_errors():
         document: dict[str, Any] = json.loads(_native.emulate(plan.text(), settings.text()))
-    except (RuntimeError, ValueError) as error:
-        raise RunFailed(str(error)) from None
     return document

@@ -240,7 +240,7 @@ def emulate(
         argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *said, "--", *command]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
         if not done.stdout:
-            raise RunFailed(f"the emulation ended with exit status {done.returncode}; what was wrong is on standard error")
+            raise RunFailed(f"the emulation ended with exit status {done.returncode}", "standard error says why")
         document = json.loads(done.stdout)
         if "error" in document:
             raise from_document(document)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import RunFailed
+from ackclock.errors import RunFailed, native_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,14 +29,15 @@ class RunResult:
 def run(plan: Plan) -> RunResult:
     """Run a plan. The interpreter's lock is free meanwhile, so threads run side by side.
 
-    Raises RuntimeError with one line when the run fails, RunFailed with its traceback when a congestion control in Python raised.
+    Raises RunFailed, with its traceback when a congestion control in Python raised.
     """
     import polars as pl
 
     from ackclock import _native, control
 
     try:
-        done = _native.run(plan.text(), control.classes(control.names_in(plan.document)))
+        with native_errors():
+            done = _native.run(plan.text(), control.classes(control.names_in(plan.document)))
     except _native.ControlError as error:
         raise RunFailed(control.told(error)) from error.__cause__
     return RunResult(json.loads(done.summary()), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))

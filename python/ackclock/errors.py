@@ -11,7 +11,8 @@ from __future__ import annotations
 import difflib
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 Key = tuple[str | int, ...]
@@ -104,6 +105,15 @@ class AckclockError(Exception):
             found=self.found, allowed=self.allowed, statement=self.statement, hint=self.hint, file=self.file, option=option
         )
 
+    def within(self, what: str) -> Self:
+        """The same error, with what it is about in front: the parameters and the seed of a run."""
+        said = {name: getattr(self, name) for name in ("hint", "file", "line", "key", "option")}
+        statement = self.statement or f"found {self.found}; allowed: {self.allowed}"
+        error = self._of(statement=f"{what}: {statement}", **said)
+        if "\n" in statement:
+            error.args = (f"{what}: {statement}",)
+        return error
+
     @property
     def message(self) -> str:
         return str(self)
@@ -176,6 +186,23 @@ class Internal(AckclockError):
     """A defect of this program: an exception that nothing expected. Its traceback goes to standard error, exit status 1."""
 
     kind: ClassVar[str] = "internal"
+
+
+@contextmanager
+def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None]:
+    """The engine's exceptions as ours, field by field; `file` and `option` where the engine names none.
+
+    Raises InputError for bad input, RunFailed for failed work and for a plan that the engine refuses (this program wrote it).
+    """
+    from ackclock import _native
+
+    try:
+        yield
+    except _native.NativeError as error:
+        bad_input = isinstance(error, _native.InputError) and not isinstance(error, _native.PlanError)
+        kind: type[AckclockError] = InputError if bad_input else RunFailed
+        said = {name: getattr(error, name) for name in ("found", "allowed", "statement", "hint", "line", "key")}
+        raise kind._of(**said, file=error.file or file, option=error.option or option) from None
 
 
 def from_document(document: Mapping[str, Any]) -> AckclockError:

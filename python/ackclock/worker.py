@@ -27,7 +27,7 @@ def run(plan: Plan) -> RunResult:
         raise RunFailed(f"its process ended with status {done.returncode}")
     result, failure = pickle.loads(done.stdout)
     if failure is not None:
-        raise RunFailed(failure)
+        raise failure
     return cast("RunResult", result)
 
 
@@ -38,11 +38,11 @@ def _main() -> None:
     sys.path[:] = paths
     from ackclock import engine
 
-    said: tuple[RunResult | None, str | None]
+    said: tuple[RunResult | None, RunFailed | None]
     try:
         said = (engine.run(plan), None)
-    except (RunFailed, RuntimeError, ValueError) as error:
-        said = (None, str(error))
+    except RunFailed as error:
+        said = (None, error)
     with answer:
         pickle.dump(said, answer)
 

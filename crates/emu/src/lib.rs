@@ -28,6 +28,7 @@ pub use options::Options;
 pub use report::{ClientReport, HopReport, Report, Spread};
 pub use server_ready::ServerReady;
 
+use ackclock_core::Problem;
 use ackclock_sim::PlanError;
 
 /// Why an emulation could not be had.
@@ -38,10 +39,25 @@ pub enum EmuError {
     #[error("options cannot be read: {0}")]
     Options(String),
     /// What the operating system refused, and what it said.
-    #[error("{what}: {error}")]
+    #[error("{}", Problem::refused(what, error))]
     Refused { what: &'static str, error: std::io::Error },
     #[error("{0}")]
     Failed(String),
+    /// With what to do about it.
+    #[error("{0}")]
+    Problem(Problem),
+}
+
+impl From<EmuError> for Problem {
+    fn from(error: EmuError) -> Problem {
+        match error {
+            EmuError::Plan(bad) => bad.into(),
+            EmuError::Options(why) => Problem::new(format!("options cannot be read: {why}"), "correct them (docs/plan.md)"),
+            EmuError::Refused { what, error } => Problem::refused(what, &error),
+            EmuError::Failed(why) => Problem::new(why, ""),
+            EmuError::Problem(problem) => problem,
+        }
+    }
 }
 
 impl EmuError {

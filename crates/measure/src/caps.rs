@@ -2,6 +2,7 @@
 
 use crate::spec::{Bulk, Spec, Train, Transfers};
 use crate::{Nanos, SECOND};
+use ackclock_core::Problem;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,13 +66,16 @@ pub struct Spent {
 
 impl Caps {
     /// Takes a test on, or says why not. `running` tests run already.
-    pub fn admit(&self, spec: &Spec, running: usize, spent: &mut Spent) -> Result<(), String> {
+    pub fn admit(&self, spec: &Spec, running: usize, spent: &mut Spent) -> Result<(), Problem> {
         spec.check()?;
         if running as u64 >= u64::from(self.tests) {
-            return Err(format!("{running} tests at a time; allowed: {}", self.tests));
+            return Err(Problem::found(format!("{} tests at a time", running + 1), self.tests.to_string()));
         }
         if spec.duration() > self.test_ns {
-            return Err(format!("a test of {} s; allowed: {} s", spec.duration() / SECOND, self.test_ns / SECOND));
+            return Err(Problem::found(
+                format!("a test of {} s", spec.duration() / SECOND),
+                format!("{} s at most", self.test_ns / SECOND),
+            ));
         }
         let (bytes, rows) = match spec {
             Spec::Datagrams { down, up } => self.trains(&[down, up])?,
@@ -80,36 +84,42 @@ impl Caps {
         };
         let (bytes, rows) = (spent.bytes.saturating_add(bytes), spent.rows.saturating_add(rows));
         if bytes > self.session_bytes {
-            return Err(format!("{bytes} bytes in one session; allowed: {}", self.session_bytes));
+            return Err(Problem::found(format!("{bytes} bytes in one session"), format!("{} at most", self.session_bytes)));
         }
         if rows > self.rows {
-            return Err(format!("{rows} packets and samples to hold in one session; allowed: {}", self.rows));
+            return Err(Problem::found(
+                format!("{rows} packets and samples to hold in one session"),
+                format!("{} at most", self.rows),
+            ));
         }
         *spent = Spent { bytes, rows };
         Ok(())
     }
 
-    fn trains(&self, trains: &[&Option<Train>]) -> Result<(u64, u64), String> {
+    fn trains(&self, trains: &[&Option<Train>]) -> Result<(u64, u64), Problem> {
         let all = || trains.iter().copied().flatten();
         if let Some(fast) = all().find(|t| t.rate_bps() > self.rate_bps as f64) {
-            return Err(format!("{:.0} b/s of datagrams; allowed: {}", fast.rate_bps(), self.rate_bps));
+            return Err(Problem::found(
+                format!("{:.0} b/s of datagrams", fast.rate_bps()),
+                format!("{} b/s at most", self.rate_bps),
+            ));
         }
         Ok((all().map(Train::bytes).fold(0, u64::saturating_add), all().map(|t| u64::from(t.count)).sum()))
     }
 
-    fn bulk(&self, bulk: &Bulk) -> Result<u64, String> {
+    fn bulk(&self, bulk: &Bulk) -> Result<u64, Problem> {
         self.connections_fit(u64::from(bulk.down) + u64::from(bulk.up))?;
         Ok(bulk.samples() * ROWS_OF_A_SAMPLE)
     }
 
-    fn transfers(&self, t: &Transfers) -> Result<(u64, u64), String> {
+    fn transfers(&self, t: &Transfers) -> Result<(u64, u64), Problem> {
         // One after another: only one stands at a time, but each leaves a row.
         Ok((t.bytes.saturating_mul(u64::from(t.count)), u64::from(t.count)))
     }
 
-    fn connections_fit(&self, count: u64) -> Result<(), String> {
+    fn connections_fit(&self, count: u64) -> Result<(), Problem> {
         if count > u64::from(self.connections) {
-            return Err(format!("{count} connections; allowed: {}", self.connections));
+            return Err(Problem::found(format!("{count} connections"), format!("{} at most", self.connections)));
         }
         Ok(())
     }
@@ -129,7 +139,7 @@ mod tests {
         let caps = Caps { session_bytes: 1_500_000, ..Caps::default() };
         let mut spent = Spent::default();
         assert_eq!(caps.admit(&train(1000), 0, &mut spent), Ok(()));
-        assert!(caps.admit(&train(501), 0, &mut spent).unwrap_err().contains("bytes"));
+        assert!(caps.admit(&train(501), 0, &mut spent).unwrap_err().found.contains("bytes"));
         assert_eq!(caps.admit(&train(500), 0, &mut spent), Ok(()));
         assert_eq!(spent.bytes, 1_500_000);
     }
@@ -142,7 +152,7 @@ mod tests {
             let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
             Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
         };
-        let refused = |spec: &Spec, running| caps.admit(spec, running, &mut Spent::default()).unwrap_err();
+        let refused = |spec: &Spec, running| caps.admit(spec, running, &mut Spent::default()).unwrap_err().to_string();
         assert!(refused(&train(1), 0).contains("b/s"));
         assert!(refused(&bulk(1, 11), 0).contains("11 s"));
         assert!(refused(&bulk(65, 1), 0).contains("connections"));

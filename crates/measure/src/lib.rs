@@ -12,6 +12,8 @@ pub mod stamp;
 pub mod token;
 pub mod udp;
 
+use ackclock_core::Problem;
+
 /// Nanoseconds of an end's clock, from an origin that the other end does not know.
 pub type Nanos = i64;
 
@@ -26,20 +28,25 @@ pub const DEFAULT_PORT: u16 = 4862;
 pub enum MeasureError {
     /// What was asked cannot be: an unreachable host, a wrong token, a test beyond the far end's limits.
     #[error("{0}")]
-    Input(String),
+    Input(Problem),
     /// It began, and did not end well.
     #[error("{0}")]
-    Failed(String),
-    /// What the operating system refused, and what it said.
-    #[error("{what}: {error}")]
-    Refused { what: &'static str, error: std::io::Error },
+    Failed(Problem),
     /// Somebody asked to stop.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl MeasureError {
+    /// The same error, about this file.
+    pub(crate) fn in_file(self, path: &std::path::Path) -> MeasureError {
+        match self {
+            MeasureError::Input(problem) => MeasureError::Input(problem.in_file(path)),
+            other => other,
+        }
+    }
+
     pub(crate) fn refused<E: Into<std::io::Error>>(what: &'static str) -> impl Fn(E) -> MeasureError {
-        move |error| MeasureError::Refused { what, error: error.into() }
+        move |error| MeasureError::Failed(Problem::refused(what, &error.into()))
     }
 }

@@ -1,6 +1,7 @@
 //! What a test is: the words that both ends share. Everything is bounded here or by the far end's caps.
 
 use crate::{MS, Nanos};
+use ackclock_core::Problem;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,15 +45,18 @@ impl Train {
         f64::from(self.payload + HEADERS) * 8e9 / self.gap_ns as f64
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Problem> {
         if !(LEAST_PAYLOAD..=MOST_PAYLOAD).contains(&self.payload) {
-            return Err(format!("a payload of {} bytes; allowed: {LEAST_PAYLOAD} to {MOST_PAYLOAD}", self.payload));
+            return Err(Problem::found(
+                format!("a payload of {} bytes", self.payload),
+                format!("{LEAST_PAYLOAD} to {MOST_PAYLOAD}"),
+            ));
         }
         if !(1_000..=60_000 * MS).contains(&self.gap_ns) {
-            return Err(format!("{} ns between datagrams; allowed: 1 us to 60 s", self.gap_ns));
+            return Err(Problem::found(format!("{} ns between datagrams", self.gap_ns), "1 us to 60 s"));
         }
         if self.count == 0 {
-            return Err("a train without datagrams".into());
+            return Err(Problem::found("a train of no datagrams", "one datagram or more"));
         }
         Ok(())
     }
@@ -118,11 +122,11 @@ const MOST_NAME: usize = 15;
 
 impl Spec {
     /// What no end could do, whatever its caps.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Problem> {
         match self {
             Spec::Datagrams { down, up } => {
                 if down.is_none() && up.is_none() {
-                    return Err("datagrams in no direction".into());
+                    return Err(Problem::found("datagrams in no direction", "down, up or both"));
                 }
                 down.iter().chain(up).try_for_each(Train::check)
             }
@@ -156,16 +160,24 @@ impl Spec {
     }
 }
 
-fn within(what: &str, value: i64, least: i64, most: i64) -> Result<(), String> {
-    if (least..=most).contains(&value) { Ok(()) } else { Err(format!("{what} = {value}; allowed: {least} to {most}")) }
+fn within(what: &str, value: i64, least: i64, most: i64) -> Result<(), Problem> {
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(Problem::found(value.to_string(), format!("{least} to {most}")).at_key(what))
+    }
 }
 
-fn name_fits(name: Option<&str>) -> Result<(), String> {
+fn name_fits(name: Option<&str>) -> Result<(), Problem> {
     match name {
         Some(n)
             if n.is_empty() || n.len() > MOST_NAME || !n.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b)) =>
         {
-            Err("a congestion control's name; allowed: 1 to 15 letters, digits, _ - + .".into())
+            Err(Problem::found(
+                format!("{:?}", name.unwrap_or_default()),
+                "a congestion control's name: 1 to 15 letters, digits, _ - + .",
+            )
+            .at_key("congestion"))
         }
         _ => Ok(()),
     }

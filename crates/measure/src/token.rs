@@ -1,6 +1,7 @@
 //! The secret that both ends share. It is made of randomness, not of words: whoever listens to a handshake may try tokens offline.
 
 use crate::MeasureError;
+use ackclock_core::Problem;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -26,9 +27,9 @@ impl Token {
         if fits && text.bytes().all(|b| b.is_ascii_graphic()) {
             return Ok(Token(text.to_owned()));
         }
-        Err(MeasureError::Input(format!(
-            "found a token of {} characters; allowed: {LEAST_CHARACTERS} to {MOST_CHARACTERS} printable ones without spaces",
-            text.chars().count()
+        Err(MeasureError::Input(Problem::found(
+            format!("a token of {} characters", text.chars().count()),
+            format!("{LEAST_CHARACTERS} to {MOST_CHARACTERS} printable ones without spaces"),
         )))
     }
 
@@ -43,19 +44,17 @@ impl Token {
     /// one is made for this once.
     pub fn of_file(path: Option<&Path>) -> Result<(Token, bool), MeasureError> {
         let Some(path) = path else { return Ok((Token::generate()?, true)) };
-        let input = |what: &str, e: std::io::Error| MeasureError::Input(format!("{}: {what} ({e})", path.display()));
+        let input = |what: &str, e: std::io::Error| MeasureError::Input(Problem::refused(what, &e).in_file(path));
         match std::fs::read_to_string(path) {
-            Ok(text) => {
-                Token::parse(&text).map(|t| (t, false)).map_err(|e| MeasureError::Input(format!("{}: {e}", path.display())))
-            }
+            Ok(text) => Token::parse(&text).map(|t| (t, false)).map_err(|e| e.in_file(path)),
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 let token = Token::generate()?;
                 let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-                let mut file = file.map_err(|e| input("a token file cannot be made", e))?;
-                writeln!(file, "{}", token.0).map_err(|e| input("a token file cannot be written", e))?;
+                let mut file = file.map_err(|e| input("making the token file", e))?;
+                writeln!(file, "{}", token.0).map_err(|e| input("writing the token file", e))?;
                 Ok((token, true))
             }
-            Err(e) => Err(input("a token file cannot be read", e)),
+            Err(e) => Err(input("reading the token file", e)),
         }
     }
 
@@ -78,17 +77,22 @@ impl fmt::Debug for Token {
 /// A key that other programs know too: the file's first line as it is.
 pub fn read_key(path: &Path) -> Result<Vec<u8>, MeasureError> {
     let text =
-        std::fs::read(path).map_err(|e| MeasureError::Input(format!("{}: a key file cannot be read ({e})", path.display())))?;
+        std::fs::read(path).map_err(|e| MeasureError::Input(Problem::refused("reading the key file", &e).in_file(path)))?;
     let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
     if line.is_empty() {
-        return Err(MeasureError::Input(format!("{}: found no key; allowed: a key in the first line", path.display())));
+        return Err(MeasureError::Input(Problem::found("no key", "a key in the first line").in_file(path)));
     }
     Ok(line.to_vec())
 }
 
 /// The operating system's randomness.
 pub fn random(bytes: &mut [u8]) -> Result<(), MeasureError> {
-    getrandom::fill(bytes).map_err(|e| MeasureError::Failed(format!("no randomness from the operating system: {e}")))
+    getrandom::fill(bytes).map_err(|e| {
+        MeasureError::Failed(Problem::new(
+            format!("the operating system gives no random numbers ({e})"),
+            "wait until it has started up",
+        ))
+    })
 }
 
 /// Three bytes in four characters (RFC 4648, section 5); the length must divide by three.

@@ -1,15 +1,16 @@
 //! Captures for Python: opened, read piece by piece, reported.
 
 use crate::capture_columns::{self, Placing, across, second_of};
+use crate::errors::{failure, refusal};
 use crate::patient::{Patient, pause};
 use crate::table::Table;
+use ackclock_core::Problem;
 use ackclock_trace::analyze::{Analysis, Only};
 use ackclock_trace::infer::Recorder;
 use ackclock_trace::join::{Joined, Taken, join};
 use ackclock_trace::read::{Capture, Pulses, ReadError, plain};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A capture being read. ValueError: not a capture, or not readable.
+/// A capture being read. InputError: not a capture, or not readable.
 #[pyclass]
 pub struct CaptureReader {
+    path: PathBuf,
     capture: Capture,
     analysis: Analysis,
     packets: Option<Packets>,
@@ -28,6 +30,9 @@ pub struct CaptureReader {
     /// Of a pipe that is followed: its writer has ended.
     ended: Option<Arc<AtomicBool>>,
 }
+
+/// A list of pulses: its file and its text.
+type PulseFile = (PathBuf, String);
 
 /// Spacing needs all packets in order, by one worker: not worth it for larger files than this.
 const SPACING_UP_TO: u64 = 256 << 20;
@@ -45,18 +50,20 @@ impl CaptureReader {
         path: PathBuf,
         only: &str,
         series: bool,
-        pulses: Option<&str>,
+        pulses: Option<PulseFile>,
         follow: bool,
     ) -> PyResult<CaptureReader> {
-        let only: Only = serde_json::from_str(only).map_err(refusal)?;
-        let (capture, ended) = if follow { followed(py, &path)? } else { (Capture::open(&path).map_err(refusal)?, None) };
-        let capture = timed(capture, pulses)?;
+        let only: Only = serde_json::from_str(only).map_err(failure)?;
+        let (capture, ended) =
+            if follow { followed(py, &path)? } else { (Capture::open(&path).map_err(|e| refusal(e.problem(&path)))?, None) };
+        let capture = timed(capture, pulses.as_ref())?;
         // What is no file, such as a pipe, is of no known size: its spacing is noted, too, so that it says what the file would.
         let moderate = std::fs::metadata(&path).map_or(true, |file| !file.is_file() || file.len() <= SPACING_UP_TO);
         let spacing = (series || moderate).then(Recorder::default);
         // A row for each packet needs all of them in order.
         let workers = if spacing.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
         Ok(CaptureReader {
+            path,
             capture,
             analysis: Analysis::with_workers(only, workers),
             packets: series.then(Packets::default),
@@ -67,12 +74,12 @@ impl CaptureReader {
 
     /// Takes up to `most` packets of what there is now; the number taken. Other threads run meanwhile.
     fn advance(&mut self, py: Python<'_>, most: u64) -> PyResult<u64> {
-        let CaptureReader { capture, analysis, packets, spacing, .. } = self;
+        let CaptureReader { path, capture, analysis, packets, spacing, .. } = self;
         py.detach(|| match spacing {
             Some(spacing) => analysis.read(capture, &mut (packets.as_mut(), spacing), most),
             None => analysis.read_all(capture, most),
         })
-        .map_err(refusal)
+        .map_err(|e| refusal(e.problem(path)))
     }
 
     /// Nothing more will come: a record that is not whole is damage.
@@ -109,9 +116,10 @@ impl CaptureReader {
     }
 }
 
-/// Two captures of the same traffic being read, one after the other. ValueError as above.
+/// Two captures of the same traffic being read, one after the other. InputError as above.
 #[pyclass]
 pub struct CapturePairReader {
+    paths: [PathBuf; 2],
     taken: [Taken; 2],
     /// Where both clocks are known to be right.
     clock_error_ns: Option<f64>,
@@ -127,25 +135,27 @@ impl CapturePairReader {
         second: PathBuf,
         only: &str,
         series: bool,
-        pulses: Option<(String, String)>,
+        pulses: Option<(PulseFile, PulseFile)>,
         clock_error_ns: Option<f64>,
     ) -> PyResult<CapturePairReader> {
-        let only: Only = serde_json::from_str(only).map_err(refusal)?;
+        let only: Only = serde_json::from_str(only).map_err(failure)?;
         let (one, other) = pulses.unzip();
-        let open = |path: PathBuf, pulses: Option<String>| -> PyResult<Taken> {
-            let capture = Capture::open(&path).map_err(|e| PyValueError::new_err((path.display().to_string(), e.to_string())))?;
-            let capture = timed(capture, pulses.as_deref())?;
+        let open = |path: &Path, pulses: Option<PulseFile>| -> PyResult<Taken> {
+            let capture = Capture::open(path).map_err(|e| refusal(e.problem(path)))?;
+            let capture = timed(capture, pulses.as_ref())?;
             Ok(Taken { packets: series.then(Packets::default), ..Taken::new(capture, only.clone()) })
         };
-        Ok(CapturePairReader { taken: [open(first, one)?, open(second, other)?], clock_error_ns, joined: OnceLock::new() })
+        let taken = [open(&first, one)?, open(&second, other)?];
+        Ok(CapturePairReader { paths: [first, second], taken, clock_error_ns, joined: OnceLock::new() })
     }
 
     /// Takes up to `most` packets; the number taken, less than that only at the end of both.
     fn advance(&mut self, py: Python<'_>, most: u64) -> PyResult<u64> {
-        let [first, second] = &mut self.taken;
+        let (paths, [first, second]) = (&self.paths, &mut self.taken);
         py.detach(|| {
-            let taken = first.read(most)?;
-            Ok::<u64, ReadError>(taken + if taken < most { second.read(most - taken)? } else { 0 })
+            let taken = first.read(most).map_err(|e| e.problem(&paths[0]))?;
+            let more = if taken < most { second.read(most - taken).map_err(|e| e.problem(&paths[1]))? } else { 0 };
+            Ok::<u64, Problem>(taken + more)
         })
         .map_err(refusal)
     }
@@ -201,32 +211,29 @@ impl CapturePairReader {
 
 /// A capture that is being written: a pipe, with what tells its end, or a file whose writer may not have come to its header yet.
 fn followed(py: Python<'_>, path: &Path) -> PyResult<(Capture, Option<Arc<AtomicBool>>)> {
+    let refused = |error: ReadError| refusal(error.problem(path));
     if path.as_os_str() == "-" {
-        let (reader, ended) = plain(Box::new(std::io::stdin())).and_then(|pipe| Patient::new(pipe, PAUSE)).map_err(refusal)?;
-        let capture = py.detach(|| Capture::from_reader(Box::new(reader))).map_err(refusal)?;
+        let (reader, ended) =
+            plain(Box::new(std::io::stdin())).and_then(|pipe| Patient::new(pipe, PAUSE)).map_err(|e| refused(e.into()))?;
+        let capture = py.detach(|| Capture::from_reader(Box::new(reader))).map_err(refused)?;
         return Ok((capture, Some(ended)));
     }
     loop {
         match Capture::open(path) {
             Err(ReadError::Empty | ReadError::CutOffHeader) => py.detach(|| pause(PAUSE)),
-            opened => return Ok((opened.map_err(refusal)?, None)),
+            opened => return Ok((opened.map_err(refused)?, None)),
         }
         py.check_signals()?;
     }
 }
 
 /// With UTC in the place of a counter, where pulses are given.
-fn timed(capture: Capture, pulses: Option<&str>) -> PyResult<Capture> {
+fn timed(capture: Capture, pulses: Option<&PulseFile>) -> PyResult<Capture> {
     Ok(match pulses {
-        Some(text) => capture.with_pulses(Pulses::parse(text).map_err(failure)?),
+        Some((path, text)) => {
+            let refused = |problem: Problem| refusal(problem.in_file(path).of_option("--pps"));
+            capture.with_pulses(Pulses::parse(text).map_err(refused)?)
+        }
         None => capture,
     })
-}
-
-fn refusal(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-fn failure(error: impl std::fmt::Display) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
 }

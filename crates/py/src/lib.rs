@@ -4,18 +4,21 @@ mod capture_columns;
 mod captures;
 mod columns;
 mod control;
+mod errors;
 mod hear;
 mod live;
 mod models;
 mod patient;
 mod table;
 
+use ackclock_core::Problem;
 use ackclock_emu::Options;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
 use control::Faults;
+use errors::failure;
 use hear::{PyAck, PyCongestion, PyLoss};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use table::Table;
@@ -48,7 +51,7 @@ impl Run {
 
 create_exception!(ackclock._native, ControlError, PyException, "A congestion control raised; its exception is the cause.");
 
-/// Runs a plan (JSON) with these congestion controls (name to class). ValueError: a bad plan; RuntimeError: a failed run; ControlError: one
+/// Runs a plan (JSON) with these congestion controls (name to class). PlanError; FailedError: a failed run; ControlError: one
 /// of the congestion controls raised. Other threads run meanwhile, and signals are seen.
 #[pyfunction]
 #[pyo3(signature = (plan, controls = None))]
@@ -73,10 +76,7 @@ fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyRe
         error.set_cause(py, Some(raised));
         return Err(error);
     }
-    let (plan, result) = done.map_err(|e| match e {
-        RunError::Plan(bad) => PyValueError::new_err(bad.to_string()),
-        failed => PyRuntimeError::new_err(failed.to_string()),
-    })?;
+    let (plan, result) = done.map_err(errors::of_run)?;
     let summary = serde_json::to_string(&result.summary).map_err(failure)?;
     let series = columns::series(&plan, &result.series).map_err(failure)?;
     let hops = columns::hops(&plan, &result.hops).map_err(failure)?;
@@ -84,12 +84,12 @@ fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyRe
 }
 
 /// Runs a command behind a plan's link, in real time; both are JSON (`docs/plan.md`), and so is what comes back. The process moves into a
-/// network namespace of its own for good. ValueError: bad input; RuntimeError: the machine refused, or the emulation failed.
+/// network namespace of its own for good. PlanError, InputError; FailedError: the machine refused, or the emulation failed.
 #[pyfunction]
 fn emulate(py: Python<'_>, plan: &str, options: &str) -> PyResult<String> {
-    let plan = Plan::from_json(plan).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let options = Options::from_json(options).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let report = py.detach(|| ackclock_emu::emulate(&plan, &options)).map_err(failure)?;
+    let plan = Plan::from_json(plan).map_err(errors::of_plan)?;
+    let options = Options::from_json(options).map_err(errors::of_emulation)?;
+    let report = py.detach(|| ackclock_emu::emulate(&plan, &options)).map_err(errors::of_emulation)?;
     serde_json::to_string(&report).map_err(failure)
 }
 
@@ -99,15 +99,11 @@ fn catalogue() -> PyResult<String> {
     serde_json::to_string(&all()).map_err(failure)
 }
 
-/// The most that an 802.16 cell (JSON, as in a plan) carries down and up in bits a second. ValueError: what is wrong with it.
+/// The most that an 802.16 cell (JSON, as in a plan) carries down and up in bits a second. InputError: what is wrong with it.
 #[pyfunction]
 fn wimax_bps(cell: &str) -> PyResult<(u64, u64)> {
-    let [down, up] = Plan::wimax_bps(cell).map_err(PyValueError::new_err)?;
+    let [down, up] = Plan::wimax_bps(cell).map_err(|why| errors::refusal(Problem::new(why, "change the medium's keys")))?;
     Ok((down, up))
-}
-
-fn failure(error: impl std::fmt::Display) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
 }
 
 #[pymodule]
@@ -120,7 +116,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyAck>()?;
     module.add_class::<PyCongestion>()?;
     module.add_class::<PyLoss>()?;
-    module.add("ControlError", module.py().get_type::<ControlError>())?;
+    let py = module.py();
+    module.add("ControlError", py.get_type::<ControlError>())?;
+    module.add("NativeError", py.get_type::<errors::NativeError>())?;
+    module.add("InputError", py.get_type::<errors::InputError>())?;
+    module.add("PlanError", py.get_type::<errors::PlanError>())?;
+    module.add("FailedError", py.get_type::<errors::FailedError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
     module.add_class::<live::LiveSession>()?;

@@ -1,8 +1,9 @@
 //! Active tests: a session with a far end, and being one.
 
 use crate::columns::table;
-use crate::failure;
+use crate::errors::{failure, of_measurement};
 use crate::table::Table;
+use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
 use ackclock_measure::caps::Caps;
 use ackclock_measure::estimate::crossing::Crossing;
@@ -19,20 +20,11 @@ use ackclock_measure::spec::{Spec, Way};
 use ackclock_measure::token::{Token, read_key};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::ArrowError;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
-
-fn raised(error: MeasureError) -> PyErr {
-    match error {
-        MeasureError::Input(why) => PyValueError::new_err(why),
-        MeasureError::Interrupted => PyKeyboardInterrupt::new_err(()),
-        other => PyRuntimeError::new_err(other.to_string()),
-    }
-}
 
 /// Asks Python whether a signal has come; keeps what it raised.
 fn no_signal(found: &mut Option<PyErr>) -> bool {
@@ -60,29 +52,29 @@ struct Stamping {
     key_file: Option<PathBuf>,
 }
 
-/// Serves until a signal comes. `announce` gets the address, and the token if it is one that was made for this once. ValueError: bad input;
-/// RuntimeError: the machine refused.
+/// Serves until a signal comes. `announce` gets the address, and the token if it is one that was made for this once. InputError: bad input;
+/// FailedError: the machine refused.
 #[pyfunction]
 pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyResult<()> {
-    let told: Serving = serde_json::from_str(options).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let (token, made) = Token::of_file(told.token_file.as_deref()).map_err(raised)?;
+    let told: Serving = serde_json::from_str(options).map_err(failure)?;
+    let (token, made) = Token::of_file(told.token_file.as_deref()).map_err(of_measurement)?;
     let shown = (made && told.token_file.is_none()).then(|| token.reveal().to_owned());
     let listen = SocketAddr::new(told.listen, told.port);
     let stamp = told.stamp.map(|s| Ok(StampOptions { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
-    let stamp = stamp.transpose().map_err(raised)?;
+    let stamp = stamp.transpose().map_err(of_measurement)?;
     let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift, stamp };
-    let mut server = Server::open(options).map_err(raised)?;
-    announce.call1((server.address().map_err(raised)?.to_string(), shown))?;
+    let mut server = Server::open(options).map_err(of_measurement)?;
+    announce.call1((server.address().map_err(of_measurement)?.to_string(), shown))?;
     let mut signal = None;
-    py.detach(|| server.run(|| no_signal(&mut signal))).map_err(raised)?;
+    py.detach(|| server.run(|| no_signal(&mut signal))).map_err(of_measurement)?;
     signal.map_or(Ok(()), Err)
 }
 
 /// Probes a STAMP reflector at `at` (host, port) every `gap_ns`, `count` times; `key_file` is for the authenticated mode. The figures as JSON.
-/// ValueError: no such host, or nothing answers.
+/// InputError: no such host, or nothing answers.
 #[pyfunction]
 pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_ns: i64, count: u32) -> PyResult<String> {
-    let key = key_file.map(|path| read_key(&path)).transpose().map_err(raised)?;
+    let key = key_file.map(|path| read_key(&path)).transpose().map_err(of_measurement)?;
     let options = ProbeOptions { host: at.0, port: at.1, key, gap_ns, count };
     let (mut signal, mut looked) = (None, 0i64);
     let done = py.detach(|| {
@@ -94,7 +86,7 @@ pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_n
             no_signal(&mut signal)
         })
     });
-    let found = done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+    let found = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
     serde_json::to_string(&found).map_err(failure)
 }
 
@@ -102,6 +94,10 @@ pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_n
 #[pyfunction]
 pub fn default_caps() -> PyResult<String> {
     serde_json::to_string(&Caps::default()).map_err(failure)
+}
+
+fn over() -> PyErr {
+    of_measurement(MeasureError::Failed(Problem::new("the session is over", "begin another")))
 }
 
 struct Held {
@@ -123,20 +119,20 @@ impl LiveSession {
 
 #[pymethods]
 impl LiveSession {
-    /// ValueError: it cannot be reached, or does not take the token; RuntimeError: it failed.
+    /// InputError: it cannot be reached, or does not take the token; FailedError: it failed.
     #[new]
     fn connect(py: Python<'_>, host: &str, port: u16, token: &str) -> PyResult<LiveSession> {
-        let options = ClientOptions { host: host.to_owned(), port, token: Token::parse(token).map_err(raised)? };
+        let options = ClientOptions { host: host.to_owned(), port, token: Token::parse(token).map_err(of_measurement)? };
         let mut signal = None;
         let client = py.detach(|| Client::connect(&options, &mut || no_signal(&mut signal)));
-        let client = client.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+        let client = client.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
         Ok(LiveSession { held: Mutex::new(Held { client: Some(client), records: Vec::new() }) })
     }
 
     /// What the far end says of itself, its address, and this end's clock, as JSON.
     fn welcome(&self) -> PyResult<String> {
         let held = self.held();
-        let Some(client) = &held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let Some(client) = &held.client else { return Err(over()) };
         let document = serde_json::json!({
             "far_end": client.welcome, "address": client.server.to_string(), "clock": client.clock.state(),
         });
@@ -146,11 +142,11 @@ impl LiveSession {
     /// Runs tests (a JSON list) side by side; `watch` gets the seconds since they began, some ten times a second. The figures of datagrams
     /// without a comparison of clocks, as JSON: a list of directions for each test. Nothing is lost of what ran before, if this fails.
     fn run(&self, py: Python<'_>, specs: &str, watch: &Bound<'_, PyAny>) -> PyResult<String> {
-        let specs: Vec<Spec> = serde_json::from_str(specs).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let specs: Vec<Spec> = serde_json::from_str(specs).map_err(failure)?;
         let watch = watch.clone().unbind();
         let mut held = self.held();
         let Held { client, records } = &mut *held;
-        let Some(client) = client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let Some(client) = client else { return Err(over()) };
         let (mut signal, mut looked) = (None, 0i64);
         let done = py.detach(|| {
             client.run(specs, &mut |ns| {
@@ -163,49 +159,49 @@ impl LiveSession {
                 signal.is_none()
             })
         });
-        let done = done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+        let done = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
         let ways: Vec<Vec<_>> = done.iter().map(|r| Crossing::of(r).iter().map(|c| figures(c, None)).collect()).collect();
         records.extend(done);
         serde_json::to_string(&ways).map_err(failure)
     }
 
     /// Keeps the far end from ending the session for its silence while nothing is asked of it: to be called once a second or more often.
-    /// RuntimeError: the far end has ended it.
+    /// FailedError: the far end has ended it.
     fn keep_alive(&self) -> PyResult<()> {
         let mut held = self.held();
-        let Some(client) = &mut held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
-        client.keep_alive().map_err(raised)
+        let Some(client) = &mut held.client else { return Err(over()) };
+        client.keep_alive().map_err(of_measurement)
     }
 
-    /// The far end keeps this session's packets' headers from now on, so many bytes at most. ValueError: it does not allow that.
+    /// The far end keeps this session's packets' headers from now on, so many bytes at most. InputError: it does not allow that.
     fn capture(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         let mut held = self.held();
-        let Some(client) = &mut held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let Some(client) = &mut held.client else { return Err(over()) };
         let mut signal = None;
         let done = py.detach(|| client.begin_capture(bytes, &mut || no_signal(&mut signal)));
-        done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))
+        done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))
     }
 
     /// What it has kept: records of a pcap file (little-endian, nanoseconds, IP), and how many packets are missing.
     fn captured(&self, py: Python<'_>) -> PyResult<(Vec<u8>, u64)> {
         let mut held = self.held();
-        let Some(client) = &mut held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let Some(client) = &mut held.client else { return Err(over()) };
         let mut signal = None;
         let done = py.detach(|| client.end_capture(&mut || no_signal(&mut signal)));
-        done.map(|c| (c.records, c.dropped)).map_err(|e| signal.take().unwrap_or_else(|| raised(e)))
+        done.map(|c| (c.records, c.dropped)).map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))
     }
 
     /// What has been found up to now, as `finish` has it; the session goes on.
     fn so_far(&self) -> PyResult<(String, Table, Table)> {
         let held = self.held();
-        let Some(client) = &held.client else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let Some(client) = &held.client else { return Err(over()) };
         found(&Session::new(&held.records, client.clock.state(), client.welcome.clock))
     }
 
     /// Ends the session. The document (JSON) and the tables of samples and of datagrams.
     fn finish(&self) -> PyResult<(String, Table, Table)> {
         let mut held = self.held();
-        let Some(client) = held.client.take() else { return Err(PyRuntimeError::new_err("the session is over")) };
+        let Some(client) = held.client.take() else { return Err(over()) };
         let (near, far) = (client.clock.state(), client.welcome.clock);
         client.quit();
         found(&Session::new(&held.records, near, far))
@@ -255,7 +251,7 @@ pub fn responsiveness(handshakes: Vec<f64>, exchanges: Vec<f64>, on_load: Vec<f6
 /// A row for each probe, without `rtt_ms`, `address` and `answer` if nobody answered.
 #[pyfunction]
 pub fn path_walk(py: Python<'_>, host: &str, plan: &str, watch: &Bound<'_, PyAny>) -> PyResult<Table> {
-    let plan: Plan = serde_json::from_str(plan).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let plan: Plan = serde_json::from_str(plan).map_err(failure)?;
     let watch = watch.clone().unbind();
     let mut signal = None;
     let done = py.detach(|| {
@@ -265,7 +261,7 @@ pub fn path_walk(py: Python<'_>, host: &str, plan: &str, watch: &Bound<'_, PyAny
             signal.is_none()
         })
     });
-    let path = done.map_err(|e| signal.take().unwrap_or_else(|| raised(e)))?;
+    let path = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
     probes(&path).map(Table::new).map_err(failure)
 }
 

@@ -7,7 +7,8 @@ use crate::plan::{Plan, PlanError};
 use crate::recorder::{HopSeries, Recorder, Series};
 use crate::summary::{Summary, summarize};
 use ackclock_core::probe::Probe;
-use ackclock_core::{Span, Time};
+use ackclock_core::{Problem, Span, Time};
+use std::path::Path;
 
 /// What a run leaves behind.
 #[derive(Debug, Clone)]
@@ -29,6 +30,17 @@ pub enum RunError {
     Interrupted,
 }
 
+impl From<RunError> for Problem {
+    fn from(error: RunError) -> Problem {
+        match error {
+            RunError::Plan(bad) => bad.into(),
+            RunError::Failed(why) => Problem::new(why, "report it with the scenario and the seed"),
+            RunError::Capture { path, error } => Problem::refused("writing a capture", &error).in_file(Path::new(&path)),
+            RunError::Interrupted => Problem::new("interrupted", "run it again"),
+        }
+    }
+}
+
 /// Runs a checked plan to its end.
 pub fn run(plan: &Plan) -> Result<RunResult, RunError> {
     run_while(plan, &mut || true)
@@ -42,7 +54,7 @@ pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<Ru
     let hosts = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
     let missing = { hosts }.find(|t| t.is_user() && plan.user_variant(t).is_none());
     if let Some(tcp) = missing {
-        return Err(PlanError(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant)).into());
+        return Err(PlanError::from(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant)).into());
     }
     let mut world = build(plan, Metering::On);
     let window = window(plan, &world).map_err(RunError::Failed)?;

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, Refusal, show
+from ackclock.errors import InputError, Refusal, not_readable
 from ackclock.units import PS_PER_S, time_ps
 
 PULSES_ERROR_S = 1e-4  # what a pulse on a serial line is good for
@@ -20,13 +20,13 @@ class Clocks:
     pulses: tuple[Path, ...] = ()
     error_s: float | None = None
 
-    def texts(self) -> list[str]:
-        """What the files of pulses hold.
+    def texts(self) -> list[tuple[str, str]]:
+        """The files of pulses, and what they hold.
 
         Raises:
             InputError: one cannot be read.
         """
-        return [_text(path) for path in self.pulses]
+        return [(str(path), _text(path)) for path in self.pulses]
 
 
 def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captures: int) -> Clocks:
@@ -41,9 +41,17 @@ def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captu
         InputError: too many or too few files, or a time that is none.
     """
     if pps and len(pps) != captures:
-        raise InputError(f"{len(pps)}", f"{captures}: one file for each capture", key="--pps")
+        raise InputError.problem(
+            f"--pps is given {len(pps)} times for {captures} {'captures' if captures > 1 else 'capture'}",
+            "give one file for each capture",
+            option="--pps",
+        )
     if synchronized is not None and captures == 1:
-        raise InputError("one capture", "two captures, whose clocks are compared", key="--synchronized")
+        raise InputError.problem(
+            "--synchronized compares the clocks of two captures",
+            "name a second capture, or leave it out",
+            option="--synchronized",
+        )
     error = None if synchronized is None else _seconds(synchronized)
     if error is None and len(pps) == 2:
         error = PULSES_ERROR_S
@@ -80,11 +88,11 @@ def _seconds(given: str | float) -> float:
     try:
         return time_ps(text) / PS_PER_S
     except Refusal as error:
-        raise InputError(error.found, error.allowed, key="--synchronized") from None
+        raise InputError.of(error, option="--synchronized") from None
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(show(str(path)), f"a readable file of pulses ({error.strerror})", key="--pps") from None
+        raise not_readable(error, path, "a file of pulses, one a line", option="--pps") from None

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ackclock.analysis.run import PIECE, _guarded
+from ackclock.analysis.run import PIECE
+from ackclock.errors import native_errors
 
 PAUSE_S = 0.5
 DRAWING_SHARE = 0.1
@@ -23,7 +24,8 @@ def read_all(path: str, reader: Any, *, follow: bool, quiet: bool, show: Callabl
     news = _News(show or (lambda: None if quiet else print(f"{total} packets", file=sys.stderr, flush=True)))
     try:
         while True:
-            taken = _guarded(path, lambda: reader.advance(PIECE))
+            with native_errors(file=path):
+                taken = reader.advance(PIECE)
             total += taken
             if taken < PIECE and (not follow or reader.ended()):
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.diagnosis import diagnose
 from ackclock.analysis.filters import Only, parse_filter
-from ackclock.errors import InputError
+from ackclock.errors import InputError, native_errors
 
 if TYPE_CHECKING:
     import polars as pl
 
 PIECE = 1_000_000  # packets between two looks at signals: a fraction of a second
 NO_CLOCKS = Clocks()
-_ALLOWED = "a readable pcap or pcapng capture, plain or in gzip or zstd"
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Analysis:
         from ackclock.analysis.frames import rates_frame
 
         if self.series is None:
-            raise InputError("an analysis without its series", "analyze(..., series=True)")
+            raise InputError.problem("this analysis has no series", "pass series=True to analyze")
         if not 1e-6 <= step < float("inf"):
             raise InputError(f"{step}", "a step of a microsecond or more, in seconds", key="step")
         return rates_frame(self.series, step)
@@ -122,8 +121,9 @@ def analyze(
     with folder_for(out, Asked(captures, only, flow, clocks), force=force) as run:
         if run and run.finished:
             return read_folder(run.path)
-        while _guarded(str(capture), lambda: reader.advance(PIECE)) == PIECE:
-            pass
+        with native_errors(file=str(capture)):
+            while reader.advance(PIECE) == PIECE:
+                pass
         reader.finish()
         done = analysis_of(str(capture), reader, flow, other)
         if run:
@@ -141,23 +141,14 @@ def open_capture(
     from ackclock import _native
 
     pulses = clocks.texts()
-    if second is not None:
-        if path == second == "-":
-            raise InputError("standard input twice", "two captures", key="CAP2")
-        try:
-            pair = (pulses[0], pulses[1]) if pulses else None
-            error_ns = None if clocks.error_s is None else clocks.error_s * 1e9
-            return _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns)
-        except RuntimeError as error:
-            raise _bad_pulses(clocks, error) from None
-        except ValueError as error:
-            file, why = error.args
-            raise _refused(file, why) from None
-    try:
-        counter = pulses[0] if pulses else None
-        return _guarded(path, lambda: _native.CaptureReader(path, only.as_json(), series, counter, follow))
-    except RuntimeError as error:
-        raise _bad_pulses(clocks, error) from None
+    if path == second == "-":
+        raise InputError.problem("standard input cannot be both captures", "name a file for one of them", option="CAPTURE2")
+    with native_errors(file=path):
+        if second is None:
+            return _native.CaptureReader(path, only.as_json(), series, pulses[0] if pulses else None, follow)
+        pair = (pulses[0], pulses[1]) if pulses else None
+        error_ns = None if clocks.error_s is None else clocks.error_s * 1e9
+        return _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns)
 
 
 def analysis_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> Analysis:
@@ -184,26 +175,8 @@ def document_of(path: str, reader: Any, flow: int | str | None = None, second: s
         kept = [row for row in numbered if wanted in (str(row["flow"]), row["client"], row["server"])]
         if not kept:
             allowed = f"a number from 1 to {len(numbered)}, or an end as ADDRESS:PORT" if numbered else "nothing: no flows here"
-            raise InputError(f'"{wanted}"', allowed, file=path, key="--flow")
+            raise InputError(f'"{wanted}"', allowed, file=path, option="--flow")
         numbered = kept
     document["flows"] = numbered
     diagnose(document)
     return document
-
-
-def _guarded(path: str, call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except ValueError as error:
-        raise _refused(path, str(error)) from None
-
-
-def _bad_pulses(clocks: Clocks, error: RuntimeError) -> InputError:
-    found, _, allowed = str(error).partition("; allowed: ")
-    files = " and ".join(map(str, clocks.pulses))
-    return InputError(found.replace("found ", "", 1), allowed, file=files, key="--pps")
-
-
-def _refused(path: str, why: str) -> InputError:
-    found, _, allowed = why.removeprefix("found ").partition("; allowed: ")
-    return InputError(found, allowed or _ALLOWED, file=path)

@@ -38,7 +38,7 @@ def write_xplot(done: Analysis, folder: Path) -> list[Path]:
     from ackclock.analysis.diagnosis.view import view
 
     if done.series is None:
-        raise InputError("an analysis without its series", "analyze(..., series=True)")
+        raise InputError.problem("this analysis has no series", "pass series=True to analyze")
     ways = [(flow, way) for flow in done.document["flows"] for way in ("a2b", "b2a") if flow[way]["segments"] > 1]
     ways = sorted(ways, key=lambda pair: -int(pair[0][pair[1]]["unique_bytes"]))[:MOST_FLOWS]
     folder.mkdir(parents=True, exist_ok=True)

@@ -138,8 +138,8 @@ class Wimax(Station):
         cell = {key: value for key, value in self.plan().items() if key != "kind"}
         try:
             down, up = _native.wimax_bps(json.dumps(cell))
-        except ValueError as error:
-            raise Refusal(str(error), "a cell in which every direction has room for data") from None
+        except _native.InputError as error:
+            raise Refusal(error.statement, "a cell in which every direction has room for data") from None
         return down, up
 
     def nominal_bps(self, way: str) -> int:

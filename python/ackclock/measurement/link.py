@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ackclock.errors import InputError, RunFailed
+from ackclock.errors import InputError, native_errors, not_readable
 
+T = TypeVar("T")
 Figures = dict[str, Any]
 Watch = Callable[[float], None]
 
@@ -40,12 +41,13 @@ def read_token(file: str | Path | None, text: str | None = None) -> str:
     if text is not None:
         return text
     if file is None:
-        raise InputError("no token", "the file with the far end's token, or ACKCLOCK_TOKEN", key="--token-file")
+        raise InputError.problem(
+            "a measurement requires the far end's token", "add --token-file FILE, or set ACKCLOCK_TOKEN", option="--token-file"
+        )
     try:
         return Path(file).read_text("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not ASCII"
-        raise InputError(f"an unreadable file ({why})", "the file with the far end's token", file=str(file)) from None
+        raise not_readable(error, file, "the file with the far end's token", option="--token-file") from None
 
 
 class Session:
@@ -92,11 +94,7 @@ class Session:
         return json.loads(document), samples, delays
 
 
-def guarded(call: Callable[[], Any]) -> Any:
+def guarded(call: Callable[[], T]) -> T:
     """A call of the engine, with its errors as ours."""
-    try:
+    with native_errors():
         return call()
-    except ValueError as error:
-        raise InputError(str(error), "a far end that can be reached, its token, and tests within its limits") from None
-    except RuntimeError as error:
-        raise RunFailed(str(error)) from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, RunFailed
+from ackclock.errors import InputError, native_errors, show
 from ackclock.measurement.link import PORT
 
 Announce = Callable[[str, str | None], None]
@@ -52,15 +52,11 @@ def serve(
     try:
         ipaddress.ip_address(listen)
     except ValueError:
-        raise InputError(listen, "an IP address of this machine", key="--listen") from None
+        raise InputError(show(listen), "an IP address of this machine, or 0.0.0.0 or :: for all", option="--listen") from None
     limits = {**json.loads(_native.default_caps()), **(caps or {})}
     file = None if token_file is None else str(token_file)
     told: dict[str, Any] = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
     key_file = None if stamp is None or stamp.key_file is None else str(stamp.key_file)
     told["stamp"] = None if stamp is None else {"port": stamp.port, "key_file": key_file}
-    try:
+    with native_errors():
         _native.serve(json.dumps(told), announce or (lambda *_: None))
-    except ValueError as error:
-        raise InputError(str(error), "limits that are whole numbers and a token file that can be read or made") from None
-    except RuntimeError as error:
-        raise RunFailed(str(error)) from None

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, RunFailed
+from ackclock.errors import InputError, native_errors
 
 PORT = 862
 
@@ -30,12 +30,7 @@ def stamp(
 
     if not (1e-4 <= gap_s <= 60 and 1 <= count <= 1_000_000 and 0 < port < 65536):
         raise InputError(f"{count} probes every {gap_s} s to port {port}", "1 to 1000000 probes every 100 us to 60 s")
-    try:
-        found: dict[str, Any] = json.loads(
-            _native.stamp((host, port), None if key_file is None else str(key_file), round(gap_s * 1e9), count)
-        )
-    except ValueError as error:
-        raise InputError(str(error), "a STAMP reflector that can be reached, with this key") from None
-    except RuntimeError as error:
-        raise RunFailed(str(error)) from None
+    with native_errors():
+        asked = (host, port), None if key_file is None else str(key_file), round(gap_s * 1e9), count
+        found: dict[str, Any] = json.loads(_native.stamp(*asked))
     return {"host": host, "port": port, **found}

@@ -1,5 +1,6 @@
 //! The far end of `ackclock measure`.
 
+use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
 use ackclock_measure::caps::Caps;
 use ackclock_measure::net::server::{Server, ServerOptions};
@@ -108,7 +109,12 @@ fn stamp(arguments: &Arguments) -> Result<Option<StampOptions>, MeasureError> {
     let key = match &arguments.stamp_key_file {
         Some(path) => Some(read_key(path)?),
         None if arguments.stamp_open => None,
-        None => return Err(MeasureError::Input("--stamp-port needs --stamp-key-file, or --stamp-open".into())),
+        None => {
+            return Err(MeasureError::Input(Problem::new(
+                "--stamp-port requires a key or none on purpose",
+                "add --stamp-key-file FILE or --stamp-open",
+            )));
+        }
     };
     Ok(Some(StampOptions { port, key }))
 }

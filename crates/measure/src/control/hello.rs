@@ -5,6 +5,8 @@ use super::keys::{Digest, Keys, MAC_BYTES, Nonce, mac, same};
 /// First on every connection, either way.
 const MAGIC: &[u8; 8] = b"ackclock";
 pub const VERSION: u8 = 2;
+/// What is wrong with a hello of another release.
+pub const OTHER_VERSION: &str = "another version of ackclock's protocol";
 const CONTROL: u8 = 1;
 const DATA: u8 = 2;
 
@@ -36,7 +38,7 @@ pub fn purpose(stream: &[u8]) -> Result<Option<Purpose>, &'static str> {
         None => Ok(None),
         Some([CONTROL, VERSION]) => Ok(Some(Purpose::Control)),
         Some([DATA, VERSION]) => Ok(Some(Purpose::Data)),
-        Some([CONTROL | DATA, _]) => Err("another version of ackclock's protocol"),
+        Some([CONTROL | DATA, _]) => Err(OTHER_VERSION),
         Some(_) => Err("a connection for an unknown purpose"),
     }
 }
@@ -69,9 +71,19 @@ impl Verdict {
     pub fn says(self) -> &'static str {
         match self {
             Verdict::Welcome => "welcome",
-            Verdict::WrongToken => "the token is not the far end's",
-            Verdict::TooManySessions => "the far end has as many sessions as it allows",
-            Verdict::TooManyOfThisPeer => "the far end has as many sessions from this address as it allows",
+            Verdict::WrongToken => "the far end does not accept the token",
+            Verdict::TooManySessions => "the far end is busy: it has as many sessions as it allows",
+            Verdict::TooManyOfThisPeer => "the far end is busy: it has as many sessions from this address as it allows",
+        }
+    }
+
+    /// What the client's user can do about it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Verdict::Welcome => "",
+            Verdict::WrongToken => "give the far end's token with --token-file FILE or in ACKCLOCK_TOKEN",
+            Verdict::TooManySessions => "try again later, or let its operator allow more sessions",
+            Verdict::TooManyOfThisPeer => "end the other measurements from here, or try again later",
         }
     }
 }

@@ -45,6 +45,9 @@ pub enum Reply {
     Refused {
         test: u32,
         reason: String,
+        /// Its limit, where `reason` names what is beyond one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowed: Option<String>,
     },
     /// A test is over; its tables have been sent.
     Done {

@@ -1,16 +1,18 @@
 //! Probes and answers as the kernel has them: a datagram socket whose error queue holds the routers' ICMP messages (ip(7), IP_RECVERR), so that
 //! no privilege is needed.
 
+use super::client::addresses_of;
 use super::clock::Clock;
 use super::wait::wait;
 use crate::path::{Answer, Asked, HEADERS_V4, HEADERS_V6, Meaning, Plan, Probe, Walk};
 use crate::{MeasureError, Nanos};
+use ackclock_core::Problem;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use std::io::IoSliceMut;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 
 /// Where traceroute sends, as nobody listens there; one port for each probe tells their answers apart.
@@ -32,8 +34,8 @@ pub struct Path {
 
 /// Walks the path to a host. `keep_going` hears the share that is done, and ends it by saying no.
 pub fn walk(host: &str, plan: &Plan, keep_going: &mut dyn FnMut(f64) -> bool) -> Result<Path, MeasureError> {
-    let target = resolve(host)?;
-    let mut walk = Walk::new(plan.clone()).map_err(MeasureError::Input)?;
+    let target = addresses_of(host, FIRST_PORT)?[0].ip();
+    let mut walk = Walk::new(plan.clone()).map_err(|rule| MeasureError::Input(Problem::new(rule, "change the plan")))?;
     let mut prober = Prober::new(target)?;
     while let Some(due) = walk.due() {
         if !keep_going(walk.progress()) {
@@ -48,11 +50,6 @@ pub fn walk(host: &str, plan: &Plan, keep_going: &mut dyn FnMut(f64) -> bool) ->
         prober.hear(&mut walk);
     }
     Ok(Path { target, asked: walk.asked })
-}
-
-fn resolve(host: &str) -> Result<IpAddr, MeasureError> {
-    let mut found = (host, FIRST_PORT).to_socket_addrs().map_err(|e| MeasureError::Input(format!("{host}: {e}")))?;
-    found.next().map(|a| a.ip()).ok_or_else(|| MeasureError::Input(format!("{host} has no address")))
 }
 
 struct Prober {
@@ -109,7 +106,7 @@ impl Prober {
             }
             // A full queue here is a probe lost like any other.
             Err(e) if is_earlier_answer(&e) || matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => Ok(()),
-            Err(e) => Err(MeasureError::Failed(format!("{}: {e}", self.target))),
+            Err(e) => Err(MeasureError::Failed(Problem::refused(&format!("sending a probe to {}", self.target), &e))),
         }
     }
 

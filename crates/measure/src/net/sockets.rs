@@ -2,6 +2,7 @@
 
 use crate::MeasureError;
 use crate::spec::Bulk;
+use ackclock_core::Problem;
 use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrStorage, setsockopt, sockopt};
 use std::ffi::OsString;
@@ -15,7 +16,7 @@ const BACKLOG: i32 = 128;
 /// A datagram socket with the kernel's stamps on what comes in.
 pub fn datagrams(at: SocketAddr) -> Result<UdpSocket, MeasureError> {
     let refused = MeasureError::refused("opening a UDP socket");
-    let socket = UdpSocket::bind(at).map_err(&refused)?;
+    let socket = UdpSocket::bind(at).map_err(|e| cannot_listen(at, "UDP", &e))?;
     socket.set_nonblocking(true).map_err(&refused)?;
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(|e| refused(e.into()))?;
     // The second needs a privilege; the first may give less than asked. Both are only better than nothing.
@@ -122,16 +123,40 @@ pub fn connect(to: SocketAddr, wishes: &Wishes) -> Result<TcpStream, String> {
     }
 }
 
+/// Why an address and port cannot be had, each reason with its own remedy.
+fn cannot_listen(at: SocketAddr, protocol: &str, error: &std::io::Error) -> MeasureError {
+    use std::io::ErrorKind;
+    let port = at.port();
+    MeasureError::Failed(match error.kind() {
+        ErrorKind::AddrInUse => Problem::new(
+            format!("another program uses {protocol} port {port} of {}", at.ip()),
+            format!("end it (ss -lnp 'sport = :{port}' names it), or take another with --port"),
+        )
+        .of_option("--port"),
+        ErrorKind::AddrNotAvailable => Problem::new(
+            format!("{} is no address of this machine", at.ip()),
+            "give one of its own with --listen (ip address lists them), or 0.0.0.0 for all",
+        )
+        .of_option("--listen"),
+        ErrorKind::PermissionDenied => Problem::new(
+            format!("{protocol} port {port} of {} takes a privilege", at.ip()),
+            "take a port from 1024 on, or give CAP_NET_BIND_SERVICE",
+        )
+        .of_option("--port"),
+        _ => Problem::refused(&format!("listening at {protocol} port {port} of {}", at.ip()), error),
+    })
+}
+
 /// Listens. A receive buffer must be set here: the window's scale is told in the handshake.
 pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeasureError> {
-    let refused = |e: Errno| MeasureError::refused("listening for connections")(e);
+    let refused = |e: Errno| cannot_listen(at, "TCP", &e.into());
     let socket = stream_socket(at).map_err(refused)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(refused)?;
     if at.is_ipv6() {
         // One socket for both: what is bound to `::` answers IPv4 too.
         let _ = setsockopt(&socket, sockopt::Ipv6V6Only, &false);
     }
-    wishes.set_receiving(&socket).map_err(|why| MeasureError::Failed(format!("listening for connections: {why}")))?;
+    wishes.set_receiving(&socket).map_err(|why| MeasureError::Failed(Problem::new(why, "ask for less")))?;
     socket::bind(socket.as_raw_fd(), &SockaddrStorage::from(at)).map_err(refused)?;
     socket::listen(&socket, socket::Backlog::new(BACKLOG).unwrap_or(socket::Backlog::MAXCONN)).map_err(refused)?;
     Ok(TcpListener::from(socket))

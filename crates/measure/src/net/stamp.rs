@@ -1,5 +1,6 @@
 //! STAMP on sockets: answering probes, and probing.
 
+use super::client::addresses_of;
 use super::clock::Clock;
 use super::datagrams::Inbox;
 use super::sockets;
@@ -8,8 +9,9 @@ use crate::stamp::packet::Key;
 use crate::stamp::reflector::{Came, Reflector};
 use crate::stamp::sender::{Sender, StampFound};
 use crate::{MS, MeasureError, Nanos, SECOND};
+use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 /// How long the last answers are waited for.
@@ -65,10 +67,7 @@ pub struct ProbeOptions {
 
 /// Probes a reflector. `watch` is asked as in a session. Input: there is no such host, or nothing answers.
 pub fn probe(options: &ProbeOptions, watch: &mut dyn FnMut(Nanos) -> bool) -> Result<StampFound, MeasureError> {
-    let input = |why: String| MeasureError::Input(format!("{}: {why}", options.host));
-    let mut addresses =
-        (options.host.as_str(), options.port).to_socket_addrs().map_err(|e| input(format!("no such host ({e})")))?;
-    let to = addresses.next().ok_or_else(|| input("no address".into()))?;
+    let to = addresses_of(&options.host, options.port)?[0];
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     let socket = sockets::datagrams(SocketAddr::new(any, 0))?;
     socket.connect(to).map_err(MeasureError::refused("reaching the reflector"))?;
@@ -94,7 +93,13 @@ pub fn probe(options: &ProbeOptions, watch: &mut dyn FnMut(Nanos) -> bool) -> Re
     }
     let found = sender.found();
     if found.received == 0 {
-        return Err(input(format!("no reflector answers at UDP port {}, or not with this key", options.port)));
+        return Err(MeasureError::Input(
+            Problem::new(
+                format!("no STAMP reflector has answered at {to} (UDP), or none with this key"),
+                "start one there (`ackclock serve --stamp-port PORT`), name its port with --stamp-port and its key with --stamp-key-file",
+            )
+            .of_option("--stamp-port"),
+        ));
     }
     Ok(found)
 }

@@ -81,12 +81,14 @@ fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("let in"),
     };
-    assert!(refused(&Token::generate().unwrap()).contains("token"));
+    assert!(refused(&Token::generate().unwrap()).statement.contains("token"));
     let mut client = far.client();
-    assert!(refused(&far.token).contains("as many sessions"));
+    assert!(refused(&far.token).statement.contains("as many sessions"));
     let long = Train { payload: 20, gap_ns: SECOND, count: 1000 };
     match client.run(vec![Spec::Datagrams { down: Some(long), up: None }], &mut |_| true) {
-        Err(MeasureError::Input(why)) => assert!(why.contains("allowed: 120 s"), "{why}"),
+        Err(MeasureError::Input(why)) => {
+            assert_eq!((&*why.found, &*why.allowed), ("a test of 1000 s", "120 s at most, by the far end's limits"))
+        }
         _ => panic!("taken on"),
     }
     client.quit();

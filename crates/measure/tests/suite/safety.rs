@@ -207,7 +207,7 @@ fn a_capture_has_the_sessions_own_headers_and_nothing_of_others() {
         found.records.len()
     );
     assert!(found.records.len() <= 100_000);
-    assert!(refused(client.begin_capture(1, &mut || true)).contains("allowed: one"));
+    assert!(refused(client.begin_capture(1, &mut || true)).contains("has been made already"));
     let shut = FarEnd::with(Caps::default());
     assert!(refused(shut.client().begin_capture(1, &mut || true)).contains("--allow-capture"));
 }

@@ -33,6 +33,7 @@ pub use tcp_words::{
 pub use wimax::WimaxPlan;
 pub use wlan::WlanPlan;
 
+use ackclock_core::Problem;
 use ackclock_core::tcp::cc::UserVariant;
 use serde::{Deserialize, Deserializer};
 
@@ -105,16 +106,32 @@ pub enum CaptureFormat {
     Pcapng,
 }
 
-/// What is wrong with a plan, in one line.
+/// What is wrong with a plan, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlanError(pub(crate) String);
+#[error("{}{statement}", if key.is_empty() { String::new() } else { format!("{key}: ") })]
+pub struct PlanError {
+    /// The part of the plan, such as `hop 'air' down`; empty: the plan as a whole.
+    pub key: String,
+    pub statement: String,
+}
+
+impl From<String> for PlanError {
+    fn from(statement: String) -> PlanError {
+        PlanError { key: String::new(), statement }
+    }
+}
+
+impl From<PlanError> for Problem {
+    fn from(PlanError { key, statement }: PlanError) -> Problem {
+        Problem::new(statement, "correct the plan (docs/plan.md)").at_key(key)
+    }
+}
 
 impl Plan {
     /// Reads and checks a plan.
     pub fn from_json(text: &str) -> Result<Plan, PlanError> {
         let plan: Plan = serde_json::from_str(text)
-            .map_err(|e| PlanError(format!("the plan cannot be read: {}", one_line(&e.to_string()))))?;
+            .map_err(|e| PlanError::from(format!("the plan cannot be read: {}", one_line(&e.to_string()))))?;
         plan.check()?;
         Ok(plan)
     }

@@ -7,8 +7,10 @@ mod pulses;
 mod source;
 
 pub use compress::plain;
-pub use pulses::{BadPulses, Pulses};
+pub use pulses::Pulses;
 
+use ackclock_core::Problem;
+use ackclock_core::problem::reason;
 use pcap::Pcap;
 use pcapng::Pcapng;
 use source::Source;
@@ -38,18 +40,38 @@ pub struct Record<'a> {
 /// Why a capture cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("found what cannot be read ({0}); allowed: a readable pcap or pcapng capture")]
+    #[error("{}", reason(.0))]
     Io(#[from] io::Error),
-    #[error("found a folder; allowed: a pcap or pcapng capture")]
+    #[error("a folder")]
     Folder,
-    #[error("found an empty file; allowed: a pcap or pcapng capture")]
+    #[error("an empty file")]
     Empty,
-    #[error("found a file that begins with {0}; allowed: a pcap or pcapng capture, plain or in gzip or zstd")]
+    #[error("a file that begins with {0}")]
     NotACapture(String),
-    #[error("found a file that ends within its header; allowed: a whole pcap or pcapng header")]
+    #[error("a file that ends within its header")]
     CutOffHeader,
-    #[error("found pcap version {major}.{minor}; allowed: 2.0 to 2.4")]
+    #[error("pcap version {major}.{minor}")]
     Version { major: u16, minor: u16 },
+}
+
+const CAPTURE: &str = "a pcap or pcapng capture, plain or in gzip or zstd";
+
+impl ReadError {
+    /// For the user: what stands in the place of the capture at `path`.
+    pub fn problem(self, path: &Path) -> Problem {
+        let allowed = match &self {
+            ReadError::Version { .. } => "2.0 to 2.4",
+            ReadError::CutOffHeader => "a whole pcap or pcapng header",
+            _ => CAPTURE,
+        };
+        let found = match &self {
+            ReadError::Io(error) if error.kind() == io::ErrorKind::NotFound => "no such file".to_owned(),
+            ReadError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
+            ReadError::Io(error) => format!("what cannot be read ({})", reason(error)),
+            other => other.to_string(),
+        };
+        Problem::found(found, allowed).in_file(path)
+    }
 }
 
 /// What is wrong with the file itself, beside what may be wrong with packets.

@@ -1,7 +1,7 @@
 //! A counter's time stamps made into UTC by the pulses of a second, as `wibro` did (papers/README.md, 7.1): a GPS receiver pulses at each whole
 //! second, the host notes its counter at each pulse, and what the receiver says over a serial line only names the second.
 
-use std::fmt;
+use ackclock_core::Problem;
 
 /// Counter and UTC at each pulse, both in nanoseconds; a counter's tick may be any time, as long as it is much the same from pulse to pulse.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,24 +14,6 @@ pub struct Pulses {
     pub extra: u64,
 }
 
-/// Why a list of pulses cannot be used.
-#[derive(Debug, PartialEq, Eq)]
-pub struct BadPulses {
-    /// From 1; none for the file as a whole.
-    pub line: Option<usize>,
-    pub found: String,
-    pub allowed: &'static str,
-}
-
-impl fmt::Display for BadPulses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(line) = self.line {
-            write!(f, "line {line}: ")?;
-        }
-        write!(f, "found {}; allowed: {}", self.found, self.allowed)
-    }
-}
-
 const SECOND: i64 = 1_000_000_000;
 /// A pulse is this far from a whole number of seconds after the one before at most; between is something else.
 const TOLERANCE: f64 = 0.2;
@@ -41,14 +23,14 @@ const ENOUGH: &str = "two pulses or more, a label on one of them";
 impl Pulses {
     /// One pulse a line: the counter as the capture's time stamps have it, in nanoseconds (a whole number) or seconds (with a decimal point); then,
     /// where it is known, the Unix time in seconds that labelled the pulse, which may be up to half a second off. `#` begins a remark.
-    pub fn parse(text: &str) -> Result<Pulses, BadPulses> {
+    pub fn parse(text: &str) -> Result<Pulses, Problem> {
         let mut read = Vec::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or("").trim();
             if line.is_empty() {
                 continue;
             }
-            let bad = || BadPulses { line: Some(number + 1), found: format!("{line:?}"), allowed: LINE };
+            let bad = || Problem::found(format!("{line:?}"), LINE).at_line(number + 1);
             let words: Vec<&str> = line.split([' ', '\t', ',', ';']).filter(|w| !w.is_empty()).collect();
             let (counter, label) = match words[..] {
                 [counter] => (counter, None),
@@ -57,15 +39,15 @@ impl Pulses {
             };
             let counter = counter_of(counter).ok_or_else(bad)?;
             if read.last().is_some_and(|&(before, _)| counter <= before) {
-                return Err(BadPulses { allowed: "counters that rise from line to line", ..bad() });
+                return Err(Problem { allowed: "counters that rise from line to line".into(), ..bad() });
             }
             read.push((counter, label));
         }
         Pulses::of(&read)
     }
 
-    fn of(read: &[(i64, Option<f64>)]) -> Result<Pulses, BadPulses> {
-        let bad = |found: &str| BadPulses { line: None, found: found.to_owned(), allowed: ENOUGH };
+    fn of(read: &[(i64, Option<f64>)]) -> Result<Pulses, Problem> {
+        let bad = |found: &str| Problem::found(found, ENOUGH);
         let mut gaps: Vec<i64> = read.windows(2).map(|w| w[1].0 - w[0].0).collect();
         if gaps.is_empty() {
             return Err(bad("fewer than two pulses"));

@@ -2,9 +2,10 @@
 
 use super::super::wait::wait;
 use super::{Client, PATIENCE_NS};
-use crate::control::client::Heard;
+use crate::control::client::{Heard, unexpected};
 use crate::control::message::{Reply, Request};
-use crate::{MS, MeasureError};
+use crate::{MS, MeasureError, SECOND};
+use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
 use std::os::fd::AsFd;
 
@@ -24,10 +25,8 @@ impl Client {
         self.say(&Request::Capture { bytes })?;
         match self.hear_one(keep_going)? {
             Heard::Reply(Reply::Capturing { refused: None }) => Ok(()),
-            Heard::Reply(Reply::Capturing { refused: Some(why) }) => {
-                Err(MeasureError::Input(format!("the far end refuses: {why}")))
-            }
-            _ => Err(self.failed("an answer out of order")),
+            Heard::Reply(Reply::Capturing { refused: Some(why) }) => Err(MeasureError::Input(refusal(why, None))),
+            _ => Err(self.broken("an answer out of order")),
         }
     }
 
@@ -39,9 +38,9 @@ impl Client {
             match self.hear_one(keep_going)? {
                 // Records say more of each packet than the far end's own book.
                 Heard::Packets(more) if (records.len() + more.len()) as u64 <= self.capture_bytes => records.extend(more),
-                Heard::Packets(_) => return Err(self.failed("a capture that is larger than was asked for")),
+                Heard::Packets(_) => return Err(self.broken("a capture that is larger than was asked for")),
                 Heard::Reply(Reply::Captured { dropped }) => return Ok(Captured { records, dropped }),
-                _ => return Err(self.failed("an answer out of order")),
+                _ => return Err(self.broken("an answer out of order")),
             }
         }
     }
@@ -54,7 +53,7 @@ impl Client {
             let mut polled = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN | writes)];
             wait(&self.clock, &mut polled, self.clock.now() + 100 * MS)?;
             let mut heard = Vec::new();
-            if self.exchange(&mut heard).map_err(|why| self.failed(&why))? {
+            if self.exchange(&mut heard).map_err(|why| MeasureError::Failed(self.named(why)))? {
                 until = self.clock.now() + PATIENCE_NS;
             }
             self.said.extend(heard);
@@ -62,13 +61,37 @@ impl Client {
                 return Err(MeasureError::Interrupted);
             }
             if self.clock.now() > until {
-                return Err(self.failed("the far end does not answer"));
+                return Err(self.silent());
             }
         }
         match self.said.pop_front() {
-            Some(Heard::Reply(Reply::Bye { reason })) => Err(self.failed(&reason)),
+            Some(Heard::Reply(Reply::Bye { reason })) => Err(self.ended(&reason)),
             Some(heard) => Ok(heard),
-            None => Err(self.failed("the far end does not answer")),
+            None => Err(self.silent()),
         }
+    }
+
+    /// The far end ended the session, and said why.
+    pub(super) fn ended(&self, reason: &str) -> MeasureError {
+        MeasureError::Failed(self.named(Problem::new(format!("the far end ended the session: {reason}"), "measure again")))
+    }
+
+    pub(super) fn silent(&self) -> MeasureError {
+        MeasureError::Failed(self.named(Problem::new(
+            format!("the far end has not answered for {} s", PATIENCE_NS / SECOND),
+            "check that it still runs and that the path carries TCP, and measure again",
+        )))
+    }
+
+    pub(super) fn broken(&self, what: &str) -> MeasureError {
+        MeasureError::Failed(self.named(unexpected(what)))
+    }
+}
+
+/// What the far end does not allow, in its own words.
+pub(super) fn refusal(reason: String, allowed: Option<String>) -> Problem {
+    match allowed {
+        Some(allowed) => Problem::found(reason, format!("{allowed}, by the far end's limits")),
+        None => Problem::new(format!("the far end refuses: {reason}"), "ask its operator, or ask for something else"),
     }
 }

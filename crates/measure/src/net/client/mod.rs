@@ -8,10 +8,12 @@ use super::clock::Clock;
 use super::datagrams::Inbox;
 use super::run::scratch;
 use super::sockets;
-use crate::control::client::{ClientSession, Heard};
+use crate::control::client::{ClientSession, Heard, unexpected};
 use crate::control::message::{Reply, Request, Welcome};
 use crate::token::{Token, random};
 use crate::{MeasureError, Nanos, SECOND};
+use ackclock_core::Problem;
+use ackclock_core::problem::reason;
 pub use captured::Captured;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -85,32 +87,35 @@ impl Client {
                 return Err(MeasureError::Interrupted);
             }
             if self.clock.now() > until {
-                return Err(MeasureError::Input(format!("{}: nobody there speaks ackclock's protocol", self.server)));
+                return Err(MeasureError::Input(self.named(Problem::new(
+                    format!("nothing there has spoken ackclock's protocol within {} s", PATIENCE_NS / SECOND),
+                    "check the port: `ackclock serve` prints its own, --port names it here",
+                ))));
             }
             // What the far end says in a handshake is about the token or its limits: bad input, not failed work.
-            self.exchange(&mut heard).map_err(|why| MeasureError::Input(format!("{}: {why}", self.server)))?;
+            self.exchange(&mut heard).map_err(|why| MeasureError::Input(self.named(why)))?;
         }
         match heard.remove(0) {
             Heard::Reply(Reply::Welcome(welcome)) => self.welcome = welcome,
-            _ => return Err(MeasureError::Failed(format!("{}: no welcome", self.server))),
+            _ => return Err(MeasureError::Failed(self.named(unexpected("no welcome")))),
         }
         self.control.set_nonblocking(true).map_err(MeasureError::refused("reaching the far end"))
     }
 
     /// Writes what is to be said and reads what has been said; whether anything has come.
-    fn exchange(&mut self, heard: &mut Vec<Heard>) -> Result<bool, String> {
+    fn exchange(&mut self, heard: &mut Vec<Heard>) -> Result<bool, Problem> {
         while !self.session.outbox().is_empty() {
             match self.control.write(self.session.outbox()) {
                 Ok(written) => self.session.sent(written),
                 Err(e) if is_patient(&e) => break,
-                Err(e) => return Err(e.to_string()),
+                Err(e) => return Err(cut_off(&e)),
             }
         }
         match self.control.read(&mut self.scratch[..READ]) {
-            Ok(0) => Err("the far end closed the connection".into()),
+            Ok(0) => Err(Problem::new("the far end closed the connection", CLOSED)),
             Ok(read) => self.session.receive(&self.scratch[..read], heard).map(|()| true),
             Err(e) if is_patient(&e) => Ok(false),
-            Err(e) => Err(e.to_string()),
+            Err(e) => Err(cut_off(&e)),
         }
     }
 
@@ -128,16 +133,17 @@ impl Client {
         self.kept_alive = now;
         self.say(&Request::KeepAlive {})?;
         let mut heard = Vec::new();
-        self.exchange(&mut heard).map_err(|why| self.failed(&why))?;
+        self.exchange(&mut heard).map_err(|why| MeasureError::Failed(self.named(why)))?;
         if let Some(Heard::Reply(Reply::Bye { reason })) = heard.first() {
-            return Err(self.failed(reason));
+            return Err(self.ended(reason));
         }
         self.said.extend(heard);
         Ok(())
     }
 
-    fn failed(&self, why: &str) -> MeasureError {
-        MeasureError::Failed(format!("{}: {why}", self.server))
+    /// The problem, with the address of the far end in front.
+    fn named(&self, problem: Problem) -> Problem {
+        at_address(self.server, problem)
     }
 
     /// The session is over: the far end need not wait for it to be idle.
@@ -152,18 +158,64 @@ fn is_patient(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut)
 }
 
+const CLOSED: &str = "its output says why: it may be full, or have ended; then try again";
+
+fn cut_off(error: &std::io::Error) -> Problem {
+    Problem::new(format!("the connection to the far end broke ({})", reason(error)), CLOSED)
+}
+
+fn at_address(address: SocketAddr, problem: Problem) -> Problem {
+    if problem.statement.is_empty() {
+        return Problem { found: format!("{} at {address}", problem.found).into(), ..problem };
+    }
+    Problem { statement: format!("{address}: {}", problem.statement).into(), ..problem }
+}
+
+/// The addresses of a name, or the argument HOST is wrong.
+pub fn addresses_of(host: &str, port: u16) -> Result<Vec<SocketAddr>, MeasureError> {
+    let unknown = |why: String| {
+        let problem =
+            Problem::new(format!("the name {host} has no address{why}"), "check its spelling, or give the address itself");
+        MeasureError::Input(problem.of_option("HOST"))
+    };
+    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|e| unknown(format!(" ({})", reason(&e))))?.collect();
+    if found.is_empty() { Err(unknown(String::new())) } else { Ok(found) }
+}
+
 /// The first address that answers.
 fn reach(host: &str, port: u16) -> Result<(TcpStream, SocketAddr), MeasureError> {
-    let input = |why: String| MeasureError::Input(format!("{host}: {why}"));
-    let addresses = (host, port).to_socket_addrs().map_err(|e| input(format!("no such host ({e})")))?;
-    let mut why = String::from("no address");
-    for address in addresses {
+    let mut why = None;
+    for address in addresses_of(host, port)? {
         match TcpStream::connect_timeout(&address, CONNECT) {
             Ok(stream) => return Ok((stream, address)),
-            Err(e) => why = format!("cannot be reached at port {port} ({e})"),
+            Err(error) => why = Some(unreachable(address, &error)),
         }
     }
-    Err(input(why))
+    let none = || Problem::new(format!("the name {host} has no address"), "give the address itself");
+    Err(MeasureError::Input(why.unwrap_or_else(none)))
+}
+
+/// Each cause of a failed connection has its own remedy.
+fn unreachable(address: SocketAddr, error: &std::io::Error) -> Problem {
+    let port = address.port();
+    match error.kind() {
+        ErrorKind::ConnectionRefused => Problem::new(
+            format!("nothing listens at {address} (TCP; connection refused)"),
+            "start `ackclock serve` there, or name its port with --port",
+        )
+        .of_option("--port"),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => Problem::new(
+            format!("{address} has not answered for {} s (TCP)", CONNECT.as_secs()),
+            format!("check the address, and that firewalls let TCP and UDP port {port} through"),
+        )
+        .of_option("HOST"),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => Problem::new(
+            format!("there is no route to {} ({})", address.ip(), reason(error)),
+            "check the address and this machine's network (ip route)",
+        )
+        .of_option("HOST"),
+        _ => Problem::refused(&format!("connecting to {address}"), error),
+    }
 }
 
 /// Until the far end has said who it is.

@@ -2,6 +2,7 @@
 
 use super::super::run::Run;
 use super::super::wait::wait;
+use super::captured::refusal;
 use super::test::{KNOCK_NS, Phase, Record, Test};
 use super::{Client, PATIENCE_NS};
 use crate::control::client::Heard;
@@ -9,7 +10,8 @@ use crate::control::message::{Reply, Request};
 use crate::spec::Spec;
 use crate::udp::packet::{Head, tag_of};
 use crate::udp::proof::{PROOF_BYTES, echo, knock};
-use crate::{MeasureError, Nanos};
+use crate::{MeasureError, Nanos, SECOND};
+use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
 use std::os::fd::AsFd;
 
@@ -26,7 +28,9 @@ impl Client {
             let number = self.next_test;
             self.next_test += 1;
             self.say(&Request::Start { test: number, spec: spec.clone() })?;
-            let Some(keys) = self.session.keys() else { return Err(MeasureError::Failed("there is no session".into())) };
+            let Some(keys) = self.session.keys() else {
+                return Err(MeasureError::Failed(Problem::new("there is no session", "connect first")));
+            };
             tests.push(Test::new(number, spec, keys, self.server, now));
         }
         let mut patience = now + PATIENCE_NS;
@@ -42,11 +46,17 @@ impl Client {
             }
             if now > patience {
                 let knocking = tests.iter().any(|t| t.phase == Phase::Knocking);
-                let why = if knocking { "UDP does not get through" } else { "the far end does not answer" };
-                return Err(MeasureError::Failed(format!("{}: {why}", self.server)));
+                return Err(if knocking { self.no_udp() } else { self.silent() });
             }
         }
         Ok(tests.into_iter().map(Test::record).collect())
+    }
+
+    fn no_udp(&self) -> MeasureError {
+        MeasureError::Failed(self.named(Problem::new(
+            format!("UDP has not come through for {} s, although TCP does", PATIENCE_NS / SECOND),
+            format!("let firewalls pass UDP port {}, or measure without datagrams (--tests tcp)", self.server.port()),
+        )))
     }
 
     /// All begin together; each ends by itself.
@@ -54,11 +64,12 @@ impl Client {
         if tests.iter().all(|t| t.phase == Phase::Ready) {
             for test in tests.iter_mut() {
                 self.say(&Request::Go { test: test.number })?;
-                test.go(self.clock.now(), self.welcome.caps.rate_bps).map_err(MeasureError::Input)?;
+                test.go(self.clock.now(), self.welcome.caps.rate_bps).map_err(|why| MeasureError::Input(unopened(&why)))?;
             }
         }
         for test in tests.iter_mut().filter(|t| t.phase == Phase::Running) {
-            test.begin_transfer(self.clock.now(), self.welcome.caps.rate_bps).map_err(MeasureError::Failed)?;
+            test.begin_transfer(self.clock.now(), self.welcome.caps.rate_bps)
+                .map_err(|why| MeasureError::Failed(unopened(&why)))?;
             if test.is_over(self.clock.now()) {
                 test.phase = Phase::Stopped;
                 self.say(&Request::Stop { test: test.number, quiet_ns: test.quiet() })?;
@@ -83,7 +94,7 @@ impl Client {
             self.advance(test);
         }
         let mut heard = Vec::new();
-        self.exchange(&mut heard).map_err(|why| MeasureError::Failed(format!("{}: {why}", self.server)))?;
+        self.exchange(&mut heard).map_err(|why| MeasureError::Failed(self.named(why)))?;
         let any = !heard.is_empty();
         heard.into_iter().try_for_each(|h| self.heard(h, tests))?;
         Ok(any)
@@ -159,22 +170,23 @@ impl Client {
     }
 
     fn heard(&self, heard: Heard, tests: &mut [Test]) -> Result<(), MeasureError> {
-        let failed = |why: &str| MeasureError::Failed(format!("{}: {why}", self.server));
         let number = match &heard {
             Heard::Rows(test, ..) => *test,
             Heard::Reply(
                 Reply::Ready { test, .. } | Reply::Open { test } | Reply::Refused { test, .. } | Reply::Done { test, .. },
             ) => *test,
-            Heard::Reply(Reply::Bye { reason }) => return Err(failed(reason)),
-            Heard::Reply(Reply::Welcome(_)) => return Err(failed("a second welcome")),
+            Heard::Reply(Reply::Bye { reason }) => return Err(self.ended(reason)),
+            Heard::Reply(Reply::Welcome(_)) => return Err(self.broken("a second welcome")),
             Heard::Packets(_) | Heard::Reply(Reply::Capturing { .. } | Reply::Captured { .. }) => {
-                return Err(failed("a capture out of order"));
+                return Err(self.broken("a capture out of order"));
             }
         };
-        let Some(test) = tests.iter_mut().find(|t| t.number == number) else { return Err(failed("an answer about no test")) };
+        let Some(test) = tests.iter_mut().find(|t| t.number == number) else {
+            return Err(self.broken("an answer about no test"));
+        };
         match heard {
-            Heard::Rows(_, name, columns, piece) => test.rows(name, columns, &piece).map_err(failed),
-            Heard::Reply(Reply::Refused { reason, .. }) => Err(MeasureError::Input(format!("the far end refuses {reason}"))),
+            Heard::Rows(_, name, columns, piece) => test.rows(name, columns, &piece).map_err(|why| self.broken(why)),
+            Heard::Reply(Reply::Refused { reason, allowed, .. }) => Err(MeasureError::Input(refusal(reason, allowed))),
             Heard::Reply(Reply::Ready { port, .. }) if test.phase == Phase::Asked => {
                 test.ready(port);
                 Ok(())
@@ -189,7 +201,15 @@ impl Client {
                 test.done(outcome);
                 Ok(())
             }
-            Heard::Reply(_) | Heard::Packets(_) => Err(failed("an answer out of order")),
+            Heard::Reply(_) | Heard::Packets(_) => Err(self.broken("an answer out of order")),
         }
     }
+}
+
+/// This end's kernel refuses a connection as the test wants it.
+fn unopened(why: &str) -> Problem {
+    Problem::new(
+        format!("this machine cannot open the test's connection ({why})"),
+        "name another --congestion or smaller --buffers",
+    )
 }

@@ -19,10 +19,9 @@ impl Plan {
             .and_then(|()| self.check_flows())
             .and_then(|()| proxy::check(self))
             .and_then(|()| self.check_captures())
-            .map_err(PlanError)
     }
 
-    fn check_frame(&self) -> Checked {
+    fn check_frame(&self) -> Result<(), PlanError> {
         span("duration_ps", self.duration_ps)?;
         ensure(self.duration_ps > 0, || "duration_ps is 0: a run needs some time".into())?;
         ensure(self.clients > 0, || "clients is 0: there must be one at least".into())?;
@@ -38,7 +37,7 @@ impl Plan {
     }
 
     /// Everything that is held at once must fit.
-    fn check_size(&self) -> Checked {
+    fn check_size(&self) -> Result<(), PlanError> {
         let (clients, flows) = (u64::from(self.clients), self.flows.len() as u64);
         // Each station of a medium counts as a client with its own.
         let own = |h: &Hop| h.per_client || h.medium.is_some();
@@ -50,36 +49,37 @@ impl Plan {
         })?;
         let samples = self.duration_ps.checked_div(self.sample_ps).unwrap_or(0);
         let rows = samples.saturating_mul(flows + ways(false) + ways(true) * clients);
-        ensure(rows <= ROWS, || format!("sample_ps {} asks for {rows} rows: at most {ROWS} are possible", self.sample_ps))
+        ensure(rows <= ROWS, || format!("sample_ps {} asks for {rows} rows: at most {ROWS} are possible", self.sample_ps))?;
+        Ok(())
     }
 
-    fn check_hops(&self) -> Checked {
+    fn check_hops(&self) -> Result<(), PlanError> {
         let mut names = HashSet::new();
         for hop in &self.hops {
             ensure(names.insert(&hop.name), || format!("two hops are called '{}'", hop.name))?;
             ensure(hop.down.is_some() || hop.up.is_some(), || format!("hop '{}' allows no direction", hop.name))?;
-            medium::check(self, hop).map_err(|e| format!("hop '{}': {e}", hop.name))?;
+            medium::check(self, hop).map_err(|e| in_part(format!("hop '{}'", hop.name), e))?;
             for toward in Toward::BOTH {
                 if let Some(way) = hop.way(toward) {
-                    way::check(way).map_err(|e| format!("hop '{}' {}: {e}", hop.name, toward.name()))?;
+                    way::check(way).map_err(|e| in_part(format!("hop '{}' {}", hop.name, toward.name()), e))?;
                 }
             }
         }
         Ok(())
     }
 
-    fn check_flows(&self) -> Checked {
+    fn check_flows(&self) -> Result<(), PlanError> {
         let mut names = HashSet::new();
         for (number, flow) in self.flows.iter().enumerate() {
             ensure(names.insert(&flow.name), || format!("two flows are called '{}'", flow.name))?;
             flow::check(self, flow)
                 .and_then(|()| flow::check_order(self, number))
-                .map_err(|e| format!("flow '{}': {e}", flow.name))?;
+                .map_err(|e| in_part(format!("flow '{}'", flow.name), e))?;
         }
         Ok(())
     }
 
-    fn check_captures(&self) -> Checked {
+    fn check_captures(&self) -> Result<(), PlanError> {
         let mut paths = HashSet::new();
         for capture in &self.captures {
             ensure(paths.insert(&capture.path), || format!("two captures go to {}", capture.path.display()))?;
@@ -95,6 +95,11 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// What is wrong with this part of the plan.
+fn in_part(key: String, statement: String) -> PlanError {
+    PlanError { key, statement }
 }
 
 pub(super) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {

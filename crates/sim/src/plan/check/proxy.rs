@@ -1,16 +1,17 @@
 //! What a proxy and the two flows that it joins must fulfil.
 
-use super::super::{Plan, Proxy, Toward, Workload};
-use super::{Checked, ensure, flow};
+use super::super::{Plan, PlanError, Proxy, Toward, Workload};
+use super::{Checked, ensure, flow, in_part};
 use std::collections::HashSet;
 
-pub fn check(plan: &Plan) -> Checked {
+pub fn check(plan: &Plan) -> Result<(), PlanError> {
     let mut taken = HashSet::new();
     for proxy in &plan.proxies {
         ensure(taken.insert((proxy.near, Toward::Up as u8)) && taken.insert((proxy.far, Toward::Down as u8)), || {
-            format!("proxy '{}': another proxy stands at the same end of a flow", proxy.name)
-        })?;
-        check_one(plan, proxy).map_err(|e| format!("proxy '{}': {e}", proxy.name))?;
+            "another proxy stands at the same end of a flow".into()
+        })
+        .map_err(|e| in_part(format!("proxy '{}'", proxy.name), e))?;
+        check_one(plan, proxy).map_err(|e| in_part(format!("proxy '{}'", proxy.name), e))?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::caps::Caps;
 use crate::control::message::{Reply, Request};
 use crate::control::server::Act;
 use crate::spec::Spec;
+use ackclock_core::Problem;
 use std::net::{SocketAddr, TcpListener};
 
 impl Peer {
@@ -21,7 +22,10 @@ impl Peer {
                 self.next_test += 1;
                 let reply = match self.prepare(test, spec, shared, now) {
                     Ok(port) => Reply::Ready { test, port },
-                    Err(reason) => Reply::Refused { test, reason },
+                    Err(Problem { found, allowed, .. }) if !found.is_empty() => {
+                        Reply::Refused { test, reason: found.into(), allowed: Some(allowed.into()) }
+                    }
+                    Err(problem) => Reply::Refused { test, reason: problem.statement.into(), allowed: None },
                 };
                 self.session.say(&reply);
             }
@@ -47,15 +51,18 @@ impl Peer {
     }
 
     /// Prepares a test; the port for its connections, where that is another one.
-    fn prepare(&mut self, number: u32, spec: Spec, shared: &Shared, now: Nanos) -> Result<Option<u16>, String> {
-        let Some(keys) = self.session.keys() else { return Err("there is no session".into()) };
+    fn prepare(&mut self, number: u32, spec: Spec, shared: &Shared, now: Nanos) -> Result<Option<u16>, Problem> {
+        let Some(keys) = self.session.keys() else { return Err(Problem::new("there is no session", "connect first")) };
         let congestion = match &spec {
             Spec::Bulk(bulk) => bulk.congestion.as_ref(),
             Spec::Transfers(t) => t.congestion.as_ref(),
             Spec::Datagrams { .. } => None,
         };
         if let Some(name) = congestion.filter(|name| !shared.congestion.contains(name)) {
-            return Err(format!("congestion control {name}; the far end's kernel has {}", shared.congestion.join(", ")));
+            return Err(Problem::found(
+                format!("congestion control {name}"),
+                format!("{}: those of its kernel", shared.congestion.join(", ")),
+            ));
         }
         shared.options.caps.admit(&spec, self.tests.len(), &mut self.spent)?;
         let listener = self.own_listener(&spec)?;
@@ -65,23 +72,23 @@ impl Peer {
     }
 
     /// A listener at the address to which the client has come.
-    fn own_listener(&self, spec: &Spec) -> Result<Option<TcpListener>, String> {
+    fn own_listener(&self, spec: &Spec) -> Result<Option<TcpListener>, Problem> {
         let Spec::Bulk(bulk) = spec else { return Ok(None) };
         let wishes = Wishes::of(bulk);
         if !wishes.wants_own_listener() || bulk.up == 0 {
             return Ok(None);
         }
-        let here = self.stream.local_addr().map_err(|e| e.to_string())?;
-        sockets::listen(SocketAddr::new(here.ip(), 0), &wishes).map(Some).map_err(|e| e.to_string())
+        let here = self.stream.local_addr().map_err(|e| Problem::refused("opening a listener", &e))?;
+        sockets::listen(SocketAddr::new(here.ip(), 0), &wishes).map(Some).map_err(|e| Problem::new(e.to_string(), ""))
     }
 
     /// One for a session: what it may keep is what the operator allows, and no more than the client asks for.
     fn begin_capture(&mut self, bytes: u64, caps: &Caps) -> Result<(), String> {
         if caps.capture_bytes == 0 {
-            return Err("no capture: the far end was not told to allow any (--allow-capture)".into());
+            return Err("it allows no capture; start it with --allow-capture MB".into());
         }
         if self.has_captured {
-            return Err("a second capture in one session; allowed: one".into());
+            return Err("one capture in a session has been made already".into());
         }
         self.capture = Some(Capture::open(self.address.ip(), bytes.min(caps.capture_bytes))?);
         self.has_captured = true;

@@ -1,0 +1,83 @@
+//! Errors of the crates for Python: exceptions with the fields of a `Problem`, so that nobody cuts a sentence apart.
+
+use ackclock_core::Problem;
+use ackclock_core::problem::Place;
+use ackclock_emu::EmuError;
+use ackclock_measure::MeasureError;
+use ackclock_sim::RunError;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+use pyo3::{PyTypeInfo, create_exception};
+
+create_exception!(
+    ackclock._native,
+    NativeError,
+    PyException,
+    "The base: file, line, key, option, found, allowed, statement, hint."
+);
+create_exception!(ackclock._native, InputError, NativeError, "Bad input.");
+create_exception!(ackclock._native, PlanError, InputError, "A plan that cannot be run.");
+create_exception!(ackclock._native, FailedError, NativeError, "The work failed.");
+
+/// An exception of this type with the problem's fields.
+pub fn raised<E: PyTypeInfo>(problem: Problem) -> PyErr {
+    Python::attach(|py| {
+        let error = PyErr::from_type(py.get_type::<E>(), problem.to_string());
+        match give_fields(error.value(py), problem) {
+            Ok(()) => error,
+            Err(other) => other,
+        }
+    })
+}
+
+fn give_fields(to: &Bound<'_, PyAny>, problem: Problem) -> PyResult<()> {
+    let Problem { at, found, allowed, statement, hint } = problem;
+    let Place { file, line, key, option } = *at;
+    to.setattr("file", file)?;
+    to.setattr("line", line)?;
+    let texts = [
+        ("key", key.into()),
+        ("option", option.into()),
+        ("found", found),
+        ("allowed", allowed),
+        ("statement", statement),
+        ("hint", hint),
+    ];
+    texts.into_iter().try_for_each(|(name, text)| to.setattr(name, &*text))
+}
+
+/// Bad input.
+pub fn refusal(problem: impl Into<Problem>) -> PyErr {
+    raised::<InputError>(problem.into())
+}
+
+/// What only a defect can cause: JSON that the other side of this crate wrote, a table that does not fit.
+pub fn failure(error: impl std::fmt::Display) -> PyErr {
+    raised::<FailedError>(Problem::new(error.to_string(), "report it with what you ran"))
+}
+
+pub fn of_plan(error: ackclock_sim::PlanError) -> PyErr {
+    raised::<PlanError>(error.into())
+}
+
+pub fn of_run(error: RunError) -> PyErr {
+    match error {
+        RunError::Plan(bad) => of_plan(bad),
+        failed => raised::<FailedError>(failed.into()),
+    }
+}
+
+pub fn of_emulation(error: EmuError) -> PyErr {
+    match error {
+        EmuError::Plan(bad) => of_plan(bad),
+        failed => raised::<FailedError>(failed.into()),
+    }
+}
+
+pub fn of_measurement(error: MeasureError) -> PyErr {
+    match error {
+        MeasureError::Input(problem) => raised::<InputError>(problem),
+        MeasureError::Failed(problem) => raised::<FailedError>(problem),
+        MeasureError::Interrupted => PyKeyboardInterrupt::new_err(()),
+    }
+}
