@@ -173,11 +173,12 @@ def test_an_emulation_whose_server_has_ended_goes_on_sleeping(ackclock, line):
         ("exit 42", [], 42),
         ("kill -SEGV $$", [], 128 + signal.SIGSEGV),
         ("kill -INT $$", [], 128 + signal.SIGINT),
+        ("kill -PIPE $$", [], 128 + signal.SIGPIPE),
         ("exec sleep 20", ["--seconds", "0.3"], 128 + signal.SIGTERM),
-        ("trap 'exit 5' TERM; sleep 20 & wait", ["--seconds", "0.3"], 5),
-        ("exit 0", ["--deadline", "0.0000001 ms"], 0),
+        pytest.param("trap 'exit 5' TERM; sleep 20 & wait", ["--seconds", "0.3"], 5, marks=pytest.mark.slow),
+        pytest.param("exit 0", ["--deadline", "0.0000001 ms"], 0, marks=pytest.mark.slow),
     ],
-    ids=["own", "signal", "interrupt", "time", "time_handled", "audit"],
+    ids=["own", "signal", "interrupt", "ignored_by_python", "time", "time_handled", "audit"],
 )
 def test_emulate_exits_with_its_commands_status(ackclock, line, script, options, status):
     # A datagram crosses the link, so that the audit has something that may be late.
@@ -217,9 +218,10 @@ def test_emulate_keeps_nothing_and_is_not_valid_when_its_command_cannot_be_run(a
     assert document["why"].startswith(f"the command could not be run: {why}")
     assert f"{command}: {why}" in done.stderr
     assert not (tmp_path / "run").exists()
-    quiet = ackclock("emulate", line, "--", command)
-    assert quiet.returncode == status
-    assert "alid" not in quiet.stdout + quiet.stderr
+    if status == 127:
+        plain = ackclock("emulate", line, "--", command)
+        assert plain.returncode == status
+        assert "alid" not in plain.stdout + plain.stderr
 
 
 @pytest.mark.finding("L3")
@@ -244,7 +246,7 @@ with urllib.request.urlopen(f"http://{os.environ['ACKCLOCK_SERVER']}:8000/line.t
 @pytest.mark.finding("L2")
 @pytest.mark.parametrize("ready", [[], ["--server-ready", "8000"]], ids=["any", "port"])
 def test_command_starts_when_the_server_listens(ackclock, line, ready):
-    server = shlex.join([sys.executable, "-c", LATE, "0.7"])
+    server = shlex.join([sys.executable, "-c", LATE, "0.4"])
     done = ackclock("emulate", line, "--json", "--no-log", *ready, "--server", server, "--", sys.executable, "-c", GET)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["notes"] == []
@@ -253,10 +255,10 @@ def test_command_starts_when_the_server_listens(ackclock, line, ready):
 @pytest.mark.realtime
 @pytest.mark.finding("L2")
 def test_time_counts_from_the_command_when_it_waits_for_the_server(ackclock, line):
-    server = shlex.join([sys.executable, "-c", LATE, "2"])
-    done = ackclock("emulate", line, "--json", "--no-log", "--seconds", "1.9", "--server", server, "--", "true")
+    server = shlex.join([sys.executable, "-c", LATE, "1"])
+    done = ackclock("emulate", line, "--json", "--no-log", "--seconds", "0.9", "--server", server, "--", "true")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["seconds"] < 1.9
+    assert json.loads(done.stdout)["seconds"] < 0.9
 
 
 @pytest.mark.slow

@@ -51,7 +51,8 @@ def page(
         ],
         notes=[
             "Captures are stamped with the network's time: packets from a host when the kernel saw them, packets to it when they were due. "
-            "`ackclock analyze captures/server.pcapng captures/client.pcapng` shows each connection by itself."
+            "`ackclock analyze captures/server.pcapng captures/client.pcapng` shows each connection by itself.",
+            *(f"{note[:1].upper()}{note[1:]}." for note in document.get("notes", ())),
         ],
     )
 

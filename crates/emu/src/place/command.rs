@@ -140,6 +140,11 @@ fn ignore_interrupts() {
 
 /// Becomes the command; comes back only if that fails, as a shell would say it.
 fn execute(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
+    for name in [Signal::SIGPIPE, Signal::SIGXFSZ] {
+        // Python ignores them, and what is ignored stays so in a command, which could not end by them.
+        // SAFETY: the default action is no code of ours.
+        let _ = unsafe { signal(name, SigHandler::SigDfl) };
+    }
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::all()), None);
     if wanted.quiet_stdout {
         // SAFETY: descriptor 2 is open or it is not, in which case nothing changes.
