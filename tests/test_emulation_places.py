@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -348,6 +349,26 @@ def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarde
 
     until(closed)
     until(lambda: not Path(f"/proc/{guard}").exists())
+
+
+@needs_root
+@pytest.mark.slow
+@pytest.mark.realtime
+@pytest.mark.finding("L6")
+def test_killed_emulation_leaves_nothing_when_it_is_killed_at_any_moment(tmp_path, link, machine):
+    name = f"ackr{os.getpid()}"
+    for number in range(20):
+        pair = ["--internet", "--pair", "--name", f"{name}-{number}"]
+        running = machine.start(*command(link, *pair, "--no-log", "--no-report", "--quiet"))
+        notes = Path("/run/ackclock") / str(running.pid)
+        # From before its first note until it runs: an emulation takes half a second to begin.
+        time.sleep(0.2 + number * 0.05)
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait(20)
+        until(lambda notes=notes: not notes.exists() and not list(Path("/run/netns").glob(f"{name}-*")))
+        forwards, tables = machine.leads_out()
+        assert not forwards
+        assert not any("ackclock_198_1" in table for table in tables)
 
 
 @needs_root
