@@ -218,3 +218,72 @@ def test_from_python_an_emulation_gives_frames_and_keeps_nothing_unless_told(tmp
 def test_from_python_bad_input_is_an_input_error():
     with pytest.raises(ackclock.InputError, match="no-such-link"):
         ackclock.emulate("no-such-link", ["true"])
+
+
+BURST = """
+import os, socket, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(8000):
+    sender.sendto(bytes(50), (os.environ["ACKCLOCK_SERVER"], 9))
+    if number % 10 == 0:
+        time.sleep(0.0005)
+"""
+
+
+@pytest.mark.finding("L5", "U12")
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+def test_emulation_keeps_its_audit_and_what_was_logged_when_the_disk_fills_up(tmp_path):
+    (tmp_path / "link.toml").write_text('[[hop]]\nname = "line"\nrate = "50 Mb/s"\ndelay = "2 ms"\n', "utf-8")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "copy").mkdir()
+    argv = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "emulate",
+        "link.toml",
+        "--json",
+        "--out",
+        "disk/run",
+        "--",
+        sys.executable,
+        "-c",
+        BURST,
+    ]
+    script = 'mount -t tmpfs -o size=700k none disk; "$@"; status=$?; cp -r disk/run copy; exit $status'
+    run = ["unshare", "-m", "sh", "-c", script, "sh", *argv]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["packets_in"] >= 8000
+    assert document["log"]["complete"] is False
+    assert 0 < document["log"]["until_s"] < document["seconds"]
+    assert "the log is incomplete: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    kept = open_emulation(tmp_path / "copy" / "run")
+    assert {**kept.document, "folder": ""} == {**document, "folder": ""}
+    assert 100 < kept.fates.height < document["packets_in"]
+    assert not kept.hops.is_empty()
+    assert all(ackclock.analyze(capture).document["malformed"] == 0 for capture in kept.captures)
+    assert not list((tmp_path / "copy").rglob("*.tmp"))
+
+
+@pytest.mark.finding("L6")
+def test_emulation_leaves_no_folder_when_nothing_is_to_be_kept(tmp_path):
+    argv = [sys.executable, "-m", "ackclock", "emulate", "dsl-16m", "--no-log", "--no-report", "--json", "--", "true"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "folder" not in json.loads(done.stdout)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.finding("U1")
+def test_emulation_never_replaces_another_even_of_the_same_command(tmp_path):
+    argv = [sys.executable, "-m", "ackclock", "emulate", "dsl-16m", "--no-log", "--quiet", "--json", "--out", "run"]
+    run = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 60, "check": False}
+    assert subprocess.run([*argv, "--", "true"], **run).returncode == 0
+    before = (tmp_path / "run" / "emulation.json").read_bytes()
+    done = subprocess.run([*argv, "--", "touch", "ran"], **run)
+    assert (done.returncode, (tmp_path / "ran").exists()) == (2, False)
+    assert subprocess.run([*argv, "--force", "--", "true"], **run).returncode == 0
+    assert (tmp_path / "run.1" / "emulation.json").read_bytes() == before

@@ -164,7 +164,8 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
         path = folder / f"{name}.parquet"
         if path.is_file():
             return pl.read_parquet(path, glob=False)
-        if not (folder / f"{name}.csv").is_file():
+        logged = folder / f"{name}.csv"
+        if not logged.is_file() or not logged.stat().st_size:
             return pl.DataFrame()
         return _table(name, folder, read_draft(folder / "scenario.toml").check()).collect()
 
@@ -253,7 +254,10 @@ def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
     """The log as Parquet, a table at a time: a log may be larger than memory, or than what the disk has left."""
     import polars as pl
 
-    for name in TABLES:
+    # The smallest first: where room ends, most tables are there.
+    for name in sorted(TABLES, key=lambda name: (growing / f"{name}.csv").stat().st_size):
+        if not (growing / f"{name}.csv").stat().st_size:  # the disk was full before its first row
+            continue
         beside = growing / f"{name}.parquet"
         try:
             _table(name, growing, scenario).sink_parquet(beside, compression="zstd", compression_level=3)

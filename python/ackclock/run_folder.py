@@ -191,6 +191,8 @@ class RunFolder:
             leftovers.sweep(self.path / name, alone=self._lock is not None)
         self.finished = bool(held.kind) and held.finished
         if not held.kind:
+            for name in INPUTS if held.identified else ():
+                leftovers.remove(self.path / name)
             try:
                 self._write(BEGUN, {})
             except BaseException:
@@ -336,7 +338,8 @@ def _sweep_run(folder: Path) -> None:
         return
     crowded = CROWDED[:1] if held.finished else CROWDED
     names = [name for name in crowded if any(leftovers.is_leftover_name(entry.name) for entry in _listed(folder / name))]
-    bare = not held.finished and _holds_nothing(folder)
+    # Empty folders and inputs that say nothing of a run are not ours to remove.
+    bare = held.kind == "" and (held.identified or bool(names))
     if not names and not bare:
         return
     descriptor = os.open(folder, _FOLDER)
@@ -346,7 +349,7 @@ def _sweep_run(folder: Path) -> None:
             return
         for name in names:
             leftovers.sweep(folder / name, alone=bool(taken))
-        if taken and not _held(folder).finished and _holds_nothing(folder):
+        if taken and bare and _held(folder).kind == "":
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
@@ -375,16 +378,13 @@ def _held(path: Path) -> _Held:
     try:
         environment = json.loads((path / ENVIRONMENT).read_text("utf-8"))
         run = environment["run"]
-        return _Held(run["kind"], run["digest"], environment["engine"], run["state"] == FINISHED, identified=True)
+        finished = run["state"] == FINISHED
+        if not finished and _holds_nothing(path):  # of a killed process; the lock says whether of a living one
+            return _Held(identified=True)
+        return _Held(run["kind"], run["digest"], environment["engine"], finished, identified=True)
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return _Held(next((kind for name, kind in WITHOUT_IDENTITY.items() if name in names), None))
-
-
-def state_of(path: Path) -> tuple[str, str]:
-    """Kind and state of a run folder; empty where it says neither."""
-    held = _held(path)
-    return (held.kind or "", FINISHED if held.finished else BEGUN) if held.identified else ("", "")
 
 
 def _listed(path: Path) -> list[Path]:

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from ackclock.plot.panels import Frames, Panel
 
 REPORT = "report.html"
+DOCUMENTS = (
+    "reproduce.json",
+    "analysis.json",
+    "measurement.json",
+    "emulation.json",
+    "compare.json",
+    "sweep.json",
+    "summary.json",
+)
+"""One of these is in every run folder that has something to report."""
 MOST_POINTS = 5
 """Points of a sweep whose runs are laid over each other."""
 
@@ -36,6 +46,10 @@ def for_run(path: Path | str) -> Path:
 
 def _page(folder: Path) -> Page:
     environment = _read(folder / "environment.json") or {}
+    run = environment.get("run", {})
+    if run.get("state") == "begun" and not any((folder / name).is_file() for name in DOCUMENTS):
+        statement = f"{folder} holds an unfinished {run['kind']}"
+        raise InputError.problem(statement, "run the same command again, which goes on where it was interrupted")
     if document := _read(folder / "reproduce.json"):
         from ackclock.report import reproduction
 

@@ -5,6 +5,7 @@
 //! emulating thread only tries.
 
 use crate::clock::RealTime;
+use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,11 +73,18 @@ impl Background {
     }
 }
 
-/// Until no stream is left. After an error, such as of a full disk, the rest of all files is discarded, so that no stream waits.
+/// Room on the disk for a file's first piece, where the file system can reserve it.
+pub fn reserve(file: &File) {
+    let _ = fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, (PIECE + PIECE / 4) as i64);
+}
+
+/// Until no stream is left. After an error, such as of a full disk, the rest of that file is discarded, so that no stream waits. Gives the
+/// first error.
 fn write_all(mut files: Vec<File>, ring: &Arc<Ring>, report: fn(&Broken)) -> Option<Broken> {
     let real = RealTime::start();
     let mut broken = None;
-    let mut written = vec![0; files.len()];
+    // Of each file: its length, until it is broken.
+    let mut whole: Vec<Option<u64>> = vec![Some(0); files.len()];
     let mut emptied = 0;
     loop {
         // Asked before the ring is, as the last stream fills a slot and then goes.
@@ -89,18 +97,21 @@ fn write_all(mut files: Vec<File>, ring: &Arc<Ring>, report: fn(&Broken)) -> Opt
             continue;
         }
         if let Ok(mut piece) = ring.slots[emptied % SLOTS].lock() {
-            if broken.is_none() {
+            if let Some(length) = whole[piece.file] {
                 let file = &mut files[piece.file];
-                match file.write_all(&piece.bytes) {
-                    Ok(()) => written[piece.file] += piece.bytes.len() as u64,
+                whole[piece.file] = match file.write_all(&piece.bytes) {
+                    Ok(()) => Some(length + piece.bytes.len() as u64),
                     Err(error) => {
-                        // A piece ends with a row or a block: without the broken one the file is whole.
-                        let _ = file.set_len(written[piece.file]);
-                        let found = Broken { after_s: real.now().as_secs(), error };
-                        report(&found);
-                        broken = Some(found);
+                        // A piece ends with a row or a block: without the broken one the file is whole, and the smaller files have room.
+                        let _ = file.set_len(length);
+                        if broken.is_none() {
+                            let found = Broken { after_s: real.now().as_secs(), error };
+                            report(&found);
+                            broken = Some(found);
+                        }
+                        None
                     }
-                }
+                };
             }
             piece.bytes.clear();
             piece.full = false;

@@ -55,6 +55,8 @@ impl Log {
             let tables = ["fates.csv", "hops.csv", "series.csv"].map(|table| folder.join(table));
             let captures = (0..gates).map(|gate| captured.join(captures::name(gate, gates)));
             let files: Vec<File> = tables.into_iter().chain(captures).map(private_file).collect::<io::Result<_>>()?;
+            // Captures, which are written sooner, must not take the room of the tables.
+            files[..3].iter().for_each(background::reserve);
             let (background, mut streams) = Background::start(files, report)?;
             let captures = Captures::new(streams.split_off(3), epoch_ns)?;
             let mut next = || streams.pop().ok_or_else(|| io::Error::other("a file is missing"));
