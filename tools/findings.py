@@ -99,17 +99,9 @@ def rust(wanted: set[str]) -> list[Shown]:
     tests = [test for test in rust_tests() if wanted & set(test.findings)]
     if not tests:
         return []
-    packages = [word for crate in sorted({test.crate for test in tests}) for word in ("--package", crate)]
-    command = [
-        "cargo",
-        "test",
-        "--quiet",
-        *packages,
-        "--",
-        "--include-ignored",
-        "--format=pretty",
-        *{test.name for test in tests},
-    ]
+    # Profile and packages as in `make test`, so that nothing is compiled again.
+    command = ["cargo", "test", "--release", "--workspace", "--no-fail-fast", "--quiet"]
+    command += ["--", "--include-ignored", "--format=pretty", *sorted({test.name for test in tests})]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     results = {match["path"].rpartition("::")[2]: match["result"] for match in LIBTEST.finditer(done.stdout)}
     if not results:
