@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check format bench bench-peers accuracy analyze-accuracy bench-live soak measure-accuracy kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow findings check format bench bench-peers accuracy analyze-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +85,9 @@ bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measu
 
 measure-accuracy: build ## `measure` over emulated links of known truth, into docs/measure-accuracy.md: five minutes on a quiet machine
 	$(BIN)/python -m tests.live.measure_table docs/measure-accuracy.md
+
+attack: ## what froze, outran or shut out others before, against a far end on loopback with the token in hand: a minute
+	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1
 
 soak: build ## an emulation at half load for an hour (SOAK=SECONDS), with its memory and descriptors each minute
 	$(BIN)/python -m tests.live.soak $(or $(SOAK),3600)

@@ -1,8 +1,7 @@
 //! Into the kernel and out of it. A control lives as long as its link, and the link as long as its file on the BPF file system.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread::sleep;
@@ -12,6 +11,7 @@ use libbpf_rs::{MapCore, ObjectBuilder, PrintLevel};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::controls::Control;
+use crate::pins;
 
 const BPFFS: &str = "/sys/fs/bpf";
 const FOLDER: &str = "/sys/fs/bpf/ackclock";
@@ -115,8 +115,11 @@ fn await_gone(control: Control) -> Result<(), String> {
 /// Unloads those that are loaded. Connections that use one keep it until they end.
 ///
 /// # Errors
-/// A control's file cannot be removed, or the kernel holds on to it.
+/// A control's file cannot be removed, the kernel holds on to it, or the folder is another user's.
 pub fn unload(controls: &[Control]) -> Result<(), String> {
+    if !pins::is_own(Path::new(FOLDER), pins::me()?)? {
+        return Ok(());
+    }
     for &control in controls {
         match fs::remove_file(file(control)) {
             Ok(()) => {}
@@ -137,10 +140,7 @@ fn file(control: Control) -> PathBuf {
 fn folder() -> Result<(), String> {
     let mounted = statfs(BPFFS).is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC);
     if !mounted {
-        return Err(format!("no BPF file system on {BPFFS}; mount one: mount -t bpf bpf {BPFFS}"));
+        return Err(format!("no BPF file system on {BPFFS}; mount one: mount -t bpf -o mode=0755 bpf {BPFFS}"));
     }
-    match DirBuilder::new().mode(0o755).create(FOLDER) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(format!("{FOLDER}: {error}")),
-        _ => Ok(()),
-    }
+    pins::make(Path::new(FOLDER), pins::me()?)
 }

@@ -2,6 +2,7 @@
 
 mod controls;
 mod kernel;
+mod pins;
 mod privileges;
 
 use std::io::{Write, stdout};

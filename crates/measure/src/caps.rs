@@ -1,6 +1,7 @@
 //! What a far end allows. Whoever has the token may use the machine this much and no more.
 
-use crate::spec::{Bulk, Spec, Train, Transfers};
+use crate::share::depth;
+use crate::spec::{Bulk, HEADERS, MOST_PAYLOAD, Spec, Train, Transfers};
 use crate::{Nanos, SECOND};
 use ackclock_core::Problem;
 use serde::{Deserialize, Serialize};
@@ -11,10 +12,10 @@ pub struct Caps {
     /// Sessions at a time, in all and from one address.
     pub sessions: u32,
     pub sessions_per_peer: u32,
-    /// Connections that have not proven anything yet, in all and from one address.
+    /// Connections that have not proven anything yet, in all and from one address: beyond that the oldest of them go.
     pub strangers: u32,
     pub strangers_per_peer: u32,
-    /// Bits a second that one test may send each way.
+    /// Bits a second of IP that the far end moves each way: all sessions, tests and reports together.
     pub rate_bps: u64,
     /// IP bytes that one session may move, both ways together.
     pub session_bytes: u64,
@@ -54,7 +55,11 @@ impl Default for Caps {
 /// A sample has 18 values, a packet's row two.
 const ROWS_OF_A_SAMPLE: u64 = 9;
 
-/// A stranger has this long to prove that it knows the token.
+/// Largest datagram that a train may have, in bytes of IP.
+pub const MOST_DATAGRAM: u64 = (MOST_PAYLOAD + HEADERS) as u64;
+
+/// A stranger has this long to say anything, and this long to prove that it knows the token.
+pub const SILENCE_NS: Nanos = 3 * SECOND;
 pub const HANDSHAKE_NS: Nanos = 5 * SECOND;
 
 /// What a session has asked for so far.
@@ -102,6 +107,13 @@ impl Caps {
             return Err(Problem::found(
                 format!("{:.0} b/s of datagrams", fast.rate_bps()),
                 format!("{} b/s at most", self.rate_bps),
+            ));
+        }
+        let most = depth(self.rate_bps);
+        if let Some(large) = all().find(|t| u64::from(t.payload + HEADERS) > most) {
+            return Err(Problem::found(
+                format!("datagrams of {} bytes of IP", large.payload + HEADERS),
+                format!("{most} at most at the far end's rate"),
             ));
         }
         Ok((all().map(Train::bytes).fold(0, u64::saturating_add), all().map(|t| u64::from(t.count)).sum()))

@@ -7,6 +7,7 @@ pub mod control;
 pub mod estimate;
 pub mod net;
 pub mod path;
+pub mod share;
 pub mod spec;
 pub mod stamp;
 pub mod token;

@@ -3,33 +3,41 @@
 use crate::MeasureError;
 use ackclock_core::Problem;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Fewer characters than this can be tried out.
-pub const LEAST_CHARACTERS: usize = 22;
+/// What a token must have, at least: more than anybody can try out.
+pub const LEAST_BITS: f64 = 128.0;
 /// More are no safer.
 pub const MOST_CHARACTERS: usize = 256;
 /// 192 bits: 32 characters.
 const RANDOM_BYTES: usize = 24;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// A stretch of characters worth so many bits that has been there before says nothing new: by chance it is in one of many millions.
+const REPEAT_BITS: f64 = 32.0;
+/// Where systemd puts a service's credentials; it sees to who may read them (systemd.exec(5)).
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Reads a token, with white space around it left out. Printable ASCII of 22 to 256 characters.
+    /// Reads a token, with white space around it left out: printable ASCII that 128 random bits may have made, such as 22 characters of base64url
+    /// or 32 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Token, MeasureError> {
         let text = text.trim();
-        let fits = (LEAST_CHARACTERS..=MOST_CHARACTERS).contains(&text.len());
-        if fits && text.bytes().all(|b| b.is_ascii_graphic()) {
+        let why = if text.len() > MOST_CHARACTERS || !text.bytes().all(|b| b.is_ascii_graphic()) {
+            format!("a token of {} characters, or with others than printable ones", text.chars().count())
+        } else if bits(text.as_bytes()) < LEAST_BITS {
+            format!("a token of some {:.0} bits", bits(text.as_bytes()).floor())
+        } else {
             return Ok(Token(text.to_owned()));
-        }
+        };
         Err(MeasureError::Input(Problem::found(
-            format!("a token of {} characters", text.chars().count()),
-            format!("{LEAST_CHARACTERS} to {MOST_CHARACTERS} printable ones without spaces"),
+            why,
+            "128 random bits at least, such as `ackclock serve --new-token FILE` or `ackclockd --new-token FILE` makes",
         )))
     }
 
@@ -44,18 +52,45 @@ impl Token {
     /// one is made for this once.
     pub fn of_file(path: Option<&Path>) -> Result<(Token, bool), MeasureError> {
         let Some(path) = path else { return Ok((Token::generate()?, true)) };
-        let input = |what: &str, e: std::io::Error| MeasureError::Input(Problem::refused(what, &e).in_file(path));
-        match std::fs::read_to_string(path) {
-            Ok(text) => Token::parse(&text).map(|t| (t, false)).map_err(|e| e.in_file(path)),
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                let token = Token::generate()?;
-                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-                let mut file = file.map_err(|e| input("making the token file", e))?;
-                writeln!(file, "{}", token.0).map_err(|e| input("writing the token file", e))?;
-                Ok((token, true))
-            }
-            Err(e) => Err(input("reading the token file", e)),
+        match File::open(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Token::write_new(path).map(|token| (token, true)),
+            _ => Token::read(path).map(|token| (token, false)),
         }
+    }
+
+    /// The token in a file that only its owner, who is this process's user, can read.
+    pub fn read(path: &Path) -> Result<Token, MeasureError> {
+        let refused = |e: std::io::Error| MeasureError::Input(Problem::refused("reading the token file", &e).in_file(path));
+        let file = File::open(path).map_err(refused)?;
+        // What is open is what is asked, whatever the name leads to by now.
+        let about = file.metadata().map_err(refused)?;
+        if !about.is_file() {
+            return Err(MeasureError::Input(Problem::found("no regular file", "a file with the token").in_file(path)));
+        }
+        if !is_credential(path) {
+            let name = path.display().to_string();
+            private(&name, about.uid(), about.mode(), nix::unistd::geteuid().as_raw())
+                .map_err(|problem| MeasureError::Input(problem.in_file(path)))?;
+        }
+        let mut text = String::new();
+        file.take(4096).read_to_string(&mut text).map_err(refused)?;
+        Token::parse(&text).map_err(|e| e.in_file(path))
+    }
+
+    /// Makes a token and writes it to a file that is not there yet, for its owner only.
+    pub fn write_new(path: &Path) -> Result<Token, MeasureError> {
+        let input = |what: &str, e: std::io::Error| MeasureError::Input(Problem::refused(what, &e).in_file(path));
+        let token = Token::generate()?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let mut file = file.map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => MeasureError::Input(
+                Problem::new("there is a file of this name already", "name a new one; no token file is ever written over")
+                    .in_file(path),
+            ),
+            _ => input("making the token file", e),
+        })?;
+        writeln!(file, "{}", token.0).map_err(|e| input("writing the token file", e))?;
+        Ok(token)
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -72,6 +107,58 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
     }
+}
+
+/// Err says why a secret in a file of this owner and mode is none.
+fn private(name: &str, owner: u32, mode: u32, me: u32) -> Result<(), Problem> {
+    if owner != me {
+        let problem = format!("the token file belongs to user {owner} and not to user {me}, who runs this");
+        return Err(Problem::new(problem, format!("chown {me} {name}")));
+    }
+    if mode & 0o077 != 0 {
+        let problem = format!("the token file is open to other users (mode {:04o})", mode & 0o7777);
+        return Err(Problem::new(problem, format!("chmod 600 {name}")));
+    }
+    Ok(())
+}
+
+fn is_credential(path: &Path) -> bool {
+    std::env::var_os(CREDENTIALS).is_some_and(|folder| !folder.is_empty() && path.parent() == Some(Path::new(&folder)))
+}
+
+/// Bits that a token has at most, by the smallest usual alphabet that it is written in and without what repeats: hexadecimal digits, letters of
+/// one case with digits (base32), or all of them. A random token comes out as what it is; a word or a pattern as less, if rarely as its worth.
+fn bits(token: &[u8]) -> f64 {
+    let all = |fits: fn(&u8) -> bool| token.iter().all(fits);
+    let (upper, lower) = (all(|b| !b.is_ascii_lowercase()), all(|b| !b.is_ascii_uppercase()));
+    let each: f64 = match () {
+        () if all(u8::is_ascii_digit) => 10f64.log2(),
+        () if all(u8::is_ascii_hexdigit) && (upper || lower) => 4.0,
+        () if upper || lower => 5.0,
+        () => 6.0,
+    };
+    let mut seen = [false; 256];
+    token.iter().for_each(|b| seen[usize::from(*b)] = true);
+    let distinct = seen.iter().filter(|s| **s).count();
+    // Of 22 and more random characters fewer than this differ once in many millions; of a pattern or a word most do.
+    let usual = if each <= 4.0 { 7 } else { 11 };
+    let fresh = fresh(token, (REPEAT_BITS / each).ceil() as usize) as f64;
+    if distinct < usual { (distinct.max(1) as f64).log2() * fresh / 2.0 } else { each * fresh }
+}
+
+/// Characters that are not part of a stretch that has been there before, forwards or as steps from one character to the next (`abcd`, `4321`).
+fn fresh(token: &[u8], repeat: usize) -> usize {
+    let steps: Vec<u8> = token.windows(2).map(|two| two[1].wrapping_sub(two[0])).collect();
+    let mut old = vec![false; token.len()];
+    for (sequence, ahead) in [(token, 0), (steps.as_slice(), 1)] {
+        for at in 1..sequence.len().saturating_sub(repeat - 1) {
+            let stretch = &sequence[at..at + repeat];
+            if (0..at).any(|before| &sequence[before..before + repeat] == stretch) {
+                old[at + ahead..at + ahead + repeat].fill(true);
+            }
+        }
+    }
+    old.iter().filter(|o| !**o).count()
 }
 
 /// A key that other programs know too: the file's first line as it is.
@@ -126,8 +213,62 @@ mod tests {
         ] {
             assert!(Token::parse(bad).is_err(), "{bad:?}");
         }
-        let token = Token::parse("AAAAAAAAAAAAAAAAAAAAAAAAAA").unwrap();
-        assert!(!format!("{token:?}").contains("AAA"));
+        let token = Token::parse("q7ZkX2mW9vB4nT8sL1rY6pD").unwrap();
+        assert!(!format!("{token:?}").contains("q7Z"));
+    }
+
+    // finding("S6")
+    #[test]
+    fn token_is_refused_when_it_has_fewer_than_128_bits() {
+        for bad in [
+            "aaaaaaaaaaaaaaaaaaaaaa",
+            "abababababababababababababababab",
+            "abcdefghijklmnopqrstuvwxyz",
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef",
+            "0123456789012345678901234567890123456789",
+            "password123password123",
+            "correcthorsebatterystaple",
+            "00000000000000000000000000000000",
+            "0123456789abcdef0123456789abcdef",
+            // 15 random bytes, in base64url and in hexadecimal; a UUID of version 4.
+            "q7ZkX2mW9vB4nT8sL1rY",
+            "9f86d081884c7d659a2feaa0c55ad0",
+            "1b4e28ba2fa111d2883f",
+        ] {
+            let why = Token::parse(bad).expect_err(bad).to_string();
+            assert!(why.contains("--new-token"), "{why}");
+        }
+    }
+
+    // finding("S6")
+    #[test]
+    fn token_is_taken_when_128_random_bits_made_it() {
+        let mut made = [0; 18];
+        for _ in 0..20_000 {
+            random(&mut made).unwrap();
+            let base64 = &encode(&made)[..22];
+            let hex: String = made[..16].iter().map(|b| format!("{b:02x}")).collect();
+            Token::parse(&hex).unwrap_or_else(|e| panic!("{hex}: {e}"));
+            // Two in 100,000 have letters of one case only and count as base32, of which 22 characters are too few.
+            assert!(Token::parse(base64).is_ok() || one_case(base64), "{base64}");
+            Token::parse(&encode(&[made, made.map(|b| b.rotate_left(3) ^ 0x5a)].concat()[..24])).unwrap();
+        }
+    }
+
+    fn one_case(text: &str) -> bool {
+        !text.bytes().any(|b| b.is_ascii_lowercase()) || !text.bytes().any(|b| b.is_ascii_uppercase())
+    }
+
+    // finding("S6")
+    #[test]
+    fn token_file_is_refused_when_others_can_read_it_or_own_it() {
+        assert_eq!(private("f", 1000, 0o100_600, 1000), Ok(()));
+        assert_eq!(private("f", 1000, 0o100_400, 1000), Ok(()));
+        for mode in [0o666, 0o644, 0o640, 0o604, 0o660] {
+            let why = private("f", 1000, 0o100_000 | mode, 1000).unwrap_err().to_string();
+            assert!(why.contains("chmod 600 f") && why.contains(&format!("{mode:04o}")), "{why}");
+        }
+        assert!(private("f", 0, 0o600, 1000).unwrap_err().statement.contains("user 0"));
     }
 
     #[test]

@@ -128,6 +128,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::serve, module)?)?;
     module.add_function(wrap_pyfunction!(live::path_walk, module)?)?;
     module.add_function(wrap_pyfunction!(live::default_caps, module)?)?;
+    module.add_function(wrap_pyfunction!(live::new_token, module)?)?;
+    module.add_function(wrap_pyfunction!(live::read_token, module)?)?;
     module.add_function(wrap_pyfunction!(live::stamp, module)?)?;
     module.add_function(wrap_pyfunction!(live::responsiveness, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;

@@ -11,9 +11,10 @@ use ackclock_measure::estimate::found::{DelayRow, SampleRow, Session};
 use ackclock_measure::estimate::responsive::{RoundTrips, responsiveness as responsive};
 use ackclock_measure::estimate::way::figures;
 use ackclock_measure::net::client::{Client, ClientOptions, Record};
+use ackclock_measure::net::log::Target;
 use ackclock_measure::net::path::{Path, walk};
 use ackclock_measure::net::sample::COLUMNS;
-use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::net::server::{Server, ServerOptions, raise_descriptors};
 use ackclock_measure::net::stamp::{ProbeOptions, StampOptions, probe};
 use ackclock_measure::path::{Meaning, Plan};
 use ackclock_measure::spec::{Spec, Way};
@@ -42,6 +43,22 @@ struct Serving {
     caps: Caps,
     clock_shift: i64,
     stamp: Option<Stamping>,
+    log: Option<Logging>,
+    drop: Option<Dropping>,
+}
+
+/// Where a line for each session and each refusal goes: a file, or standard error.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Logging {
+    file: Option<PathBuf>,
+}
+
+/// Give up what only binding needed, and become this user (nobody) instead of root.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dropping {
+    user: Option<String>,
 }
 
 /// A STAMP reflector beside: without a file with a key everybody is answered.
@@ -62,8 +79,14 @@ pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyRe
     let listen = SocketAddr::new(told.listen, told.port);
     let stamp = told.stamp.map(|s| Ok(StampOptions { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
     let stamp = stamp.transpose().map_err(of_measurement)?;
-    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift, stamp };
+    let log = told.log.map(|l| l.file.as_deref().map_or(Ok(Target::Stderr), Target::file));
+    let log = log.transpose().map_err(of_measurement)?.unwrap_or_default();
+    raise_descriptors();
+    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift, stamp, log };
     let mut server = Server::open(options).map_err(of_measurement)?;
+    if let Some(Dropping { user }) = told.drop {
+        server.drop_privileges(user.as_deref()).map_err(of_measurement)?;
+    }
     announce.call1((server.address().map_err(of_measurement)?.to_string(), shown))?;
     let mut signal = None;
     py.detach(|| server.run(|| no_signal(&mut signal))).map_err(of_measurement)?;
@@ -88,6 +111,18 @@ pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_n
     });
     let found = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
     serde_json::to_string(&found).map_err(failure)
+}
+
+/// Makes a token and writes it to a new file of mode 0600. InputError: there is a file, or none can be made.
+#[pyfunction]
+pub fn new_token(path: PathBuf) -> PyResult<()> {
+    Token::write_new(&path).map(drop).map_err(of_measurement)
+}
+
+/// The token in a file of mode 0600 of this process's user. InputError: it is another's, others can read it, or it is no token.
+#[pyfunction]
+pub fn read_token(path: PathBuf) -> PyResult<String> {
+    Token::read(&path).map(|token| token.reveal().to_owned()).map_err(of_measurement)
 }
 
 /// The limits of a far end unless said otherwise, as JSON.

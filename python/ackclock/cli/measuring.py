@@ -26,7 +26,14 @@ def serve(
     listen: Annotated[str, typer.Option("--listen", help="The address to bind; 0.0.0.0 or :: for all.")] = "127.0.0.1",
     port: Port = 4862,
     token_file: TokenFile = None,
-    most_rate: Annotated[int, typer.Option(min=1, help="Most Mb/s that one test may send each way.")] = 1000,
+    new_token: Annotated[
+        Path | None,
+        typer.Option("--new-token", metavar="FILE", help="Make a token in this new file (mode 0600), and exit.", show_default=False),
+    ] = None,
+    max_rate: Annotated[
+        int,
+        typer.Option("--max-rate", "--most-rate", min=1, help="Most Mb/s that are moved each way: all sessions and tests together."),
+    ] = 1000,
     most_bytes: Annotated[int, typer.Option(min=1, help="Most MB that one session may move.")] = 20_000,
     most_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 4,
     allow_capture: Annotated[
@@ -40,16 +47,30 @@ def serve(
         Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
     ] = None,
     stamp_open: Annotated[bool, typer.Option("--stamp-open", help="Answer everybody's unauthenticated probes.")] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", help="Add a JSON line for each session and refusal to this file, not to standard error.", show_default=False),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", help="Whom to become when started as root, once the ports are bound (default: nobody).", show_default=False),
+    ] = None,
     clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,
     quiet: Quiet = False,
 ) -> None:
     """The far end of `measure`: answers whoever knows the token, within its limits, until Ctrl-C.
 
-    The token is read from --token-file, which is made if it is not there; without one a token is made and shown once.
+    The token is read from --token-file, of mode 0600, which is made if it is not there; without one a token is made and shown once.
     """
     from ackclock.errors import InputError
     from ackclock.measurement.serving import Reflecting
+    from ackclock.measurement.serving import new_token as make_token
     from ackclock.measurement.serving import serve as run
+
+    if new_token is not None:
+        make_token(new_token)
+        print(f"a new token is in {new_token}")
+        return
 
     if (stamp_port is not None) != (stamp_open or stamp_key_file is not None) or (stamp_open and stamp_key_file is not None):
         raise InputError("a reflector half said", "--stamp-port with --stamp-key-file or --stamp-open", key="--stamp-port")
@@ -60,9 +81,21 @@ def serve(
         if token is not None:
             print(f"token: {token}", flush=True)
 
-    caps = {"rate_bps": most_rate * 1_000_000, "session_bytes": most_bytes * 1_000_000, "sessions": most_sessions}
+    caps = {"rate_bps": max_rate * 1_000_000, "session_bytes": most_bytes * 1_000_000, "sessions": most_sessions}
     caps["capture_bytes"] = allow_capture * 1_000_000
-    run(listen, port, token_file=token_file, caps=caps, announce=announce, stamp=stamp, clock_shift_ns=clock_shift)
+    run(
+        listen,
+        port,
+        token_file=token_file,
+        caps=caps,
+        announce=announce,
+        stamp=stamp,
+        clock_shift_ns=clock_shift,
+        log=log,
+        logs=not quiet,
+        drop=True,
+        user=user,
+    )
 
 
 def measure(

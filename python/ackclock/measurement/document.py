@@ -67,6 +67,7 @@ def document(found: Figures, done: Done, series: pl.DataFrame, names: Sequence[s
                                for ns in _together(purposes)},
         "tests": [{"test": n, "shown": n in _shown(done), **purposes[n]} for n in sorted(purposes)],
         "unsent_datagrams": sum(test["unsent"] for test in tests),
+        "held_datagrams": sum(test["held"] for test in tests),
         "cut_short": [test["cut_short"] for test in tests if test["cut_short"]],
         "unfinished": [name for name in names if name not in done.finished],
         "failed": done.failed,

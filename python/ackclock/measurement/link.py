@@ -37,17 +37,17 @@ def trains(way: str, train: Mapping[str, int], back: Mapping[str, int] | None) -
 
 
 def read_token(file: str | Path | None, text: str | None = None) -> str:
-    """The token from where it is kept. Raises InputError."""
+    """The token from where it is kept: a file that only its owner can read. Raises InputError."""
     if text is not None:
         return text
     if file is None:
         raise InputError.problem(
             "a measurement requires the far end's token", "add --token-file FILE, or set ACKCLOCK_TOKEN", option="--token-file"
         )
-    try:
-        return Path(file).read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise not_readable(error, file, "the file with the far end's token", option="--token-file") from None
+    from ackclock import _native
+
+    with native_errors():
+        return _native.read_token(str(file))
 
 
 class Session:

@@ -32,6 +32,10 @@ def serve(
     announce: Announce | None = None,
     stamp: Reflecting | None = None,
     clock_shift_ns: int = 0,
+    log: str | Path | None = None,
+    logs: bool = False,
+    drop: bool = False,
+    user: str | None = None,
 ) -> None:
     """Serve measurements until a signal ends it.
 
@@ -43,9 +47,13 @@ def serve(
         stamp: answer STAMP probes, too.
         announce: called with the address and the token that was made.
         clock_shift_ns: sets the clock wrong, to try estimators.
+        log: a file to which a JSON line for each session and each refusal is added.
+        logs: without ``log``, these lines go to standard error.
+        drop: give up this process's privileges for good once the sockets are bound.
+        user: whom to become then instead of root; nobody unless said otherwise.
 
     Raises:
-        InputError: a bad address or token file. RunFailed: the machine refused.
+        InputError: a bad address, token file or user. RunFailed: the machine refused.
     """
     from ackclock import _native
 
@@ -58,5 +66,15 @@ def serve(
     told: dict[str, Any] = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
     key_file = None if stamp is None or stamp.key_file is None else str(stamp.key_file)
     told["stamp"] = None if stamp is None else {"port": stamp.port, "key_file": key_file}
+    told["log"] = {"file": None if log is None else str(log)} if log is not None or logs else None
+    told["drop"] = {"user": user} if drop else None
     with native_errors():
         _native.serve(json.dumps(told), announce or (lambda *_: None))
+
+
+def new_token(path: str | Path) -> None:
+    """Make a token of 192 random bits in a new file of mode 0600. Raises InputError where there is a file, or none can be made."""
+    from ackclock import _native
+
+    with native_errors():
+        _native.new_token(str(path))

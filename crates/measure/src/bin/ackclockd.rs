@@ -3,7 +3,8 @@
 use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
 use ackclock_measure::caps::Caps;
-use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::net::log::Target;
+use ackclock_measure::net::server::{Server, ServerOptions, raise_descriptors};
 use ackclock_measure::net::stamp::StampOptions;
 use ackclock_measure::token::{Token, read_key};
 use clap::Parser;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The far end of `ackclock measure`: answers whoever knows the token, within its limits. Writes nothing but a token file that it is told to make.
+/// The far end of `ackclock measure`: answers whoever knows the token, within its limits. Writes nothing but a log, and a token file that it is told to make.
 #[derive(Parser)]
 #[command(name = "ackclockd", version)]
 struct Arguments {
@@ -23,12 +24,15 @@ struct Arguments {
     /// TCP and UDP port; 0 lets the kernel choose.
     #[arg(long, default_value_t = ackclock_measure::DEFAULT_PORT)]
     port: u16,
-    /// A file with the shared token; made, readable by its owner only, if it is not there. Without it a token is made and shown once.
+    /// A file with the shared token, of mode 0600; made if it is not there. Without it a token is made and shown once.
     #[arg(long)]
     token_file: Option<PathBuf>,
-    /// Most bits a second that one test may send each way, in Mb/s.
-    #[arg(long, default_value_t = 1000)]
-    most_rate: u64,
+    /// Make a token, write it to this new file with mode 0600, and exit.
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    new_token: Option<PathBuf>,
+    /// Most bits a second that are moved each way, in Mb/s: all sessions and tests together.
+    #[arg(long, alias = "most-rate", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    max_rate: u64,
     /// Most bytes that one session may move, in MB.
     #[arg(long, default_value_t = 20_000)]
     most_bytes: u64,
@@ -44,6 +48,12 @@ struct Arguments {
     /// Let a client have its own session's packets' headers, so many MB of them at most (needs CAP_NET_RAW); 0: no captures.
     #[arg(long, default_value_t = 0, value_name = "MB")]
     allow_capture: u64,
+    /// A file to which a line for each session and each refusal is added, instead of standard error.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Whom to become when started as root, once the ports are bound; nobody unless said otherwise.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// Answer STAMP probes (RFC 8762) at this UDP port too; needs --stamp-key-file, or --stamp-open.
     #[arg(long)]
     stamp_port: Option<u16>,
@@ -79,9 +89,16 @@ fn run(arguments: &Arguments) -> Result<(), MeasureError> {
         // SAFETY: the handler only stores to an atomic, which a handler may do.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
+    if let Some(path) = &arguments.new_token {
+        Token::write_new(path)?;
+        // Whoever reads this may have gone; the file is there.
+        let _ = writeln!(std::io::stdout(), "a new token is in {}", path.display());
+        return Ok(());
+    }
+    raise_descriptors();
     let (token, made) = Token::of_file(arguments.token_file.as_deref())?;
     let mut caps = Caps {
-        rate_bps: arguments.most_rate.saturating_mul(1_000_000),
+        rate_bps: arguments.max_rate.saturating_mul(1_000_000),
         session_bytes: arguments.most_bytes.saturating_mul(1_000_000),
         sessions: arguments.most_sessions,
         sessions_per_peer: arguments.most_sessions_per_peer,
@@ -91,8 +108,10 @@ fn run(arguments: &Arguments) -> Result<(), MeasureError> {
     caps.session_ns = i64::from(arguments.most_seconds) * ackclock_measure::SECOND;
     let listen = SocketAddr::new(arguments.listen, arguments.port);
     let stamp = stamp(arguments)?;
-    let mut server =
-        Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift: arguments.clock_shift, stamp })?;
+    let log = arguments.log.as_deref().map_or(Ok(Target::Stderr), Target::file)?;
+    let clock_shift = arguments.clock_shift;
+    let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift, stamp, log })?;
+    server.drop_privileges(arguments.user.as_deref())?;
     let mut out = std::io::stdout().lock();
     // Whoever reads this may have gone; that is no reason not to serve.
     let _ = writeln!(out, "listening at {} (TCP and UDP)", server.address()?);

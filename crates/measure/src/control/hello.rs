@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_data_hello_holds_for_its_session_test_and_flow_only() {
-        let token = Token::parse(&"k".repeat(30)).unwrap();
+        let token = Token::parse("kq7ZkX2mW9vB4nT8sL1rY6pD").unwrap();
         let keys = |n| Keys::derive(&token, &Nonces { client: [n; 32], server: [0; 32] });
         let hello = DataHello { session: 0x0102_0304_0506_0708, test: 9, flow: 3, since: -5 };
         let wire: [u8; DATA_HELLO_BYTES] = hello.write(&keys(1)).try_into().unwrap();

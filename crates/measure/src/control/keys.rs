@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn keys_differ_by_use_by_token_and_by_either_nonce() {
-        let token = |c: char| Token::parse(&c.to_string().repeat(30)).unwrap();
+        let token = |c: char| Token::parse(&format!("{c}q7ZkX2mW9vB4nT8sL1rY6pD")).unwrap();
         let nonces = Nonces { client: [1; 32], server: [2; 32] };
         let k = Keys::derive(&token('a'), &nonces);
         let mut all = vec![k.client_proof, k.server_proof, k.to_server, k.to_client, k.data, k.datagrams];

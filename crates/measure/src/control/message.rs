@@ -96,8 +96,10 @@ pub struct ClockState {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
-    /// Datagrams that the operating system refused to send.
+    /// Datagrams that the operating system refused to send, or that there was no time left for.
     pub unsent: u64,
+    /// Datagrams that left later, as the rate is shared.
+    pub held: u64,
     /// Connections, as the server had them.
     pub flows: Vec<FlowOutcome>,
     /// Something ended the test early.

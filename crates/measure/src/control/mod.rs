@@ -9,3 +9,4 @@ pub mod message;
 pub mod registry;
 pub mod server;
 pub mod table;
+pub mod unproven;

@@ -16,7 +16,7 @@ pub enum Act {
     /// The client knows the token: decide with `admit`.
     Proven,
     Request(Request),
-    /// Send what is left, then close. Err is what the client did wrong.
+    /// Send what is left, then close. Err is why, where it was not the client's own wish.
     Close(Result<(), String>),
 }
 
@@ -188,8 +188,9 @@ impl ServerSession {
 
     /// Ends the session, from this side, with a reason for the client.
     pub fn dismiss(&mut self, reason: &str, acts: &mut Vec<Act>) {
-        self.say(&Reply::Bye { reason: reason.into() });
-        self.close(acts);
+        if !self.is_closed() {
+            self.fail(reason, acts);
+        }
     }
 
     fn fail(&mut self, reason: &str, acts: &mut Vec<Act>) {

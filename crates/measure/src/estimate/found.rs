@@ -26,6 +26,8 @@ pub struct Tested {
     pub transfers_s: Vec<[Option<f64>; 3]>,
     /// Datagrams that an end's system would not send.
     pub unsent: u64,
+    /// Datagrams that left later, as the far end's rate is shared.
+    pub held: u64,
     pub cut_short: Option<String>,
 }
 
@@ -106,6 +108,7 @@ impl<'a> Session<'a> {
             far_flows: record.outcome.flows.clone(),
             transfers_s: record.times.iter().filter(|_| transfers).map(since).collect(),
             unsent: record.unsent + record.outcome.unsent,
+            held: record.outcome.held,
             cut_short: record.outcome.cut_short.clone(),
         }
     }

@@ -32,17 +32,35 @@ impl Trains {
         self.out.as_ref().and_then(Outgoing::due).unwrap_or(Nanos::MAX)
     }
 
-    /// Sends what is due.
-    pub fn advance(&mut self, socket: &UdpSocket, now: impl Fn() -> Nanos) {
-        let (Some(out), Some(to)) = (&mut self.out, self.to) else { return };
-        while let Some(due) = out.due() {
+    /// The next datagram of this end, if one is due: its bytes of IP.
+    pub fn ready(&self, now: Nanos) -> Option<u64> {
+        let out = self.out.as_ref().filter(|out| self.to.is_some() && out.due().is_some_and(|due| due <= now))?;
+        Some(out.wire_bytes())
+    }
+
+    /// Sends the one that is due; `send` says whether the system took it.
+    pub fn send_one(&mut self, now: Nanos, send: impl FnOnce(&[u8], SocketAddr) -> bool) {
+        if let (Some(out), Some(to)) = (&mut self.out, self.to) {
+            let taken = send(out.datagram(now), to);
+            out.left(now, taken);
+        }
+    }
+
+    /// Sends what is due, but no more than so many: whoever calls has others to look after.
+    pub fn advance(&mut self, socket: &UdpSocket, most: usize, now: impl Fn() -> Nanos) {
+        self.tick(now());
+        for _ in 0..most {
             let at = now();
-            if due > at {
+            if self.ready(at).is_none() {
                 return;
             }
-            let taken = socket.send_to(out.datagram(at), to).is_ok();
-            out.left(at, taken);
+            self.send_one(at, |datagram, to| socket.send_to(datagram, to).is_ok());
         }
+    }
+
+    /// Gives up what there is no time left for.
+    pub fn tick(&mut self, now: Nanos) {
+        self.out.iter_mut().for_each(|out| out.tick(now));
     }
 
     pub fn hear(&mut self, head: &Head, at: Nanos) {
@@ -148,7 +166,10 @@ impl Run {
 
     pub fn outcome(&self) -> Outcome {
         match self {
-            Run::Trains(t) => Outcome { unsent: t.out.as_ref().map_or(0, |out| out.unsent), ..Outcome::default() },
+            Run::Trains(t) => {
+                let (unsent, held) = t.out.as_ref().map_or((0, 0), |out| (out.unsent, out.held));
+                Outcome { unsent, held, ..Outcome::default() }
+            }
             Run::Flows(f) => Outcome { flows: f.flows.iter().map(Flow::outcome).collect(), ..Outcome::default() },
         }
     }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// Room for what comes in while this process waits for its turn: 40 ms at 1 Gb/s.
 const DATAGRAM_ROOM: usize = 5 << 20;
-const BACKLOG: i32 = 128;
+const BACKLOG: i32 = 1024;
 
 /// A datagram socket with the kernel's stamps on what comes in.
 pub fn datagrams(at: SocketAddr) -> Result<UdpSocket, MeasureError> {
@@ -147,6 +147,13 @@ fn cannot_listen(at: SocketAddr, protocol: &str, error: &std::io::Error) -> Meas
     })
 }
 
+/// Listens for connections with this congestion control, which they inherit: whoever accepts them needs no right to set it.
+pub fn listen_with(at: SocketAddr, congestion: &str) -> Option<TcpListener> {
+    let listener = listen(at, &Wishes::default()).ok()?;
+    setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion)).ok()?;
+    Some(listener)
+}
+
 /// Listens. A receive buffer must be set here: the window's scale is told in the handshake.
 pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeasureError> {
     let refused = |e: Errno| cannot_listen(at, "TCP", &e.into());
@@ -166,6 +173,12 @@ pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeasureErr
 pub fn close_at_once(stream: &TcpStream) {
     // If it cannot be, the rest is delivered, which only takes longer.
     let _ = setsockopt(stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
+}
+
+/// The kernel takes no more than this before it has sent what it has: data that waits in it is data whose rate nobody bounds.
+pub fn hold_unsent(stream: &TcpStream, bytes: u32) {
+    // Where the kernel knows no such limit the send buffer is one.
+    let _ = number(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
 }
 
 /// Control frames and hellos leave at once.

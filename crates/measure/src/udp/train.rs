@@ -2,12 +2,17 @@
 //! came when.
 
 use super::packet::{HEAD_BYTES, Head, filler};
-use crate::Nanos;
 use crate::control::table::Table;
-use crate::spec::Train;
+use crate::spec::{HEADERS, Train};
+use crate::{MS, Nanos, SECOND};
 
 /// Whoever was held up makes up for this much of it and no more: what it owes would otherwise overflow queues that the asked rate never fills.
 const OWED_NS: Nanos = 10_000_000;
+/// A train that is held up by more than half its time and this much, or than the longest, ends without the rest.
+const SLACK_NS: Nanos = SECOND;
+const MOST_SLACK_NS: Nanos = 20 * SECOND;
+/// Delays below this are the machine's.
+const HELD_NS: Nanos = MS;
 /// Columns of both logs: number, time.
 const COLUMNS: usize = 2;
 
@@ -15,22 +20,61 @@ pub struct Outgoing {
     train: Train,
     tag: u64,
     start: Option<Nanos>,
+    /// When it is over, whatever is left.
+    end: Nanos,
     next: u32,
     last: Nanos,
     datagram: Vec<u8>,
     pub sent: Table,
-    /// The operating system would not take them.
+    /// The operating system would not take them, or there was no time left for them.
     pub unsent: u64,
+    /// The next one waits for its share of a rate.
+    waits: bool,
+    /// So many left later for that.
+    pub held: u64,
 }
 
 impl Outgoing {
     pub fn new(train: Train, tag: u64) -> Outgoing {
         let datagram = filler((train.payload as usize).max(HEAD_BYTES));
-        Outgoing { train, tag, start: None, next: 0, last: Nanos::MIN, datagram, sent: Table::new(COLUMNS), unsent: 0 }
+        Outgoing {
+            train,
+            tag,
+            start: None,
+            end: Nanos::MAX,
+            next: 0,
+            last: Nanos::MIN,
+            datagram,
+            sent: Table::new(COLUMNS),
+            unsent: 0,
+            waits: false,
+            held: 0,
+        }
     }
 
     pub fn start(&mut self, now: Nanos) {
-        self.start.get_or_insert(now);
+        if self.start.is_none() {
+            let slack = (SLACK_NS + self.train.duration() / 2).min(MOST_SLACK_NS);
+            (self.start, self.end) = (Some(now), now.saturating_add(self.train.duration()).saturating_add(slack));
+        }
+    }
+
+    /// Bytes of IP that the next one takes.
+    pub fn wire_bytes(&self) -> u64 {
+        u64::from(self.train.payload + HEADERS)
+    }
+
+    /// The next one is due, and may not leave yet.
+    pub fn wait(&mut self) {
+        self.waits = true;
+    }
+
+    /// Gives up what is left when its time is over.
+    pub fn tick(&mut self, now: Nanos) {
+        if now >= self.end && !self.is_done() {
+            self.unsent += u64::from(self.train.count - self.next);
+            self.next = self.train.count;
+        }
     }
 
     fn planned(&self) -> Option<Nanos> {
@@ -41,7 +85,7 @@ impl Outgoing {
     /// a burst would measure the burst.
     pub fn due(&self) -> Option<Nanos> {
         let planned = self.planned()?;
-        (self.next < self.train.count).then(|| planned.max(self.last.saturating_add(self.train.gap_ns / 2)))
+        (!self.is_done()).then(|| planned.max(self.last.saturating_add(self.train.gap_ns / 2)).min(self.end))
     }
 
     pub fn is_done(&self) -> bool {
@@ -62,6 +106,7 @@ impl Outgoing {
             self.unsent += 1;
         }
         let late = self.planned().map_or(0, |planned| now.saturating_sub(planned));
+        self.held += u64::from(std::mem::take(&mut self.waits) && late >= HELD_NS);
         if let Some(start) = &mut self.start {
             *start += (late - OWED_NS).max(0);
         }
@@ -125,6 +170,26 @@ mod tests {
         assert_eq!(left, [5, 15, 40, 45, 50, 60]);
         assert!(train.is_done());
         assert_eq!(train.sent.len(), 6);
+    }
+
+    // finding("S1")
+    #[test]
+    fn train_ends_at_its_time_when_the_machine_cannot_keep_its_pace() {
+        let train = Train { payload: 20, gap_ns: 1000, count: 1_900_000 };
+        let mut out = Outgoing::new(train, 1);
+        out.start(0);
+        let mut now = 0;
+        while out.due().is_some_and(|due| due <= now || !out.is_done()) {
+            out.tick(now);
+            if out.is_done() {
+                break;
+            }
+            out.left(now, true);
+            // Each call of the system takes ten times the gap.
+            now += 10_000;
+        }
+        assert!(now <= train.duration() * 3 / 2 + SECOND + 10_000, "{now} ns");
+        assert_eq!(out.sent.len() as u64 + out.unsent, 1_900_000);
     }
 
     #[test]

@@ -18,6 +18,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 const ROOM: usize = 8 << 20;
 /// Taken at one go, so that sending is not held up.
 const BATCH: usize = 256;
+/// Kept packets that are looked at in one go when they are given away.
+const LOOKED_AT: usize = 4096;
 /// A kept packet's book-keeping.
 const RECORD: usize = 16;
 const LOOPBACK: u16 = 772; // ARPHRD_LOOPBACK (net/if_arp.h)
@@ -123,12 +125,22 @@ impl Capture {
         if asked == 0 { u64::from(said[1]) } else { 0 }
     }
 
-    /// The packets of these ends of the client's, as a pcap file's records (little-endian, nanoseconds).
-    pub fn records(&self, own: &BTreeSet<SocketAddr>) -> Vec<u8> {
+    /// Packets that are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Of the packets from `next` on, some: those of these ends of the client's, as a pcap file's records (little-endian, nanoseconds), so many
+    /// bytes at most. `next` is then where to go on.
+    pub fn records(&self, own: &BTreeSet<SocketAddr>, next: &mut usize, most: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        for packet in &self.kept {
+        for packet in self.kept[*next..].iter().take(LOOKED_AT) {
             let (seconds, rest) = (packet.at.div_euclid(1_000_000_000), packet.at.rem_euclid(1_000_000_000));
             let bytes = &self.headers[packet.first..packet.first + usize::from(packet.bytes)];
+            if out.len() + RECORD + bytes.len() > most {
+                break;
+            }
+            *next += 1;
             // On one machine either end may be the client's.
             if !read(bytes).is_some_and(|h| own.contains(&h.source) || own.contains(&h.destination)) {
                 continue;

@@ -15,6 +15,9 @@ use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
 use std::os::fd::AsFd;
 
+/// Sent in one go, so that what comes in is not held up.
+const DATAGRAMS: usize = 64;
+
 /// Asked ten times a second at least, with the nanoseconds since the tests began; false stops.
 pub type Watch<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 
@@ -87,7 +90,7 @@ impl Client {
             if let (Run::Flows(flows), Some(keys)) = (&mut tests[t].run, self.session.keys()) {
                 let flow = &mut flows.flows[f];
                 let name = flow.task.number;
-                flow.advance(now, &mut self.scratch, |since| Test::hello(number, name, keys, since));
+                flow.advance(now, &mut self.scratch[..], |since| Test::hello(number, name, keys, since));
             }
         }
         for test in tests.iter_mut() {
@@ -132,12 +135,12 @@ impl Client {
             test.next_knock = now + KNOCK_NS;
         }
         match &mut test.run {
-            Run::Trains(trains) => trains.advance(&self.udp, || self.clock.now()),
+            Run::Trains(trains) => trains.advance(&self.udp, DATAGRAMS, || self.clock.now()),
             Run::Flows(flows) => {
                 let keys = self.session.keys();
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
                     let name = flow.task.number;
-                    flow.advance(now, &mut self.scratch, |since| {
+                    flow.advance(now, &mut self.scratch[..], |since| {
                         keys.map_or_else(Vec::new, |k| Test::hello(number, name, k, since))
                     });
                 }

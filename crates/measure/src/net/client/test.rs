@@ -108,7 +108,7 @@ impl Test {
                 let wishes = Wishes::of(bulk);
                 for number in 0..bulk.down + bulk.up {
                     let way = if number < bulk.down { Way::Down } else { Way::Up };
-                    let rate_bps = bulk.rate_each(way, rate_bps);
+                    let rate_bps = Some(bulk.rate_each(way, rate_bps));
                     let task = Task { number, sends: way == Way::Up, limit: None, rate_bps, window: bulk.receive_window };
                     let stream = sockets::connect(self.server, &wishes)?;
                     flows.flows.push(Flow::connecting(task, stream, now, now + bulk.duration_ns));
@@ -130,7 +130,7 @@ impl Test {
             self.next_transfer.0 = t.count;
             return Ok(());
         }
-        let task = Task { number, sends: t.way == Way::Up, limit: Some(t.bytes), rate_bps, window: None };
+        let task = Task { number, sends: t.way == Way::Up, limit: Some(t.bytes), rate_bps: Some(rate_bps), window: None };
         let wishes = Wishes { congestion: t.congestion.clone(), ..Wishes::default() };
         let stream = sockets::connect(self.server, &wishes)?;
         flows.flows.push(Flow::connecting(task, stream, now, self.began + t.limit_ns));

@@ -23,8 +23,8 @@ pub struct Task {
     pub sends: bool,
     /// Exactly so many bytes; none for all that time allows.
     pub limit: Option<u64>,
-    /// Bits a second that pass at most.
-    pub rate_bps: u64,
+    /// Bits a second that pass at most; none where somebody else sees to that.
+    pub rate_bps: Option<u64>,
     /// The most that is advertised, where it receives.
     pub window: Option<u32>,
 }
@@ -38,8 +38,27 @@ enum Phase {
     Ended,
 }
 
+/// Which way data goes, as the end has it that moves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traffic {
+    Out = 0,
+    In = 1,
+}
+
+/// What one call of the system did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub bytes: u64,
+    /// There was nothing to read, or no room to write.
+    pub blocked: bool,
+}
+
 pub struct Flow {
     pub task: Task,
+    /// Its socket is ready, as far as is known.
+    pub ready: bool,
+    /// What it has taken of its test's share (`crate::share`).
+    pub moved: u64,
     /// None once it has ended.
     stream: Option<TcpStream>,
     phase: Phase,
@@ -57,6 +76,8 @@ pub struct Flow {
     free_at: Nanos,
     pub failed: Option<String>,
     ending: Option<(TcpInfo, Given)>,
+    /// Segments sent again, when that was last asked.
+    again: u32,
 }
 
 impl Flow {
@@ -64,6 +85,8 @@ impl Flow {
     pub fn connecting(task: Task, stream: TcpStream, began: Nanos, stop_at: Nanos) -> Flow {
         Flow {
             task,
+            ready: false,
+            moved: 0,
             stream: Some(stream),
             phase: Phase::Connecting,
             hello: Vec::new(),
@@ -76,12 +99,13 @@ impl Flow {
             free_at: began,
             failed: None,
             ending: None,
+            again: 0,
         }
     }
 
     /// At the server: it has come, and said who it is.
     pub fn accepted(task: Task, stream: TcpStream, began: Nanos, stop_at: Nanos) -> Flow {
-        Flow { phase: Phase::Open, ..Flow::connecting(task, stream, began, stop_at) }
+        Flow { phase: Phase::Open, ready: true, ..Flow::connecting(task, stream, began, stop_at) }
     }
 
     pub fn stream(&self) -> Option<&TcpStream> {
@@ -103,6 +127,18 @@ impl Flow {
         }
     }
 
+    /// Which way it moves data when its socket is ready; none while it only shakes hands.
+    pub fn moves(&self) -> Option<Traffic> {
+        (self.phase == Phase::Open).then_some(if self.task.sends { Traffic::Out } else { Traffic::In })
+    }
+
+    /// Bytes of payload that the kernel has sent again since this was last asked.
+    pub fn sent_again(&mut self) -> u64 {
+        let Some(info) = self.stream.as_ref().filter(|_| self.task.sends).and_then(TcpInfo::of) else { return 0 };
+        let more = info.total_retrans.saturating_sub(std::mem::replace(&mut self.again, info.total_retrans));
+        u64::from(more) * u64::from(info.mss)
+    }
+
     /// When it wants to be looked at, whatever its socket says.
     pub fn due(&self, now: Nanos) -> Nanos {
         match self.phase {
@@ -112,15 +148,25 @@ impl Flow {
         }
     }
 
-    /// Its socket is ready, or its time may have come. `hello` makes a client's first bytes once it is connected.
-    pub fn advance(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) {
+    /// Its socket is ready, or its time may have come: one call of the system, for as many bytes as `scratch` has at most. `hello` makes a
+    /// client's first bytes once it is connected.
+    pub fn advance(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) -> Moved {
+        let before = self.bytes;
+        let blocked = self.step(now, scratch, hello);
+        Moved { bytes: self.bytes - before, blocked }
+    }
+
+    /// True if the socket was not ready.
+    fn step(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) -> bool {
         if self.phase == Phase::Connecting
             && let Err(e) = self.connect(now, hello)
         {
-            return self.fail(now, &e.to_string());
+            self.fail(now, &e.to_string());
+            return false;
         }
         if now >= self.stop_at {
-            return self.time_is_up(now);
+            self.time_is_up(now);
+            return false;
         }
         let done = match self.phase {
             Phase::Open if now < self.free_at => Ok(()),
@@ -131,12 +177,13 @@ impl Flow {
             Phase::Connecting | Phase::Ended => Ok(()),
         };
         match done {
-            Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => return true,
             // Without a limit the end that counts ends it, by a reset.
             Err(_) if self.task.limit.is_none() && self.bytes > 0 => self.end(),
             Err(e) => self.fail(now, &e.to_string()),
             Ok(()) => {}
         }
+        false
     }
 
     fn time_is_up(&mut self, now: Nanos) {

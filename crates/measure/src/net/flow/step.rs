@@ -1,7 +1,7 @@
 //! What a connection does when its socket is ready: one call of the system each.
 
 use super::super::sockets::{no_delay, number};
-use super::{BURST_SHARE, Flow, PIECE, Phase};
+use super::{BURST_SHARE, Flow, Phase};
 use crate::{Nanos, SECOND};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -31,7 +31,7 @@ impl Flow {
 
     pub(super) fn send(&mut self, now: Nanos, scratch: &[u8]) -> std::io::Result<()> {
         let left = self.task.limit.map_or(u64::MAX, |limit| limit - self.bytes);
-        let written = self.open()?.write(&scratch[..(left.min(PIECE as u64)) as usize])?;
+        let written = self.open()?.write(&scratch[..(left.min(scratch.len() as u64)) as usize])?;
         self.count(now, written);
         if self.task.limit == Some(self.bytes) {
             self.open()?.shutdown(Shutdown::Write)?;
@@ -41,7 +41,7 @@ impl Flow {
     }
 
     pub(super) fn receive(&mut self, now: Nanos, scratch: &mut [u8]) -> std::io::Result<()> {
-        let read = self.open()?.read(&mut scratch[..PIECE])?;
+        let read = self.open()?.read(scratch)?;
         if read > 0 {
             if self.first.is_none() {
                 self.hold_window();
@@ -83,7 +83,8 @@ impl Flow {
         self.first.get_or_insert(now);
         self.last = Some(now);
         self.bytes += bytes as u64;
-        let time = (bytes as i64 * 8).saturating_mul(SECOND) / (self.task.rate_bps.max(1) as i64);
+        let Some(rate_bps) = self.task.rate_bps else { return };
+        let time = (bytes as i64 * 8).saturating_mul(SECOND) / (rate_bps.max(1) as i64);
         self.free_at = self.free_at.max(now - SECOND / BURST_SHARE).saturating_add(time);
     }
 }

@@ -10,6 +10,14 @@ pub fn system() -> String {
 
 /// The congestion controls of this kernel.
 pub fn available() -> Vec<String> {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    text.split_whitespace().map(str::to_owned).collect()
+    words("/proc/sys/net/ipv4/tcp_available_congestion_control")
+}
+
+/// Those of them that need no privilege.
+pub fn unrestricted() -> Vec<String> {
+    words("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+}
+
+fn words(path: &str) -> Vec<String> {
+    std::fs::read_to_string(path).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }

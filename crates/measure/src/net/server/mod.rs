@@ -1,12 +1,17 @@
-//! The far end: one thread, one loop, all sessions. What may be done is decided by the caps and the sessions; here sockets are looked at.
+//! The far end: one thread, one loop, all sessions. What may be done is decided by the caps and the sessions; here sockets are looked at. A turn
+//! of the loop does a bounded amount of each kind of work (`moving` has the largest part), so that everybody is answered soon.
 
 mod kernel;
+mod moving;
 mod peer;
 mod stranger;
 mod test;
 
 use super::clock::Clock;
 use super::datagrams::Inbox;
+use super::flow::Traffic;
+use super::log::{Log, Target as LogTarget};
+use super::privileges::drop_all;
 use super::run::scratch;
 use super::sockets::{self, Wishes};
 use super::stamp::{Responder, StampOptions};
@@ -15,16 +20,35 @@ use crate::caps::Caps;
 use crate::control::hello::DataHello;
 use crate::control::message::Welcome;
 use crate::control::registry::Registry;
+use crate::control::unproven::Unproven;
+use crate::spec::HEADERS;
 use crate::token::{Token, random};
 use crate::udp::packet::{Head, tag_of};
 use crate::udp::proof::{Answer, Doorkeeper};
-use crate::{MeasureError, Nanos};
-use kernel::{available, system};
+use crate::{MS, MeasureError, Nanos};
+use kernel::{available, system, unrestricted};
+use moving::Line;
+pub use moving::{MOST_BYTES, MOST_CALLS, Work};
 use nix::poll::{PollFd, PollFlags};
-use peer::Peer;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use peer::{Peer, Standing};
+use serde_json::json;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use stranger::{Grown, Stranger};
+
+/// Connections that are accepted in one turn.
+pub const MOST_ACCEPTED: u32 = 32;
+/// After a connection could not be accepted no other is tried for so long.
+const PAUSE_NS: Nanos = 50 * MS;
+/// What kernels send again is looked at this often.
+const AGAIN_NS: Nanos = 50 * MS;
+/// Descriptors that are left to sessions when the process may have few.
+const DESCRIPTORS_LEFT: u64 = 64;
+/// Fewest places of connections that have proven nothing.
+const FEWEST_PLACES: u32 = 4;
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
@@ -36,6 +60,8 @@ pub struct ServerOptions {
     pub clock_shift: Nanos,
     /// Answer STAMP probes too.
     pub stamp: Option<StampOptions>,
+    /// Where a line for each session and each refusal goes.
+    pub log: LogTarget,
 }
 
 pub struct Server {
@@ -46,6 +72,14 @@ pub struct Server {
     inbox: Inbox,
     stamp: Option<Responder>,
     scratch: Vec<u8>,
+    /// What may be moved, out and in.
+    lines: [Line; 2],
+    next_again: Nanos,
+    /// Given up for a moment when the process has no descriptor left, to turn a connection away.
+    reserve: Option<File>,
+    /// When connections are accepted again, and how many could not be.
+    accept_again: Nanos,
+    not_accepted: u64,
 }
 
 /// What every session may use.
@@ -55,21 +89,38 @@ pub struct Shared {
     pub udp: UdpSocket,
     pub door: Doorkeeper,
     pub registry: Registry,
+    /// Connections that have proven nothing, and those that tests await.
+    pub unproven: Unproven,
+    pub awaited: Unproven,
     pub congestion: Vec<String>,
+    /// Listeners for connections with congestion controls that this process may not set any more.
+    pub restricted: Vec<(TcpListener, String)>,
+    pub log: Log,
+    /// Descriptors that one session's tests may take.
+    pub descriptors: u64,
+    /// Bytes of IP that were sent without waiting for the rate, which is to wait for them.
+    pub owed: u64,
 }
 
 /// Whose socket is ready.
 #[derive(Clone, Copy)]
 enum Target {
-    Listener,
+    Listener(Door),
     Udp,
     Stamp,
     Stranger(usize),
     Control(usize),
     Capture(usize),
-    /// A peer's test's listener, and its flow.
-    Extra(usize, u32),
+    /// A peer's test's connection.
     Flow(usize, u32, usize),
+}
+
+/// Where connections come in: at the usual port, at that of a congestion control, at that of a peer's test.
+#[derive(Clone, Copy)]
+enum Door {
+    Usual,
+    Restricted(usize),
+    Test(usize, u32),
 }
 
 impl Server {
@@ -78,17 +129,42 @@ impl Server {
         let at = listener.local_addr().map_err(MeasureError::refused("listening for connections"))?;
         let mut secret = [0; 32];
         random(&mut secret)?;
+        let clock = Clock::start(options.clock_shift);
+        let (now, caps) = (clock.now(), &options.caps);
+        let places = places(caps);
         let shared = Shared {
-            clock: Clock::start(options.clock_shift),
+            clock,
             udp: sockets::datagrams(at)?,
             door: Doorkeeper::new(secret),
             registry: Registry::default(),
+            unproven: Unproven::new(places, caps.strangers_per_peer.min(places)),
+            awaited: Unproven::new(places, caps.connections.min(places)),
             congestion: available(),
+            restricted: Vec::new(),
+            log: Log::new(options.log.clone()),
+            descriptors: descriptors_each(caps, places),
+            owed: 0,
             options,
         };
         let stamp = shared.options.stamp.as_ref().map(|s| Responder::open(at.ip(), s)).transpose()?;
         let (strangers, peers) = (Vec::new(), Vec::new());
-        Ok(Server { shared, listener, strangers, peers, inbox: Inbox::new(), stamp, scratch: scratch() })
+        let caps = &shared.options.caps;
+        let lines = [Line::new(caps.rate_bps, now), Line::new(caps.rate_bps, now)];
+        shared.log.note("listening", json!({"at": at.to_string(), "max_rate_bps": caps.rate_bps, "sessions": caps.sessions}));
+        Ok(Server {
+            shared,
+            listener,
+            strangers,
+            peers,
+            inbox: Inbox::new(),
+            stamp,
+            scratch: scratch(),
+            lines,
+            next_again: now,
+            reserve: reserve(),
+            accept_again: now,
+            not_accepted: 0,
+        })
     }
 
     /// Where it listens: with the port that the kernel chose, if that was left to it.
@@ -101,6 +177,20 @@ impl Server {
         self.stamp.as_ref()?.socket.local_addr().ok()
     }
 
+    /// Gives up what only opening needed (`privileges`): root becomes `user`, or nobody, and keeps CAP_NET_RAW only where captures are allowed.
+    /// Congestion controls that the kernel keeps for the privileged get listeners of their own before that, at ports that the kernel chooses.
+    pub fn drop_privileges(&mut self, user: Option<&str>) -> Result<(), MeasureError> {
+        let (at, free) = (self.address()?.ip(), unrestricted());
+        let kept: Vec<String> = self.shared.congestion.iter().filter(|name| !free.contains(name)).cloned().collect();
+        self.shared.restricted =
+            kept.into_iter().filter_map(|name| Some((sockets::listen_with(SocketAddr::new(at, 0), &name)?, name))).collect();
+        let left = drop_all(user, self.shared.options.caps.capture_bytes > 0)?;
+        self.shared.congestion = free.into_iter().chain(self.shared.restricted.iter().map(|(_, name)| name.clone())).collect();
+        let what = json!({"uid": left.uid, "net_raw": left.net_raw, "no_other_user": left.no_other_user});
+        self.shared.log.note("privileges-dropped", what);
+        Ok(())
+    }
+
     /// Serves for as long as `keep_going` says so; it is asked ten times a second at least.
     pub fn run(&mut self, mut keep_going: impl FnMut() -> bool) -> Result<(), MeasureError> {
         while keep_going() {
@@ -109,38 +199,58 @@ impl Server {
         Ok(())
     }
 
-    /// Waits once, and does what there is to do.
-    pub fn turn(&mut self) -> Result<(), MeasureError> {
-        let ready = self.wait()?;
+    /// Waits once, and does what there is to do; what that was.
+    pub fn turn(&mut self) -> Result<Work, MeasureError> {
+        let mut work = Work::default();
+        let (ready, mut accepts) = (self.wait()?, Vec::new());
         // Datagrams first: their times matter most, and connections can wait.
         for target in ready {
             match target {
                 Target::Udp => self.hear_datagrams(),
                 Target::Stamp => self.stamp.iter_mut().for_each(|s| s.answer(&self.shared.clock)),
-                Target::Listener => self.accept(),
+                // Last: a newcomer may take another's place, and these count by place.
+                Target::Listener(door) => accepts.push(door),
                 Target::Stranger(i) => self.strangers[i].ready = true,
                 Target::Control(i) => self.peers[i].hear(&mut self.shared, &mut self.scratch),
                 Target::Capture(i) => self.peers[i].capture.iter_mut().for_each(|c| c.drain(&self.shared.clock)),
-                Target::Extra(i, test) => {
-                    if let Some(stream) = self.peers[i].accept(test) {
-                        self.welcome_stranger(stream);
-                    }
-                }
-                Target::Flow(i, test, flow) => self.peers[i].advance_flow(test, flow, &self.shared, &mut self.scratch),
+                Target::Flow(i, test, flow) => self.peers[i].ready_flow(test, flow, &self.shared, &mut self.scratch),
             }
+        }
+        for door in accepts {
+            self.accept(door, &mut work);
         }
         self.hear_strangers();
         for peer in &mut self.peers {
             peer.tick(&mut self.shared, &mut self.scratch);
         }
+        self.settle();
+        let Server { shared, peers, scratch, lines, .. } = self;
+        for (line, way) in lines.iter_mut().zip([Traffic::Out, Traffic::In]) {
+            line.run(way, peers, shared, scratch, &mut work);
+        }
         self.part();
-        Ok(())
+        Ok(work)
+    }
+
+    /// Takes from the rate what has left without waiting for it.
+    fn settle(&mut self) {
+        let now = self.shared.clock.now();
+        let mut bytes = std::mem::take(&mut self.shared.owed);
+        if now >= self.next_again {
+            self.next_again = now + AGAIN_NS;
+            bytes += self.peers.iter_mut().map(Peer::sent_again).sum::<u64>();
+        }
+        self.lines[Traffic::Out as usize].bucket.take(bytes);
     }
 
     fn wait(&self) -> Result<Vec<Target>, MeasureError> {
         let now = self.shared.clock.now();
+        let held = [self.lines[0].held(now), self.lines[1].held(now)];
+        let accepts = now >= self.accept_again;
         let mut targets = vec![(Target::Udp, self.shared.udp.as_fd(), PollFlags::POLLIN)];
-        targets.push((Target::Listener, self.listener.as_fd(), PollFlags::POLLIN));
+        targets.extend(accepts.then(|| (Target::Listener(Door::Usual), self.listener.as_fd(), PollFlags::POLLIN)));
+        let restricted = self.shared.restricted.iter().enumerate().filter(|_| accepts);
+        targets.extend(restricted.map(|(i, (l, _))| (Target::Listener(Door::Restricted(i)), l.as_fd(), PollFlags::POLLIN)));
         targets.extend(self.stamp.iter().map(|s| (Target::Stamp, s.socket.as_fd(), PollFlags::POLLIN)));
         let strangers = self.strangers.iter().enumerate();
         targets.extend(strangers.map(|(i, s)| (Target::Stranger(i), s.stream.as_fd(), PollFlags::POLLIN)));
@@ -148,56 +258,162 @@ impl Server {
             targets.push((Target::Control(i), peer.stream.as_fd(), peer.interest()));
             targets.extend(peer.capture.iter().map(|c| (Target::Capture(i), c.fd(), PollFlags::POLLIN)));
             for (number, test) in &peer.tests {
-                targets.extend(test.listener.iter().map(|l| (Target::Extra(i, *number), l.as_fd(), PollFlags::POLLIN)));
+                let listener = test.listener.iter().filter(|_| accepts);
+                targets.extend(listener.map(|l| (Target::Listener(Door::Test(i, *number)), l.as_fd(), PollFlags::POLLIN)));
                 for (j, fd, interest) in test.sockets(now) {
                     targets.push((Target::Flow(i, *number, j), fd, interest));
                 }
             }
         }
-        let due = self.peers.iter().map(|p| p.due(now)).chain(self.strangers.iter().map(Stranger::due)).min();
+        let due = self.peers.iter().map(|p| p.due(now, held)).chain(self.strangers.iter().map(Stranger::due));
+        let due = due.chain((!accepts).then_some(self.accept_again)).min();
         let mut polled: Vec<PollFd<'_>> = targets.iter().map(|t| PollFd::new(t.1, t.2)).collect();
         wait(&self.shared.clock, &mut polled, due.unwrap_or(Nanos::MAX))?;
         let is_ready = |p: &PollFd<'_>| p.revents().is_some_and(|r| !r.is_empty());
         Ok(targets.iter().zip(&polled).filter(|(_, p)| is_ready(p)).map(|(t, _)| t.0).collect())
     }
 
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            self.welcome_stranger(stream);
+    /// The next connection there.
+    fn next_at(&mut self, door: Door) -> std::io::Result<TcpStream> {
+        let accepted = match door {
+            Door::Usual => self.listener.accept(),
+            Door::Restricted(i) => self.shared.restricted[i].0.accept(),
+            Door::Test(peer, test) => return self.peers[peer].accept(test),
+        };
+        accepted.map(|(stream, _)| stream)
+    }
+
+    fn accept(&mut self, door: Door, work: &mut Work) {
+        while work.accepted < MOST_ACCEPTED {
+            let next = self.next_at(door);
+            match next {
+                Ok(stream) => {
+                    work.accepted += 1;
+                    self.welcome_stranger(stream, matches!(door, Door::Test(..)));
+                }
+                Err(e) if is_exhausted(&e) => {
+                    work.accepted += 1;
+                    if !self.make_room(door, &e) {
+                        return;
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // That one has gone already; the next may be there.
+                Err(_) => work.accepted += 1,
+            }
         }
     }
 
-    fn welcome_stranger(&mut self, stream: std::net::TcpStream) {
-        let (Ok(peer), Ok(())) = (stream.peer_addr(), stream.set_nonblocking(true)) else { return };
-        // One too many is closed unheard.
-        if self.shared.registry.arrive(peer.ip(), &self.shared.options.caps) {
-            self.strangers.push(Stranger::new(stream, peer, self.shared.clock.now()));
+    /// No descriptor is left. Poll would call the listener ready for ever: one that has proven nothing goes, or else the newcomer. True if the
+    /// next may be accepted; if not the listeners are let alone for a while.
+    fn make_room(&mut self, door: Door, error: &std::io::Error) -> bool {
+        let now = self.shared.clock.now();
+        self.not_accepted += 1;
+        let why = format!("accepting a connection: {error}");
+        self.shared.log.note_stranger(now, "not-accepted", json!({"why": why, "count": self.not_accepted}));
+        if let Some(place) = self.shared.unproven.least() {
+            self.shared.unproven.leave(place);
+            // A handshake's socket is closed at the end of the turn.
+            return self.evict(place, false);
         }
+        self.accept_again = now + PAUSE_NS;
+        if self.reserve.take().is_some() {
+            drop(self.next_at(door));
+        }
+        self.reserve = reserve();
+        false
+    }
+
+    fn welcome_stranger(&mut self, stream: TcpStream, is_awaited: bool) {
+        let (Ok(peer), Ok(())) = (stream.peer_addr(), stream.set_nonblocking(true)) else { return };
+        let is_awaited = is_awaited || self.peers.iter().any(|p| p.awaits(peer.ip()));
+        let came = self.shared.clock.now();
+        let (place, goes) = self.pool(is_awaited).arrive(peer.ip());
+        if let Some(goes) = goes {
+            self.evict(goes, is_awaited);
+        }
+        self.strangers.push(Stranger { stream, peer, came, heard: Vec::new(), ready: true, place, is_awaited });
+    }
+
+    fn pool(&mut self, is_awaited: bool) -> &mut Unproven {
+        if is_awaited { &mut self.shared.awaited } else { &mut self.shared.unproven }
+    }
+
+    /// Lets the one go that had this place, which is another's now. True if its socket is closed.
+    fn evict(&mut self, place: u64, is_awaited: bool) -> bool {
+        let now = self.shared.clock.now();
+        let before = self.strangers.len();
+        let gone = if let Some(i) = self.strangers.iter().position(|s| s.place == place && s.is_awaited == is_awaited) {
+            Some(self.strangers.remove(i).peer)
+        } else {
+            let holds = |p: &&mut Peer| !is_awaited && p.place == place && p.standing == Standing::Stranger;
+            self.peers.iter_mut().find(holds).map(|peer| {
+                (peer.is_gone, peer.standing) = (true, Standing::Nobody);
+                peer.address
+            })
+        };
+        if let Some(from) = gone {
+            self.shared.log.note_stranger(now, "refused", json!({"from": from.to_string(), "why": "its place was needed"}));
+        }
+        self.strangers.len() < before
     }
 
     fn hear_strangers(&mut self) {
         let now = self.shared.clock.now();
         for mut stranger in std::mem::take(&mut self.strangers) {
+            if !self.pool(stranger.is_awaited).holds(stranger.place) {
+                self.refused(now, stranger.peer, "its place was needed");
+                continue;
+            }
             match stranger.grow(now) {
-                Grown::Not => self.strangers.push(stranger),
-                Grown::Gone => self.shared.registry.known(stranger.peer.ip()),
-                Grown::Control => self.peers.push(Peer::new(stranger, &mut self.shared)),
+                Grown::Not => {
+                    if !stranger.heard.is_empty() {
+                        self.pool(stranger.is_awaited).speaks(stranger.place);
+                    }
+                    self.strangers.push(stranger);
+                }
+                Grown::Gone(why) => {
+                    self.pool(stranger.is_awaited).leave(stranger.place);
+                    self.refused(now, stranger.peer, why);
+                }
+                Grown::Control => self.greet(stranger),
                 Grown::Data(hello, digest) => {
-                    self.shared.registry.known(stranger.peer.ip());
+                    self.pool(stranger.is_awaited).leave(stranger.place);
                     let DataHello { session, .. } = hello;
                     let of = self.peers.iter_mut().find(|p| p.session.keys().is_some_and(|k| k.name == session));
                     let proven = of.filter(|p| p.session.keys().is_some_and(|k| hello.is_proven(&digest, k)));
                     // Whoever is not proven is closed without a word.
-                    if let Some(peer) = proven {
-                        peer.attach(hello, stranger, &self.shared);
+                    match proven {
+                        Some(peer) => peer.attach(hello, stranger, &self.shared),
+                        None => self.refused(now, stranger.peer, "a data connection of no session"),
                     }
                 }
             }
         }
     }
 
+    fn refused(&mut self, now: Nanos, from: SocketAddr, why: &str) {
+        self.shared.log.note_stranger(now, "refused", json!({"from": from.to_string(), "why": why}));
+    }
+
+    /// One that wants to control: its place is among those that have proven nothing, wherever it was before.
+    fn greet(&mut self, mut stranger: Stranger) {
+        if stranger.is_awaited {
+            self.shared.awaited.leave(stranger.place);
+            let (place, goes) = self.shared.unproven.arrive(stranger.peer.ip());
+            stranger.place = place;
+            if let Some(goes) = goes {
+                self.evict(goes, false);
+            }
+        }
+        self.shared.unproven.speaks(stranger.place);
+        let peer = Peer::new(stranger, &mut self.shared);
+        self.peers.push(peer);
+    }
+
     fn hear_datagrams(&mut self) {
-        let Server { shared, peers, inbox, .. } = self;
+        let Server { shared, peers, inbox, lines, .. } = self;
+        let mut came_in = 0;
         inbox.drain(&shared.udp, &shared.clock, |came| {
             let Some(tag) = tag_of(came.bytes) else { return };
             for peer in peers.iter_mut().filter(|p| p.is_open()) {
@@ -211,7 +427,9 @@ impl Server {
                     }
                     return;
                 }
-                if let Some(test) = peer.tagged(tag, came.from) {
+                let bytes = came.bytes.len() as u64 + u64::from(HEADERS);
+                if let Some(test) = peer.tagged(tag, came.from, bytes) {
+                    came_in += bytes;
                     if let Some(head) = Head::read(came.bytes) {
                         test.hear(&head, came.at);
                     }
@@ -219,14 +437,15 @@ impl Server {
                 }
             }
         });
+        lines[Traffic::In as usize].bucket.take(came_in);
     }
 
     /// Lets go of those who have gone.
     fn part(&mut self) {
-        let registry = &mut self.shared.registry;
+        let shared = &mut self.shared;
         self.peers.retain(|peer| {
             if peer.is_gone {
-                peer.leave(registry);
+                peer.leave(shared);
             }
             !peer.is_gone
         });
@@ -248,4 +467,36 @@ impl Shared {
             clock: self.clock.state(),
         }
     }
+}
+
+/// Places of connections that have proven nothing: what the operator says, or half of what the process may open besides its sessions.
+fn places(caps: &Caps) -> u32 {
+    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
+    let room = u32::try_from(soft.saturating_sub(DESCRIPTORS_LEFT) / 2).unwrap_or(u32::MAX);
+    caps.strangers.min(room.max(FEWEST_PLACES))
+}
+
+/// Descriptors that each session's tests may take, so that there are some for every session, and for those that have yet to prove themselves.
+fn descriptors_each(caps: &Caps, places: u32) -> u64 {
+    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
+    let sessions = u64::from(caps.sessions.max(1));
+    soft.saturating_sub(DESCRIPTORS_LEFT / 2 + u64::from(places) + sessions) / sessions
+}
+
+/// Lets this process open as many descriptors as its system allows it: sessions with many connections need them.
+pub fn raise_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Where it cannot be, fewer are served at a time.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+fn reserve() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+fn is_exhausted(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }

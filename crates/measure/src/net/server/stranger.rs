@@ -1,7 +1,8 @@
-//! A connection that has not said what it is.
+//! A connection that has not said what it is. Those that a session's tests await, by their address or at a test's own port, have places of
+//! their own, so that nobody else crowds them out.
 
 use crate::Nanos;
-use crate::caps::HANDSHAKE_NS;
+use crate::caps::{HANDSHAKE_NS, SILENCE_NS};
 use crate::control::hello::{DATA_HELLO_BYTES, DataHello, Purpose, purpose};
 use crate::control::keys::Digest;
 use std::io::{ErrorKind, Read};
@@ -14,29 +15,29 @@ pub struct Stranger {
     pub heard: Vec<u8>,
     /// There is something to read.
     pub ready: bool,
+    /// Its place, and whether that is among those that are awaited.
+    pub place: u64,
+    pub is_awaited: bool,
 }
 
 /// What it turns out to be.
 pub enum Grown {
     Not,
-    Gone,
+    /// Why.
+    Gone(&'static str),
     Control,
     Data(DataHello, Digest),
 }
 
 impl Stranger {
-    pub fn new(stream: TcpStream, peer: SocketAddr, now: Nanos) -> Stranger {
-        Stranger { stream, peer, came: now, heard: Vec::new(), ready: true }
-    }
-
     pub fn due(&self) -> Nanos {
-        self.came.saturating_add(HANDSHAKE_NS)
+        self.came.saturating_add(if self.heard.is_empty() { SILENCE_NS } else { HANDSHAKE_NS })
     }
 
     /// Reads what is there, but not beyond the longest first message.
     pub fn grow(&mut self, now: Nanos) -> Grown {
         if now >= self.due() {
-            return Grown::Gone;
+            return Grown::Gone("no hello in time");
         }
         if !std::mem::take(&mut self.ready) {
             return Grown::Not;
@@ -44,13 +45,13 @@ impl Stranger {
         let mut bytes = [0; DATA_HELLO_BYTES];
         let most = DATA_HELLO_BYTES - self.heard.len();
         match self.stream.read(&mut bytes[..most]) {
-            Ok(0) => return Grown::Gone,
+            Ok(0) => return Grown::Gone("closed before its hello"),
             Ok(read) => self.heard.extend_from_slice(&bytes[..read]),
             Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => return Grown::Not,
-            Err(_) => return Grown::Gone,
+            Err(_) => return Grown::Gone("reset before its hello"),
         }
         match purpose(&self.heard) {
-            Err(_) => Grown::Gone,
+            Err(why) => Grown::Gone(why),
             Ok(None) => Grown::Not,
             Ok(Some(Purpose::Control)) => Grown::Control,
             Ok(Some(Purpose::Data)) => match self.heard.first_chunk() {

@@ -1,15 +1,18 @@
 //! A test as the far end has it: prepared, running, stopped, reported.
 
-use super::super::flow::{Flow, Task};
+use super::super::flow::{Flow, Task, Traffic};
 use super::super::run::{Flows, Run, Trains};
-use super::super::sockets::Wishes;
+use super::super::sockets::{Wishes, given};
 use super::super::tcp_info::TcpInfo;
+use super::Shared;
+use super::moving::{Line, Piece};
 use super::stranger::Stranger;
 use crate::caps::Caps;
 use crate::control::hello::DataHello;
 use crate::control::keys::Keys;
 use crate::control::message::Reply;
 use crate::control::server::ServerSession;
+use crate::share::{Turn, tcp_wire_bytes};
 use crate::spec::{Spec, Way};
 use crate::udp::packet::Head;
 use crate::{Nanos, SECOND};
@@ -23,7 +26,7 @@ const SLACK_NS: Nanos = 30 * SECOND;
 /// Longest silence that may be waited for.
 const MOST_QUIET_NS: Nanos = 10 * SECOND;
 /// Connections of a row of transfers that stand at a time.
-const AT_A_TIME: usize = 4;
+pub const AT_A_TIME: usize = 4;
 
 pub struct Test {
     pub number: u32,
@@ -39,7 +42,14 @@ pub struct Test {
     cut_short: Option<String>,
     /// The table that is being sent, and its next row.
     told: (usize, usize),
+    /// What it has taken of its session's share each way, and which of its connections is next.
+    pub moved: [u64; 2],
+    turns: [Turn; 2],
 }
+
+/// A connection may have this much written and not sent at most: its part of what the rate carries in this time.
+const UNSENT_MS: u64 = 20;
+const UNSENT: std::ops::RangeInclusive<u64> = 16_384..=1_048_576;
 
 impl Test {
     pub fn new(number: u32, spec: Spec, keys: &Keys, listener: Option<TcpListener>, now: Nanos) -> Test {
@@ -50,7 +60,20 @@ impl Test {
         };
         let must_end = now.saturating_add(spec.duration()).saturating_add(SLACK_NS);
         let (attached, tag) = (BTreeSet::new(), keys.tag(number, true));
-        Test { number, spec, run, tag, listener, attached, stop: None, must_end, cut_short: None, told: (0, 0) }
+        Test {
+            number,
+            spec,
+            run,
+            tag,
+            listener,
+            attached,
+            stop: None,
+            must_end,
+            cut_short: None,
+            told: (0, 0),
+            moved: [0; 2],
+            turns: Default::default(),
+        }
     }
 
     pub fn go(&mut self, now: Nanos) {
@@ -83,8 +106,9 @@ impl Test {
     }
 
     /// What a connection of this test is to do; Err if it is none of this test's, or one too many.
-    fn task(&self, number: u16, caps: &Caps) -> Result<Task, ()> {
-        let rate_bps = caps.rate_bps;
+    fn task(&self, number: u16) -> Result<Task, ()> {
+        // The rate is the whole far end's: the loop sees to it.
+        let rate_bps = None;
         let Run::Flows(flows) = &self.run else { return Err(()) };
         if self.stop.is_some() || self.attached.contains(&number) {
             return Err(());
@@ -92,13 +116,7 @@ impl Test {
         match &self.spec {
             Spec::Bulk(b) if u32::from(number) < u32::from(b.down) + u32::from(b.up) => {
                 let way = if number < b.down { Way::Down } else { Way::Up };
-                Ok(Task {
-                    number,
-                    sends: way == Way::Down,
-                    limit: None,
-                    rate_bps: b.rate_each(way, rate_bps),
-                    window: b.receive_window,
-                })
+                Ok(Task { number, sends: way == Way::Down, limit: None, rate_bps, window: b.receive_window })
             }
             Spec::Transfers(t) if number < t.count && flows.flows.iter().filter(|f| !f.is_ended()).count() < AT_A_TIME => {
                 Ok(Task { number, sends: t.way == Way::Down, limit: Some(t.bytes), rate_bps, window: None })
@@ -109,15 +127,25 @@ impl Test {
 
     /// A connection that has proven to be of this session says that it is this test's.
     pub fn attach(&mut self, hello: DataHello, stranger: Stranger, caps: &Caps, now: Nanos) {
-        let Ok(task) = self.task(hello.flow, caps) else { return };
+        let Ok(task) = self.task(hello.flow) else { return };
         let Run::Flows(flows) = &mut self.run else { return };
-        let wishes = match &self.spec {
+        let mut wishes = match &self.spec {
             Spec::Bulk(bulk) => Wishes::of(bulk).after_handshake(),
             Spec::Transfers(t) => Wishes { congestion: t.congestion.clone(), ..Wishes::default() },
             Spec::Datagrams { .. } => return,
         };
+        // It may have come with the one that is asked for; of an end that only receives none is needed.
+        if !task.sends || wishes.congestion.as_ref().is_some_and(|name| given(&stranger.stream).congestion == *name) {
+            let named = wishes.congestion.take();
+            let _ = Wishes { congestion: named, ..Wishes::default() }.set(&stranger.stream);
+        }
         let failed = wishes.set(&stranger.stream).err();
         super::super::sockets::no_delay(&stranger.stream);
+        if task.sends {
+            let sharing = if let Spec::Bulk(bulk) = &self.spec { u64::from(bulk.down.max(1)) } else { 1 };
+            let unsent = (caps.rate_bps / 8000 * UNSENT_MS / sharing).clamp(*UNSENT.start(), *UNSENT.end());
+            super::super::sockets::hold_unsent(&stranger.stream, unsent as u32);
+        }
         // The hello left `since` after the first SYN and took half a round trip, of which the handshake has given an idea.
         let half = TcpInfo::of(&stranger.stream).map_or(0, |info| i64::from(info.rtt_us) * 500);
         let began = now - hello.since.clamp(0, self.spec.duration()) - half;
@@ -133,35 +161,101 @@ impl Test {
         flows.flows.push(flow);
     }
 
+    /// Connections that are still to come.
+    pub fn awaits(&self) -> bool {
+        match (&self.spec, &self.stop) {
+            (_, Some(_)) | (Spec::Datagrams { .. }, _) => false,
+            (Spec::Bulk(b), None) => self.attached.len() < usize::from(b.down) + usize::from(b.up),
+            (Spec::Transfers(t), None) => self.attached.len() < usize::from(t.count),
+        }
+    }
+
+    /// The sockets to be looked at: of those that move data only such as are not known to be ready.
     pub fn sockets(&self, now: Nanos) -> Vec<(usize, BorrowedFd<'_>, PollFlags)> {
         let Run::Flows(flows) = &self.run else { return Vec::new() };
         let polled = |(i, flow): (usize, &'_ Flow)| {
             let interest = flow.interest(now);
-            Some((i, interest)).filter(|_| !interest.is_empty())
+            let known = flow.ready && flow.moves().is_some();
+            Some((i, interest)).filter(|_| !known && !interest.is_empty())
         };
         let wanted = flows.flows.iter().enumerate().filter_map(polled);
         wanted.filter_map(|(i, interest)| Some((i, flows.flows[i].stream()?.as_fd(), interest))).collect()
     }
 
-    pub fn due(&self, now: Nanos) -> Nanos {
+    /// Something can be moved that way.
+    pub fn has_to_move(&self, way: Traffic, now: Nanos) -> bool {
+        match &self.run {
+            Run::Trains(trains) => way == Traffic::Out && trains.ready(now).is_some(),
+            Run::Flows(flows) => flows.flows.iter().any(|f| f.ready && f.moves() == Some(way)),
+        }
+    }
+
+    /// Moves one piece, of the connection whose turn it is.
+    pub fn move_one(&mut self, way: Traffic, now: Nanos, line: &mut Line, shared: &Shared, scratch: &mut [u8]) -> Piece {
+        match &mut self.run {
+            Run::Trains(trains) => {
+                let Some(bytes) = trains.ready(now) else { return Piece::Moved(0) };
+                if !line.bucket.has(now, bytes) {
+                    trains.out.iter_mut().for_each(|out| out.wait());
+                    return Piece::Wait(bytes);
+                }
+                trains.send_one(now, |datagram, to| shared.udp.send_to(datagram, to).is_ok());
+                Piece::Moved(bytes)
+            }
+            Run::Flows(flows) => {
+                let turn = &mut self.turns[way as usize];
+                let ready = flows.flows.iter().enumerate().filter(|(_, f)| f.ready && f.moves() == Some(way));
+                let Some(who) = turn.pick(ready.map(|(i, f)| (i, f.moved))) else { return Piece::Moved(0) };
+                let flow = &mut flows.flows[who];
+                let most = match line.chunk(now) {
+                    Ok(most) => most,
+                    Err(bytes) => return Piece::Wait(bytes),
+                };
+                let done = flow.advance(now, &mut scratch[..most], |_| Vec::new());
+                // A read that fills its buffer says nothing of what is left; anything less has had all there was.
+                flow.ready = !done.blocked && done.bytes == most as u64;
+                let bytes = tcp_wire_bytes(done.bytes);
+                flow.moved = turn.moved(flow.moved, bytes);
+                Piece::Moved(bytes)
+            }
+        }
+    }
+
+    /// Bytes of IP that the kernel has sent again since this was last asked.
+    pub fn sent_again(&mut self) -> u64 {
+        let Run::Flows(flows) = &mut self.run else { return 0 };
+        flows.flows.iter_mut().map(|f| tcp_wire_bytes(f.sent_again())).sum()
+    }
+
+    /// When it is to be looked at; each way nothing is moved before `held`.
+    pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
         let quiet = self.stop.map_or(Nanos::MAX, |(asked, quiet)| match &self.run {
             // While it still sends that says when to look.
             Run::Trains(t) if t.out.as_ref().is_some_and(|out| !out.is_done()) => Nanos::MAX,
             Run::Trains(t) => t.inn.as_ref().and_then(|i| i.last).unwrap_or(asked).max(asked) + quiet,
             Run::Flows(_) => asked + quiet,
         });
-        self.run.due(now).min(self.must_end).min(quiet)
+        let run = match &self.run {
+            Run::Trains(trains) => trains.due().max(held[Traffic::Out as usize].unwrap_or(Nanos::MIN)),
+            Run::Flows(flows) => {
+                let moves = [Traffic::Out, Traffic::In].into_iter().filter(|way| self.has_to_move(*way, now));
+                flows.due(now).min(moves.map(|way| held[way as usize].unwrap_or(now)).min().unwrap_or(Nanos::MAX))
+            }
+        };
+        run.min(self.must_end).min(quiet)
     }
 
     /// Does what is due. True once the test is over.
     pub fn tick(&mut self, now: Nanos, scratch: &mut [u8]) -> bool {
-        if let Run::Flows(flows) = &mut self.run {
-            for flow in &mut flows.flows {
-                if flow.due(now) <= now {
+        match &mut self.run {
+            Run::Trains(trains) => trains.tick(now),
+            Run::Flows(flows) => {
+                for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
+                    // Its time is up.
                     flow.advance(now, scratch, |_| Vec::new());
                 }
+                flows.tick(now);
             }
-            flows.tick(now);
         }
         if now >= self.must_end {
             self.cut_short.get_or_insert_with(|| "the client did not end it in time".into());

@@ -1,12 +1,15 @@
 //! A far end on this machine's loopback interface, in a thread of its own.
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
+pub mod crowd;
+pub mod daemon;
+
 use ackclock_measure::SECOND;
 use ackclock_measure::caps::Caps;
 use ackclock_measure::control::hello::hello;
 use ackclock_measure::control::keys::{Keys, Nonces};
 use ackclock_measure::net::client::{Client, ClientOptions};
-use ackclock_measure::net::server::{Server, ServerOptions};
+use ackclock_measure::net::server::{Server, ServerOptions, Work};
 use ackclock_measure::net::stamp::StampOptions;
 use ackclock_measure::token::Token;
 use std::io::{Read, Write};
@@ -39,13 +42,30 @@ impl FarEnd {
         let token = Token::generate().unwrap();
         let listen = listen.parse().unwrap();
         let stamp = Some(StampOptions { port: 0, key });
-        let options = ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND, stamp };
+        let options =
+            ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND, stamp, log: Default::default() };
         let mut server = Server::open(options).ok()?;
         let stamp_port = server.stamp_address()?.port();
         let (at, stop) = (server.address().ok()?, Arc::new(AtomicBool::new(false)));
         let asked = stop.clone();
         let thread = std::thread::spawn(move || server.run(|| !asked.load(Ordering::Relaxed)).unwrap());
         Some(FarEnd { at, token, stamp_port, stop, thread: Some(thread) })
+    }
+
+    /// One whose turns are watched.
+    pub fn watched(caps: Caps, mut watch: impl FnMut(&Work) + Send + 'static) -> FarEnd {
+        let token = Token::generate().unwrap();
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let options = ServerOptions { listen, token: token.clone(), caps, clock_shift: 0, stamp: None, log: Default::default() };
+        let mut server = Server::open(options).unwrap();
+        let (at, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
+        let asked = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !asked.load(Ordering::Relaxed) {
+                watch(&server.turn().unwrap());
+            }
+        });
+        FarEnd { at, token, stamp_port: 0, stop, thread: Some(thread) }
     }
 
     pub fn options(&self, token: &Token) -> ClientOptions {

@@ -3,31 +3,36 @@
 mod requests;
 
 use super::super::capture::{Capture, plain};
+use super::super::flow::Traffic;
 use super::super::run::Run;
 use super::super::sockets;
 use super::Shared;
+use super::moving::{Line, Piece};
 use super::stranger::Stranger;
 use super::test::Test;
 use crate::caps::Spent;
 use crate::control::hello::{DataHello, Verdict};
 use crate::control::message::{MOST_REPLY, Reply};
-use crate::control::registry::Registry;
 use crate::control::server::{Act, ServerSession};
+use crate::share::{Turn, tcp_wire_bytes};
 use crate::spec::Spec;
 use crate::udp::proof::knock_tag;
 use crate::{Nanos, SECOND};
 use nix::poll::PollFlags;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 
 /// What has not been sent so long after the end is not sent.
 const LINGER_NS: Nanos = 2 * SECOND;
 /// Bytes of control that are read at a time.
 const READ: usize = 4096;
+/// What is to be said goes at once if it is no more than this; reports take their turn.
+const SHORT: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+pub enum Standing {
     Stranger,
     Session,
     Nobody,
@@ -43,13 +48,29 @@ pub struct Peer {
     has_captured: bool,
     /// The client's ends of this session's connections and datagrams.
     own: BTreeSet<SocketAddr>,
-    /// A capture that is being sent: its records, how many of their bytes have been, and what it lacks.
-    packets: Option<(Vec<u8>, usize, u64)>,
-    address: SocketAddr,
-    standing: Standing,
+    /// A capture that is being sent: the next packet, and what it lacks.
+    packets: Option<(Capture, usize, u64)>,
+    pub address: SocketAddr,
+    pub standing: Standing,
+    /// Its place among those that have proven nothing, until it has.
+    pub place: u64,
+    pub came: Nanos,
+    /// What it has moved each way, in bytes of IP: its share, and all of it for the log.
+    pub moved: [u64; 2],
+    pub total: [u64; 2],
+    /// The session's public name.
+    name: u64,
+    /// Why it ended.
+    pub why: Option<String>,
+    /// There is room for what is to be said.
+    writable: bool,
+    /// What reports have taken of the session's share; whose turn it is in the session.
+    said: u64,
+    turns: [Turn; 2],
     /// Over, and waiting for their reports to leave.
     reports: VecDeque<Test>,
     next_test: u32,
+    refusals: u32,
     spent: Spent,
     closing: Option<Nanos>,
 }
@@ -73,8 +94,18 @@ impl Peer {
             packets: None,
             address: stranger.peer,
             standing: Standing::Stranger,
+            place: stranger.place,
+            came: stranger.came,
+            moved: [0; 2],
+            total: [0; 2],
+            name: 0,
+            why: None,
+            writable: true,
+            said: 0,
+            turns: Default::default(),
             reports: VecDeque::new(),
             next_test: 0,
+            refusals: 0,
             spent: Spent::default(),
             closing: None,
         };
@@ -88,19 +119,70 @@ impl Peer {
         self.standing == Standing::Session
     }
 
+    /// What its control connection waits for.
     pub fn interest(&self) -> PollFlags {
-        let write = if self.session.outbox().is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
+        let waits = match self.session.outbox().len() {
+            0 => false,
+            said => said <= SHORT || !self.writable,
+        };
+        let write = if waits { PollFlags::POLLOUT } else { PollFlags::empty() };
         if self.closing.is_some() { write } else { write | PollFlags::POLLIN }
     }
 
-    pub fn due(&self, now: Nanos) -> Nanos {
+    pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
         let session = self.session.due().unwrap_or(Nanos::MAX);
-        let tests = self.tests.values().map(|t| t.due(now)).min().unwrap_or(Nanos::MAX);
-        session.min(tests).min(self.closing.unwrap_or(Nanos::MAX))
+        let tests = self.tests.values().map(|t| t.due(now, held)).min().unwrap_or(Nanos::MAX);
+        // There is room for more of a report.
+        let reports = !self.reports.is_empty() || self.packets.is_some();
+        let more = if reports && self.session.outbox().len() < MOST_REPLY { now } else { Nanos::MAX };
+        let says = if self.has_to_say() { held[Traffic::Out as usize].unwrap_or(now) } else { Nanos::MAX };
+        session.min(tests).min(self.closing.unwrap_or(Nanos::MAX)).min(more).min(says)
+    }
+
+    fn has_to_say(&self) -> bool {
+        self.writable && self.session.outbox().len() > SHORT
+    }
+
+    /// Something of this session's can be moved that way.
+    pub fn has_to_move(&self, way: Traffic, now: Nanos) -> bool {
+        (way == Traffic::Out && self.has_to_say()) || self.tests.values().any(|t| t.has_to_move(way, now))
+    }
+
+    /// Moves one piece: of the test whose turn it is, or of what is to be said.
+    pub fn move_one(&mut self, way: Traffic, now: Nanos, line: &mut Line, shared: &Shared, scratch: &mut [u8]) -> Piece {
+        let at = way as usize;
+        let says = (way == Traffic::Out && self.has_to_say()).then_some((None, self.said));
+        let tests = self.tests.iter().filter(|(_, t)| t.has_to_move(way, now)).map(|(n, t)| (Some(*n), t.moved[at]));
+        let Some(who) = self.turns[at].pick(says.into_iter().chain(tests)) else { return Piece::Moved(0) };
+        let piece = match who {
+            None => self.say_piece(now, line),
+            Some(number) => match self.tests.get_mut(&number) {
+                Some(test) => test.move_one(way, now, line, shared, scratch),
+                None => Piece::Moved(0),
+            },
+        };
+        if let Piece::Moved(bytes) = piece {
+            let moved = match who.and_then(|number| self.tests.get_mut(&number)) {
+                Some(test) => &mut test.moved[at],
+                None => &mut self.said,
+            };
+            *moved = self.turns[at].moved(*moved, bytes);
+            self.total[at] += bytes;
+        }
+        piece
+    }
+
+    /// Says a piece of a report.
+    fn say_piece(&mut self, now: Nanos, line: &mut Line) -> Piece {
+        match line.chunk(now) {
+            Ok(most) => Piece::Moved(tcp_wire_bytes(self.write_some(now, most) as u64)),
+            Err(bytes) => Piece::Wait(bytes),
+        }
     }
 
     /// The control connection is ready.
     pub fn hear(&mut self, shared: &mut Shared, scratch: &mut [u8]) {
+        self.writable = true;
         let mut acts = Vec::new();
         if self.closing.is_none() {
             match self.stream.read(&mut scratch[..READ]) {
@@ -120,7 +202,8 @@ impl Peer {
             match act {
                 Act::Proven => self.decide(shared, &mut more),
                 Act::Request(request) => self.asked(request, shared, &mut more),
-                Act::Close(_) => {
+                Act::Close(done) => {
+                    self.why = self.why.take().or(done.err());
                     self.tests.clear();
                     self.reports.clear();
                     (self.capture, self.packets) = (None, None);
@@ -129,20 +212,33 @@ impl Peer {
             }
             acts.extend(more);
         }
-        self.write(shared.clock.now());
+        self.write(shared);
     }
 
     fn decide(&mut self, shared: &mut Shared, more: &mut Vec<Act>) {
-        shared.registry.known(self.address.ip());
+        shared.unproven.leave(self.place);
         let verdict = shared.registry.admit(self.address.ip(), &shared.options.caps);
         self.standing = if verdict == Verdict::Welcome { Standing::Session } else { Standing::Nobody };
+        if verdict != Verdict::Welcome {
+            self.why = Some(verdict.says().into());
+        }
         self.session.admit(shared.clock.now(), verdict, shared.welcome(), more);
         self.knock_tag = self.session.keys().map_or(0, knock_tag);
+        self.name = self.session.keys().map_or(0, |keys| keys.name);
+        if self.standing == Standing::Session {
+            shared.log.note("session-began", json!({"from": self.address.to_string(), "session": self.name()}));
+        }
     }
 
     /// A connection at a test's own listener.
-    pub fn accept(&mut self, test: u32) -> Option<TcpStream> {
-        self.tests.get(&test)?.listener.as_ref()?.accept().ok().map(|(stream, _)| stream)
+    pub fn accept(&mut self, test: u32) -> std::io::Result<TcpStream> {
+        let listener = self.tests.get(&test).and_then(|t| t.listener.as_ref());
+        listener.ok_or_else(|| ErrorKind::WouldBlock.into()).and_then(|l| l.accept()).map(|(stream, _)| stream)
+    }
+
+    /// Connections of its tests are still to come from this address.
+    pub fn awaits(&self, from: IpAddr) -> bool {
+        self.is_open() && self.address.ip().to_canonical() == from.to_canonical() && self.tests.values().any(Test::awaits)
     }
 
     pub fn attach(&mut self, hello: DataHello, stranger: Stranger, shared: &Shared) {
@@ -153,8 +249,9 @@ impl Peer {
     }
 
     /// The test whose datagrams have this tag, of which one has come from there.
-    pub fn tagged(&mut self, tag: u64, from: SocketAddr) -> Option<&mut Test> {
+    pub fn tagged(&mut self, tag: u64, from: SocketAddr, bytes: u64) -> Option<&mut Test> {
         let test = self.tests.values_mut().find(|t| t.tag == tag)?;
+        self.total[Traffic::In as usize] += bytes;
         if self.capture.is_some() {
             self.own.insert(plain(from));
         }
@@ -168,12 +265,23 @@ impl Peer {
         }
     }
 
-    pub fn advance_flow(&mut self, test: u32, flow: usize, shared: &Shared, scratch: &mut [u8]) {
+    /// A test's connection is ready: it moves data when it is its turn, and shakes hands at once.
+    pub fn ready_flow(&mut self, test: u32, flow: usize, shared: &Shared, scratch: &mut [u8]) {
         if let Some(Test { run: Run::Flows(flows), .. }) = self.tests.get_mut(&test)
             && let Some(flow) = flows.flows.get_mut(flow)
         {
-            flow.advance(shared.clock.now(), scratch, |_| Vec::new());
+            flow.ready = flow.moves().is_some();
+            if !flow.ready {
+                flow.advance(shared.clock.now(), scratch, |_| Vec::new());
+            }
         }
+    }
+
+    /// Bytes of IP that the kernel has sent again for this session's tests since this was last asked.
+    pub fn sent_again(&mut self) -> u64 {
+        let bytes = self.tests.values_mut().map(Test::sent_again).sum();
+        self.total[Traffic::Out as usize] += bytes;
+        bytes
     }
 
     /// What time brings.
@@ -183,9 +291,6 @@ impl Peer {
         let moved: u64 = self.tests.values().filter(|t| matches!(t.spec, Spec::Bulk(_))).map(|t| t.run.bytes()).sum();
         let over_budget = self.spent.bytes.saturating_add(moved) > shared.options.caps.session_bytes;
         for test in self.tests.values_mut() {
-            if let Run::Trains(trains) = &mut test.run {
-                trains.advance(&shared.udp, || shared.clock.now());
-            }
             if over_budget {
                 test.cut("the session has moved as many bytes as it may");
             }
@@ -216,40 +321,65 @@ impl Peer {
         {
             self.reports.pop_front();
         }
-        let Some((records, sent, dropped)) = self.packets.as_mut().filter(|_| self.reports.is_empty()) else { return };
-        while *sent < records.len() && self.session.outbox().len() < MOST_REPLY {
-            *sent = self.session.say_packets(records, *sent);
+        if self.session.outbox().len() >= MOST_REPLY || !self.reports.is_empty() {
+            return;
         }
-        if *sent == records.len() {
+        let Some((capture, next, dropped)) = &mut self.packets else { return };
+        let records = capture.records(&self.own, next, MOST_REPLY);
+        if !records.is_empty() {
+            self.session.say_packets(&records, 0);
+        }
+        if *next == capture.len() {
             let dropped = *dropped;
             self.packets = None;
             self.session.say(&Reply::Captured { dropped });
         }
     }
 
-    fn write(&mut self, now: Nanos) {
-        while !self.session.outbox().is_empty() {
-            match self.stream.write(self.session.outbox()) {
-                Ok(written) if written > 0 => {
-                    self.session.sent(written);
-                    // A client that takes a long report is not silent.
-                    self.session.touch(now);
-                }
-                Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => return,
-                _ => {
-                    self.is_gone = true;
-                    return;
-                }
-            }
+    /// Says what is short enough to go at once.
+    fn write(&mut self, shared: &mut Shared) {
+        if (1..=SHORT).contains(&self.session.outbox().len()) {
+            let written = tcp_wire_bytes(self.write_some(shared.clock.now(), SHORT) as u64);
+            shared.owed += written;
+            self.total[Traffic::Out as usize] += written;
         }
     }
 
-    /// What the registry is told when it has gone.
-    pub fn leave(&self, registry: &mut Registry) {
+    fn write_some(&mut self, now: Nanos, most: usize) -> usize {
+        let said = self.session.outbox();
+        match self.stream.write(&said[..said.len().min(most)]) {
+            Ok(written) if written > 0 => {
+                self.session.sent(written);
+                // A client that takes a long report is not silent.
+                self.session.touch(now);
+                return written;
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => self.writable = false,
+            _ => self.is_gone = true,
+        }
+        0
+    }
+
+    /// Gives its place back, and has a line written.
+    pub fn leave(&self, shared: &mut Shared) {
+        let (now, from) = (shared.clock.now(), self.address.to_string());
+        let why = self.why.as_deref().unwrap_or("ended by the client");
         match self.standing {
-            Standing::Stranger => registry.known(self.address.ip()),
-            Standing::Session => registry.leave(self.address.ip()),
+            Standing::Stranger => shared.unproven.leave(self.place),
+            Standing::Session => shared.registry.leave(self.address.ip()),
             Standing::Nobody => {}
         }
+        if self.standing != Standing::Session {
+            return shared.log.note_stranger(now, "refused", json!({"from": from, "why": why}));
+        }
+        let [sent, received] = self.total;
+        let seconds = (now - self.came) as f64 / 1e9;
+        let what = json!({"from": from, "session": self.name(), "why": why, "seconds": seconds, "tests": self.next_test, "bytes_sent": sent, "bytes_received": received});
+        shared.log.note("session-ended", what);
+    }
+
+    /// What the log calls it.
+    pub fn name(&self) -> String {
+        format!("{:016x}", self.name)
     }
 }

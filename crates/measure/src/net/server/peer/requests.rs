@@ -3,15 +3,19 @@
 use super::super::super::capture::Capture;
 use super::super::super::sockets::{self, Wishes};
 use super::super::Shared;
-use super::super::test::Test;
+use super::super::test::{AT_A_TIME, Test};
 use super::Peer;
 use crate::Nanos;
 use crate::caps::Caps;
 use crate::control::message::{Reply, Request};
 use crate::control::server::Act;
-use crate::spec::Spec;
+use crate::spec::{Bulk, Spec};
 use ackclock_core::Problem;
+use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
+
+/// Lines about refused tests for one session.
+const MOST_REFUSALS: u32 = 20;
 
 impl Peer {
     pub(super) fn asked(&mut self, request: Request, shared: &Shared, more: &mut Vec<Act>) {
@@ -22,10 +26,15 @@ impl Peer {
                 self.next_test += 1;
                 let reply = match self.prepare(test, spec, shared, now) {
                     Ok(port) => Reply::Ready { test, port },
-                    Err(Problem { found, allowed, .. }) if !found.is_empty() => {
-                        Reply::Refused { test, reason: found.into(), allowed: Some(allowed.into()) }
+                    Err(problem) => {
+                        self.note_refusal(test, &problem.to_string(), shared);
+                        match problem {
+                            Problem { found, allowed, .. } if !found.is_empty() => {
+                                Reply::Refused { test, reason: found.into(), allowed: Some(allowed.into()) }
+                            }
+                            problem => Reply::Refused { test, reason: problem.statement.into(), allowed: None },
+                        }
                     }
-                    Err(problem) => Reply::Refused { test, reason: problem.statement.into(), allowed: None },
                 };
                 self.session.say(&reply);
             }
@@ -33,11 +42,21 @@ impl Peer {
             Request::Stop { test, quiet_ns } => self.with(test, more, |t| t.stop(now, quiet_ns)),
             Request::Capture { bytes } => {
                 let refused = self.begin_capture(bytes, &shared.options.caps).err();
+                refused.iter().for_each(|why| self.note_refusal(self.next_test, why, shared));
                 self.session.say(&Reply::Capturing { refused });
             }
             Request::Captured {} => self.end_capture(shared, more),
             // The session sees to these itself.
             Request::KeepAlive {} | Request::Quit {} => {}
+        }
+    }
+
+    /// A client that asks again and again for what it cannot have fills no disk either.
+    fn note_refusal(&mut self, test: u32, why: &str, shared: &Shared) {
+        self.refusals += 1;
+        if self.refusals <= MOST_REFUSALS {
+            let (from, session) = (self.address.to_string(), self.name());
+            shared.log.note("test-refused", json!({"from": from, "session": session, "test": test, "why": why}));
         }
     }
 
@@ -64,9 +83,24 @@ impl Peer {
                 format!("{}: those of its kernel", shared.congestion.join(", ")),
             ));
         }
+        let wanted = descriptors(&spec) + self.tests.values().map(|t| descriptors(&t.spec)).sum::<u64>();
+        if wanted > shared.descriptors {
+            return Err(Problem::found(
+                format!("{wanted} connections and ports in one session"),
+                format!("{} at most, as the far end may open few files", shared.descriptors),
+            ));
+        }
         shared.options.caps.admit(&spec, self.tests.len(), &mut self.spent)?;
         let listener = self.own_listener(&spec)?;
-        let port = listener.as_ref().and_then(|l| l.local_addr().ok()).map(|at| at.port());
+        let restricted = shared.restricted.iter().find(|(_, name)| Some(name) == congestion).map(|(listener, _)| listener);
+        if let (Some(_), Some(_), Spec::Bulk(Bulk { down: 1.., .. })) = (&listener, restricted, &spec) {
+            let control = congestion.map_or("", String::as_str);
+            return Err(Problem::found(
+                format!("{control} both ways with a receive buffer, for which the far end lacks a right"),
+                format!("one way at a time, or one of {}", shared.congestion.join(", ")),
+            ));
+        }
+        let port = listener.as_ref().or(restricted).and_then(|l| l.local_addr().ok()).map(|at| at.port());
         self.tests.insert(number, Test::new(number, spec, keys, listener, now));
         Ok(port)
     }
@@ -99,6 +133,17 @@ impl Peer {
         let Some(mut capture) = self.capture.take() else { return self.session.dismiss("no capture to end", more) };
         capture.drain(&shared.clock);
         let dropped = capture.beyond + capture.dropped();
-        self.packets = Some((capture.records(&self.own), 0, dropped));
+        self.packets = Some((capture, 0, dropped));
+    }
+}
+
+/// Descriptors that a test takes at most: its connections, and its own port where it has one.
+fn descriptors(spec: &Spec) -> u64 {
+    match spec {
+        Spec::Datagrams { .. } => 0,
+        Spec::Bulk(bulk) => {
+            u64::from(bulk.down) + u64::from(bulk.up) + u64::from(bulk.up > 0 && Wishes::of(bulk).wants_own_listener())
+        }
+        Spec::Transfers(_) => AT_A_TIME as u64,
     }
 }

@@ -1,0 +1,155 @@
+//! Who used a far end, and who was refused: a JSON object a line, with the time in UTC. Lines about strangers are rationed, and what was left out
+//! is counted: nobody who has not proven anything fills a disk.
+
+use crate::Nanos;
+use crate::SECOND;
+use ackclock_core::Problem;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::time::{ClockId, clock_gettime};
+use serde_json::{Map, Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Lines about strangers: so many at once, and one more each second.
+const BURST: i64 = 20;
+
+/// Where the lines go.
+#[derive(Debug, Clone, Default)]
+pub enum Target {
+    #[default]
+    Nowhere,
+    Stderr,
+    File(Arc<File>),
+}
+
+impl Target {
+    /// A file that is made, for its owner only, or added to.
+    pub fn file(path: &Path) -> Result<Target, crate::MeasureError> {
+        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let open = open.map_err(|e| crate::MeasureError::Input(Problem::refused("opening the log", &e).in_file(path)))?;
+        Ok(Target::File(Arc::new(open)))
+    }
+}
+
+pub struct Log {
+    target: Target,
+    /// Nanoseconds of lines about strangers that may be written, and when that was so.
+    ration: (i64, Nanos),
+    left_out: u64,
+}
+
+impl Log {
+    pub fn new(target: Target) -> Log {
+        Log { target, ration: (BURST * SECOND, 0), left_out: 0 }
+    }
+
+    /// A line about an operator's or a session's doing.
+    pub fn note(&self, event: &str, more: Value) {
+        let mut line = Map::new();
+        line.insert("time".into(), Value::String(utc_now()));
+        line.insert("event".into(), Value::String(event.into()));
+        if let Value::Object(more) = more {
+            line.extend(more);
+        }
+        self.write(&Value::Object(line));
+    }
+
+    /// A line about one that has proven nothing, if there have not been too many; `now` is any steady clock's.
+    pub fn note_stranger(&mut self, now: Nanos, event: &str, mut more: Value) {
+        let (left, at) = self.ration;
+        let left = left.saturating_add(now.saturating_sub(at).max(0)).min(BURST * SECOND);
+        if left < SECOND {
+            self.ration = (left, now);
+            self.left_out += 1;
+            return;
+        }
+        self.ration = (left - SECOND, now);
+        if self.left_out > 0 {
+            more["left_out"] = json!(std::mem::take(&mut self.left_out));
+        }
+        self.note(event, more);
+    }
+
+    fn write(&self, line: &Value) {
+        let text = format!("{line}\n");
+        match &self.target {
+            Target::Nowhere => {}
+            Target::Stderr => {
+                let mut stderr = std::io::stderr().lock();
+                // A reader that has stopped reading is no reason to stop serving.
+                let mut room = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+                if poll(&mut room, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
+                    let _ = stderr.write_all(text.as_bytes());
+                }
+            }
+            Target::File(file) => drop(file.as_ref().write_all(text.as_bytes())),
+        }
+    }
+}
+
+fn utc_now() -> String {
+    clock_gettime(ClockId::CLOCK_REALTIME).map_or_else(|_| String::new(), |t| utc(t.tv_sec(), t.tv_nsec() / 1_000_000))
+}
+
+/// Seconds since 1970 as RFC 3339 has them.
+fn utc(seconds: i64, ms: i64) -> String {
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let (mut year, mut day) = (1970 + days.div_euclid(146_097) * 400, days.rem_euclid(146_097));
+    while day >= 365 + i64::from(leap(year)) {
+        day -= 365 + i64::from(leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + i64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 1;
+    for length in lengths {
+        if day < length {
+            break;
+        }
+        day -= length;
+        month += 1;
+    }
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z", day + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn time_is_as_rfc_3339_writes_it() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.007Z"),
+            (951_782_400, "2000-02-29T00:00:00.007Z"),
+            (951_868_800, "2000-03-01T00:00:00.007Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.007Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.007Z"),
+        ] {
+            assert_eq!(utc(seconds, 7), text);
+        }
+    }
+
+    // finding("S6")
+    #[test]
+    fn lines_about_strangers_are_rationed_and_those_left_out_are_counted() {
+        let path = std::env::temp_dir().join(format!("ackclock-log-{}", std::process::id()));
+        let mut log = Log::new(Target::file(&path).unwrap());
+        for n in 0..10_000 {
+            log.note_stranger(n * 1000, "refused", json!({"from": "192.0.2.1:5"}));
+        }
+        log.note_stranger(100 * SECOND, "refused", json!({"from": "192.0.2.1:5"}));
+        let mut text = String::new();
+        File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 21);
+        assert_eq!(lines[20]["left_out"], 10_000 - 20);
+        assert_eq!(lines[0]["event"], "refused");
+    }
+}

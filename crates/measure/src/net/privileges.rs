@@ -1,0 +1,123 @@
+//! What a far end needs once its sockets are bound is nothing: it becomes a user without rights, and can never get any back. With captures
+//! allowed it keeps CAP_NET_RAW, as each is opened for the address of the client that asks.
+
+use crate::MeasureError;
+use ackclock_core::Problem;
+use nix::errno::Errno;
+use nix::unistd::{Gid, Uid, User, geteuid, setgid, setgroups, setuid};
+
+/// Whom root becomes unless told otherwise.
+const NOBODY: &str = "nobody";
+const CAP_NET_RAW: u32 = 13; // linux/capability.h
+const LAST_CAPABILITY: u32 = 63;
+const VERSION_3: u32 = 0x2008_0522; // _LINUX_CAPABILITY_VERSION_3
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: libc::c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Sets {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// What is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    pub uid: u32,
+    /// CAP_NET_RAW is kept.
+    pub net_raw: bool,
+    /// This namespace has no other user (it maps root only), so that the number stays and only the rights go.
+    pub no_other_user: bool,
+}
+
+/// Gives up everything. Root becomes `user`, or nobody; another user stays who it is.
+///
+/// # Errors
+/// Input: there is no such user, or one that is root. Refused: the system did not let it, and nothing is to be served.
+pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureError> {
+    let refused = MeasureError::refused::<Errno>("giving up privileges");
+    let was_root = geteuid().is_root();
+    let name = user.unwrap_or(NOBODY);
+    let mut left = Left { uid: geteuid().as_raw(), net_raw: false, no_other_user: false };
+    let keep = keep_net_raw && permitted().map_err(&refused)? & 1 << CAP_NET_RAW != 0;
+    if was_root {
+        let who = find(name)?;
+        clear_bounding(keep);
+        if keep {
+            // SAFETY: the call takes plain numbers.
+            Errno::result(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) }).map_err(&refused)?;
+        }
+        match become_user(who) {
+            Ok(()) => left.uid = who.0.as_raw(),
+            // A namespace that an ordinary user made: its root is that user, and has rights over the namespace only.
+            Err(Errno::EINVAL | Errno::EPERM) if user.is_none() && only_root_is_mapped() => left.no_other_user = true,
+            Err(error) => return Err(refused(error)),
+        }
+    } else if let Some(user) = user {
+        let problem = format!("only root can become another user, such as {user}");
+        return Err(MeasureError::Input(Problem::new(problem, "leave --user out, or start it as root").of_option("--user")));
+    }
+    let raw = if keep { 1 << CAP_NET_RAW } else { 0 };
+    set(raw).map_err(&refused)?;
+    left.net_raw = keep;
+    // SAFETY: the call takes plain numbers.
+    Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }).map_err(&refused)?;
+    if was_root && !left.no_other_user && setuid(Uid::from_raw(0)).is_ok() {
+        return Err(refused(Errno::EPERM));
+    }
+    Ok(left)
+}
+
+fn find(name: &str) -> Result<(Uid, Gid), MeasureError> {
+    let found = User::from_name(name).ok().flatten();
+    let none = || MeasureError::Input(Problem::found(format!("\"{name}\""), "a user of this machine").of_option("--user"));
+    let user = found.ok_or_else(none)?;
+    if user.uid.is_root() {
+        let problem = Problem::found(format!("\"{name}\", who is root"), format!("a user without rights, such as {NOBODY}"));
+        return Err(MeasureError::Input(problem.of_option("--user")));
+    }
+    Ok((user.uid, user.gid))
+}
+
+fn become_user((uid, gid): (Uid, Gid)) -> Result<(), Errno> {
+    setgroups(&[])?;
+    setgid(gid)?;
+    setuid(uid)
+}
+
+/// Only one number is mapped in this user namespace.
+fn only_root_is_mapped() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let mut lines = map.lines();
+    let first: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+    lines.next().is_none() && matches!(first.as_slice(), ["0", _, "1"])
+}
+
+/// No program that this one starts could have more than this. Who may not say so cannot start one with more, either.
+fn clear_bounding(keep_net_raw: bool) {
+    for capability in (0..=LAST_CAPABILITY).filter(|c| !(keep_net_raw && *c == CAP_NET_RAW)) {
+        // SAFETY: the call takes plain numbers; one that the kernel does not know is refused.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0, 0, 0) };
+    }
+}
+
+fn permitted() -> Result<u32, Errno> {
+    let (mut header, mut sets) = (Header { version: VERSION_3, pid: 0 }, [Sets::default(); 2]);
+    // SAFETY: the kernel writes two sets of 32 capabilities each, which `sets` has.
+    Errno::result(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) })?;
+    Ok(sets[0].permitted)
+}
+
+/// Exactly these of the first 32, and none of the others.
+fn set(first: u32) -> Result<(), Errno> {
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    let sets = [Sets { effective: first, permitted: first, inheritable: 0 }, Sets::default()];
+    // SAFETY: the kernel reads two sets of 32 capabilities each.
+    Errno::result(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, sets.as_ptr()) }).map(drop)
+}

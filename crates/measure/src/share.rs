@@ -1,0 +1,160 @@
+//! What a far end may move in a second, one way, and whose turn it is. A token bucket bounds the whole; start-time fair queueing (Goyal, Vin and
+//! Cheng 1996) divides it, first among sessions, then among the tests of each, then among the connections of each: the next piece is of
+//! whoever has moved the least, and who has nothing to move saves nothing up.
+
+use crate::caps::MOST_DATAGRAM;
+use crate::{MS, Nanos, SECOND};
+
+/// A bucket holds what passes in this time, so that a loop which is woken late loses nothing,
+const DEPTH_NS: Nanos = 10 * MS;
+/// or the largest datagram, but never more than this: in no second more than 1.04 of the rate is moved.
+const MOST_DEPTH_NS: Nanos = 40 * MS;
+
+/// IP and TCP headers, with timestamps, and the payload that they are sent with.
+const TCP_HEADERS: u64 = 52;
+const TCP_PAYLOAD: u64 = 1448;
+
+/// What a piece of a TCP stream takes of the rate, in bytes of IP: segments of an Ethernet's size are taken for granted.
+pub fn tcp_wire_bytes(payload: u64) -> u64 {
+    payload + TCP_HEADERS * payload.div_ceil(TCP_PAYLOAD)
+}
+
+/// Bytes that a bucket of this rate holds.
+pub fn depth(rate_bps: u64) -> u64 {
+    let of = |ns: Nanos| (u128::from(rate_bps) * ns as u128 / (8 * SECOND as u128)) as u64;
+    of(DEPTH_NS).max(of(MOST_DEPTH_NS).min(MOST_DATAGRAM)).max(1)
+}
+
+/// A token bucket.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    rate_bps: u64,
+    depth: u64,
+    /// Bit-nanoseconds: bits times 10^9. Below zero where more was moved than there was.
+    credit: i128,
+    at: Nanos,
+}
+
+impl Bucket {
+    /// Full.
+    pub fn new(rate_bps: u64, now: Nanos) -> Bucket {
+        let depth = depth(rate_bps);
+        Bucket { rate_bps: rate_bps.max(1), depth, credit: scaled(depth), at: now }
+    }
+
+    pub fn depth(&self) -> u64 {
+        self.depth
+    }
+
+    /// So many bytes may be moved now. More than the bucket holds need a full one.
+    pub fn has(&mut self, now: Nanos, bytes: u64) -> bool {
+        let passed = now.saturating_sub(self.at).max(0);
+        self.at = self.at.max(now);
+        self.credit = (self.credit + i128::from(passed) * i128::from(self.rate_bps)).min(scaled(self.depth));
+        self.credit >= scaled(bytes.min(self.depth))
+    }
+
+    pub fn take(&mut self, bytes: u64) {
+        self.credit -= scaled(bytes);
+    }
+
+    /// When so many bytes may be moved, if nothing else is until then.
+    pub fn ready(&self, bytes: u64) -> Nanos {
+        let missing = (scaled(bytes.min(self.depth)) - self.credit).max(0) as u128;
+        let ns = missing.div_ceil(u128::from(self.rate_bps));
+        self.at.saturating_add(Nanos::try_from(ns).unwrap_or(Nanos::MAX))
+    }
+}
+
+fn scaled(bytes: u64) -> i128 {
+    i128::from(bytes) * 8 * i128::from(SECOND)
+}
+
+/// One level of fair queueing: the start tag of what was last moved.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    now: u64,
+}
+
+impl Turn {
+    /// Of those that have something to move, with the bytes that each has moved, whose turn it is.
+    pub fn pick<T>(&mut self, ready: impl Iterator<Item = (T, u64)>) -> Option<T> {
+        let (who, tag) = ready.map(|(who, moved)| (who, moved.max(self.now))).min_by_key(|(_, tag)| *tag)?;
+        self.now = tag;
+        Some(who)
+    }
+
+    /// What one that had moved so much has moved with these bytes more.
+    pub fn moved(&self, before: u64, bytes: u64) -> u64 {
+        before.max(self.now) + bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // finding("S2")
+    #[test]
+    fn bucket_passes_at_most_1_04_of_its_rate_in_any_second_when_always_asked_for_more() {
+        for rate in [1_000_000, 20_000_000, 1_000_000_000] {
+            for piece in [100, 1400, 16_384, 65_528] {
+                let piece = depth(rate).min(piece);
+                let (mut bucket, mut now, mut left) = (Bucket::new(rate, 0), 0, Vec::new());
+                while now < 3 * SECOND && left.len() < 400_000 {
+                    if bucket.has(now, piece) {
+                        bucket.take(piece);
+                        left.push((now, piece));
+                    } else {
+                        now = bucket.ready(piece);
+                    }
+                }
+                let mut first = 0;
+                for last in 0..left.len() {
+                    while left[last].0 - left[first].0 >= SECOND {
+                        first += 1;
+                    }
+                    let bits = 8 * (last - first + 1) as u64 * piece;
+                    assert!(bits as f64 <= 1.0401 * rate as f64, "{bits} bits in a second of {rate}, pieces of {piece}");
+                }
+            }
+        }
+    }
+
+    /// What each of some who always have a piece of its size to move has moved after so many turns.
+    fn shares(pieces: &[u64], turns: usize) -> Vec<u64> {
+        let (mut turn, mut moved) = (Turn::default(), vec![0; pieces.len()]);
+        for _ in 0..turns {
+            let who = turn.pick(moved.iter().copied().enumerate()).unwrap();
+            moved[who] = turn.moved(moved[who], pieces[who]);
+        }
+        moved
+    }
+
+    // finding("S2")
+    #[test]
+    fn shares_are_equal_whatever_the_size_of_the_pieces() {
+        let moved = shares(&[100, 1500, 16_384, 48], 20_000);
+        let (least, most) = (moved.iter().min().unwrap(), moved.iter().max().unwrap());
+        assert!(most - least <= 16_384, "{moved:?}");
+    }
+
+    #[test]
+    fn one_that_was_away_saves_nothing_up_and_its_share_was_the_others() {
+        let mut turn = Turn::default();
+        let mut moved = [0u64; 2];
+        for _ in 0..1000 {
+            turn.pick([(0, moved[0])].into_iter()).unwrap();
+            moved[0] = turn.moved(moved[0], 1000);
+        }
+        let before = moved[0];
+        let mut turns = [0; 2];
+        for _ in 0..1000 {
+            let who = turn.pick(moved.iter().copied().enumerate()).unwrap();
+            moved[who] = turn.moved(moved[who], 1000);
+            turns[who] += 1;
+        }
+        assert_eq!(before, 1_000_000);
+        assert!((499..=501).contains(&turns[1]), "{turns:?}");
+    }
+}

@@ -1,0 +1,212 @@
+//! `make attack`: what held up, outran or shut out others before, tried again with the token in hand against `ackclockd` in a process of its own,
+//! while another client asks to be let in twenty times a second. A minute in all, on loopback.
+#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+
+use crate::far_end::crowd::crowd;
+use crate::far_end::daemon::Daemon;
+use ackclock_measure::control::message::Name;
+use ackclock_measure::net::client::{Client, Record};
+use ackclock_measure::net::server::raise_descriptors;
+use ackclock_measure::spec::{Bulk, Spec, Train};
+use ackclock_measure::{MS, SECOND};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const ANSWERED: Duration = Duration::from_millis(100);
+/// Sessions for the attackers, one for who asks, one that is just ending.
+const SESSIONS: [&str; 4] = ["--most-sessions", "6", "--most-sessions-per-peer", "6"];
+
+fn bulk(down: u16, seconds: i64) -> Spec {
+    let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
+    let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
+    Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+}
+
+fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
+    Spec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
+}
+
+/// How long somebody waited at most who asked again and again to be let in, of how many, and how late this machine woke one who only slept.
+struct Answered {
+    longest: Duration,
+    times: usize,
+    machine: Duration,
+}
+
+fn ask(daemon: &Daemon, stop: &AtomicBool) -> Answered {
+    std::thread::scope(|scope| {
+        let asleep = scope.spawn(|| {
+            let (mut latest, nap) = (Duration::ZERO, Duration::from_millis(1));
+            while !stop.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                std::thread::sleep(nap);
+                latest = latest.max(began.elapsed() - nap);
+            }
+            latest
+        });
+        let (mut longest, mut times) = (Duration::ZERO, 0);
+        while !stop.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            let client = Client::connect(&daemon.options, &mut || true).expect("whoever has the token is let in");
+            longest = longest.max(began.elapsed());
+            client.quit();
+            times += 1;
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Answered { longest, times, machine: asleep.join().unwrap() }
+    })
+}
+
+/// How soon somebody is answered says something only where nothing else runs.
+fn is_wanted() -> bool {
+    let wanted = std::env::var_os("ACKCLOCK_ATTACK").is_some();
+    if !wanted {
+        println!("skipped: `make attack` runs it");
+    }
+    wanted
+}
+
+/// Runs an attack beside somebody who asks, up to three times where the machine itself was late: what the attack found the last time.
+fn withstood<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&Daemon) -> T) -> T {
+    raise_descriptors();
+    for attempt in 1.. {
+        let daemon = Daemon::start(name, descriptors, &[&SESSIONS[..], more].concat());
+        let stop = AtomicBool::new(false);
+        let (answered, found) = std::thread::scope(|scope| {
+            let asking = scope.spawn(|| ask(&daemon, &stop));
+            let found = attack(&daemon);
+            stop.store(true, Ordering::Relaxed);
+            (asking.join().unwrap(), found)
+        });
+        let Answered { longest, times, machine } = answered;
+        println!("{name}: {times} of {times} let in, after {longest:.1?} at most; the machine was {machine:.1?} late at most");
+        if longest <= ANSWERED {
+            return found;
+        }
+        assert!(attempt < 3 && machine > ANSWERED / 4, "{name}: answered after {longest:?}");
+    }
+    unreachable!("an attempt ends it")
+}
+
+/// Four sessions at once, each with its tests.
+fn four(daemon: &Daemon, tests: impl Fn(usize) -> Vec<Spec> + Sync) -> Vec<Vec<Record>> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..4)
+            .map(|n| {
+                let (mut client, tests) = (daemon.client(), &tests);
+                scope.spawn(move || client.run(tests(n), &mut |_| true).unwrap())
+            })
+            .collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    })
+}
+
+// finding("S1")
+#[test]
+#[ignore = "make attack"]
+fn freeze_does_not_keep_others_waiting() {
+    if !is_wanted() {
+        return;
+    }
+    withstood("freeze", 8192, &[], |daemon| {
+        let one = daemon.client().run(vec![down(20, 1000, 1_900_000)], &mut |_| true).unwrap();
+        println!("freeze: of 1,900,000 datagrams at 1 us {} left", one[0].far[&Name::Sent].len());
+        four(daemon, |_| (0..8).map(|_| down(20, 1000, 200_000)).collect());
+        four(daemon, |_| (0..8).map(|_| bulk(8, 4)).collect());
+    });
+}
+
+/// Bytes that came in the second that had the most of them: datagrams by their times, connections by what each look at them found.
+fn most_in_a_second(records: &[Record]) -> f64 {
+    let mut came: Vec<(i64, f64)> = Vec::new();
+    for record in records {
+        for row in record.near.get(&Name::Got).iter().flat_map(|table| table.rows()) {
+            let Spec::Datagrams { down: Some(train), .. } = record.spec else { continue };
+            came.push((row[1], f64::from(train.payload + record.headers)));
+        }
+        let mut before = std::collections::BTreeMap::new();
+        for row in record.near.get(&Name::Samples).iter().flat_map(|table| table.rows()) {
+            let last = before.insert(row[1], row[3]).unwrap_or(0);
+            came.push((row[0], (row[3] - last) as f64));
+        }
+    }
+    came.sort_by_key(|(at, _)| *at);
+    let (mut first, mut within, mut most) = (0, 0.0, 0.0);
+    for (at, bytes) in &came {
+        within += bytes;
+        while at - came[first].0 >= SECOND {
+            within -= came[first].1;
+            first += 1;
+        }
+        most = f64::max(most, within);
+    }
+    most
+}
+
+// finding("S2")
+#[test]
+#[ignore = "make attack"]
+fn budget_is_kept_when_four_sessions_run_eight_tests_each() {
+    if !is_wanted() {
+        return;
+    }
+    const BUDGET: f64 = 20e6;
+    let records = withstood("rate", 8192, &["--max-rate", "20"], |daemon| {
+        let tests = |n: usize| {
+            let one = |k: usize| if (n + k).is_multiple_of(2) { bulk(4, 8) } else { down(1172, 500_000, 16_000) };
+            (0..8).map(one).collect()
+        };
+        four(daemon, tests).concat()
+    });
+    let most = 8.0 * most_in_a_second(&records);
+    println!("rate: of 20 Mb/s at most {:.2} Mb/s came in a second", most / 1e6);
+    assert!(most <= 1.05 * BUDGET, "{most} b/s");
+}
+
+// finding("S3")
+#[test]
+#[ignore = "make attack"]
+fn places_are_had_by_those_with_the_token_whoever_else_takes_them() {
+    if !is_wanted() {
+        return;
+    }
+    withstood("places", 8192, &[], |daemon| {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let crowding = scope.spawn(|| crowd(daemon.at(), 5, 400, &stop));
+            let done = daemon.client().run(vec![bulk(32, 8)], &mut |_| true).unwrap();
+            stop.store(true, Ordering::Relaxed);
+            println!("places: {} connections came meanwhile", crowding.join().unwrap());
+            assert!(done[0].flows.iter().all(|f| f.why_failed.is_none()), "a session's connections are let in, too");
+            assert_eq!(done[0].outcome.flows.len(), 32);
+        });
+    });
+}
+
+// finding("S5")
+#[test]
+#[ignore = "make attack"]
+fn descriptors_are_left_for_others_when_sessions_and_strangers_take_all_they_can() {
+    if !is_wanted() {
+        return;
+    }
+    withstood("descriptors", 96, &[], |daemon| {
+        let held: Vec<TcpStream> = (0..800).filter_map(|_| TcpStream::connect(daemon.at()).ok()).collect();
+        let mut clients: Vec<Client> = (0..4).map(|_| daemon.client()).collect();
+        std::thread::scope(|scope| {
+            for client in &mut clients {
+                // As many connections as one session may have here, and one more, which is refused.
+                scope.spawn(|| {
+                    let most = (1..=64).rev().find(|n| client.run(vec![bulk(*n, 1)], &mut |_| true).is_ok());
+                    println!("descriptors: {most:?} connections were let into a session");
+                });
+            }
+        });
+        let before = daemon.cpu();
+        std::thread::sleep(Duration::from_secs(2));
+        let spent = daemon.cpu() - before;
+        println!("descriptors: {spent} s of processor time in 2 s beside {} held connections", held.len());
+        assert!(spent < 0.6, "{spent} s of 2 s");
+    });
+}

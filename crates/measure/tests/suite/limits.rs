@@ -1,0 +1,269 @@
+//! What a client with the token, and those without, can make a far end do: counted a turn of its loop, and by what it moves.
+#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+
+use crate::far_end::FarEnd;
+use crate::far_end::crowd::crowd;
+use crate::far_end::daemon::Daemon;
+use ackclock_measure::caps::Caps;
+use ackclock_measure::net::client::{Client, ClientOptions, Record};
+use ackclock_measure::net::server::{MOST_ACCEPTED, MOST_BYTES, MOST_CALLS, Work, raise_descriptors};
+use ackclock_measure::spec::{Bulk, Spec, Train};
+use ackclock_measure::token::Token;
+use ackclock_measure::{MS, SECOND};
+use std::io::Read;
+use std::net::TcpStream;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What one call may move beyond the limit of a turn.
+const PIECE: u64 = 70_000;
+
+fn bulk(down: u16, seconds: i64) -> Spec {
+    let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
+    let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
+    Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+}
+
+fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
+    Spec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
+}
+
+// finding("S1")
+#[test]
+fn turn_of_the_loop_is_bounded_when_a_train_asks_for_a_million_datagrams_a_second() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = seen.clone();
+    let far = FarEnd::watched(Caps::default(), move |work: &Work| kept.lock().unwrap().push(*work));
+    let mut attacker = far.client();
+    let running = std::thread::spawn(move || attacker.run(vec![down(20, 1000, 1_000_000)], &mut |_| true).map(drop));
+    std::thread::sleep(Duration::from_millis(300));
+    let from = seen.lock().unwrap().len();
+    for _ in 0..20 {
+        far.client().quit();
+    }
+    let turns = seen.lock().unwrap()[from..].to_vec();
+    assert!(!running.is_finished(), "the train goes on beside those who come and go");
+    let most = turns.iter().map(|w| w.calls[0]).max().unwrap();
+    println!("20 clients were let in within {} turns, of at most {most} datagrams each", turns.len());
+    assert!(
+        most > 1
+            && turns.iter().all(|w| w.calls[0] <= MOST_CALLS && w.bytes[0] <= MOST_BYTES + PIECE && w.accepted <= MOST_ACCEPTED)
+    );
+    drop(far);
+    let _ = running.join();
+}
+
+// finding("S1")
+#[test]
+fn turn_of_the_loop_is_bounded_when_four_sessions_fill_every_connection_they_may_have() {
+    let most = Arc::new(Mutex::new(Work::default()));
+    let kept = most.clone();
+    let caps = Caps { sessions_per_peer: 4, ..Caps::default() };
+    let far = FarEnd::watched(caps, move |work: &Work| {
+        let mut most = kept.lock().unwrap();
+        for way in 0..2 {
+            most.calls[way] = most.calls[way].max(work.calls[way]);
+            most.bytes[way] = most.bytes[way].max(work.bytes[way]);
+        }
+    });
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let mut client = far.client();
+            scope.spawn(move || client.run((0..4).map(|_| bulk(8, 1)).collect(), &mut |_| true).unwrap());
+        }
+    });
+    let most = most.lock().unwrap();
+    println!("at most {:?} calls and {:?} bytes a turn, out and in", most.calls, most.bytes);
+    assert!(most.calls[0] <= MOST_CALLS && most.bytes[0] <= MOST_BYTES + PIECE);
+}
+
+/// Bytes of IP that were sent in the second that had the most of them.
+fn most_in_a_second(sent: &[(Instant, u64)]) -> u64 {
+    let (mut first, mut within, mut most) = (0, 0, 0);
+    for (at, bytes) in sent {
+        within += bytes;
+        while at.duration_since(sent[first].0) >= Duration::from_secs(1) {
+            within -= sent[first].1;
+            first += 1;
+        }
+        most = most.max(within);
+    }
+    most
+}
+
+fn received(records: &[Record]) -> u64 {
+    let datagrams = |r: &Record| r.near.values().map(|t| t.len() as u64).sum::<u64>() * 1000;
+    records.iter().map(|r| r.flows.iter().map(|f| f.bytes).sum::<u64>() + if r.flows.is_empty() { datagrams(r) } else { 0 }).sum()
+}
+
+// finding("S2")
+#[test]
+fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each() {
+    const BUDGET: u64 = 20_000_000;
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let kept = sent.clone();
+    let caps = Caps { rate_bps: BUDGET, sessions_per_peer: 4, ..Caps::default() };
+    let far = FarEnd::watched(caps, move |work: &Work| kept.lock().unwrap().push((Instant::now(), work.bytes[0])));
+    let began = Instant::now();
+    let got: Vec<u64> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..4)
+            .map(|n| {
+                let mut client = far.client();
+                // One session asks for as much as it can; the others for trains alone, connections alone, and a single test.
+                let tests = match n {
+                    0 => (0..8).map(|k| if k % 2 == 0 { bulk(4, 2) } else { down(972, 400_000, 5000) }).collect(),
+                    1 => vec![bulk(1, 2)],
+                    2 => (0..8).map(|_| down(972, 400_000, 5000)).collect(),
+                    _ => (0..8).map(|_| bulk(1, 2)).collect(),
+                };
+                scope.spawn(move || received(&client.run(tests, &mut |_| true).unwrap()))
+            })
+            .collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    });
+    let seconds = began.elapsed().as_secs_f64();
+    let most = 8 * most_in_a_second(&sent.lock().unwrap());
+    println!("of {BUDGET} b/s at most {most} were sent in a second; the sessions got {got:?} bytes in {seconds:.1} s");
+    assert!(most as f64 <= 1.05 * BUDGET as f64, "{most} b/s");
+    // While all four ran each had a quarter, however many tests it had; the trains went on alone for a while.
+    let share = BUDGET as f64 / 8.0 / 4.0 * 2.0;
+    assert!(got.iter().all(|bytes| (0.6 * share..3.0 * share).contains(&(*bytes as f64))), "{got:?} of {share} each");
+    assert!((got[1] as f64) > 0.7 * got[3] as f64, "one test against eight: {got:?}");
+}
+
+// finding("S3")
+#[test]
+fn client_with_the_token_gets_in_20_of_20_times_when_strangers_hold_every_place() {
+    raise_descriptors();
+    let far = FarEnd::with(Caps::default());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let crowding = scope.spawn(|| crowd(far.at, 5, 100, &stop));
+        std::thread::sleep(Duration::from_millis(300));
+        let mut running = far.client();
+        let let_in =
+            (0..20).filter(|_| Client::connect(&far.options(&far.token), &mut || true).map(Client::quit).is_ok()).count();
+        // A session's data connections are not cut, either.
+        let done = running.run(vec![bulk(16, 1)], &mut |_| true).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        crowding.join().unwrap();
+        assert_eq!(let_in, 20);
+        assert!(done[0].flows.iter().all(|f| f.why_failed.is_none() && f.bytes > 0), "{:?}", done[0].flows);
+        assert_eq!(done[0].outcome.flows.len(), 16);
+    });
+}
+
+// finding("S5")
+#[test]
+fn accept_neither_spins_nor_shuts_clients_out_when_descriptors_run_out() {
+    let daemon = Daemon::start("descriptors", 14, &[]);
+    // More connections than the process may have descriptors, none of which says anything.
+    let held: Vec<TcpStream> = (0..60).filter_map(|_| TcpStream::connect(daemon.at()).ok()).collect();
+    let before = daemon.cpu();
+    std::thread::sleep(Duration::from_secs(1));
+    let spent = daemon.cpu() - before;
+    let let_in = (0..5).filter(|_| Client::connect(&daemon.options, &mut || true).map(Client::quit).is_ok()).count();
+    println!("{spent} s of processor time in a second beside {} connections; {let_in} of 5 clients were let in", held.len());
+    assert!(spent < 0.3, "{spent} s of a second");
+    assert_eq!(let_in, 5);
+}
+
+// finding("S6")
+#[test]
+fn log_has_a_line_for_every_session_and_refusal() {
+    let daemon = Daemon::start("log", 1024, &["--most-bytes", "1"]);
+    let mut client = Client::connect(&daemon.options, &mut || true).unwrap();
+    client.run(vec![down(972, MS, 50)], &mut |_| true).unwrap();
+    assert!(client.run(vec![down(972, MS, 5000)], &mut |_| true).is_err());
+    client.quit();
+    let stranger = ClientOptions { token: Token::generate().unwrap(), ..daemon.options.clone() };
+    assert!(Client::connect(&stranger, &mut || true).is_err());
+    let until = Instant::now() + Duration::from_secs(5);
+    let of = |log: &[serde_json::Value], event: &str| log.iter().find(|line| line["event"] == event).cloned();
+    while of(&daemon.log(), "refused").is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let log = daemon.log();
+    let [began, refused_test, ended, refused] = ["session-began", "test-refused", "session-ended", "refused"]
+        .map(|event| of(&log, event).unwrap_or_else(|| panic!("{log:?}")));
+    assert_eq!(began["session"], ended["session"]);
+    assert!(refused_test["why"].as_str().unwrap().contains("allowed: 1000000"));
+    assert!(ended["bytes_sent"].as_u64().unwrap() >= 50_000 && ended["tests"] == 2 && ended["seconds"].as_f64().unwrap() > 0.0);
+    assert!(refused["why"].as_str().unwrap().contains("token") && refused["from"].as_str().unwrap().starts_with("127.0.0.1:"));
+    assert!(log.iter().all(|line| line["time"].as_str().unwrap().ends_with('Z')));
+}
+
+// finding("S6")
+#[test]
+fn token_file_is_made_once_with_mode_0600_and_taken_with_no_other() {
+    use std::os::unix::fs::PermissionsExt;
+    let path = std::env::temp_dir().join(format!("ackclock-new-token-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let daemon = |option: &str| {
+        let run = Command::new(env!("CARGO_BIN_EXE_ackclockd"))
+            .arg(option)
+            .arg(&path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .output();
+        let done = run.unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    assert_eq!(daemon("--new-token").0, Some(0));
+    let made = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+    let (status, why) = daemon("--new-token");
+    assert!(status == Some(2) && why.contains("exists"), "{why}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), made);
+    for mode in [0o644, 0o666] {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        let (status, why) = daemon("--token-file");
+        assert!(status == Some(2) && why.contains("chmod 600"), "{why}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).unwrap();
+    std::fs::write(&path, "a".repeat(22)).unwrap();
+    let (status, why) = daemon("--token-file");
+    assert!(status == Some(2) && why.contains("--new-token"), "{why}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+// finding("S7")
+#[test]
+fn daemon_has_no_privileges_and_can_get_none_once_it_listens() {
+    for (more, kept) in [(&[][..], 0u64), (&["--allow-capture", "1"][..], 1 << 13)] {
+        let root = nix::unistd::geteuid().is_root();
+        let daemon = Daemon::start(&format!("privileges-{kept}"), 1024, more);
+        Client::connect(&daemon.options, &mut || true).unwrap().quit();
+        let status = daemon.proc("status");
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let capabilities = |name: &str| u64::from_str_radix(&field(name)[0], 16).unwrap();
+        assert_eq!(field("NoNewPrivs:"), ["1"]);
+        let kept = if root { kept } else { 0 };
+        assert_eq!(
+            [capabilities("CapEff:"), capabilities("CapPrm:"), capabilities("CapInh:"), capabilities("CapAmb:")],
+            [kept, kept, 0, 0]
+        );
+        if root {
+            assert!(field("Uid:").iter().all(|uid| uid != "0"), "{status}");
+            assert!(field("Gid:").iter().all(|gid| gid != "0"), "{status}");
+            assert!(field("Groups:").is_empty(), "{status}");
+            assert_eq!(capabilities("CapBnd:"), kept);
+        }
+    }
+    let mut why = String::new();
+    let refused = Command::new(env!("CARGO_BIN_EXE_ackclockd"))
+        .args(["--port", "0", "--user", "root"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn();
+    let mut refused = refused.unwrap();
+    refused.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+    assert!(refused.wait().unwrap().code() == Some(2) && why.contains("--user"), "{why}");
+}
