@@ -139,7 +139,19 @@ def test_a_reflector_is_only_made_when_it_is_said_for_whom(options):
 def test_ackclockd_says_what_it_can_and_refuses_what_it_cannot():
     helped = subprocess.run([str(DAEMON), "--help"], capture_output=True, text=True, timeout=30, check=False)
     assert helped.returncode == 0
-    for option in ("--listen", "--token-file", "--most-rate", "--most-bytes", "--allow-capture", "--stamp-port", "--stamp-open"):
+    for option in (
+        "--listen",
+        "--token-file",
+        "--new-token",
+        "--max-rate",
+        "--most-rate",
+        "--log",
+        "--user",
+        "--most-bytes",
+        "--allow-capture",
+        "--stamp-port",
+        "--stamp-open",
+    ):
         assert option in helped.stdout
     for wrong in (["--listen", "nowhere"], ["--stamp-port", "9"], ["--most-rate", "-1"]):
         done = subprocess.run([str(DAEMON), *wrong], capture_output=True, text=True, timeout=30, check=False)
@@ -169,3 +181,55 @@ def test_a_measurement_over_ipv6_has_the_figures_of_one_over_ipv4(tmp_path):
     assert document["delay"]["down"]["ip_bytes"] == 20 + 48
     assert all(flow["failed"] is None and flow["goodput_bps"] > 1e6 for flow in document["flows"])
     assert all(each["failed"] == 0 for each in document["transfers"])
+
+
+@pytest.mark.finding("S6")
+def test_token_is_made_in_a_new_file_of_mode_0600_and_no_file_is_written_over(tmp_path):
+    token = tmp_path / "token"
+    argv = [*CLI, "serve", "--new-token", token]
+    assert subprocess.run(argv, capture_output=True, timeout=30, check=False).returncode == 0
+    made = token.read_text("ascii")
+    assert token.stat().st_mode & 0o7777 == 0o600
+    again = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    assert (again.returncode, token.read_text("ascii")) == (2, made)
+    assert "already" in again.stderr
+
+
+@pytest.mark.finding("S6")
+@pytest.mark.parametrize("mode", [0o644, 0o666, 0o640])
+def test_token_file_is_refused_with_the_remedy_when_others_can_read_it(tmp_path, mode):
+    token = tmp_path / "token"
+    token.write_text("xq7ZkX2mW9vB4nT8sL1rY6pD\n", encoding="ascii")
+    token.chmod(mode)
+    for argv in (["serve", "--port", "0", "--token-file", token], ["measure", "127.0.0.1", "--token-file", token]):
+        done = subprocess.run([*CLI, *argv], capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == 2
+        assert f"chmod 600 {token}" in done.stderr
+
+
+@pytest.mark.finding("S6")
+def test_weak_token_is_refused_when_it_is_long_enough(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("a" * 22, encoding="ascii")
+    token.chmod(0o600)
+    done = subprocess.run(
+        [*CLI, "serve", "--port", "0", "--token-file", token], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 2
+    assert "--new-token" in done.stderr
+
+
+@pytest.mark.finding("S6", "S7")
+def test_log_of_serve_says_who_used_it_and_that_it_has_no_privileges(tmp_path):
+    log = tmp_path / "log"
+    with far_end(tmp_path, "--log", log, "--max-rate", "50") as (port, token):
+        argv = [*CLI, "measure", "127.0.0.1", "--port", port, "--token-file", token, "--tests", "delay", "--duration", "0.2 s"]
+        done = subprocess.run([*argv, "--no-report", "--out", tmp_path / "run"], capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0
+        lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    events = {line["event"]: line for line in lines}
+    assert events["listening"]["max_rate_bps"] == 50_000_000
+    assert events["privileges-dropped"]["net_raw"] is False
+    assert os.geteuid() != 0 or events["privileges-dropped"]["uid"] != 0
+    assert events["session-ended"]["from"].startswith("127.0.0.1:")
+    assert events["session-ended"]["bytes_sent"] > 200

@@ -28,11 +28,15 @@ def serve(
     token_file: TokenFile = None,
     new_token: Annotated[
         Path | None,
-        typer.Option("--new-token", metavar="FILE", help="Make a token in this new file (mode 0600), and exit.", show_default=False),
+        typer.Option(
+            "--new-token", metavar="FILE", help="Make a token in this new file (mode 0600), and exit.", show_default=False
+        ),
     ] = None,
     max_rate: Annotated[
         int,
-        typer.Option("--max-rate", "--most-rate", min=1, help="Most Mb/s that are moved each way: all sessions and tests together."),
+        typer.Option(
+            "--max-rate", "--most-rate", min=1, help="Most Mb/s that are moved each way: all sessions and tests together."
+        ),
     ] = 1000,
     most_bytes: Annotated[int, typer.Option(min=1, help="Most MB that one session may move.")] = 20_000,
     most_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 4,
@@ -49,11 +53,15 @@ def serve(
     stamp_open: Annotated[bool, typer.Option("--stamp-open", help="Answer everybody's unauthenticated probes.")] = False,
     log: Annotated[
         Path | None,
-        typer.Option("--log", help="Add a JSON line for each session and refusal to this file, not to standard error.", show_default=False),
+        typer.Option(
+            "--log", help="Add a JSON line for each session and refusal to this file, not to standard error.", show_default=False
+        ),
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option("--user", help="Whom to become when started as root, once the ports are bound (default: nobody).", show_default=False),
+        typer.Option(
+            "--user", help="Whom to become when started as root, once the ports are bound (default: nobody).", show_default=False
+        ),
     ] = None,
     clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,
     quiet: Quiet = False,

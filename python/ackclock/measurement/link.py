@@ -46,6 +46,10 @@ def read_token(file: str | Path | None, text: str | None = None) -> str:
         )
     from ackclock import _native
 
+    try:
+        Path(file).open("rb").close()
+    except OSError as error:
+        raise not_readable(error, file, "the file with the far end's token", option="--token-file") from None
     with native_errors():
         return _native.read_token(str(file))
 

@@ -31,7 +31,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE", exclusive = true)]
     new_token: Option<PathBuf>,
     /// Most bits a second that are moved each way, in Mb/s: all sessions and tests together.
-    #[arg(long, alias = "most-rate", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, visible_alias = "most-rate", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     max_rate: u64,
     /// Most bytes that one session may move, in MB.
     #[arg(long, default_value_t = 20_000)]
