@@ -1,6 +1,6 @@
 //! What a far end may move in a second, one way, and whose turn it is. A token bucket bounds the whole; start-time fair queueing (Goyal, Vin and
 //! Cheng 1996) divides it, first among sessions, then among the tests of each, then among the connections of each: the next piece is of
-//! whoever has moved the least, and who has nothing to move saves nothing up.
+//! the one that has moved the fewest bytes, and one that has nothing to move saves nothing up.
 
 use crate::caps::MOST_DATAGRAM;
 use crate::{MS, Nanos, SECOND};

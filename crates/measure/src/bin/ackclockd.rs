@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The far end of `ackclock measure`: answers whoever knows the token, within its limits. Writes nothing but a log, and a token file that it is told to make.
+/// The far end of `ackclock measure`: serves clients that know the token, within its limits. Writes nothing but a log, and a token file on request.
 #[derive(Parser)]
 #[command(name = "ackclockd", version)]
 struct Arguments {
@@ -91,7 +91,7 @@ fn run(arguments: &Arguments) -> Result<(), MeasureError> {
     }
     if let Some(path) = &arguments.new_token {
         Token::write_new(path)?;
-        // Whoever reads this may have gone; the file is there.
+        // The reader may have gone; the file is there.
         let _ = writeln!(std::io::stdout(), "a new token is in {}", path.display());
         return Ok(());
     }

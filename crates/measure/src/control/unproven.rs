@@ -1,6 +1,6 @@
-//! Places of connections that have proven nothing yet. A new one always gets a place: where there is none left the one goes that has said the
-//! least and waited the longest, of the newcomer's own address if that has as many as one address may have, else of the address that has the
-//! most. Whoever takes many places takes them from itself; sessions have places of their own (`registry`).
+//! Places of unauthenticated connections. A newcomer always gets a place: when all are taken, a connection is evicted, silent ones first, then the
+//! oldest. It is one of the newcomer's own address if that has reached the limit for one address, else one of the address with the most places.
+//! An address that takes many places takes them from itself; sessions have places of their own (`registry`).
 
 use super::registry::household;
 use std::collections::BTreeMap;

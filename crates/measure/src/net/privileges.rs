@@ -6,7 +6,7 @@ use ackclock_core::Problem;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User, geteuid, setgid, setgroups, setuid};
 
-/// Whom root becomes unless told otherwise.
+/// Whom root becomes by default.
 const NOBODY: &str = "nobody";
 const CAP_NET_RAW: u32 = 13; // linux/capability.h
 const LAST_CAPABILITY: u32 = 63;

@@ -46,7 +46,7 @@ impl Trains {
         }
     }
 
-    /// Sends what is due, but no more than so many: whoever calls has others to look after.
+    /// Sends what is due, but at most so many: the caller has other sockets to serve.
     pub fn advance(&mut self, socket: &UdpSocket, most: usize, now: impl Fn() -> Nanos) {
         self.tick(now());
         for _ in 0..most {

@@ -147,7 +147,7 @@ fn cannot_listen(at: SocketAddr, protocol: &str, error: &std::io::Error) -> Meas
     })
 }
 
-/// Listens for connections with this congestion control, which they inherit: whoever accepts them needs no right to set it.
+/// Listens for connections with this congestion control, which they inherit: the process that accepts them needs no right to set it.
 pub fn listen_with(at: SocketAddr, congestion: &str) -> Option<TcpListener> {
     let listener = listen(at, &Wishes::default()).ok()?;
     setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion)).ok()?;

@@ -27,7 +27,7 @@ fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
     Spec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
 }
 
-/// How long somebody waited at most who asked again and again to be let in, of how many, and how late this machine woke one who only slept.
+/// The longest wait of a client that asks again and again to be let in, how often it asked, and how late this machine woke a thread that only slept.
 struct Answered {
     longest: Duration,
     times: usize,
@@ -48,7 +48,7 @@ fn ask(daemon: &Daemon, stop: &AtomicBool) -> Answered {
         let (mut longest, mut times) = (Duration::ZERO, 0);
         while !stop.load(Ordering::Relaxed) {
             let began = Instant::now();
-            let client = Client::connect(&daemon.options, &mut || true).expect("whoever has the token is let in");
+            let client = Client::connect(&daemon.options, &mut || true).expect("a client with the token is let in");
             longest = longest.max(began.elapsed());
             client.quit();
             times += 1;
@@ -58,7 +58,7 @@ fn ask(daemon: &Daemon, stop: &AtomicBool) -> Answered {
     })
 }
 
-/// How soon somebody is answered says something only where nothing else runs.
+/// The time of an answer says something of the far end only where nothing else runs.
 fn is_wanted() -> bool {
     let wanted = std::env::var_os("ACKCLOCK_ATTACK").is_some();
     if !wanted {
@@ -67,7 +67,7 @@ fn is_wanted() -> bool {
     wanted
 }
 
-/// Runs an attack beside somebody who asks, up to three times where the machine itself was late: what the attack found the last time.
+/// Runs an attack beside a client that asks, up to three times where the machine itself was late: what the attack found the last time.
 fn withstood<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&Daemon) -> T) -> T {
     raise_descriptors();
     for attempt in 1.. {
@@ -105,7 +105,7 @@ fn four(daemon: &Daemon, tests: impl Fn(usize) -> Vec<Spec> + Sync) -> Vec<Vec<R
 // finding("S1")
 #[test]
 #[ignore = "make attack"]
-fn freeze_does_not_keep_others_waiting() {
+fn other_clients_are_answered_in_100_ms_when_trains_ask_for_a_million_datagrams_a_second() {
     if !is_wanted() {
         return;
     }
@@ -167,7 +167,7 @@ fn budget_is_kept_when_four_sessions_run_eight_tests_each() {
 // finding("S3")
 #[test]
 #[ignore = "make attack"]
-fn places_are_had_by_those_with_the_token_whoever_else_takes_them() {
+fn places_are_left_for_clients_with_the_token_when_strangers_take_all_they_can() {
     if !is_wanted() {
         return;
     }

@@ -23,7 +23,7 @@ pub struct Task {
     pub sends: bool,
     /// Exactly so many bytes; none for all that time allows.
     pub limit: Option<u64>,
-    /// Bits a second that pass at most; none where somebody else sees to that.
+    /// Bits a second that pass at most; none where the caller limits the rate.
     pub rate_bps: Option<u64>,
     /// The most that is advertised, where it receives.
     pub window: Option<u32>,

@@ -1,4 +1,4 @@
-//! What one turn of the far end's loop moves: pieces of a bounded size, a bounded number of them, each of whoever's turn it is (`crate::share`).
+//! What one turn of the far end's loop moves: pieces of a bounded size, a bounded number of them, in the order of fair queueing (`crate::share`).
 //! Whatever a client asks for, the loop is back at its sockets after these.
 
 use super::super::flow::{PIECE, Traffic};
