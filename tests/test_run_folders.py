@@ -313,6 +313,50 @@ def test_next_run_sweeps_folders_in_runs_when_their_processes_were_killed(
 
 
 @pytest.mark.finding("L6")
+def test_empty_run_folder_is_known_when_its_process_is_killed_while_clearing_it(tmp_path: Path) -> None:
+    """Whatever is removed first: 200 kills met a folder without environment.json, which the next run refused."""
+    killed = textwrap.dedent("""
+        import os, sys
+        from pathlib import Path
+        from ackclock import leftovers
+        from ackclock.run_folder import Identity, RunFolder
+
+        def child(work):
+            if os.fork() == 0:
+                work()
+                os._exit(0)
+            os.wait()
+
+        def begin():
+            RunFolder(folder, Identity("sweep", "1")).__enter__()
+            (folder / "cells").mkdir()
+            (folder / "scenario.toml").touch()
+
+        def clear():
+            calls = []
+            def counted(path, remove=leftovers.remove):
+                calls.append(path)
+                if len(calls) > number:
+                    os._exit(0)
+                remove(path)
+            leftovers.remove = counted
+            run = RunFolder(folder, Identity("simulate", "0"))
+            run.__enter__()
+            run.__exit__(ValueError, ValueError(), None)
+
+        for number in range(4):
+            folder = Path(sys.argv[1]) / str(number)
+            child(begin)
+            child(clear)
+    """)
+    subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=True, timeout=60)
+    assert len(list(tmp_path.iterdir())) == 4
+    for folder in tmp_path.iterdir():
+        with RunFolder(folder, Identity("compare", "0")) as run:
+            run.finish()
+
+
+@pytest.mark.finding("L6")
 def test_sweep_leaves_a_folder_alone_while_its_process_writes_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with RunFolder(Path("runs") / "mine", Identity("emulate", "0")) as run:

@@ -21,7 +21,7 @@ def beside(path: Path) -> Path:
 
 
 def is_leftover_name(name: str) -> bool:
-    """Whether a name is of this form, whoever's it is."""
+    """Whether a name is of this form, of any process."""
     return _NAME.fullmatch(name) is not None
 
 

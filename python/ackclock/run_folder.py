@@ -11,7 +11,6 @@ import contextlib
 import errno
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -138,7 +137,7 @@ class RunFolder:
 
     def __enter__(self) -> Self:
         self.check()
-        with self._told():
+        with self._entering():
             if self.path.parent == runs.RUNS:
                 sweep_runs(besides=self.path)
             self._open()
@@ -191,21 +190,19 @@ class RunFolder:
             leftovers.sweep(self.path / name, alone=self._lock is not None)
         self.finished = bool(held.kind) and held.finished
         if not held.kind:
-            for name in INPUTS if held.identified else ():
-                leftovers.remove(self.path / name)
             try:
                 self._write(BEGUN, {})
+                for name in INPUTS[1:] if held.identified else ():  # another experiment's
+                    leftovers.remove(self.path / name)
             except BaseException:
                 self._removed_if_empty()
-                self._unlock()
                 raise
 
     def _removed_if_empty(self) -> bool:
         """Remove a folder that holds no result, or only what is in it where it was there before; say whether it held none."""
         if not _holds_nothing(self.path):
             return False
-        for entry in _listed(self.path):
-            leftovers.remove(entry)
+        _clear(self.path)
         with contextlib.suppress(OSError):  # not where another process has begun something
             for folder in self._made:
                 folder.rmdir()
@@ -280,14 +277,14 @@ class RunFolder:
             self._lock = None
 
     @contextlib.contextmanager
-    def _told(self) -> Any:
+    def _entering(self) -> Any:
         try:
             yield
-        except OSError as error:
-            failed = write_failed(error, self.path, empty=_holds_nothing(self.path))
-            if failed is None:
-                raise
-            raise failed from error
+        except BaseException as error:
+            self._unlock()
+            if isinstance(error, OSError) and (failed := write_failed(error, self.path, empty=_holds_nothing(self.path))):
+                raise failed from error
+            raise
 
 
 def write_failed(
@@ -350,7 +347,8 @@ def _sweep_run(folder: Path) -> None:
         for name in names:
             leftovers.sweep(folder / name, alone=bool(taken))
         if taken and bare and _held(folder).kind == "":
-            shutil.rmtree(folder, ignore_errors=True)
+            _clear(folder)
+            folder.rmdir()
     finally:
         os.close(descriptor)
 
@@ -404,6 +402,12 @@ def _holds_nothing(path: Path) -> bool:
         if not entry.is_dir() or entry.is_symlink() or not _holds_nothing(entry):
             return False
     return True
+
+
+def _clear(path: Path) -> None:
+    """Remove all that is in a folder, its identity last: who is killed meanwhile leaves a folder that is still known."""
+    for entry in sorted(_listed(path), key=lambda entry: entry.name == ENVIRONMENT):
+        leftovers.remove(entry)
 
 
 def _free_name(path: Path) -> Path:
