@@ -366,12 +366,13 @@ def test_sweep_leaves_a_folder_alone_while_its_process_writes_to_it(tmp_path: Pa
         assert strange.is_dir()
 
 
-FILLS = ("simulate", "sweep", "compare", "analyze")
+FILLS = ("simulate", "simulate --pcap", "sweep", "compare", "analyze")
 
 
 def _on_a_full_disk(command: str, small: Path, another: Path, capture: Path) -> list[str]:
     return {
         "simulate": ["simulate", str(small), "--workers", "1"],
+        "simulate --pcap": ["simulate", str(small), "--workers", "1", "--pcap"],
         "sweep": ["sweep", str(another), "--workers", "1"],
         "compare": ["compare", "dumbbell-10m", "--quick", "--variants", "reno,cubic", "--duration", "2 s", "--workers", "1"],
         "analyze": ["analyze", str(capture)],

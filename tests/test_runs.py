@@ -194,7 +194,7 @@ def test_only_missing_cells_are_run(write, tmp_path, monkeypatch):
 
 def test_a_failing_run_names_its_parameters_and_seed(small, monkeypatch):
     def fail(plan):
-        raise RuntimeError("out of luck")
+        raise ackclock.RunFailed("out of luck")
 
     monkeypatch.setattr("ackclock.engine.run", fail)
     with pytest.raises(ackclock.RunFailed, match=r"^tcp\.variant=reno seed 7: out of luck$"):

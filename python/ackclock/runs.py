@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 RUNS = Path("runs")
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def atomic_write(path: Path, content: bytes) -> None:
@@ -49,11 +51,14 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> None:
 
 
 def errno_of(error: BaseException) -> int | None:
-    """The number of the operating system's error that an exception stands for; None where it stands for none."""
+    """The number of the operating system's error that an exception stands for, by its words where it is of native code; None for none."""
     if isinstance(error, OSError):
         return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return int(found[1]) if found else None
+    text = str(error).lower()
+    found = re.search(r"\(os error (\d+)\)", text)
+    if found:
+        return int(found[1])
+    return next((number for number in UNWRITABLE if f"({os.strerror(number).lower()})" in text), None)
 
 
 @contextlib.contextmanager
