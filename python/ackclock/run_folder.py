@@ -61,6 +61,7 @@ FULL = {
     errno.EPERM: "permission denied",
 }
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+AGAIN = "run the same command again"
 REMEDIES = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -153,7 +154,8 @@ class RunFolder:
             empty = self._removed_if_empty()
             if empty:
                 RunFolder.last_kept = None
-            if not isinstance(error, WriteFailed) and (failed := write_failed(error, self.path, empty=empty)):
+            then = AGAIN if empty or not self.identity.once else "run it again into another folder"
+            if not isinstance(error, WriteFailed) and (failed := write_failed(error, self.path, empty=empty, then=then)):
                 raise failed from error
         finally:
             self._unlock()
@@ -287,9 +289,7 @@ class RunFolder:
             raise
 
 
-def write_failed(
-    error: BaseException, folder: Path, *, empty: bool = False, then: str = "run the same command again"
-) -> WriteFailed | None:
+def write_failed(error: BaseException, folder: Path, *, empty: bool = False, then: str = AGAIN) -> WriteFailed | None:
     """The error of a write below a run folder, with what is to be done about it; None for any other error.
 
     `empty`: nothing was finished. `then`: what to do once there is room.
