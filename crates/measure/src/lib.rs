@@ -4,6 +4,7 @@
 
 pub mod caps;
 pub mod control;
+pub mod daemon;
 pub mod estimate;
 pub mod net;
 pub mod path;

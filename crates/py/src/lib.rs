@@ -126,6 +126,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
     module.add_class::<live::LiveSession>()?;
     module.add_function(wrap_pyfunction!(live::serve, module)?)?;
+    module.add_function(wrap_pyfunction!(live::ackclockd, module)?)?;
     module.add_function(wrap_pyfunction!(live::path_walk, module)?)?;
     module.add_function(wrap_pyfunction!(live::default_caps, module)?)?;
     module.add_function(wrap_pyfunction!(live::new_token, module)?)?;

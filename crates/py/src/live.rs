@@ -23,6 +23,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch,
 use arrow_schema::ArrowError;
 use pyo3::prelude::*;
 use serde::Deserialize;
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -91,6 +92,12 @@ pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyRe
     let mut signal = None;
     py.detach(|| server.run(|| no_signal(&mut signal))).map_err(of_measurement)?;
     signal.map_or(Ok(()), Err)
+}
+
+/// The program `ackclockd` with this command line, the program's name first, until SIGINT or SIGTERM. Its exit status.
+#[pyfunction]
+pub fn ackclockd(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| ackclock_measure::daemon::run(words))
 }
 
 /// Probes a STAMP reflector at `at` (host, port) every `gap_ns`, `count` times; `key_file` is for the authenticated mode. The figures as JSON.

@@ -1,0 +1,150 @@
+//! The command line of `ackclockd`, the far end of `ackclock measure`: for the binary and for the command of the Python package.
+
+use crate::caps::Caps;
+use crate::net::log::Target;
+use crate::net::server::{Server, ServerOptions, raise_descriptors};
+use crate::net::stamp::StampOptions;
+use crate::token::{Token, read_key};
+use crate::{DEFAULT_PORT, MeasureError, SECOND};
+use ackclock_core::Problem;
+use clap::Parser;
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The far end of `ackclock measure`: serves clients that know the token, within its limits. Writes nothing but a log, and a token file on request.
+#[derive(Parser)]
+#[command(name = "ackclockd", version)]
+struct Arguments {
+    /// The address to listen at; 0.0.0.0 or :: for all.
+    #[arg(long, default_value = "127.0.0.1")]
+    listen: IpAddr,
+    /// TCP and UDP port; 0 lets the kernel choose.
+    #[arg(long, default_value_t = DEFAULT_PORT)]
+    port: u16,
+    /// A file with the shared token, of mode 0600; made if it is not there. Without it a token is made and shown once.
+    #[arg(long)]
+    token_file: Option<PathBuf>,
+    /// Make a token, write it to this new file with mode 0600, and exit.
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    new_token: Option<PathBuf>,
+    /// Most bits a second that are moved each way, in Mb/s: all sessions and tests together.
+    #[arg(long, visible_alias = "most-rate", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    max_rate: u64,
+    /// Most bytes that one session may move, in MB.
+    #[arg(long, default_value_t = 20_000)]
+    most_bytes: u64,
+    /// Sessions at a time.
+    #[arg(long, default_value_t = 4)]
+    most_sessions: u32,
+    /// Sessions at a time from one address.
+    #[arg(long, default_value_t = 2)]
+    most_sessions_per_peer: u32,
+    /// Longest session in seconds.
+    #[arg(long, default_value_t = 3600)]
+    most_seconds: u32,
+    /// Let a client have its own session's packets' headers, so many MB of them at most (needs CAP_NET_RAW); 0: no captures.
+    #[arg(long, default_value_t = 0, value_name = "MB")]
+    allow_capture: u64,
+    /// A file to which a line for each session and each refusal is added, instead of standard error.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Whom to become when started as root, once the ports are bound; nobody unless said otherwise.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Answer STAMP probes (RFC 8762) at this UDP port too; needs --stamp-key-file, or --stamp-open.
+    #[arg(long)]
+    stamp_port: Option<u16>,
+    /// A file with the key of STAMP's authenticated mode.
+    #[arg(long, requires = "stamp_port")]
+    stamp_key_file: Option<PathBuf>,
+    /// Answer everybody's unauthenticated probes, each with as many bytes as it has.
+    #[arg(long, requires = "stamp_port", conflicts_with = "stamp_key_file")]
+    stamp_open: bool,
+    /// Set the clock wrong by so many nanoseconds, to try estimators.
+    #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
+    clock_shift: i64,
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Serves until SIGINT or SIGTERM; the first of `words` is the program's name. Gives the exit status: 0 after a signal, after
+/// `--help` and `--version`; 1 where the machine refuses; 2 for a command line or a file that cannot be taken, in one line on
+/// standard error. Handlers of SIGINT and SIGTERM stay installed.
+pub fn run<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> u8 {
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(usage) => {
+            // Whoever reads this may have gone.
+            let _ = usage.print();
+            return u8::try_from(usage.exit_code()).unwrap_or(2);
+        }
+    };
+    match serve(&arguments) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("ackclockd: {error}");
+            if matches!(error, MeasureError::Input(_)) { 2 } else { 1 }
+        }
+    }
+}
+
+fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler only stores to an atomic, which a handler may do.
+        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+    if let Some(path) = &arguments.new_token {
+        Token::write_new(path)?;
+        // The reader may have gone; the file is there.
+        let _ = writeln!(std::io::stdout(), "a new token is in {}", path.display());
+        return Ok(());
+    }
+    raise_descriptors();
+    let (token, made) = Token::of_file(arguments.token_file.as_deref())?;
+    let mut caps = Caps {
+        rate_bps: arguments.max_rate.saturating_mul(1_000_000),
+        session_bytes: arguments.most_bytes.saturating_mul(1_000_000),
+        sessions: arguments.most_sessions,
+        sessions_per_peer: arguments.most_sessions_per_peer,
+        capture_bytes: arguments.allow_capture.saturating_mul(1_000_000),
+        ..Caps::default()
+    };
+    caps.session_ns = i64::from(arguments.most_seconds) * SECOND;
+    let listen = SocketAddr::new(arguments.listen, arguments.port);
+    let stamp = stamp(arguments)?;
+    let log = arguments.log.as_deref().map_or(Ok(Target::Stderr), Target::file)?;
+    let clock_shift = arguments.clock_shift;
+    let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift, stamp, log })?;
+    server.drop_privileges(arguments.user.as_deref())?;
+    let mut out = std::io::stdout().lock();
+    // Whoever reads this may have gone; that is no reason not to serve.
+    let _ = writeln!(out, "listening at {} (TCP and UDP)", server.address()?);
+    if made && arguments.token_file.is_none() {
+        let _ = writeln!(out, "token: {}", token.reveal());
+    }
+    let _ = out.flush();
+    drop(out);
+    server.run(|| !STOP.load(Ordering::Relaxed))
+}
+
+fn stamp(arguments: &Arguments) -> Result<Option<StampOptions>, MeasureError> {
+    let Some(port) = arguments.stamp_port else { return Ok(None) };
+    let key = match &arguments.stamp_key_file {
+        Some(path) => Some(read_key(path)?),
+        None if arguments.stamp_open => None,
+        None => {
+            return Err(MeasureError::Input(Problem::new(
+                "--stamp-port requires a key or none on purpose",
+                "add --stamp-key-file FILE or --stamp-open",
+            )));
+        }
+    };
+    Ok(Some(StampOptions { port, key }))
+}
