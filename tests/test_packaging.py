@@ -21,7 +21,6 @@ REQUIRED = {
     "PrivateDevices": "yes",
     "PrivateTmp": "yes",
     "PrivateUsers": "yes",
-    "ProtectClock": "yes",
     "ProtectControlGroups": "yes",
     "ProtectHome": "yes",
     "ProtectHostname": "yes",

@@ -26,7 +26,7 @@ pub struct Caps {
     /// Tests at a time in one session, and connections in one test.
     pub tests: u32,
     pub connections: u32,
-    /// Rows of packet logs (16 bytes; a sample counts as nine) that one session may make the server hold.
+    /// Rows of packet logs (16 bytes; a sample counts as nine) that one session may make the server hold at a time.
     pub rows: u64,
     /// Bytes of packets' headers that the server may keep for a client that asks for a capture; 0: it captures nothing.
     pub capture_bytes: u64,
@@ -62,7 +62,7 @@ pub const MOST_DATAGRAM: u64 = (MOST_PAYLOAD + HEADERS) as u64;
 pub const SILENCE_NS: Nanos = 3 * SECOND;
 pub const HANDSHAKE_NS: Nanos = 5 * SECOND;
 
-/// What a session has asked for so far.
+/// What a session has asked for so far: bytes in all, rows of tests whose reports have not left.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
     pub bytes: u64,

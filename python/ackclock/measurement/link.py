@@ -17,6 +17,8 @@ PORT = 4862
 LOW_RATE = {"payload": 20, "gap_ns": 40_000_000}
 """4 kb/s of payload: 20 bytes every 40 ms."""
 HEADERS = 28
+MOST_DATAGRAMS = 1_600_000
+"""Of one train: a far end holds two million rows of a session at a time."""
 
 
 def low_rate(seconds: float) -> dict[str, int]:
@@ -25,9 +27,9 @@ def low_rate(seconds: float) -> dict[str, int]:
 
 
 def paced(rate_bps: float, seconds: float, payload: int) -> dict[str, int]:
-    """Datagrams at so many IP bits a second."""
+    """Datagrams at so many IP bits a second; for less time where these are more than a far end holds."""
     gap_ns = max(1000, round((payload + HEADERS) * 8e9 / rate_bps))
-    return {"payload": payload, "gap_ns": gap_ns, "count": max(20, round(seconds * 1e9 / gap_ns))}
+    return {"payload": payload, "gap_ns": gap_ns, "count": min(max(20, round(seconds * 1e9 / gap_ns)), MOST_DATAGRAMS)}
 
 
 def trains(way: str, train: Mapping[str, int], back: Mapping[str, int] | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ struct Header {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Sets {
     effective: u32,
     permitted: u32,
@@ -64,7 +64,10 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureE
         return Err(MeasureError::Input(Problem::new(problem, "leave --user out, or start it as root").of_option("--user")));
     }
     let raw = if keep { 1 << CAP_NET_RAW } else { 0 };
-    set(raw).map_err(&refused)?;
+    // A service manager may have left nothing, and forbidden the call.
+    if held().map_err(&refused)? != sets(raw) {
+        set(raw).map_err(&refused)?;
+    }
     left.net_raw = keep;
     // SAFETY: the call takes plain numbers.
     Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }).map_err(&refused)?;
@@ -108,16 +111,23 @@ fn clear_bounding(keep_net_raw: bool) {
 }
 
 fn permitted() -> Result<u32, Errno> {
+    held().map(|sets| sets[0].permitted)
+}
+
+fn held() -> Result<[Sets; 2], Errno> {
     let (mut header, mut sets) = (Header { version: VERSION_3, pid: 0 }, [Sets::default(); 2]);
     // SAFETY: the kernel writes two sets of 32 capabilities each, which `sets` has.
     Errno::result(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) })?;
-    Ok(sets[0].permitted)
+    Ok(sets)
 }
 
 /// Exactly these of the first 32, and none of the others.
+fn sets(first: u32) -> [Sets; 2] {
+    [Sets { effective: first, permitted: first, inheritable: 0 }, Sets::default()]
+}
+
 fn set(first: u32) -> Result<(), Errno> {
-    let mut header = Header { version: VERSION_3, pid: 0 };
-    let sets = [Sets { effective: first, permitted: first, inheritable: 0 }, Sets::default()];
+    let (mut header, sets) = (Header { version: VERSION_3, pid: 0 }, sets(first));
     // SAFETY: the kernel reads two sets of 32 capabilities each.
     Errno::result(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, sets.as_ptr()) }).map(drop)
 }

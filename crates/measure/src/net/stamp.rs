@@ -5,6 +5,8 @@ use super::clock::Clock;
 use super::datagrams::Inbox;
 use super::sockets;
 use super::wait::wait;
+use crate::share::Bucket;
+use crate::spec::HEADERS;
 use crate::stamp::packet::Key;
 use crate::stamp::reflector::{Came, Reflector};
 use crate::stamp::sender::{Sender, StampFound};
@@ -18,6 +20,8 @@ use std::os::fd::AsFd;
 const GRACE_NS: Nanos = 2 * SECOND;
 /// Answers a second, for all who ask: 64 kb/s for each of some tens.
 const MOST_ANSWERS: u32 = 2000;
+/// The part of the far end's rate that is for answers: one in so many.
+const SHARE: u64 = 10;
 /// Unknown hops: what most hosts begin with would be a guess.
 const NO_TTL: u8 = 0;
 
@@ -32,26 +36,37 @@ pub struct Responder {
     pub socket: UdpSocket,
     reflector: Reflector,
     inbox: Inbox,
+    bucket: Bucket,
 }
 
 impl Responder {
-    pub fn open(at: IpAddr, options: &StampOptions) -> Result<Responder, MeasureError> {
+    /// `rate_bps` is the far end's: a tenth of it is for answers at most.
+    pub fn open(at: IpAddr, options: &StampOptions, rate_bps: u64) -> Result<Responder, MeasureError> {
         let socket = sockets::datagrams(SocketAddr::new(at, options.port))?;
         sockets::with_ttl(&socket);
-        Ok(Responder { socket, reflector: Reflector::new(options.key.clone(), MOST_ANSWERS), inbox: Inbox::new() })
+        let bucket = Bucket::new(rate_bps / SHARE, Nanos::MIN);
+        Ok(Responder { socket, reflector: Reflector::new(options.key.clone(), MOST_ANSWERS), inbox: Inbox::new(), bucket })
     }
 
-    /// Answers what has come.
-    pub fn answer(&mut self, clock: &Clock) {
+    /// Answers what has come; bytes of IP that it sent.
+    pub fn answer(&mut self, clock: &Clock) -> u64 {
         let state = clock.state();
-        let Responder { socket, reflector, inbox } = self;
+        let mut sent = 0;
+        let Responder { socket, reflector, inbox, bucket } = self;
         inbox.drain(socket, clock, |came| {
             let probe = Came { packet: came.bytes, from: came.from.ip(), at: came.at, ttl: came.ttl.unwrap_or(NO_TTL) };
+            let bytes = came.bytes.len() as u64 + u64::from(HEADERS);
+            if !bucket.has(clock.now(), bytes) {
+                return;
+            }
             if let Some(answer) = reflector.answer(&probe, clock.now(), &state) {
                 // One that is not taken is a loss like others.
                 let _ = socket.send_to(&answer, came.from);
+                bucket.take(bytes);
+                sent += bytes;
             }
         });
+        sent
     }
 }
 

@@ -58,6 +58,17 @@ fn a_session_moves_as_many_bytes_as_it_may_and_is_then_cut_short_or_refused() {
     assert!(why.contains("bytes in one session"), "{why}");
 }
 
+// finding("M1")
+#[test]
+fn rows_are_free_again_when_the_report_of_their_test_has_left() {
+    let far = FarEnd::with(Caps { rows: 100, ..Caps::default() });
+    let mut client = far.client();
+    for _ in 0..3 {
+        assert_eq!(client.run(vec![train(80)], &mut |_| true).unwrap()[0].near[&Name::Got].len(), 80);
+    }
+    assert!(refused(client.run(vec![train(60), train(60)], &mut |_| true)).contains("packets and samples"));
+}
+
 #[test]
 fn neither_datagrams_nor_connections_pass_the_rate_that_is_allowed() {
     let far = FarEnd::with(Caps { rate_bps: 20_000_000, ..Caps::default() });

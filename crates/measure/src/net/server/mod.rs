@@ -146,7 +146,8 @@ impl Server {
             owed: 0,
             options,
         };
-        let stamp = shared.options.stamp.as_ref().map(|s| Responder::open(at.ip(), s)).transpose()?;
+        let stamp =
+            shared.options.stamp.as_ref().map(|s| Responder::open(at.ip(), s, shared.options.caps.rate_bps)).transpose()?;
         let (strangers, peers) = (Vec::new(), Vec::new());
         let caps = &shared.options.caps;
         let lines = [Line::new(caps.rate_bps, now), Line::new(caps.rate_bps, now)];
@@ -207,7 +208,10 @@ impl Server {
         for target in ready {
             match target {
                 Target::Udp => self.hear_datagrams(),
-                Target::Stamp => self.stamp.iter_mut().for_each(|s| s.answer(&self.shared.clock)),
+                Target::Stamp => {
+                    let answered = self.stamp.as_mut().map_or(0, |s| s.answer(&self.shared.clock));
+                    self.shared.owed += answered;
+                }
                 // Last: a newcomer may take another's place, and these count by place.
                 Target::Listener(door) => accepts.push(door),
                 Target::Stranger(i) => self.strangers[i].ready = true,
@@ -421,7 +425,10 @@ impl Server {
                     let Some(keys) = peer.session.keys() else { return };
                     match shared.door.hear(keys, came.from, came.bytes) {
                         // As many bytes as came. If it is not taken the client knocks again.
-                        Answer::Cookie(cookie) => drop(shared.udp.send_to(&cookie, came.from)),
+                        Answer::Cookie(cookie) => {
+                            shared.owed += cookie.len() as u64 + u64::from(HEADERS);
+                            drop(shared.udp.send_to(&cookie, came.from));
+                        }
                         Answer::Proven(test) => peer.proven(test, came.from),
                         Answer::Nothing => {}
                     }

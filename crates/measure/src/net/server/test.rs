@@ -36,6 +36,8 @@ pub struct Test {
     /// For connections whose receive buffer must be known from the start.
     pub listener: Option<TcpListener>,
     attached: BTreeSet<u16>,
+    /// Rows that it may make this end hold (`Caps::rows`), until its report has left.
+    pub rows: u64,
     /// Asked to end: when, and after how much silence.
     stop: Option<(Nanos, Nanos)>,
     must_end: Nanos,
@@ -67,6 +69,7 @@ impl Test {
             tag,
             listener,
             attached,
+            rows: 0,
             stop: None,
             must_end,
             cut_short: None,

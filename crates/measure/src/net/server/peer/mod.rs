@@ -319,6 +319,7 @@ impl Peer {
             && let Some(test) = self.reports.front_mut()
             && test.report(&mut self.session)
         {
+            self.spent.rows -= test.rows;
             self.reports.pop_front();
         }
         if self.session.outbox().len() >= MOST_REPLY || !self.reports.is_empty() {

@@ -90,7 +90,6 @@ impl Peer {
                 format!("{} at most, as the far end may open few files", shared.descriptors),
             ));
         }
-        shared.options.caps.admit(&spec, self.tests.len(), &mut self.spent)?;
         let listener = self.own_listener(&spec)?;
         let restricted = shared.restricted.iter().find(|(_, name)| Some(name) == congestion).map(|(listener, _)| listener);
         if let (Some(_), Some(_), Spec::Bulk(Bulk { down: 1.., .. })) = (&listener, restricted, &spec) {
@@ -100,8 +99,12 @@ impl Peer {
                 format!("one way at a time, or one of {}", shared.congestion.join(", ")),
             ));
         }
+        let rows = self.spent.rows;
+        shared.options.caps.admit(&spec, self.tests.len(), &mut self.spent)?;
         let port = listener.as_ref().or(restricted).and_then(|l| l.local_addr().ok()).map(|at| at.port());
-        self.tests.insert(number, Test::new(number, spec, keys, listener, now));
+        let mut test = Test::new(number, spec, keys, listener, now);
+        test.rows = self.spent.rows - rows;
+        self.tests.insert(number, test);
         Ok(port)
     }
 
