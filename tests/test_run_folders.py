@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +58,11 @@ def capture(small: Path, tmp_path: Path) -> Path:
 def test_run_folder_refuses_every_other_experiment_and_changes_nothing(
     small: Path, another: Path, capture: Path, tmp_path: Path, ackclock: Callable[..., Any]
 ) -> None:
+    def measured(out: Path) -> None:  # the traffic is of no interest here
+        with RunFolder(out, Identity.of("measure", "a far end", once=True)) as run:
+            (out / "measurement.json").write_text("{}")
+            run.finish()
+
     makers: dict[str, Callable[[Path], object]] = {
         "simulate": lambda out: ackclock("simulate", small, "--no-report", "--out", out),
         "simulate of another seed": lambda out: ackclock("simulate", small, "--seed", 7, "--no-report", "--out", out),
@@ -66,6 +70,7 @@ def test_run_folder_refuses_every_other_experiment_and_changes_nothing(
         "compare": lambda out: compare("dumbbell-10m", **COMPARED, out=out),
         "analyze": lambda out: ackclock("analyze", capture, "--no-report", "--out", out),
         "export": lambda out: ackclock("export", "dsl-16m", "--to", "tc", "--out", out),
+        "measure": measured,
     }
     for name, make in makers.items():
         make(tmp_path / name)
@@ -86,7 +91,7 @@ def test_run_folder_refuses_every_other_experiment_and_changes_nothing(
     }
     for name in makers:
         for kind, command in commands.items():
-            if name == kind != "compare":
+            if name == kind and kind not in ("compare", "measure"):
                 continue
             done = ackclock(command[0], "--quiet", "--out", tmp_path / name, *command[1:])
             assert (done.returncode, done.stdout) == (2, ""), (name, kind)
@@ -481,4 +486,13 @@ def test_ctrl_c_says_where_finished_work_is_kept(another: Path, tmp_path: Path) 
         == f"ackclock: interrupted; what was finished is kept in {tmp_path / 'run'}, and the same command goes on from there\n"
     )
     assert not list(tmp_path.rglob("*.tmp"))
-    shutil.rmtree(tmp_path / "run")
+    with pytest.raises(InputError, match=r"holds an unfinished sweep; run the same command again"):
+        for_run(tmp_path / "run")
+
+
+@pytest.mark.finding("U1")
+def test_place_that_cannot_be_a_folder_is_bad_input(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for place in (tmp_path / "circle", tmp_path / "circle" / "run", tmp_path / ("x" * 300), small, small / "run"):
+        with pytest.raises(InputError, match="name another folder"):
+            ackclock.simulate(small, out=place)

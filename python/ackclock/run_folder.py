@@ -134,7 +134,12 @@ class RunFolder:
 
     def check(self) -> None:
         """Raise InputError where entering would; change nothing."""
-        self._refusal(_held(self.path))
+        try:
+            self.path.resolve()
+            held = _held(self.path)
+        except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
+            raise _refused(self.path, f"cannot be used ({getattr(error, 'strerror', None) or error})") from None
+        self._refusal(held)
 
     def __enter__(self) -> Self:
         self.check()
