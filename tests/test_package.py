@@ -37,13 +37,13 @@ def test_ackclockd_exits_with_2_when_an_option_is_unknown() -> None:
 def test_ackclockd_of_the_package_serves_a_measurement_until_sigterm(tmp_path: Path) -> None:
     token = tmp_path / "token"
     subprocess.run([BIN / "ackclockd", "--new-token", token], check=True, capture_output=True)
-    command = [BIN / "ackclockd", "--port", "0", "--token-file", token]
+    command = [str(BIN / "ackclockd"), "--port", "0", "--token-file", str(token)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as serving:
         assert serving.stdout is not None
         where = re.search(r"127\.0\.0\.1:(\d+)", serving.stdout.readline())
         assert where is not None
-        measure = [BIN / "ackclock", "measure", "127.0.0.1", "--port", where[1], "--tests", "delay", "--duration", "1 s"]
-        measure += ["--token-file", token, "--json", "--quiet", "--no-report", "--out", tmp_path / "run"]
+        measure = [str(BIN / "ackclock"), "measure", "127.0.0.1", "--port", where[1], "--tests", "delay", "--duration", "1 s"]
+        measure += ["--token-file", str(token), "--json", "--quiet", "--no-report", "--out", str(tmp_path / "run")]
         done = subprocess.run(measure, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         serving.send_signal(signal.SIGTERM)
@@ -53,7 +53,7 @@ def test_ackclockd_of_the_package_serves_a_measurement_until_sigterm(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.finding("U15")
 def test_wheel_has_both_commands(tmp_path: Path) -> None:
-    build = [BIN / "maturin", "build", "--out", tmp_path, "--profile", "release"]
+    build = [str(BIN / "maturin"), "build", "--out", str(tmp_path), "--profile", "release"]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
