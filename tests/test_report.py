@@ -148,7 +148,7 @@ def test_a_browser_without_a_network_draws_every_chart(kind: str, tmp_path: Path
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no run"):
+    with pytest.raises(InputError, match="holds no such run"):
         for_run(tmp_path)
 
 

@@ -223,8 +223,13 @@ def _dask_client(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise InputError("no dask", 'pip install "ackclock[dask]"', key="--dask") from None
+        raise InputError.problem(
+            "--dask requires the package distributed", 'pip install "ackclock[dask]"', option="--dask"
+        ) from None
     try:
         return Client(address, timeout="10s")
     except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(f'"{address}" ({error})', "the address of a Dask scheduler", key="--dask") from None
+        why = f"no Dask scheduler answers at {address} ({error})"
+        raise InputError.problem(
+            why, "give the address that `dask scheduler` prints, such as tcp://host:8786", option="--dask"
+        ) from None

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, Refusal, one_of
+from ackclock.errors import InputError, Refusal, nearest, not_readable
 from ackclock.table import Loc
 from ackclock.toml_lines import key_lines
 
@@ -38,7 +38,7 @@ class Document:
         """The complaint about the key at `loc`, on the line of the nearest thing that was written."""
         line = next((self.lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in self.lines), None)
         key = spoken(loc, self.data)
-        return InputError(refusal.found, refusal.allowed, file=self.file, line=line, key=key)
+        return InputError.of(refusal, file=self.file, line=line, key=key)
 
 
 def read_document(path: Path) -> Document:
@@ -48,10 +48,10 @@ def read_document(path: Path) -> Document:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         siblings = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-        raise InputError("no such file", one_of(siblings, path.name) if siblings else "a TOML file", file=name) from None
+        near = nearest(path.name, siblings)
+        raise InputError("no such file", f"a TOML file (did you mean {near}?)" if near else "a TOML file", file=name) from None
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise InputError(f"an unreadable file ({reason})", "a TOML file", file=name) from None
+        raise not_readable(error, name, "a TOML file") from None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -53,7 +53,9 @@ class Settings:
     def text(self) -> str:
         """The JSON that the engine reads."""
         if self.depth > MOST_DEPTH:
-            raise InputError(f"an emulation inside {self.depth} others", f"at most {MOST_DEPTH}")
+            raise InputError.problem(
+                f"this is inside {self.depth} emulations already", f"leave one: at most {MOST_DEPTH} go into one another"
+            )
         return json.dumps(
             {
                 "command": list(self.command),
@@ -109,9 +111,11 @@ def server_ready(text: str) -> str | int:
 def check_way_out() -> None:
     """Raise InputError where this machine cannot let traffic out: that takes root, and nftables or iptables."""
     if os.geteuid() != 0:
-        raise InputError("no root", "root, as traffic leaves through this machine's own network", key="--internet")
+        raise InputError.problem(
+            "--internet requires root: traffic leaves through this machine's network", "run it as root", option="--internet"
+        )
     if not (shutil.which("nft") or shutil.which("iptables")):
-        raise InputError("neither nft nor iptables", "one of them installed, to let traffic out", key="--internet")
+        raise InputError.problem("--internet requires nft or iptables", "install nftables", option="--internet")
 
 
 def emulate_here(scenario: Scenario, seed: int, settings: Settings) -> dict[str, Any]:

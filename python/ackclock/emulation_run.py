@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ackclock import leftovers, runs
 from ackclock.emulation import emulation_scenario
-from ackclock.errors import AckclockError, InputError
+from ackclock.errors import AckclockError, InputError, whats_there
 from ackclock.run_folder import Identity, RunFolder
 from ackclock.scenario.draft import read_draft
 from ackclock.scenario.model import Scenario
@@ -158,7 +158,7 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
     try:
         document = json.loads((folder / DOCUMENT).read_text("utf-8"))
     except OSError:
-        raise InputError("no emulation", "a run folder of emulate", file=str(folder)) from None
+        raise InputError(whats_there(folder), "a run folder of emulate", file=str(folder)) from None
 
     def table(name: str) -> pl.DataFrame:
         path = folder / f"{name}.parquet"

@@ -13,6 +13,7 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 Key = tuple[str | int, ...]
@@ -72,8 +73,7 @@ class AckclockError(Exception):
     ) -> None:
         self.file = file
         self.line = line
-        self.key = key
-        self.option = option
+        self.key, self.option = ("", key) if key.startswith("--") and not option else (key, option)
         self.found = found
         self.allowed = allowed
         self.statement = statement
@@ -101,9 +101,7 @@ class AckclockError(Exception):
 
     def with_option(self, option: str) -> Self:
         """The same error, about what was typed: the option takes the place of the key, which named the option's value."""
-        return self._of(
-            found=self.found, allowed=self.allowed, statement=self.statement, hint=self.hint, file=self.file, option=option
-        )
+        return self._of(found=self.found, allowed=self.allowed, statement=self.statement, hint=self.hint, option=option)
 
     def within(self, what: str) -> Self:
         """The same error, with what it is about in front: the parameters and the seed of a run."""
@@ -258,6 +256,11 @@ _REMEDIES = {
 }
 
 
+def whats_there(folder: Path) -> str:
+    """What stands where a run folder of some kind was expected."""
+    return "a folder that holds no such run" if folder.is_dir() else "a file" if folder.exists() else "no such folder"
+
+
 def _found_there(error: OSError | UnicodeDecodeError, verb: str) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "bytes that are not UTF-8 text"
@@ -286,11 +289,19 @@ def show(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+MOST_NAMES = 30
+"""More names than this are not listed: those most like what was found are."""
+
+
 def one_of(names: Iterable[str], found: object = None) -> str:
-    """The allowed names, with the nearest one to what was found."""
+    """The allowed names, with the nearest one to what was found; of many names those that are most like it."""
     names = list(names)
-    listed = ", ".join(names) if names else "nothing here"
     near = nearest(found, names) if isinstance(found, str) else None
+    if len(names) > MOST_NAMES:
+        like = difflib.get_close_matches(str(found), names, n=8, cutoff=0.0)
+        listed = f"{', '.join(like)} and {len(names) - len(like)} others"
+    else:
+        listed = ", ".join(names) if names else "nothing here"
     return f"{listed} (did you mean {near}?)" if near else listed
 
 

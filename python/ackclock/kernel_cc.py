@@ -34,5 +34,5 @@ def run(verb: str, variants: Sequence[str], *, json: bool) -> int:
     """
     binary = find_binary()
     if binary is None:
-        raise InputError(f"no {BINARY}", "one built by `make kernel-cc` (Linux with BTF, clang, bpftool)")
+        raise InputError.problem(f"{BINARY} is not installed", "build it: `make kernel-cc` (Linux with BTF, clang, bpftool)")
     return subprocess.run([binary, verb, *variants, *(["--json"] if json else [])], check=False).returncode

@@ -84,7 +84,9 @@ def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), 
     Raises InputError for a live flow without ``live``.
     """
     if not live and any(flow.is_live for flow in scenario.flow):
-        raise InputError('a flow with workload = { kind = "live" }', "simulated flows here; `ackclock emulate` joins live ones")
+        raise InputError.problem(
+            'a flow with workload = { kind = "live" } is for real hosts', "run `ackclock emulate`, or give it another kind"
+        )
     flows, proxies = _flows(scenario)
     said: dict[str, Any] = {"proxies": proxies} if proxies else {}
     return Plan(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import MOST_NAMES, Refusal, one_of, show
 
 Loc = tuple[str | int, ...]
 T = TypeVar("T", bound=BaseModel)
@@ -35,8 +35,14 @@ class Table(BaseModel):
                 raise Refusal(f'unknown key "{key}"', one_of(allowed, key), (key,))
         for name, field in cls.model_fields.items():
             if field.is_required() and name not in data:
-                raise Refusal(f'no "{name}"', f'the key "{name}" is needed here; keys: {", ".join(allowed)}')
+                raise Refusal(f'no "{name}"', cls.needed(name))
         return data
+
+    @classmethod
+    def needed(cls, name: str) -> str:
+        """What to write where this key is missing."""
+        keys = cls.written_keys()
+        return f'the key "{name}" is needed here' + (f"; keys: {', '.join(keys)}" if len(keys) <= MOST_NAMES else "")
 
 
 def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeValidator:
@@ -136,4 +142,4 @@ def first_refusal(error: ValidationError) -> tuple[Loc, Refusal]:
         return loc + inner, refusal
     if isinstance(cause, Refusal):
         return loc + cause.key, cause
-    return loc, Refusal(show(detail["input"]), detail["msg"])
+    return loc, Refusal(show(detail["input"]), str(detail["msg"]).removeprefix("Value error, "))

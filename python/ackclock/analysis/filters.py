@@ -131,7 +131,7 @@ class _Parser:
 
     def port(self, text: str) -> int:
         if not (text.isascii() and text.isdigit()) or len(text) > 5 or int(text) > 65535:
-            raise InputError(show(text), "a port from 0 to 65535", key="--filter port")
+            raise InputError(show(text), "a port from 0 to 65535", option="--filter")
         return int(text)
 
 
@@ -140,5 +140,5 @@ def _network(text: str, *, host: bool) -> list[str | int]:
         net = ipaddress.ip_network(ipaddress.ip_address(text) if host else text, strict=False)
     except ValueError:
         allowed = "an IPv4 or IPv6 address" + ("" if host else ", with `/` and the bits that count")
-        raise InputError(show(text), allowed, key=f"--filter {'host' if host else 'net'}") from None
+        raise InputError(show(text), allowed, option="--filter") from None
     return [str(net.network_address), net.prefixlen]

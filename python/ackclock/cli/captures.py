@@ -54,17 +54,18 @@ def analyze(
     from ackclock.analysis.folder import Asked, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
     from ackclock.analysis.table import analysis_tables
+    from ackclock.analysis.truncated import truncations
     from ackclock.cli.output import print_json, print_tables, remark, write_page
     from ackclock.errors import InputError
 
     if follow and second is not None:
-        raise InputError("--follow with two captures", "one capture that grows", key="--follow")
+        raise InputError.problem("--follow reads one capture while it grows", "leave out CAPTURE2 or --follow", option="--follow")
     only = Only(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
     try:
         reader = open_capture(capture, only, second, series=out is not None, clocks=clocks, follow=follow)
     except KeyboardInterrupt:
-        raise InputError("no capture before Ctrl-C", "a file or a pipe that something writes", file=capture) from None
+        raise InputError.problem("no capture came before Ctrl-C", "name a file or a pipe that is written", file=capture) from None
     asked = Asked((capture,) if second is None else (capture, second), only, flow, clocks, follow=follow)
     with folder_for(out, asked, force=force) as run:
         if run and run.finished:
@@ -77,6 +78,8 @@ def analyze(
         if run:
             page = write_page(lambda: done.report(run.path / "report.html"), run.path, quiet=quiet) if report else None
             remark(f"report: {page}" if page else f"results: {run.path}", quiet=quiet)
+    for warning in truncations(done.document):
+        remark(f"warning: {warning}", quiet=quiet)
     if json:
         print_json(done.document)
     else:

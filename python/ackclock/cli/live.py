@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_above_zero
+from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_above_zero, typed
 
 
 def emulate(
@@ -70,7 +70,8 @@ def emulate(
     from ackclock.run_folder import opened
     from ackclock.show import emulation_tables
 
-    scenario = emulation_scenario(link, clients)
+    with typed({"link": "LINK"}):
+        scenario = emulation_scenario(link, clients)
     argv = command or ([] if pair else [os.environ.get("SHELL", "/bin/sh")])
     if not PAIR_NAME.fullmatch(name):
         raise InputError(f'"{name}"', "letters, digits, _, - and ., at most 64, the first none of - and .", option="--name")
@@ -149,7 +150,7 @@ def _command_line(text: str | None, option: str) -> list[str]:
     try:
         return shlex.split(text or "")
     except ValueError as error:
-        raise InputError(f"{text} ({error})", "a command line as a shell reads it", key=option) from None
+        raise InputError(f"{text} ({str(error).lower()})", "a command line as a shell reads it", option=option) from None
 
 
 class Emulator(StrEnum):
@@ -172,7 +173,8 @@ def export(
     from ackclock.cli.output import print_json, remark
     from ackclock.export import export_link
 
-    exported = export_link(link, to.value)
+    with typed({"link": "LINK"}):
+        exported = export_link(link, to.value)
     if json:
         print_json(exported.document())
         return

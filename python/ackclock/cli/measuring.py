@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ackclock.cli.options import Force, Json, Out, Quiet, Report, time_above_zero
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, time_above_zero, typed
 
 if TYPE_CHECKING:
     from ackclock.measurement import Measurement
@@ -81,7 +81,11 @@ def serve(
         return
 
     if (stamp_port is not None) != (stamp_open or stamp_key_file is not None) or (stamp_open and stamp_key_file is not None):
-        raise InputError("a reflector half said", "--stamp-port with --stamp-key-file or --stamp-open", key="--stamp-port")
+        raise InputError.problem(
+            "a STAMP reflector takes --stamp-port and one of --stamp-key-file and --stamp-open",
+            "give the port and either the key or --stamp-open",
+            option="--stamp-port",
+        )
     stamp = None if stamp_port is None else Reflecting(stamp_port, stamp_key_file)
 
     def announce(address: str, token: str | None) -> None:
@@ -171,14 +175,19 @@ def measure(
     said = {key: [part.strip() for part in text.split(",")] for key, text in listed.items() if text is not None}
     usual = {"tests": list(QUICK), "duration": "3 s"} if quick else {}
     single = {key: value for key, value in (("duration", duration), ("flows", flows)) if value is not None}
-    checked = plan_of(Document({**usual, **document.data, **said, **single}, document.file, document.text))
+    options = {key: f"--{'direction' if key == 'directions' else key}" for key in (*said, *single)}
+    with typed(options, over_file=True):
+        checked = plan_of(Document({**usual, **document.data, **said, **single}, document.file, document.text))
     seconds, each = (estimate(checked, rates) for rates in ({}, dict.fromkeys(checked.directions, 1e6)))
     size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
     slow = f" ({walk_seconds(checked):.0f} s more where routers answer once a second)" if "path" in checked.tests else ""
     remark(f"measure: about {seconds[0]:.0f} s{slow}, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
 
     def once(folder: Path, *, force: bool = force) -> Measurement:
-        with progress("measure", quiet=quiet) as update:
+        with (
+            typed({name: f"--{name}" for name in ("duration", "congestion", "port")}),
+            progress("measure", quiet=quiet) as update,
+        ):
             return run(
                 host,
                 checked,
@@ -235,7 +244,7 @@ def _scheduled(repeat: Repeat, plan: Plan, once: Callable[..., Measurement], *, 
     from ackclock.units import PS_PER_S
 
     if repeat.out is None:
-        raise InputError("--every without --out", "a folder in which the schedule is kept", key="--out")
+        raise InputError.problem("--every requires --out", "add --out DIR, in which the schedule is kept", option="--every")
     every_s = time_above_zero(repeat.every, "--every") / PS_PER_S
     what = {"host": repeat.host, "port": repeat.port, "plan": plan.model_dump(mode="json")}
     schedule = Schedule(every_s, repeat.times)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +24,21 @@ Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report
 Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)]
 
 
+@contextmanager
+def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[None]:
+    """Errors about a key, with the option of this command line that gave its value (key to option) in the key's place.
+
+    An error on a line of a file is the file's, unless the options stand `over_file`.
+    """
+    from ackclock.errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        option = None if error.line is not None and not over_file else options.get(re.sub(r"\[\d+\]", "", error.key))
+        raise (error if option is None else error.with_option(option)) from None
+
+
 def time_of(text: str, option: str) -> int:
     """An option's time, such as "5 ms", in picoseconds. Raises InputError, which names the option."""
     from ackclock.errors import InputError, Refusal
@@ -29,7 +47,7 @@ def time_of(text: str, option: str) -> int:
     try:
         return time_ps(text)
     except Refusal as refusal:
-        raise InputError(refusal.found, refusal.allowed, key=option) from None
+        raise InputError.of(refusal, option=option) from None
 
 
 def time_above_zero(text: str, option: str) -> int:
@@ -38,5 +56,5 @@ def time_above_zero(text: str, option: str) -> int:
 
     found = time_of(text, option)
     if found <= 0:
-        raise InputError(text, "a time above zero", key=option)
+        raise InputError(f'"{text}"', "a time above zero", option=option)
     return found

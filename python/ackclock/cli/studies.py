@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers, typed
 
 
 class DelayedAcks(StrEnum):
@@ -34,6 +34,23 @@ _METRIC = {
     RankBy.retransmissions: "retransmission_rate",
     RankBy.jain: "jain",
 }
+_OPTIONS = {
+    "link": "LINK",
+    "duration": "--duration",
+    "seeds": "--seeds",
+    "tcp.host": "--host",
+    "sweep.tcp.variant": "--variants",
+    "sweep.tcp.send_buffer": "--buffers",
+    "sweep.tcp.receive_buffer": "--buffers",
+    "flow.flow.direction": "--direction",
+    "flow.flow.count": "--flows",
+    "flow.opposite.count": "--opposite",
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in ("variants", "buffers", "delayed_ack", "queue", "ack_policy", "ack", "rank_by")
+    },
+}
+"""The option that gave each key's value."""
 _DELAYED = {DelayedAcks.on: (True,), DelayedAcks.off: (False,), DelayedAcks.both: (True, False)}
 
 
@@ -84,7 +101,7 @@ def compare(
     if quick:  # what was said stands; only the defaults are cut
         buffers, duration = _QUICK.get(buffers, buffers), _QUICK.get(duration, duration)
         seeds = QUICK_SEEDS if seeds == SEEDS else seeds
-    with progress("compare", quiet=quiet) as update:
+    with typed(_OPTIONS), progress("compare", quiet=quiet) as update:
         done = run_comparison(
             link,
             variants=_listed(variants) if variants is not None else None,
@@ -150,9 +167,9 @@ def reproduce(
     from ackclock.run_folder import Identity, opened
 
     if quick and full:
-        raise InputError("--quick and --full", "one of them")
+        raise InputError.problem("--quick and --full exclude each other", "leave one of them out", option="--full")
     if paper and every:
-        raise InputError(f"the paper {paper} and --all", "one of them")
+        raise InputError.problem(f"--all and the paper {paper} exclude each other", "leave one of them out", option="--all")
     if live:
         return _reproduce_live(paper, Live(quick, full, workers, out, force), seed, json=json, quiet=quiet)
     papers = [paper] if paper else list(PAPERS)
@@ -200,9 +217,11 @@ def _reproduce_live(paper: str | None, how: Live, seed: int | None, *, json: boo
     from ackclock.progress import progress
 
     if paper is None:
-        raise InputError("--live without a paper", f"one of {', '.join(LIVE)}", key="--live")
+        raise InputError.problem("--live requires a paper", f"name one of {', '.join(LIVE)}", option="--live")
     if seed is not None:
-        raise InputError("--live with --seed", "one of them: real traffic has no seed", key="--seed")
+        raise InputError.problem(
+            "--live and --seed exclude each other: real traffic has no seed", "leave --seed out", option="--seed"
+        )
     with progress(f"reproduce {paper} live", quiet=quiet) as update:
         done = reproduce_live(
             paper, quick=how.quick, full=how.full, workers=how.workers, out=how.out, force=how.force, progress=update

@@ -93,9 +93,10 @@ def configurations(
     }
     for name, choices in given.items():
         if not choices:
-            raise InputError("nothing to compare", "at least one choice", key=name)
+            raise InputError("no choice", "one or more, with commas between", key=name)
         if len(set(choices)) != len(choices):
-            raise InputError("the same choice twice", "different choices", key=name)
+            twice = next(one for number, one in enumerate(choices) if one in list(choices)[:number])
+            raise InputError(f"{twice} twice", "different choices", key=name)
     check_queues(queues)
     check_policies(ack_policies)
     check_techniques(ack_techniques)

@@ -19,6 +19,8 @@ def _trace_path(value: Any) -> Path:
     try:
         return read_recording(Path(value)).path
     except InputError as error:
+        if not Path(value).is_file():
+            raise Refusal(f"{error.found}, {show(value)}", error.allowed) from None
         # The complaint belongs to the line that names the trace; the trace's own line is part of what was found.
         at = f"line {error.line} of " if error.line else ""
         raise Refusal(f"{error.found} in {at}{error.file}", error.allowed) from None

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from ackclock.errors import InputError, show
+from ackclock.errors import InputError, not_readable, show
 
 BYTES_PER_CHANCE = 1500
 _ALL_NUMBERS = re.compile(rb"(?:[0-9]{1,15}\r?\n)*[0-9]{1,15}\s*")
@@ -37,7 +37,7 @@ def read_recording(path: Path) -> Recording:
         status = path.stat()
         return _read(path, status.st_mtime_ns, status.st_size)
     except OSError as error:
-        raise InputError(f"no readable file ({error.strerror})", "a file in mahimahi's format", file=str(path)) from None
+        raise not_readable(error, path, "a file in mahimahi's format") from None
 
 
 @lru_cache(maxsize=16)

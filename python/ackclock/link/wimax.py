@@ -118,11 +118,11 @@ class Wimax(Station):
 
     def model_post_init(self, _context: Any) -> None:
         if self.dl_ul and self.symbols:
-            raise Refusal("dl_ul and symbols", "only one of them", ("symbols",))
+            raise Refusal.problem("dl_ul and symbols both divide the frame", "leave one of them out", ("symbols",))
         if self.arq and self.harq:
-            raise Refusal("arq and harq", "only one of them", ("harq",))
+            raise Refusal.problem("arq and harq exclude each other", "leave one of them out", ("harq",))
         if self.handover and self.connections:
-            raise Refusal("handover and connections", "only one of them", ("connections",))
+            raise Refusal.problem("handover and connections exclude each other", "leave one of them out", ("connections",))
         known = OFDM if self.phy == "ofdm" else OFDMA
         for key in ("modulation", "map_modulation"):
             value = getattr(self, key)

@@ -54,7 +54,8 @@ class Capture:
         try:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL))
         except OSError as error:
-            raise InputError(f"no capture ({error.strerror})", "a process with CAP_NET_RAW", key="--capture") from None
+            why = f"--capture requires CAP_NET_RAW ({error.strerror})"
+            raise InputError.problem(why, "run it as root, or leave --capture out", option="--capture") from None
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
         self._socket.setsockopt(socket.SOL_SOCKET, TIMESTAMPNS, 1)
         self._socket.settimeout(0.2)

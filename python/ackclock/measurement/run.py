@@ -232,7 +232,7 @@ def _check(plan: Plan, session: Session) -> None:
     """What the far end will not or its kernel cannot do is said before anything is sent."""
     most_s = session.far_end["caps"]["test_ns"] / 1e9
     if plan.seconds > most_s:
-        raise InputError(f"tests of {plan.seconds:g} s", f"{most_s:g} s at most, by the far end", key="duration")
+        raise InputError(f"tests of {plan.seconds:g} s", f"{most_s:g} s at most, by the far end's limits", key="duration")
     there = session.far_end["congestion"]
     here = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     own = here.read_text("ascii").split() if here.exists() else there

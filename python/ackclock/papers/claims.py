@@ -87,6 +87,6 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
         InputError: no paper has that name.
     """
     if paper not in PAPERS:
-        raise InputError(show(paper), f"a paper: {one_of(PAPERS, paper)}", key="paper")
+        raise InputError(show(paper), f"a paper: {one_of(PAPERS, paper)}", option="PAPER")
     prefix = PAPERS[paper] + "-"
     return tuple(claim for claim in all_claims() if claim.id.startswith(prefix))

@@ -10,6 +10,7 @@ import polars as pl
 
 from ackclock.analysis.clocks import clock_said, known_clocks
 from ackclock.analysis.diagnosis.view import View, many, size, view
+from ackclock.analysis.truncated import truncations
 from ackclock.plot import chart
 from ackclock.plot.capture import end, panels
 from ackclock.plot.sequence import sequence
@@ -176,6 +177,8 @@ def _facts(document: Mapping[str, Any]) -> Facts:
             ("Time went backwards", "time_backwards"),
         )
     ]
+    if cut := truncations(document):
+        items.append(("Truncated", "; ".join(cut)))
     if document.get("series_left_out"):
         items.append(("Packets too many to plot", str(document["series_left_out"])))
     return Facts(items)

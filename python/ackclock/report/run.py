@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, whats_there
 from ackclock.report.page import Page
 from ackclock.report.render import html
 from ackclock.runs import atomic_write
@@ -83,7 +83,7 @@ def _page(folder: Path) -> Page:
 
         listed = summaries if isinstance(summaries, list) else [summaries]
         return simulation.page(scenario, listed, panels_of_run(_frames(folder), model_levels(listed[0])), environment, toml)
-    raise InputError("no finished run", "a run folder of simulate, sweep, compare or reproduce", file=str(folder))
+    raise InputError.problem("no run in it has finished", "run its command again with the same --out", file=str(folder))
 
 
 def _of_emulation(folder: Path, scenario: dict[str, Any], environment: dict[str, Any], toml: str) -> Page:
@@ -101,7 +101,7 @@ def _read(path: Path) -> Any:
 
 def _text(path: Path) -> str:
     if not path.is_file():
-        raise InputError("no run", "a run folder, which has a scenario.toml", file=str(path.parent))
+        raise InputError(whats_there(path.parent), "a run folder, such as those in runs/", file=str(path.parent))
     return path.read_text("utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ackclock.document import Document, read_document, spoken
-from ackclock.errors import InputError, Refusal, one_of, show
+from ackclock.errors import InputError, Refusal, nearest, one_of, show
 from ackclock.link.hop import written_loc
 from ackclock.link.packaged import PACKAGED, packaged_links
 from ackclock.scenario import axes
@@ -69,6 +70,8 @@ class _Checking:
         self._absolute_traces(self.data, self.document.folder)
         if "link" in self.point:
             self._put("link", self.point["link"])
+        if self.document.file is not None and "hop" in self.data and not {"duration", "flow"} & self.data.keys():
+            raise a_link(self.document.file)
         self._read_link()
         for path, value in self.point.items():
             if path != "link":
@@ -100,8 +103,7 @@ class _Checking:
             raise self._error(("link",), Refusal(show(name), "the name of a packaged link or a link file"))
         path = find_link(name, self.document.folder)
         if path is None:
-            allowed = f"a link file, or a packaged link: {one_of(packaged_links(), name)}"
-            raise self._error(("link",), Refusal(f"no link {show(name)}", allowed))
+            raise self._error(("link",), no_link(name, self.document.folder))
         self.link = read_document(path)
         for key in self.link.data:
             if key not in LINK_KEYS:
@@ -132,10 +134,10 @@ class _Checking:
         for place, path in self.swept.items():
             if loc[: len(place)] == place or place[: len(loc)] == loc:
                 at = self.document.error(_sweep_loc(self.document, (path,)), refusal)
-                return InputError(refusal.found, refusal.allowed, file=at.file, line=at.line, key=f"sweep.{path}")
+                return InputError.of(refusal, file=at.file, line=at.line, key=f"sweep.{path}")
         source = self.link if self.link and loc[:1] in (("hop",), ("title",), ("source",)) else self.document
         error = source.error(loc, refusal)
-        return InputError(refusal.found, refusal.allowed, file=error.file, line=error.line, key=spoken(loc, self.data))
+        return InputError.of(refusal, file=error.file, line=error.line, key=spoken(loc, self.data))
 
 
 def find_link(name: str, folder: Path) -> Path | None:
@@ -146,8 +148,37 @@ def find_link(name: str, folder: Path) -> Path | None:
     return None
 
 
+def no_link(name: str, folder: Path) -> Refusal:
+    """What is wrong with a name that is no link: a missing file, a folder, or a name like one of the packaged links."""
+    path = folder / name
+    if path.is_dir():
+        return Refusal(f"a folder, {show(name)}", "a link file or a packaged link")
+    if "/" in name or path.suffix:
+        there = nearest(path.name, [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else [])
+        near = there or nearest(path.stem, list(packaged_links()))
+        return Refusal(
+            f"no such file, {show(name)}", f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}"
+        )
+    close = difflib.get_close_matches(name.lower(), packaged_links(), n=3, cutoff=0.4)
+    near = nearest(name, list(packaged_links()))
+    like = f" (did you mean {near}?)" if near else f" (such as {', '.join(close)})" if close else ""
+    return Refusal(f"no link {show(name)}", f"a link file or a packaged link{like}; `ackclock list links` names those")
+
+
+def a_link(name: str) -> InputError:
+    """A link stands where a scenario is wanted."""
+    return InputError.problem(
+        "a link, and no scenario: it has no flows",
+        f'write a scenario with link = "{name}", duration = "60 s" and [[flow]] workload = {{ kind = "bulk" }}, '
+        f"or run `ackclock compare {name}`",
+        file=name,
+    )
+
+
 def read_draft(path: Path) -> Draft:
-    """Read a scenario file. Raises InputError when it is missing or broken TOML."""
+    """Read a scenario file. Raises InputError when it is missing, broken TOML, or the name of a packaged link."""
+    if not path.exists() and str(path) in packaged_links():
+        raise a_link(str(path))
     return Draft(read_document(path))
 
 

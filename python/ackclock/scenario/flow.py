@@ -11,7 +11,7 @@ from ackclock.quantities import Span
 from ackclock.scenario.start import SomeStart, Start
 from ackclock.scenario.tcp import TcpKeys
 from ackclock.scenario.web import Web
-from ackclock.scenario.workload import UDP, Live, Workload
+from ackclock.scenario.workload import UDP, WORKLOADS, Live, Workload
 from ackclock.table import Count, Name, Table, word
 from ackclock.units import show_time
 
@@ -45,6 +45,12 @@ class Flow(TcpKeys):
     def written_keys(cls) -> list[str]:
         own = [key for key in cls.model_fields if key not in TcpKeys.model_fields]
         return own + list(TcpKeys.model_fields)
+
+    @classmethod
+    def needed(cls, name: str) -> str:
+        if name == "workload":
+            return f'workload = {{ kind = "bulk" }} is needed here; kinds: {", ".join(WORKLOADS)}'
+        return super().needed(name)
 
     def model_post_init(self, _context: Any) -> None:
         if self.stop is not None and self.stop <= self.start.high_ps:

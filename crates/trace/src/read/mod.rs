@@ -13,6 +13,7 @@ use ackclock_core::Problem;
 use ackclock_core::problem::reason;
 use pcap::Pcap;
 use pcapng::Pcapng;
+use serde::Serialize;
 use source::Source;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -104,6 +105,18 @@ impl Damage {
     }
 }
 
+/// Where reading a damaged capture ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Truncated {
+    /// [`Damage::name`].
+    pub kind: &'static str,
+    /// The number that the packet of the broken record would have, from 1; those before it were read.
+    pub packet: u64,
+    /// Where that record begins, and what has been read of the file, in bytes after decompression.
+    pub byte: u64,
+    pub end: u64,
+}
+
 /// A packet at the front of the source.
 #[derive(Debug, Clone, Copy)]
 struct Found {
@@ -138,6 +151,9 @@ pub struct Capture {
     format: Format,
     damage: BTreeMap<Damage, u64>,
     broken: bool,
+    /// Packets read so far.
+    read: u64,
+    truncated: Option<Truncated>,
     /// Where the time stamps are a counter's.
     pulses: Option<Box<Pulses>>,
 }
@@ -169,7 +185,7 @@ impl Capture {
         } else {
             return Err(ReadError::NotACapture(format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3])));
         };
-        Ok(Capture { source, format, damage: BTreeMap::new(), broken: false, pulses: None })
+        Ok(Capture { source, format, damage: BTreeMap::new(), broken: false, read: 0, truncated: None, pulses: None })
     }
 
     /// Takes the time stamps for those of a counter whose value at each second is known.
@@ -190,6 +206,7 @@ impl Capture {
                 let (rest, run) = pcap.run(bytes, most - taken, &mut each);
                 let done = bytes.len() - rest.len();
                 taken += run;
+                self.read += run;
                 self.source.skip(done);
             }
             if taken == most {
@@ -218,7 +235,10 @@ impl Capture {
                 Format::Pcapng(pcapng) => pcapng.next(&mut self.source),
             };
             match next {
-                Ok(Next::Packet(found)) => return Ok(Some(self.record(found))),
+                Ok(Next::Packet(found)) => {
+                    self.read += 1;
+                    return Ok(Some(self.record(found)));
+                }
                 Ok(Next::End) => return Ok(None),
                 Ok(Next::Bad(damage)) => self.note(damage),
                 Ok(Next::Damaged(damage)) => self.stop(damage),
@@ -251,9 +271,17 @@ impl Capture {
         *self.damage.entry(damage).or_default() += 1;
     }
 
+    /// Where the capture ends before its last record does; none for a whole one.
+    pub fn truncated(&self) -> Option<Truncated> {
+        self.truncated
+    }
+
     fn stop(&mut self, damage: Damage) {
         self.note(damage);
         self.broken = true;
+        let byte = self.source.offset();
+        let end = byte + self.source.bytes().len() as u64;
+        self.truncated = Some(Truncated { kind: damage.name(), packet: self.read + 1, byte, end });
     }
 }
 

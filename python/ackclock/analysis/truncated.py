@@ -1,0 +1,25 @@
+"""Where a damaged capture ends, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_ENDINGS = {
+    "cut_off_file": "the file ends there",
+    "record_length": "its length is that of no record",
+    "byte_order": "its byte order is none",
+    "damaged_compression": "the compressed data is damaged there",
+}
+
+
+def truncations(document: Mapping[str, Any]) -> list[str]:
+    """Where a capture ends before its last record does, a sentence for each such capture."""
+    captures = [document, *([document["second"]] if "second" in document else [])]
+    return [_truncation(one["capture"], one["truncated"]) for one in captures if one.get("truncated")]
+
+
+def _truncation(name: str, cut: Mapping[str, Any]) -> str:
+    why = _ENDINGS.get(cut["kind"], cut["kind"])
+    where = f"the record of packet {cut['packet']} begins at byte {cut['byte']} and is not whole ({why}, byte {cut['end']})"
+    return f"{name} is truncated: {where}; the figures are those of the {cut['packet'] - 1} packets before it"
