@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import struct
 from pathlib import Path
 
 import polars as pl
@@ -212,3 +213,20 @@ def test_no_proxy_is_seen_where_there_is_none(lossy):
 def test_shares_of_time_add_up_to_one(lossy):
     for figures in (analyze(path).document["flows"][0]["b2a"]["limited"] for path in lossy):
         assert sum(share for share in figures.values() if share is not None) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.finding("U19")
+@pytest.mark.parametrize("cut", [1, 40])
+def test_truncated_capture_names_its_packet_and_byte_when_read(ackclock, tmp_path, cut):
+    head = b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00" + bytes(8) + b"\xff\xff\x00\x00\x01\x00\x00\x00"
+    record = bytes(8) + struct.pack("<II", 60, 60) + bytes(60)
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(head + record * 3 + record[:cut])
+    done = ackclock("analyze", path, "--json")
+    begins = len(head) + 3 * len(record)
+    truncated = {"kind": "cut_off_file", "packet": 4, "byte": begins, "end": begins + cut}
+    assert json.loads(done.stdout)["truncated"] == truncated
+    assert f"packet 4 begins at byte {begins} and is not whole" in done.stderr and "the 3 packets before it" in done.stderr
+    assert done.stderr.count("\n") == 1 and done.returncode == 0
+    path.write_bytes(head + record * 3)
+    assert json.loads(ackclock("analyze", path, "--json").stdout)["truncated"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -203,6 +204,22 @@ def test_bad_input_is_named_with_its_line_and_key(write, text, line, key, found,
     assert Path(error.file or "").name == "scenario.toml"
     assert "\n" not in str(error)
     assert error.found in str(error)
+
+
+@pytest.mark.finding("U18")
+@pytest.mark.finding("U19")
+@pytest.mark.parametrize(
+    ("text", "line", "key", "found", "allowed"), COMPLAINTS, ids=[f"{row[2]}: {row[3]}" for row in COMPLAINTS]
+)
+def test_json_has_the_fields_of_the_line_when_a_scenario_is_wrong(ackclock, write, text, line, key, found, allowed):
+    write("scenario.toml", text)
+    done = ackclock("simulate", "scenario.toml", "--json")
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, done.stderr) == (2, f"ackclock: {error['message']}\n")
+    assert (error["kind"], error["file"], error["line"]) == ("input", "scenario.toml", line)
+    if error["found"] is not None:
+        assert (error["key"] or "") == key and found in error["found"] and allowed in error["allowed"]
+        assert error["message"].endswith(f"found {error['found']}; allowed: {error['allowed']}")
 
 
 def test_a_complaint_about_a_link_names_the_link_file(write):

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, Refusal, nearest, not_readable
+from ackclock.errors import InputError, Refusal, nearest_file, not_readable
 from ackclock.table import Loc
 from ackclock.toml_lines import key_lines
 
@@ -47,8 +47,7 @@ def read_document(path: Path) -> Document:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        siblings = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-        near = nearest(path.name, siblings)
+        near = nearest_file(path)
         raise InputError("no such file", f"a TOML file (did you mean {near}?)" if near else "a TOML file", file=name) from None
     except (OSError, UnicodeDecodeError) as error:
         raise not_readable(error, name, "a TOML file") from None

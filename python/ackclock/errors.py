@@ -125,7 +125,8 @@ class AckclockError(Exception):
         where = self.file or ""
         if self.line is not None:
             where = f"{where or 'input'}:{self.line}"
-        name = "" if self.statement and self.option else self.option or self.key
+        name = self.option or self.key
+        name = "" if name and name in self.statement else name
         text = self.statement or f"found {self.found}; allowed: {self.allowed}"
         if self.hint:
             text += f"; {self.hint}"
@@ -303,6 +304,13 @@ def one_of(names: Iterable[str], found: object = None) -> str:
     else:
         listed = ", ".join(names) if names else "nothing here"
     return f"{listed} (did you mean {near}?)" if near else listed
+
+
+def nearest_file(path: Path) -> str | None:
+    """The TOML file beside `path` whose name is most like its own, the ending apart."""
+    stems = {other.stem: other.name for other in path.parent.glob("*.toml")} if path.parent.is_dir() else {}
+    near = nearest(path.stem, list(stems))
+    return stems[near] if near else None
 
 
 def nearest(found: str, names: list[str]) -> str | None:

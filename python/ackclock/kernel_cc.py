@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, RunFailed
 
 BINARY = "ackclock-kernel-cc"
 KERNEL_NAMES = {
@@ -30,9 +30,15 @@ def find_binary() -> str | None:
 def run(verb: str, variants: Sequence[str], *, json: bool) -> int:
     """Load, unload or list these variants, or all five where none is named; returns the binary's exit status.
 
-    Raises InputError where there is no binary.
+    Raises InputError where there is no binary; RunFailed, with `json`, where the binary fails.
     """
     binary = find_binary()
     if binary is None:
         raise InputError.problem(f"{BINARY} is not installed", "build it: `make kernel-cc` (Linux with BTF, clang, bpftool)")
-    return subprocess.run([binary, verb, *variants, *(["--json"] if json else [])], check=False).returncode
+    if not json:
+        return subprocess.run([binary, verb, *variants], check=False).returncode
+    done = subprocess.run([binary, verb, *variants, "--json"], stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise RunFailed(said[-1], "`ackclock kernel-cc --help` says what it needs")
+    return 0

@@ -82,6 +82,9 @@ fn remedy(error: &io::Error) -> &'static str {
         _ if error.raw_os_error().is_some_and(|number| OUT_OF_FILES.contains(&number)) => {
             "raise the limit of open files (ulimit -n), or end other programs"
         }
+        Kind::NotFound => "check the path",
+        Kind::IsADirectory => "name a file, not a folder",
+        Kind::NotADirectory => "name a path through folders only",
         Kind::PermissionDenied => "run it as a user who may do that",
         Kind::StorageFull | Kind::QuotaExceeded => "free space there, or name a folder elsewhere",
         Kind::OutOfMemory => "end other programs, or give it more memory",

@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ def run(arguments: Sequence[str]) -> int:
 
     json = _wants_json(arguments)
     try:
-        from ackclock.cli.app import app
-
-        status = app(list(arguments) or ["--help"], prog_name="ackclock", standalone_mode=False)
+        status = _command()(list(arguments) or ["--help"], prog_name="ackclock", standalone_mode=False)
         sys.stdout.flush()
     except AckclockError as error:
         return _complain(error, json=json)
@@ -64,6 +63,16 @@ def run(arguments: Sequence[str]) -> int:
     if status == INTERRUPTED:
         return _complain(Interrupted.problem("interrupted", _kept()), json=json)
     return status if isinstance(status, int) else 0
+
+
+@cache
+def _command() -> Callable[..., object]:
+    """The commands with their options: made once, as that takes longer than most mistakes."""
+    from typer.main import get_command
+
+    from ackclock.cli.app import app
+
+    return get_command(app)
 
 
 def _kept() -> str:

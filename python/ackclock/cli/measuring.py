@@ -70,7 +70,6 @@ def serve(
 
     The token is read from --token-file, of mode 0600, which is made if it is not there; without one a token is made and shown once.
     """
-    from ackclock.errors import InputError
     from ackclock.measurement.serving import Reflecting
     from ackclock.measurement.serving import new_token as make_token
     from ackclock.measurement.serving import serve as run
@@ -80,12 +79,7 @@ def serve(
         print(f"a new token is in {new_token}")
         return
 
-    if (stamp_port is not None) != (stamp_open or stamp_key_file is not None) or (stamp_open and stamp_key_file is not None):
-        raise InputError.problem(
-            "a STAMP reflector takes --stamp-port and one of --stamp-key-file and --stamp-open",
-            "give the port and either the key or --stamp-open",
-            option="--stamp-port",
-        )
+    _check_stamp(stamp_port, stamp_key_file, stamp_open=stamp_open)
     stamp = None if stamp_port is None else Reflecting(stamp_port, stamp_key_file)
 
     def announce(address: str, token: str | None) -> None:
@@ -108,6 +102,22 @@ def serve(
         drop=True,
         user=user,
     )
+
+
+def _check_stamp(port: int | None, key_file: Path | None, *, stamp_open: bool) -> None:
+    """A reflector has a port, and either a key or none on purpose."""
+    from ackclock.errors import InputError
+
+    if stamp_open and key_file is not None:
+        raise InputError.problem(
+            "--stamp-key-file and --stamp-open exclude each other", "leave one of them out", option="--stamp-open"
+        )
+    asked = "--stamp-open" if stamp_open else "--stamp-key-file" if key_file is not None else ""
+    if asked and port is None:
+        raise InputError.problem(f"{asked} requires --stamp-port", "add --stamp-port PORT", option=asked)
+    if port is not None and not asked:
+        hint = "add --stamp-key-file FILE, or --stamp-open to answer everybody"
+        raise InputError.problem("--stamp-port requires a key", hint, option="--stamp-port")
 
 
 def measure(
@@ -161,6 +171,7 @@ def measure(
     """
     from ackclock.cli.output import deliver, remark
     from ackclock.document import Document, read_document
+    from ackclock.errors import InputError
     from ackclock.measurement.path import seconds as walk_seconds
     from ackclock.measurement.plan import QUICK, estimate, plan_of
     from ackclock.measurement.result import MeasurementFailed
@@ -168,6 +179,8 @@ def measure(
     from ackclock.measurement.table import measurement_tables
     from ackclock.progress import progress
 
+    if every is not None and out is None:
+        raise InputError.problem("--every requires --out", "add --out DIR, in which the schedule is kept", option="--every")
     if stamp:
         return _stamp(host, stamp_port, stamp_key_file, json=json)
     document = read_document(plan) if plan else Document({})

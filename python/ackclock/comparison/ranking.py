@@ -59,7 +59,9 @@ def check_rank_by(rank_by: str, flows: int) -> None:
     if rank_by not in RANK_BY:
         raise InputError(show(rank_by), one_of(RANK_BY, rank_by), key="rank_by")
     if rank_by == "jain" and flows < 2:
-        raise InputError('"jain" with one flow', "two flows or more, or another metric", key="rank_by")
+        raise InputError.problem(
+            "jain compares flows, and there is one", "ask for two flows or more, or for another metric", key="rank_by"
+        )
 
 
 def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goodput_bps", usual: str = "") -> list[Ranked]:

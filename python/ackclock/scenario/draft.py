@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ackclock.document import Document, read_document, spoken
-from ackclock.errors import InputError, Refusal, nearest, one_of, show
+from ackclock.errors import InputError, Refusal, nearest, nearest_file, one_of, show
 from ackclock.link.hop import written_loc
 from ackclock.link.packaged import PACKAGED, packaged_links
 from ackclock.scenario import axes
@@ -105,6 +105,9 @@ class _Checking:
         if path is None:
             raise self._error(("link",), no_link(name, self.document.folder))
         self.link = read_document(path)
+        if "flow" in self.link.data:
+            hint = f"run `ackclock simulate {path}`, or keep only its [[hop]] tables"
+            raise InputError.problem("a scenario, and no link: it has flows", hint, file=str(path))
         for key in self.link.data:
             if key not in LINK_KEYS:
                 raise self.link.error((key,), Refusal(f'unknown key "{key}"', one_of(LINK_KEYS, key)))
@@ -154,13 +157,13 @@ def no_link(name: str, folder: Path) -> Refusal:
     if path.is_dir():
         return Refusal(f"a folder, {show(name)}", "a link file or a packaged link")
     if "/" in name or path.suffix:
-        there = nearest(path.name, [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else [])
-        near = there or nearest(path.stem, list(packaged_links()))
+        near = nearest_file(path) or nearest(path.stem, list(packaged_links()))
         return Refusal(
             f"no such file, {show(name)}", f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}"
         )
-    close = difflib.get_close_matches(name.lower(), packaged_links(), n=3, cutoff=0.4)
-    near = nearest(name, list(packaged_links()))
+    known = list(packaged_links())
+    near = nearest(name, known)
+    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
     like = f" (did you mean {near}?)" if near else f" (such as {', '.join(close)})" if close else ""
     return Refusal(f"no link {show(name)}", f"a link file or a packaged link{like}; `ackclock list links` names those")
 
