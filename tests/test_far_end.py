@@ -132,7 +132,7 @@ def test_a_sender_written_from_rfc_8762_alone_is_answered_as_it_says(tmp_path, k
 def test_a_reflector_is_only_made_when_it_is_said_for_whom(options):
     done = subprocess.run([*CLI, "serve", *options], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
-    assert "--stamp-key-file or --stamp-open" in done.stderr
+    assert "--stamp-" in done.stderr and "; " in done.stderr
 
 
 @pytest.mark.skipif(DAEMON is None, reason="cargo has not built ackclockd")
