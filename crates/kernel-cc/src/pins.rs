@@ -14,7 +14,12 @@ const OTHERS_WRITE: u32 = 0o022;
 /// # Errors
 /// The machine has no /proc.
 pub fn me() -> Result<u32, String> {
-    fs::metadata("/proc/self").map(|about| about.uid()).map_err(|e| format!("/proc/self: {e}"))
+    const STATUS: &str = "/proc/self/status";
+    let text = fs::read_to_string(STATUS).map_err(|e| format!("{STATUS}: {e}"))?;
+    // Real, effective, saved and file system user (proc(5)).
+    let users = text.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    let effective = users.split_whitespace().nth(1).and_then(|user| user.parse().ok());
+    effective.ok_or_else(|| format!("{STATUS} has no effective user"))
 }
 
 /// Makes the folder, or finds the one that is there to be `me`'s alone.
