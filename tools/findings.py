@@ -2,7 +2,7 @@
 
 Standard library only. `tests/findings.toml` lists the findings. Python tests carry
 `@pytest.mark.finding("U1")`; Rust tests a line `// finding("S1")` above `#[test]`.
-Exit status 0: every listed finding has a test and all of its tests pass; 1: otherwise.
+Exit status 0: of every listed finding at least one test passes and none fails; 1: otherwise.
 
 usage: findings.py [--slow] [--only ID ...]     (the environment's pytest, cargo on PATH)
 """
@@ -27,7 +27,9 @@ LISTED = ROOT / "tests" / "findings.toml"
 MARK = re.compile(r'^\s*// finding\(((?:"[A-Z]+[0-9]+"(?:, )?)+)\)$')
 FUNCTION = re.compile(r"^\s*fn (\w+)\(")
 LIBTEST = re.compile(r"^test (?P<path>[\w:]+)(?: - should panic)? \.\.\. (?P<result>ok|FAILED|ignored)", re.MULTILINE)
-PASSED = "passed"
+PASSED, SKIPPED = "passed", "skipped"
+APART = ("ackclock-kernel-cc",)
+"""Crates with a workspace and tools of their own: `make kernel-cc` runs their tests."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ def main() -> int:
     print_table(wanted, findings, shown)
     if unlisted:
         print(f"tests name findings that {LISTED.name} does not list: {', '.join(unlisted)}")
-    passing = [id_ for id_ in wanted if shown[id_] and all(one.result == PASSED for one in shown[id_])]
-    print(f"{len(passing)} of {len(wanted)} findings have tests and all of them pass")
+    passing = [id_ for id_ in wanted if verdict(shown[id_]) == "passes"]
+    print(f"{len(passing)} of {len(wanted)} findings pass")
     return 0 if len(passing) == len(wanted) and not unlisted else 1
 
 
@@ -69,9 +71,11 @@ def print_table(wanted: Iterable[str], findings: dict[str, str], shown: dict[str
 
 
 def verdict(tests: list[Shown]) -> str:
+    """A finding passes when at least one of its tests does and none fails; what this machine skips shows nothing."""
     if not tests:
         return "NO TEST"
-    return "passes" if all(one.result == PASSED for one in tests) else "FAILS"
+    results = {one.result for one in tests}
+    return "passes" if PASSED in results and results <= {PASSED, SKIPPED} else "FAILS"
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ def rust(wanted: set[str]) -> list[Shown]:
     tests = [test for test in rust_tests() if wanted & set(test.findings)]
     if not tests:
         return []
-    # Profile and packages as in `make test`, so that nothing is compiled again.
+    # Profile and packages as in `make test`, so that nothing is compiled again. A crate outside the workspace is not among them.
     command = ["cargo", "test", "--release", "--workspace", "--no-fail-fast", "--quiet"]
     command += ["--", "--include-ignored", "--format=pretty", *sorted({test.name for test in tests})]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -108,7 +112,9 @@ def rust(wanted: set[str]) -> list[Shown]:
         print(done.stderr, file=sys.stderr)
     said = {"ok": PASSED, "FAILED": "failed", "ignored": "ignored"}
     return [
-        Shown(id_, f"{test.crate}: {test.name}", said.get(results.get(test.name, ""), "not run"))
+        Shown(
+            id_, f"{test.crate}: {test.name}", SKIPPED if test.crate in APART else said.get(results.get(test.name, ""), "not run")
+        )
         for test in tests
         for id_ in test.findings
         if id_ in wanted
@@ -138,7 +144,7 @@ def python(wanted: set[str], *, slow: bool) -> list[Shown]:
 
 
 def outcome(case: ET.Element) -> str:
-    for kind, said in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
+    for kind, said in (("failure", "failed"), ("error", "failed"), ("skipped", SKIPPED)):
         if case.find(kind) is not None:
             return said
     return PASSED
