@@ -148,7 +148,7 @@ def test_an_edited_class_is_run_again(tmp_path: Path) -> None:
     rates = []
     for window in (4.0, 8.0):
         (tmp_path / "mine.py").write_text(source.format(window))
-        done = cli("simulate", scenario(tmp_path, "python:mine.Mine", 1), "--json", "--out", "out", cwd=tmp_path)
+        done = cli("simulate", scenario(tmp_path, "python:mine.Mine", 1), "--json", "--out", "out", "--force", cwd=tmp_path)
         rates.append(json.loads(done.stdout)["flows"][0]["goodput_bps"])
     assert rates[1] > 1.5 * rates[0]
 
