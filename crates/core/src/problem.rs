@@ -118,6 +118,7 @@ impl std::error::Error for Problem {}
 mod tests {
     use super::*;
 
+    // finding("N4")
     #[test]
     fn message_names_file_line_and_key_when_it_has_them() {
         let problem = Problem::found("0", "1 or more").in_file(Path::new("plan.json")).at_line(3).at_key("count");
@@ -126,6 +127,7 @@ mod tests {
         assert_eq!(Problem::found("x", "y").of_option("--port").to_string(), "--port: found x; allowed: y");
     }
 
+    // finding("U19")
     #[test]
     fn system_error_loses_its_number_and_gains_a_remedy_when_put_to_the_user() {
         let problem = Problem::refused("opening a socket", &io::Error::from_raw_os_error(24));

@@ -73,6 +73,7 @@ fn transfers_of_one_size_have_their_times() {
     client.quit();
 }
 
+// finding("U19", "N4")
 #[test]
 fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
     let far = FarEnd::with(Caps { sessions_per_peer: 1, ..Caps::default() });
