@@ -286,6 +286,19 @@ def test_leftovers_go_only_when_their_process_has_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.finding("L6")
+def test_same_analysis_sweeps_every_folder_in_which_it_was_killed(capture: Path, tmp_path: Path) -> None:
+    analyze(capture, out=tmp_path / "run")
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    places = [tmp_path / "run", *(path for path in (tmp_path / "run").iterdir() if path.is_dir())]
+    assert len(places) > 1
+    for place in places:
+        (place / f".any.{ended.pid}.tmp").touch()
+    analyze(capture, out=tmp_path / "run")
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.finding("L6")
 def test_next_run_sweeps_folders_in_runs_when_their_processes_were_killed(
     small: Path, tmp_path: Path, ackclock: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

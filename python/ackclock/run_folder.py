@@ -47,7 +47,10 @@ WITHOUT_IDENTITY = {
     **dict.fromkeys(INPUTS, "a run"),
 }
 """Earlier versions wrote no identity: by which of its files a folder of theirs is known."""
-CROWDED = ("", "cells", "live", "simulated", "simulated/cells")
+CROWDED = (
+    *("", "cells", "traces", "live", "xplot"),
+    *("analysis", "analysis/xplot", "simulated", "simulated/cells", "simulated/traces"),
+)
 """Folders of a run folder in which something may be under construction."""
 PATIENCE_S = 2.0
 """How long to wait for a lock: a sweep of runs/ holds one for milliseconds."""
