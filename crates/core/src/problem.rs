@@ -1,4 +1,4 @@
-//! An error for the user as fields, so that no caller has to cut a sentence apart: where it stands, and what to do.
+//! A user-facing error as fields (location, problem, remedy), so that no caller parses a message.
 //!
 //! A message has one of two forms: `found X; allowed: Y`, or `PROBLEM; DO THIS` (docs/errors.md).
 
@@ -16,20 +16,20 @@ pub struct Problem {
     pub hint: Box<str>,
 }
 
-/// Where a problem stands; what is not known is empty.
+/// Location of a problem; an unknown field is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     pub file: Option<String>,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: Option<usize>,
-    /// The entry of a plan or of a file that is wrong.
+    /// The key of the wrong entry in a plan or a file.
     pub key: String,
     /// The command line's option or argument that caused it.
     pub option: String,
 }
 
 impl Problem {
-    /// The first form: a value that is not one of those allowed.
+    /// The first form: a value outside the allowed set.
     pub fn found(found: impl Into<Box<str>>, allowed: impl Into<Box<str>>) -> Problem {
         Problem { found: found.into(), allowed: allowed.into(), ..Problem::default() }
     }
@@ -59,13 +59,13 @@ impl Problem {
         self
     }
 
-    /// What the operating system refused while this program was `doing` something, with the remedy for its reason.
+    /// A system error during the action `doing`, with the remedy for its error number.
     pub fn refused(doing: &str, error: &io::Error) -> Problem {
         Problem::new(format!("{doing} failed ({})", reason(error)), remedy(error))
     }
 }
 
-/// The system's words without its number.
+/// The text of a system error without its number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let end = if error.raw_os_error().is_some() { text.rfind(" (os error") } else { None };
@@ -74,7 +74,7 @@ pub fn reason(error: &io::Error) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// What to do about what the system refuses.
+/// The remedy for an error number.
 fn remedy(error: &io::Error) -> &'static str {
     use io::ErrorKind as Kind;
     const OUT_OF_FILES: [i32; 2] = [23, 24]; // ENFILE, EMFILE (errno.h)

@@ -76,7 +76,7 @@ fn server_not_run(places: &Places, options: &Options) -> Option<String> {
     Some(format!("the server's command could not be run: {}: {}", options.server[0], error.desc()))
 }
 
-/// Warnings, at once: who waits wants to know why.
+/// Prints warnings at once, so that the cause of a wait is visible during the wait.
 fn warn(notes: &[String]) {
     for note in notes {
         eprintln!("ackclock: {note}");
@@ -117,8 +117,8 @@ struct Drive {
 }
 
 impl Drive {
-    /// Until the command ends. When time is up or a signal asks to stop it gets SIGTERM, and SIGKILL after `GRACE` or at the next signal.
-    /// Gives its exit status; none without a command.
+    /// Runs until the command ends. At the time limit or on a signal the command gets SIGTERM, and SIGKILL after `GRACE` or at the next signal.
+    /// Returns the command's exit status; none without a command.
     fn run(&mut self, wait: &Wait, options: &Options) -> Result<Option<i32>, EmuError> {
         let mut ending = false;
         let mut end = options.seconds.map_or(Time::NEVER, |s| Time::ZERO + Span::from_secs_f64(s));

@@ -43,7 +43,7 @@ pub enum EmuError {
     Refused { what: &'static str, error: std::io::Error },
     #[error("{0}")]
     Failed(String),
-    /// With what to do about it.
+    /// The error carries its remedy.
     #[error("{0}")]
     Problem(Problem),
 }

@@ -13,9 +13,9 @@ pub struct Options {
     pub command: Vec<String>,
     /// What runs in the server's namespace meanwhile; empty for nothing.
     pub server: Vec<String>,
-    /// What of the server the client's command waits for: "none", "any" or {"port": NUMBER}.
+    /// The server socket that the client's command waits for: "none", "any" or {"port": NUMBER}.
     pub server_ready: ServerReady,
-    /// Stop so long after the command's start, in seconds, whatever still runs; null waits for the command.
+    /// Seconds from the command's start to SIGTERM; null waits for the command to end.
     pub seconds: Option<f64>,
     /// The command's standard output goes where standard error goes.
     pub quiet_stdout: bool,

@@ -16,7 +16,7 @@ pub struct Report {
     pub valid: bool,
     /// Why not, or that nothing speaks against it.
     pub why: String,
-    /// What was not as asked though it is no fault of the link, a sentence each.
+    /// Deviations from the options that are no fault of the link, one sentence each.
     pub notes: Vec<String>,
     /// How much later than planned packets left.
     pub release_error_us: Spread,
@@ -75,7 +75,7 @@ pub struct CommandReport {
     pub argv: Vec<String>,
     /// Its exit status; 128 and the signal's number if one ended it; none without a command.
     pub exit: Option<i32>,
-    /// Why it was not run, as execve(2) says it; none if it was.
+    /// The error of execve(2); none if the command was run.
     pub not_run: Option<&'static str>,
 }
 
@@ -100,7 +100,7 @@ impl Spread {
     }
 }
 
-/// As `verdict`, but nothing is said of a link over which no command ran.
+/// As `verdict`; none for a link over which no command ran.
 pub fn verdict_of_run(audit: &Audit, command: &CommandReport) -> (bool, String) {
     match command.not_run {
         Some(error) => (false, format!("the command could not be run: {error}")),

@@ -1,4 +1,4 @@
-//! When the client's command may start: not before the server's command listens, as a server takes longer to start than a client to ask.
+//! Start of the client's command: not before the server's command listens, so that the first connection is not refused.
 
 use crate::EmuError;
 use crate::clock::RealTime;
@@ -9,19 +9,19 @@ use ackclock_core::{Span, Time};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// What holds the client's command back.
+/// The condition for the start of the client's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerReady {
-    /// Nothing.
+    /// No condition.
     None,
     /// Until the server has any open port, sends something itself, or ends, but not longer than `PATIENCE`.
     Any,
-    /// Until this port is open: TCP that listens, or UDP. An emulation that waits for it in vain fails.
+    /// Until this port is open (TCP in LISTEN, or UDP). The emulation fails if it does not open in time.
     Port(u16),
 }
 
-/// How long to wait for any port, and how long for a port that was asked for.
+/// Time limits for any port, and for a port given by number.
 const PATIENCE: Span = Span::from_secs(5);
 const PATIENCE_FOR_PORT: Span = Span::from_secs(30);
 /// How long to sleep between two looks, and how many times as long as a look takes: the kernel walks all its TCP sockets for it, in 4 ms
@@ -29,7 +29,7 @@ const PATIENCE_FOR_PORT: Span = Span::from_secs(30);
 const PAUSE: Span = Span::from_ms(5);
 const PAUSE_PER_LOOK: u64 = 4;
 
-/// What the server has come to.
+/// State of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Server {
     Starting,
@@ -37,7 +37,7 @@ enum Server {
     Ended(i32),
 }
 
-/// Waits until the server's command is ready, which has started. Gives a warning where the client's command starts though it is not.
+/// Waits until the started server's command is ready. Returns a warning where the client's command starts although it is not.
 ///
 /// The network does not run yet: time counts from the client's command. What the server sends meanwhile enters the network then.
 pub fn wait_for_server(
@@ -55,7 +55,7 @@ pub fn wait_for_server(
     let found = loop {
         let before = clock.now();
         let found = look(asked, places, &mut gates[0]);
-        // Asked after looking: a signal to all of the process group ends the server, too.
+        // Checked after `look`: a signal to the process group also ends the server.
         if wait.stop_signalled() {
             return Err(EmuError::Failed("it was ended by a signal before its command started".into()));
         }

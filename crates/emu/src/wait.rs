@@ -93,7 +93,7 @@ impl Wait {
         read.filter(|signal| signal.ssi_signo as i32 != Signal::SIGCHLD as i32).count() > 0
     }
 
-    /// The command has been asked to end: whatever comes from now on asks again.
+    /// Resets the count of interrupts after the command got SIGTERM; only later signals lead to SIGKILL.
     pub fn forget_interrupts(&self) {
         self.interrupts.set(0);
         self.first_at.set(None);

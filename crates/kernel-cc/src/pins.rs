@@ -1,5 +1,5 @@
 //! The folder on the BPF file system whose files keep the controls loaded. Such a file system is usually open to everybody (mode 1777), so the
-//! folder may be another's: then nothing is put into it or taken out of it, and the message says whose it is and what to do.
+//! folder may belong to another user: then no file in it is created or removed, and the message names its owner and the remedy.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ pub fn me() -> Result<u32, String> {
     effective.ok_or_else(|| format!("{STATUS} has no effective user"))
 }
 
-/// Makes the folder, or finds the one that is there to be `me`'s alone.
+/// Creates the folder, or checks that only `me` can change the existing one.
 ///
 /// # Errors
 /// It cannot be made, or another user could change what is in it.
@@ -33,13 +33,13 @@ pub fn make(folder: &Path, me: u32) -> Result<(), String> {
     }
 }
 
-/// Whether the folder is there, and then `me`'s alone.
+/// Whether the folder exists; if so, only `me` can change it.
 ///
 /// # Errors
 /// It is there, and another user could change what is in it.
 pub fn is_own(folder: &Path, me: u32) -> Result<bool, String> {
     let name = folder.display();
-    // A symbolic link is what it is, wherever it leads.
+    // lstat: a symbolic link is not followed.
     let about = match fs::symlink_metadata(folder) {
         Ok(about) => about,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -63,7 +63,7 @@ pub fn is_own(folder: &Path, me: u32) -> Result<bool, String> {
     above(folder, me).map(|()| true)
 }
 
-/// Who may write to the folder above may put another in this one's place, unless the sticky bit keeps everybody to what is their own.
+/// A user with write access to the parent folder can replace this one, unless the parent has the sticky bit.
 fn above(folder: &Path, me: u32) -> Result<(), String> {
     let Some(above) = folder.parent() else { return Ok(()) };
     let about = fs::symlink_metadata(above).map_err(|e| format!("{}: {e}", above.display()))?;

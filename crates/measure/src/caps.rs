@@ -12,7 +12,7 @@ pub struct Caps {
     /// Sessions at a time, in all and from one address.
     pub sessions: u32,
     pub sessions_per_peer: u32,
-    /// Connections that have not proven anything yet, in all and from one address: beyond that the oldest of them go.
+    /// Maximum number of unauthenticated connections, in all and from one address; above it the oldest are evicted.
     pub strangers: u32,
     pub strangers_per_peer: u32,
     /// Bits a second of IP that the far end moves each way: all sessions, tests and reports together.
@@ -58,11 +58,11 @@ const ROWS_OF_A_SAMPLE: u64 = 9;
 /// Largest datagram that a train may have, in bytes of IP.
 pub const MOST_DATAGRAM: u64 = (MOST_PAYLOAD + HEADERS) as u64;
 
-/// A stranger has this long to say anything, and this long to prove that it knows the token.
+/// Time limits of an unauthenticated connection: for its first bytes, and for the proof of the token.
 pub const SILENCE_NS: Nanos = 3 * SECOND;
 pub const HANDSHAKE_NS: Nanos = 5 * SECOND;
 
-/// What a session has asked for so far: bytes in all, rows of tests whose reports have not left.
+/// Resources that a session has requested: total bytes, and rows of tests whose reports are not yet sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
     pub bytes: u64,

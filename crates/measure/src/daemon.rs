@@ -76,12 +76,12 @@ extern "C" fn stop(_: libc::c_int) {
 
 /// Serves until SIGINT or SIGTERM; the first of `words` is the program's name. Gives the exit status: 0 after a signal, after
 /// `--help` and `--version`; 1 where the machine refuses; 2 for a command line or a file that cannot be taken, in one line on
-/// standard error. Handlers of SIGINT and SIGTERM stay installed.
+/// standard error. The handlers of SIGINT and SIGTERM remain installed.
 pub fn run<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> u8 {
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(usage) => {
-            // Whoever reads this may have gone.
+            // The reader of standard output may have closed it (EPIPE).
             let _ = usage.print();
             return u8::try_from(usage.exit_code()).unwrap_or(2);
         }
@@ -102,7 +102,7 @@ fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
     }
     if let Some(path) = &arguments.new_token {
         Token::write_new(path)?;
-        // The reader may have gone; the file is there.
+        // The reader may have closed the pipe; the file is written.
         let _ = writeln!(std::io::stdout(), "a new token is in {}", path.display());
         return Ok(());
     }
@@ -124,7 +124,7 @@ fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
     let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift, stamp, log })?;
     server.drop_privileges(arguments.user.as_deref())?;
     let mut out = std::io::stdout().lock();
-    // Whoever reads this may have gone; that is no reason not to serve.
+    // The reader of standard output may have closed it (EPIPE); the far end serves all the same.
     let _ = writeln!(out, "listening at {} (TCP and UDP)", server.address()?);
     if made && arguments.token_file.is_none() {
         let _ = writeln!(out, "token: {}", token.reveal());

@@ -1,11 +1,11 @@
-//! What a far end may move in a second, one way, and whose turn it is. A token bucket bounds the whole; start-time fair queueing (Goyal, Vin and
-//! Cheng 1996) divides it, first among sessions, then among the tests of each, then among the connections of each: the next piece is of
-//! the one that has moved the fewest bytes, and one that has nothing to move saves nothing up.
+//! The far end's rate budget in one direction, and its scheduler. A token bucket bounds the total; start-time fair queueing (Goyal, Vin and
+//! Cheng 1996) divides it, first among sessions, then among the tests of each, then among the connections of each: the next piece is from
+//! the member that has moved the fewest bytes, and an idle member gains no credit.
 
 use crate::caps::MOST_DATAGRAM;
 use crate::{MS, Nanos, SECOND};
 
-/// A bucket holds what passes in this time, so that a loop which is woken late loses nothing,
+/// A bucket's depth is the rate times this, so that a late wakeup of the loop loses no tokens,
 const DEPTH_NS: Nanos = 10 * MS;
 /// or the largest datagram, but never more than this: in no second more than 1.04 of the rate is moved.
 const MOST_DEPTH_NS: Nanos = 40 * MS;
@@ -14,12 +14,12 @@ const MOST_DEPTH_NS: Nanos = 40 * MS;
 const TCP_HEADERS: u64 = 52;
 const TCP_PAYLOAD: u64 = 1448;
 
-/// What a piece of a TCP stream takes of the rate, in bytes of IP: segments of an Ethernet's size are taken for granted.
+/// Bytes of IP for a piece of a TCP stream, with segments of the Ethernet MTU assumed.
 pub fn tcp_wire_bytes(payload: u64) -> u64 {
     payload + TCP_HEADERS * payload.div_ceil(TCP_PAYLOAD)
 }
 
-/// Bytes that a bucket of this rate holds.
+/// Depth in bytes of a bucket of this rate.
 pub fn depth(rate_bps: u64) -> u64 {
     let of = |ns: Nanos| (u128::from(rate_bps) * ns as u128 / (8 * SECOND as u128)) as u64;
     of(DEPTH_NS).max(of(MOST_DEPTH_NS).min(MOST_DATAGRAM)).max(1)
@@ -30,13 +30,13 @@ pub fn depth(rate_bps: u64) -> u64 {
 pub struct Bucket {
     rate_bps: u64,
     depth: u64,
-    /// Bit-nanoseconds: bits times 10^9. Below zero where more was moved than there was.
+    /// Level in bits times 10^9. Negative after more was moved than the bucket held.
     credit: i128,
     at: Nanos,
 }
 
 impl Bucket {
-    /// Full.
+    /// A full bucket.
     pub fn new(rate_bps: u64, now: Nanos) -> Bucket {
         let depth = depth(rate_bps);
         Bucket { rate_bps: rate_bps.max(1), depth, credit: scaled(depth), at: now }
@@ -46,7 +46,7 @@ impl Bucket {
         self.depth
     }
 
-    /// So many bytes may be moved now. More than the bucket holds need a full one.
+    /// Whether so many bytes may be moved now. More than the depth needs a full bucket.
     pub fn has(&mut self, now: Nanos, bytes: u64) -> bool {
         let passed = now.saturating_sub(self.at).max(0);
         self.at = self.at.max(now);
@@ -58,7 +58,7 @@ impl Bucket {
         self.credit -= scaled(bytes);
     }
 
-    /// When so many bytes may be moved, if nothing else is until then.
+    /// Time at which so many bytes may be moved, if no others are moved before.
     pub fn ready(&self, bytes: u64) -> Nanos {
         let missing = (scaled(bytes.min(self.depth)) - self.credit).max(0) as u128;
         let ns = missing.div_ceil(u128::from(self.rate_bps));
@@ -70,21 +70,21 @@ fn scaled(bytes: u64) -> i128 {
     i128::from(bytes) * 8 * i128::from(SECOND)
 }
 
-/// One level of fair queueing: the start tag of what was last moved.
+/// One level of fair queueing: the start tag of the last piece moved.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
     now: u64,
 }
 
 impl Turn {
-    /// Of those that have something to move, with the bytes that each has moved, whose turn it is.
+    /// Selects the next of the backlogged members, each with the bytes that it has moved.
     pub fn pick<T>(&mut self, ready: impl Iterator<Item = (T, u64)>) -> Option<T> {
         let (who, tag) = ready.map(|(who, moved)| (who, moved.max(self.now))).min_by_key(|(_, tag)| *tag)?;
         self.now = tag;
         Some(who)
     }
 
-    /// What one that had moved so much has moved with these bytes more.
+    /// A member's service after these further bytes.
     pub fn moved(&self, before: u64, bytes: u64) -> u64 {
         before.max(self.now) + bytes
     }
@@ -96,7 +96,7 @@ mod tests {
 
     // finding("S2")
     #[test]
-    fn bucket_passes_at_most_1_04_of_its_rate_in_any_second_when_always_asked_for_more() {
+    fn bucket_passes_at_most_1_04_of_its_rate_in_any_second_when_always_backlogged() {
         for rate in [1_000_000, 20_000_000, 1_000_000_000] {
             for piece in [100, 1400, 16_384, 65_528] {
                 let piece = depth(rate).min(piece);
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// What each of some who always have a piece of its size to move has moved after so many turns.
+    /// Bytes that each of several backlogged members has moved after so many turns.
     fn shares(pieces: &[u64], turns: usize) -> Vec<u64> {
         let (mut turn, mut moved) = (Turn::default(), vec![0; pieces.len()]);
         for _ in 0..turns {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_away_saves_nothing_up_and_its_share_was_the_others() {
+    fn member_gains_no_credit_when_it_was_idle_and_others_used_its_share() {
         let mut turn = Turn::default();
         let mut moved = [0u64; 2];
         for _ in 0..1000 {

@@ -8,23 +8,23 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What a token must have, at least: more than anybody can try out.
+/// Minimum entropy of a token in bits: beyond exhaustive search.
 pub const LEAST_BITS: f64 = 128.0;
 /// More are no safer.
 pub const MOST_CHARACTERS: usize = 256;
 /// 192 bits: 32 characters.
 const RANDOM_BYTES: usize = 24;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// A stretch of characters worth so many bits that has been there before says nothing new: by chance it is in one of many millions.
+/// A repeated substring of at least so many bits adds no entropy: a random token has one by chance once in many millions.
 const REPEAT_BITS: f64 = 32.0;
-/// Where systemd puts a service's credentials; it sees to who may read them (systemd.exec(5)).
+/// Directory of a service's credentials; systemd sets their access rights (systemd.exec(5)).
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Reads a token, with white space around it left out: printable ASCII that 128 random bits may have made, such as 22 characters of base64url
+    /// Reads a token without surrounding white space: printable ASCII of at least 128 estimated bits, such as 22 characters of base64url
     /// or 32 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Token, MeasureError> {
         let text = text.trim();
@@ -58,11 +58,11 @@ impl Token {
         }
     }
 
-    /// The token in a file that only its owner, who is this process's user, can read.
+    /// The token in a file that belongs to this process's user and that only its owner can read.
     pub fn read(path: &Path) -> Result<Token, MeasureError> {
         let refused = |e: std::io::Error| MeasureError::Input(Problem::refused("reading the token file", &e).in_file(path));
         let file = File::open(path).map_err(refused)?;
-        // What is open is what is asked, whatever the name leads to by now.
+        // fstat of the open descriptor: the name may refer to another file by now.
         let about = file.metadata().map_err(refused)?;
         if !about.is_file() {
             return Err(MeasureError::Input(Problem::found("no regular file", "a file with the token").in_file(path)));
@@ -77,7 +77,7 @@ impl Token {
         Token::parse(&text).map_err(|e| e.in_file(path))
     }
 
-    /// Makes a token and writes it to a file that is not there yet, for its owner only.
+    /// Makes a token and writes it to a new file of mode 0600.
     pub fn write_new(path: &Path) -> Result<Token, MeasureError> {
         let input = |what: &str, e: std::io::Error| MeasureError::Input(Problem::refused(what, &e).in_file(path));
         let token = Token::generate()?;
@@ -109,7 +109,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Err says why a secret in a file of this owner and mode is none.
+/// Err is the reason for which a file of this owner and mode is rejected.
 fn private(name: &str, owner: u32, mode: u32, me: u32) -> Result<(), Problem> {
     if owner != me {
         let problem = format!("the token file belongs to user {owner} and not to user {me}, who runs this");
@@ -126,8 +126,8 @@ fn is_credential(path: &Path) -> bool {
     std::env::var_os(CREDENTIALS).is_some_and(|folder| !folder.is_empty() && path.parent() == Some(Path::new(&folder)))
 }
 
-/// Bits that a token has at most, by the smallest usual alphabet that it is written in and without what repeats: hexadecimal digits, letters of
-/// one case with digits (base32), or all of them. A random token comes out as what it is; a word or a pattern as less, if rarely as its worth.
+/// Upper bound of a token's entropy in bits, from the smallest usual alphabet that holds it, without repeated substrings: hexadecimal digits, letters of
+/// one case with digits (base32), or all of them. A random token gets its full entropy; a word or a pattern gets less, though mostly more than it has.
 fn bits(token: &[u8]) -> f64 {
     let all = |fits: fn(&u8) -> bool| token.iter().all(fits);
     let (upper, lower) = (all(|b| !b.is_ascii_lowercase()), all(|b| !b.is_ascii_uppercase()));
@@ -140,13 +140,13 @@ fn bits(token: &[u8]) -> f64 {
     let mut seen = [false; 256];
     token.iter().for_each(|b| seen[usize::from(*b)] = true);
     let distinct = seen.iter().filter(|s| **s).count();
-    // Of 22 and more random characters fewer than this differ once in many millions; of a pattern or a word most do.
+    // Random tokens of 22 and more characters have fewer distinct characters once in many millions; words and patterns mostly do.
     let usual = if each <= 4.0 { 7 } else { 11 };
     let fresh = fresh(token, (REPEAT_BITS / each).ceil() as usize) as f64;
     if distinct < usual { (distinct.max(1) as f64).log2() * fresh / 2.0 } else { each * fresh }
 }
 
-/// Characters that are not part of a stretch that has been there before, forwards or as steps from one character to the next (`abcd`, `4321`).
+/// Number of characters outside repeated substrings, of the text or of its differences from one character to the next (`abcd`, `4321`).
 fn fresh(token: &[u8], repeat: usize) -> usize {
     let steps: Vec<u8> = token.windows(2).map(|two| two[1].wrapping_sub(two[0])).collect();
     let mut old = vec![false; token.len()];
@@ -242,7 +242,7 @@ mod tests {
 
     // finding("S6")
     #[test]
-    fn token_is_taken_when_128_random_bits_made_it() {
+    fn token_is_accepted_when_128_random_bits_made_it() {
         let mut made = [0; 18];
         for _ in 0..20_000 {
             random(&mut made).unwrap();

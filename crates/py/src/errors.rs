@@ -1,4 +1,4 @@
-//! Errors of the crates for Python: exceptions with the fields of a `Problem`, so that nobody cuts a sentence apart.
+//! Errors of the crates for Python: exceptions with the fields of a `Problem`, so that no caller parses a message.
 
 use ackclock_core::Problem;
 use ackclock_core::problem::Place;
@@ -51,7 +51,7 @@ pub fn refusal(problem: impl Into<Problem>) -> PyErr {
     raised::<InputError>(problem.into())
 }
 
-/// What only a defect can cause: JSON that the other side of this crate wrote, a table that does not fit.
+/// An internal error: malformed JSON from the Python side, or a table of the wrong shape.
 pub fn failure(error: impl std::fmt::Display) -> PyErr {
     raised::<FailedError>(Problem::new(error.to_string(), "report it with what you ran"))
 }

@@ -34,7 +34,7 @@ fn no_signal(found: &mut Option<PyErr>) -> bool {
     found.is_none()
 }
 
-/// What `serve` is told, as JSON.
+/// The options of `serve`, as JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Serving {
@@ -48,14 +48,14 @@ struct Serving {
     drop: Option<Dropping>,
 }
 
-/// Where a line for each session and each refusal goes: a file, or standard error.
+/// Log of sessions and refusals: a file, or standard error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Logging {
     file: Option<PathBuf>,
 }
 
-/// Give up what only binding needed, and become this user (nobody) instead of root.
+/// Drop privileges after bind; root becomes this user ("nobody" by default).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Dropping {
@@ -70,22 +70,23 @@ struct Stamping {
     key_file: Option<PathBuf>,
 }
 
-/// Serves until a signal comes. `announce` gets the address, and the token if it is one that was made for this once. InputError: bad input;
+/// Serves until a signal. `announce` gets the address, and the token if it was made for this run only. InputError: bad input;
 /// FailedError: the machine refused.
 #[pyfunction]
 pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyResult<()> {
-    let told: Serving = serde_json::from_str(options).map_err(failure)?;
-    let (token, made) = Token::of_file(told.token_file.as_deref()).map_err(of_measurement)?;
-    let shown = (made && told.token_file.is_none()).then(|| token.reveal().to_owned());
-    let listen = SocketAddr::new(told.listen, told.port);
-    let stamp = told.stamp.map(|s| Ok(StampOptions { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
+    let options: Serving = serde_json::from_str(options).map_err(failure)?;
+    let (token, made) = Token::of_file(options.token_file.as_deref()).map_err(of_measurement)?;
+    let shown = (made && options.token_file.is_none()).then(|| token.reveal().to_owned());
+    let listen = SocketAddr::new(options.listen, options.port);
+    let stamp =
+        options.stamp.map(|s| Ok(StampOptions { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
     let stamp = stamp.transpose().map_err(of_measurement)?;
-    let log = told.log.map(|l| l.file.as_deref().map_or(Ok(Target::Stderr), Target::file));
+    let log = options.log.map(|l| l.file.as_deref().map_or(Ok(Target::Stderr), Target::file));
     let log = log.transpose().map_err(of_measurement)?.unwrap_or_default();
     raise_descriptors();
-    let options = ServerOptions { listen, token, caps: told.caps, clock_shift: told.clock_shift, stamp, log };
-    let mut server = Server::open(options).map_err(of_measurement)?;
-    if let Some(Dropping { user }) = told.drop {
+    let server_options = ServerOptions { listen, token, caps: options.caps, clock_shift: options.clock_shift, stamp, log };
+    let mut server = Server::open(server_options).map_err(of_measurement)?;
+    if let Some(Dropping { user }) = options.drop {
         server.drop_privileges(user.as_deref()).map_err(of_measurement)?;
     }
     announce.call1((server.address().map_err(of_measurement)?.to_string(), shown))?;
@@ -161,7 +162,7 @@ impl LiveSession {
 
 #[pymethods]
 impl LiveSession {
-    /// InputError: it cannot be reached, or does not take the token; FailedError: it failed.
+    /// InputError: it cannot be reached, or rejects the token; FailedError: it failed.
     #[new]
     fn connect(py: Python<'_>, host: &str, port: u16, token: &str) -> PyResult<LiveSession> {
         let options = ClientOptions { host: host.to_owned(), port, token: Token::parse(token).map_err(of_measurement)? };
@@ -207,7 +208,7 @@ impl LiveSession {
         serde_json::to_string(&ways).map_err(failure)
     }
 
-    /// Keeps the far end from ending the session for its silence while nothing is asked of it: to be called once a second or more often.
+    /// Keepalive of a session without a running test: call it once a second or more often.
     /// FailedError: the far end has ended it.
     fn keep_alive(&self) -> PyResult<()> {
         let mut held = self.held();
@@ -215,7 +216,7 @@ impl LiveSession {
         client.keep_alive().map_err(of_measurement)
     }
 
-    /// The far end keeps this session's packets' headers from now on, so many bytes at most. InputError: it does not allow that.
+    /// Starts a capture of this session's packet headers at the far end, of at most so many bytes. InputError: it does not allow that.
     fn capture(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         let mut held = self.held();
         let Some(client) = &mut held.client else { return Err(over()) };
@@ -233,7 +234,7 @@ impl LiveSession {
         done.map(|c| (c.records, c.dropped)).map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))
     }
 
-    /// What has been found up to now, as `finish` has it; the session goes on.
+    /// The results so far, in the form of `finish`; the session continues.
     fn so_far(&self) -> PyResult<(String, Table, Table)> {
         let held = self.held();
         let Some(client) = &held.client else { return Err(over()) };

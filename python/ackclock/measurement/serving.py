@@ -63,13 +63,13 @@ def serve(
         raise InputError(show(listen), "an IP address of this machine, or 0.0.0.0 or :: for all", option="--listen") from None
     limits = {**json.loads(_native.default_caps()), **(caps or {})}
     file = None if token_file is None else str(token_file)
-    told: dict[str, Any] = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
+    options: dict[str, Any] = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
     key_file = None if stamp is None or stamp.key_file is None else str(stamp.key_file)
-    told["stamp"] = None if stamp is None else {"port": stamp.port, "key_file": key_file}
-    told["log"] = {"file": None if log is None else str(log)} if log is not None or logs else None
-    told["drop"] = {"user": user} if drop else None
+    options["stamp"] = None if stamp is None else {"port": stamp.port, "key_file": key_file}
+    options["log"] = {"file": None if log is None else str(log)} if log is not None or logs else None
+    options["drop"] = {"user": user} if drop else None
     with native_errors():
-        _native.serve(json.dumps(told), announce or (lambda *_: None))
+        _native.serve(json.dumps(options), announce or (lambda *_: None))
 
 
 def new_token(path: str | Path) -> None:

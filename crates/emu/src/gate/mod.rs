@@ -72,7 +72,7 @@ impl Gate {
         self.ring.next()
     }
 
-    /// Whether a packet has arrived that is `wanted`; those before it are dropped.
+    /// Whether a packet that matches `wanted` has arrived; packets before it are dropped.
     pub fn has(&mut self, wanted: impl Fn(&[u8]) -> bool) -> bool {
         self.ring.skip_until(wanted)
     }

@@ -85,7 +85,7 @@ impl Ring {
         self.front()
     }
 
-    /// Whether there is a packet that is `wanted`, which then is the next one; those before it go back to the kernel.
+    /// Whether a packet matches `wanted`; it is then the next one, and the frames before it return to the kernel.
     pub fn skip_until(&mut self, wanted: impl Fn(&[u8]) -> bool) -> bool {
         loop {
             self.give_back();
@@ -107,13 +107,13 @@ impl Ring {
         }
     }
 
-    /// The packet in the frame at which reading stands, if the kernel has filled it.
+    /// The packet in the current frame, if the kernel has filled the frame.
     #[inline]
     fn front(&self) -> Option<Arrival<'_>> {
         if self.owner(self.at).load(Ordering::Acquire) & OF_USER == 0 {
             return None;
         }
-        // SAFETY: the frame is ours until its word says otherwise, which only `give_back` makes it do; that needs this borrow to have
+        // SAFETY: the frame belongs to user space until `give_back` sets its status to the kernel's; `give_back` needs this borrow to have
         // ended. The kernel has written the header, and its offsets lie in the frame; `min` holds them there anyway.
         let (header, bytes) = unsafe {
             let header = *self.header(self.at);

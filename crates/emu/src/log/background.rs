@@ -40,7 +40,7 @@ pub struct Background {
     thread: JoinHandle<Option<Broken>>,
 }
 
-/// What ended the writing before the emulation. What was written until then is whole.
+/// The error that ended the log before the emulation ended. Files hold whole records up to that time.
 #[derive(Debug)]
 pub struct Broken {
     /// Seconds from the beginning.
@@ -56,7 +56,7 @@ pub struct Stream {
 }
 
 impl Background {
-    /// Starts the thread, and gives a stream for each file. What cannot be written is reported to `broken` at once.
+    /// Starts the thread and returns a stream for each file. A write error is reported to `broken` at once.
     pub fn start(files: Vec<File>, broken: fn(&Broken)) -> io::Result<(Background, Vec<Stream>)> {
         let slot = || Mutex::new(Piece { file: 0, full: false, bytes: Vec::with_capacity(PIECE + PIECE / 4) });
         let ring = Arc::new(Ring { slots: (0..SLOTS).map(|_| slot()).collect(), filled: AtomicUsize::new(0) });
@@ -73,17 +73,17 @@ impl Background {
     }
 }
 
-/// Room on the disk for a file's first piece, where the file system can reserve it.
+/// Reserves disk space for a file's first piece, where the file system supports fallocate.
 pub fn reserve(file: &File) {
     let _ = fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, (PIECE + PIECE / 4) as i64);
 }
 
-/// Until no stream is left. After an error, such as of a full disk, the rest of that file is discarded, so that no stream waits. Gives the
+/// Runs until every stream is closed. After a write error (a full disk) the rest of that file is discarded, so that no stream blocks. Returns the
 /// first error.
 fn write_all(mut files: Vec<File>, ring: &Arc<Ring>, report: fn(&Broken)) -> Option<Broken> {
     let real = RealTime::start();
     let mut broken = None;
-    // Of each file: its length, until it is broken.
+    // The length of each file; none after a write error.
     let mut whole: Vec<Option<u64>> = vec![Some(0); files.len()];
     let mut emptied = 0;
     loop {
@@ -102,7 +102,8 @@ fn write_all(mut files: Vec<File>, ring: &Arc<Ring>, report: fn(&Broken)) -> Opt
                 whole[piece.file] = match file.write_all(&piece.bytes) {
                     Ok(()) => Some(length + piece.bytes.len() as u64),
                     Err(error) => {
-                        // A piece ends with a row or a block: without the broken one the file is whole, and the smaller files have room.
+                        // A piece ends with a row or a block: truncated before the failed piece, the file holds whole records.
+                        // The freed space remains for the smaller files.
                         let _ = file.set_len(length);
                         if broken.is_none() {
                             let found = Broken { after_s: real.now().as_secs(), error };

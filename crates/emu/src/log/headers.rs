@@ -1,4 +1,4 @@
-//! What a capture keeps of a packet: the headers by which an analysis knows it, and nothing that an application has written but one byte.
+//! The snap length of a captured packet: the headers that an analysis reads, and at most one byte of payload.
 
 const IPV4: u8 = 4;
 const IPV6: u8 = 6;
@@ -13,10 +13,10 @@ const UDP: u8 = 17;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
-/// Of what is neither TCP nor UDP: as much as an ICMP error needs of a packet that it is about (RFC 792), type, code and checksum of an
+/// Bytes kept of a protocol other than TCP and UDP: what an ICMP error quotes of a packet (RFC 792); type, code and checksum of an
 /// ICMP message itself.
 const OF_OTHERS: usize = 8;
-/// Of TCP's and UDP's payload: the first byte of QUIC has its spin bit (RFC 9000, section 17.4).
+/// Bytes kept of TCP and UDP payload: the first byte of a QUIC packet holds the spin bit (RFC 9000, section 17.4).
 const OF_PAYLOAD: usize = 1;
 
 /// How many bytes of an IP packet a capture keeps: its IP header with options and extension headers, the whole TCP header or the UDP header
@@ -58,7 +58,7 @@ fn of_ipv6(packet: &[u8]) -> usize {
 
 fn of_transport(protocol: u8, header: &[u8]) -> usize {
     match protocol {
-        // A length below that of the fixed part is an error of the sender's.
+        // A data offset below 20 bytes is a malformed header.
         TCP => (usize::from(byte(header, 12) >> 4) * 4).max(TCP_HEADER) + OF_PAYLOAD,
         UDP => UDP_HEADER + OF_PAYLOAD,
         _ => OF_OTHERS,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_or_odd_packets_are_kept_within_their_length() {
+    fn kept_bytes_stay_within_the_packet_when_it_is_truncated_or_malformed() {
         let whole = ipv4(TCP, 5, 0, &tcp(15));
         (0..whole.len()).for_each(|len| assert!(header_len(&whole[..len]) <= len));
         assert_eq!(header_len(&[0xff; 40]), 8);

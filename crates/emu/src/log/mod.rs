@@ -55,7 +55,7 @@ impl Log {
             let tables = ["fates.csv", "hops.csv", "series.csv"].map(|table| folder.join(table));
             let captures = (0..gates).map(|gate| captured.join(captures::name(gate, gates)));
             let files: Vec<File> = tables.into_iter().chain(captures).map(private_file).collect::<io::Result<_>>()?;
-            // Captures, which are written sooner, must not take the room of the tables.
+            // Captures are written first and must not use the disk space of the tables.
             files[..3].iter().for_each(background::reserve);
             let (background, mut streams) = Background::start(files, report)?;
             let captures = Captures::new(streams.split_off(3), epoch_ns)?;
@@ -102,12 +102,12 @@ impl Log {
         self.captures.pass(now, gate, packet, body, sent);
     }
 
-    /// Writes what is left, and says whether all was written.
+    /// Writes the buffered rest and returns whether everything was written.
     pub fn finish(self) -> LogReport {
         let Log { captures, fates, samples, background, .. } = self;
         fates.finish();
         drop(samples);
-        // Streams do not fail: what could not be written is known in the background.
+        // Streams do not fail: the background thread records write errors.
         let _ = captures.finish();
         let broken = background.finish();
         LogReport {
@@ -118,16 +118,16 @@ impl Log {
     }
 }
 
-/// A new file that only its owner reads: addresses and times of real traffic are nobody else's business.
+/// A new file of mode 0600: it holds addresses and timestamps of real traffic.
 fn private_file(path: PathBuf) -> io::Result<File> {
-    // One of that name may have another mode, or be a link.
+    // An existing file of that name may have another mode, or be a symbolic link.
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
     }
 }
 
-/// Of the log in the run folder: whether it goes on to the end of the emulation. If not, until when it does and why.
+/// Whether the log in the run folder covers the whole emulation; if not, the time at which it ends and the error.
 #[derive(Debug, Clone, Serialize)]
 pub struct LogReport {
     pub complete: bool,
@@ -136,7 +136,7 @@ pub struct LogReport {
     pub why: Option<String>,
 }
 
-/// On standard error as soon as it happens: an emulation of hours is not to end before its user knows.
+/// Reports a log error on standard error at once, not at the end of an emulation of hours.
 fn report(broken: &Broken) {
     let Broken { after_s, error } = broken;
     eprintln!(

@@ -44,7 +44,7 @@ pub struct Child {
     go: OwnedFd,
     /// What its process ended with, once it has.
     exit: Option<i32>,
-    /// What its command ended with, where the place stays.
+    /// Exit status of the command, where the place outlives it.
     pub command_ended: Option<i32>,
     /// Why its command was not run.
     pub not_run: Option<Errno>,
@@ -53,7 +53,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Forks, which takes a process with one thread.
+    /// Forks; the calling process must have one thread.
     pub fn start(wanted: &Wanted<'_>) -> Result<Child, EmuError> {
         let refused = EmuError::refused("starting a process in a namespace");
         // A command inherits neither end.
@@ -97,7 +97,7 @@ impl Child {
         }
     }
 
-    /// Takes in what it has reported since it was ready.
+    /// Reads the notices that the child has sent since it was ready.
     pub fn read_notices(&mut self) {
         while let Some(notice) = Notice::poll(&self.notices) {
             match notice {
@@ -134,7 +134,7 @@ impl Child {
         }
     }
 
-    /// Ends it with all that runs in it. Gives its status, which is an earlier one where it has ended already.
+    /// Ends the child and every process in it. Returns its exit status, also where it ended earlier.
     pub fn kill(&mut self) -> i32 {
         if self.ended().is_none() {
             self.signal(Signal::SIGKILL);

@@ -2,7 +2,7 @@
 //! of it ends together.
 //!
 //! Three processes: the place's own, which is in its parent's process namespace and waits; the first process of the new namespace, which
-//! takes in orphans; and the command. SIGTERM goes down the line, the command's status comes up.
+//! reaps orphans; and the command. SIGTERM is forwarded from parent to child, the exit status from child to parent.
 
 use super::child::Wanted;
 use super::fork::fork_single_threaded;
@@ -22,7 +22,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 pub const NOT_FOUND: i32 = 127;
 pub const CANNOT_RUN: i32 = 126;
 
-/// Runs the command of a place that has been made. Gives its exit status.
+/// Runs the command of a place that is set up. Returns its exit status.
 pub fn run(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
     if wanted.command.is_empty() {
         hold();
@@ -45,17 +45,17 @@ pub fn run(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
     status
 }
 
-/// Sends notices; the emulator, which reads them, may have gone.
+/// Sends notices; the emulator, which reads them, may have ended.
 fn report(all: &[Notice], to: &OwnedFd) {
     for notice in all {
         let _ = notice.send(to);
     }
 }
 
-/// Forks; in the child ends with what `body` gives. None, with a notice, where no child can be made.
+/// Forks; the child exits with the status that `body` returns. None, with a notice, where fork fails.
 fn in_child(notices: &OwnedFd, body: impl FnOnce() -> i32) -> Option<Pid> {
     for name in [Signal::SIGCHLD, Signal::SIGTERM] {
-        // What comes before it is waited for must not be lost.
+        // Signals are blocked before the fork, so that none is lost before sigwait.
         let mut mask = SigSet::empty();
         mask.add(name);
         let _ = mask.thread_block();
@@ -76,7 +76,7 @@ fn in_child(notices: &OwnedFd, body: impl FnOnce() -> i32) -> Option<Pid> {
     }
 }
 
-/// Until the emulator ends it, and not when its process group gets a signal: a command may still need the place.
+/// Waits until the emulator ends this process; ignores signals to its process group, as a command may still need the place.
 fn hold() -> ! {
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     loop {
@@ -84,10 +84,10 @@ fn hold() -> ! {
     }
 }
 
-/// The first process of a process namespace: mounts what the command is to see, starts it, and takes in whoever is left without a parent.
+/// The first process of a PID namespace: mounts /proc and /sys for the command, starts the command, and reaps orphans.
 fn first_process(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
     mounts::make_private();
-    // /sys first: its proof reads the /proc that is there.
+    // /sys first: the check that it is private reads the /proc already mounted.
     let sysfs = mounts::own_sysfs();
     let proc = mounts::own_proc();
     let missing = [proc.err().map(Notice::NoProc), sysfs.err().map(Notice::NoSysfs)];
@@ -95,7 +95,7 @@ fn first_process(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
     in_child(notices, || execute(wanted, notices)).map_or(CANNOT_RUN, supervise)
 }
 
-/// Waits for `child`, and on the way for whatever else ends; hands SIGTERM on to it. SIGCHLD and SIGTERM must be blocked.
+/// Waits for `child`, reaps every other process that ends, and forwards SIGTERM to `child`. SIGCHLD and SIGTERM must be blocked.
 fn supervise(child: Pid) -> i32 {
     ignore_interrupts();
     let mut awaited = SigSet::empty();
@@ -115,7 +115,7 @@ fn supervise(child: Pid) -> i32 {
             }
         }
         if awaited.wait() == Ok(Signal::SIGTERM) {
-            // It has not been waited for, so its number is still its own.
+            // The child has not been reaped, so its PID is not reused.
             let _ = kill(child, Signal::SIGTERM);
         }
     }
@@ -130,7 +130,7 @@ pub fn status_of(status: WaitStatus) -> Option<i32> {
     }
 }
 
-/// Ctrl-C is for the command, which shares the terminal; who waits for it goes on waiting.
+/// Ignores SIGINT: Ctrl-C is for the command, which shares the terminal, and this process continues to wait.
 fn ignore_interrupts() {
     for name in [Signal::SIGINT, Signal::SIGQUIT] {
         // SAFETY: ignoring a signal installs no code.
@@ -138,11 +138,11 @@ fn ignore_interrupts() {
     }
 }
 
-/// Becomes the command; comes back only if that fails, as a shell would say it.
+/// Replaces this process by the command; returns a shell's exit status only if execve fails.
 fn execute(wanted: &Wanted<'_>, notices: &OwnedFd) -> i32 {
     for name in [Signal::SIGPIPE, Signal::SIGXFSZ] {
-        // Python ignores them, and what is ignored stays so in a command, which could not end by them.
-        // SAFETY: the default action is no code of ours.
+        // Python ignores these signals, and execve keeps an ignored signal ignored: the command would not end on it.
+        // SAFETY: the default action installs no handler.
         let _ = unsafe { signal(name, SigHandler::SigDfl) };
     }
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::all()), None);

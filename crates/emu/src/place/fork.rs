@@ -1,4 +1,4 @@
-//! fork(2), for processes of one thread only. A child has a copy of the calling thread and of every lock as it stood: a lock that another
+//! fork(2), for processes of one thread only. A child has a copy of the calling thread and of every lock in its state at the fork: a lock that another
 //! thread held is never released there, the allocator's included.
 
 use nix::errno::Errno;
@@ -8,10 +8,10 @@ use std::fs;
 use std::io;
 
 /// Forks. An error, and no fork, where this process has several threads.
-#[expect(clippy::disallowed_methods, reason = "the one place that may, as it asks first")]
+#[expect(clippy::disallowed_methods, reason = "the only caller: it checks the number of threads first")]
 pub fn fork_single_threaded() -> io::Result<ForkResult> {
     require_one_thread()?;
-    // SAFETY: the kernel has just said that no other thread exists, and only this one could start another.
+    // SAFETY: the kernel has confirmed that this process has one thread, and only that thread could start another.
     Ok(unsafe { fork() }?)
 }
 

@@ -1,4 +1,4 @@
-//! A process that undoes what an emulation has made with the machine when the emulation is killed: nothing that is killed undoes anything.
+//! A process that reverts an emulation's changes to the machine (names, NAT rule, forwarding) after the emulation is killed by SIGKILL.
 
 use super::fork::fork_single_threaded;
 use nix::errno::Errno;
@@ -20,7 +20,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Forks; when this process has gone, or has dropped the guard, the child does `undo` in the namespaces in which this process is now.
+    /// Forks; when this process has ended or dropped the guard, the child calls `undo` in this process's present namespaces.
     pub fn start(undo: impl FnOnce()) -> io::Result<Guard> {
         let (waiting, held) = pipe2(OFlag::O_CLOEXEC)?;
         match fork_single_threaded()? {
@@ -44,9 +44,9 @@ impl Drop for Guard {
     }
 }
 
-/// In the child: lets go of what it does not need, and waits until the other end is closed.
+/// In the child: closes the inherited descriptors and waits until the other end of the pipe is closed.
 fn watch(waiting: &OwnedFd) -> io::Result<()> {
-    // What ends the emulation with its terminal, session or process group must not end its guard.
+    // A signal to the emulation's terminal, session or process group must not end the guard.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     setsid()?;
     chdir("/")?;
@@ -61,7 +61,7 @@ fn watch(waiting: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Closes every descriptor but this one, of which it gives a copy; the standard ones lead nowhere.
+/// Closes every descriptor but this one, returns a duplicate of it, and opens /dev/null as descriptors 0 to 2.
 fn keep_only(waiting: &OwnedFd) -> io::Result<OwnedFd> {
     let null = open("/dev/null", OFlag::O_RDWR, Mode::empty())?;
     // Above the standard ones, which are about to change.
@@ -73,10 +73,10 @@ fn keep_only(waiting: &OwnedFd) -> io::Result<OwnedFd> {
     let number = copy as libc::c_uint;
     for (first, last) in [(3, number - 1), (number + 1, libc::c_uint::MAX)] {
         if first <= last {
-            // SAFETY: numbers only. Nothing here uses what is closed: this process ends without running anybody's destructors.
+            // SAFETY: plain numbers. No code uses a closed descriptor: this process ends without running destructors.
             unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         }
     }
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }

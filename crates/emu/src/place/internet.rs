@@ -34,7 +34,7 @@ impl Subnet {
         Subnet { network: u32::from(Self::FIRST) + pid % Self::COUNT * 4 }
     }
 
-    /// One that `text` gives; none for what no process has.
+    /// Parses a subnet; none for one outside the emulator's range.
     pub fn of_text(text: &str) -> Option<Subnet> {
         let (address, prefix) = text.split_once('/')?;
         let network = u32::from(address.parse::<Ipv4Addr>().ok()?);

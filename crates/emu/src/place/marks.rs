@@ -48,7 +48,7 @@ impl NamespaceName {
 /// One thing to undo, a line of the notes. A line can name nothing that no emulation makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Mark {
-    /// A namespace's name, and the namespace's inode: the name may be somebody else's by now.
+    /// A namespace's name and inode: another process may have reused the name.
     Name { name: NamespaceName, inode: u64 },
     /// Traffic of this subnet goes out under this machine's address.
     Nat(Subnet),
@@ -80,7 +80,7 @@ impl Mark {
 #[derive(Debug)]
 pub struct Marks {
     machine: Machine,
-    /// Why nothing can be noted, if so.
+    /// Why notes cannot be written; none if they can.
     notes: io::Result<Notes>,
     file: Option<File>,
     made: Vec<Mark>,
@@ -88,7 +88,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// None made yet; those of emulations that were killed are undone. `any`: some will be made. To be called with one thread, in the
+    /// An empty set of marks; undoes the marks of killed emulations. `any`: marks will be made. The caller has one thread and is in the
     /// machine's network.
     pub fn new(any: bool) -> Marks {
         let machine = Machine::this();
@@ -107,7 +107,7 @@ impl Marks {
         marks
     }
 
-    /// An empty note, and who looks after it.
+    /// An empty note and its guard.
     fn begin(&mut self, world: &str) -> io::Result<()> {
         let Ok(notes) = &self.notes else { return Ok(()) };
         let process = std::process::id();
@@ -173,12 +173,12 @@ impl Drop for Marks {
         if let Ok(notes) = &self.notes {
             undo(&self.machine, notes, std::process::id(), &self.made);
         }
-        // Its note has gone, so the guard has nothing to do.
+        // The note is removed, so the guard has nothing to undo.
         drop(self.guard.take());
     }
 }
 
-/// Undoes what a process has made, the last first, and forgets it. What cannot be undone has gone already.
+/// Undoes the marks of a process in reverse order and removes its note. A mark that cannot be undone no longer exists.
 fn undo(machine: &Machine, notes: &Notes, process: u32, made: &[Mark]) {
     let undo = |mark: &Mark| match mark {
         Mark::Name { name, inode } => remove_name(&machine.names, name, *inode),
@@ -196,7 +196,7 @@ fn undo(machine: &Machine, notes: &Notes, process: u32, made: &[Mark]) {
     });
 }
 
-/// Removes a name of this namespace, or one that was never joined to any. A later one's stays.
+/// Removes the name if it refers to this namespace or to none. The name of a later namespace stays.
 fn remove_name(names: &Path, name: &NamespaceName, inode: u64) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let Ok(directory) = open(names, flags, Mode::empty()) else { return };
@@ -231,7 +231,7 @@ fn started(pid: u32) -> Option<u64> {
     if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
 }
 
-/// What a note says: of which world it is, when its process started, what that has made.
+/// A note's contents: the machine's identity (`world`), the start time of the process, and its marks.
 struct Note {
     world: String,
     start: String,
@@ -259,7 +259,7 @@ fn others_forward(notes: &Notes, process: u32, world: &str) -> bool {
     })
 }
 
-/// Undoes what processes of this world have left that are gone.
+/// Undoes the marks of this world's ended processes.
 fn sweep(machine: &Machine, notes: &Notes, world: &str) {
     for process in notes.processes() {
         if let Some(note) = Note::read(notes, process)
@@ -271,7 +271,7 @@ fn sweep(machine: &Machine, notes: &Notes, world: &str) {
     }
 }
 
-/// Undoes what one process has left, which is known to be gone.
+/// Undoes the marks of one process that has ended.
 fn undo_all_of(machine: &Machine, process: u32, world: &str) {
     if let Ok(notes) = Notes::open(&machine.notes)
         && let Some(note) = Note::read(&notes, process)
@@ -310,7 +310,7 @@ mod tests {
 
     // finding("S4")
     #[test]
-    fn line_means_nothing_when_it_names_what_no_emulation_makes() {
+    fn line_is_ignored_when_it_names_what_no_emulation_makes() {
         for name in ["/etc/passwd", "../../etc/passwd", "..", ".hidden", "-x", "", "a b", "a\0", "a/b", &"x".repeat(81)] {
             assert_eq!(Mark::of_line(&format!("name {name} 1")), None, "{name}");
         }
@@ -362,7 +362,7 @@ mod tests {
 
     // finding("S4")
     #[test]
-    fn name_stays_when_it_is_no_empty_file() {
+    fn name_stays_when_it_is_not_an_empty_file() {
         let (folder, machine, _) = machine("name");
         let outside = folder.join("outside");
         fs::write(&outside, "").unwrap();

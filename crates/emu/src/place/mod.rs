@@ -111,12 +111,12 @@ impl Places {
         Ok((places, gates))
     }
 
-    /// The server's command starts.
+    /// Starts the server's command.
     pub fn begin_server(&self) -> Result<(), EmuError> {
         self.server.go()
     }
 
-    /// The clients' commands start, once the server's place stands.
+    /// Starts the clients' commands; the server's place must be set up.
     pub fn begin_clients(&self) -> Result<(), EmuError> {
         self.clients.iter().rev().try_for_each(Child::go)
     }
@@ -126,12 +126,12 @@ impl Places {
         sockets::open_ports(self.server.pid())
     }
 
-    /// What the places have reported so far.
+    /// Reads the notices that the places have sent so far.
     pub fn read_notices(&mut self) {
         std::iter::once(&mut self.server).chain(&mut self.clients).for_each(Child::read_notices);
     }
 
-    /// What the server's command has ended with, if it has; its place stays.
+    /// Exit status of the server's command, if it has ended; its place remains.
     pub fn server_ended(&mut self) -> Option<i32> {
         self.server.read_notices();
         self.server.command_ended

@@ -45,7 +45,7 @@ impl Mount {
         let read_only = fields.next()?.split(|&byte| byte == b',').any(|option| option == b"ro");
         let mut propagation = Vec::new();
         loop {
-            // A line without the separator says nothing that could be relied on.
+            // A line without the separator is malformed.
             match fields.next()? {
                 b"-" => break,
                 field => propagation.push(field),
@@ -82,7 +82,7 @@ fn mounts() -> Vec<Mount> {
     text.split(|&byte| byte == b'\n').filter_map(Mount::of_line).collect()
 }
 
-/// In a mount namespace of this process's own: its mounts send nothing to others and receive nothing from them, as far as that can be had.
+/// Enters a new mount namespace and makes its mounts private where the kernel allows it.
 pub fn make_private() {
     if mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).is_ok() {
         return;
@@ -93,13 +93,13 @@ pub fn make_private() {
     }
 }
 
-/// A mount point, held open, whose mount is private.
+/// An open descriptor of a mount point whose mount is private.
 struct Proven {
     at: OwnedFd,
     read_only: bool,
 }
 
-/// What is mounted at `path` now is of that type and private, as mountinfo says.
+/// Checks in mountinfo that the mount at `path` is of that type and private.
 fn prove(path: &str, kind: FsType) -> Result<Proven, NotMounted> {
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let at = open(path, flags, Mode::empty()).map_err(|_| NotMounted::NotPrivate)?;
@@ -116,7 +116,7 @@ fn mount_of(descriptor: &OwnedFd) -> Option<Mount> {
 }
 
 impl Proven {
-    /// Mounts on exactly what has been proven, by its descriptor.
+    /// Mounts on the checked mount point, by its descriptor.
     fn cover(&self, kind: &str) -> Result<(), NotMounted> {
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
         let flags = if self.read_only { flags | MsFlags::MS_RDONLY } else { flags };
@@ -146,7 +146,7 @@ pub fn own_sysfs() -> Result<(), NotMounted> {
     Ok(())
 }
 
-/// What is mounted in /sys itself, held open.
+/// Open descriptors of the mounts in /sys.
 fn mounts_in_sysfs() -> Vec<(PathBuf, OwnedFd)> {
     let mut outermost: Vec<PathBuf> = Vec::new();
     for Mount { point, .. } in mounts() {

@@ -1,7 +1,7 @@
 //! Notes of what emulations leave with the machine: a file for each, named after its process, in a directory of root's own.
 //!
-//! What stands in them is undone by root, so they are believed only where nobody else can have written them: the directory and each file
-//! belong to this user, nobody else has access, and no name leads through a link.
+//! Root undoes what a note lists, so a note is accepted only where no other user can have written it: the directory and each file
+//! belong to this user, have no access for others, and no name is a symbolic link.
 
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -13,10 +13,10 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Of the directory and of the notes, for their owner only.
+/// Modes of the directory and of the notes: access for their owner only.
 const OWN_DIRECTORY: Mode = Mode::S_IRWXU;
 const OWN_FILE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
-/// Longer than any emulation's notes: a name for each of its clients.
+/// Upper bound of a note's size in bytes; a note has a name for each client.
 const LONGEST: u64 = 1 << 24;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Notes {
         }
     }
 
-    /// Opens the directory. PermissionDenied where it is somebody else's, or no directory.
+    /// Opens the directory. PermissionDenied where it belongs to another user, or is not a directory.
     pub fn open(path: &Path) -> io::Result<Notes> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let directory = open(path, flags, Mode::empty()).map_err(|error| match error {
@@ -50,17 +50,17 @@ impl Notes {
         if mode.intersects(Mode::S_IRWXG | Mode::S_IRWXO) {
             fchmod(&notes.directory, OWN_DIRECTORY)?;
             if mode.intersects(Mode::S_IWGRP | Mode::S_IWOTH) {
-                // Others may have put names there, or exchanged them: nothing in it is worth believing.
+                // Other users may have created or replaced files there: no note in it is accepted.
                 notes.clear()?;
             }
         }
         Ok(notes)
     }
 
-    /// Does something that no other process may do in between, as long as all ask here: what is switched off for one emulation may just
+    /// Runs `body` under an exclusive flock of the directory: forwarding that is switched off for one emulation may just
     /// have been switched on for another.
     pub fn alone<T>(&self, body: impl FnOnce() -> T) -> T {
-        // SAFETY: a descriptor of ours. Where locks are refused, what is left is what there was without them.
+        // SAFETY: an open descriptor of this process. Where flock fails, `body` runs without a lock.
         let locked = unsafe { libc::flock(self.directory.as_raw_fd(), libc::LOCK_EX) } == 0;
         let done = body();
         if locked {
@@ -72,7 +72,7 @@ impl Notes {
 
     fn clear(&self) -> io::Result<()> {
         for name in self.names()? {
-            // A directory stays; it is no note.
+            // A directory is not a note, and stays.
             let _ = unlinkat(&self.directory, name.as_path(), UnlinkatFlags::NoRemoveDir);
         }
         Ok(())
@@ -91,9 +91,9 @@ impl Notes {
         names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect()
     }
 
-    /// A process's notes, if they can be believed.
+    /// A process's notes, if they pass the ownership checks.
     pub fn read(&self, process: u32) -> Option<String> {
-        // Not to wait where it is a FIFO.
+        // O_NONBLOCK: opening a FIFO must not block.
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = openat(&self.directory, name(process).as_path(), flags, Mode::empty()).ok()?;
         let stat = fstat(&file).ok()?;
@@ -110,7 +110,7 @@ impl Notes {
 
     /// An empty file for a process's notes, to append to.
     pub fn begin(&self, process: u32) -> io::Result<File> {
-        // One of that name is of an earlier process of the same number.
+        // An existing file of that name belongs to an earlier process with the same PID.
         self.remove(process);
         let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         Ok(File::from(openat(&self.directory, name(process).as_path(), flags, OWN_FILE)?))
@@ -134,13 +134,13 @@ fn refused(path: &Path, why: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// A file that somebody else may not have made: of this user, in a directory that only this user changes.
+/// A regular file of this user, in a directory that only this user can change.
 pub fn is_own_directory(directory: &OwnedFd) -> bool {
     let own = |stat: FileStat| stat.st_uid == geteuid().as_raw() && !mode_of(&stat).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
     fstat(directory).is_ok_and(own)
 }
 
-/// A name in a directory that is no link.
+/// A name in a directory that is not a symbolic link.
 pub fn open_in(directory: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     Ok(openat(directory, name, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?)
 }
@@ -164,7 +164,7 @@ mod tests {
 
     // finding("S4")
     #[test]
-    fn notes_are_their_owners_only_when_the_directory_is_new() {
+    fn notes_have_mode_0600_when_the_directory_is_new() {
         let path = folder("new");
         let notes = Notes::create(&path).unwrap();
         notes.begin(7).unwrap().write_all(b"text").unwrap();
@@ -178,7 +178,7 @@ mod tests {
 
     // finding("S4")
     #[test]
-    fn notes_are_not_believed_when_others_could_write_to_their_directory() {
+    fn notes_are_rejected_when_others_can_write_to_their_directory() {
         let path = folder("open");
         std::fs::create_dir(&path).unwrap();
         mode(&path, 0o777);
@@ -191,7 +191,7 @@ mod tests {
 
     // finding("S4")
     #[test]
-    fn note_is_not_believed_when_it_is_a_link_or_writable_by_others_or_has_two_names() {
+    fn note_is_rejected_when_it_is_a_symlink_or_writable_by_others_or_has_two_links() {
         let path = folder("odd");
         let notes = Notes::create(&path).unwrap();
         notes.begin(1).unwrap().write_all(b"own").unwrap();

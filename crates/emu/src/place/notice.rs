@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// A step of its making is done.
+    /// One step of the set-up is done.
     Ready,
     /// The command sees the /proc that was there before.
     NoProc(NotMounted),
@@ -22,7 +22,7 @@ pub enum Notice {
 }
 
 const LEN: usize = 8;
-/// Stands for `NotMounted::NotPrivate` where others have an error number.
+/// The error number that encodes `NotMounted::NotPrivate`.
 const NOT_PRIVATE: i32 = 0;
 
 impl Notice {
@@ -64,7 +64,7 @@ impl Notice {
         Ok(())
     }
 
-    /// Waits for the next one; none when nobody can send one any more.
+    /// Blocks until the next notice; none when every writer has closed the pipe.
     pub fn receive(from: &OwnedFd) -> Option<Notice> {
         let mut bytes = [0; LEN];
         loop {
@@ -76,7 +76,7 @@ impl Notice {
         }
     }
 
-    /// One that has come already.
+    /// A notice that has already arrived; never blocks.
     pub fn poll(from: &OwnedFd) -> Option<Notice> {
         let mut waiting = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
         let came = poll(&mut waiting, PollTimeout::ZERO).is_ok_and(|count| count > 0);

@@ -1,9 +1,9 @@
-//! Sockets of another process's network namespace that wait for whoever comes, as its /proc/PID/net has them (man 5 proc_pid_net).
+//! Listening TCP and unconnected UDP sockets of another process's network namespace, from its /proc/PID/net (man 5 proc_pid_net).
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// TCP_LISTEN, and what an unconnected UDP socket has (TCP_CLOSE), of the kernel's net/tcp_states.h.
+/// TCP_LISTEN, and TCP_CLOSE for an unconnected UDP socket (the kernel's net/tcp_states.h).
 const LISTEN: &str = "0A";
 const UNCONNECTED: &str = "07";
 /// The tables, and the state in which a socket of each waits for a first packet.
@@ -15,7 +15,7 @@ pub fn open_ports(pid: i32) -> Option<Vec<u16>> {
     let mut ports = Vec::new();
     let mut read = false;
     for (table, state) in TABLES {
-        // The tables of IPv6 are absent where IPv6 is.
+        // Without IPv6 its tables are absent.
         let Ok(text) = fs::read_to_string(format!("/proc/{pid}/net/{table}")) else { continue };
         read = true;
         ports.extend(text.lines().skip(1).filter_map(|line| open_port(line, state)));

@@ -121,7 +121,7 @@ fn foreign(why: &'static str) -> Problem {
     )
 }
 
-/// A far end that breaks the protocol.
+/// The far end violates the protocol.
 pub fn unexpected(what: &str) -> Problem {
     Problem::new(format!("the far end sent {what}"), "install the same ackclock at both ends, and measure again")
 }

@@ -5,7 +5,7 @@ use super::keys::{Digest, Keys, MAC_BYTES, Nonce, mac, same};
 /// First on every connection, either way.
 const MAGIC: &[u8; 8] = b"ackclock";
 pub const VERSION: u8 = 2;
-/// What is wrong with a hello of another release.
+/// Why a hello of another release is rejected.
 pub const OTHER_VERSION: &str = "another version of ackclock's protocol";
 const CONTROL: u8 = 1;
 const DATA: u8 = 2;
@@ -77,7 +77,7 @@ impl Verdict {
         }
     }
 
-    /// What the client's user can do about it.
+    /// The remedy for the client's user.
     pub fn remedy(self) -> &'static str {
         match self {
             Verdict::Welcome => "",

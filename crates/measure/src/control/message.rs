@@ -22,7 +22,7 @@ pub enum Request {
     Capture { bytes: u64 },
     /// Keep no more, and send what there is.
     Captured {},
-    /// Nothing is asked for now, and the session is not idle.
+    /// Keepalive: no request, and the session is not idle.
     KeepAlive {},
     /// The session is over.
     Quit {},
@@ -45,7 +45,7 @@ pub enum Reply {
     Refused {
         test: u32,
         reason: String,
-        /// Its limit, where `reason` names what is beyond one.
+        /// The limit, where `reason` names a value above one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed: Option<String>,
     },
@@ -96,9 +96,9 @@ pub struct ClockState {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
-    /// Datagrams that the operating system refused to send, or that there was no time left for.
+    /// Datagrams that sendto rejected, or that were still unsent at the end of the test.
     pub unsent: u64,
-    /// Datagrams that left later, as the rate is shared.
+    /// Datagrams delayed by the shared rate.
     pub held: u64,
     /// Connections, as the server had them.
     pub flows: Vec<FlowOutcome>,

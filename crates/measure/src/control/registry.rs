@@ -1,4 +1,4 @@
-//! Who has a session: how many, in all and of each address. Connections that have proven nothing are counted elsewhere (`unproven`).
+//! The number of sessions, in all and for each address. Unauthenticated connections are counted in `unproven`.
 
 use super::hello::Verdict;
 use crate::caps::Caps;
@@ -20,7 +20,7 @@ pub fn household(peer: IpAddr) -> IpAddr {
 }
 
 impl Registry {
-    /// One that has proven that it knows the token wants a session.
+    /// Admits a session of an authenticated client, or refuses it.
     pub fn admit(&mut self, peer: IpAddr, caps: &Caps) -> Verdict {
         let of_peer = self.peers.get(&household(peer)).copied().unwrap_or_default();
         if self.sessions >= caps.sessions {

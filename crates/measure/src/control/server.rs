@@ -16,7 +16,7 @@ pub enum Act {
     /// The client knows the token: decide with `admit`.
     Proven,
     Request(Request),
-    /// Send what is left, then close. Err is why, where it was not the client's own wish.
+    /// Send the queued rest, then close. Err is the reason where the client did not end the session.
     Close(Result<(), String>),
 }
 

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, Copy)]
 struct Place {
     of: IpAddr,
-    /// It has said its hello.
+    /// The hello has arrived.
     has_spoken: bool,
 }
 
@@ -18,20 +18,20 @@ pub struct Unproven {
     most: u32,
     most_of_one: u32,
     next: u64,
-    /// By number, which is by age.
+    /// Ordered by place number, and so by age.
     places: BTreeMap<u64, Place>,
-    /// How many each address has.
+    /// Number of places of each address.
     counts: BTreeMap<IpAddr, u32>,
 }
 
 impl Unproven {
-    /// So many places in all, and so many for one address or IPv6 /64.
+    /// `most` places in all, and a limit for one address or IPv6 /64.
     pub fn new(most: u32, most_of_one: u32) -> Unproven {
         let (places, counts) = (BTreeMap::new(), BTreeMap::new());
         Unproven { most: most.max(1), most_of_one: most_of_one.max(1), next: 0, places, counts }
     }
 
-    /// A connection comes in: its place, and the place of the one that has to go for it.
+    /// A new connection: its place, and the place of the connection evicted for it.
     pub fn arrive(&mut self, from: IpAddr) -> (u64, Option<u64>) {
         let of = household(from);
         let crowded = if self.counts.get(&of).copied().unwrap_or(0) >= self.most_of_one {
@@ -55,12 +55,12 @@ impl Unproven {
         own.min_by_key(|(number, p)| (p.has_spoken, **number)).map(|(number, _)| *number)
     }
 
-    /// The place of the one that is to go when there is no other way to make room.
+    /// The place of the connection to evict when no other resource can be freed.
     pub fn least(&self) -> Option<u64> {
         self.counts.iter().max_by_key(|(_, count)| **count).and_then(|(who, _)| self.least_of(*who))
     }
 
-    /// It has not had to go.
+    /// Whether the connection still has its place.
     pub fn holds(&self, place: u64) -> bool {
         self.places.contains_key(&place)
     }
@@ -71,7 +71,7 @@ impl Unproven {
         }
     }
 
-    /// It has gone, or proven itself.
+    /// The connection has closed or authenticated: frees its place.
     pub fn leave(&mut self, place: u64) {
         let Some(left) = self.places.remove(&place) else { return };
         if let Some(count) = self.counts.get_mut(&left.of) {
@@ -90,7 +90,7 @@ impl Unproven {
         self.places.is_empty()
     }
 
-    /// Addresses that are remembered: only of those who are there.
+    /// Number of stored addresses: only those of open connections.
     pub fn addresses(&self) -> usize {
         self.counts.len()
     }
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(places.len(), 256);
         let (mine, goes) = places.arrive(at("192.0.2.1"));
         assert!(goes.is_some());
-        // However many more they send, they take places from themselves.
+        // Further connections of these addresses evict only their own.
         for n in 0..10_000 {
             let (_, goes) = places.arrive(attackers[n % attackers.len()]);
             assert_ne!(goes, Some(mine));
@@ -124,7 +124,7 @@ mod tests {
 
     // finding("S3")
     #[test]
-    fn one_that_has_spoken_stays_when_silent_ones_of_its_address_take_every_place() {
+    fn connection_with_a_hello_stays_when_silent_ones_of_its_address_take_every_place() {
         let mut places = Unproven::new(256, 80);
         let here = at("192.0.2.1");
         let (mine, _) = places.arrive(here);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_who_has_gone_is_remembered_and_an_ipv6_network_is_one_address() {
+    fn address_is_removed_when_its_last_connection_closes_and_an_ipv6_64_is_one_address() {
         let mut places = Unproven::new(256, 1);
         let (a, none) = places.arrive(at("2001:db8::1"));
         let (b, goes) = places.arrive(at("2001:db8::2"));

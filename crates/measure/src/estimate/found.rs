@@ -26,7 +26,7 @@ pub struct Tested {
     pub transfers_s: Vec<[Option<f64>; 3]>,
     /// Datagrams that an end's system would not send.
     pub unsent: u64,
-    /// Datagrams that left later, as the far end's rate is shared.
+    /// Datagrams delayed by the far end's shared rate.
     pub held: u64,
     pub cut_short: Option<String>,
 }

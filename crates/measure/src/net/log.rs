@@ -1,5 +1,5 @@
-//! Who used a far end, and who was refused: a JSON object a line, with the time in UTC. Lines about strangers are rationed, and what was left out
-//! is counted: nobody who has not proven anything fills a disk.
+//! Log of sessions and refusals: a JSON object a line, with the time in UTC. Lines about unauthenticated peers are rate limited, and suppressed lines
+//! are counted, so that unauthenticated peers cannot fill a disk.
 
 use crate::Nanos;
 use crate::SECOND;
@@ -14,10 +14,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Lines about strangers: so many at once, and one more each second.
+/// Burst of lines about unauthenticated peers; the rate is one a second.
 const BURST: i64 = 20;
 
-/// Where the lines go.
+/// Destination of the lines.
 #[derive(Debug, Clone, Default)]
 pub enum Target {
     #[default]
@@ -27,7 +27,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// A file that is made, for its owner only, or added to.
+    /// A file to append to, created with mode 0600.
     pub fn file(path: &Path) -> Result<Target, crate::MeasureError> {
         let open = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
         let open = open.map_err(|e| crate::MeasureError::Input(Problem::refused("opening the log", &e).in_file(path)))?;
@@ -37,7 +37,7 @@ impl Target {
 
 pub struct Log {
     target: Target,
-    /// Nanoseconds of lines about strangers that may be written, and when that was so.
+    /// Token bucket of lines about unauthenticated peers: its level in nanoseconds, and the time of that level.
     ration: (i64, Nanos),
     left_out: u64,
 }
@@ -47,7 +47,7 @@ impl Log {
         Log { target, ration: (BURST * SECOND, 0), left_out: 0 }
     }
 
-    /// A line about an operator's or a session's doing.
+    /// Writes a line about an action of the operator or of a session.
     pub fn note(&self, event: &str, more: Value) {
         let mut line = Map::new();
         line.insert("time".into(), Value::String(utc_now()));
@@ -58,7 +58,7 @@ impl Log {
         self.write(&Value::Object(line));
     }
 
-    /// A line about one that has proven nothing, if there have not been too many; `now` is any steady clock's.
+    /// Writes a line about an unauthenticated peer, within the rate limit; `now` is of any monotonic clock.
     pub fn note_stranger(&mut self, now: Nanos, event: &str, mut more: Value) {
         let (left, at) = self.ration;
         let left = left.saturating_add(now.saturating_sub(at).max(0)).min(BURST * SECOND);
@@ -80,7 +80,7 @@ impl Log {
             Target::Nowhere => {}
             Target::Stderr => {
                 let mut stderr = std::io::stderr().lock();
-                // A reader that has stopped reading is no reason to stop serving.
+                // A write error of the log does not end the far end.
                 let mut room = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
                 if poll(&mut room, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
                     let _ = stderr.write_all(text.as_bytes());
@@ -95,7 +95,7 @@ fn utc_now() -> String {
     clock_gettime(ClockId::CLOCK_REALTIME).map_or_else(|_| String::new(), |t| utc(t.tv_sec(), t.tv_nsec() / 1_000_000))
 }
 
-/// Seconds since 1970 as RFC 3339 has them.
+/// Formats seconds since 1970 by RFC 3339.
 fn utc(seconds: i64, ms: i64) -> String {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -123,7 +123,7 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn time_is_as_rfc_3339_writes_it() {
+    fn time_has_the_format_of_rfc_3339() {
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00.007Z"),
             (951_782_400, "2000-02-29T00:00:00.007Z"),
@@ -137,7 +137,7 @@ mod tests {
 
     // finding("S6")
     #[test]
-    fn lines_about_strangers_are_rationed_and_those_left_out_are_counted() {
+    fn lines_about_unauthenticated_peers_are_limited_and_counted_when_there_are_many() {
         let path = std::env::temp_dir().join(format!("ackclock-log-{}", std::process::id()));
         let mut log = Log::new(Target::file(&path).unwrap());
         for n in 0..10_000 {

@@ -1,12 +1,12 @@
-//! What a far end needs once its sockets are bound is nothing: it becomes a user without rights, and can never get any back. With captures
-//! allowed it keeps CAP_NET_RAW, as each is opened for the address of the client that asks.
+//! Privileges are dropped once the sockets are bound: the far end becomes an unprivileged user and cannot regain privileges. With captures
+//! allowed it keeps CAP_NET_RAW, as each capture is opened for the address of the requesting client.
 
 use crate::MeasureError;
 use ackclock_core::Problem;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User, geteuid, setgid, setgroups, setuid};
 
-/// Whom root becomes by default.
+/// The default user.
 const NOBODY: &str = "nobody";
 const CAP_NET_RAW: u32 = 13; // linux/capability.h
 const LAST_CAPABILITY: u32 = 63;
@@ -26,20 +26,20 @@ struct Sets {
     inheritable: u32,
 }
 
-/// What is left.
+/// The remaining privileges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub uid: u32,
     /// CAP_NET_RAW is kept.
     pub net_raw: bool,
-    /// This namespace has no other user (it maps root only), so that the number stays and only the rights go.
+    /// This user namespace maps root only: the UID stays 0, and only the capabilities are dropped.
     pub no_other_user: bool,
 }
 
-/// Gives up everything. Root becomes `user`, or nobody; another user stays who it is.
+/// Drops all privileges. Root becomes `user`, or "nobody"; any other user is unchanged.
 ///
 /// # Errors
-/// Input: there is no such user, or one that is root. Refused: the system did not let it, and nothing is to be served.
+/// Input: there is no such user, or the user is root. Refused: a system call failed, and the far end must not serve.
 pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureError> {
     let refused = MeasureError::refused::<Errno>("giving up privileges");
     let was_root = geteuid().is_root();
@@ -55,7 +55,7 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureE
         }
         match become_user(who) {
             Ok(()) => left.uid = who.0.as_raw(),
-            // A namespace that an ordinary user made: its root is that user, and has rights over the namespace only.
+            // A user namespace made by an unprivileged user: its root is that user, with capabilities in the namespace only.
             Err(Errno::EINVAL | Errno::EPERM) if user.is_none() && only_root_is_mapped() => left.no_other_user = true,
             Err(error) => return Err(refused(error)),
         }
@@ -64,7 +64,7 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureE
         return Err(MeasureError::Input(Problem::new(problem, "leave --user out, or start it as root").of_option("--user")));
     }
     let raw = if keep { 1 << CAP_NET_RAW } else { 0 };
-    // A service manager may have left nothing, and forbidden the call.
+    // A service manager may have dropped all capabilities and forbidden the call.
     if held().map_err(&refused)? != sets(raw) {
         set(raw).map_err(&refused)?;
     }
@@ -102,10 +102,10 @@ fn only_root_is_mapped() -> bool {
     lines.next().is_none() && matches!(first.as_slice(), ["0", _, "1"])
 }
 
-/// No program that this one starts could have more than this. Who may not say so cannot start one with more, either.
+/// Reduces the bounding set to this. Without CAP_SETPCAP the call fails, and execve cannot add capabilities either.
 fn clear_bounding(keep_net_raw: bool) {
     for capability in (0..=LAST_CAPABILITY).filter(|c| !(keep_net_raw && *c == CAP_NET_RAW)) {
-        // SAFETY: the call takes plain numbers; one that the kernel does not know is refused.
+        // SAFETY: the call takes plain numbers; the kernel rejects an unknown one with EINVAL.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0, 0, 0) };
     }
 }
@@ -121,7 +121,7 @@ fn held() -> Result<[Sets; 2], Errno> {
     Ok(sets)
 }
 
-/// Exactly these of the first 32, and none of the others.
+/// Sets exactly these of the first 32 capabilities, and none of the others.
 fn sets(first: u32) -> [Sets; 2] {
     [Sets { effective: first, permitted: first, inheritable: 0 }, Sets::default()]
 }

@@ -32,13 +32,13 @@ impl Trains {
         self.out.as_ref().and_then(Outgoing::due).unwrap_or(Nanos::MAX)
     }
 
-    /// The next datagram of this end, if one is due: its bytes of IP.
+    /// Bytes of IP of this end's next datagram, if one is due.
     pub fn ready(&self, now: Nanos) -> Option<u64> {
         let out = self.out.as_ref().filter(|out| self.to.is_some() && out.due().is_some_and(|due| due <= now))?;
         Some(out.wire_bytes())
     }
 
-    /// Sends the one that is due; `send` says whether the system took it.
+    /// Sends the due datagram; `send` returns whether the system call succeeded.
     pub fn send_one(&mut self, now: Nanos, send: impl FnOnce(&[u8], SocketAddr) -> bool) {
         if let (Some(out), Some(to)) = (&mut self.out, self.to) {
             let taken = send(out.datagram(now), to);
@@ -46,7 +46,7 @@ impl Trains {
         }
     }
 
-    /// Sends what is due, but at most so many: the caller has other sockets to serve.
+    /// Sends the due datagrams, at most so many: the caller has other sockets to serve.
     pub fn advance(&mut self, socket: &UdpSocket, most: usize, now: impl Fn() -> Nanos) {
         self.tick(now());
         for _ in 0..most {
@@ -58,7 +58,7 @@ impl Trains {
         }
     }
 
-    /// Gives up what there is no time left for.
+    /// Counts the remaining datagrams as unsent.
     pub fn tick(&mut self, now: Nanos) {
         self.out.iter_mut().for_each(|out| out.tick(now));
     }

@@ -123,7 +123,7 @@ pub fn connect(to: SocketAddr, wishes: &Wishes) -> Result<TcpStream, String> {
     }
 }
 
-/// Why an address and port cannot be had, each reason with its own remedy.
+/// Why bind(2) failed for an address and port, with the remedy of each error number.
 fn cannot_listen(at: SocketAddr, protocol: &str, error: &std::io::Error) -> MeasureError {
     use std::io::ErrorKind;
     let port = at.port();
@@ -147,7 +147,7 @@ fn cannot_listen(at: SocketAddr, protocol: &str, error: &std::io::Error) -> Meas
     })
 }
 
-/// Listens for connections with this congestion control, which they inherit: the process that accepts them needs no right to set it.
+/// Listens with this congestion control, which accepted connections inherit: the accepting process needs no capability to set it.
 pub fn listen_with(at: SocketAddr, congestion: &str) -> Option<TcpListener> {
     let listener = listen(at, &Wishes::default()).ok()?;
     setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion)).ok()?;
@@ -175,9 +175,9 @@ pub fn close_at_once(stream: &TcpStream) {
     let _ = setsockopt(stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
 }
 
-/// The kernel takes no more than this before it has sent what it has: data that waits in it is data whose rate nobody bounds.
+/// Sets TCP_NOTSENT_LOWAT: the rate budget does not bound data that is already in the send buffer.
 pub fn hold_unsent(stream: &TcpStream, bytes: u32) {
-    // Where the kernel knows no such limit the send buffer is one.
+    // Without the option the send buffer is the limit.
     let _ = number(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
 }
 

@@ -20,7 +20,7 @@ use std::os::fd::AsFd;
 const GRACE_NS: Nanos = 2 * SECOND;
 /// Answers a second, for all who ask: 64 kb/s for each of some tens.
 const MOST_ANSWERS: u32 = 2000;
-/// The part of the far end's rate that is for answers: one in so many.
+/// The fraction of the far end's rate for STAMP replies is one over this.
 const SHARE: u64 = 10;
 /// Unknown hops: what most hosts begin with would be a guess.
 const NO_TTL: u8 = 0;
@@ -40,7 +40,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// `rate_bps` is the far end's: a tenth of it is for answers at most.
+    /// `rate_bps` is the far end's: replies use at most a tenth of it.
     pub fn open(at: IpAddr, options: &StampOptions, rate_bps: u64) -> Result<Responder, MeasureError> {
         let socket = sockets::datagrams(SocketAddr::new(at, options.port))?;
         sockets::with_ttl(&socket);
@@ -48,7 +48,7 @@ impl Responder {
         Ok(Responder { socket, reflector: Reflector::new(options.key.clone(), MOST_ANSWERS), inbox: Inbox::new(), bucket })
     }
 
-    /// Answers what has come; bytes of IP that it sent.
+    /// Replies to the received probes; returns the bytes of IP sent.
     pub fn answer(&mut self, clock: &Clock) -> u64 {
         let state = clock.state();
         let mut sent = 0;

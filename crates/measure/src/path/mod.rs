@@ -32,10 +32,10 @@ pub struct Plan {
     pub sizes: Vec<u32>,
     /// How often each size asks each hop; 0 looks for the path only.
     pub rounds: u32,
-    /// A hop that limits its answers is asked again after this at the soonest: Linux's routers answer once a second, others not much more often
+    /// Minimum interval between probes to a hop with an ICMP rate limit: Linux's routers answer once a second, others not much more often
     /// (RFC 1812, 4.3.2.8).
     pub every_ns: Nanos,
-    /// Any other hop is asked again after this: until a probe to it stays unanswered, nothing says that it limits anything.
+    /// Interval between probes to any other hop: until a probe stays unanswered, no rate limit is assumed.
     pub brisk_ns: Nanos,
     /// Who has not answered after this is not going to.
     pub patience_ns: Nanos,
@@ -115,6 +115,6 @@ pub struct Asked {
     pub probe: Probe,
     pub sent: Nanos,
     pub answer: Option<Answer>,
-    /// It left sooner after the one before than a hop that limits its answers would answer.
+    /// Sent at an interval shorter than an ICMP rate limit allows.
     pub brisk: bool,
 }

@@ -38,7 +38,7 @@ pub struct Walk {
     hops: Vec<u8>,
     /// When each hop limit was last used.
     last: [Option<Nanos>; 256],
-    /// These left a brisk probe unanswered: their answers are limited, as far as anybody can tell.
+    /// Hops with an unanswered brisk probe: an ICMP rate limit is assumed.
     limited: [bool; 256],
     under_way: Option<UnderWay>,
     /// A packet of this length does not come through.
@@ -121,7 +121,7 @@ impl Walk {
         self.under_way = None;
         self.asked.push(Asked { probe, sent, answer, brisk });
         if answer.is_none() && brisk && !std::mem::replace(&mut self.limited[usize::from(probe.hop)], true) {
-            // The same again, at the pace of a router that limits its answers: whether this one was lost or refused nobody knows.
+            // Send the same probe again, at the interval of a rate-limited router: a loss and a rate limit look the same.
             return;
         }
         if answer.is_some_and(|a| a.meaning == Meaning::TooBig) {
@@ -242,18 +242,18 @@ mod tests {
 
     // finding("M1")
     #[test]
-    fn hop_is_asked_once_a_second_after_it_left_a_brisk_probe_unanswered() {
+    fn hop_is_probed_once_a_second_when_it_left_a_brisk_probe_unanswered() {
         let walk = limited(Plan { rounds: 10, ..plan() }, 6);
         let unanswered: Vec<usize> = (0..walk.asked.len()).filter(|&n| walk.asked[n].answer.is_none()).collect();
         assert_eq!(unanswered, [6]);
         assert!(walk.asked[..7].iter().skip(1).all(|a| a.brisk) && !walk.asked[0].brisk);
-        // The probe is sent again, and nothing is missing of what was planned.
+        // The probe is sent again, and every planned probe is sent.
         assert_eq!((walk.asked.len(), walk.asked[7].probe.bytes), (1 + 20 + 1, walk.asked[6].probe.bytes));
         assert!(walk.asked[7..].windows(2).all(|two| two[1].sent - two[0].sent >= SECOND && !two[1].brisk));
     }
 
     #[test]
-    fn silent_hop_is_asked_as_often_as_the_plan_says_and_no_more() {
+    fn silent_hop_gets_exactly_the_planned_probes() {
         let (walk, _) = run(Plan { rounds: 0, looks: 3, ..plan() }, 2, &[1]);
         assert_eq!(walk.asked.iter().filter(|a| a.probe.hop == 1).count(), 3);
     }

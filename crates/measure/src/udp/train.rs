@@ -8,10 +8,10 @@ use crate::{MS, Nanos, SECOND};
 
 /// Whoever was held up makes up for this much of it and no more: what it owes would otherwise overflow queues that the asked rate never fills.
 const OWED_NS: Nanos = 10_000_000;
-/// A train that is held up by more than half its time and this much, or than the longest, ends without the rest.
+/// A train ends with unsent datagrams after a delay of half its duration plus this, or of the maximum.
 const SLACK_NS: Nanos = SECOND;
 const MOST_SLACK_NS: Nanos = 20 * SECOND;
-/// Delays below this are the machine's.
+/// Delays below this are attributed to the machine.
 const HELD_NS: Nanos = MS;
 /// Columns of both logs: number, time.
 const COLUMNS: usize = 2;
@@ -20,17 +20,17 @@ pub struct Outgoing {
     train: Train,
     tag: u64,
     start: Option<Nanos>,
-    /// When it is over, whatever is left.
+    /// Time at which the train ends, with or without unsent datagrams.
     end: Nanos,
     next: u32,
     last: Nanos,
     datagram: Vec<u8>,
     pub sent: Table,
-    /// The operating system would not take them, or there was no time left for them.
+    /// Datagrams that sendto rejected, or that were unsent at the end.
     pub unsent: u64,
-    /// The next one waits for its share of a rate.
+    /// Whether the next datagram waits for its share of the rate.
     waits: bool,
-    /// So many left later for that.
+    /// Number of datagrams delayed for that.
     pub held: u64,
 }
 
@@ -59,17 +59,17 @@ impl Outgoing {
         }
     }
 
-    /// Bytes of IP that the next one takes.
+    /// Bytes of IP of the next datagram.
     pub fn wire_bytes(&self) -> u64 {
         u64::from(self.train.payload + HEADERS)
     }
 
-    /// The next one is due, and may not leave yet.
+    /// Notes that the due datagram is held by the rate.
     pub fn wait(&mut self) {
         self.waits = true;
     }
 
-    /// Gives up what is left when its time is over.
+    /// Counts the rest as unsent once the end time has passed.
     pub fn tick(&mut self, now: Nanos) {
         if now >= self.end && !self.is_done() {
             self.unsent += u64::from(self.train.count - self.next);

@@ -106,7 +106,7 @@ pub enum CaptureFormat {
     Pcapng,
 }
 
-/// What is wrong with a plan, and where.
+/// An error in a plan, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{statement}", if key.is_empty() { String::new() } else { format!("{key}: ") })]
 pub struct PlanError {

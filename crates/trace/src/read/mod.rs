@@ -58,7 +58,7 @@ pub enum ReadError {
 const CAPTURE: &str = "a pcap or pcapng capture, plain or in gzip or zstd";
 
 impl ReadError {
-    /// For the user: what stands in the place of the capture at `path`.
+    /// The user's message: what the file at `path` is instead of a capture.
     pub fn problem(self, path: &Path) -> Problem {
         let allowed = match &self {
             ReadError::Version { .. } => "2.0 to 2.4",
@@ -112,7 +112,7 @@ pub struct Truncated {
     pub kind: &'static str,
     /// The number that the packet of the broken record would have, from 1; those before it were read.
     pub packet: u64,
-    /// Where that record begins, and what has been read of the file, in bytes after decompression.
+    /// Offset of that record, and length of the file as read, in bytes after decompression.
     pub byte: u64,
     pub end: u64,
 }

@@ -13,7 +13,7 @@ const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_PACKET_ID: u16 = 5;
 /// The section's length is not known while it is written.
 const LENGTH_UNKNOWN: u64 = u64::MAX;
-/// Where a block's type and length will be.
+/// Size of a block's type and length fields.
 const HEAD: [u8; 8] = [0; 8];
 
 pub struct PcapngWriter<W: Write> {

@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 const ROOM: usize = 8 << 20;
 /// Taken at one go, so that sending is not held up.
 const BATCH: usize = 256;
-/// Kept packets that are looked at in one go when they are given away.
+/// Kept packets examined in one call while a capture is sent.
 const LOOKED_AT: usize = 4096;
 /// A kept packet's book-keeping.
 const RECORD: usize = 16;
@@ -125,13 +125,13 @@ impl Capture {
         if asked == 0 { u64::from(said[1]) } else { 0 }
     }
 
-    /// Packets that are kept.
+    /// Number of kept packets.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Of the packets from `next` on, some: those of these ends of the client's, as a pcap file's records (little-endian, nanoseconds), so many
-    /// bytes at most. `next` is then where to go on.
+    /// The packets of these client endpoints from index `next`, as pcap records (little-endian, nanoseconds), at most so many
+    /// bytes. Advances `next` to the first packet that was not examined.
     pub fn records(&self, own: &BTreeSet<SocketAddr>, next: &mut usize, most: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for packet in self.kept[*next..].iter().take(LOOKED_AT) {

@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// The far end ended the session, and said why.
+    /// The far end ended the session with a reason.
     pub(super) fn ended(&self, reason: &str) -> MeasureError {
         MeasureError::Failed(self.named(Problem::new(format!("the far end ended the session: {reason}"), "measure again")))
     }
@@ -88,7 +88,7 @@ impl Client {
     }
 }
 
-/// What the far end does not allow, in its own words.
+/// The far end's refusal, with its reason.
 pub(super) fn refusal(reason: String, allowed: Option<String>) -> Problem {
     match allowed {
         Some(allowed) => Problem::found(reason, format!("{allowed}, by the far end's limits")),

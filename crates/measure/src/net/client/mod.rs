@@ -47,7 +47,7 @@ pub struct Client {
     /// Said by the far end, and not yet looked at.
     said: VecDeque<Heard>,
     capture_bytes: u64,
-    /// When it last said that it is there.
+    /// Time of the last keepalive.
     kept_alive: Nanos,
 }
 
@@ -123,8 +123,8 @@ impl Client {
         self.session.say(request).map_err(MeasureError::Failed)
     }
 
-    /// Keeps the session while no test runs: says that this end is there when a fifth of the silence that the far end allows has passed. To
-    /// be called more often than that. Failed: the far end has ended the session.
+    /// Keeps the session alive while no test runs: sends a keepalive after a fifth of the far end's idle timeout. Call this
+    /// more often than that. Failed: the far end has ended the session.
     pub fn keep_alive(&mut self) -> Result<(), MeasureError> {
         let now = self.clock.now();
         if now < self.kept_alive.saturating_add(self.welcome.caps.idle_ns / 5) {
@@ -141,7 +141,7 @@ impl Client {
         Ok(())
     }
 
-    /// The problem, with the address of the far end in front.
+    /// The problem, prefixed by the far end's address.
     fn named(&self, problem: Problem) -> Problem {
         at_address(self.server, problem)
     }
@@ -171,7 +171,7 @@ fn at_address(address: SocketAddr, problem: Problem) -> Problem {
     Problem { statement: format!("{address}: {}", problem.statement).into(), ..problem }
 }
 
-/// The addresses of a name, or the argument HOST is wrong.
+/// The addresses of a name. An input error names the argument HOST.
 pub fn addresses_of(host: &str, port: u16) -> Result<Vec<SocketAddr>, MeasureError> {
     let unknown = |why: String| {
         let problem =

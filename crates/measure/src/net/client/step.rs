@@ -15,7 +15,7 @@ use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
 use std::os::fd::AsFd;
 
-/// Sent in one go, so that what comes in is not held up.
+/// Maximum number of datagrams sent before the next receive.
 const DATAGRAMS: usize = 64;
 
 /// Asked ten times a second at least, with the nanoseconds since the tests began; false stops.
@@ -209,7 +209,7 @@ impl Client {
     }
 }
 
-/// This end's kernel refuses a connection as the test wants it.
+/// This end's kernel refuses the socket options of the test.
 fn unopened(why: &str) -> Problem {
     Problem::new(
         format!("this machine cannot open the test's connection ({why})"),

@@ -38,26 +38,26 @@ enum Phase {
     Ended,
 }
 
-/// Which way data goes, as the end has it that moves it.
+/// Direction of the data, as seen from this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Traffic {
     Out = 0,
     In = 1,
 }
 
-/// What one call of the system did.
+/// Result of one system call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moved {
     pub bytes: u64,
-    /// There was nothing to read, or no room to write.
+    /// EAGAIN: no data to read, or no space to write.
     pub blocked: bool,
 }
 
 pub struct Flow {
     pub task: Task,
-    /// Its socket is ready, as far as is known.
+    /// The socket is presumed ready: no EAGAIN since the last poll event.
     pub ready: bool,
-    /// What it has taken of its test's share (`crate::share`).
+    /// Service received within its test (`crate::share`).
     pub moved: u64,
     /// None once it has ended.
     stream: Option<TcpStream>,
@@ -76,7 +76,7 @@ pub struct Flow {
     free_at: Nanos,
     pub failed: Option<String>,
     ending: Option<(TcpInfo, Given)>,
-    /// Segments sent again, when that was last asked.
+    /// Retransmitted segments (tcpi_total_retrans) at the last query.
     again: u32,
 }
 
@@ -127,12 +127,12 @@ impl Flow {
         }
     }
 
-    /// Which way it moves data when its socket is ready; none while it only shakes hands.
+    /// Direction in which a ready socket moves data; none during the handshake.
     pub fn moves(&self) -> Option<Traffic> {
         (self.phase == Phase::Open).then_some(if self.task.sends { Traffic::Out } else { Traffic::In })
     }
 
-    /// Bytes of payload that the kernel has sent again since this was last asked.
+    /// Bytes of payload that the kernel has retransmitted since the last call.
     pub fn sent_again(&mut self) -> u64 {
         let Some(info) = self.stream.as_ref().filter(|_| self.task.sends).and_then(TcpInfo::of) else { return 0 };
         let more = info.total_retrans.saturating_sub(std::mem::replace(&mut self.again, info.total_retrans));
@@ -148,7 +148,7 @@ impl Flow {
         }
     }
 
-    /// Its socket is ready, or its time may have come: one call of the system, for as many bytes as `scratch` has at most. `hello` makes a
+    /// One system call on a ready socket or at a due time, for at most the bytes that fit `scratch`. `hello` makes a
     /// client's first bytes once it is connected.
     pub fn advance(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) -> Moved {
         let before = self.bytes;

@@ -1,5 +1,5 @@
-//! The far end: one thread, one loop, all sessions. What may be done is decided by the caps and the sessions; here sockets are looked at. A turn
-//! of the loop does a bounded amount of each kind of work (`moving` has the largest part), so that everybody is answered soon.
+//! The far end: one thread, one event loop, all sessions. The caps and the sessions decide what is admitted; this module polls the sockets. One turn
+//! of the loop does a bounded amount of each kind of work (data transfer in `moving`), which bounds the response time of every client.
 
 mod kernel;
 mod moving;
@@ -39,15 +39,15 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use stranger::{Grown, Stranger};
 
-/// Connections that are accepted in one turn.
+/// Maximum number of connections accepted in one turn.
 pub const MOST_ACCEPTED: u32 = 32;
-/// After a connection could not be accepted no other is tried for so long.
+/// Back-off of the listeners after accept fails.
 const PAUSE_NS: Nanos = 50 * MS;
-/// What kernels send again is looked at this often.
+/// Interval of reading the kernels' retransmission counters.
 const AGAIN_NS: Nanos = 50 * MS;
-/// Descriptors that are left to sessions when the process may have few.
+/// Descriptors reserved for sessions under a low RLIMIT_NOFILE.
 const DESCRIPTORS_LEFT: u64 = 64;
-/// Fewest places of connections that have proven nothing.
+/// Minimum number of places for unauthenticated connections.
 const FEWEST_PLACES: u32 = 4;
 
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub struct ServerOptions {
     pub clock_shift: Nanos,
     /// Answer STAMP probes too.
     pub stamp: Option<StampOptions>,
-    /// Where a line for each session and each refusal goes.
+    /// Log of sessions and refusals.
     pub log: LogTarget,
 }
 
@@ -72,12 +72,12 @@ pub struct Server {
     inbox: Inbox,
     stamp: Option<Responder>,
     scratch: Vec<u8>,
-    /// What may be moved, out and in.
+    /// Rate budgets, outbound and inbound.
     lines: [Line; 2],
     next_again: Nanos,
-    /// Given up for a moment when the process has no descriptor left, to turn a connection away.
+    /// Spare descriptor: closed for a moment at EMFILE, to accept and close a connection.
     reserve: Option<File>,
-    /// When connections are accepted again, and how many could not be.
+    /// Time at which the listeners resume, and the number of failed accepts.
     accept_again: Nanos,
     not_accepted: u64,
 }
@@ -89,16 +89,16 @@ pub struct Shared {
     pub udp: UdpSocket,
     pub door: Doorkeeper,
     pub registry: Registry,
-    /// Connections that have proven nothing, and those that tests await.
+    /// Unauthenticated connections, and connections that tests await.
     pub unproven: Unproven,
     pub awaited: Unproven,
     pub congestion: Vec<String>,
-    /// Listeners for connections with congestion controls that this process may not set any more.
+    /// Listeners with a congestion control that needs CAP_NET_ADMIN, opened before the privileges are dropped.
     pub restricted: Vec<(TcpListener, String)>,
     pub log: Log,
     /// Descriptors that one session's tests may take.
     pub descriptors: u64,
-    /// Bytes of IP that were sent without waiting for the rate, which is to wait for them.
+    /// Bytes of IP sent outside the rate budget, to be charged to it.
     pub owed: u64,
 }
 
@@ -115,7 +115,7 @@ enum Target {
     Flow(usize, u32, usize),
 }
 
-/// Where connections come in: at the usual port, at that of a congestion control, at that of a peer's test.
+/// Kind of listener: the control port, the port of a congestion control, or the port of a test.
 #[derive(Clone, Copy)]
 enum Door {
     Usual,
@@ -178,7 +178,7 @@ impl Server {
         self.stamp.as_ref()?.socket.local_addr().ok()
     }
 
-    /// Gives up what only opening needed (`privileges`): root becomes `user`, or nobody, and keeps CAP_NET_RAW only where captures are allowed.
+    /// Drops the privileges that only binding needed (`privileges`): root becomes `user`, or "nobody", and keeps CAP_NET_RAW only where captures are allowed.
     /// Congestion controls that the kernel keeps for the privileged get listeners of their own before that, at ports that the kernel chooses.
     pub fn drop_privileges(&mut self, user: Option<&str>) -> Result<(), MeasureError> {
         let (at, free) = (self.address()?.ip(), unrestricted());
@@ -200,7 +200,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits once, and does what there is to do; what that was.
+    /// One turn: polls once and handles every event. Returns the amount of work.
     pub fn turn(&mut self) -> Result<Work, MeasureError> {
         let mut work = Work::default();
         let (ready, mut accepts) = (self.wait()?, Vec::new());
@@ -212,7 +212,7 @@ impl Server {
                     let answered = self.stamp.as_mut().map_or(0, |s| s.answer(&self.shared.clock));
                     self.shared.owed += answered;
                 }
-                // Last: a newcomer may take another's place, and these count by place.
+                // Last: accepting may evict a connection, and the events above are indexed by place.
                 Target::Listener(door) => accepts.push(door),
                 Target::Stranger(i) => self.strangers[i].ready = true,
                 Target::Control(i) => self.peers[i].hear(&mut self.shared, &mut self.scratch),
@@ -236,7 +236,7 @@ impl Server {
         Ok(work)
     }
 
-    /// Takes from the rate what has left without waiting for it.
+    /// Charges the rate budget for bytes sent outside it.
     fn settle(&mut self) {
         let now = self.shared.clock.now();
         let mut bytes = std::mem::take(&mut self.shared.owed);
@@ -302,14 +302,14 @@ impl Server {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // That one has gone already; the next may be there.
+                // ECONNABORTED: that connection is closed; the next may be pending.
                 Err(_) => work.accepted += 1,
             }
         }
     }
 
-    /// No descriptor is left. Poll would call the listener ready for ever: one that has proven nothing goes, or else the newcomer. True if the
-    /// next may be accepted; if not the listeners are let alone for a while.
+    /// EMFILE. Poll would report the listener as ready for ever: an unauthenticated connection is closed, or else the new one. True if the
+    /// next may be accepted; if not, the listeners pause.
     fn make_room(&mut self, door: Door, error: &std::io::Error) -> bool {
         let now = self.shared.clock.now();
         self.not_accepted += 1;
@@ -343,7 +343,7 @@ impl Server {
         if is_awaited { &mut self.shared.awaited } else { &mut self.shared.unproven }
     }
 
-    /// Lets the one go that had this place, which is another's now. True if its socket is closed.
+    /// Closes the evicted connection whose place is reassigned. True if its socket is closed.
     fn evict(&mut self, place: u64, is_awaited: bool) -> bool {
         let now = self.shared.clock.now();
         let before = self.strangers.len();
@@ -400,7 +400,7 @@ impl Server {
         self.shared.log.note_stranger(now, "refused", json!({"from": from.to_string(), "why": why}));
     }
 
-    /// One that wants to control: its place is among those that have proven nothing, wherever it was before.
+    /// A control connection: it counts as unauthenticated, whichever place it had before.
     fn greet(&mut self, mut stranger: Stranger) {
         if stranger.is_awaited {
             self.shared.awaited.leave(stranger.place);
@@ -476,26 +476,26 @@ impl Shared {
     }
 }
 
-/// Places of connections that have proven nothing: what the operator says, or half of what the process may open besides its sessions.
+/// Number of places for unauthenticated connections: the operator's option, or half of the descriptors beside those of sessions.
 fn places(caps: &Caps) -> u32 {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
     let room = u32::try_from(soft.saturating_sub(DESCRIPTORS_LEFT) / 2).unwrap_or(u32::MAX);
     caps.strangers.min(room.max(FEWEST_PLACES))
 }
 
-/// Descriptors that each session's tests may take, so that there are some for every session, and for those that have yet to prove themselves.
+/// Descriptors for each session's tests, so that some remain for every session and for unauthenticated connections.
 fn descriptors_each(caps: &Caps, places: u32) -> u64 {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
     let sessions = u64::from(caps.sessions.max(1));
     soft.saturating_sub(DESCRIPTORS_LEFT / 2 + u64::from(places) + sessions) / sessions
 }
 
-/// Lets this process open as many descriptors as its system allows it: sessions with many connections need them.
+/// Raises the soft RLIMIT_NOFILE to the hard limit, for sessions with many connections.
 pub fn raise_descriptors() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
-        // Where it cannot be, fewer are served at a time.
+        // On failure fewer connections are served at a time.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

@@ -1,5 +1,5 @@
 //! What one turn of the far end's loop moves: pieces of a bounded size, a bounded number of them, in the order of fair queueing (`crate::share`).
-//! Whatever a client asks for, the loop is back at its sockets after these.
+//! The loop returns to poll after these, whatever the requests of the clients.
 
 use super::super::flow::{PIECE, Traffic};
 use super::Shared;
@@ -7,35 +7,35 @@ use super::peer::Peer;
 use crate::Nanos;
 use crate::share::{Bucket, Turn, tcp_wire_bytes};
 
-/// Calls of the system that move data in one turn each way, and the bytes of IP after which a turn ends.
+/// Maximum of data system calls in one turn and direction, and of bytes of IP.
 pub const MOST_CALLS: u32 = 64;
 pub const MOST_BYTES: u64 = 1 << 19;
-/// Bytes of payload that one call moves: so many where the rate has room for them, else the lesser.
+/// Bytes of payload of one system call: the larger size where the budget allows it, else the smaller.
 const CHUNK: usize = 1 << 16;
 const GRAIN: usize = 1 << 14;
 
-/// What a turn did, each way: calls of the system that moved data, and bytes of IP.
+/// Work of one turn, for each direction: data system calls, and bytes of IP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     pub calls: [u32; 2],
     pub bytes: [u64; 2],
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub accepted: u32,
 }
 
-/// One way: the rate, and whose turn it is.
+/// One direction: the rate budget and the fair queueing state.
 pub struct Line {
     pub bucket: Bucket,
     turn: Turn,
-    /// Nothing may be moved before this.
+    /// No data moves before this time.
     pub resume: Option<Nanos>,
 }
 
-/// What became of one piece.
+/// Result of one piece.
 pub enum Piece {
     /// Bytes of IP; 0 if the socket was not ready after all.
     Moved(u64),
-    /// So many bytes of IP are too many for now.
+    /// The budget lacks tokens for so many bytes of IP.
     Wait(u64),
 }
 
@@ -44,12 +44,12 @@ impl Line {
         Line { bucket: Bucket::new(rate_bps, now), turn: Turn::default(), resume: None }
     }
 
-    /// Whether what it moves has to wait, and until when.
+    /// The time until which this direction is blocked; none if it is not.
     pub fn held(&self, now: Nanos) -> Option<Nanos> {
         self.resume.filter(|at| now < *at)
     }
 
-    /// Bytes of payload that a connection may move now; Err: bytes of IP that there is no room for.
+    /// Bytes of payload that a connection may move now; Err: bytes of IP for which the budget lacks tokens.
     pub fn chunk(&mut self, now: Nanos) -> Result<usize, u64> {
         let grain = GRAIN.min(self.bucket.depth() as usize / 2).max(1);
         for size in [CHUNK, grain] {
@@ -61,7 +61,7 @@ impl Line {
         if self.bucket.has(now, least) { Ok(grain) } else { Err(least) }
     }
 
-    /// Moves what may be moved in one turn.
+    /// Moves the data of one turn.
     pub fn run(&mut self, way: Traffic, peers: &mut [Peer], shared: &Shared, scratch: &mut [u8], work: &mut Work) {
         let (calls, bytes) = (&mut work.calls[way as usize], &mut work.bytes[way as usize]);
         self.resume = None;

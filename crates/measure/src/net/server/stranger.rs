@@ -1,5 +1,5 @@
-//! A connection that has not said what it is. Those that a session's tests await, by their address or at a test's own port, have places of
-//! their own, so that nobody else crowds them out.
+//! A connection before its first message. Connections that a session's tests await, by their address or at a test's own port, have places of
+//! their own and cannot be evicted by others.
 
 use crate::Nanos;
 use crate::caps::{HANDSHAKE_NS, SILENCE_NS};
@@ -15,15 +15,15 @@ pub struct Stranger {
     pub heard: Vec<u8>,
     /// There is something to read.
     pub ready: bool,
-    /// Its place, and whether that is among those that are awaited.
+    /// Its place, and whether that is among the awaited connections.
     pub place: u64,
     pub is_awaited: bool,
 }
 
-/// What it turns out to be.
+/// Kind of the connection after its first bytes.
 pub enum Grown {
     Not,
-    /// Why.
+    /// The reason.
     Gone(&'static str),
     Control,
     Data(DataHello, Digest),

@@ -36,20 +36,20 @@ pub struct Test {
     /// For connections whose receive buffer must be known from the start.
     pub listener: Option<TcpListener>,
     attached: BTreeSet<u16>,
-    /// Rows that it may make this end hold (`Caps::rows`), until its report has left.
+    /// Rows that it may occupy in this end's memory (`Caps::rows`), until its report is sent.
     pub rows: u64,
     /// Asked to end: when, and after how much silence.
     stop: Option<(Nanos, Nanos)>,
     must_end: Nanos,
     cut_short: Option<String>,
     /// The table that is being sent, and its next row.
-    told: (usize, usize),
-    /// What it has taken of its session's share each way, and which of its connections is next.
+    reported: (usize, usize),
+    /// Service received within its session in each direction, and the fair queueing state of its connections.
     pub moved: [u64; 2],
     turns: [Turn; 2],
 }
 
-/// A connection may have this much written and not sent at most: its part of what the rate carries in this time.
+/// Limit of a connection's unsent data (TCP_NOTSENT_LOWAT): its part of what the rate carries in this time.
 const UNSENT_MS: u64 = 20;
 const UNSENT: std::ops::RangeInclusive<u64> = 16_384..=1_048_576;
 
@@ -73,7 +73,7 @@ impl Test {
             stop: None,
             must_end,
             cut_short: None,
-            told: (0, 0),
+            reported: (0, 0),
             moved: [0; 2],
             turns: Default::default(),
         }
@@ -110,7 +110,7 @@ impl Test {
 
     /// What a connection of this test is to do; Err if it is none of this test's, or one too many.
     fn task(&self, number: u16) -> Result<Task, ()> {
-        // The rate is the whole far end's: the loop sees to it.
+        // No rate limit here: `moving` enforces the rate of the whole far end.
         let rate_bps = None;
         let Run::Flows(flows) = &self.run else { return Err(()) };
         if self.stop.is_some() || self.attached.contains(&number) {
@@ -137,7 +137,7 @@ impl Test {
             Spec::Transfers(t) => Wishes { congestion: t.congestion.clone(), ..Wishes::default() },
             Spec::Datagrams { .. } => return,
         };
-        // It may have come with the one that is asked for; of an end that only receives none is needed.
+        // The listener's port may have set the control already; an end that only receives needs none.
         if !task.sends || wishes.congestion.as_ref().is_some_and(|name| given(&stranger.stream).congestion == *name) {
             let named = wishes.congestion.take();
             let _ = Wishes { congestion: named, ..Wishes::default() }.set(&stranger.stream);
@@ -164,7 +164,7 @@ impl Test {
         flows.flows.push(flow);
     }
 
-    /// Connections that are still to come.
+    /// Number of connections that have not arrived yet.
     pub fn awaits(&self) -> bool {
         match (&self.spec, &self.stop) {
             (_, Some(_)) | (Spec::Datagrams { .. }, _) => false,
@@ -173,7 +173,7 @@ impl Test {
         }
     }
 
-    /// The sockets to be looked at: of those that move data only such as are not known to be ready.
+    /// The sockets to poll; a data socket already known to be ready is left out.
     pub fn sockets(&self, now: Nanos) -> Vec<(usize, BorrowedFd<'_>, PollFlags)> {
         let Run::Flows(flows) = &self.run else { return Vec::new() };
         let polled = |(i, flow): (usize, &'_ Flow)| {
@@ -185,7 +185,7 @@ impl Test {
         wanted.filter_map(|(i, interest)| Some((i, flows.flows[i].stream()?.as_fd(), interest))).collect()
     }
 
-    /// Something can be moved that way.
+    /// Whether a connection has data to move in that direction.
     pub fn has_to_move(&self, way: Traffic, now: Nanos) -> bool {
         match &self.run {
             Run::Trains(trains) => way == Traffic::Out && trains.ready(now).is_some(),
@@ -193,7 +193,7 @@ impl Test {
         }
     }
 
-    /// Moves one piece, of the connection whose turn it is.
+    /// Moves one piece, of the connection that fair queueing selects.
     pub fn move_one(&mut self, way: Traffic, now: Nanos, line: &mut Line, shared: &Shared, scratch: &mut [u8]) -> Piece {
         match &mut self.run {
             Run::Trains(trains) => {
@@ -215,7 +215,7 @@ impl Test {
                     Err(bytes) => return Piece::Wait(bytes),
                 };
                 let done = flow.advance(now, &mut scratch[..most], |_| Vec::new());
-                // A read that fills its buffer says nothing of what is left; anything less has had all there was.
+                // A read that fills its buffer may leave data in the socket; a shorter one has emptied it.
                 flow.ready = !done.blocked && done.bytes == most as u64;
                 let bytes = tcp_wire_bytes(done.bytes);
                 flow.moved = turn.moved(flow.moved, bytes);
@@ -224,13 +224,13 @@ impl Test {
         }
     }
 
-    /// Bytes of IP that the kernel has sent again since this was last asked.
+    /// Bytes of IP that the kernel has retransmitted since the last call.
     pub fn sent_again(&mut self) -> u64 {
         let Run::Flows(flows) = &mut self.run else { return 0 };
         flows.flows.iter_mut().map(|f| tcp_wire_bytes(f.sent_again())).sum()
     }
 
-    /// When it is to be looked at; each way nothing is moved before `held`.
+    /// Time of the next action; in each direction no data moves before `held`.
     pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
         let quiet = self.stop.map_or(Nanos::MAX, |(asked, quiet)| match &self.run {
             // While it still sends that says when to look.
@@ -254,7 +254,7 @@ impl Test {
             Run::Trains(trains) => trains.tick(now),
             Run::Flows(flows) => {
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
-                    // Its time is up.
+                    // The time limit has passed.
                     flow.advance(now, scratch, |_| Vec::new());
                 }
                 flows.tick(now);
@@ -289,16 +289,16 @@ impl Test {
     /// Says more of the report. True once it is complete.
     pub fn report(&mut self, session: &mut ServerSession) -> bool {
         let tables = self.run.tables();
-        while let Some((name, table)) = tables.get(self.told.0) {
-            let next = session.say_rows(self.number, *name, table, self.told.1);
+        while let Some((name, table)) = tables.get(self.reported.0) {
+            let next = session.say_rows(self.number, *name, table, self.reported.1);
             if next < table.len() {
-                let stuck = next == self.told.1;
-                self.told.1 = next;
+                let stuck = next == self.reported.1;
+                self.reported.1 = next;
                 if stuck {
                     return false;
                 }
             } else {
-                self.told = (self.told.0 + 1, 0);
+                self.reported = (self.reported.0 + 1, 0);
             }
         }
         let outcome = crate::control::message::Outcome { cut_short: self.cut_short.clone(), ..self.run.outcome() };

@@ -97,7 +97,7 @@ impl Plan {
     }
 }
 
-/// What is wrong with this part of the plan.
+/// An error in this part of the plan.
 fn in_part(key: String, statement: String) -> PlanError {
     PlanError { key, statement }
 }

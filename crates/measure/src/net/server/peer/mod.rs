@@ -28,7 +28,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 const LINGER_NS: Nanos = 2 * SECOND;
 /// Bytes of control that are read at a time.
 const READ: usize = 4096;
-/// What is to be said goes at once if it is no more than this; reports take their turn.
+/// Control output up to this size is sent at once; longer reports are scheduled.
 const SHORT: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,23 +48,23 @@ pub struct Peer {
     has_captured: bool,
     /// The client's ends of this session's connections and datagrams.
     own: BTreeSet<SocketAddr>,
-    /// A capture that is being sent: the next packet, and what it lacks.
+    /// A capture in transfer: the next packet, and the number of dropped ones.
     packets: Option<(Capture, usize, u64)>,
     pub address: SocketAddr,
     pub standing: Standing,
-    /// Its place among those that have proven nothing, until it has.
+    /// Its place among unauthenticated connections, until it is authenticated.
     pub place: u64,
     pub came: Nanos,
-    /// What it has moved each way, in bytes of IP: its share, and all of it for the log.
+    /// Bytes of IP in each direction: the service received (fair queueing), and the total for the log.
     pub moved: [u64; 2],
     pub total: [u64; 2],
     /// The session's public name.
     name: u64,
-    /// Why it ended.
+    /// Reason of the end.
     pub why: Option<String>,
-    /// There is room for what is to be said.
+    /// The control socket is writable.
     writable: bool,
-    /// What reports have taken of the session's share; whose turn it is in the session.
+    /// Service received by reports, and the fair queueing state of the session.
     said: u64,
     turns: [Turn; 2],
     /// Over, and waiting for their reports to leave.
@@ -119,7 +119,7 @@ impl Peer {
         self.standing == Standing::Session
     }
 
-    /// What its control connection waits for.
+    /// Poll events of the control connection.
     pub fn interest(&self) -> PollFlags {
         let waits = match self.session.outbox().len() {
             0 => false,
@@ -132,7 +132,7 @@ impl Peer {
     pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
         let session = self.session.due().unwrap_or(Nanos::MAX);
         let tests = self.tests.values().map(|t| t.due(now, held)).min().unwrap_or(Nanos::MAX);
-        // There is room for more of a report.
+        // The output buffer has space for more of a report.
         let reports = !self.reports.is_empty() || self.packets.is_some();
         let more = if reports && self.session.outbox().len() < MOST_REPLY { now } else { Nanos::MAX };
         let says = if self.has_to_say() { held[Traffic::Out as usize].unwrap_or(now) } else { Nanos::MAX };
@@ -143,12 +143,12 @@ impl Peer {
         self.writable && self.session.outbox().len() > SHORT
     }
 
-    /// Something of this session's can be moved that way.
+    /// Whether the session has data to move in that direction.
     pub fn has_to_move(&self, way: Traffic, now: Nanos) -> bool {
         (way == Traffic::Out && self.has_to_say()) || self.tests.values().any(|t| t.has_to_move(way, now))
     }
 
-    /// Moves one piece: of the test whose turn it is, or of what is to be said.
+    /// Moves one piece: of the next test, or of the control output.
     pub fn move_one(&mut self, way: Traffic, now: Nanos, line: &mut Line, shared: &Shared, scratch: &mut [u8]) -> Piece {
         let at = way as usize;
         let says = (way == Traffic::Out && self.has_to_say()).then_some((None, self.said));
@@ -172,7 +172,7 @@ impl Peer {
         piece
     }
 
-    /// Says a piece of a report.
+    /// Sends a piece of a report.
     fn say_piece(&mut self, now: Nanos, line: &mut Line) -> Piece {
         match line.chunk(now) {
             Ok(most) => Piece::Moved(tcp_wire_bytes(self.write_some(now, most) as u64)),
@@ -236,7 +236,7 @@ impl Peer {
         listener.ok_or_else(|| ErrorKind::WouldBlock.into()).and_then(|l| l.accept()).map(|(stream, _)| stream)
     }
 
-    /// Connections of its tests are still to come from this address.
+    /// Whether its tests await connections from this address.
     pub fn awaits(&self, from: IpAddr) -> bool {
         self.is_open() && self.address.ip().to_canonical() == from.to_canonical() && self.tests.values().any(Test::awaits)
     }
@@ -265,7 +265,7 @@ impl Peer {
         }
     }
 
-    /// A test's connection is ready: it moves data when it is its turn, and shakes hands at once.
+    /// A test's connection is ready: its data is scheduled, its handshake continues at once.
     pub fn ready_flow(&mut self, test: u32, flow: usize, shared: &Shared, scratch: &mut [u8]) {
         if let Some(Test { run: Run::Flows(flows), .. }) = self.tests.get_mut(&test)
             && let Some(flow) = flows.flows.get_mut(flow)
@@ -277,7 +277,7 @@ impl Peer {
         }
     }
 
-    /// Bytes of IP that the kernel has sent again for this session's tests since this was last asked.
+    /// Bytes of IP that the kernel has retransmitted for this session's tests since the last call.
     pub fn sent_again(&mut self) -> u64 {
         let bytes = self.tests.values_mut().map(Test::sent_again).sum();
         self.total[Traffic::Out as usize] += bytes;
@@ -337,7 +337,7 @@ impl Peer {
         }
     }
 
-    /// Says what is short enough to go at once.
+    /// Sends control output that is short enough to be sent at once.
     fn write(&mut self, shared: &mut Shared) {
         if (1..=SHORT).contains(&self.session.outbox().len()) {
             let written = tcp_wire_bytes(self.write_some(shared.clock.now(), SHORT) as u64);
@@ -351,7 +351,7 @@ impl Peer {
         match self.stream.write(&said[..said.len().min(most)]) {
             Ok(written) if written > 0 => {
                 self.session.sent(written);
-                // A client that takes a long report is not silent.
+                // A client that reads a long report is not idle.
                 self.session.touch(now);
                 return written;
             }
@@ -361,7 +361,7 @@ impl Peer {
         0
     }
 
-    /// Gives its place back, and has a line written.
+    /// Frees its place and writes its log line.
     pub fn leave(&self, shared: &mut Shared) {
         let (now, from) = (shared.clock.now(), self.address.to_string());
         let why = self.why.as_deref().unwrap_or("ended by the client");
@@ -379,7 +379,7 @@ impl Peer {
         shared.log.note("session-ended", what);
     }
 
-    /// What the log calls it.
+    /// Its identifier in the log.
     pub fn name(&self) -> String {
         format!("{:016x}", self.name)
     }

@@ -14,7 +14,7 @@ use ackclock_core::Problem;
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
 
-/// Lines about refused tests for one session.
+/// Maximum number of log lines about refused tests for one session.
 const MOST_REFUSALS: u32 = 20;
 
 impl Peer {
@@ -46,12 +46,12 @@ impl Peer {
                 self.session.say(&Reply::Capturing { refused });
             }
             Request::Captured {} => self.end_capture(shared, more),
-            // The session sees to these itself.
+            // `ServerSession` handles these.
             Request::KeepAlive {} | Request::Quit {} => {}
         }
     }
 
-    /// A client that asks again and again for what it cannot have fills no disk either.
+    /// Logs a refused test, up to a limit: repeated requests cannot fill a disk.
     fn note_refusal(&mut self, test: u32, why: &str, shared: &Shared) {
         self.refusals += 1;
         if self.refusals <= MOST_REFUSALS {
@@ -140,7 +140,7 @@ impl Peer {
     }
 }
 
-/// Descriptors that a test takes at most: its connections, and its own port where it has one.
+/// Maximum number of descriptors of a test: its connections, and its own port where it has one.
 fn descriptors(spec: &Spec) -> u64 {
     match spec {
         Spec::Datagrams { .. } => 0,
