@@ -46,7 +46,7 @@ test-slow: build ## all tests, those that take minutes too, and property tests o
 	$(CARGO) test $(RUST) -- --include-ignored
 	ACKCLOCK_FRESH=1 $(BIN)/python -m pytest
 
-findings: build ## what was found wrong from outside: id, result and tests of each (SLOW=1: slow tests, too)
+findings: build ## reported defects: id, result and tests of each (SLOW=1: slow tests, too)
 	$(BIN)/python tools/findings.py $(if $(SLOW),--slow)
 
 check: build ## formatting, lints and types
@@ -86,7 +86,7 @@ bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measu
 measure-accuracy: build ## `measure` over emulated links of known truth, into docs/measure-accuracy.md: five minutes on a quiet machine
 	$(BIN)/python -m tests.live.measure_table docs/measure-accuracy.md
 
-attack: ## what froze, outran or shut out others before, against a far end on loopback with the token in hand: a minute
+attack: ## load a far end on loopback beyond its limits, with and without the token: a minute
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1
 
 soak: build ## an emulation at half load for an hour (SOAK=SECONDS), with its memory and descriptors each minute
