@@ -1,4 +1,4 @@
-"""Programs that some figures need: where each is, and what is left out of the output without it."""
+"""External programs of the benchmarks: their paths, and the figures left out without them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 PACKAGES = {"valgrind": "valgrind", "ns": "ns2", "tcptrace": "tcptrace", "rustc": "Rust"}
-"""What to install for each program: a package of Debian's, or Rust."""
+"""What to install for each program: a Debian package, or Rust."""
 
 _left_out: list[str] = []
 
@@ -26,7 +26,7 @@ def find(program: str, gives: str) -> str | None:
 
 
 def left_out() -> list[str]:
-    """What `find` did not find so far, a line each."""
+    """The programs that `find` has not found, a line each."""
     return list(_left_out)
 
 

@@ -1,4 +1,4 @@
-"""Run the tests that show a finding mended and print a row for each finding: id, result, tests.
+"""Run the tests of each finding's fix and print a row for each finding: id, result, tests.
 
 Standard library only. `tests/findings.toml` lists the findings. Python tests carry
 `@pytest.mark.finding("U1")`; Rust tests a line `// finding("S1")` above `#[test]`.
@@ -34,7 +34,7 @@ APART = ("ackclock-kernel-cc",)
 
 @dataclass(frozen=True)
 class Shown:
-    """One test of one finding. `result` is "passed" or what else became of it."""
+    """One test of one finding. `result` is "passed", "failed", "skipped", "ignored" or "not run"."""
 
     finding: str
     test: str
@@ -71,7 +71,7 @@ def print_table(wanted: Iterable[str], findings: dict[str, str], shown: dict[str
 
 
 def verdict(tests: list[Shown]) -> str:
-    """A finding passes when at least one of its tests does and none fails; what this machine skips shows nothing."""
+    """A finding passes when at least one of its tests passes and none fails; a skipped test has no effect."""
     if not tests:
         return "NO TEST"
     results = {one.result for one in tests}

@@ -1,11 +1,11 @@
-"""Parts of documents that a command prints: renew them, or check that they are what it prints.
+"""Update the parts of documents that are the output of a command, or check them against it.
 
 Standard library only; `ackclock` on PATH. There are three kinds. Blocks that begin with "```console":
 
 - `$ ackclock ...`: the same output on every machine. It runs in an empty folder with `examples` in
   it, so no earlier run folder answers. `--check` runs it and compares; the gate does.
 - any other command, such as `$ make --silent bench`: figures of one machine on one day. Below the
-  block stands a line with the command, the date, the machine's state and a digest of the block,
+  block is a line with the command, the date, the machine's state and a digest of the block,
   which only this tool writes; `--check` verifies the digest, so a block cannot be edited by hand.
 
 And Markdown between `<!-- printed by: COMMAND -->` and `<!-- end -->`, with the same line in front.
@@ -58,11 +58,11 @@ class Block:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every machine prints the same."""
+        """Whether the output is the same on every machine."""
         return all(command.startswith(REPEATABLE) for command in self.commands)
 
     def printed(self) -> str:
-        """The block's body with what its commands print now."""
+        """The block's body with the present output of its commands."""
         lines = []
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, "examples").symlink_to(ROOT / "examples")
@@ -99,7 +99,7 @@ def blocks(document: Path) -> Iterator[Block]:
 
 
 def check(document: Path) -> Iterator[str]:
-    """What is wrong with a document's parts, one text each. Repeatable commands run."""
+    """Errors of a document's parts, one text each. Repeatable commands are run."""
     for part in PART.finditer(document.read_text("utf-8")):
         if part["digest"] != digest(part["body"]):
             yield f"{document.name}: {part['command']}: without a date or edited by hand; tools/tour.py {document.name} renews it"
@@ -153,7 +153,7 @@ def figures(command: str) -> str:
 
 
 def on_terminal(command: str, folder: Path) -> str:
-    """What a command prints in a folder on a plain terminal of a known width. A command that fails ends the tool."""
+    """A command's output in a folder on a plain terminal of a fixed width. A command that fails ends the tool."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)

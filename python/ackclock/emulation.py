@@ -27,7 +27,7 @@ LIVE_FLOW = {"name": "live", "workload": {"kind": "live"}}
 SCENARIO_KEYS = frozenset({"link", "flow", "duration", "tcp", "sweep", "measure", "clients", "seeds"})
 MOST_DEPTH = 31
 PAIR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-"""What a pair may be called: the names of its namespaces are files' names."""
+"""Allowed names of a pair: its namespaces' names are file names."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Settings:
     """How to emulate: what runs where, for how long, and what counts as late.
 
     ``deadline_us``: a packet that leaves later than this, in microseconds, has missed its deadline. ``log``: where captures and the
-    link's log go. ``server_ready``: what of the server the command waits for: "any" open port, "none", or the number of a port. ``pair``: what the two namespaces are called, for whoever wants to enter them; without a command they stay until the
+    link's log go. ``server_ready``: the server socket that the command waits for: "any" open port, "none", or a port number. ``pair``: the name of the two namespaces, for `ip netns exec`; without a command they stay until the
     emulation is ended. ``internet``: the server's end leads out through this machine.
     """
 
@@ -100,7 +100,7 @@ def _with_live(draft: Draft, clients: int) -> Draft:
 
 
 def server_ready(text: str) -> str | int:
-    """What the command waits for, as ``--server-ready`` names it. Raises InputError."""
+    """The server socket that the command waits for, parsed from ``--server-ready``. Raises InputError."""
     if text in ("any", "none"):
         return text
     if text.isascii() and text.isdigit() and 0 < int(text) < 1 << 16:

@@ -25,7 +25,7 @@ DOCUMENT = "emulation.json"
 TABLES = ("fates", "hops", "series")
 PS_PER_S = 1e12
 ROOM, ROOM_EACH = 1 << 15, 1 << 10
-"""Bytes for emulation.json and environment.json, in all and for each client."""
+"""Bytes reserved for emulation.json and environment.json, in all and for each client."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,15 @@ def default_folder(scenario: Scenario) -> Path:
 
 
 def identity(scenario: Scenario, seed: int | None, command: Sequence[str], server: Sequence[str]) -> Identity:
-    """What an emulation is: the link with its seed, and what runs at both ends."""
+    """The identity of an emulation: the link with its seed, and the commands at both ends."""
     said = [scenario_hash(scenario), scenario.seeds[0] if seed is None else seed, list(command), list(server)]
     return Identity.of("emulate", said, once=True, any_engine=True)
 
 
 class Logging:
-    """The run folder of an emulation under way, to be entered: `growing` is where its log is written, None without one.
+    """The run folder of a running emulation as a context manager; `growing` is the folder of its log, None without one.
 
-    Room for what the emulation says of itself is reserved: it is written even where the log has filled the disk.
+    Disk space for emulation.json is reserved: it is written even after the log has filled the disk.
     """
 
     def __init__(self, run: RunFolder, scenario: Scenario, *, log: bool) -> None:
@@ -119,7 +119,7 @@ class Logging:
                 leftovers.remove(path)
 
     def finish(self, document: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
-        """Everything into the run folder, what the emulation says of itself first. Gives the document with the folder in it.
+        """Write everything into the run folder, emulation.json first. Return the document with the folder in it.
 
         A full disk does not end this: what is missing goes to `report`, and the log stays as it was written.
         """
@@ -251,10 +251,10 @@ def emulate(
 
 
 def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
-    """The log as Parquet, a table at a time: a log may be larger than memory, or than what the disk has left."""
+    """Convert the log to Parquet, a table at a time: a log may be larger than memory or than the free disk space."""
     import polars as pl
 
-    # The smallest first: where room ends, most tables are there.
+    # The smallest first: on a full disk most tables are converted.
     for name in sorted(TABLES, key=lambda name: (growing / f"{name}.csv").stat().st_size):
         if not (growing / f"{name}.csv").stat().st_size:  # the disk was full before its first row
             continue
@@ -273,7 +273,7 @@ def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
 
 
 def _table(name: str, folder: Path, scenario: Scenario) -> pl.LazyFrame:
-    """A table as it was logged, with names for numbers."""
+    """A logged table with names in place of numbers."""
     import polars as pl
 
     from ackclock.plan import build_plan

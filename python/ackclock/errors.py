@@ -1,4 +1,4 @@
-"""Errors: what went wrong, where, and what to do, as fields and as one line.
+"""Errors: the problem, its location and the remedy, as fields and as one line.
 
 A message has one of two forms, after where it stands (file:line: key: or --option:)
 
@@ -21,7 +21,7 @@ FIELDS = ("kind", "message", "file", "line", "key", "option", "found", "allowed"
 
 
 class Refusal(ValueError):
-    """A value that cannot be taken, before it is known in which file it stands.
+    """A refused value, before the file that contains it is known.
 
     `key` names the entry below the place where it is raised, when that is more exact. `Refusal.problem` makes the second form;
     then `statement` and `hint` have text, and `found` and `allowed` have none.
@@ -37,7 +37,7 @@ class Refusal(ValueError):
 
     @classmethod
     def problem(cls, statement: str, hint: str, key: Key = ()) -> Self:
-        """The second form: a sentence about the problem, and what to do about it."""
+        """The second form: a sentence about the problem, and the remedy."""
         refusal = cls("", "", key)
         refusal.statement, refusal.hint = statement, hint
         refusal.args = (f"{statement}; {hint}",)
@@ -89,7 +89,7 @@ class AckclockError(Exception):
 
     @classmethod
     def of(cls, refusal: Refusal, *, file: str | None = None, line: int | None = None, key: str = "", option: str = "") -> Self:
-        """A refused value, and where it stands."""
+        """A refused value with its location."""
         said = {name: getattr(refusal, name) for name in ("found", "allowed", "statement", "hint")}
         return cls._of(**said, file=file, line=line, key=key, option=option)
 
@@ -100,11 +100,11 @@ class AckclockError(Exception):
         return error
 
     def with_option(self, option: str) -> Self:
-        """The same error, about what was typed: the option takes the place of the key, which named the option's value."""
+        """The same error with the option in place of the key that the option sets."""
         return self._of(found=self.found, allowed=self.allowed, statement=self.statement, hint=self.hint, option=option)
 
     def within(self, what: str) -> Self:
-        """The same error, with what it is about in front: the parameters and the seed of a run."""
+        """The same error with a prefix: the parameters and the seed of a run."""
         said = {name: getattr(self, name) for name in ("hint", "file", "line", "key", "option")}
         statement = self.statement or f"found {self.found}; allowed: {self.allowed}"
         error = self._of(statement=f"{what}: {statement}", **said)
@@ -117,7 +117,7 @@ class AckclockError(Exception):
         return str(self)
 
     def document(self) -> dict[str, Any]:
-        """What `--json` prints: ``{"error": {kind, message, file, line, key, option, found, allowed, hint}}``, None for what is not known."""
+        """What `--json` prints: ``{"error": {kind, message, file, line, key, option, found, allowed, hint}}``, None for an unknown field."""
         said = {name: getattr(self, name) for name in FIELDS}
         return {"error": {name: None if value == "" else value for name, value in said.items()}}
 
@@ -182,14 +182,14 @@ class Interrupted(AckclockError):
 
 
 class Internal(AckclockError):
-    """A defect of this program: an exception that nothing expected. Its traceback goes to standard error, exit status 1."""
+    """A defect of this program: an unexpected exception. Its traceback is printed to standard error; exit status 1."""
 
     kind: ClassVar[str] = "internal"
 
 
 @contextmanager
 def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None]:
-    """The engine's exceptions as ours, field by field; `file` and `option` where the engine names none.
+    """Convert the engine's exceptions to this package's, field by field; `file` and `option` apply where the engine gives none.
 
     Raises InputError for bad input, RunFailed for failed work and for a plan that the engine refuses (this program wrote it).
     """
@@ -228,12 +228,12 @@ def _again(kind: type[AckclockError], fields: dict[str, Any], args: tuple[Any, .
 def not_readable(
     error: OSError | UnicodeDecodeError, file: str | os.PathLike[str], allowed: str, *, option: str = ""
 ) -> InputError:
-    """A file that could not be read: what stands there instead (nothing, a folder, something that may not be read)."""
+    """The error for an unreadable file: the path does not exist, is a folder, or lacks the permission."""
     return InputError(_found_there(error, "read"), allowed, file=str(file), option=option)
 
 
 def not_writable(error: OSError, file: str | os.PathLike[str], *, option: str = "") -> RunFailed:
-    """A file or folder that could not be written, and what to do about it."""
+    """The error for a file or folder that could not be written, with the remedy."""
     return RunFailed(
         _found_there(error, "write"), _REMEDIES.get(error.errno or 0, "name another folder"), file=str(file), option=option
     )
@@ -258,7 +258,7 @@ _REMEDIES = {
 
 
 def whats_there(folder: Path) -> str:
-    """What stands where a run folder of some kind was expected."""
+    """What a path is where a run folder of some kind was expected."""
     return "a folder that holds no such run" if folder.is_dir() else "a file" if folder.exists() else "no such folder"
 
 
@@ -291,11 +291,11 @@ def show(value: object) -> str:
 
 
 MOST_NAMES = 30
-"""More names than this are not listed: those most like what was found are."""
+"""Above this number of names only those most similar to the found one are listed."""
 
 
 def one_of(names: Iterable[str], found: object = None) -> str:
-    """The allowed names, with the nearest one to what was found; of many names those that are most like it."""
+    """The allowed names, the most similar one marked; of many names only the most similar."""
     names = list(names)
     near = nearest(found, names) if isinstance(found, str) else None
     if len(names) > MOST_NAMES:
@@ -307,7 +307,7 @@ def one_of(names: Iterable[str], found: object = None) -> str:
 
 
 def nearest_file(path: Path) -> str | None:
-    """The TOML file beside `path` whose name is most like its own, the ending apart."""
+    """The TOML file in the folder of `path` whose stem is most similar."""
     stems = {other.stem: other.name for other in path.parent.glob("*.toml")} if path.parent.is_dir() else {}
     near = nearest(path.stem, list(stems))
     return stems[near] if near else None

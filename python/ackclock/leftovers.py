@@ -1,4 +1,4 @@
-"""Files and folders under construction: `.NAME.OWNER.tmp`, and which of them no process will ever finish.
+"""Temporary files and folders, `.NAME.OWNER.tmp`, and the removal of those whose process has ended.
 
 OWNER is `PID-START-NAMESPACE-BOOT`: a process ID alone may have been given to another process, and means nothing in another PID
 namespace or after a reboot.
@@ -16,7 +16,7 @@ _NAME = re.compile(r"\.(?P<name>.+)\.(?P<pid>\d+)(?:-(?P<start>\d+)-(?P<space>\d
 
 
 def beside(path: Path) -> Path:
-    """Where this process builds what is to be renamed to `path`."""
+    """This process's temporary path for a later rename to `path`."""
     return path.with_name(f".{path.name}.{_owner(os.getpid())}.tmp")
 
 
@@ -26,10 +26,10 @@ def is_leftover_name(name: str) -> bool:
 
 
 def sweep(folder: Path, *, alone: bool) -> None:
-    """Remove from a folder what ended processes left under construction.
+    """Remove the temporary files of ended processes from a folder.
 
-    `alone`: this process holds the folder's lock. Then also that goes whose process cannot be looked for from here: of another PID
-    namespace, or of the time before a reboot.
+    `alone`: this process holds the folder's lock. Then files of processes that are not visible here are removed too: of another PID
+    namespace, or from before a reboot.
     """
     for path in _entries(folder):
         if _is_abandoned(path.name, alone=alone):
@@ -37,14 +37,14 @@ def sweep(folder: Path, *, alone: bool) -> None:
 
 
 def sweep_own(folder: Path) -> None:
-    """Remove from a folder what this process has under construction there."""
+    """Remove this process's temporary files from a folder."""
     for path in _entries(folder):
         if is_leftover_name(path.name) and path.name.endswith(f".{_owner(os.getpid())}.tmp"):
             remove(path)
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder with all that is in it; what cannot be removed stays."""
+    """Remove a file or a folder with its contents; errors are ignored."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -75,12 +75,12 @@ def _is_abandoned(name: str, *, alone: bool) -> bool:
 
 @cache
 def _owner(pid: int) -> str:
-    """This process, `pid` being its ID: a fork is another one."""
+    """Owner string of this process; `pid` is its ID, which differs after a fork."""
     return f"{pid}-{_start_of(pid) or 0}-{_pid_namespace()}-{_boot()}"
 
 
 def _start_of(pid: int) -> int | None:
-    """When a process began, in clock ticks since boot; 0 where that cannot be seen, None where there is no such process."""
+    """Start time of a process in clock ticks since boot; 0 where it is not readable, None without such a process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

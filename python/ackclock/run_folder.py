@@ -1,6 +1,6 @@
-"""A run folder's identity: which experiment it holds, whether that has ended, and that one process at a time writes to it.
+"""Run folders: the identity and state of the experiment in a folder, and a lock for one writer at a time.
 
-Every command that writes a run folder enters a `RunFolder`. What a run folder holds is never lost: another experiment is refused before
+Every command that writes a run folder enters a `RunFolder`. Results are never overwritten: another experiment is refused before
 anything is done or written, or with ``force`` the old folder is moved aside. The identity stands in environment.json as
 ``run = {kind, digest, state}``, however the rest is laid out.
 """
@@ -32,7 +32,7 @@ except ImportError:  # not a POSIX system: what is built is renamed all the same
 ENVIRONMENT = "environment.json"
 BEGUN, FINISHED = "begun", "finished"
 INPUTS = (ENVIRONMENT, "scenario.toml", "traces")
-"""What a run folder has before anything is finished."""
+"""Files of a run folder without finished results."""
 WITHOUT_IDENTITY = {
     "reproduce.json": "reproduce",
     "analysis.json": "analyze",
@@ -46,14 +46,14 @@ WITHOUT_IDENTITY = {
     "live": "reproduce --live",
     **dict.fromkeys(INPUTS, "a run"),
 }
-"""Earlier versions wrote no identity: by which of its files a folder of theirs is known."""
+"""The files that identify a run folder of an earlier version, which wrote no identity."""
 CROWDED = (
     *("", "cells", "traces", "live", "xplot"),
     *("analysis", "analysis/xplot", "simulated", "simulated/cells", "simulated/traces"),
 )
-"""Folders of a run folder in which something may be under construction."""
+"""Subfolders of a run folder that may hold temporary files."""
 PATIENCE_S = 2.0
-"""How long to wait for a lock: a sweep of runs/ holds one for milliseconds."""
+"""Timeout in seconds for a lock: a sweep of runs/ holds one for milliseconds."""
 FULL = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -74,7 +74,7 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Identity:
-    """What an experiment is: the command, and 16 hex digits over its resolved input.
+    """The identity of an experiment: the command, and 16 hex digits of a hash over its resolved input.
 
     ``once``: it is never the same twice (real traffic), so what the same command has left is not replaced. ``any_engine``: its results do
     not depend on the engine's version.
@@ -86,9 +86,9 @@ class Identity:
     any_engine: bool = False
 
     @classmethod
-    def of(cls, kind: str, said: Any, *, once: bool = False, any_engine: bool = False) -> Self:
-        """`said` is the resolved input as plain JSON values."""
-        return cls(kind, sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16], once, any_engine)
+    def of(cls, kind: str, resolved: Any, *, once: bool = False, any_engine: bool = False) -> Self:
+        """`resolved` is the resolved input as plain JSON values."""
+        return cls(kind, sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()[:16], once, any_engine)
 
     def default_folder(self) -> Path:
         """`runs/<hash>`: where the run goes without ``--out``. Another engine's results are in another folder."""
@@ -98,7 +98,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class _Held:
-    """What a folder holds already. ``kind`` is empty for nothing, None for files of another origin."""
+    """The existing contents of a folder. ``kind`` is "" for an empty folder, None for files of another origin."""
 
     kind: str | None = ""
     digest: str = ""
@@ -112,10 +112,10 @@ class WriteFailed(RunFailed):
 
 
 class RunFolder:
-    """A run folder, to be entered while a command writes to it.
+    """A run folder as a context manager: entered while a command writes to it.
 
-    ``finished`` says whether this very experiment is there, whole; else what is missing is to be run, and `finish` called. On the way out
-    what this process has under construction goes, and so does a folder in which nothing was finished.
+    ``finished`` is true where the folder holds the whole experiment; else the caller runs the missing part and calls `finish`. On exit
+    this process's temporary files are removed, and so is a folder without finished results.
 
     Raises:
         InputError: something else is there, or another process is writing to it; nothing is changed.
@@ -123,7 +123,7 @@ class RunFolder:
     """
 
     last_kept: ClassVar[RunFolder | None] = None
-    """The run folder in which something was kept last, for what Ctrl-C prints."""
+    """The run folder that last kept results, for the message after Ctrl-C."""
 
     def __init__(self, path: str | Path, identity: Identity, *, seeds: Iterable[int] = (), force: bool = False) -> None:
         self.path = Path(path)
@@ -133,10 +133,10 @@ class RunFolder:
         self._force = force
         self._lock: int | None = None
         self._made: list[Path] = []
-        """The folders that were not there before, innermost first."""
+        """The newly created folders, innermost first."""
 
     def check(self) -> None:
-        """Raise InputError where entering would; change nothing."""
+        """Raise the InputError that entering would raise; change nothing."""
         try:
             self.path.resolve()
             held = _held(self.path)
@@ -169,17 +169,17 @@ class RunFolder:
             self._unlock()
 
     def finish(self, **more: Any) -> None:
-        """The experiment is whole: environment.json says so. `more` stands there, too."""
+        """Mark the experiment as finished in environment.json, which also gets the fields of `more`."""
         self._write(FINISHED, more)
         self.finished = True
 
     def reopen(self) -> None:
-        """Something is added to a finished run; until `finish` it is taken for unfinished."""
+        """Mark a finished run as unfinished while results are added; `finish` ends that."""
         self._write(BEGUN, {})
         self.finished = False
 
     def _open(self) -> None:
-        """Lock the folder, and see what it holds; make it, or move the old one aside."""
+        """Lock the folder and read its contents; create it, or move the old one aside."""
         while True:
             place = self.path.resolve()
             self._made = [parent for parent in (place, *place.parents) if not parent.exists()]
@@ -209,7 +209,7 @@ class RunFolder:
                 raise
 
     def _removed_if_empty(self) -> bool:
-        """Remove a folder that holds no result, or only what is in it where it was there before; say whether it held none."""
+        """Remove a folder without results, or only its contents if the folder existed before; return whether it had none."""
         if not _holds_nothing(self.path):
             return False
         _clear(self.path)
@@ -219,7 +219,7 @@ class RunFolder:
         return True
 
     def _refusal(self, held: _Held) -> bool:
-        """Whether what is there is to be moved aside. Raises InputError where that is not allowed."""
+        """Whether the existing folder is to be moved aside. Raises InputError where that is not allowed."""
         if held.kind == "":
             return False
         if held.kind is None:
@@ -232,7 +232,7 @@ class RunFolder:
         return bool(reason)
 
     def _differs(self, held: _Held) -> str:
-        """What is there, where that is another experiment; empty where it is this one."""
+        """A description of the other experiment in the folder; empty if it is this one."""
         what = f"the results of {held.kind}" if held.finished else f"an unfinished {held.kind}"
         if not held.identified:
             return f"the results of {held.kind} by an earlier version"
@@ -298,9 +298,9 @@ class RunFolder:
 
 
 def write_failed(error: BaseException, folder: Path, *, empty: bool = False, then: str = AGAIN) -> WriteFailed | None:
-    """The error of a write below a run folder, with what is to be done about it; None for any other error.
+    """The error of a write below a run folder, with its remedy; None for any other error.
 
-    `empty`: nothing was finished. `then`: what to do once there is room.
+    `empty`: no result is finished. `then`: the next step once the disk has space.
     """
     number = runs.errno_of(error)
     if number not in FULL:
@@ -319,14 +319,14 @@ def _refused(path: Path, statement: str, hint: str = "name another folder") -> I
 def opened(
     path: str | Path | None, identity: Identity, *, seeds: Iterable[int] = (), force: bool = False
 ) -> AbstractContextManager[RunFolder | None]:
-    """A run folder to be entered, or nothing where nothing is to be kept."""
+    """A run folder as a context manager; an empty context without a folder."""
     return contextlib.nullcontext() if path is None else RunFolder(path, identity, seeds=seeds, force=force)
 
 
 def sweep_runs(besides: Path | None = None) -> None:
-    """Remove from the folders in runs/ what ended processes left there, and folders in which they finished nothing.
+    """Remove the temporary files of ended processes from the folders in runs/, and their folders without finished results.
 
-    Without this nothing would, as no later run names the folder of a killed emulation or measurement.
+    No later run names the folder of a killed emulation or measurement.
     """
     try:
         folders = [path for path in runs.RUNS.iterdir() if path != besides and path.is_dir() and not path.is_symlink()]
@@ -343,7 +343,7 @@ def _sweep_run(folder: Path) -> None:
         return
     crowded = CROWDED[:1] if held.finished else CROWDED
     names = [name for name in crowded if any(leftovers.is_leftover_name(entry.name) for entry in _listed(folder / name))]
-    # Empty folders and inputs that say nothing of a run are not ours to remove.
+    # Empty folders, and inputs without a run's identity, are of unknown origin and stay.
     bare = held.kind == "" and (held.identified or bool(names))
     if not names and not bare:
         return
@@ -375,7 +375,7 @@ def _flock(descriptor: int) -> bool | None:
 
 
 def _held(path: Path) -> _Held:
-    """What a folder holds. Raises InputError where it is no folder."""
+    """Read the contents of a folder. Raises InputError where the path is not a folder."""
     if path.exists() and not path.is_dir():
         raise _refused(path, "is a file")
     names = {entry.name for entry in _listed(path) if not leftovers.is_leftover_name(entry.name)}
@@ -385,7 +385,7 @@ def _held(path: Path) -> _Held:
         environment = json.loads((path / ENVIRONMENT).read_text("utf-8"))
         run = environment["run"]
         finished = run["state"] == FINISHED
-        if not finished and _holds_nothing(path):  # of a killed process; the lock says whether of a living one
+        if not finished and _holds_nothing(path):  # left by a killed process; the lock excludes a running one
             return _Held(identified=True)
         return _Held(run["kind"], run["digest"], environment["engine"], finished, identified=True)
     except (OSError, ValueError, KeyError, TypeError):
@@ -403,7 +403,7 @@ def _listed(path: Path) -> list[Path]:
 
 
 def _holds_nothing(path: Path) -> bool:
-    """Whether nothing in the folder is a result: inputs, empty folders and what is under construction are none."""
+    """Whether the folder has no results: only inputs, empty folders and temporary files."""
     for entry in _listed(path):
         if entry.name in INPUTS or leftovers.is_leftover_name(entry.name):
             continue
@@ -413,7 +413,7 @@ def _holds_nothing(path: Path) -> bool:
 
 
 def _clear(path: Path) -> None:
-    """Remove all that is in a folder, its identity last: who is killed meanwhile leaves a folder that is still known."""
+    """Remove a folder's contents, its identity last: a process killed meanwhile leaves a folder that is still identified."""
     for entry in sorted(_listed(path), key=lambda entry: entry.name == ENVIRONMENT):
         leftovers.remove(entry)
 

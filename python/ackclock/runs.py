@@ -51,7 +51,7 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> None:
 
 
 def errno_of(error: BaseException) -> int | None:
-    """The number of the operating system's error that an exception stands for, by its words where it is of native code; None for none."""
+    """The errno of an exception, parsed from its message where native code raised it; None without one."""
     if isinstance(error, OSError):
         return error.errno
     text = str(error).lower()

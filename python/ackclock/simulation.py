@@ -113,12 +113,12 @@ def joined(results: Sequence[CellResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def identity(scenario: Scenario) -> Identity:
-    """What a simulation is: the scenario. Captures are added to a finished one."""
+    """The identity of a simulation: its scenario. Captures are added to a finished one."""
     return Identity("simulate", scenario_hash(scenario))
 
 
 def default_folder(scenario: Scenario) -> Path:
-    """`runs/<hash>`: where a run goes without `out`."""
+    """`runs/<hash>`: the folder of a run without `out`."""
     return identity(scenario).default_folder()
 
 

@@ -119,12 +119,12 @@ def sweep_checked(
 
 
 def identity(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Identity:
-    """What a sweep is: every point of it."""
+    """The identity of a sweep: all its points."""
     return Identity.of("sweep", [[dict(params), scenario_hash(scenario)] for params, scenario in checked])
 
 
 def sweep_folder(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Path:
-    """`runs/<hash>`: where a sweep goes without `out`."""
+    """`runs/<hash>`: the folder of a sweep without `out`."""
     return identity(checked).default_folder()
 
 

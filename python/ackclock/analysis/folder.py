@@ -22,7 +22,7 @@ DOCUMENT = "analysis.json"
 
 @dataclass(frozen=True)
 class Asked:
-    """What an analysis is of, and what was asked of it."""
+    """The captures of an analysis and its options."""
 
     captures: tuple[str, ...]
     only: Only
@@ -32,20 +32,20 @@ class Asked:
 
     @property
     def identity(self) -> Identity:
-        """By the captures' contents. What a stream, or a file that grows, will have been is not known before it is read."""
+        """Identity by the captures' contents. A stream or a growing file has none before it is read: its analysis is not repeatable."""
         once = self.follow or not all(Path(capture).is_file() for capture in self.captures)
         contents = [] if once else [_digest(Path(capture)) for capture in self.captures]
-        said = [self.only.as_json(), None if self.flow is None else str(self.flow), self.clocks.texts(), self.clocks.error_s]
-        return Identity.of("analyze", [contents, said], once=once)
+        options = [self.only.as_json(), None if self.flow is None else str(self.flow), self.clocks.texts(), self.clocks.error_s]
+        return Identity.of("analyze", [contents, options], once=once)
 
 
 def folder_for(out: str | Path | None, asked: Asked, *, force: bool) -> AbstractContextManager[RunFolder | None]:
-    """The run folder of an analysis, to be entered; nothing where nothing is to be written."""
+    """The run folder of an analysis as a context manager; an empty context without an output folder."""
     return nullcontext() if out is None else RunFolder(out, asked.identity, force=force)
 
 
 def write_folder(run: RunFolder, done: Analysis) -> None:
-    """The tables, graphs for xplot and the document."""
+    """Write the tables, the xplot graphs and the document."""
     write_parquet(run.path / "flows.parquet", done.flows)
     for name, frame in (("series", done.series), ("delays", done.delays)):
         if frame is not None:
@@ -53,7 +53,7 @@ def write_folder(run: RunFolder, done: Analysis) -> None:
     if done.series is not None:
         write_parquet(run.path / "rates.parquet", done.rates())
         done.xplot(run.path / "xplot")
-    # Last: all that it speaks of is there.
+    # Last: every file that it names exists.
     write_json(run.path / DOCUMENT, done.document)
     run.finish()
 

@@ -1,4 +1,4 @@
-"""Where a damaged capture ends, in words."""
+"""Messages about truncated captures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENDINGS = {
 
 
 def truncations(document: Mapping[str, Any]) -> list[str]:
-    """Where a capture ends before its last record does, a sentence for each such capture."""
+    """A sentence for each truncated capture: the packet and the byte at which it ends."""
     captures = [document, *([document["second"]] if "second" in document else [])]
     return [_truncation(one["capture"], one["truncated"]) for one in captures if one.get("truncated")]
 

@@ -67,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
 
 @cache
 def _command() -> Callable[..., object]:
-    """The commands with their options: made once, as that takes longer than most mistakes."""
+    """The commands with their options, built once, as the import of typer is slow."""
     from typer.main import get_command
 
     from ackclock.cli.app import app
@@ -76,7 +76,7 @@ def _command() -> Callable[..., object]:
 
 
 def _kept() -> str:
-    """What Ctrl-C has left."""
+    """The message after Ctrl-C: the folder with the finished results."""
     folders = sys.modules.get("ackclock.run_folder")  # not there where nothing was written
     run = folders.RunFolder.last_kept if folders else None
     if run is None:
@@ -85,7 +85,7 @@ def _kept() -> str:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether --json was typed, even on a command line that cannot be read otherwise; what follows -- is another command's."""
+    """Whether --json was given, also on an invalid command line; arguments after -- belong to another command."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in own
 

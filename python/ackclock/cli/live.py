@@ -94,7 +94,7 @@ def emulate(
             internet=internet,
         )
         document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
-        if document["command"]["not_run"] is not None:  # its name and why stand on standard error: no run, nothing to keep
+        if document["command"]["not_run"] is not None:  # standard error has its name and the reason; no results to keep
             if json:
                 print_json(document)
             raise SystemExit(document["command"]["exit"])
@@ -109,7 +109,7 @@ def emulate(
 
 
 def _drawn(folder: Path | None, *, quiet: bool) -> bool:
-    """Whether there is a report. An emulation cannot be made again: what it says of itself is printed also where the disk is full."""
+    """Write the report; return whether it exists. The summary is printed also on a full disk, as an emulation is not repeatable."""
     from ackclock.cli.output import remark, write_report
     from ackclock.run_folder import WriteFailed
 

@@ -105,7 +105,7 @@ def serve(
 
 
 def _check_stamp(port: int | None, key_file: Path | None, *, stamp_open: bool) -> None:
-    """A reflector has a port, and either a key or none on purpose."""
+    """Check the options of STAMP: a port, and either a key file or --stamp-open."""
     from ackclock.errors import InputError
 
     if stamp_open and key_file is not None:
@@ -116,7 +116,7 @@ def _check_stamp(port: int | None, key_file: Path | None, *, stamp_open: bool) -
     if asked and port is None:
         raise InputError.problem(f"{asked} requires --stamp-port", "add --stamp-port PORT", option=asked)
     if port is not None and not asked:
-        hint = "add --stamp-key-file FILE, or --stamp-open to answer everybody"
+        hint = "add --stamp-key-file FILE, or --stamp-open to reply to unauthenticated probes"
         raise InputError.problem("--stamp-port requires a key", hint, option="--stamp-port")
 
 

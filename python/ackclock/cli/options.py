@@ -26,7 +26,7 @@ Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluste
 
 @contextmanager
 def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[None]:
-    """Errors about a key, with the option of this command line that gave its value (key to option) in the key's place.
+    """Replace the key in an error by the command line's option that gave its value (`options` maps key to option).
 
     An error on a line of a file is the file's, unless the options stand `over_file`.
     """

@@ -53,7 +53,7 @@ def write_report(folder: Path, *, quiet: bool) -> Path | None:
 
 
 def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path | None:
-    """What `write` wrote; None, with a remark, where the packages that draw reports are not installed.
+    """The result of `write`; None, with a remark, without the packages that draw reports.
 
     Raises WriteFailed, such as on a full disk.
     """

@@ -50,7 +50,7 @@ _OPTIONS = {
         for name in ("variants", "buffers", "delayed_ack", "queue", "ack_policy", "ack", "rank_by")
     },
 }
-"""The option that gave each key's value."""
+"""Maps each key to its option."""
 _DELAYED = {DelayedAcks.on: (True,), DelayedAcks.off: (False,), DelayedAcks.both: (True, False)}
 
 

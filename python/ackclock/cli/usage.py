@@ -1,4 +1,4 @@
-"""What is wrong with a command line, from what typer says about it: one message with the option as typed."""
+"""Converts typer's usage errors to one message that names the option as typed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ackclock.errors import UsageError, nearest, one_of, show
 
 
 def is_usage(error: Exception) -> bool:
-    """Whether typer raised it about a command line. Its classes are in no public place in all its versions; this method is."""
+    """Whether it is a usage error of typer, detected by its `format_message`: the classes have no public path in all versions."""
     return hasattr(error, "format_message")
 
 
 def usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
-    """What to print for it. `arguments` is the whole command line."""
+    """The error to print for it. `arguments` is the whole command line."""
     context = getattr(error, "ctx", None)
     parameter = getattr(error, "param", None)
     option = getattr(error, "option_name", "") or ""
@@ -56,7 +56,7 @@ def _bad_value(error: Any, parameter: Any, arguments: Sequence[str]) -> UsageErr
 
 
 def _bad_option(option: str, context: Any, arguments: Sequence[str]) -> UsageError:
-    if context is None:  # it is known; what is wrong is its value
+    if context is None:  # the option exists; its value is wrong
         if any(argument.startswith(f"{option}=") for argument in arguments):
             return UsageError.problem(f"{option} takes no value", f"write {option} alone", option=option)
         return UsageError.problem(f"{option} requires a value", f"write it after {option}", option=option)
@@ -86,13 +86,13 @@ def _usage(context: Any) -> str:
 
 
 def _name(parameter: Any) -> str:
-    """An option as it is typed, an argument as the help has it."""
+    """An option as typed, an argument by its name in the help."""
     options = [name for name in parameter.opts if name.startswith("-")]
     return options[0] if options else str(parameter.metavar or parameter.name.upper()).strip("[]")
 
 
 def _typed(error: Any, parameter: Any, arguments: Sequence[str]) -> str | None:
-    """What was typed as its value."""
+    """The value as typed."""
     cause = error.__cause__
     if cause is not None and hasattr(cause, "errors"):  # pydantic's, in newer versions of typer
         return str(cause.errors()[0]["input"])
@@ -108,7 +108,7 @@ def _typed(error: Any, parameter: Any, arguments: Sequence[str]) -> str | None:
 
 
 def _allowed(command: Callable[..., Any], name: str, typed: str | None) -> str | None:
-    """What the command's annotations allow: an enumeration's words, or a number within limits."""
+    """The allowed values by the annotations: the values of an enumeration, or a number within limits."""
     kinds, limits = _annotation(command, name)
     if words := _words((kinds, limits)):
         return one_of(words, typed)
@@ -130,5 +130,5 @@ def _annotation(command: Callable[..., Any], name: str) -> tuple[list[Any], Any]
 
 
 def _words(annotation: tuple[list[Any], Any]) -> list[str]:
-    """An enumeration's words; none for another type."""
+    """The values of an enumeration; none for another type."""
     return [str(each.value) for kind in annotation[0] if isinstance(kind, type) and issubclass(kind, Enum) for each in kind]

@@ -41,8 +41,8 @@ def join(folder: Path) -> None:
 
 
 class Capture:
-    """Captures while it is entered. Raises InputError where that is not permitted. ``dropped`` is what the kernel could not hand over,
-    ``broken`` why it ends before the measurement, if it does."""
+    """Captures while it is entered. Raises InputError where that is not permitted. ``dropped`` counts the packets that the kernel dropped,
+    ``broken`` is the reason for an end before the measurement's."""
 
     def __init__(self, path: Path, address: str) -> None:
         host = address.rsplit(":", 1)[0].strip("[]").split("%")[0]

@@ -52,7 +52,7 @@ def series_frame(table: Any) -> pl.DataFrame:
 
 
 def document(found: Figures, done: Done, series: pl.DataFrame, names: Sequence[str]) -> Figures:
-    """The figures of a session by what they were for. ``found`` is the engine's document, ``names`` are the plan's tests."""
+    """The figures of a session by test. ``found`` is the engine's document, ``names`` are the plan's tests."""
     tests = found["tests"]
     purposes = done.purposes
     return {

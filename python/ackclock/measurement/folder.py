@@ -16,19 +16,19 @@ DOCUMENT = "measurement.json"
 
 
 def write_folder(folder: Path, done: Measurement) -> None:
-    """The plan as resolved, the document, its tables, into a run folder that has been entered."""
+    """Write the resolved plan, the document and its tables into an entered run folder."""
     host, port = done.document["host"], done.document["port"]
     plan = {"host": host, "port": port, **done.plan.model_dump(mode="json")}
     atomic_write(folder / "scenario.toml", to_toml({"measure": plan}).encode())
     for name, frame in (("flows", done.flows), ("series", done.series), ("delays", done.delays), ("probes", done.probes)):
         if frame is not None:
             write_parquet(folder / f"{name}.parquet", frame)
-    # Last: all that it speaks of is there.
+    # Last: every file that it names exists.
     write_json(folder / DOCUMENT, done.document)
 
 
 def is_complete(folder: Path) -> bool:
-    """All tests of the plan were finished."""
+    """Whether all tests of the plan are finished."""
     path = folder / DOCUMENT
     return path.is_file() and not json.loads(path.read_text("utf-8")).get("unfinished")
 

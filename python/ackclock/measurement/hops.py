@@ -38,7 +38,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One place that answered. Times in ms; ``answered`` of ``sent`` probes, brisk ones left out where the hop limits its answers."""
+    """One hop. Times in ms; ``answered`` of ``sent`` probes, brisk ones left out where the hop limits its answers."""
 
     hop: int
     addresses: tuple[str, ...]
@@ -82,7 +82,7 @@ def hops_of(rows: Sequence[Mapping[str, object]]) -> list[Hop]:
 
 def _hop(number: int, rows: Sequence[Mapping[str, object]]) -> Hop:
     heard = [row for row in rows if row["rtt_ms"] is not None and row["answer"] != "too-big"]
-    # What a hop leaves unanswered while it is asked briskly is its limit on answers or a loss: no rate of loss follows from that.
+    # An unanswered brisk probe is a loss or an ICMP rate limit, so brisk probes give no loss rate.
     limits = any(row.get("brisk") and row["rtt_ms"] is None for row in rows)
     counted = [row for row in rows if row["answer"] != "too-big" and not (limits and row.get("brisk"))]
     answered = sum(row["rtt_ms"] is not None for row in counted)

@@ -18,7 +18,7 @@ LOW_RATE = {"payload": 20, "gap_ns": 40_000_000}
 """4 kb/s of payload: 20 bytes every 40 ms."""
 HEADERS = 28
 MOST_DATAGRAMS = 1_600_000
-"""Of one train: a far end holds two million rows of a session at a time."""
+"""Maximum datagrams of one train: a far end holds two million rows of a session at a time."""
 
 
 def low_rate(seconds: float) -> dict[str, int]:
@@ -27,7 +27,7 @@ def low_rate(seconds: float) -> dict[str, int]:
 
 
 def paced(rate_bps: float, seconds: float, payload: int) -> dict[str, int]:
-    """Datagrams at so many IP bits a second; for less time where these are more than a far end holds."""
+    """Send datagrams at so many IP bits a second; the duration is cut to the rows that a far end holds."""
     gap_ns = max(1000, round((payload + HEADERS) * 8e9 / rate_bps))
     return {"payload": payload, "gap_ns": gap_ns, "count": min(max(20, round(seconds * 1e9 / gap_ns)), MOST_DATAGRAMS)}
 
@@ -39,7 +39,7 @@ def trains(way: str, train: Mapping[str, int], back: Mapping[str, int] | None) -
 
 
 def read_token(file: str | Path | None, text: str | None = None) -> str:
-    """The token from where it is kept: a file that only its owner can read. Raises InputError."""
+    """The token from its file of mode 0600. Raises InputError."""
     if text is not None:
         return text
     if file is None:
@@ -77,7 +77,7 @@ class Session:
         return numbers, ways
 
     def keep_alive(self) -> None:
-        """Keep the far end from ending the session for its silence; once a second or more often while nothing else is asked of it."""
+        """Keep the session from its idle timeout; call this once a second or more often while no test runs."""
         guarded(self._live.keep_alive)
 
     def capture(self, most_bytes: int) -> None:
@@ -90,7 +90,7 @@ class Session:
         return bytes(records), int(dropped)
 
     def so_far(self) -> tuple[Figures, Any, Any]:
-        """What `finish` would return now; the session goes on."""
+        """The results so far, in the form of `finish`; the session continues."""
         document, samples, delays = guarded(self._live.so_far)
         return json.loads(document), samples, delays
 

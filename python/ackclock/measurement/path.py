@@ -15,9 +15,9 @@ from ackclock.measurement.plan import Plan
 LOOKS = 3
 """Probes for each hop while the path is looked for."""
 EVERY_S = 1.0
-"""Between two probes to a hop that limits its answers: Linux's routers answer so often (icmp_ratelimit), others not much more often."""
+"""Interval between probes to a hop with an ICMP rate limit: Linux's routers answer so often (icmp_ratelimit), others not much more."""
 BRISK_S = 0.02
-"""Between two probes to any other hop."""
+"""Interval between probes to any other hop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Walked:
 
 
 def seconds(plan: Plan, every_s: float = EVERY_S) -> float:
-    """What a walk takes if its hops are few and are asked every ``every_s``: by default as long as where all of them limit their answers."""
+    """Duration of a walk over few hops with a probe every ``every_s``; by default as if every hop had an ICMP rate limit."""
     return every_s * (LOOKS + len(plan.path_sizes) * plan.path_rounds)
 
 

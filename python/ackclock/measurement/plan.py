@@ -140,8 +140,8 @@ def plan_of(document: Document) -> Plan:
 
 
 def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
-    """Seconds, and IP bytes both ways together: what the tests will take if all goes well. Without a direction's capacity its bytes count as none.
-    Where the hops of ``path`` limit their answers it takes longer: as long as `ackclock.measurement.path.seconds` says.
+    """Estimated seconds, and IP bytes of both directions together, of the tests. Without a direction's capacity its bytes count as none.
+    A path whose hops have an ICMP rate limit takes longer: `ackclock.measurement.path.seconds`.
     """
     from ackclock.measurement.path import BRISK_S
     from ackclock.measurement.path import seconds as walk_seconds

@@ -158,7 +158,7 @@ def _head(host: str, port: int, started: datetime, session: Session | None) -> F
 
 @dataclass
 class _Running:
-    """A measurement under way. With a folder what is finished is in it after every test, whatever ends the process."""
+    """A running measurement. With a folder the finished tests are written after every test."""
 
     started: datetime
     head: Figures
@@ -185,7 +185,7 @@ class _Running:
         def report(share: float) -> None:
             nonlocal label
             label = f"path, {share:.0%}" if share else label
-            # Nothing else is asked of the far end meanwhile.
+            # No test runs meanwhile, so the session needs keepalives.
             if self.session is not None:
                 self.session.keep_alive()
             if self.progress:
@@ -196,13 +196,13 @@ class _Running:
         self.done.finished.append(PATH)
 
     def made(self, *, final: bool) -> Measurement:
-        """What there is of it; ``final`` ends the session."""
+        """The measurement so far; ``final`` ends the session."""
         import polars as pl
 
         probes = self.walked.probes if self.walked else None
         head = {**self.head, "seconds": (datetime.now(UTC) - self.started).total_seconds()}
         if self.session is None:
-            # A walk asks nothing of a far end: no session, no connections, no datagrams.
+            # A walk needs no far end: no session, no connections, no datagrams.
             nothing = pl.DataFrame()
             found = document({"clock": None, "tests": []}, self.done, nothing, self.plan.tests)
             return Measurement({**head, **found}, self.plan, nothing, nothing, probes)

@@ -45,7 +45,7 @@ def keep(
 ) -> dict[str, Any]:
     """Run the schedule, or what is left of it: the state is in the folder, written anew after each measurement.
 
-    ``what`` says what is measured; a folder with another schedule or another plan is refused, or with ``force`` moved aside. ``once`` measures into a folder. One that
+    ``what`` identifies the measurement; a folder with another schedule or another plan is refused, or with ``force`` moved aside. ``once`` measures into a folder. One that
     fails is noted and does not end the schedule; one whose time has passed while nothing ran is noted as missed, but the latest of them is
     made up for. Returns the state.
 

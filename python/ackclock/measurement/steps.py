@@ -28,9 +28,9 @@ class Done:
     filled: dict[str, tuple[int, bool]] = field(default_factory=dict)
     path: list[Hop] | None = None
     finished: list[str] = field(default_factory=list)
-    """The plan's tests that are complete."""
+    """The finished tests of the plan."""
     failed: Figures | None = None
-    """The test that could not be finished (``test``), what of it was going on (``label``) and why (``why``); those after it were not begun."""
+    """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were not begun."""
 
 
 class Steps:
@@ -44,7 +44,7 @@ class Steps:
         self._whole, self._label = "", ""
 
     def run(self) -> Iterator[str]:
-        """All of them, in order: the name of each as soon as it is finished.
+        """Run all tests in order; yields the name of each finished one.
 
         Raises:
             RunFailed, InputError, KeyboardInterrupt: a test could not be finished; ``done.failed`` says which.

@@ -25,7 +25,7 @@ DOCUMENTS = (
     "sweep.json",
     "summary.json",
 )
-"""One of these is in every run folder that has something to report."""
+"""Every run folder with a report has one of these files."""
 MOST_POINTS = 5
 """Points of a sweep whose runs are laid over each other."""
 

@@ -152,7 +152,7 @@ def find_link(name: str, folder: Path) -> Path | None:
 
 
 def no_link(name: str, folder: Path) -> Refusal:
-    """What is wrong with a name that is no link: a missing file, a folder, or a name like one of the packaged links."""
+    """The error for a name that is not a link: a missing file, a folder, or a name similar to a packaged link's."""
     path = folder / name
     if path.is_dir():
         return Refusal(f"a folder, {show(name)}", "a link file or a packaged link")
@@ -169,7 +169,7 @@ def no_link(name: str, folder: Path) -> Refusal:
 
 
 def a_link(name: str) -> InputError:
-    """A link stands where a scenario is wanted."""
+    """The error for a link in place of a scenario."""
     return InputError.problem(
         "a link, and no scenario: it has no flows",
         f'write a scenario with link = "{name}", duration = "60 s" and [[flow]] workload = {{ kind = "bulk" }}, '

@@ -81,7 +81,7 @@ def reproduce_live(
         ]
         simulated = reproduce(paper, seeds=QUICK_SEEDS, out=folder / SIMULATED)
         done = LiveReproduction(paper, judged, folder, (), simulated, experiments.document())
-        # Runs that were not valid have been made again.
+        # Invalid runs have been repeated.
         (folder / "report.html").unlink(missing_ok=True)
         runs.write_json(folder / DOCUMENT, done.as_json())
         run.finish()

@@ -134,7 +134,7 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
         *end["client"],
     ]
     status, out, error = _until_done(argv, limit + 60.0, stop)
-    # At its limit the client is ended; what it has not written is missed then, and the run is done again.
+    # The client is ended at its time limit; without its output the run is repeated.
     if status not in (0, ENDED_BY_SIGTERM) or not out:
         said = error.strip().splitlines() or ["it said nothing"]
         raise RunFailed(f"a live run ended with exit status {status}: {said[-1][:MOST_SAID]}")
