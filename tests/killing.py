@@ -1,4 +1,4 @@
-"""Commands that are killed at random moments, and what must be true of their run folders afterwards."""
+"""Kills commands at random moments and checks their run folders afterwards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EARLIEST_S = 0.2
 
 @dataclass
 class Figures:
-    """What kills met: so many in all, folders that were not there yet, unfinished and finished ones, and complete reruns."""
+    """Number of kills, of absent, unfinished and finished folders after them, and of complete reruns."""
 
     kills: int = 0
     absent: int = 0
@@ -81,8 +81,8 @@ class Killed:
         with subprocess.Popen(self._argv(out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.place) as process:
             time.sleep(after_s)
             process.send_signal(signal.SIGKILL)
-            _, said = process.communicate()
-        assert process.returncode in (0, -signal.SIGKILL), said.decode()
+            _, stderr = process.communicate()
+        assert process.returncode in (0, -signal.SIGKILL), stderr.decode()
 
     def _complete(self, out: Path) -> float:
         began = time.monotonic()
@@ -113,7 +113,7 @@ def check_readable(folder: Path) -> str:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """Every table by its bytes, every other file by its name: documents name their folder."""
+    """Every table by its bytes, every other file by its name, as documents contain the path of their folder."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() if path.suffix == ".parquet" else b"" for path in files}
 

@@ -1,4 +1,4 @@
-"""``make bench``: every heading has rows or says what is left out and why."""
+"""``make bench``: every heading has rows, or a line with the part left out and the reason."""
 
 from __future__ import annotations
 

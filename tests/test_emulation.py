@@ -288,9 +288,9 @@ def test_command_does_not_start_when_a_signal_comes_before_the_server_listens(li
     running = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     until(lambda: (tmp_path / "serving").exists())
     os.killpg(running.pid, signal.SIGTERM)
-    _, said = running.communicate(timeout=30)
+    _, stderr = running.communicate(timeout=30)
     assert running.returncode == 1
-    assert "ended by a signal before its command started" in said
+    assert "ended by a signal before its command started" in stderr
     assert not (tmp_path / "ran").exists()
 
 

@@ -1,4 +1,4 @@
-"""What an emulation mounts: /proc and /sys of the command's own, and nothing that shows outside."""
+"""Mounts of an emulation: the command's own /proc and /sys, invisible outside."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def emulate(link, *command):
 
 @pytest.fixture
 def jailed(tmp_path):
-    """Runs an emulation in a jail whose /proc lies at `proc`; gives what it said, and what the world outside saw before and after."""
+    """Run an emulation in a jail whose /proc is at `proc`; return its output, and the mounts outside before and after."""
 
     def run(proc: str, script: str):
         (tmp_path / "line.toml").write_text(LINK, encoding="utf-8")
@@ -75,9 +75,9 @@ def test_chroot_with_a_shared_proc_leaves_the_mounts_outside_as_they_were(jailed
     assert done.returncode == 0, done.stderr
     assert after == before
     assert "self" in after, "the machine's /proc can be seen"
-    said = dict(line.split(" ", 1) for line in done.stderr.splitlines() if line.startswith(("PIDS", "NET")))
-    assert int(said["PIDS"]) < 10, "its mounts could be made private one by one"
-    assert sorted(said["NET"].split()) == ["client", "lo"]
+    reported = dict(line.split(" ", 1) for line in done.stderr.splitlines() if line.startswith(("PIDS", "NET")))
+    assert int(reported["PIDS"]) < 10, "its mounts could be made private one by one"
+    assert sorted(reported["NET"].split()) == ["client", "lo"]
 
 
 @needs_root
@@ -101,9 +101,9 @@ def test_command_sees_its_own_processes_and_interfaces_when_it_looks_at_proc_and
         [*argv, "--", "sh", "-c", f"{SEES}; sleep 0.5"], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    said = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("PIDS", "NET", "CGROUP")))
-    assert int(said["PIDS"]) < 10
-    assert sorted(said["NET"].split()) == ["client", "lo"]
+    reported = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("PIDS", "NET", "CGROUP")))
+    assert int(reported["PIDS"]) < 10
+    assert sorted(reported["NET"].split()) == ["client", "lo"]
     assert sorted(server.read_text().split()) == ["lo", "server"]
     if os.geteuid() == 0:
-        assert int(said["CGROUP"]) == outside, "what else is mounted in /sys stays"
+        assert int(reported["CGROUP"]) == outside, "what else is mounted in /sys stays"

@@ -104,7 +104,7 @@ def test_a_pairs_two_namespaces_are_joined_by_the_link_and_gone_after_an_interru
 
 
 def guard_of(emulator: int) -> int:
-    """The process that undoes what a killed emulation has left."""
+    """The guard process of an emulation."""
     children = Path(f"/proc/{emulator}/task/{emulator}/children").read_text().split()
     (found,) = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "ackclock-guard"]
     return found
@@ -275,7 +275,7 @@ def has_nat():
 
 
 NFT = """#!/bin/sh
-# Stands for nft where it is not installed: a table is a file here.
+# Replaces nft where it is not installed: a table is a file here.
 tables=$(dirname "$0")/tables
 mkdir -p "$tables"
 case "$1" in
@@ -289,7 +289,7 @@ exit 0
 
 @pytest.fixture
 def machine(tmp_path):
-    """A machine of its own: a network namespace with ways to run something in it. Without nftables a script stands for them."""
+    """A network namespace as a machine, with methods to run commands in it. Without nftables a script replaces nft."""
     name = f"ackn{os.getpid()}"
     environment = dict(os.environ)
     if not shutil.which("nft"):
@@ -398,9 +398,9 @@ ls /run/ackclock
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert victim.exists()
-    before, after, *said = done.stdout.split("\n")
+    before, after, *left = done.stdout.split("\n")
     assert before == after
-    assert said == ["bystander", "700 0", ""]
+    assert left == ["bystander", "700 0", ""]
 
 
 @needs_root

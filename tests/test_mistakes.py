@@ -1,4 +1,4 @@
-"""Mistakes on the command line: each gives one line that names what was typed and says what to do, and the same as JSON.
+"""Mistakes on the command line: each gives one line with the argument as typed and the remedy, and the same as JSON.
 
 A table, one mistake a row; mistakes inside files are in test_messages.py. Nothing here runs the engine.
 """
@@ -180,7 +180,7 @@ NOT_SAID = re.compile(r"found found|Value error|os error|Errno|Traceback|Input s
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The files of the table, and nothing that the environment says."""
+    """The files of the table, without ACKCLOCK variables in the environment."""
     for name, content in FILES.items():
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,4 +1,4 @@
-"""Errors of the engine reach Python as objects with fields: nothing has to cut a sentence apart."""
+"""Errors of the engine reach Python as objects with fields: no caller parses a message."""
 
 from __future__ import annotations
 

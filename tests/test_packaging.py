@@ -1,4 +1,4 @@
-"""What an installation has: the commands of the package, and the unit file with what it forbids the far end."""
+"""Installed files: the commands of the package, and the restrictions of the unit file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_unit_file_forbids_what_the_far_end_does_not_need():
 
 @pytest.mark.finding("S7")
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
-def test_exposure_of_the_unit_file_is_at_most_2_when_systemd_reckons_it():
+def test_exposure_of_the_unit_file_is_at_most_2_when_systemd_analyzes_it():
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", str(UNIT)],
         capture_output=True,
@@ -66,9 +66,9 @@ def test_exposure_of_the_unit_file_is_at_most_2_when_systemd_reckons_it():
         timeout=60,
         check=False,
     )
-    said = re.search(r"Overall exposure level for \S+: (\d+\.\d+)", done.stdout)
-    assert said is not None, done.stderr
-    assert float(said[1]) <= MOST_EXPOSED
+    exposure = re.search(r"Overall exposure level for \S+: (\d+\.\d+)", done.stdout)
+    assert exposure is not None, done.stderr
+    assert float(exposure[1]) <= MOST_EXPOSED
 
 
 @pytest.mark.finding("U15")

@@ -1,4 +1,4 @@
-"""What a run folder holds is never lost: another experiment is refused, a killed one goes on, and a full disk leaves what was finished."""
+"""Run folders: another experiment is refused, a killed one continues, and a full disk keeps finished results."""
 
 from __future__ import annotations
 
@@ -195,9 +195,9 @@ def test_folder_of_an_earlier_version_is_reported_but_not_replaced(small: Path, 
     compare("dumbbell-10m", **COMPARED, out=tmp_path / "compare")
     for kind in ("simulate", "sweep", "compare"):
         about = tmp_path / kind / "environment.json"
-        said = json.loads(about.read_text())
-        del said["run"]
-        about.write_text(json.dumps(said))
+        environment = json.loads(about.read_text())
+        del environment["run"]
+        about.write_text(json.dumps(environment))
         before = contents(tmp_path / kind)
         with pytest.raises(InputError, match=f"results of {kind} by an earlier version"):
             ackclock.simulate(small, out=tmp_path / kind)
@@ -216,7 +216,7 @@ def test_captures_are_added_to_a_finished_simulation(small: Path, tmp_path: Path
 
 
 @pytest.mark.finding("U1")
-def test_schedule_of_measurements_goes_on_only_with_the_same_plan(tmp_path: Path) -> None:
+def test_schedule_of_measurements_continues_only_when_the_plan_is_the_same(tmp_path: Path) -> None:
     def scheduled(what: str) -> dict[str, Any]:
         once = lambda folder: folder.mkdir() or (folder / "measurement.json").write_text("{}")  # noqa: E731
         return keep(tmp_path / "run", Schedule(0.01, 2), {"host": what}, once, report=lambda _: None)
@@ -483,7 +483,7 @@ def test_standard_output_that_is_full_is_one_line(small: Path, tmp_path: Path) -
 
 
 @pytest.mark.finding("U12")
-def test_ctrl_c_says_where_finished_work_is_kept(another: Path, tmp_path: Path) -> None:
+def test_ctrl_c_prints_the_folder_when_results_are_finished(another: Path, tmp_path: Path) -> None:
     long = another.read_text().replace('"1 s"', '"600 s"').replace("seeds = 2", "seeds = 50").replace("1 Mb/s", "20 Mb/s")
     another.write_text(long)
     argv = [*CLI, "sweep", str(another), "--workers", "1", "--quiet", "--out", str(tmp_path / "run")]
@@ -492,10 +492,10 @@ def test_ctrl_c_says_where_finished_work_is_kept(another: Path, tmp_path: Path) 
         while process.poll() is None and not list(cells.glob("[0-9a-f]*")):
             pass
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert (
-        said
+        stderr
         == f"ackclock: interrupted; what was finished is kept in {tmp_path / 'run'}, and the same command goes on from there\n"
     )
     assert not list(tmp_path.rglob("*.tmp"))

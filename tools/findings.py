@@ -110,10 +110,12 @@ def rust(wanted: set[str]) -> list[Shown]:
     results = {match["path"].rpartition("::")[2]: match["result"] for match in LIBTEST.finditer(done.stdout)}
     if not results:
         print(done.stderr, file=sys.stderr)
-    said = {"ok": PASSED, "FAILED": "failed", "ignored": "ignored"}
+    names = {"ok": PASSED, "FAILED": "failed", "ignored": "ignored"}
     return [
         Shown(
-            id_, f"{test.crate}: {test.name}", SKIPPED if test.crate in APART else said.get(results.get(test.name, ""), "not run")
+            id_,
+            f"{test.crate}: {test.name}",
+            SKIPPED if test.crate in APART else names.get(results.get(test.name, ""), "not run"),
         )
         for test in tests
         for id_ in test.findings
@@ -144,9 +146,9 @@ def python(wanted: set[str], *, slow: bool) -> list[Shown]:
 
 
 def outcome(case: ET.Element) -> str:
-    for kind, said in (("failure", "failed"), ("error", "failed"), ("skipped", SKIPPED)):
+    for kind, result in (("failure", "failed"), ("error", "failed"), ("skipped", SKIPPED)):
         if case.find(kind) is not None:
-            return said
+            return result
     return PASSED
 
 

@@ -88,8 +88,8 @@ def default_folder(scenario: Scenario) -> Path:
 
 def identity(scenario: Scenario, seed: int | None, command: Sequence[str], server: Sequence[str]) -> Identity:
     """The identity of an emulation: the link with its seed, and the commands at both ends."""
-    said = [scenario_hash(scenario), scenario.seeds[0] if seed is None else seed, list(command), list(server)]
-    return Identity.of("emulate", said, once=True, any_engine=True)
+    resolved = [scenario_hash(scenario), scenario.seeds[0] if seed is None else seed, list(command), list(server)]
+    return Identity.of("emulate", resolved, once=True, any_engine=True)
 
 
 class Logging:
@@ -235,10 +235,10 @@ def emulate(
             "--seed": seed,
             "--out": folder,
         }
-        said = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
-        said += ["--force"] * force + ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
+        arguments = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
+        arguments += ["--force"] * force + ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
         # A process of its own, as an emulation moves into namespaces, for which a process must have one thread.
-        argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *said, "--", *command]
+        argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *arguments, "--", *command]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
         if not done.stdout:
             raise RunFailed(f"the emulation ended with exit status {done.returncode}", "standard error says why")
@@ -305,8 +305,8 @@ def _schema(table: str) -> dict[str, Any]:
 
     count, real = pl.UInt64, pl.Float64
     if table == "fates":
-        said = {"from": pl.Int64, "bytes": pl.UInt32, "sent_ps": count, "fate": pl.String, "at_ps": count}
-        return {"packet": count, "flow": pl.Int64, **said, "hop": pl.Int64, "marked": pl.Int64}
+        columns = {"from": pl.Int64, "bytes": pl.UInt32, "sent_ps": count, "fate": pl.String, "at_ps": count}
+        return {"packet": count, "flow": pl.Int64, **columns, "hop": pl.Int64, "marked": pl.Int64}
     if table == "hops":
         counts = dict.fromkeys(("queue_packets", "queue_bytes", "drops", "marks", "delivered_bytes"), count)
         return {"hop": pl.Int64, "direction": pl.String, "station": pl.UInt32, "time_s": real, **counts}

@@ -90,8 +90,8 @@ class AckclockError(Exception):
     @classmethod
     def of(cls, refusal: Refusal, *, file: str | None = None, line: int | None = None, key: str = "", option: str = "") -> Self:
         """A refused value with its location."""
-        said = {name: getattr(refusal, name) for name in ("found", "allowed", "statement", "hint")}
-        return cls._of(**said, file=file, line=line, key=key, option=option)
+        fields = {name: getattr(refusal, name) for name in ("found", "allowed", "statement", "hint")}
+        return cls._of(**fields, file=file, line=line, key=key, option=option)
 
     @classmethod
     def _of(cls, **fields: Any) -> Self:
@@ -105,9 +105,9 @@ class AckclockError(Exception):
 
     def within(self, what: str) -> Self:
         """The same error with a prefix: the parameters and the seed of a run."""
-        said = {name: getattr(self, name) for name in ("hint", "file", "line", "key", "option")}
+        fields = {name: getattr(self, name) for name in ("hint", "file", "line", "key", "option")}
         statement = self.statement or f"found {self.found}; allowed: {self.allowed}"
-        error = self._of(statement=f"{what}: {statement}", **said)
+        error = self._of(statement=f"{what}: {statement}", **fields)
         if "\n" in statement:
             error.args = (f"{what}: {statement}",)
         return error
@@ -118,8 +118,8 @@ class AckclockError(Exception):
 
     def document(self) -> dict[str, Any]:
         """What `--json` prints: ``{"error": {kind, message, file, line, key, option, found, allowed, hint}}``, None for an unknown field."""
-        said = {name: getattr(self, name) for name in FIELDS}
-        return {"error": {name: None if value == "" else value for name, value in said.items()}}
+        fields = {name: getattr(self, name) for name in FIELDS}
+        return {"error": {name: None if value == "" else value for name, value in fields.items()}}
 
     def _message(self) -> str:
         where = self.file or ""
@@ -200,21 +200,21 @@ def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None
     except _native.NativeError as error:
         bad_input = isinstance(error, _native.InputError) and not isinstance(error, _native.PlanError)
         kind: type[AckclockError] = InputError if bad_input else RunFailed
-        said = {name: getattr(error, name) for name in ("found", "allowed", "statement", "hint", "line", "key")}
-        raise kind._of(**said, file=error.file or file, option=error.option or option) from None
+        fields = {name: getattr(error, name) for name in ("found", "allowed", "statement", "hint", "line", "key")}
+        raise kind._of(**fields, file=error.file or file, option=error.option or option) from None
 
 
 def from_document(document: Mapping[str, Any]) -> AckclockError:
     """The error that another process printed as ``{"error": {..}}``: an InputError for exit status 2, else a RunFailed."""
-    said = document["error"]
+    fields = document["error"]
     kinds: dict[str, type[AckclockError]] = {kind.kind: kind for kind in (InputError, UsageError, RunFailed, Interrupted)}
-    error = kinds.get(said["kind"], RunFailed)._of(
-        **{name: said.get(name) or "" for name in ("found", "allowed", "hint", "key", "option")},
-        file=said.get("file"),
-        line=said.get("line"),
-        statement="" if said.get("found") else said["message"],
+    error = kinds.get(fields["kind"], RunFailed)._of(
+        **{name: fields.get(name) or "" for name in ("found", "allowed", "hint", "key", "option")},
+        file=fields.get("file"),
+        line=fields.get("line"),
+        statement="" if fields.get("found") else fields["message"],
     )
-    error.args = (said["message"],)
+    error.args = (fields["message"],)
     return error
 
 

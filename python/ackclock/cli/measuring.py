@@ -112,10 +112,10 @@ def _check_stamp(port: int | None, key_file: Path | None, *, stamp_open: bool) -
         raise InputError.problem(
             "--stamp-key-file and --stamp-open exclude each other", "leave one of them out", option="--stamp-open"
         )
-    asked = "--stamp-open" if stamp_open else "--stamp-key-file" if key_file is not None else ""
-    if asked and port is None:
-        raise InputError.problem(f"{asked} requires --stamp-port", "add --stamp-port PORT", option=asked)
-    if port is not None and not asked:
+    option = "--stamp-open" if stamp_open else "--stamp-key-file" if key_file is not None else ""
+    if option and port is None:
+        raise InputError.problem(f"{option} requires --stamp-port", "add --stamp-port PORT", option=option)
+    if port is not None and not option:
         hint = "add --stamp-key-file FILE, or --stamp-open to reply to unauthenticated probes"
         raise InputError.problem("--stamp-port requires a key", hint, option="--stamp-port")
 

@@ -66,8 +66,8 @@ def measure(
     checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
     if not 0 < port < 65536:
         raise InputError(str(port), "a port from 1 to 65535", key="port")
-    said = {"host": host, "port": port, "plan": checked.model_dump(mode="json")}
-    with opened(out, Identity.of("measure", said, once=True, any_engine=True), force=force) as run:
+    resolved = {"host": host, "port": port, "plan": checked.model_dump(mode="json")}
+    with opened(out, Identity.of("measure", resolved, once=True, any_engine=True), force=force) as run:
         done = _measured(
             host,
             checked,

@@ -1,5 +1,5 @@
-//! `make attack`: what held up, outran or shut out others before, tried again with the token in hand against `ackclockd` in a process of its own,
-//! while another client asks to be let in twenty times a second. A minute in all, on loopback.
+//! `make attack`: load with and without the token against `ackclockd` in a process of its own,
+//! while another client opens twenty sessions a second. A minute in all, on loopback.
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
 use crate::far_end::crowd::crowd;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const ANSWERED: Duration = Duration::from_millis(100);
-/// Sessions for the attackers, one for who asks, one that is just ending.
+/// Sessions for the attackers, one for the probing client, one that is ending.
 const SESSIONS: [&str; 4] = ["--most-sessions", "6", "--most-sessions-per-peer", "6"];
 
 fn bulk(down: u16, seconds: i64) -> Spec {
@@ -27,7 +27,7 @@ fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
     Spec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
 }
 
-/// The longest wait of a client that asks again and again to be let in, how often it asked, and how late this machine woke a thread that only slept.
+/// Longest session set-up of the probing client, its number of attempts, and the largest wakeup delay of a sleeping thread.
 struct Answered {
     longest: Duration,
     times: usize,
@@ -58,7 +58,7 @@ fn ask(daemon: &Daemon, stop: &AtomicBool) -> Answered {
     })
 }
 
-/// The time of an answer says something of the far end only where nothing else runs.
+/// Response times are valid only on an otherwise idle machine, so the test needs an environment variable.
 fn is_wanted() -> bool {
     let wanted = std::env::var_os("ACKCLOCK_ATTACK").is_some();
     if !wanted {
@@ -67,7 +67,7 @@ fn is_wanted() -> bool {
     wanted
 }
 
-/// Runs an attack beside a client that asks, up to three times where the machine itself was late: what the attack found the last time.
+/// Runs an attack beside the probing client, up to three times where the machine's wakeups were late; returns the last result.
 fn withstood<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&Daemon) -> T) -> T {
     raise_descriptors();
     for attempt in 1.. {
@@ -105,7 +105,7 @@ fn four(daemon: &Daemon, tests: impl Fn(usize) -> Vec<Spec> + Sync) -> Vec<Vec<R
 // finding("S1")
 #[test]
 #[ignore = "make attack"]
-fn other_clients_are_answered_in_100_ms_when_trains_ask_for_a_million_datagrams_a_second() {
+fn other_clients_are_answered_in_100_ms_when_trains_request_a_million_datagrams_a_second() {
     if !is_wanted() {
         return;
     }
@@ -117,7 +117,7 @@ fn other_clients_are_answered_in_100_ms_when_trains_ask_for_a_million_datagrams_
     });
 }
 
-/// Bytes that came in the second that had the most of them: datagrams by their times, connections by what each look at them found.
+/// Maximum of the bytes received in a second: datagrams by their timestamps, connections by their samples.
 fn most_in_a_second(records: &[Record]) -> f64 {
     let mut came: Vec<(i64, f64)> = Vec::new();
     for record in records {
@@ -167,7 +167,7 @@ fn budget_is_kept_when_four_sessions_run_eight_tests_each() {
 // finding("S3")
 #[test]
 #[ignore = "make attack"]
-fn places_are_left_for_clients_with_the_token_when_strangers_take_all_they_can() {
+fn clients_with_the_token_get_places_when_unauthenticated_connections_flood() {
     if !is_wanted() {
         return;
     }
@@ -187,7 +187,7 @@ fn places_are_left_for_clients_with_the_token_when_strangers_take_all_they_can()
 // finding("S5")
 #[test]
 #[ignore = "make attack"]
-fn descriptors_are_left_for_others_when_sessions_and_strangers_take_all_they_can() {
+fn descriptors_remain_for_others_when_sessions_and_unauthenticated_connections_flood() {
     if !is_wanted() {
         return;
     }

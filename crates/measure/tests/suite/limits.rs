@@ -1,4 +1,4 @@
-//! What a client with the token, and those without, can make a far end do: counted a turn of its loop, and by what it moves.
+//! Limits of a far end against clients with and without the token: work per turn of its loop, and bytes moved.
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
 use crate::far_end::FarEnd;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What one call may move beyond the limit of a turn.
+/// Bytes that one system call may move beyond the limit of a turn.
 const PIECE: u64 = 70_000;
 
 fn bulk(down: u16, seconds: i64) -> Spec {
@@ -33,7 +33,7 @@ fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
 
 // finding("S1")
 #[test]
-fn turn_of_the_loop_is_bounded_when_a_train_asks_for_a_million_datagrams_a_second() {
+fn turn_of_the_loop_is_bounded_when_a_train_requests_a_million_datagrams_a_second() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = seen.clone();
     let far = FarEnd::watched(Caps::default(), move |work: &Work| kept.lock().unwrap().push(*work));
@@ -80,7 +80,7 @@ fn turn_of_the_loop_is_bounded_when_four_sessions_fill_every_connection_they_may
     assert!(most.calls[0] <= MOST_CALLS && most.bytes[0] <= MOST_BYTES + PIECE);
 }
 
-/// Bytes of IP that were sent in the second that had the most of them.
+/// Maximum of the bytes of IP sent in a second.
 fn most_in_a_second(sent: &[(Instant, u64)]) -> u64 {
     let (mut first, mut within, mut most) = (0, 0, 0);
     for (at, bytes) in sent {
@@ -136,7 +136,7 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
 
 // finding("S3")
 #[test]
-fn client_with_the_token_gets_in_20_of_20_times_when_strangers_hold_every_place() {
+fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_place() {
     raise_descriptors();
     let far = FarEnd::with(Caps::default());
     let stop = AtomicBool::new(false);
@@ -198,7 +198,7 @@ fn log_has_a_line_for_every_session_and_refusal() {
 
 // finding("S6")
 #[test]
-fn token_file_is_made_once_with_mode_0600_and_taken_with_no_other() {
+fn token_file_is_made_once_with_mode_0600_and_refused_with_any_other() {
     use std::os::unix::fs::PermissionsExt;
     let path = std::env::temp_dir().join(format!("ackclock-new-token-{}", std::process::id()));
     let _ = std::fs::remove_file(&path);
@@ -233,7 +233,7 @@ fn token_file_is_made_once_with_mode_0600_and_taken_with_no_other() {
 
 // finding("S7")
 #[test]
-fn daemon_has_no_privileges_and_can_get_none_once_it_listens() {
+fn daemon_has_no_privileges_and_cannot_regain_any_when_it_listens() {
     for (more, kept) in [(&[][..], 0u64), (&["--allow-capture", "1"][..], 1 << 13)] {
         let root = nix::unistd::geteuid().is_root();
         let daemon = Daemon::start(&format!("privileges-{kept}"), 1024, more);

@@ -1,11 +1,11 @@
-//! Connections that say nothing, from many addresses of the loopback network.
+//! Connections that send no data, from many addresses of the loopback network.
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, socket};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Holds so many of each of so many addresses, always opening new ones in place of the oldest; how many there were in all.
+/// Holds `each` connections from each of the `addresses`, and replaces the oldest by new ones; returns their total number.
 pub fn crowd(at: SocketAddr, addresses: u8, each: usize, stop: &AtomicBool) -> u64 {
     let mut held: Vec<Vec<TcpStream>> = (0..addresses).map(|_| Vec::new()).collect();
     let mut opened = 0;

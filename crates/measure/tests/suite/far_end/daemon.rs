@@ -15,7 +15,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// With so many descriptors, and options beside those of its files.
+    /// Starts it with a limit of descriptors and further options.
     pub fn start(name: &str, descriptors: u64, more: &[&str]) -> Daemon {
         let folder = std::env::temp_dir().join(format!("ackclock-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);

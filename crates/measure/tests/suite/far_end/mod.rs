@@ -53,7 +53,7 @@ impl FarEnd {
         Some(FarEnd { at, token, stamp_port, stop, thread: Some(thread) })
     }
 
-    /// One whose turns are watched.
+    /// A far end whose turns are passed to `watch`.
     pub fn watched(caps: Caps, mut watch: impl FnMut(&Work) + Send + 'static) -> FarEnd {
         let token = Token::generate().unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
