@@ -9,7 +9,7 @@ use ackclock_core::Problem;
 
 /// What has come from the server.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum Received {
     Reply(Reply),
     /// A piece of a table: test, name, columns, rows.
     Rows(u32, Name, usize, Vec<u8>),
@@ -38,13 +38,13 @@ impl ClientSession {
     }
 
     /// Bytes from the server. Err ends the session, and says why.
-    pub fn receive(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> Result<(), Problem> {
+    pub fn receive(&mut self, bytes: &[u8], received: &mut Vec<Received>) -> Result<(), Problem> {
         self.inbox.extend_from_slice(bytes);
-        while self.advance(heard)? {}
+        while self.advance(received)? {}
         Ok(())
     }
 
-    fn advance(&mut self, heard: &mut Vec<Heard>) -> Result<bool, Problem> {
+    fn advance(&mut self, received: &mut Vec<Received>) -> Result<bool, Problem> {
         match &mut self.state {
             State::Greeting => {
                 let Some(server) = nonce_of(&self.inbox).map_err(foreign)? else { return Ok(false) };
@@ -58,7 +58,7 @@ impl ClientSession {
             State::Open(speaking) => {
                 let Some((frame, took)) = speaking.0.take(&self.inbox).map_err(unexpected)? else { return Ok(false) };
                 self.inbox.drain(..took);
-                heard.push(understood(frame.kind, &frame.payload)?);
+                received.push(understood(frame.kind, &frame.payload)?);
                 Ok(true)
             }
         }
@@ -126,17 +126,17 @@ pub fn unexpected(what: &str) -> Problem {
     Problem::new(format!("the far end sent {what}"), "install the same ackclock at both ends, and measure again")
 }
 
-fn understood(kind: Kind, payload: &[u8]) -> Result<Heard, Problem> {
+fn understood(kind: Kind, payload: &[u8]) -> Result<Received, Problem> {
     if kind == Kind::Message {
         return serde_json::from_slice(payload)
-            .map(Heard::Reply)
+            .map(Received::Reply)
             .map_err(|e| unexpected(&format!("a message that cannot be read ({e})")));
     }
     if kind == Kind::Packets {
-        return Ok(Heard::Packets(payload.to_vec()));
+        return Ok(Received::Packets(payload.to_vec()));
     }
     let (head, rows) = payload.split_first_chunk::<6>().ok_or_else(|| unexpected("a table without a head"))?;
     let test = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
     let name = Name::of(head[4]).ok_or_else(|| unexpected("a table of an unknown name"))?;
-    Ok(Heard::Rows(test, name, usize::from(head[5]), rows.to_vec()))
+    Ok(Received::Rows(test, name, usize::from(head[5]), rows.to_vec()))
 }

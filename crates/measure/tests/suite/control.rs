@@ -1,7 +1,7 @@
 //! The control channel's state machines without sockets: who gets in, what is refused, and that nothing that comes in does harm.
 
 use ackclock_measure::caps::{Caps, HANDSHAKE_NS};
-use ackclock_measure::control::client::{ClientSession, Heard};
+use ackclock_measure::control::client::{ClientSession, Received};
 use ackclock_measure::control::frame::{Kind, Writer};
 use ackclock_measure::control::hello::{Verdict, hello};
 use ackclock_measure::control::keys::{Keys, Nonces};
@@ -47,14 +47,14 @@ fn take(server: &mut ServerSession) -> Vec<u8> {
 /// Both ends in an open session.
 fn open() -> (ServerSession, ClientSession) {
     let (mut server, mut client) = (server(), ClientSession::new(token('t'), [3; 32]));
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..3 {
         let out = client.outbox().to_vec();
         client.sent(out.len());
         hear(&mut server, 0, &out);
-        client.receive(&take(&mut server), &mut heard).unwrap();
+        client.receive(&take(&mut server), &mut received).unwrap();
     }
-    assert_eq!(heard, [Heard::Reply(Reply::Welcome(welcome()))]);
+    assert_eq!(received, [Received::Reply(Reply::Welcome(welcome()))]);
     (server, client)
 }
 
@@ -79,10 +79,10 @@ fn two_that_know_the_token_understand_each_other() {
     let (mut next, mut back) = (0, Table::new(2));
     while next < table.len() {
         next = server.say_rows(8, Name::Got, &table, next);
-        let mut heard = Vec::new();
-        client.receive(&take(&mut server), &mut heard).unwrap();
-        for one in heard {
-            let Heard::Rows(8, Name::Got, 2, piece) = one else { panic!("{one:?}") };
+        let mut received = Vec::new();
+        client.receive(&take(&mut server), &mut received).unwrap();
+        for one in received {
+            let Received::Rows(8, Name::Got, 2, piece) = one else { panic!("{one:?}") };
             back.extend(&piece, 1_000_000).unwrap();
         }
     }
@@ -93,25 +93,25 @@ fn two_that_know_the_token_understand_each_other() {
 #[test]
 fn a_wrong_token_is_told_so_and_learns_nothing() {
     let (mut server, mut client) = (server(), ClientSession::new(token('x'), [3; 32]));
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     hear(&mut server, 0, client.outbox());
     client.sent(client.outbox().len());
-    client.receive(&take(&mut server), &mut heard).unwrap();
+    client.receive(&take(&mut server), &mut received).unwrap();
     let acts = hear(&mut server, 0, client.outbox());
     assert!(why(&acts).unwrap().contains("token"));
     let answer = take(&mut server);
     assert_eq!(answer[1..], [0; 32], "no proof for those that have none");
-    assert!(client.receive(&answer, &mut heard).unwrap_err().statement.contains("token"));
+    assert!(client.receive(&answer, &mut received).unwrap_err().statement.contains("token"));
     assert_eq!(hear(&mut server, 0, &[0; 1000]), []);
 }
 
 #[test]
 fn a_server_that_does_not_know_the_token_is_not_believed() {
     let mut client = ClientSession::new(token('t'), [3; 32]);
-    let mut heard = Vec::new();
-    client.receive(&hello(&[9; 32]), &mut heard).unwrap();
+    let mut received = Vec::new();
+    client.receive(&hello(&[9; 32]), &mut received).unwrap();
     let impostor = [[0].as_slice(), &[7; 32]].concat();
-    assert!(client.receive(&impostor, &mut heard).unwrap_err().statement.contains("does not prove"));
+    assert!(client.receive(&impostor, &mut received).unwrap_err().statement.contains("does not prove"));
     assert!(client.keys().is_none());
 }
 
@@ -126,7 +126,7 @@ fn what_was_said_in_one_session_is_nothing_in_another() {
     assert!(hear(&mut server(), 0, &recorded).contains(&Act::Proven));
     let mut later = ServerSession::new(token('t'), Caps::default(), [10; 32], 0);
     assert!(why(&hear(&mut later, 0, &recorded)).unwrap().contains("token"));
-    // Within a session a frame is heard once.
+    // Within a session a frame is received once.
     let (mut server, mut client) = open();
     let frame = said(&mut client, &Request::Go { test: 0 });
     assert_eq!(hear(&mut server, 0, &frame).len(), 1);
@@ -150,9 +150,12 @@ fn malformed_messages_are_refused_with_a_reason_and_unknown_ones_too() {
         let mut frame = Vec::new();
         Writer::new(Keys::derive(&token('t'), &nonces).to_server).write(Kind::Message, text, &mut frame);
         assert!(why(&hear(&mut server, 0, &frame)).unwrap().contains(reason));
-        let mut heard = Vec::new();
-        client.receive(&take(&mut server), &mut heard).unwrap();
-        assert!(matches!(&heard[..], [Heard::Reply(Reply::Bye { reason: told })] if told.contains(reason)), "{heard:?}");
+        let mut received = Vec::new();
+        client.receive(&take(&mut server), &mut received).unwrap();
+        assert!(
+            matches!(&received[..], [Received::Reply(Reply::Bye { reason: given })] if given.contains(reason)),
+            "{received:?}"
+        );
     }
 }
 
@@ -209,7 +212,7 @@ fn client_key() -> [u8; 32] {
 fn survive(stream: &[u8], pieces: usize) -> usize {
     let mut server = server();
     let mut requests = 0;
-    // A client waits for the verdict on its proof: what it says at once is heard in one go.
+    // A client waits for the verdict on its proof: what it says at once is received in one go.
     let (first, rest) = stream.split_at(stream.len().min(HANDSHAKE));
     for (i, piece) in std::iter::once(first).chain(rest.chunks(rest.len() / pieces + 1)).enumerate() {
         for act in hear(&mut server, i as i64 * MS, piece) {
@@ -246,7 +249,7 @@ proptest! {
             }
         }
         let requests = survive(&stream, pieces);
-        // What is heard is what was sent before the first damage, never anything else.
+        // What is received is what was sent before the first damage, never anything else.
         let intact = stream.iter().zip(&undamaged).take_while(|(a, b)| a == b).count();
         prop_assert!(requests == 0 || intact > HANDSHAKE + 36, "{requests} requests, {intact} bytes intact");
     }

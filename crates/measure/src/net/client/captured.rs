@@ -2,7 +2,7 @@
 
 use super::super::wait::wait;
 use super::{Client, PATIENCE_NS};
-use crate::control::client::{Heard, unexpected};
+use crate::control::client::{Received, unexpected};
 use crate::control::message::{Reply, Request};
 use crate::{MS, MeasureError, SECOND};
 use ackclock_core::Problem;
@@ -24,8 +24,8 @@ impl Client {
         self.capture_bytes = bytes;
         self.say(&Request::Capture { bytes })?;
         match self.hear_one(keep_going)? {
-            Heard::Reply(Reply::Capturing { refused: None }) => Ok(()),
-            Heard::Reply(Reply::Capturing { refused: Some(why) }) => Err(MeasureError::Input(refusal(why, None))),
+            Received::Reply(Reply::Capturing { refused: None }) => Ok(()),
+            Received::Reply(Reply::Capturing { refused: Some(why) }) => Err(MeasureError::Input(refusal(why, None))),
             _ => Err(self.broken("an answer out of order")),
         }
     }
@@ -37,26 +37,26 @@ impl Client {
         loop {
             match self.hear_one(keep_going)? {
                 // Records say more of each packet than the far end's own book.
-                Heard::Packets(more) if (records.len() + more.len()) as u64 <= self.capture_bytes => records.extend(more),
-                Heard::Packets(_) => return Err(self.broken("a capture that is larger than was asked for")),
-                Heard::Reply(Reply::Captured { dropped }) => return Ok(Captured { records, dropped }),
+                Received::Packets(more) if (records.len() + more.len()) as u64 <= self.capture_bytes => records.extend(more),
+                Received::Packets(_) => return Err(self.broken("a capture that is larger than was asked for")),
+                Received::Reply(Reply::Captured { dropped }) => return Ok(Captured { records, dropped }),
                 _ => return Err(self.broken("an answer out of order")),
             }
         }
     }
 
     /// Waits for the far end to say something.
-    fn hear_one(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<Heard, MeasureError> {
+    fn hear_one(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<Received, MeasureError> {
         let mut until = self.clock.now() + PATIENCE_NS;
-        while self.said.is_empty() {
+        while self.pending.is_empty() {
             let writes = if self.session.outbox().is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
             let mut polled = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN | writes)];
             wait(&self.clock, &mut polled, self.clock.now() + 100 * MS)?;
-            let mut heard = Vec::new();
-            if self.exchange(&mut heard).map_err(|why| MeasureError::Failed(self.named(why)))? {
+            let mut received = Vec::new();
+            if self.exchange(&mut received).map_err(|why| MeasureError::Failed(self.named(why)))? {
                 until = self.clock.now() + PATIENCE_NS;
             }
-            self.said.extend(heard);
+            self.pending.extend(received);
             if !keep_going() {
                 return Err(MeasureError::Interrupted);
             }
@@ -64,9 +64,9 @@ impl Client {
                 return Err(self.silent());
             }
         }
-        match self.said.pop_front() {
-            Some(Heard::Reply(Reply::Bye { reason })) => Err(self.ended(&reason)),
-            Some(heard) => Ok(heard),
+        match self.pending.pop_front() {
+            Some(Received::Reply(Reply::Bye { reason })) => Err(self.ended(&reason)),
+            Some(received) => Ok(received),
             None => Err(self.silent()),
         }
     }

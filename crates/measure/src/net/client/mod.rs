@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::datagrams::Inbox;
 use super::run::scratch;
 use super::sockets;
-use crate::control::client::{ClientSession, Heard, unexpected};
+use crate::control::client::{ClientSession, Received, unexpected};
 use crate::control::message::{Reply, Request, Welcome};
 use crate::token::{Token, random};
 use crate::{MeasureError, Nanos, SECOND};
@@ -44,8 +44,8 @@ pub struct Client {
     inbox: Inbox,
     scratch: Vec<u8>,
     next_test: u32,
-    /// Said by the far end, and not yet looked at.
-    said: VecDeque<Heard>,
+    /// Received messages that no call has handled yet.
+    pending: VecDeque<Received>,
     capture_bytes: u64,
     /// Time of the last keepalive.
     kept_alive: Nanos,
@@ -68,7 +68,7 @@ impl Client {
             inbox: Inbox::new(),
             scratch: scratch(),
             next_test: 0,
-            said: VecDeque::new(),
+            pending: VecDeque::new(),
             capture_bytes: 0,
             kept_alive: Nanos::MIN,
             control,
@@ -81,8 +81,8 @@ impl Client {
         let brief = Duration::from_millis(100);
         self.control.set_read_timeout(Some(brief)).map_err(MeasureError::refused("reaching the far end"))?;
         let until = self.clock.now() + PATIENCE_NS;
-        let mut heard = Vec::new();
-        while heard.is_empty() {
+        let mut received = Vec::new();
+        while received.is_empty() {
             if !keep_going() {
                 return Err(MeasureError::Interrupted);
             }
@@ -93,17 +93,17 @@ impl Client {
                 ))));
             }
             // What the far end says in a handshake is about the token or its limits: bad input, not failed work.
-            self.exchange(&mut heard).map_err(|why| MeasureError::Input(self.named(why)))?;
+            self.exchange(&mut received).map_err(|why| MeasureError::Input(self.named(why)))?;
         }
-        match heard.remove(0) {
-            Heard::Reply(Reply::Welcome(welcome)) => self.welcome = welcome,
+        match received.remove(0) {
+            Received::Reply(Reply::Welcome(welcome)) => self.welcome = welcome,
             _ => return Err(MeasureError::Failed(self.named(unexpected("no welcome")))),
         }
         self.control.set_nonblocking(true).map_err(MeasureError::refused("reaching the far end"))
     }
 
     /// Writes what is to be said and reads what has been said; whether anything has come.
-    fn exchange(&mut self, heard: &mut Vec<Heard>) -> Result<bool, Problem> {
+    fn exchange(&mut self, received: &mut Vec<Received>) -> Result<bool, Problem> {
         while !self.session.outbox().is_empty() {
             match self.control.write(self.session.outbox()) {
                 Ok(written) => self.session.sent(written),
@@ -113,7 +113,7 @@ impl Client {
         }
         match self.control.read(&mut self.scratch[..READ]) {
             Ok(0) => Err(Problem::new("the far end closed the connection", CLOSED)),
-            Ok(read) => self.session.receive(&self.scratch[..read], heard).map(|()| true),
+            Ok(read) => self.session.receive(&self.scratch[..read], received).map(|()| true),
             Err(e) if is_patient(&e) => Ok(false),
             Err(e) => Err(cut_off(&e)),
         }
@@ -132,12 +132,12 @@ impl Client {
         }
         self.kept_alive = now;
         self.say(&Request::KeepAlive {})?;
-        let mut heard = Vec::new();
-        self.exchange(&mut heard).map_err(|why| MeasureError::Failed(self.named(why)))?;
-        if let Some(Heard::Reply(Reply::Bye { reason })) = heard.first() {
+        let mut received = Vec::new();
+        self.exchange(&mut received).map_err(|why| MeasureError::Failed(self.named(why)))?;
+        if let Some(Received::Reply(Reply::Bye { reason })) = received.first() {
             return Err(self.ended(reason));
         }
-        self.said.extend(heard);
+        self.pending.extend(received);
         Ok(())
     }
 

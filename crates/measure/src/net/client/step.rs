@@ -5,7 +5,7 @@ use super::super::wait::wait;
 use super::captured::refusal;
 use super::test::{KNOCK_NS, Phase, Record, Test};
 use super::{Client, PATIENCE_NS};
-use crate::control::client::Heard;
+use crate::control::client::Received;
 use crate::control::message::{Reply, Request};
 use crate::spec::Spec;
 use crate::udp::packet::{Head, tag_of};
@@ -96,10 +96,10 @@ impl Client {
         for test in tests.iter_mut() {
             self.advance(test);
         }
-        let mut heard = Vec::new();
-        self.exchange(&mut heard).map_err(|why| MeasureError::Failed(self.named(why)))?;
-        let any = !heard.is_empty();
-        heard.into_iter().try_for_each(|h| self.heard(h, tests))?;
+        let mut received = Vec::new();
+        self.exchange(&mut received).map_err(|why| MeasureError::Failed(self.named(why)))?;
+        let any = !received.is_empty();
+        received.into_iter().try_for_each(|h| self.received(h, tests))?;
         Ok(any)
     }
 
@@ -172,39 +172,39 @@ impl Client {
         });
     }
 
-    fn heard(&self, heard: Heard, tests: &mut [Test]) -> Result<(), MeasureError> {
-        let number = match &heard {
-            Heard::Rows(test, ..) => *test,
-            Heard::Reply(
+    fn received(&self, received: Received, tests: &mut [Test]) -> Result<(), MeasureError> {
+        let number = match &received {
+            Received::Rows(test, ..) => *test,
+            Received::Reply(
                 Reply::Ready { test, .. } | Reply::Open { test } | Reply::Refused { test, .. } | Reply::Done { test, .. },
             ) => *test,
-            Heard::Reply(Reply::Bye { reason }) => return Err(self.ended(reason)),
-            Heard::Reply(Reply::Welcome(_)) => return Err(self.broken("a second welcome")),
-            Heard::Packets(_) | Heard::Reply(Reply::Capturing { .. } | Reply::Captured { .. }) => {
+            Received::Reply(Reply::Bye { reason }) => return Err(self.ended(reason)),
+            Received::Reply(Reply::Welcome(_)) => return Err(self.broken("a second welcome")),
+            Received::Packets(_) | Received::Reply(Reply::Capturing { .. } | Reply::Captured { .. }) => {
                 return Err(self.broken("a capture out of order"));
             }
         };
         let Some(test) = tests.iter_mut().find(|t| t.number == number) else {
             return Err(self.broken("an answer about no test"));
         };
-        match heard {
-            Heard::Rows(_, name, columns, piece) => test.rows(name, columns, &piece).map_err(|why| self.broken(why)),
-            Heard::Reply(Reply::Refused { reason, allowed, .. }) => Err(MeasureError::Input(refusal(reason, allowed))),
-            Heard::Reply(Reply::Ready { port, .. }) if test.phase == Phase::Asked => {
+        match received {
+            Received::Rows(_, name, columns, piece) => test.rows(name, columns, &piece).map_err(|why| self.broken(why)),
+            Received::Reply(Reply::Refused { reason, allowed, .. }) => Err(MeasureError::Input(refusal(reason, allowed))),
+            Received::Reply(Reply::Ready { port, .. }) if test.phase == Phase::Asked => {
                 test.ready(port);
                 Ok(())
             }
-            Heard::Reply(Reply::Open { .. }) => {
+            Received::Reply(Reply::Open { .. }) => {
                 if test.phase == Phase::Knocking {
                     test.phase = Phase::Ready;
                 }
                 Ok(())
             }
-            Heard::Reply(Reply::Done { outcome, .. }) => {
+            Received::Reply(Reply::Done { outcome, .. }) => {
                 test.done(outcome);
                 Ok(())
             }
-            Heard::Reply(_) | Heard::Packets(_) => Err(self.broken("an answer out of order")),
+            Received::Reply(_) | Received::Packets(_) => Err(self.broken("an answer out of order")),
         }
     }
 }
