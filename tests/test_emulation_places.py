@@ -340,7 +340,7 @@ def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarde
         os.killpg(running.pid, signal.SIGKILL)
         running.wait(20)
     if not guarded:
-        assert machine.leads_out()[0], "nobody has closed it"
+        assert machine.leads_out()[0], "the way out is still open"
         machine.run(*command(link, "--no-log", "--out", tmp_path / "next", "--", "true"))
 
     def closed():

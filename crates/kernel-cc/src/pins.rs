@@ -1,4 +1,4 @@
-//! The folder on the BPF file system whose files keep the controls loaded. Such a file system is usually open to everybody (mode 1777), so the
+//! The folder on the BPF file system whose files keep the controls loaded. Such a file system is usually writable by all users (mode 1777), so the
 //! folder may belong to another user: then no file in it is created or removed, and the message names its owner and the remedy.
 
 use std::fs::{self, DirBuilder, Metadata};

@@ -51,7 +51,7 @@ struct Arguments {
     /// A file to which a line for each session and each refusal is added, instead of standard error.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Whom to become when started as root, once the ports are bound; nobody unless said otherwise.
+    /// The user to switch to when started as root, once the ports are bound; "nobody" by default.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Answer STAMP probes (RFC 8762) at this UDP port too; needs --stamp-key-file, or --stamp-open.
@@ -60,7 +60,7 @@ struct Arguments {
     /// A file with the key of STAMP's authenticated mode.
     #[arg(long, requires = "stamp_port")]
     stamp_key_file: Option<PathBuf>,
-    /// Answer everybody's unauthenticated probes, each with as many bytes as it has.
+    /// Reply to unauthenticated probes, each with as many bytes as it has.
     #[arg(long, requires = "stamp_port", conflicts_with = "stamp_key_file")]
     stamp_open: bool,
     /// Set the clock wrong by so many nanoseconds, to try estimators.

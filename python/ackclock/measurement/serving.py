@@ -50,7 +50,7 @@ def serve(
         log: a file to which a JSON line for each session and each refusal is added.
         logs: without ``log``, these lines go to standard error.
         drop: give up this process's privileges for good once the sockets are bound.
-        user: whom to become then instead of root; nobody unless said otherwise.
+        user: the user that root switches to then; "nobody" by default.
 
     Raises:
         InputError: a bad address, token file or user. RunFailed: the machine refused.

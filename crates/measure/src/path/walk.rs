@@ -1,6 +1,6 @@
 //! Which probe is next. First each hop limit in turn until the far end answers, then every size to every hop that has answered, round by
-//! round: a hop is not asked twice in a row, and what changes with time falls on all sizes alike. A hop is asked briskly until it leaves a
-//! probe unanswered; that probe is sent again, and from then on the hop is asked as often as a router that limits its answers gives them.
+//! round: a hop is not probed twice in a row, and changes over time affect all sizes alike. A hop is probed briskly until it leaves a
+//! probe unanswered; that probe is sent again, and later probes have the interval of a router's ICMP rate limit.
 
 use super::{Answer, Asked, Meaning, Plan, Probe};
 use crate::Nanos;

@@ -112,7 +112,7 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
         let running: Vec<_> = (0..4)
             .map(|n| {
                 let mut client = far.client();
-                // One session asks for as much as it can; the others for trains alone, connections alone, and a single test.
+                // One session requests all that the caps allow; the others trains alone, connections alone, and a single test.
                 let tests = match n {
                     0 => (0..8).map(|k| if k % 2 == 0 { bulk(4, 2) } else { down(972, 400_000, 5000) }).collect(),
                     1 => vec![bulk(1, 2)],
