@@ -169,6 +169,7 @@ MISTAKES = [
     ("measure 127.0.0.1 --duration 5", "--duration", '"5" without a unit', UNITS_OF_TIME),
     ("measure 127.0.0.1 --sizes big", "--sizes", '"big"', "a size with a unit"),
     ("measure 127.0.0.1 --every '1 h'", "--every", "!--every requires --out", "add --out DIR"),
+    ("measure 127.0.0.1 --times 3", "--times", "!--times requires --every", "add --every TIME"),
     ("measure 127.0.0.1 --every soon --out run", "--every", '"soon"', UNITS_OF_TIME),
     ("emulate slow.toml --deadline soon -- true", "--deadline", '"soon"', UNITS_OF_TIME),
     ("emulate slow.toml --name a/b --pair", "--name", '"a/b"', "letters, digits"),

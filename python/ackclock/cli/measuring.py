@@ -139,7 +139,9 @@ def measure(
     every: Annotated[
         str | None, typer.Option(help="Measure again every so often, such as 1 h; with --times and --out.", show_default=False)
     ] = None,
-    times: Annotated[int, typer.Option(min=1, help="How often, with --every; the same command takes up what was begun.")] = 24,
+    times: Annotated[
+        int | None, typer.Option(min=1, help="How often, with --every (default: 24); the same command takes up what was begun.")
+    ] = None,
     stamp: Annotated[
         bool, typer.Option("--stamp", help="Probe a STAMP reflector (RFC 8762) instead, ours or another's.")
     ] = False,
@@ -181,6 +183,8 @@ def measure(
 
     if every is not None and out is None:
         raise InputError.problem("--every requires --out", "add --out DIR, in which the schedule is kept", option="--every")
+    if times is not None and every is None:
+        raise InputError.problem("--times requires --every", "add --every TIME, such as --every '1 h'", option="--times")
     if stamp:
         return _stamp(host, stamp_port, stamp_key_file, json=json)
     document = read_document(plan) if plan else Document({})
@@ -214,7 +218,7 @@ def measure(
             )
 
     if every is not None:
-        return _scheduled(Repeat(host, port, every, times, out, force), checked, once, json=json, quiet=quiet)
+        return _scheduled(Repeat(host, port, every, times or _TIMES, out, force), checked, once, json=json, quiet=quiet)
     try:
         done = once(out or folder_of(host, port))
     except MeasurementFailed as failed:
@@ -236,6 +240,10 @@ def _stamp(host: str, port: int, key_file: Path | None, *, json: bool) -> None:
         print_json(found)
     else:
         print_tables([stamp_table(found)])
+
+
+# The measurements of a schedule without --times: a day of hours.
+_TIMES = 24
 
 
 @dataclass(frozen=True)
