@@ -60,7 +60,9 @@ def serve(
     user: Annotated[
         str | None,
         typer.Option(
-            "--user", help="User to switch to when started as root, once the ports are bound (default: nobody).", show_default=False
+            "--user",
+            help="User to switch to when started as root, once the ports are bound (default: nobody).",
+            show_default=False,
         ),
     ] = None,
     clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,
