@@ -52,7 +52,7 @@ impl Default for Caps {
     }
 }
 
-/// A sample has 18 values, a packet's row two.
+/// A sample has 18 values, a packet's row two; what is kept of a transfer is no larger than a sample.
 const ROWS_OF_A_SAMPLE: u64 = 9;
 
 /// Largest datagram that a train may have, in bytes of IP.
@@ -125,8 +125,8 @@ impl Caps {
     }
 
     fn transfers(&self, t: &Transfers) -> Result<(u64, u64), Problem> {
-        // One after another: only one stands at a time, but each leaves a row.
-        Ok((t.bytes.saturating_mul(u64::from(t.count)), u64::from(t.count)))
+        // One after another: few stand at a time, but each leaves what is said of it.
+        Ok((t.bytes.saturating_mul(u64::from(t.count)), u64::from(t.count) * ROWS_OF_A_SAMPLE))
     }
 
     fn connections_fit(&self, count: u64) -> Result<(), Problem> {

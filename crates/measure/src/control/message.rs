@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const MOST_REQUEST: usize = 4096;
 /// Longest frame of a server: a piece of a table.
 pub const MOST_REPLY: usize = 65_536;
+/// Connections that one reply says something of: 400 bytes each at most.
+pub const MOST_FLOWS: usize = 150;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -48,6 +50,11 @@ pub enum Reply {
         /// The limit, where `reason` names a value above one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed: Option<String>,
+    },
+    /// The last of a test's connections, where there are more than one reply holds.
+    Flows {
+        test: u32,
+        flows: Vec<FlowOutcome>,
     },
     /// A test is over; its tables have been sent.
     Done {

@@ -3,7 +3,7 @@
 use super::flow::{Flow, PIECE};
 use super::sample;
 use crate::Nanos;
-use crate::control::message::{Name, Outcome};
+use crate::control::message::{FlowOutcome, Name, Outcome};
 use crate::control::table::Table;
 use crate::spec::{Bulk, Train};
 use crate::udp::packet::Head;
@@ -81,6 +81,8 @@ impl Trains {
 /// TCP connections.
 pub struct Flows {
     pub flows: Vec<Flow>,
+    /// Those that were laid aside.
+    over: Vec<FlowOutcome>,
     pub samples: Table,
     sample_ns: Nanos,
     next: Nanos,
@@ -96,7 +98,7 @@ impl Flows {
     /// Connections at which nobody looks while they last.
     pub fn unsampled() -> Flows {
         let samples = Table::new(sample::COLUMNS.len());
-        Flows { flows: Vec::new(), samples, sample_ns: Nanos::MAX, next: Nanos::MAX, most_rows: 0 }
+        Flows { flows: Vec::new(), over: Vec::new(), samples, sample_ns: Nanos::MAX, next: Nanos::MAX, most_rows: 0 }
     }
 
     pub fn due(&self, now: Nanos) -> Nanos {
@@ -126,6 +128,11 @@ impl Flows {
 
     pub fn end(&mut self) {
         self.flows.iter_mut().for_each(Flow::end);
+    }
+
+    /// Keeps of those that have ended only what is said of them, so that the many that were cost the few that are nothing.
+    pub fn lay_aside(&mut self) {
+        self.over.extend(self.flows.extract_if(.., |f| f.is_ended()).map(|f| f.outcome()));
     }
 
     pub fn bytes(&self) -> u64 {
@@ -170,7 +177,11 @@ impl Run {
                 let (unsent, held) = t.out.as_ref().map_or((0, 0), |out| (out.unsent, out.held));
                 Outcome { unsent, held, ..Outcome::default() }
             }
-            Run::Flows(f) => Outcome { flows: f.flows.iter().map(Flow::outcome).collect(), ..Outcome::default() },
+            Run::Flows(f) => {
+                let mut flows: Vec<_> = f.over.iter().cloned().chain(f.flows.iter().map(Flow::outcome)).collect();
+                flows.sort_by_key(|f| f.flow);
+                Outcome { flows, ..Outcome::default() }
+            }
         }
     }
 }

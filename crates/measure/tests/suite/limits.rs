@@ -1,13 +1,14 @@
 //! Limits of a far end against clients with and without the token: work per turn of its loop, and bytes moved.
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
-use crate::far_end::FarEnd;
 use crate::far_end::crowd::crowd;
 use crate::far_end::daemon::Daemon;
+use crate::far_end::{FarEnd, Raw};
 use ackclock_measure::caps::Caps;
+use ackclock_measure::control::message::Request;
 use ackclock_measure::net::client::{Client, ClientOptions, Record};
 use ackclock_measure::net::server::{MOST_ACCEPTED, MOST_BYTES, MOST_CALLS, Work, raise_descriptors};
-use ackclock_measure::spec::{Bulk, Spec, Train};
+use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
 use ackclock_measure::token::Token;
 use ackclock_measure::{MS, SECOND};
 use std::io::Read;
@@ -97,6 +98,37 @@ fn most_in_a_second(sent: &[(Instant, u64)]) -> u64 {
 fn received(records: &[Record]) -> u64 {
     let datagrams = |r: &Record| r.near.values().map(|t| t.len() as u64).sum::<u64>() * 1000;
     records.iter().map(|r| r.flows.iter().map(|f| f.bytes).sum::<u64>() + if r.flows.is_empty() { datagrams(r) } else { 0 }).sum()
+}
+
+// finding("S1")
+#[test]
+fn far_end_reads_no_more_requests_when_a_client_does_not_read_its_answers() {
+    // What both kernels hold for a connection is some megabytes; what the far end holds for a session is two replies.
+    const KERNELS: usize = 14_000_000;
+    let daemon = Daemon::start("answers", 1024, &[]);
+    let resident = |daemon: &Daemon| {
+        let status = daemon.proc("status");
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = resident(&daemon);
+    let mut raw = Raw::connect(daemon.at(), &daemon.options.token);
+    let said = raw.insist(&Request::Capture { bytes: 0 }, Duration::from_secs(2));
+    let more = resident(&daemon).saturating_sub(before);
+    println!("it took {said} bytes of requests and {more} kB of memory");
+    assert!(said < KERNELS && more < 2_000, "{said} bytes of requests, {more} kB of memory");
+    daemon.client().quit();
+}
+
+// finding("S1")
+#[test]
+fn report_arrives_whole_when_a_test_has_more_connections_than_a_reply_holds() {
+    let far = FarEnd::with(Caps::default());
+    let transfers = Transfers { way: Way::Down, bytes: 1, count: 700, congestion: None, every_ns: 0, limit_ns: 20 * SECOND };
+    let done = far.client().run(vec![Spec::Transfers(transfers)], &mut |_| true).unwrap();
+    let said: Vec<u16> = done[0].outcome.flows.iter().map(|f| f.flow).collect();
+    assert_eq!(said, (0..700).collect::<Vec<_>>());
+    assert!(done[0].outcome.flows.iter().all(|f| f.bytes == 1 && f.why_failed.is_none()));
 }
 
 // finding("S2")

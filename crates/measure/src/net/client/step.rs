@@ -176,7 +176,11 @@ impl Client {
         let number = match &received {
             Received::Rows(test, ..) => *test,
             Received::Reply(
-                Reply::Ready { test, .. } | Reply::Open { test } | Reply::Refused { test, .. } | Reply::Done { test, .. },
+                Reply::Ready { test, .. }
+                | Reply::Open { test }
+                | Reply::Refused { test, .. }
+                | Reply::Flows { test, .. }
+                | Reply::Done { test, .. },
             ) => *test,
             Received::Reply(Reply::Bye { reason }) => return Err(self.ended(reason)),
             Received::Reply(Reply::Welcome(_)) => return Err(self.broken("a second welcome")),
@@ -200,6 +204,7 @@ impl Client {
                 }
                 Ok(())
             }
+            Received::Reply(Reply::Flows { flows, .. }) => test.flows(flows).map_err(|why| self.broken(why)),
             Received::Reply(Reply::Done { outcome, .. }) => {
                 test.done(outcome);
                 Ok(())

@@ -59,6 +59,8 @@ pub struct Test {
     server: SocketAddr,
     next_transfer: (u16, Nanos),
     far: BTreeMap<Name, Table>,
+    /// The last of what the far end says of connections, before it is done.
+    far_flows: Vec<FlowOutcome>,
     outcome: Option<Outcome>,
 }
 
@@ -86,6 +88,7 @@ impl Test {
             server,
             next_transfer: (0, now),
             far,
+            far_flows: Vec::new(),
             outcome: None,
         }
     }
@@ -185,7 +188,18 @@ impl Test {
         table.extend(piece, most)
     }
 
-    pub fn done(&mut self, outcome: Outcome) {
+    /// What the far end says of its last connections: each piece goes before the earlier ones.
+    pub fn flows(&mut self, mut flows: Vec<FlowOutcome>) -> Result<(), &'static str> {
+        if flows.len() + self.far_flows.len() > usize::from(u16::MAX) + 1 {
+            return Err("more connections than a test has");
+        }
+        flows.append(&mut self.far_flows);
+        self.far_flows = flows;
+        Ok(())
+    }
+
+    pub fn done(&mut self, mut outcome: Outcome) {
+        outcome.flows.append(&mut self.far_flows);
         (self.phase, self.outcome) = (Phase::Done, Some(outcome));
     }
 

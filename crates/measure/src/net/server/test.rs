@@ -10,7 +10,7 @@ use super::stranger::Stranger;
 use crate::caps::Caps;
 use crate::control::hello::DataHello;
 use crate::control::keys::Keys;
-use crate::control::message::Reply;
+use crate::control::message::{MOST_FLOWS, Outcome, Reply};
 use crate::control::server::ServerSession;
 use crate::share::{Turn, tcp_wire_bytes};
 use crate::spec::{Spec, Way};
@@ -44,6 +44,8 @@ pub struct Test {
     cut_short: Option<String>,
     /// The table that is being sent, and its next row.
     reported: (usize, usize),
+    /// What is said last, once it is begun.
+    outcome: Option<Outcome>,
     /// Service received within its session in each direction, and the fair queueing state of its connections.
     pub moved: [u64; 2],
     turns: [Turn; 2],
@@ -74,6 +76,7 @@ impl Test {
             must_end,
             cut_short: None,
             reported: (0, 0),
+            outcome: None,
             moved: [0; 2],
             turns: Default::default(),
         }
@@ -258,6 +261,9 @@ impl Test {
                     flow.advance(now, scratch, |_| Vec::new());
                 }
                 flows.tick(now);
+                if matches!(self.spec, Spec::Transfers(_)) {
+                    flows.lay_aside();
+                }
             }
         }
         if now >= self.must_end {
@@ -301,8 +307,15 @@ impl Test {
                 self.reported = (self.reported.0 + 1, 0);
             }
         }
-        let outcome = crate::control::message::Outcome { cut_short: self.cut_short.clone(), ..self.run.outcome() };
-        session.say(&Reply::Done { test: self.number, outcome });
+        let whole = || Outcome { cut_short: self.cut_short.clone(), ..self.run.outcome() };
+        let outcome = self.outcome.get_or_insert_with(whole);
+        let from = outcome.flows.len().saturating_sub(MOST_FLOWS);
+        let flows = outcome.flows.split_off(from);
+        if from > 0 {
+            session.say(&Reply::Flows { test: self.number, flows });
+            return false;
+        }
+        session.say(&Reply::Done { test: self.number, outcome: Outcome { flows, ..std::mem::take(outcome) } });
         true
     }
 }

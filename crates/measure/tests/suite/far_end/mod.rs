@@ -7,8 +7,10 @@ pub mod daemon;
 
 use ackclock_measure::SECOND;
 use ackclock_measure::caps::Caps;
+use ackclock_measure::control::client::ClientSession;
 use ackclock_measure::control::hello::hello;
 use ackclock_measure::control::keys::{Keys, Nonces};
+use ackclock_measure::control::message::Request;
 use ackclock_measure::net::client::{Client, ClientOptions};
 use ackclock_measure::net::server::{Server, ServerOptions, Work};
 use ackclock_measure::net::stamp::StampOptions;
@@ -95,6 +97,55 @@ impl FarEnd {
         stream.read_exact(&mut verdict).unwrap();
         assert_eq!(verdict[0], 0, "it was welcome");
         [hello(&client).as_slice(), &keys.client_proof].concat()
+    }
+}
+
+/// A client that has the token, and says what it likes.
+pub struct Raw {
+    pub stream: TcpStream,
+    pub session: ClientSession,
+}
+
+impl Raw {
+    pub fn connect(at: SocketAddr, token: &Token) -> Raw {
+        let mut raw = Raw { stream: TcpStream::connect(at).unwrap(), session: ClientSession::new(token.clone(), [3; 32]) };
+        raw.stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        while raw.session.keys().is_none() {
+            raw.flush();
+            raw.receive();
+        }
+        raw
+    }
+
+    fn flush(&mut self) {
+        let said = self.session.outbox().to_vec();
+        self.stream.write_all(&said).unwrap();
+        self.session.sent(said.len());
+    }
+
+    fn receive(&mut self) {
+        let mut bytes = [0; 65_536];
+        let read = self.stream.read(&mut bytes).unwrap();
+        self.session.receive(&bytes[..read], &mut Vec::new()).unwrap();
+    }
+
+    /// Says it as often as the far end takes it within this time; how many bytes it took.
+    pub fn insist(&mut self, request: &Request, least: Duration) -> usize {
+        let (until, mut said) = (std::time::Instant::now() + least, 0);
+        self.stream.set_nonblocking(true).unwrap();
+        while std::time::Instant::now() < until {
+            while self.session.outbox().len() < 65_536 {
+                self.session.say(request).unwrap();
+            }
+            match self.stream.write(self.session.outbox()) {
+                Ok(taken) => {
+                    said += taken;
+                    self.session.sent(taken);
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        said
     }
 }
 

@@ -126,7 +126,12 @@ impl Peer {
             said => said <= SHORT || !self.writable,
         };
         let write = if waits { PollFlags::POLLOUT } else { PollFlags::empty() };
-        if self.closing.is_some() { write } else { write | PollFlags::POLLIN }
+        if self.closing.is_some() || self.is_full() { write } else { write | PollFlags::POLLIN }
+    }
+
+    /// So much is to be said that no more is asked: a client that does not read its answers is not read either.
+    fn is_full(&self) -> bool {
+        self.session.outbox().len() >= MOST_REPLY
     }
 
     pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
@@ -184,7 +189,7 @@ impl Peer {
     pub fn hear(&mut self, shared: &mut Shared, scratch: &mut [u8]) {
         self.writable = true;
         let mut acts = Vec::new();
-        if self.closing.is_none() {
+        if self.closing.is_none() && !self.is_full() {
             match self.stream.read(&mut scratch[..READ]) {
                 Ok(0) => self.is_gone = true,
                 Ok(read) => self.session.receive(shared.clock.now(), &scratch[..read], &mut acts),
@@ -259,7 +264,8 @@ impl Peer {
     }
 
     pub fn proven(&mut self, test: u32, at: SocketAddr) {
-        if self.tests.get_mut(&test).is_some_and(|t| t.proven(at)) {
+        // One whose answers wait is not answered: its client knocks again.
+        if !self.is_full() && self.tests.get_mut(&test).is_some_and(|t| t.proven(at)) {
             self.own.insert(plain(at));
             self.session.say(&Reply::Open { test });
         }
