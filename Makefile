@@ -65,11 +65,11 @@ format: $(VENV)/.locked ## put Rust and Python sources in form
 	$(BIN)/ruff format
 
 bench: ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed
-	$(CARGO) build --quiet --release --package ackclock-sim --bin ackclock-bench
+	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench
 
 bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
-	$(CARGO) build --quiet --release --package ackclock-sim --bin ackclock-bench
+	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(PYTHON) benches/peers/ns3_speed.py --binary target/release/ackclock-bench
 
 accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
@@ -80,7 +80,7 @@ analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts a
 	POLARS_MAX_THREADS=1 $(BIN)/python -m tests.labelled_table $(if $(PART),--only $(PART),docs/analyze-accuracy.md)
 
 bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measured.md: eight minutes on a quiet machine
-	$(CARGO) build --quiet --release --package ackclock-emu --bin ackclock-traffic
+	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic
 	$(BIN)/python -m tests.live.emulator docs/emulator-measured.md
 
 measure-accuracy: build ## `measure` over emulated links of known truth, into docs/measure-accuracy.md: five minutes on a quiet machine
