@@ -9,6 +9,9 @@ use crate::{MS, Nanos, SECOND};
 const DEPTH_NS: Nanos = 10 * MS;
 /// or the largest datagram, but never more than this: in no second more than 1.04 of the rate is moved.
 const MOST_DEPTH_NS: Nanos = 40 * MS;
+/// Maximum debt of a bucket, as a time at its rate. Datagrams that arrived cannot be refused: debt beyond this would block the data of all
+/// other sessions.
+pub const MOST_DEBT_NS: Nanos = 100 * MS;
 
 /// IP and TCP headers, with timestamps, and the payload that they are sent with.
 const TCP_HEADERS: u64 = 52;
@@ -54,8 +57,10 @@ impl Bucket {
         self.credit >= scaled(bytes.min(self.depth))
     }
 
+    /// Charges bytes. Debt beyond `MOST_DEBT_NS` is dropped.
     pub fn take(&mut self, bytes: u64) {
-        self.credit -= scaled(bytes);
+        let floor = -i128::from(MOST_DEBT_NS) * i128::from(self.rate_bps);
+        self.credit = (self.credit - scaled(bytes)).max(floor);
     }
 
     /// Time at which so many bytes may be moved, if no others are moved before.
@@ -118,6 +123,22 @@ mod tests {
                     assert!(bits as f64 <= 1.0401 * rate as f64, "{bits} bits in a second of {rate}, pieces of {piece}");
                 }
             }
+        }
+    }
+
+    // finding("S2")
+    #[test]
+    fn bucket_passes_data_again_within_120_ms_when_a_flood_of_datagrams_ends() {
+        for rate in [1_000_000, 20_000_000, 1_000_000_000] {
+            let (mut bucket, mut now) = (Bucket::new(rate, 0), 0);
+            // Ten times the rate for a minute, charged every 10 ms.
+            while now < 60 * SECOND {
+                bucket.has(now, 1);
+                bucket.take(rate / 8 / 10);
+                now += 10 * MS;
+            }
+            let waits = bucket.ready(1500) - now;
+            assert!(waits <= 120 * MS, "{} ms at {rate} b/s", waits / MS);
         }
     }
 

@@ -63,10 +63,9 @@ impl Trains {
         self.out.iter_mut().for_each(|out| out.tick(now));
     }
 
-    pub fn hear(&mut self, head: &Head, at: Nanos) {
-        if let Some(inn) = &mut self.inn {
-            inn.came(head, at);
-        }
+    /// Records a datagram that arrived. False if no train or not this much of one was requested.
+    pub fn hear(&mut self, head: &Head, at: Nanos) -> bool {
+        self.inn.as_mut().is_some_and(|inn| inn.came(head, at))
     }
 
     /// All has been sent, and nothing has come in for so long.

@@ -129,13 +129,16 @@ impl Incoming {
         Incoming { train, got: Table::new(COLUMNS), last: None, beyond: 0 }
     }
 
-    pub fn came(&mut self, head: &Head, now: Nanos) {
-        self.last = Some(now);
-        if head.number < self.train.count && self.got.len() < self.most() {
+    /// Records a datagram. False if it is beyond the requested train: it is counted in `beyond` alone and does not delay the end.
+    pub fn came(&mut self, head: &Head, now: Nanos) -> bool {
+        let is_planned = head.number < self.train.count && self.got.len() < self.most();
+        if is_planned {
+            self.last = Some(now);
             self.got.push(&[i64::from(head.number), now]);
         } else {
             self.beyond += 1;
         }
+        is_planned
     }
 
     /// Rows that may be held: every datagram, and as many copies.
@@ -199,5 +202,13 @@ mod tests {
             incoming.came(&Head { tag: 0, number, at: 0 }, 0);
         }
         assert_eq!((incoming.got.len(), incoming.beyond), (6, 2));
+    }
+
+    // finding("S2")
+    #[test]
+    fn train_ends_and_is_charged_no_more_when_datagrams_beyond_its_plan_arrive() {
+        let mut incoming = Incoming::new(Train { payload: 20, gap_ns: MS, count: 3 });
+        let charged = (0..1000).filter(|i| incoming.came(&Head { tag: 0, number: i % 3, at: 0 }, i64::from(*i))).count();
+        assert_eq!((charged, incoming.last), (6, Some(5)));
     }
 }

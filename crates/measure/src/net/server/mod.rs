@@ -23,7 +23,7 @@ use crate::control::registry::Registry;
 use crate::control::unproven::Unproven;
 use crate::spec::HEADERS;
 use crate::token::{Token, random};
-use crate::udp::packet::{Head, tag_of};
+use crate::udp::packet::tag_of;
 use crate::udp::proof::{Answer, Doorkeeper};
 use crate::{MS, MeasureError, Nanos};
 use kernel::{available, system, unrestricted};
@@ -31,7 +31,7 @@ use moving::Line;
 pub use moving::{MOST_BYTES, MOST_CALLS, Work};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use peer::{Peer, Standing};
+use peer::{ECHO, KNOCK, Peer, Standing};
 use serde_json::json;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -417,7 +417,7 @@ impl Server {
 
     fn hear_datagrams(&mut self) {
         let Server { shared, peers, inbox, lines, .. } = self;
-        let mut came_in = 0;
+        let (now, mut came_in) = (shared.clock.now(), 0);
         inbox.drain(&shared.udp, &shared.clock, |came| {
             let Some(tag) = tag_of(came.bytes) else { return };
             for peer in peers.iter_mut().filter(|p| p.is_open()) {
@@ -425,21 +425,17 @@ impl Server {
                     let Some(keys) = peer.session.keys() else { return };
                     match shared.door.hear(keys, came.from, came.bytes) {
                         // As many bytes as came. If it is not taken the client knocks again.
-                        Answer::Cookie(cookie) => {
+                        Answer::Cookie(cookie) if peer.may_answer(KNOCK, now) => {
                             shared.owed += cookie.len() as u64 + u64::from(HEADERS);
                             drop(shared.udp.send_to(&cookie, came.from));
                         }
-                        Answer::Proven(test) => peer.proven(test, came.from),
-                        Answer::Nothing => {}
+                        Answer::Proven(test) if peer.may_answer(ECHO, now) => peer.proven(test, came.from),
+                        _ => {}
                     }
                     return;
                 }
-                let bytes = came.bytes.len() as u64 + u64::from(HEADERS);
-                if let Some(test) = peer.tagged(tag, came.from, bytes) {
+                if let Some(bytes) = peer.tagged(tag, came) {
                     came_in += bytes;
-                    if let Some(head) = Head::read(came.bytes) {
-                        test.hear(&head, came.at);
-                    }
                     return;
                 }
             }

@@ -105,9 +105,11 @@ impl Test {
         }
     }
 
-    pub fn hear(&mut self, head: &Head, at: Nanos) {
-        if let Run::Trains(trains) = &mut self.run {
-            trains.hear(head, at);
+    /// Records a datagram that arrived. False if it is beyond the requested train.
+    pub fn hear(&mut self, head: &Head, at: Nanos) -> bool {
+        match &mut self.run {
+            Run::Trains(trains) => trains.hear(head, at),
+            Run::Flows(_) => false,
         }
     }
 

@@ -3,6 +3,7 @@
 mod requests;
 
 use super::super::capture::{Capture, plain};
+use super::super::datagrams::Came;
 use super::super::flow::Traffic;
 use super::super::run::Run;
 use super::super::sockets;
@@ -14,9 +15,10 @@ use crate::caps::Spent;
 use crate::control::hello::{DataHello, Verdict};
 use crate::control::message::{MOST_REPLY, Reply};
 use crate::control::server::{Act, ServerSession};
-use crate::share::{Turn, tcp_wire_bytes};
-use crate::spec::Spec;
-use crate::udp::proof::knock_tag;
+use crate::share::{Bucket, Turn, tcp_wire_bytes};
+use crate::spec::{HEADERS, Spec};
+use crate::udp::packet::Head;
+use crate::udp::proof::{PROOF_BYTES, knock_tag};
 use crate::{Nanos, SECOND};
 use nix::poll::PollFlags;
 use serde_json::json;
@@ -30,6 +32,11 @@ const LINGER_NS: Nanos = 2 * SECOND;
 const READ: usize = 4096;
 /// Control output up to this size is sent at once; longer reports are scheduled.
 const SHORT: usize = 4096;
+/// Part of the rate that a session's knocks may cause in answers, and its echoes.
+const RATION_SHARE: u64 = 100;
+/// Index of each ration.
+pub const KNOCK: usize = 0;
+pub const ECHO: usize = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -73,6 +80,8 @@ pub struct Peer {
     refusals: u32,
     spent: Spent,
     closing: Option<Nanos>,
+    /// Rations of answers to knocks and to echoes.
+    rations: [Bucket; 2],
 }
 
 impl Peer {
@@ -108,6 +117,7 @@ impl Peer {
             refusals: 0,
             spent: Spent::default(),
             closing: None,
+            rations: [(); 2].map(|()| Bucket::new(options.caps.rate_bps / RATION_SHARE, stranger.came)),
         };
         let mut acts = Vec::new();
         peer.session.receive(shared.clock.now(), &stranger.heard, &mut acts);
@@ -253,14 +263,29 @@ impl Peer {
         }
     }
 
-    /// The test whose datagrams have this tag, of which one has come from there.
-    pub fn tagged(&mut self, tag: u64, from: SocketAddr, bytes: u64) -> Option<&mut Test> {
+    /// Records a datagram with this tag. Bytes of IP to charge to the rate budget, none if the datagram is beyond its train; None if the
+    /// tag is of no test of this session.
+    pub fn tagged(&mut self, tag: u64, came: &Came<'_>) -> Option<u64> {
         let test = self.tests.values_mut().find(|t| t.tag == tag)?;
+        if !Head::read(came.bytes).is_some_and(|head| test.hear(&head, came.at)) {
+            return Some(0);
+        }
+        let bytes = came.bytes.len() as u64 + u64::from(HEADERS);
         self.total[Traffic::In as usize] += bytes;
         if self.capture.is_some() {
-            self.own.insert(plain(from));
+            self.own.insert(plain(came.from));
         }
-        Some(test)
+        Some(bytes)
+    }
+
+    /// Whether the ration of the session allows one more answer to a knock (`KNOCK`) or an echo (`ECHO`), which is charged to it.
+    pub fn may_answer(&mut self, what: usize, now: Nanos) -> bool {
+        let bytes = PROOF_BYTES as u64 + u64::from(HEADERS);
+        let may = self.rations[what].has(now, bytes);
+        if may {
+            self.rations[what].take(bytes);
+        }
+        may
     }
 
     pub fn proven(&mut self, test: u32, at: SocketAddr) {
