@@ -138,6 +138,17 @@ def test_force_moves_run_folders_aside_and_never_onto_another(small: Path, tmp_p
         ackclock.simulate(small, out=tmp_path / "run.2", force=True)
 
 
+@pytest.mark.finding("L6")
+def test_folder_that_is_moved_aside_is_swept_first(small: Path, tmp_path: Path) -> None:
+    ackclock.simulate(small, seed=1, out=tmp_path / "run")
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    (tmp_path / "run" / f".live.{ended.pid}.tmp").mkdir()
+    ackclock.simulate(small, seed=2, out=tmp_path / "run", force=True)
+    assert (tmp_path / "run.1" / "flows.parquet").is_file()
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
 @pytest.mark.finding("U1")
 def test_force_takes_up_the_same_experiment_where_it_was(small: Path, tmp_path: Path) -> None:
     ackclock.simulate(small, out=tmp_path / "run")

@@ -192,12 +192,13 @@ class RunFolder:
             if not self._locked():
                 continue
             held = _held(self.path)
-            if not self._refusal(held):
+            aside = self._refusal(held)
+            for name in CROWDED:
+                leftovers.sweep(self.path / name, alone=self._lock is not None)
+            if not aside:
                 break
             _set_aside(self.path)
             self._unlock()
-        for name in CROWDED:
-            leftovers.sweep(self.path / name, alone=self._lock is not None)
         self.finished = bool(held.kind) and held.finished
         if not held.kind:
             try:
