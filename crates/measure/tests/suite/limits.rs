@@ -10,9 +10,11 @@ use ackclock_measure::net::client::{Client, ClientOptions, Record};
 use ackclock_measure::net::server::{MOST_ACCEPTED, MOST_BYTES, MOST_CALLS, Work, raise_descriptors};
 use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
 use ackclock_measure::token::Token;
+use ackclock_measure::udp::packet::Head;
+use ackclock_measure::udp::proof::knock;
 use ackclock_measure::{MS, SECOND};
 use std::io::Read;
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -164,6 +166,47 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
     let share = BUDGET as f64 / 8.0 / 4.0 * 2.0;
     assert!(got.iter().all(|bytes| (0.6 * share..4.5 * share).contains(&(*bytes as f64))), "{got:?} of {share} each");
     assert!((got[1] as f64) > 0.7 * got[3] as f64, "one test against eight: {got:?}");
+}
+
+// finding("S2")
+#[test]
+fn upload_is_read_and_knocks_are_rationed_when_another_session_floods_datagrams() {
+    const BUDGET: u64 = 20_000_000;
+    let far = FarEnd::with(Caps { rate_bps: BUDGET, ..Caps::default() });
+    let mut raw = Raw::connect(far.at, &far.token);
+    let train = Train { payload: 1000, gap_ns: 420_000, count: 60_000 };
+    raw.session.say(&Request::Start { test: 0, spec: Spec::Datagrams { down: None, up: Some(train) } }).unwrap();
+    raw.flush();
+    std::thread::sleep(Duration::from_millis(100));
+    let keys = raw.session.keys().unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let flood = |make: &mut dyn FnMut(u32) -> Vec<u8>, count: u32| {
+        for number in 0..count {
+            let _ = udp.send_to(&make(number), far.at);
+            if number % 64 == 63 {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+    };
+    let began = Instant::now();
+    flood(&mut |_| knock(keys, 0).to_vec(), 2000);
+    udp.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let cookies = std::iter::from_fn(|| udp.recv(&mut [0; 100]).ok()).count();
+    let ration = 20.0 + began.elapsed().as_secs_f64() * BUDGET as f64 / 100.0 / 8.0 / 92.0;
+    // 20 MB, which the budget carries in 8 s.
+    let mut datagram = vec![0; 1000];
+    let mut tagged = |number| {
+        Head { tag: keys.tag(0, true), number, at: 0 }.write(&mut datagram);
+        datagram.clone()
+    };
+    flood(&mut tagged, 20_000);
+    let Spec::Bulk(bulk) = bulk(0, 1) else { unreachable!() };
+    let upload = Spec::Bulk(Bulk { up: 1, ..bulk });
+    let done = far.client().run(vec![upload], &mut |_| true).unwrap();
+    let bytes: u64 = done[0].outcome.flows.iter().map(|f| f.bytes).sum();
+    println!("{cookies} of 2000 knocks were answered; the upload had {bytes} bytes in a second");
+    assert!((1.0..ration).contains(&(cookies as f64)), "{cookies} cookies, ration {ration}");
+    assert!(bytes as f64 > 0.5 * BUDGET as f64 / 8.0, "{bytes} bytes");
 }
 
 // finding("S3")

@@ -117,7 +117,7 @@ impl Raw {
         raw
     }
 
-    fn flush(&mut self) {
+    pub fn flush(&mut self) {
         let said = self.session.outbox().to_vec();
         self.stream.write_all(&said).unwrap();
         self.session.sent(said.len());
