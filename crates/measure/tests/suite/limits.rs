@@ -219,13 +219,15 @@ fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_place
         let crowding = scope.spawn(|| crowd(far.at, 5, 100, &stop));
         std::thread::sleep(Duration::from_millis(300));
         let mut running = far.client();
-        let let_in =
-            (0..20).filter(|_| Client::connect(&far.options(&far.token), &mut || true).map(Client::quit).is_ok()).count();
+        let refusals: Vec<String> = (0..20)
+            .filter_map(|_| Client::connect(&far.options(&far.token), &mut || true).map(Client::quit).err())
+            .map(|error| error.to_string())
+            .collect();
         // A session's data connections are not cut, either.
         let done = running.run(vec![bulk(16, 1)], &mut |_| true).unwrap();
         stop.store(true, Ordering::Relaxed);
         crowding.join().unwrap();
-        assert_eq!(let_in, 20);
+        assert!(refusals.is_empty(), "{} of 20: {refusals:?}", refusals.len());
         assert!(done[0].flows.iter().all(|f| f.why_failed.is_none() && f.bytes > 0), "{:?}", done[0].flows);
         assert_eq!(done[0].outcome.flows.len(), 16);
     });

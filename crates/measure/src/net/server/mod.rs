@@ -446,7 +446,7 @@ impl Server {
     /// Lets go of those who have gone.
     fn part(&mut self) {
         let shared = &mut self.shared;
-        self.peers.retain(|peer| {
+        self.peers.retain_mut(|peer| {
             if peer.is_gone {
                 peer.leave(shared);
             }

@@ -80,6 +80,8 @@ pub struct Peer {
     refusals: u32,
     spent: Spent,
     closing: Option<Nanos>,
+    /// Counts among its address's sessions.
+    counts: bool,
     /// Rations of answers to knocks and to echoes.
     rations: [Bucket; 2],
 }
@@ -117,6 +119,7 @@ impl Peer {
             refusals: 0,
             spent: Spent::default(),
             closing: None,
+            counts: false,
             rations: [(); 2].map(|()| Bucket::new(options.caps.rate_bps / RATION_SHARE, stranger.came)),
         };
         let mut acts = Vec::new();
@@ -201,10 +204,10 @@ impl Peer {
         let mut acts = Vec::new();
         if self.closing.is_none() && !self.is_full() {
             match self.stream.read(&mut scratch[..READ]) {
-                Ok(0) => self.is_gone = true,
+                Ok(0) => self.end(shared),
                 Ok(read) => self.session.receive(shared.clock.now(), &scratch[..read], &mut acts),
                 Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => {}
-                Err(_) => self.is_gone = true,
+                Err(_) => self.end(shared),
             }
         }
         self.act(acts, shared);
@@ -223,6 +226,7 @@ impl Peer {
                     self.reports.clear();
                     (self.capture, self.packets) = (None, None);
                     self.closing.get_or_insert(shared.clock.now() + LINGER_NS);
+                    self.release(shared);
                 }
             }
             acts.extend(more);
@@ -234,6 +238,7 @@ impl Peer {
         shared.unproven.leave(self.place);
         let verdict = shared.registry.admit(self.address.ip(), &shared.options.caps);
         self.standing = if verdict == Verdict::Welcome { Standing::Session } else { Standing::Nobody };
+        self.counts = verdict == Verdict::Welcome;
         if verdict != Verdict::Welcome {
             self.why = Some(verdict.says().into());
         }
@@ -392,14 +397,26 @@ impl Peer {
         0
     }
 
+    /// The client has closed the connection.
+    fn end(&mut self, shared: &mut Shared) {
+        self.is_gone = true;
+        self.release(shared);
+    }
+
+    /// Frees the session's place as soon as the session is over: the same client's next connection may be decided on in this turn.
+    fn release(&mut self, shared: &mut Shared) {
+        if std::mem::take(&mut self.counts) {
+            shared.registry.leave(self.address.ip());
+        }
+    }
+
     /// Frees its place and writes its log line.
-    pub fn leave(&self, shared: &mut Shared) {
+    pub fn leave(&mut self, shared: &mut Shared) {
+        self.release(shared);
         let (now, from) = (shared.clock.now(), self.address.to_string());
         let why = self.why.as_deref().unwrap_or("ended by the client");
-        match self.standing {
-            Standing::Stranger => shared.unproven.leave(self.place),
-            Standing::Session => shared.registry.leave(self.address.ip()),
-            Standing::Nobody => {}
+        if self.standing == Standing::Stranger {
+            shared.unproven.leave(self.place);
         }
         if self.standing != Standing::Session {
             return shared.log.note_stranger(now, "refused", json!({"from": from, "why": why}));
