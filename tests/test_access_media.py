@@ -159,7 +159,10 @@ def test_what_rides_on_further_connections_is_counted_once_whatever_comes_after_
         ({"connections": [{"traffic": "all", "service": {"kind": "be"}}]}, "tcp"),
         ({"connections": [{"traffic": "udp", "service": {}}] * 9}, "connections"),
         ({"connections": [{"traffic": "udp", "service": {}}], "caps": [{"direction": "up", "rate": "1 Mb/s"}]}, "all traffic"),
-        ({"connections": [{"traffic": "udp", "service": {}}], "handover": {"every": "5 s", "gap": "50 ms"}}, "only one of them"),
+        (
+            {"connections": [{"traffic": "udp", "service": {}}], "handover": {"every": "5 s", "gap": "50 ms"}},
+            "handover and connections exclude each other; leave one of them out",
+        ),
     ],
 )
 def test_connections_that_cannot_be_are_refused(keys, says):
