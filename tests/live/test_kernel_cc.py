@@ -81,7 +81,7 @@ def test_a_missing_program_is_one_clear_message(capsys: pytest.CaptureFixture[st
     monkeypatch.setattr(kernel_cc, "find_binary", lambda: None)
     assert cli.run(["kernel-cc", "load"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no ackclock-kernel-cc" in line
+    assert "ackclock-kernel-cc is not installed" in line
     assert "make kernel-cc" in line
 
 
