@@ -85,8 +85,19 @@ def test_a_steady_trickle_is_shown_while_it_comes(lossy):
             if shown >= 2:
                 break
         run.stdin.close()
+        run.stderr.read()
     assert run.returncode == 0
     assert shown >= 2
+
+
+def test_analysis_completes_when_nobody_reads_its_stderr(lossy):
+    command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stderr is not None
+        run.stderr.close()
+        document, _ = run.communicate(lossy.read_bytes(), timeout=60)
+    assert run.returncode == 0
+    assert json.loads(document)["flows"] == analyze(lossy).document["flows"]
 
 
 def test_a_followed_capture_is_drawn_on_a_terminal_and_its_header_is_waited_for(lossy, tmp_path):

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from ackclock.cells import Progress
+if TYPE_CHECKING:
+    from ackclock.cells import Progress
 
 BETWEEN_LINES_S = 5.0
+
+
+def status_line(text: str) -> None:
+    """One line on stderr. The command goes on if nobody reads stderr (its pipe is closed)."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 @contextmanager
@@ -48,6 +59,6 @@ def _lines(what: str) -> Progress:
         now = time.monotonic()
         if total > 1 and ((done in (0, total) and done != told) or now - last >= BETWEEN_LINES_S):
             last, told = now, done
-            print(f"{what}: {done} of {total} runs done{f' ({label})' if label else ''}", file=sys.stderr, flush=True)
+            status_line(f"{what}: {done} of {total} runs done{f' ({label})' if label else ''}")
 
     return update

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from ackclock.analysis.run import PIECE
 from ackclock.errors import native_errors
+from ackclock.progress import status_line
 
 PAUSE_S = 0.5
 DRAWING_SHARE = 0.1
@@ -21,7 +21,7 @@ def read_all(path: str, reader: Any, *, follow: bool, quiet: bool, show: Callabl
     `show` is called when a followed capture has grown, instead of a line on stderr.
     """
     total = 0
-    news = _News(show or (lambda: None if quiet else print(f"{total} packets", file=sys.stderr, flush=True)))
+    news = _News(show or (lambda: None if quiet else status_line(f"{total} packets")))
     try:
         while True:
             with native_errors(file=path):

@@ -93,7 +93,9 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _complain(error: AckclockError, *, json: bool) -> int:
     if json:
         _print_document(error)
-    print(f"ackclock: {error}", file=sys.stderr)
+    from ackclock.progress import status_line
+
+    status_line(f"ackclock: {error}")
     return error.status
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from ackclock.progress import status_line
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -107,4 +109,4 @@ def print_names(names: Mapping[str, str]) -> None:
 def remark(text: str, *, quiet: bool) -> None:
     """A remark on stderr."""
     if not quiet:
-        print(text, file=sys.stderr)
+        status_line(text)
