@@ -176,9 +176,9 @@ pub fn close_at_once(stream: &TcpStream) {
 }
 
 /// Sets TCP_NOTSENT_LOWAT: the rate budget does not bound data that is already in the send buffer.
-pub fn hold_unsent(stream: &TcpStream, bytes: u32) {
+pub fn hold_unsent(stream: &TcpStream, bytes: u64) {
     // Without the option the send buffer is the limit.
-    let _ = number(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
+    let _ = number(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, u32::try_from(bytes).unwrap_or(u32::MAX));
 }
 
 /// Control frames and hellos leave at once.

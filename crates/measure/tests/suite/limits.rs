@@ -5,6 +5,7 @@ use crate::far_end::crowd::crowd;
 use crate::far_end::daemon::Daemon;
 use crate::far_end::{FarEnd, Raw};
 use ackclock_measure::caps::Caps;
+use ackclock_measure::control::hello::DataHello;
 use ackclock_measure::control::message::Request;
 use ackclock_measure::net::client::{Client, ClientOptions, Record};
 use ackclock_measure::net::server::{MOST_ACCEPTED, MOST_BYTES, MOST_CALLS, Work, raise_descriptors};
@@ -13,8 +14,10 @@ use ackclock_measure::token::Token;
 use ackclock_measure::udp::packet::Head;
 use ackclock_measure::udp::proof::knock;
 use ackclock_measure::{MS, SECOND};
-use std::io::Read;
+use nix::sys::socket;
+use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,6 +169,85 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
     let share = BUDGET as f64 / 8.0 / 4.0 * 2.0;
     assert!(got.iter().all(|bytes| (0.6 * share..4.5 * share).contains(&(*bytes as f64))), "{got:?} of {share} each");
     assert!((got[1] as f64) > 0.7 * got[3] as f64, "one test against eight: {got:?}");
+}
+
+/// Data connections of a test, opened by hand with a small receive buffer, that read nothing until `drain`.
+struct Stalled {
+    /// Keeps the session open.
+    _control: Raw,
+    connections: Vec<TcpStream>,
+    read: u64,
+}
+
+impl Stalled {
+    fn open(far: &FarEnd, down: u16, seconds: i64) -> Stalled {
+        let mut raw = Raw::connect(far.at, &far.token);
+        raw.session.say(&Request::Start { test: 0, spec: bulk(down, seconds) }).unwrap();
+        raw.flush();
+        std::thread::sleep(Duration::from_millis(50));
+        let keys = raw.session.keys().unwrap();
+        let connect = |flow| {
+            let kind = socket::SockType::Stream;
+            let fd = socket::socket(socket::AddressFamily::Inet, kind, socket::SockFlag::SOCK_CLOEXEC, None).unwrap();
+            socket::setsockopt(&fd, socket::sockopt::RcvBuf, &4096).unwrap();
+            socket::connect(fd.as_raw_fd(), &socket::SockaddrStorage::from(far.at)).unwrap();
+            let mut stream = TcpStream::from(fd);
+            stream.write_all(&DataHello { session: keys.name, test: 0, flow, since: 0 }.write(keys)).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            stream
+        };
+        let connections = (0..down).map(connect).collect();
+        Stalled { _control: raw, connections, read: 0 }
+    }
+
+    fn drain(&mut self) {
+        let mut scratch = [0; 65_536];
+        for stream in &mut self.connections {
+            while let Ok(read @ 1..) = stream.read(&mut scratch) {
+                self.read += read as u64;
+            }
+        }
+    }
+
+    /// Bytes that have arrived: read, and in the receive queues.
+    fn arrived(&self) -> u64 {
+        let queued = |stream: &TcpStream| {
+            let mut bytes: libc::c_int = 0;
+            // SAFETY: FIONREAD writes one int.
+            unsafe { libc::ioctl(stream.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+            bytes as u64
+        };
+        self.read + self.connections.iter().map(queued).sum::<u64>()
+    }
+}
+
+// finding("S2")
+#[test]
+fn far_end_sends_no_more_than_its_budget_when_stalled_clients_read_all_at_once() {
+    const BUDGET: u64 = 20_000_000;
+    const CONNECTIONS: u16 = 8;
+    let caps = Caps { rate_bps: BUDGET, sessions_per_peer: 4, ..Caps::default() };
+    let far = FarEnd::with(caps);
+    let mut busy = Stalled::open(&far, CONNECTIONS, 4);
+    let mut stalled: Vec<Stalled> = (0..3).map(|_| Stalled::open(&far, CONNECTIONS, 4)).collect();
+    // One session uses the whole budget while the others' windows are closed; then all read.
+    let (began, mut arrivals, mut before) = (Instant::now(), Vec::new(), 0);
+    while began.elapsed() < Duration::from_millis(3500) {
+        busy.drain();
+        if began.elapsed() > Duration::from_millis(2000) {
+            stalled.iter_mut().for_each(Stalled::drain);
+        }
+        let arrived = busy.arrived() + stalled.iter().map(Stalled::arrived).sum::<u64>();
+        // With headers, segments of 1,448 bytes assumed.
+        arrivals.push((Instant::now(), (arrived - before) * 1500 / 1448));
+        before = arrived;
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    let most = 8 * most_in_a_second(&arrivals);
+    let total = 8.0 * before as f64 / began.elapsed().as_secs_f64();
+    println!("of {BUDGET} b/s at most {most} arrived in a second, {total:.0} on average");
+    assert!(stalled.iter().all(|s| s.read > 100_000) && total > 0.85 * BUDGET as f64, "{total} b/s on average");
+    assert!(most as f64 <= 1.05 * BUDGET as f64, "{most} b/s");
 }
 
 // finding("S2")

@@ -72,6 +72,8 @@ pub struct Flow {
     /// Bytes beyond this time do not count, and nothing is sent.
     stop_at: Nanos,
     pub bytes: u64,
+    /// Limit of the data that was written and has not left; none where the caller limits no rate.
+    pub unsent_limit: Option<u64>,
     /// Bit-nanoseconds that have passed under the cap: when the next piece may pass.
     free_at: Nanos,
     pub failed: Option<String>,
@@ -96,6 +98,7 @@ impl Flow {
             last: None,
             stop_at,
             bytes: 0,
+            unsent_limit: None,
             free_at: began,
             failed: None,
             ending: None,
@@ -130,6 +133,12 @@ impl Flow {
     /// Direction in which a ready socket moves data; none during the handshake.
     pub fn moves(&self) -> Option<Traffic> {
         (self.phase == Phase::Open).then_some(if self.task.sends { Traffic::Out } else { Traffic::In })
+    }
+
+    /// Bytes that may be written before the unsent data reaches its limit.
+    pub fn unsent_room(&self) -> u64 {
+        let Some((limit, stream)) = self.unsent_limit.zip(self.stream.as_ref()) else { return u64::MAX };
+        limit.saturating_sub(TcpInfo::of(stream).map_or(0, |info| u64::from(info.notsent)))
     }
 
     /// Bytes of payload that the kernel has retransmitted since the last call.

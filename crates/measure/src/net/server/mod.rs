@@ -21,6 +21,7 @@ use crate::control::hello::DataHello;
 use crate::control::message::Welcome;
 use crate::control::registry::Registry;
 use crate::control::unproven::Unproven;
+use crate::share::UnsentRoom;
 use crate::spec::HEADERS;
 use crate::token::{Token, random};
 use crate::udp::packet::tag_of;
@@ -100,6 +101,8 @@ pub struct Shared {
     pub descriptors: u64,
     /// Bytes of IP sent outside the rate budget, to be charged to it.
     pub owed: u64,
+    /// Bound of each session's unsent data.
+    pub unsent: UnsentRoom,
 }
 
 /// Whose socket is ready.
@@ -144,6 +147,7 @@ impl Server {
             log: Log::new(options.log.clone()),
             descriptors: descriptors_each(caps, places),
             owed: 0,
+            unsent: UnsentRoom::new(caps.rate_bps, caps.sessions),
             options,
         };
         let stamp =

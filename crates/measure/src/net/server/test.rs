@@ -7,7 +7,6 @@ use super::super::tcp_info::TcpInfo;
 use super::Shared;
 use super::moving::{Line, Piece};
 use super::stranger::Stranger;
-use crate::caps::Caps;
 use crate::control::hello::DataHello;
 use crate::control::keys::Keys;
 use crate::control::message::{MOST_FLOWS, Outcome, Reply};
@@ -50,10 +49,6 @@ pub struct Test {
     pub moved: [u64; 2],
     turns: [Turn; 2],
 }
-
-/// Limit of a connection's unsent data (TCP_NOTSENT_LOWAT): its part of what the rate carries in this time.
-const UNSENT_MS: u64 = 20;
-const UNSENT: std::ops::RangeInclusive<u64> = 16_384..=1_048_576;
 
 impl Test {
     pub fn new(number: u32, spec: Spec, keys: &Keys, listener: Option<TcpListener>, now: Nanos) -> Test {
@@ -134,7 +129,7 @@ impl Test {
     }
 
     /// A connection that has proven to be of this session says that it is this test's.
-    pub fn attach(&mut self, hello: DataHello, stranger: Stranger, caps: &Caps, now: Nanos) {
+    pub fn attach(&mut self, hello: DataHello, stranger: Stranger, unsent_limit: u64, now: Nanos) {
         let Ok(task) = self.task(hello.flow) else { return };
         let Run::Flows(flows) = &mut self.run else { return };
         let mut wishes = match &self.spec {
@@ -150,9 +145,7 @@ impl Test {
         let failed = wishes.set(&stranger.stream).err();
         super::super::sockets::no_delay(&stranger.stream);
         if task.sends {
-            let sharing = if let Spec::Bulk(bulk) = &self.spec { u64::from(bulk.down.max(1)) } else { 1 };
-            let unsent = (caps.rate_bps / 8000 * UNSENT_MS / sharing).clamp(*UNSENT.start(), *UNSENT.end());
-            super::super::sockets::hold_unsent(&stranger.stream, unsent as u32);
+            super::super::sockets::hold_unsent(&stranger.stream, unsent_limit);
         }
         // The hello left `since` after the first SYN and took half a round trip, of which the handshake has given an idea.
         let half = TcpInfo::of(&stranger.stream).map_or(0, |info| i64::from(info.rtt_us) * 500);
@@ -160,6 +153,7 @@ impl Test {
         // What it sends is ended by whoever counts.
         let more = if task.sends && task.limit.is_none() { SLACK_NS } else { 0 };
         let mut flow = Flow::accepted(task, stranger.stream, began, began + self.spec.duration() + more);
+        flow.unsent_limit = task.sends.then_some(unsent_limit);
         self.attached.insert(hello.flow);
         match failed {
             Some(why) => flow.refuse(why),
@@ -167,6 +161,21 @@ impl Test {
             None => {}
         }
         flows.flows.push(flow);
+    }
+
+    /// Maximum number of connections on which this end sends at a time.
+    pub fn planned_senders(&self) -> u64 {
+        match &self.spec {
+            Spec::Bulk(bulk) => u64::from(bulk.down),
+            Spec::Transfers(t) if t.way == Way::Down => AT_A_TIME.min(usize::from(t.count)) as u64,
+            Spec::Transfers(_) | Spec::Datagrams { .. } => 0,
+        }
+    }
+
+    /// Sum of the limits of its connections' unsent data.
+    pub fn unsent_limits(&self) -> u64 {
+        let Run::Flows(flows) = &self.run else { return 0 };
+        flows.flows.iter().filter(|f| !f.is_ended()).filter_map(|f| f.unsent_limit).sum()
     }
 
     /// Number of connections that have not arrived yet.
@@ -219,6 +228,12 @@ impl Test {
                     Ok(most) => most,
                     Err(bytes) => return Piece::Wait(bytes),
                 };
+                let most = most.min(usize::try_from(flow.unsent_room()).unwrap_or(most));
+                if most == 0 {
+                    // Poll reports the socket when enough of its data has left (TCP_NOTSENT_LOWAT).
+                    flow.ready = false;
+                    return Piece::Moved(0);
+                }
                 let done = flow.advance(now, &mut scratch[..most], |_| Vec::new());
                 // A read that fills its buffer may leave data in the socket; a shorter one has emptied it.
                 flow.ready = !done.blocked && done.bytes == most as u64;

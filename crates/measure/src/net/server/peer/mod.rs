@@ -7,6 +7,7 @@ use super::super::datagrams::Came;
 use super::super::flow::Traffic;
 use super::super::run::Run;
 use super::super::sockets;
+use super::super::tcp_info::TcpInfo;
 use super::Shared;
 use super::moving::{Line, Piece};
 use super::stranger::Stranger;
@@ -71,6 +72,8 @@ pub struct Peer {
     pub why: Option<String>,
     /// The control socket is writable.
     writable: bool,
+    /// Limit of the control output that was written and has not left.
+    unsent_limit: u64,
     /// Service received by reports, and the fair queueing state of the session.
     said: u64,
     turns: [Turn; 2],
@@ -93,6 +96,8 @@ impl Peer {
         let mut nonce = [0; 32];
         let no_randomness = crate::token::random(&mut nonce).is_err();
         sockets::no_delay(&stranger.stream);
+        let unsent_limit = shared.unsent.control();
+        sockets::hold_unsent(&stranger.stream, unsent_limit);
         let mut peer = Peer {
             stream: stranger.stream,
             session: ServerSession::new(options.token.clone(), options.caps, nonce, stranger.came),
@@ -112,6 +117,7 @@ impl Peer {
             name: 0,
             why: None,
             writable: true,
+            unsent_limit,
             said: 0,
             turns: Default::default(),
             reports: VecDeque::new(),
@@ -262,9 +268,11 @@ impl Peer {
     }
 
     pub fn attach(&mut self, hello: DataHello, stranger: Stranger, shared: &Shared) {
+        let all = || self.tests.values();
+        let (planned, used) = (all().map(Test::planned_senders).sum(), all().map(Test::unsent_limits).sum());
         if let Some(test) = self.tests.get_mut(&hello.test) {
             self.own.insert(plain(stranger.peer));
-            test.attach(hello, stranger, &shared.options.caps, shared.clock.now());
+            test.attach(hello, stranger, shared.unsent.connection(planned, used), shared.clock.now());
         }
     }
 
@@ -384,7 +392,13 @@ impl Peer {
 
     fn write_some(&mut self, now: Nanos, most: usize) -> usize {
         let said = self.session.outbox();
-        match self.stream.write(&said[..said.len().min(most)]) {
+        let unsent = TcpInfo::of(&self.stream).map_or(0, |info| u64::from(info.notsent));
+        let room = usize::try_from(self.unsent_limit.saturating_sub(unsent)).unwrap_or(most);
+        if room == 0 {
+            self.writable = false;
+            return 0;
+        }
+        match self.stream.write(&said[..said.len().min(most).min(room)]) {
             Ok(written) if written > 0 => {
                 self.session.sent(written);
                 // A client that reads a long report is not idle.
