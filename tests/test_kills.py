@@ -72,7 +72,8 @@ def test_two_hundred_kills_lose_nothing(command: str, tmp_path: Path, record_pro
     }[command]()
     if command.startswith(("simulate", "sweep", "analyze")):
         arguments.append("--no-report")
-    found = Killed(arguments, tmp_path, seed=15).kill(KILLS)
+    # A whole `reproduce` takes longer than the others.
+    found = Killed(arguments, tmp_path, seed=15).kill(KILLS, rerun_each=10 if command == "reproduce" else 2)
     record_property("figures", vars(found))
     print(command, vars(found))
 
