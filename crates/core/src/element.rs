@@ -1,12 +1,12 @@
 //! What stands on a path: takes packets in, gives packets out, and says when it wants to be woken.
 
-use crate::line::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder};
-use crate::link::{RateLink, TraceLink, Wire};
+use crate::impairment::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder};
+use crate::link::{FusedLink, RateLink, TraceLink};
 use crate::medium::{Grants, HalfDuplex, PacketRadio, Wimax, Wlan};
 use crate::meter::{LinkMeter, QueueSample};
-use crate::network::{Route, Ways};
+use crate::network::{Ports, Route};
 use crate::packet::{Arena, Ecn, Packet};
-use crate::queue::ack::Reconstruct;
+use crate::queue::ack::AckReconstructor;
 use crate::units::Time;
 use crate::view::TcpEdit;
 
@@ -17,7 +17,7 @@ pub struct Port(pub u16);
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Cause {
+pub enum DropReason {
     /// The queue's limit was reached.
     QueueFull,
     /// Lost on the line by chance or by list.
@@ -38,30 +38,30 @@ pub enum Cause {
     Handover,
 }
 
-impl Cause {
-    pub const ALL: [Cause; 9] = [
-        Cause::QueueFull,
-        Cause::Loss,
-        Cause::Outage,
-        Cause::NoRoute,
-        Cause::Policed,
-        Cause::Retries,
-        Cause::Early,
-        Cause::AckFilter,
-        Cause::Handover,
+impl DropReason {
+    pub const ALL: [DropReason; 9] = [
+        DropReason::QueueFull,
+        DropReason::Loss,
+        DropReason::Outage,
+        DropReason::NoRoute,
+        DropReason::Policed,
+        DropReason::Retries,
+        DropReason::Early,
+        DropReason::AckFilter,
+        DropReason::Handover,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Cause::QueueFull => "queue_full",
-            Cause::Loss => "loss",
-            Cause::Outage => "outage",
-            Cause::NoRoute => "no_route",
-            Cause::Policed => "policed",
-            Cause::Retries => "retries",
-            Cause::Early => "early",
-            Cause::AckFilter => "ack_filter",
-            Cause::Handover => "handover",
+            DropReason::QueueFull => "queue_full",
+            DropReason::Loss => "loss",
+            DropReason::Outage => "outage",
+            DropReason::NoRoute => "no_route",
+            DropReason::Policed => "policed",
+            DropReason::Retries => "retries",
+            DropReason::Early => "early",
+            DropReason::AckFilter => "ack_filter",
+            DropReason::Handover => "handover",
         }
     }
 }
@@ -69,7 +69,7 @@ impl Cause {
 /// Something worth telling a probe.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
-    Dropped(Packet, Cause),
+    Dropped(Packet, DropReason),
     /// It now says that it met congestion.
     Marked(Packet),
     Copied(Packet),
@@ -78,17 +78,17 @@ pub enum Event {
 
 /// What went through one element since the run began. Nothing is inferred: elements say what they do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PacketCounts {
     pub pushed: u64,
     pub forwarded: u64,
     pub copied: u64,
     pub created: u64,
     /// Packets that were told of congestion; they are forwarded or dropped like others.
     pub marked: u64,
-    pub dropped: [u64; Cause::ALL.len()],
+    pub dropped: [u64; DropReason::ALL.len()],
 }
 
-impl Tally {
+impl PacketCounts {
     #[inline]
     pub fn drops(&self) -> u64 {
         self.dropped.iter().sum()
@@ -97,7 +97,7 @@ impl Tally {
 
 /// Which of an element's queues: most have but one, and take no notice. On a medium the link is the direction: 0 down, 1 up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct QueueId {
     /// Of the links that it joins, in path order.
     pub link: u32,
     /// Of the clients that have their own.
@@ -110,30 +110,30 @@ pub struct Place {
 /// they came; every pushed packet is held, forwarded or dropped (pushed + copied + created = forwarded + dropped + held).
 pub trait Element {
     /// A packet arrives.
-    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>);
+    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>);
     /// The due time has come.
-    fn wake(&mut self, now: Time, out: &mut Out<'_>);
+    fn wake(&mut self, now: Time, out: &mut Output<'_>);
     /// When to wake it next; `Time::NEVER` when it waits only for packets.
     fn due(&self) -> Time;
     /// Packets inside.
-    fn held(&self) -> u64;
+    fn occupancy(&self) -> u64;
     /// The meter of its queue, up to date just before `now`, for elements that have one.
-    fn meter(&mut self, _now: Time, _place: Place) -> Option<&mut LinkMeter> {
+    fn meter(&mut self, _now: Time, _place: QueueId) -> Option<&mut LinkMeter> {
         None
     }
     /// Its queue just before `now`, for elements that have one.
-    fn sample(&mut self, _now: Time, _place: Place) -> Option<QueueSample> {
+    fn sample(&mut self, _now: Time, _place: QueueId) -> Option<QueueSample> {
         None
     }
     /// What became of the packets of one of its places, for elements that join several stations or directions.
-    fn tally(&self, _place: Place) -> Option<Tally> {
+    fn counts(&self, _place: QueueId) -> Option<PacketCounts> {
         None
     }
 }
 
 /// A packet on its way out of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct Handoff {
     pub to: Route,
     /// By which it left.
     pub port: Port,
@@ -141,43 +141,48 @@ pub struct Move {
 }
 
 /// Where an element's output goes. The network carries it out in the order in which it was said.
-pub struct Out<'a> {
+pub struct Output<'a> {
     pub arena: &'a mut Arena,
-    pub(crate) tally: &'a mut Tally,
-    pub(crate) ways: &'a Ways,
-    pub(crate) moves: &'a mut Vec<Move>,
-    pub(crate) notes: Option<&'a mut Vec<Event>>,
+    pub(crate) counts: &'a mut PacketCounts,
+    pub(crate) ports: &'a Ports,
+    pub(crate) handoffs: &'a mut Vec<Handoff>,
+    pub(crate) events: Option<&'a mut Vec<Event>>,
     pub(crate) next_id: &'a mut u64,
 }
 
-impl<'a> Out<'a> {
+impl<'a> Output<'a> {
     /// An output that a test or a second driver keeps for itself.
-    pub fn new(arena: &'a mut Arena, tally: &'a mut Tally, moves: &'a mut Vec<Move>, next_id: &'a mut u64) -> Out<'a> {
-        static NOWHERE: Ways = Ways::nowhere();
-        Out { arena, tally, ways: &NOWHERE, moves, notes: None, next_id }
+    pub fn new(
+        arena: &'a mut Arena,
+        counts: &'a mut PacketCounts,
+        handoffs: &'a mut Vec<Handoff>,
+        next_id: &'a mut u64,
+    ) -> Output<'a> {
+        static NOWHERE: Ports = Ports::nowhere();
+        Output { arena, counts, ports: &NOWHERE, handoffs, events: None, next_id }
     }
 
     /// Hands a packet on.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
-        self.tally.forwarded += 1;
-        self.moves.push(Move { to: self.ways.to(port), port, packet });
+        self.counts.forwarded += 1;
+        self.handoffs.push(Handoff { to: self.ports.to(port), port, packet });
     }
 
     /// Ends a packet's journey.
     #[inline]
-    pub fn drop(&mut self, packet: Packet, cause: Cause) {
-        self.tally.dropped[cause as usize] += 1;
-        match self.ways.lost {
+    pub fn drop(&mut self, packet: Packet, cause: DropReason) {
+        self.counts.dropped[cause as usize] += 1;
+        match self.ports.lost {
             None => self.arena.release(packet.body),
-            Some(to) => self.moves.push(Move { to, port: Port(0), packet }),
+            Some(to) => self.handoffs.push(Handoff { to, port: Port(0), packet }),
         }
         self.note(Event::Dropped(packet, cause));
     }
 
     /// A second packet with the same body.
     pub fn copy(&mut self, packet: Packet) -> Packet {
-        self.tally.copied += 1;
+        self.counts.copied += 1;
         self.arena.retain(packet.body);
         let twin = Packet { id: *self.next_id, ..packet };
         *self.next_id += 1;
@@ -187,7 +192,7 @@ impl<'a> Out<'a> {
 
     /// A packet that nobody sent: like `model` but for this edit.
     pub fn create(&mut self, model: &Packet, edit: &TcpEdit) -> Packet {
-        self.tally.created += 1;
+        self.counts.created += 1;
         let body = self.arena.get(model.body).clone();
         let body = self.arena.insert(body);
         let body = self.arena.edit(body, edit);
@@ -214,7 +219,7 @@ impl<'a> Out<'a> {
             Ecn::Ect0 | Ecn::Ect1 => {
                 packet.ecn = Ecn::Ce;
                 packet.body = self.arena.edit(packet.body, &TcpEdit::ecn(Ecn::Ce));
-                self.tally.marked += 1;
+                self.counts.marked += 1;
                 self.note(Event::Marked(*packet));
                 true
             }
@@ -222,8 +227,8 @@ impl<'a> Out<'a> {
     }
 
     fn note(&mut self, event: Event) {
-        if let Some(notes) = &mut self.notes {
-            notes.push(event);
+        if let Some(events) = &mut self.events {
+            events.push(event);
         }
     }
 }
@@ -243,7 +248,7 @@ macro_rules! any_element {
         /// Each with the due time after it, so that the kind is asked for once.
         impl AnyElement {
             #[inline]
-            pub(crate) fn push_then_due(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) -> Time {
+            pub(crate) fn push_then_due(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) -> Time {
                 match self {
                     $(AnyElement::$kind(e) => { e.push(now, port, packet, out); e.due() })*
                     $(AnyElement::$large(e) => { e.push(now, port, packet, out); e.due() })*
@@ -251,7 +256,7 @@ macro_rules! any_element {
                 }
             }
             #[inline]
-            pub(crate) fn wake_then_due(&mut self, now: Time, out: &mut Out<'_>) -> Time {
+            pub(crate) fn wake_then_due(&mut self, now: Time, out: &mut Output<'_>) -> Time {
                 match self {
                     $(AnyElement::$kind(e) => { e.wake(now, out); e.due() })*
                     $(AnyElement::$large(e) => { e.wake(now, out); e.due() })*
@@ -262,28 +267,28 @@ macro_rules! any_element {
 
         impl Element for AnyElement {
             #[inline]
-            fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Out<'_>) {
+            fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) {
                 match self { $(AnyElement::$kind(e) => e.push(now, port, packet, out),)* $(AnyElement::$large(e) => e.push(now, port, packet, out),)* AnyElement::User(e) => e.push(now, port, packet, out) }
             }
             #[inline]
-            fn wake(&mut self, now: Time, out: &mut Out<'_>) {
+            fn wake(&mut self, now: Time, out: &mut Output<'_>) {
                 match self { $(AnyElement::$kind(e) => e.wake(now, out),)* $(AnyElement::$large(e) => e.wake(now, out),)* AnyElement::User(e) => e.wake(now, out) }
             }
             #[inline]
             fn due(&self) -> Time {
                 match self { $(AnyElement::$kind(e) => e.due(),)* $(AnyElement::$large(e) => e.due(),)* AnyElement::User(e) => e.due() }
             }
-            fn held(&self) -> u64 {
-                match self { $(AnyElement::$kind(e) => e.held(),)* $(AnyElement::$large(e) => e.held(),)* AnyElement::User(e) => e.held() }
+            fn occupancy(&self) -> u64 {
+                match self { $(AnyElement::$kind(e) => e.occupancy(),)* $(AnyElement::$large(e) => e.occupancy(),)* AnyElement::User(e) => e.occupancy() }
             }
-            fn meter(&mut self, now: Time, place: Place) -> Option<&mut LinkMeter> {
+            fn meter(&mut self, now: Time, place: QueueId) -> Option<&mut LinkMeter> {
                 match self { $(AnyElement::$kind(e) => e.meter(now, place),)* $(AnyElement::$large(e) => e.meter(now, place),)* AnyElement::User(e) => e.meter(now, place) }
             }
-            fn sample(&mut self, now: Time, place: Place) -> Option<QueueSample> {
+            fn sample(&mut self, now: Time, place: QueueId) -> Option<QueueSample> {
                 match self { $(AnyElement::$kind(e) => e.sample(now, place),)* $(AnyElement::$large(e) => e.sample(now, place),)* AnyElement::User(e) => e.sample(now, place) }
             }
-            fn tally(&self, place: Place) -> Option<Tally> {
-                match self { $(AnyElement::$kind(e) => e.tally(place),)* $(AnyElement::$large(e) => e.tally(place),)* AnyElement::User(e) => e.tally(place) }
+            fn counts(&self, place: QueueId) -> Option<PacketCounts> {
+                match self { $(AnyElement::$kind(e) => e.counts(place),)* $(AnyElement::$large(e) => e.counts(place),)* AnyElement::User(e) => e.counts(place) }
             }
         }
 
@@ -296,4 +301,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: Wire, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, Reconstruct);
+any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor);

@@ -1,6 +1,6 @@
 //! Who sends and who receives: the ends of a flow, as the network sees them.
 
-use crate::app::{Outside, Prober, Responder, UdpSink, UdpSource};
+use crate::app::{ExternalHost, ProbeReflector, Prober, UdpSink, UdpSource};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
 use crate::tcp::TcpEndpoint;
 use crate::units::Time;
@@ -14,7 +14,7 @@ pub struct Outgoing {
     pub kind: Kind,
     pub ecn: Ecn,
     /// Nothing follows it at this instant: there is no need to ask again.
-    pub last: bool,
+    pub no_more: bool,
 }
 
 /// An end of a flow: bodies and time in, bodies and the next due time out.
@@ -22,12 +22,12 @@ pub trait Endpoint {
     /// A packet's body has arrived.
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn);
     /// Likewise, and the next one arrives at this same instant.
-    fn receive_before_more(&mut self, now: Time, body: &Body, ecn: Ecn) {
+    fn receive_more_coming(&mut self, now: Time, body: &Body, ecn: Ecn) {
         self.receive(now, body, ecn);
     }
     /// The due time has come (or an earlier one that has since moved: then nothing happens).
     fn on_timer(&mut self, now: Time);
-    /// The next packet to send at `now`; called until it says `None` or that it was the last.
+    /// The next packet to send at `now`; called until it says `None` or that it was the no_more.
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing>;
     fn due(&self) -> Time;
 }
@@ -38,9 +38,9 @@ pub enum AnyEndpoint {
     UdpSource(Box<UdpSource>),
     UdpSink(Box<UdpSink>),
     Prober(Box<Prober>),
-    Responder(Box<Responder>),
+    ProbeReflector(Box<ProbeReflector>),
     /// A real host.
-    Outside(Outside),
+    ExternalHost(ExternalHost),
 }
 
 impl Endpoint for AnyEndpoint {
@@ -51,14 +51,14 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::UdpSource(e) => e.receive(now, body, ecn),
             AnyEndpoint::UdpSink(e) => e.receive(now, body, ecn),
             AnyEndpoint::Prober(e) => e.receive(now, body, ecn),
-            AnyEndpoint::Responder(e) => e.receive(now, body, ecn),
-            AnyEndpoint::Outside(e) => e.receive(now, body, ecn),
+            AnyEndpoint::ProbeReflector(e) => e.receive(now, body, ecn),
+            AnyEndpoint::ExternalHost(e) => e.receive(now, body, ecn),
         }
     }
     #[inline(never)]
-    fn receive_before_more(&mut self, now: Time, body: &Body, ecn: Ecn) {
+    fn receive_more_coming(&mut self, now: Time, body: &Body, ecn: Ecn) {
         match self {
-            AnyEndpoint::Tcp(e) => e.receive_before_more(now, body, ecn),
+            AnyEndpoint::Tcp(e) => e.receive_more_coming(now, body, ecn),
             other => other.receive(now, body, ecn),
         }
     }
@@ -69,8 +69,8 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::UdpSource(e) => e.on_timer(now),
             AnyEndpoint::UdpSink(e) => e.on_timer(now),
             AnyEndpoint::Prober(e) => e.on_timer(now),
-            AnyEndpoint::Responder(e) => e.on_timer(now),
-            AnyEndpoint::Outside(e) => e.on_timer(now),
+            AnyEndpoint::ProbeReflector(e) => e.on_timer(now),
+            AnyEndpoint::ExternalHost(e) => e.on_timer(now),
         }
     }
     #[inline]
@@ -80,8 +80,8 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::UdpSource(e) => e.poll(now, arena),
             AnyEndpoint::UdpSink(e) => e.poll(now, arena),
             AnyEndpoint::Prober(e) => e.poll(now, arena),
-            AnyEndpoint::Responder(e) => e.poll(now, arena),
-            AnyEndpoint::Outside(e) => e.poll(now, arena),
+            AnyEndpoint::ProbeReflector(e) => e.poll(now, arena),
+            AnyEndpoint::ExternalHost(e) => e.poll(now, arena),
         }
     }
     #[inline]
@@ -91,8 +91,8 @@ impl Endpoint for AnyEndpoint {
             AnyEndpoint::UdpSource(e) => e.due(),
             AnyEndpoint::UdpSink(e) => e.due(),
             AnyEndpoint::Prober(e) => e.due(),
-            AnyEndpoint::Responder(e) => e.due(),
-            AnyEndpoint::Outside(e) => e.due(),
+            AnyEndpoint::ProbeReflector(e) => e.due(),
+            AnyEndpoint::ExternalHost(e) => e.due(),
         }
     }
 }

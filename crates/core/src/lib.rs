@@ -6,29 +6,30 @@
 //! The modules lie in the order in which a packet meets them: see `docs/journey.md`.
 #![forbid(unsafe_code)]
 
-pub mod due;
 pub mod element;
+pub mod event_heap;
+pub mod histogram;
+pub mod in_flight;
 pub mod meter;
 pub mod packet;
 pub mod probe;
 pub mod problem;
 pub mod ring;
 pub mod rng;
-pub mod signal;
-pub mod timed;
+pub mod timer_tree;
 pub mod units;
 pub mod view;
 
 pub mod app;
 pub mod endpoint;
-pub mod line;
+pub mod impairment;
 pub mod link;
 pub mod medium;
 pub mod network;
 pub mod queue;
 pub mod tcp;
 
-pub use element::{AnyElement, Cause, Element, Event, Out, Port};
+pub use element::{AnyElement, DropReason, Element, Event, Output, Port};
 pub use endpoint::{AnyEndpoint, Endpoint};
 pub use network::{Network, NodeId};
 pub use packet::{Arena, Body, BodyId, Packet, Segment};

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Either `found` and `allowed` have text, or `statement` and `hint`. Boxed, so that a `Result` stays small.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problem {
-    pub at: Box<Place>,
+    pub at: Box<Location>,
     pub found: Box<str>,
     pub allowed: Box<str>,
     pub statement: Box<str>,
@@ -18,7 +18,7 @@ pub struct Problem {
 
 /// Location of a problem; an unknown field is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     pub file: Option<String>,
     /// Line number, counted from 1.
     pub line: Option<usize>,
@@ -94,7 +94,7 @@ fn remedy(error: &io::Error) -> &'static str {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { file, line, key, option } = &*self.at;
+        let Location { file, line, key, option } = &*self.at;
         match (file, line) {
             (Some(file), Some(line)) => write!(f, "{file}:{line}: ")?,
             (Some(file), None) => write!(f, "{file}: ")?,

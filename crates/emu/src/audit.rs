@@ -2,7 +2,7 @@
 //! asked to lose.
 
 use crate::report::Spread;
-use ackclock_core::meter::Histogram;
+use ackclock_core::histogram::Histogram;
 use ackclock_core::{Span, Time};
 
 /// At most this share of releases may miss the deadline.

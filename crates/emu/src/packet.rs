@@ -15,7 +15,7 @@ pub fn outgoing(bytes: Box<[u8]>, arena: &mut Arena) -> Option<Outgoing> {
     let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)];
     // What is no TCP, or a later fragment of it, is somebody's data.
     let kind = TcpView::of_bytes(&bytes).map_or(Kind::DATA, |view| view.kind());
-    Some(Outgoing { body: arena.insert(Body::Raw(bytes)), len, kind, ecn, last: true })
+    Some(Outgoing { body: arena.insert(Body::Raw(bytes)), len, kind, ecn, no_more: true })
 }
 
 #[cfg(test)]

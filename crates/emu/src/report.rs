@@ -3,7 +3,7 @@
 use crate::audit::{Audit, Audits};
 use crate::log::LogReport;
 use ackclock_core::element::Element;
-use ackclock_core::meter::Histogram;
+use ackclock_core::histogram::Histogram;
 use ackclock_core::{Span, Time};
 use ackclock_sim::build::World;
 use ackclock_sim::plan::RatePlan;

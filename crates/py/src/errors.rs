@@ -1,7 +1,7 @@
 //! Errors of the crates for Python: exceptions with the fields of a `Problem`, so that no caller parses a message.
 
 use ackclock_core::Problem;
-use ackclock_core::problem::Place;
+use ackclock_core::problem::Location;
 use ackclock_emu::EmuError;
 use ackclock_measure::MeasureError;
 use ackclock_sim::RunError;
@@ -32,7 +32,7 @@ pub fn raised<E: PyTypeInfo>(problem: Problem) -> PyErr {
 
 fn give_fields(to: &Bound<'_, PyAny>, problem: Problem) -> PyResult<()> {
     let Problem { at, found, allowed, statement, hint } = problem;
-    let Place { file, line, key, option } = *at;
+    let Location { file, line, key, option } = *at;
     to.setattr("file", file)?;
     to.setattr("line", line)?;
     let texts = [

@@ -95,7 +95,7 @@ impl OnePlace {
         let frame = self.frames.frame(from, number, packet, body);
         self.failed = self.writer.write(now, &frame).err();
         if let Some(truth) = &mut self.truth {
-            let why = if let Body::Segment(s) = body { s.why.name() } else { "" };
+            let why = if let Body::Segment(s) = body { s.reason.name() } else { "" };
             self.failed = self.failed.take().or(writeln!(truth, "{},{},{why}", packet.id, u8::from(sent)).err());
         }
     }

@@ -96,7 +96,7 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 /// The jobs of an exchange: the first begins with its connection.
 fn exchanged(flow: &Flow, ends: &Ends, world: &World, start: Option<Time>) -> Vec<Course> {
     let asker = tcp_of(world.network.endpoint(ends.end(Role::Receiver))).map(|tcp| tcp.app());
-    let (Workload::Exchange { .. }, Some(AnyApp::Asker(asker)), Some(start)) = (flow.workload, asker, start) else {
+    let (Workload::Exchange { .. }, Some(AnyApp::Requester(asker)), Some(start)) = (flow.workload, asker, start) else {
         return Vec::new();
     };
     let starts = std::iter::once(start).chain(asker.asked_again().iter().copied());

@@ -27,7 +27,7 @@ pub fn tcp_of(endpoint: &AnyEndpoint) -> Option<&TcpEndpoint> {
         AnyEndpoint::UdpSource(_)
         | AnyEndpoint::UdpSink(_)
         | AnyEndpoint::Prober(_)
-        | AnyEndpoint::Responder(_)
-        | AnyEndpoint::Outside(_) => None,
+        | AnyEndpoint::ProbeReflector(_)
+        | AnyEndpoint::ExternalHost(_) => None,
     }
 }

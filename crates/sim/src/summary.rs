@@ -4,9 +4,9 @@ use crate::build::World;
 use crate::jobs::Jobs;
 use crate::measure::{FlowFigures, HopFigures};
 use crate::plan::{Flow, Plan, Proxy};
-use ackclock_core::app::Probed;
-use ackclock_core::element::Cause;
-use ackclock_core::meter::Histogram;
+use ackclock_core::app::ProbeStats;
+use ackclock_core::element::DropReason;
+use ackclock_core::histogram::Histogram;
 use ackclock_core::tcp::Limit;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -155,7 +155,7 @@ pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopF
 }
 
 fn proxy_row(plan: &Plan, world: &World, proxy: &Proxy) -> ProxyRow {
-    let [down, up] = world.network.relayed(world.flows[proxy.near].client).unwrap_or_default();
+    let [down, up] = world.network.max_proxied(world.flows[proxy.near].client).unwrap_or_default();
     ProxyRow {
         proxy: proxy.name.clone(),
         near: plan.flows[proxy.near].name.clone(),
@@ -209,7 +209,7 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
     }
 }
 
-fn probe_row(p: &Probed) -> ProbeRow {
+fn probe_row(p: &ProbeStats) -> ProbeRow {
     ProbeRow { ip_bytes: p.size, sent: p.sent, lost: p.lost, rtt_ms: spread(&p.rtt) }
 }
 
@@ -231,7 +231,7 @@ fn hop_row(name: &str, direction: &'static str, h: &HopFigures) -> HopRow {
         queue_delay_ms: Waiting { count: delay.count, mean: delay.mean, p95: delay.p95, max: delay.max },
         queue_packets_mean: h.waiting,
         drops: h.drops.iter().sum(),
-        drops_by_cause: Cause::ALL.into_iter().map(|cause| (cause.name(), h.drops[cause as usize])).collect(),
+        drops_by_cause: DropReason::ALL.into_iter().map(|cause| (cause.name(), h.drops[cause as usize])).collect(),
         marks: h.marks,
         delivered: h.delivered,
         control_packets: h.control,

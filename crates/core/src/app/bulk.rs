@@ -4,19 +4,19 @@ use super::{Application, Socket};
 use crate::units::Time;
 
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct BulkSource {
     bytes: u64,
     stop: Time,
 }
 
-impl Source {
+impl BulkSource {
     /// Sends `bytes` (`u64::MAX`: no end) and closes; at `stop` it closes with what has been sent by then.
-    pub fn new(bytes: u64, stop: Time) -> Source {
-        Source { bytes, stop }
+    pub fn new(bytes: u64, stop: Time) -> BulkSource {
+        BulkSource { bytes, stop }
     }
 }
 
-impl Application for Source {
+impl Application for BulkSource {
     fn act(&mut self, now: Time, socket: &mut Socket) {
         if now >= self.stop {
             self.bytes = self.bytes.min(socket.sent);

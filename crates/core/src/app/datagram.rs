@@ -1,7 +1,7 @@
 //! UDP traffic: a constant rate, or on and off by turns.
 
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::meter::Histogram;
+use crate::histogram::Histogram;
 use crate::packet::{Arena, Body, Datagram, Ecn, Kind};
 use crate::rng::Rng;
 use crate::units::{Rate, Span, Time};
@@ -88,7 +88,7 @@ impl Endpoint for UdpSource {
         self.next += self.gap;
         self.skip_pauses();
         let body = arena.insert(Body::Datagram(Datagram { number, sent: now }));
-        Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, last: false })
+        Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, no_more: false })
     }
 
     fn due(&self) -> Time {

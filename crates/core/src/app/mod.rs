@@ -2,18 +2,18 @@
 
 mod bulk;
 mod datagram;
-mod exchange;
-mod outside;
-mod probe;
-mod relay;
+mod external;
+mod path_probe;
+mod proxy_app;
+mod request_response;
 mod sink;
 
-pub use bulk::Source;
+pub use bulk::BulkSource;
 pub use datagram::{Pattern, UdpSink, UdpSource};
-pub use exchange::{Answerer, Asker};
-pub use outside::Outside;
-pub use probe::{ProbeTerms, Probed, Prober, ReplyTerms, Responder};
-pub use relay::Relay;
+pub use external::ExternalHost;
+pub use path_probe::{ProbeConfig, ProbeReflector, ProbeStats, Prober, ReplyConfig};
+pub use proxy_app::ProxyApp;
+pub use request_response::{Requester, Responder};
 pub use sink::Sink;
 
 use crate::units::Time;
@@ -46,30 +46,30 @@ pub trait Application {
 /// Every kind of application above TCP.
 #[derive(Clone, Debug)]
 pub enum AnyApp {
-    Source(Source),
+    BulkSource(BulkSource),
     Sink(Sink),
-    Asker(Box<Asker>),
-    Answerer(Answerer),
-    Relay(Relay),
+    Requester(Box<Requester>),
+    Responder(Responder),
+    ProxyApp(ProxyApp),
 }
 
 impl Application for AnyApp {
     fn act(&mut self, now: Time, socket: &mut Socket) {
         match self {
-            AnyApp::Source(a) => a.act(now, socket),
+            AnyApp::BulkSource(a) => a.act(now, socket),
             AnyApp::Sink(a) => a.act(now, socket),
-            AnyApp::Asker(a) => a.act(now, socket),
-            AnyApp::Answerer(a) => a.act(now, socket),
-            AnyApp::Relay(a) => a.act(now, socket),
+            AnyApp::Requester(a) => a.act(now, socket),
+            AnyApp::Responder(a) => a.act(now, socket),
+            AnyApp::ProxyApp(a) => a.act(now, socket),
         }
     }
     fn due(&self) -> Time {
         match self {
-            AnyApp::Source(a) => a.due(),
+            AnyApp::BulkSource(a) => a.due(),
             AnyApp::Sink(a) => a.due(),
-            AnyApp::Asker(a) => a.due(),
-            AnyApp::Answerer(a) => a.due(),
-            AnyApp::Relay(a) => a.due(),
+            AnyApp::Requester(a) => a.due(),
+            AnyApp::Responder(a) => a.due(),
+            AnyApp::ProxyApp(a) => a.due(),
         }
     }
 }

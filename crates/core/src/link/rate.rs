@@ -1,7 +1,7 @@
 //! A fixed-rate link that owns any queue and asks it for the next packet each time it becomes free.
 
 use super::Framing;
-use crate::element::{Element, Out, Place, Port};
+use crate::element::{Element, Output, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
 use crate::queue::{AnyQueue, Queue};
@@ -32,7 +32,7 @@ impl RateLink {
         self.sending = Some((now + self.rate.time_to_send(u32::from(packet.wire_len)), packet));
     }
 
-    fn start_next(&mut self, now: Time, out: &mut Out<'_>) {
+    fn start_next(&mut self, now: Time, out: &mut Output<'_>) {
         if let Some((since, packet)) = self.queue.dequeue(now, out) {
             self.start(now, now - since, packet);
         }
@@ -40,21 +40,21 @@ impl RateLink {
 }
 
 impl Element for RateLink {
-    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
         // What ends at this very instant has ended, whoever the driver calls first: else the limit would depend on its order.
         self.wake(now, out);
         self.integrate(now);
-        let before = *out.tally;
+        let before = *out.counts;
         if self.sending.is_some() {
             self.queue.enqueue(now, packet, out);
         } else if let Some(packet) = self.queue.pass(now, packet, out) {
             self.start(now, Span::ZERO, packet);
         }
-        self.meter.count(&before, out.tally);
+        self.meter.count(&before, out.counts);
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        let before = *out.tally;
+    fn wake(&mut self, now: Time, out: &mut Output<'_>) {
+        let before = *out.counts;
         while let Some((done, mut packet)) = self.sending.filter(|&(done, _)| done <= now) {
             self.integrate(done);
             packet.wire_len = packet.len;
@@ -62,23 +62,23 @@ impl Element for RateLink {
             self.sending = None;
             self.start_next(done, out);
         }
-        self.meter.count(&before, out.tally);
+        self.meter.count(&before, out.counts);
     }
 
     fn due(&self) -> Time {
         self.sending.map_or(Time::NEVER, |(done, _)| done)
     }
 
-    fn held(&self) -> u64 {
+    fn occupancy(&self) -> u64 {
         self.queue.packets() + u64::from(self.sending.is_some())
     }
 
-    fn meter(&mut self, now: Time, _place: Place) -> Option<&mut LinkMeter> {
+    fn meter(&mut self, now: Time, _place: QueueId) -> Option<&mut LinkMeter> {
         self.integrate(now);
         Some(&mut self.meter)
     }
 
-    fn sample(&mut self, _now: Time, _place: Place) -> Option<QueueSample> {
+    fn sample(&mut self, _now: Time, _place: QueueId) -> Option<QueueSample> {
         Some(self.meter.sample(self.queue.packets(), self.queue.bytes()))
     }
 }

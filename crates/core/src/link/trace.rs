@@ -5,7 +5,7 @@
 //! of it, unless the next packet is already there. An arrival may use opportunities strictly after its own instant.
 
 use super::Framing;
-use crate::element::{Element, Out, Place, Port};
+use crate::element::{Element, Output, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
 use crate::queue::{AnyQueue, Queue};
@@ -91,7 +91,7 @@ impl TraceLink {
     }
 
     /// Spends one opportunity on what waits at `now`.
-    fn spend(&mut self, now: Time, out: &mut Out<'_>) {
+    fn spend(&mut self, now: Time, out: &mut Output<'_>) {
         let mut room = OPPORTUNITY_BYTES;
         while let Some((mut packet, left)) = self.sending.take().or_else(|| self.begin_next(now, out)) {
             let sent = left.min(room);
@@ -109,7 +109,7 @@ impl TraceLink {
         }
     }
 
-    fn begin_next(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Packet, u32)> {
+    fn begin_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Packet, u32)> {
         let (since, mut packet) = self.queue.dequeue(now, out)?;
         self.meter.begin(now - since);
         packet.wire_len = self.framing.wire_len(&packet);
@@ -122,22 +122,22 @@ impl TraceLink {
 }
 
 impl Element for TraceLink {
-    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Out<'_>) {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
         // What is due at this very instant goes first, whoever the driver calls first.
         self.wake(now, out);
         self.integrate(now);
         let was_idle = self.idle();
-        let before = *out.tally;
+        let before = *out.counts;
         self.queue.enqueue(now, packet, out);
-        self.meter.count(&before, out.tally);
+        self.meter.count(&before, out.counts);
         if was_idle && !self.idle() {
             self.next = self.opportunities.until(now);
             self.due = self.opportunities.time_of(self.next);
         }
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out<'_>) {
-        let before = *out.tally;
+    fn wake(&mut self, now: Time, out: &mut Output<'_>) {
+        let before = *out.counts;
         while self.due <= now && self.due != Time::NEVER {
             let at = self.due;
             self.integrate(at);
@@ -145,25 +145,25 @@ impl Element for TraceLink {
             self.next += 1;
             self.due = if self.idle() { Time::NEVER } else { self.opportunities.time_of(self.next) };
         }
-        self.meter.count(&before, out.tally);
+        self.meter.count(&before, out.counts);
     }
 
     fn due(&self) -> Time {
         self.due
     }
 
-    fn held(&self) -> u64 {
+    fn occupancy(&self) -> u64 {
         self.queue.packets() + u64::from(self.sending.is_some())
     }
 
-    fn meter(&mut self, now: Time, _place: Place) -> Option<&mut LinkMeter> {
+    fn meter(&mut self, now: Time, _place: QueueId) -> Option<&mut LinkMeter> {
         self.integrate(now);
         let opportunities = self.opportunities.before(now) - self.opportunities.before(self.meter.since);
         self.meter.offered_bytes = Some(opportunities.saturating_mul(u64::from(OPPORTUNITY_BYTES)));
         Some(&mut self.meter)
     }
 
-    fn sample(&mut self, _now: Time, _place: Place) -> Option<QueueSample> {
+    fn sample(&mut self, _now: Time, _place: QueueId) -> Option<QueueSample> {
         Some(self.meter.sample(self.queue.packets(), self.queue.bytes()))
     }
 }

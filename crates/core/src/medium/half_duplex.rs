@@ -1,8 +1,8 @@
 //! A half-duplex channel with perfect arbitration: one frame at a time in either direction, and nobody loses time or frames by
 //! contending. What a real medium access costs is what it falls short of this.
 
-use super::{Direction, Medium, Stream, Streams};
-use crate::element::Out;
+use super::{Direction, Medium, StationQueues, Stream};
+use crate::element::Output;
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::units::{Rate, Span, Time};
@@ -10,12 +10,12 @@ use crate::units::{Rate, Span, Time};
 /// The radio that sends: the network's one, or a station's.
 type Radio = Option<u32>;
 
-/// Streams that have something to send take turns, packet by packet. When another radio sends than the last time, it begins no
+/// StationQueues that have something to send take turns, packet by packet. When another radio sends than the last time, it begins no
 /// earlier than `turnaround` after the last frame's end.
 pub struct HalfDuplex {
     rate: Rate,
     turnaround: Span,
-    streams: Streams,
+    queues: StationQueues,
     sending: Option<Sending>,
     /// Who sent last, and until when.
     last: Option<(Radio, Time)>,
@@ -33,7 +33,7 @@ struct Sending {
 impl HalfDuplex {
     /// With one queue for each stream, in the order of [`Stream::index`].
     pub fn new(rate: Rate, turnaround: Span, queues: impl IntoIterator<Item = AnyQueue>) -> HalfDuplex {
-        HalfDuplex { rate, turnaround, streams: Streams::new(queues), sending: None, last: None, turn: 0 }
+        HalfDuplex { rate, turnaround, queues: StationQueues::new(queues), sending: None, last: None, turn: 0 }
     }
 
     fn start(&mut self, now: Time, stream: Stream, packet: Packet) {
@@ -42,17 +42,17 @@ impl HalfDuplex {
             Some((last, end)) if last != radio => now.max(end + self.turnaround),
             _ => now,
         };
-        let done = from + self.streams.slowed(stream.station, self.rate.time_to_send(u32::from(packet.len)));
-        self.streams.of(stream).set_sending(now, true);
+        let done = from + self.queues.slowed(stream.station, self.rate.time_to_send(u32::from(packet.len)));
+        self.queues.of(stream).set_sending(now, true);
         self.sending = Some(Sending { done, stream, packet });
         self.last = Some((radio, done));
-        self.turn = (stream.index() + 1) % self.streams.len();
+        self.turn = (stream.index() + 1) % self.queues.len();
     }
 
-    fn start_next(&mut self, now: Time, out: &mut Out<'_>) {
+    fn start_next(&mut self, now: Time, out: &mut Output<'_>) {
         // A queue may drop all it holds instead of giving a packet; then it is another's turn.
-        while let Some(stream) = self.streams.next_waiting(self.turn) {
-            if let Some(packet) = self.streams.of(stream).dequeue(now, out) {
+        while let Some(stream) = self.queues.next_waiting(self.turn) {
+            if let Some(packet) = self.queues.of(stream).dequeue(now, out) {
                 return self.start(now, stream, packet);
             }
         }
@@ -60,26 +60,26 @@ impl HalfDuplex {
 }
 
 impl Medium for HalfDuplex {
-    fn streams(&self) -> &Streams {
-        &self.streams
+    fn queues(&self) -> &StationQueues {
+        &self.queues
     }
-    fn streams_mut(&mut self) -> &mut Streams {
-        &mut self.streams
+    fn queues_mut(&mut self) -> &mut StationQueues {
+        &mut self.queues
     }
 
-    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        if self.sending.is_some() || !self.streams.is_here(stream.station) {
-            self.streams.of(stream).enqueue(now, packet, out);
-        } else if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
+    fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
+        if self.sending.is_some() || !self.queues.is_here(stream.station) {
+            self.queues.of(stream).enqueue(now, packet, out);
+        } else if let Some(packet) = self.queues.of(stream).pass(now, packet, out) {
             self.start(now, stream, packet);
         }
     }
 
-    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+    fn advance(&mut self, now: Time, out: &mut Output<'_>) {
         while let Some(Sending { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
-            let buffer = self.streams.of(stream);
-            buffer.set_sending(done, false);
-            buffer.forward(stream, packet, out);
+            let queue = self.queues.of(stream);
+            queue.set_sending(done, false);
+            queue.forward(stream, packet, out);
             self.sending = None;
             self.start_next(done, out);
         }
@@ -88,14 +88,14 @@ impl Medium for HalfDuplex {
     fn next(&self) -> Time {
         self.sending.map_or(Time::NEVER, |s| s.done)
     }
-    fn inside(&self) -> u64 {
+    fn in_service(&self) -> u64 {
         u64::from(self.sending.is_some())
     }
 
     /// A frame that is being sent is sent to its end.
-    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
+    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 
-    fn arrive(&mut self, now: Time, _station: u32, out: &mut Out<'_>) {
+    fn arrive(&mut self, now: Time, _station: u32, out: &mut Output<'_>) {
         if self.sending.is_none() {
             self.start_next(now, out);
         }

@@ -1,30 +1,31 @@
 //! Whom a packet contends with: stations that share one channel, in both directions.
 //!
 //! A medium is one element. A packet for station `s` is pushed at `Port(2s)` and leaves by `Port(2s + 1)`; a packet from it is pushed
-//! at `Port(2s + 1)` and leaves by `Port(2s)`. The medium owns the queues, one for each station and direction: [`Streams`].
+//! at `Port(2s + 1)` and leaves by `Port(2s)`. The medium owns the queues, one for each station and direction: [`StationQueues`].
 
-mod buffer;
 mod element;
 pub mod grants;
 mod half_duplex;
+mod metered_queue;
 mod packet_radio;
+pub mod radio_channel;
 mod roaming;
-mod shared;
-mod streams;
+mod shared_queue;
+mod station_queues;
 pub mod wimax;
 pub mod wlan;
 
-pub use buffer::Buffer;
 pub use element::Medium;
-pub use grants::{GrantTerms, Grants};
+pub use grants::{GrantConfig, Grants};
 pub use half_duplex::HalfDuplex;
+pub use metered_queue::MeteredQueue;
 pub use packet_radio::{PacketRadio, RadioConfig};
-pub use roaming::RoamingTerms;
-pub use streams::Streams;
+pub use roaming::RoamingConfig;
+pub use station_queues::StationQueues;
 pub use wimax::Wimax;
-pub use wlan::{Wlan, WlanTerms};
+pub use wlan::{Wlan, WlanConfig};
 
-use crate::element::{Place, Port};
+use crate::element::{Port, QueueId};
 
 /// Towards the station, or from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
@@ -41,14 +42,14 @@ pub struct Stream {
 }
 
 /// A port is a 16-bit number, and each station has two.
-pub const MOST_STATIONS: u32 = 1 << 15;
+pub const MAX_STATIONS: u32 = 1 << 15;
 
 impl Stream {
     pub fn new(station: u32, direction: Direction) -> Stream {
         Stream { station, direction }
     }
 
-    /// Its number: streams count station by station, down before up.
+    /// Its number: queues count station by station, down before up.
     pub fn index(self) -> usize {
         2 * self.station as usize + self.direction as usize
     }
@@ -73,11 +74,11 @@ impl Stream {
     }
 
     /// Where its queue is asked for: the link is the direction.
-    pub fn place(self) -> Place {
-        Place { link: self.direction as u32, station: self.station }
+    pub fn place(self) -> QueueId {
+        QueueId { link: self.direction as u32, station: self.station }
     }
 
-    pub fn at(place: Place) -> Stream {
+    pub fn at(place: QueueId) -> Stream {
         let direction = if place.link == 0 { Direction::Down } else { Direction::Up };
         Stream { station: place.station, direction }
     }

@@ -3,12 +3,12 @@
 //! A station leaves its cell, is served by nobody for a gap, and is served again in the next one, where it may be faster or slower. The
 //! channel stays one: what the other cell's stations do to it is in the speed.
 
-use crate::timed::Timed;
+use crate::event_heap::EventHeap;
 use crate::units::{Span, Time};
 
 /// What a station finds in its cells, one after the other; after the last comes the first again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RoamingTerms {
+pub struct RoamingConfig {
     pub every: Span,
     /// The first change, of station 0.
     pub first: Span,
@@ -21,7 +21,7 @@ pub struct RoamingTerms {
     pub speeds: Vec<f64>,
 }
 
-impl RoamingTerms {
+impl RoamingConfig {
     /// Says why nobody could change cells like that.
     pub fn check(&self) -> Result<(), String> {
         if self.gap >= self.every {
@@ -30,8 +30,8 @@ impl RoamingTerms {
         if self.speeds.is_empty() {
             return Err("no cell to change to".into());
         }
-        match self.speeds.iter().find(|&&speed| !(LEAST_SPEED..=1.0).contains(&speed)) {
-            Some(speed) => Err(format!("a cell's speed of {speed}: {LEAST_SPEED} to 1 are possible")),
+        match self.speeds.iter().find(|&&speed| !(MIN_SPEED..=1.0).contains(&speed)) {
+            Some(speed) => Err(format!("a cell's speed of {speed}: {MIN_SPEED} to 1 are possible")),
             None => Ok(()),
         }
     }
@@ -48,7 +48,7 @@ impl RoamingTerms {
 }
 
 /// Slower than this a station would not get a header into a frame.
-const LEAST_SPEED: f64 = 0.01;
+const MIN_SPEED: f64 = 0.01;
 
 /// What happens to a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +59,9 @@ pub enum Change {
 
 /// Where every station is.
 pub struct Roaming {
-    terms: RoamingTerms,
+    config: RoamingConfig,
     stations: Vec<Whereabouts>,
-    ahead: Timed<(u32, Change)>,
+    ahead: EventHeap<(u32, Change)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,12 +72,12 @@ struct Whereabouts {
 }
 
 impl Roaming {
-    pub fn new(terms: RoamingTerms, stations: u32) -> Roaming {
-        let mut ahead = Timed::default();
+    pub fn new(config: RoamingConfig, stations: u32) -> Roaming {
+        let mut ahead = EventHeap::default();
         for station in 0..stations {
-            ahead.push(terms.at(station, 0), (station, Change::Leaves));
+            ahead.push(config.at(station, 0), (station, Change::Leaves));
         }
-        Roaming { terms, stations: vec![Whereabouts::default(); stations as usize], ahead }
+        Roaming { config, stations: vec![Whereabouts::default(); stations as usize], ahead }
     }
 
     /// When the next change comes.
@@ -93,8 +93,8 @@ impl Roaming {
         here.away = change == Change::Leaves;
         if here.away {
             here.changes += 1;
-            self.ahead.push(at + self.terms.gap, (station, Change::Arrives));
-            self.ahead.push(self.terms.at(station, here.changes), (station, Change::Leaves));
+            self.ahead.push(at + self.config.gap, (station, Change::Arrives));
+            self.ahead.push(self.config.at(station, here.changes), (station, Change::Leaves));
         }
         Some((station, change))
     }
@@ -104,13 +104,13 @@ impl Roaming {
     }
 
     pub fn forwards(&self) -> bool {
-        self.terms.forwards
+        self.config.forwards
     }
 
     /// The share of the channel's speed that a station has now.
     pub fn speed(&self, station: u32) -> f64 {
-        let cell = self.stations[station as usize].changes % self.terms.speeds.len().max(1) as u64;
-        self.terms.speeds[cell as usize]
+        let cell = self.stations[station as usize].changes % self.config.speeds.len().max(1) as u64;
+        self.config.speeds[cell as usize]
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn stations_change_one_after_the_other_and_find_their_cells_in_turn() {
-        let terms = RoamingTerms {
+        let config = RoamingConfig {
             every: Span::from_secs(10),
             first: Span::from_secs(5),
             spread: Span::from_secs(1),
@@ -128,7 +128,7 @@ mod tests {
             forwards: true,
             speeds: vec![1.0, 0.5, 0.25],
         };
-        let mut roaming = Roaming::new(terms, 2);
+        let mut roaming = Roaming::new(config, 2);
         let mut seen = Vec::new();
         while roaming.due() < Time::ZERO + Span::from_secs(27) {
             let at = (roaming.due() - Time::ZERO).as_millis();

@@ -1,20 +1,20 @@
 //! Who hands what to whom: elements, their wiring, and the one loop that both the simulator and the emulator run.
 
 mod builder;
-mod first_hop;
-mod follow;
-mod relay;
-mod settle;
+mod event_loop;
+mod flow_dependencies;
+mod host_queue;
+mod proxy;
 
 pub use builder::NetworkBuilder;
 
-use crate::due::DueIndex;
-use crate::element::{AnyElement, Cause, Element, Event, Move, Port, Tally};
+use crate::element::{AnyElement, DropReason, Element, Event, Handoff, PacketCounts, Port};
 use crate::endpoint::AnyEndpoint;
 use crate::packet::Arena;
+use crate::timer_tree::TimerTree;
 use crate::units::Time;
-use follow::Followers;
-use relay::Relays;
+use flow_dependencies::FlowDependencies;
+use proxy::Proxies;
 
 /// An element's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -32,24 +32,24 @@ pub enum Route {
     /// Look it up by flow in this table.
     ByFlow(u32),
     /// It leaves a sender's own queue, which hears of it; then on as this first hop says.
-    Leaving(u32),
+    HostDequeue(u32),
     /// It was dropped in a sender's own queue, which hears of it.
-    Lost(u32),
+    HostDrop(u32),
     Nowhere,
 }
 
 /// Where an element's ports lead: the first, and the others, which most elements do not have.
 #[derive(Debug)]
-pub(crate) struct Ways {
+pub(crate) struct Ports {
     first: Route,
     others: Vec<Route>,
     /// Who hears of its drops, of elements that hold a sender's own queue.
     pub(crate) lost: Option<Route>,
 }
 
-impl Ways {
-    pub(crate) const fn nowhere() -> Ways {
-        Ways { first: Route::Nowhere, others: Vec::new(), lost: None }
+impl Ports {
+    pub(crate) const fn nowhere() -> Ports {
+        Ports { first: Route::Nowhere, others: Vec::new(), lost: None }
     }
 
     #[inline]
@@ -74,20 +74,20 @@ impl Ways {
 
 struct Node {
     element: AnyElement,
-    tally: Tally,
-    ways: Ways,
+    counts: PacketCounts,
+    ports: Ports,
     /// Its entry in the index of due times.
     scheduled: Time,
 }
 
 /// A first hop whose queue counts as its senders' own.
-struct FirstHop {
+struct HostQueue {
     next: Route,
     /// By flow, the end that sends into it.
     senders: Vec<Option<EndpointId>>,
 }
 
-struct Host {
+struct EndpointSlot {
     endpoint: AnyEndpoint,
     flow: u32,
     /// Where its packets enter the network.
@@ -100,20 +100,20 @@ struct Host {
 pub struct Network {
     now: Time,
     nodes: Vec<Node>,
-    hosts: Vec<Host>,
+    endpoints: Vec<EndpointSlot>,
     tables: Vec<Vec<Route>>,
-    first_hops: Vec<FirstHop>,
-    due: DueIndex,
+    host_queues: Vec<HostQueue>,
+    due: TimerTree,
     pub arena: Arena,
     next_id: u64,
     /// Hand-overs of this instant, first said first done.
-    moves: Vec<Move>,
-    notes: Vec<Event>,
+    handoffs: Vec<Handoff>,
+    events: Vec<Event>,
     calls: u64,
-    /// Packets without a route: an endpoint's output has no tally of its own.
+    /// Packets without a route: an endpoint's output has no counts of its own.
     unrouted: u64,
-    followers: Followers,
-    relays: Relays,
+    dependencies: FlowDependencies,
+    proxies: Proxies,
 }
 
 impl Network {
@@ -134,8 +134,8 @@ impl Network {
         &mut self.nodes[id.0 as usize].element
     }
 
-    pub fn tally(&self, id: NodeId) -> Tally {
-        self.nodes[id.0 as usize].tally
+    pub fn counts(&self, id: NodeId) -> PacketCounts {
+        self.nodes[id.0 as usize].counts
     }
 
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
@@ -143,11 +143,11 @@ impl Network {
     }
 
     pub fn endpoint(&self, id: EndpointId) -> &AnyEndpoint {
-        &self.hosts[id.0 as usize].endpoint
+        &self.endpoints[id.0 as usize].endpoint
     }
 
     pub fn endpoint_mut(&mut self, id: EndpointId) -> &mut AnyEndpoint {
-        &mut self.hosts[id.0 as usize].endpoint
+        &mut self.endpoints[id.0 as usize].endpoint
     }
 
     /// When something happens next.
@@ -158,8 +158,8 @@ impl Network {
     /// Checks that every packet that ever entered an element was forwarded, dropped or is still held.
     pub fn conserved(&self) -> Result<(), String> {
         for (i, node) in self.nodes.iter().enumerate() {
-            let t = node.tally;
-            let (in_, out) = (t.pushed + t.copied + t.created, t.forwarded + t.drops() + node.element.held());
+            let t = node.counts;
+            let (in_, out) = (t.pushed + t.copied + t.created, t.forwarded + t.drops() + node.element.occupancy());
             if in_ != out {
                 return Err(format!("element {i}: {in_} in or made, {out} out, dropped or held"));
             }
@@ -173,7 +173,7 @@ impl Network {
     }
 
     /// Drops by cause, over all elements.
-    pub fn drops(&self, cause: Cause) -> u64 {
-        self.nodes.iter().map(|n| n.tally.dropped[cause as usize]).sum()
+    pub fn drops(&self, cause: DropReason) -> u64 {
+        self.nodes.iter().map(|n| n.counts.dropped[cause as usize]).sum()
     }
 }

@@ -1,12 +1,12 @@
 //! What travels: a small `Copy` header, and a body that stays in one arena slot from sender to receiver.
 
 mod arena;
-mod extra;
+mod rare_options;
 mod segment;
 
 pub use arena::{Arena, Body, BodyId, Datagram};
-pub use extra::{AccEcn, Extra, Room, U24};
-pub use segment::{Flags, Resent, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
+pub use rare_options::{AccEcn, RareOption, SendRoom, U24};
+pub use segment::{Flags, RetransmitReason, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
 
 /// The two ECN bits of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

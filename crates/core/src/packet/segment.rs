@@ -1,6 +1,6 @@
 //! A TCP segment as the two ends see it.
 
-use super::{Ecn, Extra, Kind};
+use super::{Ecn, Kind, RareOption};
 
 /// TCP header flags (RFC 9293, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -87,7 +87,7 @@ pub fn unwrap_seq(wire: u32, reference: u64) -> u64 {
 /// What made a sender send something again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
-pub enum Resent {
+pub enum RetransmitReason {
     #[default]
     No,
     /// A SYN, or its answer, whose own timer ran out.
@@ -102,16 +102,16 @@ pub enum Resent {
     Probe,
 }
 
-impl Resent {
+impl RetransmitReason {
     /// As it stands in the truth beside a capture.
     pub fn name(self) -> &'static str {
         match self {
-            Resent::No => "",
-            Resent::Handshake => "handshake",
-            Resent::Fast => "fast",
-            Resent::Timeout => "timeout",
-            Resent::AfterTimeout => "go_back_n",
-            Resent::Probe => "tail_probe",
+            RetransmitReason::No => "",
+            RetransmitReason::Handshake => "handshake",
+            RetransmitReason::Fast => "fast",
+            RetransmitReason::Timeout => "timeout",
+            RetransmitReason::AfterTimeout => "go_back_n",
+            RetransmitReason::Probe => "tail_probe",
         }
     }
 }
@@ -135,11 +135,11 @@ pub struct Segment {
     pub ecn: Ecn,
     /// This payload has been sent before.
     pub retransmission: bool,
-    /// Why, for who scores those that guess it from outside; [`Resent::No`] if it has not.
-    pub why: Resent,
+    /// Why, for who scores those that guess it from outside; [`RetransmitReason::No`] if it has not.
+    pub reason: RetransmitReason,
     /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
     pub dupacks_seen: bool,
-    pub extra: Extra,
+    pub rare_option: RareOption,
     /// Last, as few segments have any.
     pub sack: SackBlocks,
 }
@@ -171,20 +171,20 @@ impl Segment {
             syn,
             ecn,
             retransmission,
-            why,
+            reason,
             dupacks_seen,
-            extra,
+            rare_option,
             sack: _,
         } = other;
         (self.seq, self.ack, self.payload, self.window) = (seq, ack, payload, window);
         (self.timestamps, self.flags, self.len, self.syn) = (timestamps, flags, len, syn);
-        (self.ecn, self.retransmission, self.why, self.dupacks_seen) = (ecn, retransmission, why, dupacks_seen);
-        (self.extra, self.sack.len) = (extra, 0);
+        (self.ecn, self.retransmission, self.reason, self.dupacks_seen) = (ecn, retransmission, reason, dupacks_seen);
+        (self.rare_option, self.sack.len) = (rare_option, 0);
     }
 
     /// Sequence space used: payload, and one each for SYN and FIN.
     #[inline]
-    pub fn space(&self) -> u64 {
+    pub fn seq_len(&self) -> u64 {
         u64::from(self.payload) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
     }
 

@@ -1,11 +1,11 @@
-//! CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): a line for each flow by a set-associative hash, COBALT in each, turns that are fair
+//! CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): a fifo for each flow by a set-associative hash, COBALT in each, drr that are fair
 //! to hosts first and to their flows then. The rate, the framing and the ACK filter are elements of their own.
 
 use super::cobalt::Cobalt;
-use super::codel::Control;
-use super::turns::Turns;
+use super::codel::CoDelParameters;
+use super::drr::DrrScheduler;
 use super::{Fifo, Order, Queue};
-use crate::element::{Cause, Out};
+use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::Time;
@@ -13,8 +13,8 @@ use crate::view::hash;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
-pub struct CakeSettings {
-    pub control: Control,
+pub struct CakeConfig {
+    pub control: CoDelParameters,
     /// Lines, in sets of eight; a flow may take any that is free in its set.
     pub flows: u32,
     /// Bytes in a turn of a flow whose hosts have no other.
@@ -32,9 +32,9 @@ const WAYS: u32 = 8;
 
 #[derive(Debug, Default)]
 struct Flow {
-    line: Fifo,
+    fifo: Fifo,
     cobalt: Cobalt,
-    /// Whose line it is, or was last.
+    /// Whose fifo it is, or was last.
     owner: u64,
     /// Flows that share it as their set was taken: they stay until it is empty, or their packets would overtake each other.
     guests: Vec<u64>,
@@ -82,9 +82,9 @@ impl Busy {
 
 #[derive(Debug)]
 pub struct Cake {
-    settings: CakeSettings,
+    config: CakeConfig,
     flows: Vec<Flow>,
-    turns: Turns,
+    drr: DrrScheduler,
     busy: Busy,
     packets: u64,
     bytes: u64,
@@ -93,16 +93,16 @@ pub struct Cake {
 }
 
 impl Cake {
-    pub fn new(settings: CakeSettings, mut rng: Rng) -> Cake {
-        let lines = settings.flows.max(1);
-        let flow = || Flow { line: Fifo::new(settings.order), ..Flow::default() };
+    pub fn new(config: CakeConfig, mut rng: Rng) -> Cake {
+        let lines = config.flows.max(1);
+        let flow = || Flow { fifo: Fifo::new(config.order), ..Flow::default() };
         let salt = rng.salt();
         let flows = (0..lines).map(|_| flow()).collect();
-        Cake { settings, flows, turns: Turns::new(lines), busy: Busy::default(), packets: 0, bytes: 0, salt, rng }
+        Cake { config, flows, drr: DrrScheduler::new(lines), busy: Busy::default(), packets: 0, bytes: 0, salt, rng }
     }
 
-    /// The line of a packet's flow: the one that it has, else one of its set that nobody has, else one that it must share.
-    fn line_of(&self, packet: &Packet, out: &Out<'_>) -> (u32, u64) {
+    /// The fifo of a packet's flow: the one that it has, else one of its set that nobody has, else one that it must share.
+    fn line_of(&self, packet: &Packet, out: &Output<'_>) -> (u32, u64) {
         let owner = out.arena.flow_hash(packet, self.salt);
         let lines = self.flows.len() as u64;
         let wanted = (owner % lines) as u32;
@@ -110,46 +110,46 @@ impl Cake {
         let ways = set..(set + WAYS).min(lines as u32);
         let has = |&number: &u32| {
             let flow = &self.flows[number as usize];
-            self.turns.is_listed(number) && (flow.owner == owner || flow.guests.contains(&owner))
+            self.drr.is_listed(number) && (flow.owner == owner || flow.guests.contains(&owner))
         };
-        let free = |number: &u32| !self.turns.is_listed(*number);
+        let free = |number: &u32| !self.drr.is_listed(*number);
         let number = ways.clone().find(has).or_else(|| Some(wanted).filter(free)).or_else(|| ways.clone().find(free));
         (number.unwrap_or(wanted), owner)
     }
 
-    fn hosts_of(&self, packet: &Packet, out: &Out<'_>) -> Option<Hosts> {
-        let (from, to) = out.arena.addresses(packet).filter(|_| self.settings.hosts)?;
+    fn hosts_of(&self, packet: &Packet, out: &Output<'_>) -> Option<Hosts> {
+        let (from, to) = out.arena.addresses(packet).filter(|_| self.config.hosts)?;
         Some(Hosts { from: hash(self.salt, &from), to: hash(self.salt, &to) })
     }
 
-    fn quantum(settings: &CakeSettings, busy: &Busy, flow: &Flow) -> i64 {
-        i64::from(settings.quantum) / flow.hosts.map_or(1, |hosts| i64::from(busy.most(hosts)))
+    fn quantum(config: &CakeConfig, busy: &Busy, flow: &Flow) -> i64 {
+        i64::from(config.quantum) / flow.hosts.map_or(1, |hosts| i64::from(busy.most(hosts)))
     }
 
     fn too_full(&self) -> bool {
-        self.packets > self.settings.limit || self.bytes > self.settings.memory
+        self.packets > self.config.limit || self.bytes > self.config.memory
     }
 
-    /// The oldest packet of the longest line goes, and its BLUE is told.
-    fn drop_from_the_longest(&mut self, now: Time, out: &mut Out<'_>) {
+    /// The oldest packet of the longest fifo goes, and its BLUE is told.
+    fn drop_from_the_longest(&mut self, now: Time, out: &mut Output<'_>) {
         // The first of equals, so that the choice depends on nothing else.
-        let Some(flow) = self.flows.iter_mut().rev().max_by_key(|flow| flow.line.bytes()) else { return };
-        flow.cobalt.overflow(now, &self.settings.control);
-        if let Some(first) = flow.line.pop() {
+        let Some(flow) = self.flows.iter_mut().rev().max_by_key(|flow| flow.fifo.bytes()) else { return };
+        flow.cobalt.overflow(now, &self.config.control);
+        if let Some(first) = flow.fifo.pop() {
             self.packets -= 1;
             self.bytes -= u64::from(first.packet.len);
-            out.drop(first.packet, Cause::QueueFull);
+            out.drop(first.packet, DropReason::QueueFull);
         }
     }
 }
 
 impl Queue for Cake {
-    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         let (number, owner) = self.line_of(&packet, out);
-        let joins = !self.turns.is_listed(number);
+        let joins = !self.drr.is_listed(number);
         let hosts = if joins { self.hosts_of(&packet, out) } else { None };
         let flow = &mut self.flows[number as usize];
-        flow.line.push(now, packet);
+        flow.fifo.push(now, packet);
         self.packets += 1;
         self.bytes += u64::from(packet.len);
         if joins {
@@ -161,7 +161,7 @@ impl Queue for Cake {
             if let Some(hosts) = hosts {
                 self.busy.join(hosts);
             }
-            self.turns.join(number, Cake::quantum(&self.settings, &self.busy, flow));
+            self.drr.join(number, Cake::quantum(&self.config, &self.busy, flow));
         } else if flow.owner != owner && !flow.guests.contains(&owner) {
             flow.guests.push(owner);
         }
@@ -170,21 +170,21 @@ impl Queue for Cake {
         }
     }
 
-    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         loop {
-            let (settings, busy, flows) = (&self.settings, &self.busy, &self.flows);
-            let quantum = |number: u32| Cake::quantum(settings, busy, &flows[number as usize]);
-            let (number, is_new) = self.turns.next(quantum)?;
-            let Flow { line, cobalt, hosts, guests, .. } = &mut self.flows[number as usize];
-            let (packets, bytes) = (line.packets(), line.bytes());
-            let first = cobalt.take(now, line, &self.settings.control, &mut self.rng, out);
-            self.packets -= packets - line.packets();
-            self.bytes -= bytes - line.bytes();
+            let (config, busy, flows) = (&self.config, &self.busy, &self.flows);
+            let quantum = |number: u32| Cake::quantum(config, busy, &flows[number as usize]);
+            let (number, is_new) = self.drr.next(quantum)?;
+            let Flow { fifo, cobalt, hosts, guests, .. } = &mut self.flows[number as usize];
+            let (packets, bytes) = (fifo.packets(), fifo.bytes());
+            let first = cobalt.take(now, fifo, &self.config.control, &mut self.rng, out);
+            self.packets -= packets - fifo.packets();
+            self.bytes -= bytes - fifo.bytes();
             if let Some(first) = first {
-                self.turns.spend(number, first.packet.len);
+                self.drr.spend(number, first.packet.len);
                 return Some((first.since, first.packet));
             }
-            if self.turns.retire(number, is_new) {
+            if self.drr.retire(number, is_new) {
                 guests.clear();
                 if let Some(hosts) = hosts.take() {
                     self.busy.leave(hosts);
@@ -200,14 +200,14 @@ impl Queue for Cake {
         self.bytes
     }
     fn has_room(&self, packet: &Packet) -> bool {
-        self.packets < self.settings.limit && self.bytes + u64::from(packet.len) <= self.settings.memory
+        self.packets < self.config.limit && self.bytes + u64::from(packet.len) <= self.config.memory
     }
-    fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
+    fn with_fifo(&mut self, packet: &Packet, out: &mut Output<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Output<'_>)) {
         let (number, _) = self.line_of(packet, out);
-        let line = &mut self.flows[number as usize].line;
-        let (packets, bytes) = (line.packets(), line.bytes());
-        change(line, out);
-        self.packets = self.packets + line.packets() - packets;
-        self.bytes = self.bytes + line.bytes() - bytes;
+        let fifo = &mut self.flows[number as usize].fifo;
+        let (packets, bytes) = (fifo.packets(), fifo.bytes());
+        change(fifo, out);
+        self.packets = self.packets + fifo.packets() - packets;
+        self.bytes = self.bytes + fifo.bytes() - bytes;
     }
 }

@@ -1,32 +1,32 @@
 //! CoDel (RFC 8289): a queue that stays long is told so, ever more often until it is short again.
 
-use super::{Fifo, Limit, OneLine, Order, Queue, Signal, Waiting, signal};
-use crate::element::{Cause, Out};
+use super::{AqmSignal, Fifo, Limit, Order, Queue, QueuedPacket, SingleFifo, mark_or_drop};
+use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug)]
-pub struct CoDelSettings {
+pub struct CoDelConfig {
     pub limit: Limit,
-    pub control: Control,
+    pub control: CoDelParameters,
     pub order: Order,
 }
 
 /// What the control law works with (RFC 8289, sections 4.2 and 4.3).
 #[derive(Clone, Copy, Debug)]
-pub struct Control {
+pub struct CoDelParameters {
     /// A standing delay up to this is good.
     pub target: Span,
     /// How long it may last: a worst-case round trip.
     pub interval: Span,
     /// With less than this many bytes waiting nothing is wrong.
     pub mtu: u64,
-    pub signal: Signal,
+    pub signal: AqmSignal,
 }
 
-/// The law's state for one line (RFC 8289, section 5.2).
+/// The law's state for one fifo (RFC 8289, section 5.2).
 #[derive(Clone, Debug, Default)]
-pub struct Law {
+pub struct CoDelState {
     /// When the delay will have been above the target for an interval; none while it is below.
     first_above: Option<Time>,
     /// Signals are being given, the next one then.
@@ -37,49 +37,49 @@ pub struct Law {
     last_count: u64,
 }
 
-impl Law {
-    /// The next packet of the line; what must go on the way there is dropped or marked (RFC 8289, sections 5.5 and 5.6).
-    pub fn take(&mut self, now: Time, line: &mut Fifo, control: &Control, out: &mut Out<'_>) -> Option<Waiting> {
-        let (mut first, mut bad) = self.look_on(now, line, control)?;
+impl CoDelState {
+    /// The next packet of the fifo; what must go on the way there is dropped or marked (RFC 8289, sections 5.5 and 5.6).
+    pub fn take(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters, out: &mut Output<'_>) -> Option<QueuedPacket> {
+        let (mut first, mut bad) = self.look_on(now, fifo, control)?;
         if self.dropping {
             self.dropping = bad;
             while self.dropping && now >= self.next {
                 self.count += 1;
-                let stays = signal(control.signal, &mut first.packet, out);
+                let stays = mark_or_drop(control.signal, &mut first.packet, out);
                 if stays {
                     self.next = control_law(self.next, self.count, control.interval);
                     return Some(first);
                 }
-                (first, bad) = self.look_on(now, line, control)?;
+                (first, bad) = self.look_on(now, fifo, control)?;
                 self.dropping = bad;
                 if bad {
                     self.next = control_law(self.next, self.count, control.interval);
                 }
             }
         } else if bad {
-            let stays = signal(control.signal, &mut first.packet, out);
+            let stays = mark_or_drop(control.signal, &mut first.packet, out);
             self.begin(now, control.interval);
             if !stays {
-                (first, _) = self.look(now, line, control)?;
+                (first, _) = self.look(now, fifo, control)?;
             }
         }
         Some(first)
     }
 
-    /// The line may run dry under the law, which ends its spell.
-    fn look_on(&mut self, now: Time, line: &mut Fifo, control: &Control) -> Option<(Waiting, bool)> {
-        let looked = self.look(now, line, control);
+    /// The fifo may run dry under the law, which ends its spell.
+    fn look_on(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
+        let looked = self.look(now, fifo, control);
         self.dropping &= looked.is_some();
         looked
     }
 
-    /// The first of the line, and whether it may go (RFC 8289, section 5.4).
-    fn look(&mut self, now: Time, line: &mut Fifo, control: &Control) -> Option<(Waiting, bool)> {
-        let Some(first) = line.pop() else {
+    /// The first of the fifo, and whether it may go (RFC 8289, section 5.4).
+    fn look(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
+        let Some(first) = fifo.pop() else {
             self.first_above = None;
             return None;
         };
-        if first.sojourn(now) < control.target || line.bytes() <= control.mtu {
+        if first.sojourn(now) < control.target || fifo.bytes() <= control.mtu {
             self.first_above = None;
             return Some((first, false));
         }
@@ -105,38 +105,38 @@ fn control_law(t: Time, count: u64, interval: Span) -> Time {
 
 #[derive(Debug)]
 pub struct CoDel {
-    settings: CoDelSettings,
-    law: Law,
-    line: Fifo,
+    config: CoDelConfig,
+    law: CoDelState,
+    fifo: Fifo,
 }
 
 impl CoDel {
-    pub fn new(settings: CoDelSettings) -> CoDel {
-        CoDel { settings, law: Law::default(), line: Fifo::new(settings.order) }
+    pub fn new(config: CoDelConfig) -> CoDel {
+        CoDel { config, law: CoDelState::default(), fifo: Fifo::new(config.order) }
     }
 }
 
-impl OneLine for CoDel {
-    fn take_in(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
-        if self.has_room(&packet) { self.line.push(now, packet) } else { out.drop(packet, Cause::QueueFull) }
+impl SingleFifo for CoDel {
+    fn admit(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
+        if self.has_room(&packet) { self.fifo.push(now, packet) } else { out.drop(packet, DropReason::QueueFull) }
     }
 
-    fn let_by(&mut self, _now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
+    fn bypass(&mut self, _now: Time, packet: Packet, _out: &mut Output<'_>) -> Option<Packet> {
         // It has not waited: below any target.
         self.law.first_above = None;
         self.law.dropping = false;
         Some(packet)
     }
 
-    fn give(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
-        self.law.take(now, &mut self.line, &self.settings.control, out).map(|first| (first.since, first.packet))
+    fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
+        self.law.take(now, &mut self.fifo, &self.config.control, out).map(|first| (first.since, first.packet))
     }
 
-    fn line(&self) -> (&Fifo, Limit) {
-        (&self.line, self.settings.limit)
+    fn fifo(&self) -> (&Fifo, Limit) {
+        (&self.fifo, self.config.limit)
     }
-    fn line_mut(&mut self) -> &mut Fifo {
-        &mut self.line
+    fn fifo_mut(&mut self) -> &mut Fifo {
+        &mut self.fifo
     }
 }
 

@@ -1,8 +1,8 @@
 //! First in, first out, and what finds no room is dropped. It may mark beyond a threshold, as DCTCP wants it.
 
 use super::fifo::{Fifo, Order};
-use super::{OneLine, Queue};
-use crate::element::{Cause, Out};
+use super::{Queue, SingleFifo};
+use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
 
@@ -56,16 +56,16 @@ pub struct DropTail {
     limit: Limit,
     from: DropFrom,
     mark: Option<Threshold>,
-    line: Fifo,
+    fifo: Fifo,
 }
 
 impl DropTail {
     pub fn new(limit: Limit) -> DropTail {
-        DropTail { limit, from: DropFrom::Tail, mark: None, line: Fifo::default() }
+        DropTail { limit, from: DropFrom::Tail, mark: None, fifo: Fifo::default() }
     }
 
     pub fn in_order(self, order: Order) -> DropTail {
-        DropTail { line: Fifo::new(order), ..self }
+        DropTail { fifo: Fifo::new(order), ..self }
     }
 
     pub fn drop_from(self, from: DropFrom) -> DropTail {
@@ -77,45 +77,45 @@ impl DropTail {
     }
 
     /// Room at the front for a packet that could fit at all.
-    fn make_room(&mut self, packet: &Packet, out: &mut Out<'_>) {
+    fn make_room(&mut self, packet: &Packet, out: &mut Output<'_>) {
         while self.from == DropFrom::Front && self.limit.admits(0, 0, packet.len) && !self.has_room(packet) {
-            let Some(first) = self.line.pop() else { return };
-            out.drop(first.packet, Cause::QueueFull);
+            let Some(first) = self.fifo.pop() else { return };
+            out.drop(first.packet, DropReason::QueueFull);
         }
     }
 }
 
-impl OneLine for DropTail {
-    fn take_in(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+impl SingleFifo for DropTail {
+    fn admit(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) {
         self.make_room(&packet, out);
         if !self.has_room(&packet) {
-            return out.drop(packet, Cause::QueueFull);
+            return out.drop(packet, DropReason::QueueFull);
         }
         let beyond = match self.mark {
-            Some(Threshold::Packets(most)) => self.line.packets() > most,
-            Some(Threshold::Bytes(most)) => self.line.bytes() > most,
+            Some(Threshold::Packets(most)) => self.fifo.packets() > most,
+            Some(Threshold::Bytes(most)) => self.fifo.bytes() > most,
             Some(Threshold::Time(_)) | None => false,
         };
         // A packet that cannot be marked is let through: this is no policer.
         let _ = beyond && out.mark(&mut packet);
-        self.line.push(now, packet);
+        self.fifo.push(now, packet);
     }
 
-    fn let_by(&mut self, _now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
+    fn bypass(&mut self, _now: Time, packet: Packet, _out: &mut Output<'_>) -> Option<Packet> {
         Some(packet)
     }
 
-    fn give(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
-        let mut first = self.line.pop()?;
+    fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
+        let mut first = self.fifo.pop()?;
         let beyond = matches!(self.mark, Some(Threshold::Time(most)) if first.sojourn(now) > most);
         let _ = beyond && out.mark(&mut first.packet);
         Some((first.since, first.packet))
     }
 
-    fn line(&self) -> (&Fifo, Limit) {
-        (&self.line, self.limit)
+    fn fifo(&self) -> (&Fifo, Limit) {
+        (&self.fifo, self.limit)
     }
-    fn line_mut(&mut self) -> &mut Fifo {
-        &mut self.line
+    fn fifo_mut(&mut self) -> &mut Fifo {
+        &mut self.fifo
     }
 }

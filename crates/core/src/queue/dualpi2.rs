@@ -2,13 +2,13 @@
 //! gives both about the same rate per flow.
 
 use super::{Fifo, Limit, Queue};
-use crate::element::{Cause, Out};
+use crate::element::{DropReason, Output};
 use crate::packet::{Ecn, Packet};
 use crate::units::{Span, Time};
 
 /// Names and defaults as in RFC 9332, appendix A.1.
 #[derive(Clone, Copy, Debug)]
-pub struct DualPi2Settings {
+pub struct DualPi2Config {
     /// Of both queues together.
     pub limit: Limit,
     /// For the classic queue.
@@ -23,7 +23,7 @@ pub struct DualPi2Settings {
     pub step: Span,
     /// Beyond this classic probability ECN-capable packets are dropped, too.
     pub overload: f64,
-    /// The classic queue's least share of the line's bytes while both wait.
+    /// The classic queue's least share of the fifo's bytes while both wait.
     pub classic_share: f64,
 }
 
@@ -44,7 +44,7 @@ impl Recurrence {
 
 #[derive(Debug)]
 pub struct DualPi2 {
-    settings: DualPi2Settings,
+    config: DualPi2Config,
     l4s: Fifo,
     classic: Fifo,
     /// p' of the controller: the classic probability is its square, the coupled one `coupling` times it.
@@ -59,14 +59,14 @@ pub struct DualPi2 {
 }
 
 impl DualPi2 {
-    pub fn new(settings: DualPi2Settings) -> DualPi2 {
+    pub fn new(config: DualPi2Config) -> DualPi2 {
         DualPi2 {
-            settings,
+            config,
             l4s: Fifo::default(),
             classic: Fifo::default(),
             base: 0.0,
             last_delay: Span::ZERO,
-            next_update: Time::ZERO + settings.update,
+            next_update: Time::ZERO + config.update,
             l4s_count: Recurrence::default(),
             classic_count: Recurrence::default(),
             drop_count: Recurrence::default(),
@@ -81,24 +81,24 @@ impl DualPi2 {
 
     /// p_CL = k p' // RFC 9332, section 2.5.1.1
     pub fn coupled_probability(&self) -> f64 {
-        (self.settings.coupling * self.base).min(1.0)
+        (self.config.coupling * self.base).min(1.0)
     }
 
     /// Corrections that were due since the last call; nothing came or went in between.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             self.correct(self.classic.delay(self.next_update));
-            self.next_update += self.settings.update;
+            self.next_update += self.config.update;
             if self.base == 0.0 && self.last_delay == Span::ZERO && self.packets() == 0 {
-                let missed = (now - self.next_update).0 / self.settings.update.0.max(1);
-                self.next_update += self.settings.update.saturating_mul(missed);
+                let missed = (now - self.next_update).0 / self.config.update.0.max(1);
+                self.next_update += self.config.update.saturating_mul(missed);
             }
         }
     }
 
     /// p' += alpha (delay - target) + beta (delay - last) // RFC 9332, appendix A.1, dualpi2_update
     fn correct(&mut self, delay: Span) {
-        let DualPi2Settings { target, alpha, beta, .. } = self.settings;
+        let DualPi2Config { target, alpha, beta, .. } = self.config;
         let step = alpha * (delay.as_secs() - target.as_secs()) + beta * (delay.as_secs() - self.last_delay.as_secs());
         self.base = (self.base + step).clamp(0.0, 1.0);
         self.last_delay = delay;
@@ -115,35 +115,35 @@ impl DualPi2 {
     }
 
     fn charge(&mut self, l4s: bool, packet: &Packet) {
-        let (len, share) = (f64::from(packet.len), self.settings.classic_share.clamp(0.0, 0.99));
+        let (len, share) = (f64::from(packet.len), self.config.classic_share.clamp(0.0, 0.99));
         self.owed += if l4s { len * share / (1.0 - share) } else { -len };
     }
 
     /// Says whether the packet stays (RFC 9332, appendix A.1 and, for overload, A.2).
-    fn judge_l4s(&mut self, now: Time, since: Time, packet: &mut Packet, out: &mut Out<'_>) -> bool {
-        if self.settings.coupling * self.base < 1.0 {
-            let own = if now - since >= self.settings.step { 1.0 } else { 0.0 };
+    fn judge_l4s(&mut self, now: Time, since: Time, packet: &mut Packet, out: &mut Output<'_>) -> bool {
+        if self.config.coupling * self.base < 1.0 {
+            let own = if now - since >= self.config.step { 1.0 } else { 0.0 };
             if self.l4s_count.chooses(self.coupled_probability().max(own)) {
                 let _ = out.mark(packet);
             }
             return true;
         }
         if self.drop_count.chooses(self.classic_probability()) {
-            out.drop(*packet, Cause::Early);
+            out.drop(*packet, DropReason::Early);
             return false;
         }
         let _ = out.mark(packet);
         true
     }
 
-    fn judge_classic(&mut self, packet: &mut Packet, out: &mut Out<'_>) -> bool {
+    fn judge_classic(&mut self, packet: &mut Packet, out: &mut Output<'_>) -> bool {
         let probability = self.classic_probability();
         if !self.classic_count.chooses(probability) {
             return true;
         }
-        let marked = probability < self.settings.overload && out.mark(packet);
+        let marked = probability < self.config.overload && out.mark(packet);
         if !marked {
-            out.drop(*packet, Cause::Early);
+            out.drop(*packet, DropReason::Early);
         }
         marked
     }
@@ -155,23 +155,23 @@ fn is_l4s(packet: &Packet) -> bool {
 }
 
 impl Queue for DualPi2 {
-    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         self.catch_up(now);
         if !self.has_room(&packet) {
-            return out.drop(packet, Cause::QueueFull);
+            return out.drop(packet, DropReason::QueueFull);
         }
         let queue = if is_l4s(&packet) { &mut self.l4s } else { &mut self.classic };
         queue.push(now, packet);
     }
 
-    fn pass(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+    fn pass(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.catch_up(now);
         let stays =
             if is_l4s(&packet) { self.judge_l4s(now, now, &mut packet, out) } else { self.judge_classic(&mut packet, out) };
         stays.then_some(packet)
     }
 
-    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         self.catch_up(now);
         loop {
             let l4s = self.l4s_is_next();
@@ -195,9 +195,9 @@ impl Queue for DualPi2 {
         self.l4s.bytes() + self.classic.bytes()
     }
     fn has_room(&self, packet: &Packet) -> bool {
-        self.settings.limit.admits(self.packets(), self.bytes(), packet.len)
+        self.config.limit.admits(self.packets(), self.bytes(), packet.len)
     }
-    fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
+    fn with_fifo(&mut self, packet: &Packet, out: &mut Output<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Output<'_>)) {
         change(if is_l4s(packet) { &mut self.l4s } else { &mut self.classic }, out);
     }
 }
@@ -208,7 +208,7 @@ mod tests {
 
     fn dual() -> DualPi2 {
         let ms = Span::from_ms;
-        DualPi2::new(DualPi2Settings {
+        DualPi2::new(DualPi2Config {
             limit: Limit::packets(1000),
             target: ms(15),
             update: ms(16),

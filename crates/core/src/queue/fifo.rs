@@ -1,4 +1,4 @@
-//! A line of waiting packets: the store on which every queue is built.
+//! A fifo of waiting packets: the store on which every queue is built.
 
 use crate::packet::{Kind, Packet};
 use crate::units::{Span, Time};
@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 
 /// A packet and when it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct QueuedPacket {
     pub since: Time,
     pub packet: Packet,
     /// What it says may be said nowhere else: no ACK filter takes it out.
     pub guarded: bool,
 }
 
-impl Waiting {
+impl QueuedPacket {
     pub fn sojourn(&self, now: Time) -> Span {
         now - self.since
     }
@@ -33,8 +33,8 @@ pub enum Order {
 pub struct Fifo {
     order: Order,
     /// Pure ACKs, where they go first.
-    acks: VecDeque<Waiting>,
-    line: VecDeque<Waiting>,
+    acks: VecDeque<QueuedPacket>,
+    fifo: VecDeque<QueuedPacket>,
     bytes: u64,
 }
 
@@ -45,23 +45,23 @@ impl Fifo {
 
     pub fn push(&mut self, now: Time, packet: Packet) {
         self.bytes += u64::from(packet.len);
-        let waiting = Waiting { since: now, packet, guarded: false };
+        let waiting = QueuedPacket { since: now, packet, guarded: false };
         if self.order == Order::AcksFirst && packet.kind.has(Kind::PURE_ACK) {
             self.acks.push_back(waiting);
         } else {
-            self.line.push_back(waiting);
+            self.fifo.push_back(waiting);
         }
     }
 
-    pub fn pop(&mut self) -> Option<Waiting> {
-        let first = self.acks.pop_front().or_else(|| self.line.pop_front())?;
+    pub fn pop(&mut self) -> Option<QueuedPacket> {
+        let first = self.acks.pop_front().or_else(|| self.fifo.pop_front())?;
         self.bytes -= u64::from(first.packet.len);
         Some(first)
     }
 
-    /// What [`Fifo::pop`] would give.
-    pub fn first(&self) -> Option<&Waiting> {
-        self.acks.front().or_else(|| self.line.front())
+    /// What [`Fifo::pop`] would take_next.
+    pub fn first(&self) -> Option<&QueuedPacket> {
+        self.acks.front().or_else(|| self.fifo.front())
     }
 
     /// How long the first one has waited; zero when nobody waits.
@@ -70,7 +70,7 @@ impl Fifo {
     }
 
     pub fn packets(&self) -> u64 {
-        (self.acks.len() + self.line.len()) as u64
+        (self.acks.len() + self.fifo.len()) as u64
     }
     pub fn is_empty(&self) -> bool {
         self.packets() == 0
@@ -81,29 +81,29 @@ impl Fifo {
     }
 
     /// Where pure ACKs wait.
-    fn ack_line(&mut self) -> &mut VecDeque<Waiting> {
+    fn ack_fifo(&mut self) -> &mut VecDeque<QueuedPacket> {
         match self.order {
-            Order::Arrival => &mut self.line,
+            Order::Arrival => &mut self.fifo,
             Order::AcksFirst => &mut self.acks,
         }
     }
 
-    /// Waiting pure ACKs with their places, the oldest first.
-    pub fn acks(&mut self) -> impl DoubleEndedIterator<Item = (usize, &mut Waiting)> {
-        self.ack_line().iter_mut().enumerate().filter(|(_, waiting)| waiting.packet.kind.has(Kind::PURE_ACK))
+    /// QueuedPacket pure ACKs with their places, the oldest first.
+    pub fn acks(&mut self) -> impl DoubleEndedIterator<Item = (usize, &mut QueuedPacket)> {
+        self.ack_fifo().iter_mut().enumerate().filter(|(_, waiting)| waiting.packet.kind.has(Kind::PURE_ACK))
     }
 
     /// Takes out the ACK at a place that [`Fifo::acks`] gave; those behind it move up.
     pub fn take_ack(&mut self, place: usize) -> Option<Packet> {
-        let packet = self.ack_line().remove(place)?.packet;
+        let packet = self.ack_fifo().remove(place)?.packet;
         self.bytes -= u64::from(packet.len);
         Some(packet)
     }
 
     /// Puts an ACK at a place, before the one that is there.
-    pub fn put_ack(&mut self, place: usize, waiting: Waiting) {
+    pub fn put_ack(&mut self, place: usize, waiting: QueuedPacket) {
         self.bytes += u64::from(waiting.packet.len);
-        let line = self.ack_line();
-        line.insert(place.min(line.len()), waiting);
+        let fifo = self.ack_fifo();
+        fifo.insert(place.min(fifo.len()), waiting);
     }
 }

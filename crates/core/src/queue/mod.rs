@@ -5,60 +5,60 @@ mod cake;
 mod cobalt;
 mod codel;
 mod droptail;
+mod drr;
 mod dualpi2;
 mod fifo;
+mod fifo_queue;
 mod fq_codel;
-mod one_line;
 mod pie;
 mod red;
-mod turns;
 
-pub use cake::{Cake, CakeSettings};
-pub use codel::{CoDel, CoDelSettings, Control};
+pub use cake::{Cake, CakeConfig};
+pub use codel::{CoDel, CoDelConfig, CoDelParameters};
 pub use droptail::{DropFrom, DropTail, Limit, Threshold};
-pub use dualpi2::{DualPi2, DualPi2Settings};
-pub use fifo::{Fifo, Order, Waiting};
-pub use fq_codel::{FqCoDel, FqCoDelSettings};
-pub use pie::{Pie, PieSettings};
-pub use red::{Amount, Candidates, Red, RedSettings};
+pub use dualpi2::{DualPi2, DualPi2Config};
+pub use fifo::{Fifo, Order, QueuedPacket};
+pub use fq_codel::{FqCoDel, FqCoDelConfig};
+pub use pie::{Pie, PieConfig};
+pub use red::{Candidates, QueueUnit, Red, RedConfig};
 
-use crate::element::{Cause, Out};
+use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::Time;
-use ack::AckPath;
-use one_line::OneLine;
+use ack::AckAwareQueue;
+use fifo_queue::SingleFifo;
 
 /// A waiting room with a policy.
 pub trait Queue {
     /// Takes a packet in, or drops it (or another) through `out`.
-    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>);
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>);
     /// A packet finds the link idle and nobody waiting. A limit on what waits cannot drop it: it does not wait.
-    fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+    fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.enqueue(now, packet, out);
         self.dequeue(now, out).map(|(_, packet)| packet)
     }
     /// The next packet to send and when it was enqueued, if any; an active queue management may drop others on the way.
-    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)>;
+    fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)>;
     fn packets(&self) -> u64;
     fn bytes(&self) -> u64;
     /// Whether there is room for it.
     fn has_room(&self, packet: &Packet) -> bool;
-    /// Lets the line in which this packet would wait be changed.
-    fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>));
+    /// Lets the fifo in which this packet would wait be changed.
+    fn with_fifo(&mut self, packet: &Packet, out: &mut Output<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Output<'_>));
 }
 
 /// Congestion said by one packet: marked where that is wanted and understood, else dropped. Says whether it is still there.
-fn signal(wanted: Signal, packet: &mut Packet, out: &mut Out<'_>) -> bool {
-    if wanted == Signal::Mark && out.mark(packet) {
+fn mark_or_drop(wanted: AqmSignal, packet: &mut Packet, out: &mut Output<'_>) -> bool {
+    if wanted == AqmSignal::Mark && out.mark(packet) {
         return true;
     }
-    out.drop(*packet, Cause::Early);
+    out.drop(*packet, DropReason::Early);
     false
 }
 
 /// How an active queue management says that there is congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub enum AqmSignal {
     /// To senders that understand it (RFC 3168); packets of others are dropped.
     Mark,
     Drop,
@@ -74,13 +74,13 @@ macro_rules! any_queue {
         }
 
         impl Queue for AnyQueue {
-            fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+            fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
                 match self { AnyQueue::DropTail(q) => q.enqueue(now, packet, out), $(AnyQueue::$kind(q) => q.enqueue(now, packet, out),)* }
             }
-            fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+            fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
                 match self { AnyQueue::DropTail(q) => q.pass(now, packet, out), $(AnyQueue::$kind(q) => q.pass(now, packet, out),)* }
             }
-            fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+            fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
                 match self { AnyQueue::DropTail(q) => q.dequeue(now, out), $(AnyQueue::$kind(q) => q.dequeue(now, out),)* }
             }
             fn packets(&self) -> u64 {
@@ -92,8 +92,8 @@ macro_rules! any_queue {
             fn has_room(&self, packet: &Packet) -> bool {
                 match self { AnyQueue::DropTail(q) => q.has_room(packet), $(AnyQueue::$kind(q) => q.has_room(packet),)* }
             }
-            fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
-                match self { AnyQueue::DropTail(q) => q.with_line(packet, out, change), $(AnyQueue::$kind(q) => q.with_line(packet, out, change),)* }
+            fn with_fifo(&mut self, packet: &Packet, out: &mut Output<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Output<'_>)) {
+                match self { AnyQueue::DropTail(q) => q.with_fifo(packet, out, change), $(AnyQueue::$kind(q) => q.with_fifo(packet, out, change),)* }
             }
         }
 
@@ -106,4 +106,4 @@ macro_rules! any_queue {
     };
 }
 
-any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckPath);
+any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckAwareQueue);

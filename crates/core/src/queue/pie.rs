@@ -1,14 +1,14 @@
 //! PIE (RFC 8033): a controller holds the delay near a target by dropping arrivals with a probability that it keeps correcting.
 
-use super::{Fifo, Limit, OneLine, Order, Queue, Signal, signal};
-use crate::element::{Cause, Out};
+use super::{AqmSignal, Fifo, Limit, Order, Queue, SingleFifo, mark_or_drop};
+use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
 /// Names and defaults as in RFC 8033, sections 4 and 5.
 #[derive(Clone, Copy, Debug)]
-pub struct PieSettings {
+pub struct PieConfig {
     pub limit: Limit,
     pub target: Span,
     /// How often the probability is corrected.
@@ -18,7 +18,7 @@ pub struct PieSettings {
     pub beta: f64,
     /// After an idle time this much may come before the first drop.
     pub burst: Span,
-    pub signal: Signal,
+    pub signal: AqmSignal,
     /// Up to this probability ECN-capable packets are marked; beyond it they are dropped like others (section 5.1).
     pub mark_up_to: f64,
     /// In bytes: two of these may always wait.
@@ -28,8 +28,8 @@ pub struct PieSettings {
 
 #[derive(Debug)]
 pub struct Pie {
-    settings: PieSettings,
-    line: Fifo,
+    config: PieConfig,
+    fifo: Fifo,
     probability: f64,
     /// Sum of the probabilities since the last drop: none comes too early or too late (section 5.4).
     accumulated: f64,
@@ -40,15 +40,15 @@ pub struct Pie {
 }
 
 impl Pie {
-    pub fn new(settings: PieSettings, rng: Rng) -> Pie {
+    pub fn new(config: PieConfig, rng: Rng) -> Pie {
         Pie {
-            settings,
-            line: Fifo::new(settings.order),
+            config,
+            fifo: Fifo::new(config.order),
             probability: 0.0,
             accumulated: 0.0,
             last_delay: Span::ZERO,
-            allowance: settings.burst,
-            next_update: Time::ZERO + settings.update,
+            allowance: config.burst,
+            next_update: Time::ZERO + config.update,
             rng,
         }
     }
@@ -61,24 +61,24 @@ impl Pie {
     /// would have done at their instants; the delay is that of the packet that goes next (section 4.3, by time stamps).
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
-            let delay = self.line.delay(self.next_update);
+            let delay = self.fifo.delay(self.next_update);
             self.update(delay);
-            self.next_update += self.settings.update;
+            self.next_update += self.config.update;
             if self.at_rest() {
                 // Further corrections of an empty queue change nothing.
-                let missed = (now - self.next_update).0 / self.settings.update.0.max(1);
-                self.next_update += self.settings.update.saturating_mul(missed);
+                let missed = (now - self.next_update).0 / self.config.update.0.max(1);
+                self.next_update += self.config.update.saturating_mul(missed);
             }
         }
     }
 
     fn at_rest(&self) -> bool {
-        self.line.is_empty() && self.probability == 0.0 && self.last_delay == Span::ZERO && self.allowance == self.settings.burst
+        self.fifo.is_empty() && self.probability == 0.0 && self.last_delay == Span::ZERO && self.allowance == self.config.burst
     }
 
     /// One correction (section 4.2), with the allowance for bursts (section 4.4).
     fn update(&mut self, delay: Span) {
-        let s = self.settings;
+        let s = self.config;
         let step = correction(&s, self.probability, delay, self.last_delay);
         let decay = if delay == Span::ZERO && self.last_delay == Span::ZERO { 0.98 } else { 1.0 };
         self.probability = ((self.probability + step) * decay).clamp(0.0, 1.0);
@@ -95,9 +95,9 @@ impl Pie {
 
     /// Section 4.1, with the accumulated probability of section 5.4.
     fn chosen(&mut self) -> bool {
-        let s = self.settings;
+        let s = self.config;
         let calm = 2 * self.last_delay.0 < s.target.0 && self.probability < 0.2;
-        if self.allowance > Span::ZERO || calm || self.line.bytes() <= 2 * s.mean_packet {
+        if self.allowance > Span::ZERO || calm || self.fifo.bytes() <= 2 * s.mean_packet {
             return false;
         }
         self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + self.probability };
@@ -113,7 +113,7 @@ impl Pie {
 }
 
 /// alpha (delay - target) + beta (delay - last), smaller where the probability is small // RFC 8033, section 4.2
-fn correction(s: &PieSettings, probability: f64, delay: Span, last: Span) -> f64 {
+fn correction(s: &PieConfig, probability: f64, delay: Span, last: Span) -> f64 {
     let secs = Span::as_secs;
     let step = s.alpha * (secs(delay) - secs(s.target)) + s.beta * (secs(delay) - secs(last));
     let scale = match probability {
@@ -130,34 +130,34 @@ fn correction(s: &PieSettings, probability: f64, delay: Span, last: Span) -> f64
     if probability >= 0.1 { step.min(0.02) } else { step }
 }
 
-impl OneLine for Pie {
-    fn take_in(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+impl SingleFifo for Pie {
+    fn admit(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) {
         self.catch_up(now);
         if !self.has_room(&packet) {
             self.accumulated = 0.0;
-            return out.drop(packet, Cause::QueueFull);
+            return out.drop(packet, DropReason::QueueFull);
         }
-        let gentle = if self.probability <= self.settings.mark_up_to { self.settings.signal } else { Signal::Drop };
-        if !self.chosen() || signal(gentle, &mut packet, out) {
-            self.line.push(now, packet);
+        let gentle = if self.probability <= self.config.mark_up_to { self.config.signal } else { AqmSignal::Drop };
+        if !self.chosen() || mark_or_drop(gentle, &mut packet, out) {
+            self.fifo.push(now, packet);
         }
     }
 
-    fn let_by(&mut self, now: Time, packet: Packet, _out: &mut Out<'_>) -> Option<Packet> {
+    fn bypass(&mut self, now: Time, packet: Packet, _out: &mut Output<'_>) -> Option<Packet> {
         self.catch_up(now);
         Some(packet)
     }
 
-    fn give(&mut self, now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn take_next(&mut self, now: Time, _out: &mut Output<'_>) -> Option<(Time, Packet)> {
         self.catch_up(now);
-        self.line.pop().map(|first| (first.since, first.packet))
+        self.fifo.pop().map(|first| (first.since, first.packet))
     }
 
-    fn line(&self) -> (&Fifo, Limit) {
-        (&self.line, self.settings.limit)
+    fn fifo(&self) -> (&Fifo, Limit) {
+        (&self.fifo, self.config.limit)
     }
-    fn line_mut(&mut self) -> &mut Fifo {
-        &mut self.line
+    fn fifo_mut(&mut self) -> &mut Fifo {
+        &mut self.fifo
     }
 }
 
@@ -167,24 +167,24 @@ mod tests {
 
     fn pie() -> Pie {
         let ms = Span::from_ms;
-        let settings = PieSettings {
+        let config = PieConfig {
             limit: Limit::packets(1000),
             target: ms(15),
             update: ms(15),
             alpha: 0.125,
             beta: 1.25,
             burst: ms(150),
-            signal: Signal::Drop,
+            signal: AqmSignal::Drop,
             mark_up_to: 0.1,
             mean_packet: 1500,
             order: Order::Arrival,
         };
-        Pie::new(settings, Rng::for_element(1, "pie"))
+        Pie::new(config, Rng::for_element(1, "pie"))
     }
 
     #[test]
     fn corrections_follow_the_rfcs_table() {
-        let s = pie().settings;
+        let s = pie().config;
         let ms = Span::from_ms;
         // 35 ms of delay after 25: 0.125 * 0.020 + 1.25 * 0.010 = 0.015, divided as the probability demands.
         for (probability, expected) in [

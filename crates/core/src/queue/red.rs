@@ -1,14 +1,14 @@
 //! Random early detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993): the longer the queue on average, the likelier a signal.
 
-use super::{Fifo, Limit, OneLine, Order, Queue, Signal, signal};
-use crate::element::{Cause, Out};
+use super::{AqmSignal, Fifo, Limit, Order, Queue, SingleFifo, mark_or_drop};
+use crate::element::{DropReason, Output};
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
 /// In what the queue is measured, and with it both thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Amount {
+pub enum QueueUnit {
     Packets,
     /// IP bytes; a packet of half the mean length is half as likely to be chosen (the paper's section VII).
     Bytes,
@@ -23,9 +23,9 @@ pub enum Candidates {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct RedSettings {
+pub struct RedConfig {
     pub limit: Limit,
-    pub amount: Amount,
+    pub amount: QueueUnit,
     /// Thresholds on the average, in packets or bytes.
     pub min: f64,
     pub max: f64,
@@ -35,19 +35,19 @@ pub struct RedSettings {
     pub max_p: f64,
     /// From there it rises to 1 at twice the threshold, not at once (Floyd's note on the gentle variant, 2000).
     pub gentle: bool,
-    pub signal: Signal,
+    pub signal: AqmSignal,
     pub candidates: Candidates,
     /// In bytes.
     pub mean_packet: f64,
-    /// How long the line takes for one packet of that length: what an idle time is counted in.
+    /// How long the fifo takes for one packet of that length: what an idle time is counted in.
     pub service: Span,
     pub order: Order,
 }
 
 #[derive(Debug)]
 pub struct Red {
-    settings: RedSettings,
-    line: Fifo,
+    config: RedConfig,
+    fifo: Fifo,
     average: f64,
     /// Candidates since the last signal, or since the average rose above the lower threshold.
     count: u64,
@@ -56,9 +56,9 @@ pub struct Red {
 }
 
 impl Red {
-    pub fn new(settings: RedSettings, rng: Rng) -> Red {
-        let line = Fifo::new(settings.order);
-        Red { settings, line, average: 0.0, count: 0, idle_since: Some(Time::ZERO), rng }
+    pub fn new(config: RedConfig, rng: Rng) -> Red {
+        let fifo = Fifo::new(config.order);
+        Red { config, fifo, average: 0.0, count: 0, idle_since: Some(Time::ZERO), rng }
     }
 
     /// The average queue, in packets or bytes.
@@ -68,10 +68,10 @@ impl Red {
 
     /// avg = (1 - w) avg + w q; after m packets' worth of idle time avg = (1 - w)^m avg // section IV
     fn sample(&mut self, now: Time) {
-        let RedSettings { weight, service, amount, .. } = self.settings;
+        let RedConfig { weight, service, amount, .. } = self.config;
         let queue = match amount {
-            Amount::Packets => self.line.packets(),
-            Amount::Bytes => self.line.bytes(),
+            QueueUnit::Packets => self.fifo.packets(),
+            QueueUnit::Bytes => self.fifo.bytes(),
         };
         match self.idle_since.take() {
             Some(since) => {
@@ -84,16 +84,16 @@ impl Red {
     }
 
     fn chosen(&mut self, packet: &Packet) -> bool {
-        if self.settings.candidates == Candidates::Data && !packet.kind.has(Kind::DATA) {
+        if self.config.candidates == Candidates::Data && !packet.kind.has(Kind::DATA) {
             return false;
         }
-        let Some(base) = base_probability(&self.settings, self.average) else {
+        let Some(base) = base_probability(&self.config, self.average) else {
             self.count = 0;
             return false;
         };
-        let base = match self.settings.amount {
-            Amount::Packets => base,
-            Amount::Bytes => base * f64::from(packet.len) / self.settings.mean_packet,
+        let base = match self.config.amount {
+            QueueUnit::Packets => base,
+            QueueUnit::Bytes => base * f64::from(packet.len) / self.config.mean_packet,
         };
         let chosen = base >= 1.0 || self.rng.chance(spread_probability(base, self.count));
         self.count = if chosen { 0 } else { self.count + 1 };
@@ -102,7 +102,7 @@ impl Red {
 }
 
 /// p_b = max_p (avg - min) / (max - min) between the thresholds, 1 above; none below // section IV
-fn base_probability(s: &RedSettings, average: f64) -> Option<f64> {
+fn base_probability(s: &RedConfig, average: f64) -> Option<f64> {
     if average < s.min {
         None
     } else if average < s.max {
@@ -120,40 +120,40 @@ fn spread_probability(base: f64, count: u64) -> f64 {
     if rest > 0.0 { (base / rest).min(1.0) } else { 1.0 }
 }
 
-impl OneLine for Red {
-    fn take_in(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+impl SingleFifo for Red {
+    fn admit(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) {
         self.sample(now);
         if !self.has_room(&packet) {
             self.count = 0;
-            return out.drop(packet, Cause::QueueFull);
+            return out.drop(packet, DropReason::QueueFull);
         }
-        if !self.chosen(&packet) || signal(self.settings.signal, &mut packet, out) {
-            self.line.push(now, packet);
+        if !self.chosen(&packet) || mark_or_drop(self.config.signal, &mut packet, out) {
+            self.fifo.push(now, packet);
         }
     }
 
-    fn let_by(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+    fn bypass(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.sample(now);
-        let stays = !self.chosen(&packet) || signal(self.settings.signal, &mut packet, out);
+        let stays = !self.chosen(&packet) || mark_or_drop(self.config.signal, &mut packet, out);
         if !stays {
             self.idle_since = Some(now);
         }
         stays.then_some(packet)
     }
 
-    fn give(&mut self, now: Time, _out: &mut Out<'_>) -> Option<(Time, Packet)> {
-        let first = self.line.pop();
+    fn take_next(&mut self, now: Time, _out: &mut Output<'_>) -> Option<(Time, Packet)> {
+        let first = self.fifo.pop();
         if first.is_none() {
             self.idle_since = self.idle_since.or(Some(now));
         }
         first.map(|first| (first.since, first.packet))
     }
 
-    fn line(&self) -> (&Fifo, Limit) {
-        (&self.line, self.settings.limit)
+    fn fifo(&self) -> (&Fifo, Limit) {
+        (&self.fifo, self.config.limit)
     }
-    fn line_mut(&mut self) -> &mut Fifo {
-        &mut self.line
+    fn fifo_mut(&mut self) -> &mut Fifo {
+        &mut self.fifo
     }
 }
 
@@ -161,16 +161,16 @@ impl OneLine for Red {
 mod tests {
     use super::*;
 
-    fn settings() -> RedSettings {
-        RedSettings {
+    fn config() -> RedConfig {
+        RedConfig {
             limit: Limit::packets(10),
-            amount: Amount::Packets,
+            amount: QueueUnit::Packets,
             min: 1.5,
             max: 6.0,
             weight: 0.01,
             max_p: 0.1,
             gentle: false,
-            signal: Signal::Mark,
+            signal: AqmSignal::Mark,
             candidates: Candidates::All,
             mean_packet: 500.0,
             service: Span::from_ms(10),
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn the_probability_is_a_line_between_the_thresholds() {
-        let plain = settings();
-        let gentle = RedSettings { gentle: true, ..plain };
+        let plain = config();
+        let gentle = RedConfig { gentle: true, ..plain };
         for (average, expected, gently) in [
             (1.49, None, None),
             (1.5, Some(0.0), Some(0.0)),
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn an_idle_line_ages_the_average_by_as_many_packets_as_it_could_have_sent() {
-        let mut red = Red::new(settings(), Rng::for_element(1, "red"));
+        let mut red = Red::new(config(), Rng::for_element(1, "red"));
         (red.average, red.idle_since) = (4.0, Some(Time::ZERO));
         red.sample(Time::ZERO + Span::from_ms(250));
         assert!((red.average() - 4.0 * libm::pow(0.99, 25.0)).abs() < 1e-12);

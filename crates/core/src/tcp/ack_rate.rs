@@ -2,7 +2,7 @@
 //! back is congested (`asymmetry`, section 4.3.1), and a rate per round trip (TACK: Li et al. 2020, draft-li-tcpm-tack).
 
 use super::config::DelayedAck;
-use crate::packet::{Extra, Flags, Segment};
+use crate::packet::{Flags, RareOption, Segment};
 use crate::units::{Span, Time};
 
 /// ACK congestion control's parameters.
@@ -49,8 +49,8 @@ impl AckControl {
                 self.lowered = stamp;
             }
         }
-        let segments = match segment.extra {
-            Extra::Room(room) => self.factor.min(u32::from(room.window.min(room.left)) / 2),
+        let segments = match segment.rare_option {
+            RareOption::SendRoom(room) => self.factor.min(u32::from(room.window.min(room.left)) / 2),
             _ => self.factor,
         };
         DelayedAck { segments: segments.max(1), timer: self.config.timer, push: false }
@@ -93,7 +93,7 @@ impl AckPace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Room, Timestamps};
+    use crate::packet::{SendRoom, Timestamps};
 
     const CONFIG: AckControlConfig = AckControlConfig { max: 25, timer: Span::from_ms(100), option_bytes: 8 };
 
@@ -130,7 +130,8 @@ mod tests {
     fn there_are_two_acks_a_window_at_least_and_one_at_the_end_of_what_is_sent() {
         let mut control = AckControl { factor: 16, ..AckControl::new(CONFIG) };
         for (window, left, expected) in [(100, 100, 16), (20, 100, 10), (100, 6, 3), (100, 0, 1), (1, 50, 1)] {
-            let segment = Segment { payload: 1000, extra: Extra::Room(Room { window, left }), ..Segment::default() };
+            let segment =
+                Segment { payload: 1000, rare_option: RareOption::SendRoom(SendRoom { window, left }), ..Segment::default() };
             control = AckControl { factor: 16, ..control };
             control.lowered = 1;
             assert_eq!(control.on_data(&segment, 5).segments, expected, "{window} {left}");

@@ -2,7 +2,7 @@
 
 use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::packet::{Arena, Body, Ecn, Flags, Resent, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Flags, RetransmitReason, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EcnEnd;
 use crate::tcp::handshake::{Handshake, State};
@@ -57,7 +57,9 @@ impl Next {
     fn piece(self) -> Transmit {
         match self {
             Next::Data(piece, _) => piece,
-            Next::Bare(seq) => Transmit { seq, payload: 0, fin: false, push: false, retransmission: false, why: Resent::No },
+            Next::Bare(seq) => {
+                Transmit { seq, payload: 0, fin: false, push: false, retransmission: false, reason: RetransmitReason::No }
+            }
         }
     }
 }
@@ -114,7 +116,7 @@ impl TcpEndpoint {
         if let Body::Segment(segment) = body
             && !segment.flags.has(Flags::SYN)
         {
-            self.sender.on_left(segment.space());
+            self.sender.on_left(segment.seq_len());
         }
     }
 
@@ -180,7 +182,7 @@ impl TcpEndpoint {
             self.read_extras(now, segment, ecn, echo);
         }
         self.sender.on_segment(now, segment, echo);
-        let data = segment.space() > 0;
+        let data = segment.seq_len() > 0;
         if data {
             self.receiver.on_data(now, segment, echo);
         } else {
@@ -218,7 +220,7 @@ impl TcpEndpoint {
             flags,
             len: u16::try_from(self.bare_len + piece.payload).unwrap_or(u16::MAX),
             retransmission: piece.retransmission,
-            why: piece.why,
+            reason: piece.reason,
             ..Segment::default()
         });
         if self.sack && self.receiver.has_blocks() {
@@ -254,7 +256,7 @@ impl Endpoint for TcpEndpoint {
         }
     }
 
-    fn receive_before_more(&mut self, now: Time, body: &Body, ecn: Ecn) {
+    fn receive_more_coming(&mut self, now: Time, body: &Body, ecn: Ecn) {
         if !self.receiver.hold_reader(self.socket.read) {
             self.receive(now, body, ecn);
         } else if let Body::Segment(segment) = body {
@@ -297,7 +299,7 @@ impl Endpoint for TcpEndpoint {
         } else {
             return None;
         };
-        Some(Outgoing { body, len: segment.len, kind: segment.kind(), ecn: segment.ecn, last })
+        Some(Outgoing { body, len: segment.len, kind: segment.kind(), ecn: segment.ecn, no_more: last })
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::endpoint::TcpEndpoint;
 use super::timestamps::{Echo, timestamp};
-use crate::packet::{Ecn, Extra, Segment};
+use crate::packet::{Ecn, RareOption, Segment};
 use crate::units::Time;
 
 impl TcpEndpoint {
@@ -36,7 +36,7 @@ impl TcpEndpoint {
     /// Data says what may follow it, for a receiver that thins its ACKs.
     fn say_room(&self, segment: &mut Segment) {
         let Some(control) = self.config.ack_control.filter(|_| segment.payload > 0) else { return };
-        segment.extra = Extra::Room(self.sender.room_left(&self.socket));
+        segment.rare_option = RareOption::SendRoom(self.sender.room_left(&self.socket));
         segment.len = segment.len.saturating_add(control.option_bytes);
     }
 }

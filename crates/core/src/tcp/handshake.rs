@@ -3,7 +3,7 @@
 use super::endpoint::TcpEndpoint;
 use super::sender::STREAM_START;
 use super::timestamps::timestamp;
-use crate::packet::{Ecn, Flags, Resent, Segment, SynOptions, Timestamps};
+use crate::packet::{Ecn, Flags, RetransmitReason, Segment, SynOptions, Timestamps};
 use crate::units::Time;
 
 /// Where the connection stands. Closing needs no states of its own: each half knows whether its FIN is through.
@@ -123,7 +123,7 @@ impl TcpEndpoint {
                 sack_permitted: if answering { self.sack } else { self.config.sack },
             }),
             retransmission: self.handshake.tries > 1,
-            why: if self.handshake.tries > 1 { Resent::Handshake } else { Resent::No },
+            reason: if self.handshake.tries > 1 { RetransmitReason::Handshake } else { RetransmitReason::No },
             ..Segment::default()
         }
     }

@@ -5,7 +5,7 @@ mod raw;
 
 pub use edit::TcpEdit;
 
-use crate::packet::{Arena, Body, Ecn, Extra, Flags, Kind, Packet, SackBlocks, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Flags, Kind, Packet, RareOption, SackBlocks, Segment, Timestamps};
 
 /// Which connection a packet belongs to, and which way it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -122,7 +122,7 @@ fn view_of(segment: &Segment, packet: &Packet) -> TcpView {
         flags: segment.flags,
         sack: segment.sack,
         timestamps: segment.timestamps,
-        other_options: segment.extra != Extra::None,
+        other_options: segment.rare_option != RareOption::None,
         reserved: if segment.dupacks_seen { edit::DUPACKS_SEEN } else { 0 },
         ecn: packet.ecn,
         // Captures number packets the same way.

@@ -1,18 +1,20 @@
 //! What is done to ACKs: each rule by a dialogue, and the promises of the safe one over random streams, simulated and real.
 
 use crate::queue_bench::Bench;
-use ackclock_core::element::{Element, Tally};
+use ackclock_core::element::{Element, PacketCounts};
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, Kind, Packet, SackBlocks, Segment, Timestamps};
-use ackclock_core::queue::ack::{AckPath, Duplicates, Filter, FilterSettings, Reconstruct, ReconstructSettings, Survivor};
+use ackclock_core::queue::ack::{
+    AckAwareQueue, AckFilter, AckFilterConfig, AckReconstructor, AckReconstructorConfig, Duplicates, Survivor,
+};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit, Order, Queue};
 use ackclock_core::rng::Rng;
 use ackclock_core::view::TcpEdit;
-use ackclock_core::{Cause, Out, Port, Span, Time};
+use ackclock_core::{DropReason, Output, Port, Span, Time};
 use proptest::prelude::*;
 
-fn filtered(settings: FilterSettings) -> AckPath {
+fn filtered(settings: AckFilterConfig) -> AckAwareQueue {
     let tail: AnyQueue = DropTail::new(Limit::NONE).into();
-    AckPath::new(tail).filtered(Filter::new(settings, Rng::for_element(1, "filter")))
+    AckAwareQueue::new(tail).filtered(AckFilter::new(settings, Rng::for_element(1, "filter")))
 }
 
 fn at(ms: u64) -> Time {
@@ -20,7 +22,7 @@ fn at(ms: u64) -> Time {
 }
 
 /// ACKs with these numbers come one after another; the numbers that are left, in order.
-fn left(settings: FilterSettings, acks: &[u64]) -> Vec<u64> {
+fn left(settings: AckFilterConfig, acks: &[u64]) -> Vec<u64> {
     let mut bench = Bench::new();
     let mut queue = filtered(settings);
     for (id, &ack) in (0..).zip(acks) {
@@ -30,7 +32,7 @@ fn left(settings: FilterSettings, acks: &[u64]) -> Vec<u64> {
     drain(&mut bench, &mut queue).into_iter().map(|(_, s)| s.ack).collect()
 }
 
-fn drain(bench: &mut Bench, queue: &mut AckPath) -> Vec<(u64, Segment)> {
+fn drain(bench: &mut Bench, queue: &mut AckAwareQueue) -> Vec<(u64, Segment)> {
     let mut left = Vec::new();
     while let Some((_, packet)) = queue.dequeue(at(1 << 20), &mut bench.out()) {
         let Body::Segment(segment) = bench.arena.get(packet.body) else { panic!("a segment") };
@@ -42,21 +44,21 @@ fn drain(bench: &mut Bench, queue: &mut AckPath) -> Vec<(u64, Segment)> {
 
 #[test]
 fn each_rule_leaves_what_it_says() {
-    let safe = FilterSettings::SAFE;
+    let safe = AckFilterConfig::SAFE;
     for (what, settings, acks, expected) in [
         // The first ACK of a connection may say anything: the safe rule keeps it.
         ("safe", safe, vec![1, 2, 3, 4], vec![1, 4]),
-        ("p1", FilterSettings::P1, vec![1, 2, 3, 4], vec![4]),
-        ("cake", FilterSettings::CAKE, vec![1, 2, 3, 4, 5], vec![1, 5]),
-        ("cake aggressive", FilterSettings::CAKE_AGGRESSIVE, vec![1, 2, 3, 4], vec![1, 4]),
-        ("keep 3", FilterSettings { keep: 3, ..FilterSettings::P1 }, vec![1, 2, 3, 4, 5], vec![3, 4, 5]),
-        ("from 3 waiting on", FilterSettings { occupancy: 3, ..FilterSettings::P1 }, vec![1, 2, 3, 4, 5], vec![4, 5]),
-        ("never", FilterSettings { probability: 0.0, ..FilterSettings::P1 }, vec![1, 2, 3], vec![1, 2, 3]),
+        ("p1", AckFilterConfig::P1, vec![1, 2, 3, 4], vec![4]),
+        ("cake", AckFilterConfig::CAKE, vec![1, 2, 3, 4, 5], vec![1, 5]),
+        ("cake aggressive", AckFilterConfig::CAKE_AGGRESSIVE, vec![1, 2, 3, 4], vec![1, 4]),
+        ("keep 3", AckFilterConfig { keep: 3, ..AckFilterConfig::P1 }, vec![1, 2, 3, 4, 5], vec![3, 4, 5]),
+        ("from 3 waiting on", AckFilterConfig { occupancy: 3, ..AckFilterConfig::P1 }, vec![1, 2, 3, 4, 5], vec![4, 5]),
+        ("never", AckFilterConfig { probability: 0.0, ..AckFilterConfig::P1 }, vec![1, 2, 3], vec![1, 2, 3]),
         ("duplicates stay", safe, vec![1, 2, 2, 2, 3], vec![1, 2, 2, 3]),
-        ("p1 takes what lies below, duplicates too", FilterSettings::P1, vec![1, 2, 2, 2, 3], vec![3]),
-        ("p1 keeps its own duplicates", FilterSettings::P1, vec![1, 2, 2, 2], vec![2, 2, 2]),
-        ("an older one takes nothing", FilterSettings::P1, vec![4, 3], vec![4, 3]),
-        ("32 bits wrap", FilterSettings::P1, vec![(1 << 32) - 1, 1 << 32], vec![1 << 32]),
+        ("p1 takes what lies below, duplicates too", AckFilterConfig::P1, vec![1, 2, 2, 2, 3], vec![3]),
+        ("p1 keeps its own duplicates", AckFilterConfig::P1, vec![1, 2, 2, 2], vec![2, 2, 2]),
+        ("an older one takes nothing", AckFilterConfig::P1, vec![4, 3], vec![4, 3]),
+        ("32 bits wrap", AckFilterConfig::P1, vec![(1 << 32) - 1, 1 << 32], vec![1 << 32]),
     ] {
         assert_eq!(left(settings, &acks), expected, "{what}");
     }
@@ -66,7 +68,7 @@ fn each_rule_leaves_what_it_says() {
 fn the_survivor_goes_to_the_tail_or_to_the_place_of_the_oldest() {
     for (survivor, expected) in [(Survivor::Tail, vec![8, 9, 1]), (Survivor::Head, vec![1, 8, 9])] {
         let mut bench = Bench::new();
-        let mut queue = filtered(FilterSettings { survivor, ..FilterSettings::P1 });
+        let mut queue = filtered(AckFilterConfig { survivor, ..AckFilterConfig::P1 });
         let first = bench.ack(0, 0, Segment { ack: 10, ..Segment::default() });
         queue.enqueue(at(0), first, &mut bench.out());
         for id in [8, 9] {
@@ -77,13 +79,13 @@ fn the_survivor_goes_to_the_tail_or_to_the_place_of_the_oldest() {
         queue.enqueue(at(1), second, &mut bench.out());
         let ids: Vec<u64> = drain(&mut bench, &mut queue).into_iter().map(|(id, _)| id).collect();
         assert_eq!(ids, expected, "{survivor:?}");
-        assert_eq!(bench.tally.dropped[Cause::AckFilter as usize], 1);
+        assert_eq!(bench.counts.dropped[DropReason::AckFilter as usize], 1);
     }
 }
 
 #[test]
 fn three_duplicates_taken_out_leave_a_mark_on_the_survivor() {
-    let settings = FilterSettings { duplicates: Duplicates::Mark, ..FilterSettings::P1 };
+    let settings = AckFilterConfig { duplicates: Duplicates::Mark, ..AckFilterConfig::P1 };
     for (acks, marked) in
         [(vec![1, 2, 2, 2], false), (vec![1, 2, 2, 2, 2], true), (vec![1, 2, 2, 2, 2, 2], true), (vec![1, 2, 2, 2, 2, 3], false)]
     {
@@ -114,7 +116,7 @@ fn acks_first_keeps_each_kind_in_order() {
 fn an_ack_that_finds_no_room_takes_that_of_the_oldest_ack() {
     let mut bench = Bench::new();
     let inner: AnyQueue = DropTail::new(Limit::packets(3)).into();
-    let mut queue = AckPath::new(inner).drop_acks_from_front();
+    let mut queue = AckAwareQueue::new(inner).drop_acks_from_front();
     let data = bench.data(0, 1, Ecn::NotEct);
     queue.enqueue(at(0), data, &mut bench.out());
     for id in 1..5 {
@@ -122,37 +124,37 @@ fn an_ack_that_finds_no_room_takes_that_of_the_oldest_ack() {
         queue.enqueue(at(id), ack, &mut bench.out());
     }
     let ids: Vec<u64> = drain(&mut bench, &mut queue).into_iter().map(|(id, _)| id).collect();
-    assert_eq!((ids, bench.tally.dropped[Cause::QueueFull as usize]), (vec![0, 3, 4], 2));
+    assert_eq!((ids, bench.counts.dropped[DropReason::QueueFull as usize]), (vec![0, 3, 4], 2));
 }
 
 #[test]
 fn reconstruction_puts_evenly_spaced_acks_where_the_link_swallowed_them() {
     let mut bench = Bench::new();
-    let mut made = Reconstruct::new(ReconstructSettings { every: 1000, within: Span::from_ms(100) });
-    let mut moves = Vec::new();
+    let mut made = AckReconstructor::new(AckReconstructorConfig { every: 1000, within: Span::from_ms(100) });
+    let mut handoffs = Vec::new();
     let mut next_id = 1 << 41;
-    let mut tally = Tally::default();
+    let mut counts = PacketCounts::default();
     let mut seen = Vec::new();
     // 5000 bytes in 50 ms: five ACKs, ten milliseconds apart; 250 ms of silence are spread over 100 ms at most.
     for (ms, ack) in [(0, 1000), (50, 6000), (300, 10_000)] {
         let packet = bench.ack(ms, 0, Segment { ack, window: 9000, ..Segment::default() });
-        tally.pushed += 1;
-        made.push(at(ms), Port(0), packet, &mut Out::new(&mut bench.arena, &mut tally, &mut moves, &mut next_id));
+        counts.pushed += 1;
+        made.push(at(ms), Port(0), packet, &mut Output::new(&mut bench.arena, &mut counts, &mut handoffs, &mut next_id));
         while made.due() < at(if ms == 0 { 50 } else { 1000 }) {
             let due = made.due();
-            let before = moves.len();
-            made.wake(due, &mut Out::new(&mut bench.arena, &mut tally, &mut moves, &mut next_id));
-            seen.extend(moves[before..].iter().map(|m| (due.as_secs() * 1e3, ack_of(&bench.arena, &m.packet))));
+            let before = handoffs.len();
+            made.wake(due, &mut Output::new(&mut bench.arena, &mut counts, &mut handoffs, &mut next_id));
+            seen.extend(handoffs[before..].iter().map(|m| (due.as_secs() * 1e3, ack_of(&bench.arena, &m.packet))));
         }
         if ms < 300 {
-            let at_once = moves.iter().map(|m| ack_of(&bench.arena, &m.packet)).collect::<Vec<_>>();
+            let at_once = handoffs.iter().map(|m| ack_of(&bench.arena, &m.packet)).collect::<Vec<_>>();
             assert!(!at_once.is_empty());
         }
     }
     assert_eq!(seen, [(60.0, 3000), (70.0, 4000), (80.0, 5000), (90.0, 6000), (325.0, 8000), (350.0, 9000), (375.0, 10_000)]);
-    let all: Vec<u64> = moves.iter().map(|m| ack_of(&bench.arena, &m.packet)).collect();
+    let all: Vec<u64> = handoffs.iter().map(|m| ack_of(&bench.arena, &m.packet)).collect();
     assert_eq!(all, [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000]);
-    assert_eq!((tally.created, tally.forwarded, made.held()), (7, 10, 0));
+    assert_eq!((counts.created, counts.forwarded, made.occupancy()), (7, 10, 0));
 }
 
 fn ack_of(arena: &Arena, packet: &Packet) -> u64 {
@@ -236,7 +238,7 @@ fn must_stay(stream: &[Said]) -> Vec<bool> {
 }
 
 /// Runs a stream through a filter; says which packets it took out, by number.
-fn taken(stream: &[Said], settings: FilterSettings, raw: bool) -> Vec<usize> {
+fn taken(stream: &[Said], settings: AckFilterConfig, raw: bool) -> Vec<usize> {
     let mut bench = Bench::new();
     let mut queue = filtered(settings);
     let mut gone = vec![false; stream.len()];
@@ -271,7 +273,7 @@ proptest! {
         stream in prop::collection::vec(said(), 1..80), keep in 1u32..4, head in any::<bool>(), raw in any::<bool>(),
     ) {
         let survivor = if head { Survivor::Head } else { Survivor::Tail };
-        let settings = FilterSettings { keep, survivor, ..FilterSettings::SAFE };
+        let settings = AckFilterConfig { keep, survivor, ..AckFilterConfig::SAFE };
         let stays = must_stay(&stream);
         for id in taken(&stream, settings, raw) {
             prop_assert!(!stays[id], "number {} of {:?}", id, stream);
@@ -284,7 +286,7 @@ proptest! {
     fn any_rule_takes_out_pure_acks_only_and_the_same_of_real_packets_as_of_simulated_ones(
         stream in prop::collection::vec(said(), 1..80), rule in 0usize..4,
     ) {
-        let settings = [FilterSettings::P1, FilterSettings::CAKE, FilterSettings::CAKE_AGGRESSIVE, FilterSettings::SAFE][rule];
+        let settings = [AckFilterConfig::P1, AckFilterConfig::CAKE, AckFilterConfig::CAKE_AGGRESSIVE, AckFilterConfig::SAFE][rule];
         let simulated = taken(&stream, settings, false);
         prop_assert_eq!(&simulated, &taken(&stream, settings, true));
         for id in simulated {

@@ -1,9 +1,9 @@
 //! TCP over a path that loses at random and never queues, against the closed forms where these are known to hold.
 
-use ackclock_core::app::{AnyApp, Sink, Source};
+use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::line::{Delay, Loss, LossModel};
+use ackclock_core::impairment::{Delay, Loss, LossModel};
 use ackclock_core::network::{EndpointId, Network, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
 use ackclock_core::tcp::models::{LossyPath, cubic_response, mathis, padhye_approx, padhye_full};
@@ -18,7 +18,7 @@ fn path(config: &TcpConfig, loss: f64, rtt: Span) -> (Network, EndpointId) {
     let one_way = Span(rtt.0 / 2);
     let lossy = b.element(Loss::new(LossModel::bernoulli(loss, Rng::for_element(1, "loss"))));
     let (down, up) = (b.element(Delay::new(one_way)), b.element(Delay::new(one_way)));
-    let source = AnyApp::Source(Source::new(u64::MAX, Time::NEVER));
+    let source = AnyApp::BulkSource(BulkSource::new(u64::MAX, Time::NEVER));
     let client = TcpEndpoint::client(config.clone(), source, Time::ZERO);
     let server = TcpEndpoint::server(config.clone(), AnyApp::Sink(Sink::new(None)));
     let client = b.endpoint(AnyEndpoint::Tcp(Box::new(client)), 0, Route::Node(lossy, Port(0)));

@@ -1,23 +1,25 @@
 //! The contract of [`ackclock_core::Element`], held by every kind of element under any traffic and either driver.
 
 use crate::common::{Driver, Journey, STATIONS, ports, traffic, travel};
-use ackclock_core::element::{AnyElement, Tally};
-use ackclock_core::line::{
-    Delay, Distribution, Duplicate, Handover, HandoverTerms, Jitter, Loss, LossModel, Outage, Paths, Reorder, Sojourns,
+use ackclock_core::element::{AnyElement, PacketCounts};
+use ackclock_core::impairment::{
+    Delay, Distribution, Duplicate, Handover, HandoverConfig, Jitter, Loss, LossModel, Outage, Paths, Reorder, Sojourns,
 };
-use ackclock_core::link::{Framing, RateLink, TraceLink, Wire};
-use ackclock_core::medium::grants::{Asking, Cap, Contention, How, Layout, Repair, WayTerms};
-use ackclock_core::medium::wlan::{AggregateTerms, Format};
-use ackclock_core::medium::{GrantTerms, Grants, HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanTerms};
+use ackclock_core::link::{Framing, FusedLink, RateLink, TraceLink};
+use ackclock_core::medium::grants::{
+    Contention, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+};
+use ackclock_core::medium::wlan::{AmpduConfig, Format};
+use ackclock_core::medium::{GrantConfig, Grants, HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanConfig};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};
 use proptest::prelude::*;
 
-/// How to build an element, as often as wanted.
+/// RequestMethod to build an element, as often as wanted.
 #[derive(Clone, Debug)]
 enum Recipe {
-    Wire { bps: Option<u64>, delay: Span, limit: Limit, framing: Framing },
+    FusedLink { bps: Option<u64>, delay: Span, limit: Limit, framing: Framing },
     RateLink { bps: u64, limit: Limit, framing: Framing },
     TraceLink { times_ms: Vec<u64>, limit: Limit, framing: Framing },
     Delay(Span),
@@ -28,11 +30,11 @@ enum Recipe {
     Duplicate(f64),
     Reorder(f64, Span),
     Outage(Vec<(Time, Time)>),
-    Handover(HandoverTerms),
+    Handover(HandoverConfig),
     HalfDuplex { bps: u64, turnaround: Span, limit: Limit },
     PacketRadio { config: RadioConfig, limit: Limit },
-    Wlan { terms: WlanTerms, limit: Limit },
-    Grants { terms: GrantTerms, limit: Limit },
+    Wlan { terms: WlanConfig, limit: Limit },
+    Grants { terms: GrantConfig, limit: Limit },
 }
 
 impl Recipe {
@@ -40,7 +42,9 @@ impl Recipe {
         let rng = Rng::for_element(seed, "element");
         let tail = |limit: Limit| AnyQueue::DropTail(DropTail::new(limit));
         match self.clone() {
-            Recipe::Wire { bps, delay, limit, framing } => Wire::new(bps.map(Rate::from_bps), delay, limit, framing, true).into(),
+            Recipe::FusedLink { bps, delay, limit, framing } => {
+                FusedLink::new(bps.map(Rate::from_bps), delay, limit, framing, true).into()
+            }
             Recipe::RateLink { bps, limit, framing } => RateLink::new(Rate::from_bps(bps), framing, tail(limit)).into(),
             Recipe::TraceLink { times_ms, limit, framing } => {
                 TraceLink::new(times_ms.into(), framing, tail(limit)).unwrap().into()
@@ -150,7 +154,7 @@ fn radio() -> impl Strategy<Value = RadioConfig> {
     )
 }
 
-fn wlan() -> impl Strategy<Value = WlanTerms> {
+fn wlan() -> impl Strategy<Value = WlanConfig> {
     let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
     let space = || prop_oneof![Just(0u64), Just(10), 0u64..400];
     let format = || {
@@ -160,11 +164,11 @@ fn wlan() -> impl Strategy<Value = WlanTerms> {
         })
     };
     let aggregate =
-        (1u32..6, 1u32..10_000, 0u64..6).prop_map(|(frames, bytes, ms)| AggregateTerms { frames, bytes, air: Span::from_ms(ms) });
+        (1u32..6, 1u32..10_000, 0u64..6).prop_map(|(frames, bytes, ms)| AmpduConfig { frames, bytes, air: Span::from_ms(ms) });
     let limits = (prop::option::of(0u32..2000), 1u32..4, 1u32..4, prop::option::of(aggregate));
     let window = (1u32..40, 0u32..1000);
     (format(), format(), (1u64..30, space(), space(), space()), window, limits, (error(), error())).prop_map(
-        |(data, control, spaces, window, (rts_threshold, short_retries, long_retries, aggregate), errors)| WlanTerms {
+        |(data, control, spaces, window, (rts_threshold, short_retries, long_retries, aggregate), errors)| WlanConfig {
             slot: Span::from_us(spaces.0),
             sifs: Span::from_us(spaces.1),
             difs: Span::from_us(spaces.2),
@@ -183,19 +187,19 @@ fn wlan() -> impl Strategy<Value = WlanTerms> {
     )
 }
 
-fn granted() -> impl Strategy<Value = GrantTerms> {
+fn granted() -> impl Strategy<Value = GrantConfig> {
     let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
     let ms = |n: u64| Span::from_ms(n);
     let repair = (error(), 1u32..5, 0u64..20, 0u32..3, 0u64..50).prop_map(move |(error, attempts, delay, rounds, again)| {
-        Repair { error, attempts, delay: ms(delay), rounds, round_delay: ms(again) }
+        RetransmissionConfig { error, attempts, delay: ms(delay), rounds, round_delay: ms(again) }
     });
-    let layout = prop_oneof![Just(Layout::Serial), Just(Layout::Block)];
+    let layout = prop_oneof![Just(ShareLayout::Serial), Just(ShareLayout::Block)];
     let cap = prop::option::of(
-        (100_000u64..10_000_000, 100u64..10_000).prop_map(|(bps, burst)| Cap { rate: Rate::from_bps(bps), burst }),
+        (100_000u64..10_000_000, 100u64..10_000).prop_map(|(bps, burst)| TokenBucketConfig { rate: Rate::from_bps(bps), burst }),
     );
     let way = || {
         (1_000_000u64..100_000_000, 1u64..6, layout.clone(), 0u32..40, 0u32..12, cap.clone(), repair.clone()).prop_map(
-            move |(bps, interval, layout, packet_header, block_header, cap, repair)| WayTerms {
+            move |(bps, interval, layout, packet_header, block_header, cap, repair)| DirectionConfig {
                 rate: Rate::from_bps(bps),
                 interval: ms(interval),
                 layout,
@@ -207,28 +211,26 @@ fn granted() -> impl Strategy<Value = GrantTerms> {
         )
     };
     let how = prop_oneof![
-        (1u32..5, 0u32..3, 0u32..4, 1u32..17).prop_map(|(opportunities, start, more, tries)| How::Contention(Contention {
-            opportunities,
-            start,
-            end: start + more,
-            tries
-        })),
-        (1u64..40, 50u32..500).prop_map(move |(period, first_grant)| How::Scheduled { period: ms(period), first_grant }),
+        (1u32..5, 0u32..3, 0u32..4, 1u32..17).prop_map(|(opportunities, start, more, tries)| RequestMethod::Contention(
+            Contention { opportunities, start, end: start + more, tries }
+        )),
+        (1u64..40, 50u32..500)
+            .prop_map(move |(period, first_grant)| RequestMethod::Scheduled { period: ms(period), first_grant }),
     ];
-    let asking = (how, 0u64..20, any::<[bool; 2]>()).prop_map(move |(how, delay, [piggyback, many])| Asking {
+    let asking = (how, 0u64..20, any::<[bool; 2]>()).prop_map(move |(how, delay, [piggyback, many])| RequestConfig {
         how,
         grant_delay: ms(delay),
         piggyback,
         many,
     });
-    (way(), way(), asking).prop_map(|(down, up, asking)| GrantTerms { down, up, asking })
+    (way(), way(), asking).prop_map(|(down, up, asking)| GrantConfig { down, up, asking })
 }
 
 fn recipe() -> impl Strategy<Value = Recipe> {
     let bps = || prop_oneof![Just(8_000_000u64), Just(28_800), 1_000u64..1_000_000_000];
     let share = || 0.0..=1.0f64;
     prop_oneof![
-        (prop::option::of(bps()), span(), limit(), framing()).prop_map(|(bps, delay, limit, framing)| Recipe::Wire {
+        (prop::option::of(bps()), span(), limit(), framing()).prop_map(|(bps, delay, limit, framing)| Recipe::FusedLink {
             bps,
             delay,
             limit,
@@ -246,7 +248,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         outages().prop_map(Recipe::Outage),
         (span(), span(), span(), share(), span(), span()).prop_map(|(every, first, gap, loss, low, more)| {
             let paths = if loss < 0.5 { Paths::Drawn { low, high: low + more } } else { Paths::Listed([low, more].into()) };
-            Recipe::Handover(HandoverTerms { every: every + Span(1), first, gap, loss, paths })
+            Recipe::Handover(HandoverConfig { every: every + Span(1), first, gap, loss, paths })
         }),
         (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| Recipe::HalfDuplex { bps, turnaround, limit }),
         (radio(), limit()).prop_map(|(config, limit)| Recipe::PacketRadio { config, limit }),
@@ -259,11 +261,11 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 #[derive(Debug, PartialEq)]
 struct Seen {
     left: Vec<(Time, u64)>,
-    tally: Tally,
+    counts: PacketCounts,
 }
 
 fn seen(journey: &Journey) -> Seen {
-    Seen { left: journey.left.iter().map(|(at, p)| (*at, p.id)).collect(), tally: journey.tally }
+    Seen { left: journey.left.iter().map(|(at, p)| (*at, p.id)).collect(), counts: journey.counts }
 }
 
 /// What left, by the port at which it came in: a medium keeps the order of a station's packets in one direction, and no other.

@@ -1,35 +1,38 @@
 //! A medium with grants against closed forms: how long a lone packet takes, what is carried, what repair and collisions cost.
 
 use crate::common::{Driver, Journey, STATIONS, arrivals, travel};
-use ackclock_core::medium::grants::{Asking, Cap, Contention, How, Layout, Repair, WayTerms};
-use ackclock_core::medium::{GrantTerms, Grants};
+use ackclock_core::medium::grants::{
+    Contention, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+};
+use ackclock_core::medium::{GrantConfig, Grants};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};
 
-const NO_REPAIR: Repair = Repair { error: 0.0, attempts: 1, delay: Span::ZERO, rounds: 0, round_delay: Span::ZERO };
+const NO_REPAIR: RetransmissionConfig =
+    RetransmissionConfig { error: 0.0, attempts: 1, delay: Span::ZERO, rounds: 0, round_delay: Span::ZERO };
 
-fn way(mbps: u64, interval: Span, layout: Layout) -> WayTerms {
+fn way(mbps: u64, interval: Span, layout: ShareLayout) -> DirectionConfig {
     let rate = Rate::from_bps(mbps * 1_000_000);
-    WayTerms { rate, interval, layout, packet_header: 0, block_header: 0, cap: None, repair: NO_REPAIR }
+    DirectionConfig { rate, interval, layout, packet_header: 0, block_header: 0, cap: None, repair: NO_REPAIR }
 }
 
 /// 8 Mb/s each way, so a byte takes a microsecond.
-fn terms(how: How) -> GrantTerms {
-    let asking = Asking { how, grant_delay: Span::from_ms(4), piggyback: true, many: false };
+fn terms(how: RequestMethod) -> GrantConfig {
+    let asking = RequestConfig { how, grant_delay: Span::from_ms(4), piggyback: true, many: false };
     let ms = Span::from_ms(1);
-    GrantTerms { down: way(8, ms, Layout::Serial), up: way(8, ms, Layout::Serial), asking }
+    GrantConfig { down: way(8, ms, ShareLayout::Serial), up: way(8, ms, ShareLayout::Serial), asking }
 }
 
-fn scheduled() -> How {
-    How::Scheduled { period: Span::from_ms(1), first_grant: 100 }
+fn scheduled() -> RequestMethod {
+    RequestMethod::Scheduled { period: Span::from_ms(1), first_grant: 100 }
 }
 
-fn contention(opportunities: u32, start: u32) -> How {
-    How::Contention(Contention { opportunities, start, end: 10, tries: 16 })
+fn contention(opportunities: u32, start: u32) -> RequestMethod {
+    RequestMethod::Contention(Contention { opportunities, start, end: 10, tries: 16 })
 }
 
-fn run(terms: GrantTerms, at_and_len: Vec<(Time, u16)>, ports: &[u32]) -> Journey {
+fn run(terms: GrantConfig, at_and_len: Vec<(Time, u16)>, ports: &[u32]) -> Journey {
     let queues = (0..2 * STATIONS).map(|_| AnyQueue::DropTail(DropTail::new(Limit::NONE)));
     let mut traffic = arrivals(at_and_len);
     // A packet's port is its number modulo the ports, so numbers are chosen by the port that is wanted.
@@ -58,7 +61,7 @@ fn down_a_packet_waits_for_the_next_interval_and_is_there_with_its_last_byte() {
 #[test]
 fn in_blocks_everything_arrives_when_the_interval_ends() {
     let mut terms = terms(scheduled());
-    terms.down.layout = Layout::Block;
+    terms.down.layout = ShareLayout::Block;
     let journey = run(terms, vec![(us(300), 100), (us(1300), 1500)], &[DOWN]);
     let times: Vec<Time> = journey.left.iter().map(|&(at, _)| at).collect();
     assert_eq!(times, [us(2000), us(4000)]);
@@ -87,7 +90,7 @@ fn a_lone_request_in_contention_is_heard_and_its_packet_sent_whole_after_the_gra
 fn a_saturated_way_carries_its_rate_less_the_headers() {
     for (block_header, packet_header) in [(0, 0), (10, 0), (10, 18)] {
         let mut terms = terms(contention(2, 3));
-        terms.up = WayTerms { block_header, packet_header, ..terms.up };
+        terms.up = DirectionConfig { block_header, packet_header, ..terms.up };
         let journey = run(terms, (0..4000).map(|_| (us(0), 1000)).collect(), &[UP]);
         let seconds = journey.left.last().unwrap().0.as_secs();
         let carried = 4000.0 * 8e3 / seconds;
@@ -116,8 +119,10 @@ fn stations_that_always_choose_the_same_opportunity_collide_until_the_window_is_
 #[test]
 fn a_cap_lets_its_burst_through_and_then_its_rate() {
     let mut terms = terms(scheduled());
-    terms.down =
-        WayTerms { cap: Some(Cap { rate: Rate::from_bps(800_000), burst: 10_000 }), ..way(80, Span::from_ms(1), Layout::Serial) };
+    terms.down = DirectionConfig {
+        cap: Some(TokenBucketConfig { rate: Rate::from_bps(800_000), burst: 10_000 }),
+        ..way(80, Span::from_ms(1), ShareLayout::Serial)
+    };
     let journey = run(terms, (0..110).map(|_| (us(0), 1000)).collect(), &[DOWN]);
     let at = |place: usize| journey.left[place].0.as_secs();
     assert!(at(9) < 0.002, "ten packets at once: {}", at(9));
@@ -128,8 +133,8 @@ fn a_cap_lets_its_burst_through_and_then_its_rate() {
 #[test]
 fn repair_delays_by_its_round_trip_keeps_the_order_and_takes_its_room() {
     let mut terms = terms(scheduled());
-    let repair = Repair { error: 0.1, attempts: 8, delay: Span::from_ms(8), rounds: 0, round_delay: Span::ZERO };
-    terms.down = WayTerms { repair, ..way(8, Span::from_ms(1), Layout::Block) };
+    let repair = RetransmissionConfig { error: 0.1, attempts: 8, delay: Span::from_ms(8), rounds: 0, round_delay: Span::ZERO };
+    terms.down = DirectionConfig { repair, ..way(8, Span::from_ms(1), ShareLayout::Block) };
     let lone = run(terms.clone(), (0..5000).map(|i| (us(20_000 * i), 500)).collect(), &[DOWN]);
     let delay = |journey: &Journey| {
         let sum: f64 = journey.left.iter().zip(0..).map(|((at, _), i)| at.as_secs() - 0.02 * f64::from(i)).sum();
@@ -147,8 +152,9 @@ fn repair_delays_by_its_round_trip_keeps_the_order_and_takes_its_room() {
 #[test]
 fn what_no_attempt_repairs_is_lost() {
     let mut terms = terms(scheduled());
-    let repair = Repair { error: 0.5, attempts: 2, delay: Span::from_ms(8), rounds: 1, round_delay: Span::from_ms(30) };
-    terms.down = WayTerms { repair, ..terms.down };
+    let repair =
+        RetransmissionConfig { error: 0.5, attempts: 2, delay: Span::from_ms(8), rounds: 1, round_delay: Span::from_ms(30) };
+    terms.down = DirectionConfig { repair, ..terms.down };
     let journey = run(terms, (0..8000).map(|i| (us(100_000 * i), 500)).collect(), &[DOWN]);
     let lost = 1.0 - journey.left.len() as f64 / 8000.0;
     // Four transmissions in all.

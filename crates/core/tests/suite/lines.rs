@@ -1,11 +1,11 @@
 //! What distance does to packets: by formula, and told packet by packet.
 
 use crate::common::{Arrival, Driver, TCP_ACK, TCP_DATA, TCP_SYN, arrivals, travel};
-use ackclock_core::line::{
+use ackclock_core::impairment::{
     Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossModel, Outage, OutageError, Reorder, SignalLoss, Sojourns,
 };
+use ackclock_core::medium::radio_channel::{Level, LossCurve, Process};
 use ackclock_core::rng::Rng;
-use ackclock_core::signal::{Level, LossCurve, Process};
 use ackclock_core::units::{Span, Time};
 
 fn ms(ms: u64) -> Time {
@@ -172,7 +172,7 @@ fn a_copy_follows_its_packet_at_once_with_a_number_of_its_own() {
     let told: Vec<_> = left.iter().map(|(at, p)| (at.as_secs() * 1e3, p.flow, p.id >= 1 << 32)).collect();
     assert_eq!(told, [(0.0, 0, false), (0.0, 0, true), (1.0, 1, false), (1.0, 1, true), (2.0, 2, false), (2.0, 2, true)]);
     let some = travel(Duplicate::new(0.1, rng()), &every(Span::from_ms(1), 100_000), Driver::Steps);
-    assert!((some.tally.copied as f64 - 10_000.0).abs() < 4.0 * 95.0, "{}", some.tally.copied);
+    assert!((some.counts.copied as f64 - 10_000.0).abs() < 4.0 * 95.0, "{}", some.counts.copied);
 }
 
 #[test]

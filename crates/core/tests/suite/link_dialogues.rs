@@ -1,7 +1,7 @@
 //! Links, told packet by packet.
 
 use crate::common::{Arrival, Driver, Journey, TCP_ACK, TCP_SYN, arrivals, travel, travel_metered};
-use ackclock_core::link::{Framing, RateLink, TraceError, TraceLink, Wire};
+use ackclock_core::link::{Framing, FusedLink, RateLink, TraceError, TraceLink};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::units::{Rate, Span, Time};
 
@@ -42,7 +42,7 @@ fn the_packet_being_sent_does_not_count_against_the_limit() {
         (Limit::NONE, vec![0, 1, 2, 3]),
     ] {
         let link = RateLink::new(Rate::from_bps(8_000_000), Framing::None, tail(limit));
-        let wire = Wire::new(Some(Rate::from_bps(8_000_000)), Span::ZERO, limit, Framing::None, false);
+        let wire = FusedLink::new(Some(Rate::from_bps(8_000_000)), Span::ZERO, limit, Framing::None, false);
         assert_eq!(travel(link, &burst, Driver::Steps).numbers(), passes, "{limit:?}");
         assert_eq!(travel(wire, &burst, Driver::Steps).numbers(), passes, "{limit:?}");
     }
@@ -69,7 +69,7 @@ fn header_compression_shortens_the_time_and_not_the_packet() {
 
 #[test]
 fn a_wire_without_a_rate_is_only_as_long_as_its_delay() {
-    let wire = Wire::new(None, Span::from_ms(3), Limit::packets(0), Framing::None, true);
+    let wire = FusedLink::new(None, Span::from_ms(3), Limit::packets(0), Framing::None, true);
     assert_eq!(left_us(&travel(wire, &at(&[(0, 1500), (0, 1500), (5, 40)]), Driver::Steps)), [(3000, 0), (3000, 1), (3005, 2)]);
 }
 

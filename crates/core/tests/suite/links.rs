@@ -1,9 +1,9 @@
 //! Links against closed forms, against each other, and against a model that is too slow to be wrong.
 
 use crate::common::{Arrival, Driver, arrivals, traffic, travel, travel_metered, travel_watched};
-use ackclock_core::element::Place;
-use ackclock_core::line::Delay;
-use ackclock_core::link::{Framing, RateLink, Terms, TraceLink, Wire};
+use ackclock_core::element::QueueId;
+use ackclock_core::impairment::Delay;
+use ackclock_core::link::{Framing, FusedLink, LinkConfig, RateLink, TraceLink};
 use ackclock_core::meter::LinkMeter;
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::units::{PS_PER_S, Rate, Span, Time};
@@ -17,8 +17,8 @@ fn rate_link(bps: u64, limit: Limit, framing: Framing) -> RateLink {
     RateLink::new(Rate::from_bps(bps), framing, tail(limit))
 }
 
-fn wire(bps: u64, delay: Span, limit: Limit, framing: Framing) -> Wire {
-    Wire::new(Some(Rate::from_bps(bps)), delay, limit, framing, true)
+fn wire(bps: u64, delay: Span, limit: Limit, framing: Framing) -> FusedLink {
+    FusedLink::new(Some(Rate::from_bps(bps)), delay, limit, framing, true)
 }
 
 fn rates() -> impl Strategy<Value = u64> {
@@ -90,7 +90,7 @@ proptest! {
         let far = travel(Delay::new(delay), &link.onward(), Driver::Steps);
         let wire = travel(wire(bps, delay, limit, framing), &traffic, Driver::Steps);
         prop_assert_eq!(wire.times(), far.times());
-        prop_assert_eq!(wire.tally.dropped, link.tally.dropped);
+        prop_assert_eq!(wire.counts.dropped, link.counts.dropped);
     }
 
     #[test]
@@ -117,29 +117,29 @@ proptest! {
     ) {
         at.sort();
         let single = |&(bps, limit, framing, delay): &(u64, Limit, Framing, u64)| wire(bps, Span(delay), limit, framing);
-        let joined = || links.iter().map(single).reduce(Wire::then).unwrap();
+        let joined = || links.iter().map(single).reduce(FusedLink::then).unwrap();
         let mut onward = traffic.clone();
         let mut drops = 0;
         for (i, link) in links.iter().enumerate() {
             let apart = travel_metered(single(link), &onward, Driver::Steps, &at);
-            let place = Place { link: i as u32, station: 0 };
+            let place = QueueId { link: i as u32, station: 0 };
             let together = travel_watched(joined(), &traffic, Driver::Restless { seed: 3 }, &at, place);
             for ((t, a), b) in at.iter().zip(&apart.readings).zip(&together.readings) {
                 prop_assert_eq!(a.0.as_ref().map(figures), b.0.as_ref().map(figures), "meter {} at {:?}", i, t);
                 prop_assert_eq!(a.1, b.1, "sample {} at {:?}", i, t);
             }
-            drops += apart.tally.drops();
+            drops += apart.counts.drops();
             onward = apart.onward();
         }
         let far = travel(joined(), &traffic, Driver::Steps);
         prop_assert_eq!(far.onward(), onward);
-        prop_assert_eq!(far.tally.drops(), drops);
+        prop_assert_eq!(far.counts.drops(), drops);
     }
 
     #[test]
     fn stations_of_one_wire_do_what_wires_of_their_own_do(traffic in traffic(80), bps in rates(), limit in limits(), owners in prop::collection::vec(0u32..3, 80)) {
-        let terms = Terms { rate: Some(Rate::from_bps(bps)), delay: Span::from_ms(2), limit, framing: Framing::None };
-        let shared = travel(Wire::with_stations(terms, 3, owners.clone().into(), true), &traffic, Driver::Steps);
+        let terms = LinkConfig { rate: Some(Rate::from_bps(bps)), delay: Span::from_ms(2), limit, framing: Framing::None };
+        let shared = travel(FusedLink::with_stations(terms, 3, owners.clone().into(), true), &traffic, Driver::Steps);
         for owner in 0..3 {
             let of_owner = |number: u32| owners.get(number as usize) == Some(&owner);
             let own: Vec<Arrival> = traffic.iter().copied().filter(|a| of_owner(a.number)).collect();

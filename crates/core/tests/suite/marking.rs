@@ -1,9 +1,9 @@
 //! Flows over a queue that marks: 10 Mb/s, 40 ms, the threshold in packets (RFC 8257, section 3.1).
 
-use ackclock_core::app::{AnyApp, Sink, Source};
+use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::line::Delay;
+use ackclock_core::impairment::Delay;
 use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::network::{EndpointId, Network, NetworkBuilder, Route};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit, Threshold};
@@ -36,7 +36,7 @@ fn path(config: &TcpConfig, threshold: u64) -> (Network, EndpointId, EndpointId)
     let queue = DropTail::new(Limit::packets(100)).mark_beyond(Some(Threshold::Packets(threshold)));
     let link = b.element(RateLink::new(Rate::from_bps(RATE), Framing::None, AnyQueue::DropTail(queue)));
     let (down, up) = (b.element(Delay::new(Span::from_ms(20))), b.element(Delay::new(Span::from_ms(20))));
-    let source = AnyApp::Source(Source::new(u64::MAX, Time::NEVER));
+    let source = AnyApp::BulkSource(BulkSource::new(u64::MAX, Time::NEVER));
     let client = TcpEndpoint::client(config.clone(), source, Time::ZERO);
     let server = TcpEndpoint::server(config.clone(), AnyApp::Sink(Sink::new(None)));
     let client = b.endpoint(AnyEndpoint::Tcp(Box::new(client)), 0, Route::Node(link, Port(0)));

@@ -1,10 +1,10 @@
 //! A split connection: whatever the paths on both sides do, every byte that goes in comes out, and the proxy keeps no more than its buffer.
 
-use ackclock_core::app::{Answerer, AnyApp, Asker, Relay, Sink, Source};
+use ackclock_core::app::{AnyApp, BulkSource, ProxyApp, Requester, Responder, Sink};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::line::{Delay, Loss, LossModel};
-use ackclock_core::link::{Framing, Wire};
+use ackclock_core::impairment::{Delay, Loss, LossModel};
+use ackclock_core::link::{Framing, FusedLink};
 use ackclock_core::network::{EndpointId, Network, NetworkBuilder, Route};
 use ackclock_core::queue::Limit;
 use ackclock_core::rng::Rng;
@@ -47,13 +47,13 @@ struct Setup {
 
 impl Setup {
     fn transfer(sides: [Side; 2], bytes: u64) -> Setup {
-        let apps = (AnyApp::Source(Source::new(bytes, Time::NEVER)), AnyApp::Sink(Sink::new(None)));
+        let apps = (AnyApp::BulkSource(BulkSource::new(bytes, Time::NEVER)), AnyApp::Sink(Sink::new(None)));
         Setup { sides, buffer: 100_000, through: false, config: config(1_000_000), apps, seed: 1 }
     }
 
     fn build(self) -> Split {
         let mut b: NetworkBuilder = Network::builder();
-        let relay = || AnyApp::Relay(Relay::default());
+        let relay = || AnyApp::ProxyApp(ProxyApp::default());
         let listener = TcpEndpoint::server(self.config.clone(), relay());
         let far = if self.through { listener.wait_to_answer() } else { listener };
         let ends = [
@@ -67,7 +67,7 @@ impl Setup {
             let peer = EndpointId(id.0 ^ 1);
             let terms = self.sides[side];
             let rng = Rng::for_element(self.seed, &format!("loss {id:?}"));
-            let link = b.element(Wire::new(
+            let link = b.element(FusedLink::new(
                 Some(Rate::from_bps(terms.bps)),
                 Span::ZERO,
                 Limit::packets(terms.packets),
@@ -126,7 +126,7 @@ fn a_full_buffer_closes_the_servers_window() {
     split.run(20_000);
     let (server, client) = (split.tcp(split.server).sample().delivered_bytes, split.arrived(split.client));
     assert!(server > client && server <= client + 20_000 + 64_000, "{server} at the proxy, {client} through it");
-    assert!(split.network.relayed(split.near).unwrap()[0] <= 20_000);
+    assert!(split.network.max_proxied(split.near).unwrap()[0] <= 20_000);
     // Everything stands still but for one buffer each round trip of the far side: 20 kB in 600 ms.
     assert!((0.7..1.01).contains(&(client as f64 / (20_000.0 * 20.0 / 0.6))), "{client}");
 }
@@ -148,9 +148,9 @@ fn answered_at_once_the_client_is_open_after_one_round_trip_of_its_side_and_thro
 
 #[test]
 fn requests_and_answers_cross_in_turn() {
-    let asker = Asker::new(500, 20_000, 3, (Span::ZERO, Span::ZERO), Rng::for_element(1, "think"));
+    let asker = Requester::new(500, 20_000, 3, (Span::ZERO, Span::ZERO), Rng::for_element(1, "think"));
     let mut setup = Setup::transfer([FAST, SLOW], 0);
-    setup.apps = (AnyApp::Answerer(Answerer::new(500, 20_000)), AnyApp::Asker(Box::new(asker)));
+    setup.apps = (AnyApp::Responder(Responder::new(500, 20_000)), AnyApp::Requester(Box::new(asker)));
     let mut split = setup.build();
     split.run(60_000);
     assert_eq!((split.arrived(split.server), split.arrived(split.client)), (1500, 60_000));
@@ -175,12 +175,12 @@ proptest! {
     ) {
         // A buffer of a byte passes one each round trip: little goes through it.
         let bytes = if buffer == 1 { bytes % 20 } else { bytes.min(20 * buffer) };
-        let apps = (AnyApp::Source(Source::new(bytes, Time::NEVER)), AnyApp::Sink(Sink::new(None)));
+        let apps = (AnyApp::BulkSource(BulkSource::new(bytes, Time::NEVER)), AnyApp::Sink(Sink::new(None)));
         let config = TcpConfig { variant, ..config(receive_buffer) };
         let mut split = Setup { sides: [sides.0, sides.1], buffer, through, config, apps, seed }.build();
         for hour in 1..=24 {
             split.run(hour * 3_600_000);
-            let held = split.network.relayed(split.near).unwrap();
+            let held = split.network.max_proxied(split.near).unwrap();
             prop_assert!(held[0] <= buffer && held[1] == 0, "{held:?} of {buffer}");
             if split.tcp(split.far).finished() && split.tcp(split.near).finished() {
                 break;

@@ -5,11 +5,11 @@ use crate::queue_bench::Bench;
 use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::packet::Ecn;
 use ackclock_core::queue::{
-    Amount, AnyQueue, Cake, CakeSettings, Candidates, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel,
-    FqCoDelSettings, Limit, Order, Pie, PieSettings, Queue, Red, RedSettings, Signal,
+    AnyQueue, AqmSignal, Cake, CakeConfig, Candidates, CoDel, CoDelConfig, CoDelParameters, DropTail, DualPi2, DualPi2Config,
+    FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig,
 };
 use ackclock_core::rng::Rng;
-use ackclock_core::{Cause, Rate, Span, Time};
+use ackclock_core::{DropReason, Rate, Span, Time};
 use proptest::prelude::*;
 
 const MS: fn(u64) -> Span = Span::from_ms;
@@ -18,10 +18,10 @@ fn at(ms: u64) -> Time {
     Time::ZERO + MS(ms)
 }
 
-fn red(max_p: f64, signal: Signal) -> RedSettings {
-    RedSettings {
+fn red(max_p: f64, signal: AqmSignal) -> RedConfig {
+    RedConfig {
         limit: Limit::packets(100),
-        amount: Amount::Packets,
+        amount: QueueUnit::Packets,
         min: 5.0,
         max: 15.0,
         // The average is the queue itself.
@@ -36,23 +36,23 @@ fn red(max_p: f64, signal: Signal) -> RedSettings {
     }
 }
 
-fn control(signal: Signal) -> Control {
-    Control { target: MS(5), interval: MS(100), mtu: 1500, signal }
+fn control(signal: AqmSignal) -> CoDelParameters {
+    CoDelParameters { target: MS(5), interval: MS(100), mtu: 1500, signal }
 }
 
-fn codel(signal: Signal) -> CoDel {
-    CoDel::new(CoDelSettings { limit: Limit::packets(1000), control: control(signal), order: Order::Arrival })
+fn codel(signal: AqmSignal) -> CoDel {
+    CoDel::new(CoDelConfig { limit: Limit::packets(1000), control: control(signal), order: Order::Arrival })
 }
 
 fn fq(limit: u64, quantum: u32) -> FqCoDel {
     let settings =
-        FqCoDelSettings { control: control(Signal::Mark), flows: 1024, quantum, limit, memory: 1 << 25, order: Order::Arrival };
+        FqCoDelConfig { control: control(AqmSignal::Mark), flows: 1024, quantum, limit, memory: 1 << 25, order: Order::Arrival };
     FqCoDel::new(settings, Rng::for_element(1, "fq"))
 }
 
-fn cake(limit: u64) -> CakeSettings {
-    CakeSettings {
-        control: control(Signal::Mark),
+fn cake(limit: u64) -> CakeConfig {
+    CakeConfig {
+        control: control(AqmSignal::Mark),
         flows: 1024,
         quantum: 1514,
         limit,
@@ -62,23 +62,23 @@ fn cake(limit: u64) -> CakeSettings {
     }
 }
 
-fn pie() -> PieSettings {
-    PieSettings {
+fn pie() -> PieConfig {
+    PieConfig {
         limit: Limit::packets(1000),
         target: MS(15),
         update: MS(15),
         alpha: 0.125,
         beta: 1.25,
         burst: MS(150),
-        signal: Signal::Drop,
+        signal: AqmSignal::Drop,
         mark_up_to: 0.1,
         mean_packet: 1000,
         order: Order::Arrival,
     }
 }
 
-fn dual() -> DualPi2Settings {
-    DualPi2Settings {
+fn dual() -> DualPi2Config {
+    DualPi2Config {
         limit: Limit::packets(1000),
         target: MS(15),
         update: MS(16),
@@ -97,7 +97,7 @@ fn red_marks_the_share_that_its_formula_says() {
     // Spread evenly over 1 .. 1/p_b, signals come every (1/p_b + 1) / 2 packets.
     for (max_p, weight) in [(0.1, 1.0), (0.4, 1.0), (0.1, 0.002)] {
         let mut bench = Bench::new();
-        let mut queue = Red::new(RedSettings { weight, ..red(max_p, Signal::Mark) }, Rng::for_element(7, "red"));
+        let mut queue = Red::new(RedConfig { weight, ..red(max_p, AqmSignal::Mark) }, Rng::for_element(7, "red"));
         bench.fill(&mut queue, at(0), 10, Ecn::Ect0);
         for n in 0..200_000 {
             let packet = bench.data(n, 0, Ecn::Ect0);
@@ -107,7 +107,7 @@ fn red_marks_the_share_that_its_formula_says() {
         }
         let base = max_p * 0.5;
         let gap = (1.0 / base + 1.0) / 2.0;
-        let (got, want) = (bench.tally.marked as f64, 200_000.0 / gap);
+        let (got, want) = (bench.counts.marked as f64, 200_000.0 / gap);
         // With a small weight the average takes a few thousand packets to get there.
         let slack = if weight < 1.0 { 0.03 } else { 0.01 };
         assert!((got / want - 1.0).abs() < slack, "max_p {max_p}, weight {weight}: {got} marks, {want} wanted");
@@ -117,16 +117,16 @@ fn red_marks_the_share_that_its_formula_says() {
 #[test]
 fn in_bytes_red_chooses_short_packets_less_often() {
     let mut bench = Bench::new();
-    let bytes = RedSettings { amount: Amount::Bytes, min: 1_000.0, max: 11_000.0, ..red(0.1, Signal::Mark) };
+    let bytes = RedConfig { amount: QueueUnit::Bytes, min: 1_000.0, max: 11_000.0, ..red(0.1, AqmSignal::Mark) };
     let mut queue = Red::new(bytes, Rng::for_element(7, "red"));
     bench.fill(&mut queue, at(0), 10, Ecn::NotEct);
     let mut marked = [0u32; 2];
     for n in 0..100_000u64 {
         let short = n % 2 == 1;
         let packet = bench.packet(n, 0, if short { 40 } else { 1000 }, TCP_DATA, Ecn::Ect0);
-        let before = bench.tally.marked;
+        let before = bench.counts.marked;
         queue.enqueue(at(1 + n), packet, &mut bench.out());
-        marked[usize::from(short)] += (bench.tally.marked - before) as u32;
+        marked[usize::from(short)] += (bench.counts.marked - before) as u32;
         while queue.packets() > 10 {
             let gone = queue.dequeue(at(1 + n), &mut bench.out());
             bench.end(gone.map(|(_, p)| p));
@@ -140,14 +140,14 @@ fn in_bytes_red_chooses_short_packets_less_often() {
 #[test]
 fn red_for_data_only_lets_every_ack_pass() {
     let mut bench = Bench::new();
-    let mut queue = Red::new(RedSettings { candidates: Candidates::Data, ..red(1.0, Signal::Drop) }, Rng::for_element(7, "red"));
+    let mut queue = Red::new(RedConfig { candidates: Candidates::Data, ..red(1.0, AqmSignal::Drop) }, Rng::for_element(7, "red"));
     bench.fill(&mut queue, at(0), 20, Ecn::NotEct);
     let (ack, data) = (bench.packet(1, 0, 40, TCP_ACK, Ecn::NotEct), bench.data(2, 0, Ecn::NotEct));
     let before = queue.packets();
     queue.enqueue(at(1), ack, &mut bench.out());
     assert_eq!(queue.packets(), before + 1);
     queue.enqueue(at(1), data, &mut bench.out());
-    assert_eq!((queue.packets(), bench.tally.dropped[Cause::Early as usize] > 0), (before + 1, true));
+    assert_eq!((queue.packets(), bench.counts.dropped[DropReason::Early as usize] > 0), (before + 1, true));
 }
 
 /// A queue in which the one that goes has always waited as long as `delay`; gives the times of its signals.
@@ -160,10 +160,10 @@ fn signals_of(mut queue: impl Queue, delay: Span, packets: u64, ecn: Ecn) -> Vec
         if at(n) < Time::ZERO + delay {
             continue;
         }
-        let before = bench.tally.drops() + bench.tally.marked;
+        let before = bench.counts.drops() + bench.counts.marked;
         let gone = queue.dequeue(at(n), &mut bench.out());
         bench.end(gone.map(|(_, p)| p));
-        for _ in before..bench.tally.drops() + bench.tally.marked {
+        for _ in before..bench.counts.drops() + bench.counts.marked {
             times.push(n as f64);
         }
     }
@@ -173,7 +173,7 @@ fn signals_of(mut queue: impl Queue, delay: Span, packets: u64, ecn: Ecn) -> Vec
 #[test]
 fn codel_signals_after_an_interval_and_then_at_the_interval_over_the_root_of_the_count() {
     // A standing queue of 50 ms, a packet each millisecond. Marks change nothing, so the law runs on its own.
-    let times = signals_of(codel(Signal::Mark), MS(50), 600, Ecn::Ect0);
+    let times = signals_of(codel(AqmSignal::Mark), MS(50), 600, Ecn::Ect0);
     // Above the target from the first packet, at 50 ms; the first signal is an interval later.
     let mut expected = vec![150.0];
     let mut next = 150.0;
@@ -188,9 +188,9 @@ fn codel_signals_after_an_interval_and_then_at_the_interval_over_the_root_of_the
 
 #[test]
 fn codel_leaves_a_queue_below_its_target_and_a_single_packet_alone() {
-    assert!(signals_of(codel(Signal::Drop), MS(4), 2000, Ecn::NotEct).is_empty());
+    assert!(signals_of(codel(AqmSignal::Drop), MS(4), 2000, Ecn::NotEct).is_empty());
     let mut bench = Bench::new();
-    let mut queue = codel(Signal::Drop);
+    let mut queue = codel(AqmSignal::Drop);
     for n in 0..50 {
         let packet = bench.data(n, 0, Ecn::NotEct);
         queue.enqueue(at(100 * n), packet, &mut bench.out());
@@ -198,12 +198,12 @@ fn codel_leaves_a_queue_below_its_target_and_a_single_packet_alone() {
         assert!(gone.is_some(), "it waited 90 ms, but nobody waits behind it");
         bench.end(gone.map(|(_, p)| p));
     }
-    assert_eq!(bench.tally.drops(), 0);
+    assert_eq!(bench.counts.drops(), 0);
 }
 
 #[test]
 fn codel_drops_those_that_do_not_understand_marks() {
-    let dropped = signals_of(codel(Signal::Mark), MS(50), 400, Ecn::NotEct);
+    let dropped = signals_of(codel(AqmSignal::Mark), MS(50), 400, Ecn::NotEct);
     assert_eq!(dropped[0], 150.0);
     assert!(dropped.len() > 3);
 }
@@ -259,7 +259,7 @@ fn a_full_fq_codel_takes_from_the_head_of_the_longest() {
         let packet = bench.data(n, 2, Ecn::NotEct);
         queue.enqueue(at(0), packet, &mut bench.out());
     }
-    assert_eq!(bench.tally.dropped[Cause::QueueFull as usize], 49, "half of the 99");
+    assert_eq!(bench.counts.dropped[DropReason::QueueFull as usize], 49, "half of the 99");
     assert_eq!(queue.packets(), 52);
     let mut left = Vec::new();
     while let Some((_, packet)) = queue.dequeue(at(0), &mut bench.out()) {
@@ -273,7 +273,7 @@ fn a_full_fq_codel_takes_from_the_head_of_the_longest() {
 fn cake_keeps_eight_flows_of_one_set_apart() {
     // Eight lines are one set: eight flows have one each, whatever their hashes, so that each sends once in eight turns.
     let mut bench = Bench::new();
-    let mut queue = Cake::new(CakeSettings { flows: 8, quantum: 1000, ..cake(10_000) }, Rng::for_element(1, "cake"));
+    let mut queue = Cake::new(CakeConfig { flows: 8, quantum: 1000, ..cake(10_000) }, Rng::for_element(1, "cake"));
     for n in 0..80 {
         let packet = bench.data(n, n as u32 % 8, Ecn::NotEct);
         queue.enqueue(at(0), packet, &mut bench.out());
@@ -306,7 +306,7 @@ fn cake_drops_from_the_head_of_the_longest_one_by_one_and_then_at_random_even_wh
         assert!(queue.packets() <= 100);
     }
     // BLUE rises by 1/256 in each target of 5 ms: to 200/256 at most in a second.
-    let (full, early) = (bench.tally.dropped[Cause::QueueFull as usize], bench.tally.dropped[Cause::Early as usize]);
+    let (full, early) = (bench.counts.dropped[DropReason::QueueFull as usize], bench.counts.dropped[DropReason::Early as usize]);
     assert!(early > 100, "{early} by BLUE");
     assert!(full + early > 1800 && full > 100, "{full} for want of room");
 }
@@ -327,11 +327,11 @@ fn pie_holds_the_delay_of_an_overload_near_its_target() {
             bench.end(Some(packet));
         }
         if n == 30_000 {
-            drops_before = bench.tally.drops();
+            drops_before = bench.counts.drops();
             waits.clear();
         }
     }
-    let share = (bench.tally.drops() - drops_before) as f64 / (30_000.0 * 1.25);
+    let share = (bench.counts.drops() - drops_before) as f64 / (30_000.0 * 1.25);
     let mean = waits.iter().sum::<f64>() / waits.len() as f64;
     assert!((share - 0.2).abs() < 0.01, "{share}");
     assert!((mean - 15.0).abs() < 2.0, "{mean} ms");
@@ -365,28 +365,28 @@ fn dualpi2_marks_every_l4s_packet_beyond_the_step_and_none_below() {
             bench.end(Some(packet));
         }
         // A recurrence over 1 chooses from the second packet on.
-        assert_eq!(bench.tally.marked, marked, "{waited:?}");
+        assert_eq!(bench.counts.marked, marked, "{waited:?}");
     }
 }
 
 /// One of every kind, small enough to fill.
-fn kinds(limit: u64, signal: Signal) -> Vec<AnyQueue> {
+fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
     let room = Limit::packets(limit);
     let rng = || Rng::for_element(5, "queue");
     vec![
         DropTail::new(room).into(),
         DropTail::new(room).in_order(Order::AcksFirst).into(),
-        Red::new(RedSettings { limit: room, min: 1.0, max: 4.0, weight: 0.1, ..red(0.3, signal) }, rng()).into(),
-        CoDel::new(CoDelSettings { limit: room, control: control(signal), order: Order::Arrival }).into(),
+        Red::new(RedConfig { limit: room, min: 1.0, max: 4.0, weight: 0.1, ..red(0.3, signal) }, rng()).into(),
+        CoDel::new(CoDelConfig { limit: room, control: control(signal), order: Order::Arrival }).into(),
         FqCoDel::new(
-            FqCoDelSettings { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, order: Order::Arrival },
+            FqCoDelConfig { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, order: Order::Arrival },
             rng(),
         )
         .into(),
-        Cake::new(CakeSettings { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, ..cake(limit) }, rng())
+        Cake::new(CakeConfig { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, ..cake(limit) }, rng())
             .into(),
-        Pie::new(PieSettings { limit: room, burst: Span::ZERO, signal, ..pie() }, rng()).into(),
-        DualPi2::new(DualPi2Settings { limit: room, ..dual() }).into(),
+        Pie::new(PieConfig { limit: room, burst: Span::ZERO, signal, ..pie() }, rng()).into(),
+        DualPi2::new(DualPi2Config { limit: room, ..dual() }).into(),
     ]
 }
 
@@ -396,13 +396,13 @@ proptest! {
     /// The driver asserts conservation after every call, and that no body is left over.
     #[test]
     fn every_queue_before_a_rate_keeps_the_elements_contract(traffic in traffic(80), limit in 1u64..20, mark in any::<bool>(), seed in 0u64..1000) {
-        let signal = if mark { Signal::Mark } else { Signal::Drop };
+        let signal = if mark { AqmSignal::Mark } else { AqmSignal::Drop };
         for kind in 0..kinds(limit, signal).len() {
             let link = || RateLink::new(Rate::from_bps(800_000), Framing::None, kinds(limit, signal).swap_remove(kind));
             let steps = travel(link(), &traffic, Driver::Steps);
             let restless = travel(link(), &traffic, Driver::Restless { seed });
             prop_assert_eq!(steps.times(), restless.times(), "kind {}", kind);
-            prop_assert_eq!(steps.tally, restless.tally, "kind {}", kind);
+            prop_assert_eq!(steps.counts, restless.counts, "kind {}", kind);
             prop_assert_eq!(steps.held, 0, "kind {}", kind);
         }
     }
@@ -411,7 +411,7 @@ proptest! {
     fn every_queue_is_first_in_first_out_within_a_flow(
         steps in prop::collection::vec((0u32..4, 0u64..30, any::<bool>(), 40u16..1500), 1..150), limit in 1u64..30,
     ) {
-        for mut queue in kinds(limit, Signal::Drop) {
+        for mut queue in kinds(limit, AqmSignal::Drop) {
             let mut bench = Bench::new();
             let mut now = 0;
             let mut last = [None; 4];

@@ -1,17 +1,19 @@
 //! Stations that change cells, on every medium whose stations may: what a gap, a lost queue and a slower cell do, and what always holds.
 
-use ackclock_core::element::{Cause, Element, Move, Out, Tally};
-use ackclock_core::medium::grants::{Asking, GrantTerms, Grants, How, Layout, Repair, WayTerms};
-use ackclock_core::medium::wimax::contention::{self, BackoffTerms, Region};
-use ackclock_core::medium::wimax::frame::{FrameTerms, Split};
-use ackclock_core::medium::wimax::harq::HarqTerms;
+use ackclock_core::element::{DropReason, Element, Handoff, Output, PacketCounts};
+use ackclock_core::medium::grants::{
+    DirectionConfig, GrantConfig, Grants, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout,
+};
+use ackclock_core::medium::wimax::contention::{self, BackoffConfig, Region};
+use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
+use ackclock_core::medium::wimax::harq::HarqConfig;
 use ackclock_core::medium::wimax::maps::Maps;
 use ackclock_core::medium::wimax::pdu::Pdu;
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
-use ackclock_core::medium::wimax::service::Service;
-use ackclock_core::medium::wimax::{self, StationTerms, Terms, UplinkTerms};
-use ackclock_core::medium::wlan::{AggregateTerms, Format};
-use ackclock_core::medium::{Direction, HalfDuplex, Medium, RoamingTerms, Stream, Wimax, Wlan, WlanTerms};
+use ackclock_core::medium::wimax::qos_class::ServiceFlow;
+use ackclock_core::medium::wimax::{self, StationConfig, UplinkConfig, WimaxConfig};
+use ackclock_core::medium::wlan::{AmpduConfig, Format};
+use ackclock_core::medium::{Direction, HalfDuplex, Medium, RoamingConfig, Stream, Wimax, Wlan, WlanConfig};
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
@@ -28,9 +30,9 @@ fn us(us: u64) -> Span {
     Span::from_us(us)
 }
 
-fn cell(error: f64) -> Terms {
+fn cell(error: f64) -> WimaxConfig {
     let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
-    let frame = FrameTerms {
+    let frame = FrameConfig {
         channel,
         length: Span::from_ms(5),
         ttg: us(5),
@@ -40,27 +42,33 @@ fn cell(error: f64) -> Terms {
         maps: Maps { mcs: 3, repetition: 1 },
         burst_gap: 1,
         uplink_preamble: 0,
-        region: Region { opportunities: 5, layout: contention::Layout::RequestOnly },
+        region: Region { opportunities: 5, layout: contention::RegionLayout::RequestOnly },
     };
-    let backoff = BackoffTerms { start: 2, end: 6, tries: 16 };
-    let uplink = UplinkTerms { grant_frames: 2, patience: 20, backoff, piggyback: true, bundling: true, least_grant: 0 };
-    let repair = [wimax::repair::Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
-    let caps = [Vec::new(), Vec::new()];
+    let backoff = BackoffConfig { start: 2, end: 6, tries: 16 };
+    let uplink = UplinkConfig { grant_frames: 2, patience: 20, backoff, piggyback: true, bundling: true, least_grant: 0 };
+    let repair = [wimax::retransmission::RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
+    let rate_limits = [Vec::new(), Vec::new()];
     let error = [error, error];
-    let stations =
-        vec![StationTerms { service: Service::BEST_EFFORT, mcs: [6, 6], error, channel: None, loss: [None, None], caps }];
-    Terms { frame, pdu: Pdu { around: 10 }, uplink, repair, stations, connections: Vec::new() }
+    let stations = vec![StationConfig {
+        service: ServiceFlow::BEST_EFFORT,
+        mcs: [6, 6],
+        error,
+        channel: None,
+        loss: [None, None],
+        rate_limits,
+    }];
+    WimaxConfig { frame, pdu: Pdu { around: 10 }, uplink, repair, stations, connections: Vec::new() }
 }
 
 /// 802.11n with small aggregates.
-fn lan() -> WlanTerms {
+fn lan() -> WlanConfig {
     let format = |kbps: u64, preamble| Format {
         rate: Rate::from_bps(kbps * 1000),
         preamble: us(preamble),
         symbol: us(4),
         extension: Span::ZERO,
     };
-    WlanTerms {
+    WlanConfig {
         slot: us(9),
         sifs: us(16),
         difs: us(43),
@@ -73,21 +81,23 @@ fn lan() -> WlanTerms {
         short_retries: 7,
         long_retries: 4,
         shared_queue: false,
-        aggregate: Some(AggregateTerms { frames: 4, bytes: 65_535, air: us(5484) }),
+        aggregate: Some(AmpduConfig { frames: 4, bytes: 65_535, air: us(5484) }),
         frame_error: [0.1, 0.1],
     }
 }
 
-fn granted() -> GrantTerms {
-    let repair = Repair { error: 0.1, attempts: 4, delay: Span::from_ms(8), rounds: 4, round_delay: Span::from_ms(40) };
+fn granted() -> GrantConfig {
+    let repair =
+        RetransmissionConfig { error: 0.1, attempts: 4, delay: Span::from_ms(8), rounds: 4, round_delay: Span::from_ms(40) };
     let rate = Rate::from_bps(10_000_000);
     let interval = Span::from_ms(1);
-    let way = WayTerms { rate, interval, layout: Layout::Block, packet_header: 4, block_header: 3, cap: None, repair };
-    let how = How::Scheduled { period: Span::from_ms(10), first_grant: 100 };
-    GrantTerms { down: way, up: way, asking: Asking { how, grant_delay: Span::from_ms(7), piggyback: true, many: false } }
+    let way =
+        DirectionConfig { rate, interval, layout: ShareLayout::Block, packet_header: 4, block_header: 3, cap: None, repair };
+    let how = RequestMethod::Scheduled { period: Span::from_ms(10), first_grant: 100 };
+    GrantConfig { down: way, up: way, asking: RequestConfig { how, grant_delay: Span::from_ms(7), piggyback: true, many: false } }
 }
 
-fn medium(name: &str, roaming: &RoamingTerms, limit: u64, seed: u64) -> Box<dyn Element> {
+fn medium(name: &str, roaming: &RoamingConfig, limit: u64, seed: u64) -> Box<dyn Element> {
     let queues = || (0..2 * STATIONS).map(move |_| AnyQueue::DropTail(DropTail::new(Limit::packets(limit))));
     let (rng, roaming) = (Rng::for_element(seed, "medium"), roaming.clone());
     match name {
@@ -104,28 +114,35 @@ struct Drive {
     now: Time,
     /// When, in which stream, which packet, and when it came.
     left: Vec<(Time, Stream, u64, Time)>,
-    tally: Tally,
+    counts: PacketCounts,
     entered: Vec<Time>,
     arena: Arena,
 }
 
 impl Drive {
-    fn new(name: &str, roaming: &RoamingTerms, limit: u64, seed: u64) -> Drive {
+    fn new(name: &str, roaming: &RoamingConfig, limit: u64, seed: u64) -> Drive {
         let medium = medium(name, roaming, limit, seed);
-        Drive { medium, now: Time::ZERO, left: Vec::new(), tally: Tally::default(), entered: Vec::new(), arena: Arena::default() }
+        Drive {
+            medium,
+            now: Time::ZERO,
+            left: Vec::new(),
+            counts: PacketCounts::default(),
+            entered: Vec::new(),
+            arena: Arena::default(),
+        }
     }
 
-    fn call(&mut self, act: impl FnOnce(&mut dyn Element, Time, &mut Out<'_>)) {
-        let (mut moves, mut next): (Vec<Move>, u64) = (Vec::new(), 0);
-        let mut out = Out::new(&mut self.arena, &mut self.tally, &mut moves, &mut next);
+    fn call(&mut self, act: impl FnOnce(&mut dyn Element, Time, &mut Output<'_>)) {
+        let (mut handoffs, mut next): (Vec<Handoff>, u64) = (Vec::new(), 0);
+        let mut out = Output::new(&mut self.arena, &mut self.counts, &mut handoffs, &mut next);
         act(&mut *self.medium, self.now, &mut out);
-        for Move { port, packet, .. } in moves {
+        for Handoff { port, packet, .. } in handoffs {
             let stream = Stream::from_index(usize::from(port.0 ^ 1));
             self.left.push((self.now, stream, packet.id, self.entered[packet.id as usize]));
             self.arena.release(packet.body);
         }
-        let Tally { pushed, forwarded, .. } = self.tally;
-        assert_eq!(pushed, forwarded + self.tally.drops() + self.medium.held(), "conservation at {:?}", self.now);
+        let PacketCounts { pushed, forwarded, .. } = self.counts;
+        assert_eq!(pushed, forwarded + self.counts.drops() + self.medium.occupancy(), "conservation at {:?}", self.now);
     }
 
     fn run_to(&mut self, at: Time) {
@@ -141,7 +158,7 @@ impl Drive {
         self.run_to(at);
         let id = self.entered.len() as u64;
         self.entered.push(at);
-        self.tally.pushed += 1;
+        self.counts.pushed += 1;
         let body = self.arena.insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
         let packet = Packet { id, body, flow: 0, len: 500, wire_len: 500, ecn: Ecn::NotEct, class: 0, kind: Kind::DATA };
         self.call(|medium, now, out| medium.push(now, stream.entry(), packet, out));
@@ -171,8 +188,8 @@ fn up(station: u32) -> Stream {
 }
 
 /// Once, a millisecond before 1 s, when a frame of 5 ms is over and queues have filled again; for good.
-fn once(gap_ms: u64, forwards: bool, speeds: &[f64]) -> RoamingTerms {
-    RoamingTerms {
+fn once(gap_ms: u64, forwards: bool, speeds: &[f64]) -> RoamingConfig {
+    RoamingConfig {
         every: Span::from_secs(1000),
         first: Span::from_ms(999),
         spread: Span::from_secs(100),
@@ -214,8 +231,8 @@ fn without_forwarding_what_waits_in_the_network_is_lost_and_what_waits_at_the_st
             // Far too much, so that both queues are full when it leaves; then silence.
             drive.feed(&[down(0), up(0)], us(200), ms(1000));
             drive.run_to(ms(5000));
-            assert_eq!(drive.medium.held(), 0, "{name}");
-            drive.tally.dropped[Cause::Handover as usize]
+            assert_eq!(drive.medium.occupancy(), 0, "{name}");
+            drive.counts.dropped[DropReason::Handover as usize]
         };
         let (kept, gone) = (lost(true), lost(false));
         let queue = gone - kept.min(gone);
@@ -243,15 +260,15 @@ fn in_a_slower_cell_a_station_gets_its_share_of_the_speed() {
 /// (gap in microseconds, station, up)
 type Step = (u64, u32, bool);
 
-fn run(name: &str, roaming: &RoamingTerms, steps: &[Step], early: bool, seed: u64) -> Drive {
+fn run(name: &str, roaming: &RoamingConfig, steps: &[Step], early: bool, seed: u64) -> Drive {
     let mut drive = Drive::new(name, roaming, 10, seed);
     let mut at = Time::ZERO;
     for &(gap, station, is_up) in steps {
         if early && gap > 1 {
             drive.run_to(at + us(gap / 2));
-            let before = (drive.medium.due(), drive.left.len(), drive.tally);
+            let before = (drive.medium.due(), drive.left.len(), drive.counts);
             drive.call(|medium, now, out| medium.wake(now, out));
-            assert_eq!((drive.medium.due(), drive.left.len(), drive.tally), before, "too early is nothing");
+            assert_eq!((drive.medium.due(), drive.left.len(), drive.counts), before, "too early is nothing");
         }
         at += us(gap);
         drive.push(at, if is_up { up(station) } else { down(station) });
@@ -273,11 +290,11 @@ proptest! {
         seed in 0u64..100,
     ) {
         let gap = Span::from_us((every_ms as f64 * 500.0 * gap) as u64);
-        let roaming = RoamingTerms {
+        let roaming = RoamingConfig {
             every: Span::from_ms(every_ms), first: Span::from_ms(every_ms / 2), spread: Span::from_ms(spread_ms), gap, forwards, speeds,
         };
         let one = run(name, &roaming, &steps, false, seed);
-        prop_assert_eq!(one.medium.held(), 0, "all this traffic has an end");
+        prop_assert_eq!(one.medium.occupancy(), 0, "all this traffic has an end");
         for stream in (0..STATIONS).flat_map(|s| [down(s), up(s)]) {
             let ids: Vec<u64> = one.left.iter().filter(|left| left.1 == stream).map(|left| left.2).collect();
             prop_assert!(ids.is_sorted(), "{:?}: {:?}", stream, ids);

@@ -1,7 +1,7 @@
 //! Whatever the path does to a connection, and whatever nonsense reaches an endpoint, some things hold.
 
 use crate::path::{Actor, Path, Weather};
-use ackclock_core::app::{AnyApp, Sink, Source};
+use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
@@ -109,7 +109,7 @@ proptest! {
         let bytes = length(&config, share);
         let rate = slow.then(|| Rate::from_bps(8 * u64::from(config.segment) * 20));
         let ends = || {
-            let source = AnyApp::Source(Source::new(bytes, Time::NEVER));
+            let source = AnyApp::BulkSource(BulkSource::new(bytes, Time::NEVER));
             [TcpEndpoint::client(config.clone(), source, Time::ZERO), TcpEndpoint::server(config.clone(), AnyApp::Sink(Sink::new(rate)))]
         };
         let mut path = Path::new(ends(), weather, bytes);
@@ -162,7 +162,7 @@ proptest! {
         script in prop::collection::vec((nonsense(), select(vec![0u64, 1, 90, 1500])), 1..60),
     ) {
         let endpoint = if sends {
-            TcpEndpoint::client(config, AnyApp::Source(Source::new(4000, time(40_000))), Time::ZERO)
+            TcpEndpoint::client(config, AnyApp::BulkSource(BulkSource::new(4000, time(40_000))), Time::ZERO)
         } else {
             TcpEndpoint::server(config, AnyApp::Sink(Sink::new(Some(Rate::from_bps(8000)))))
         };

@@ -3,7 +3,7 @@
 use super::background::Stream;
 use super::rows::Row;
 use ackclock_core::Time;
-use ackclock_core::element::Cause;
+use ackclock_core::element::DropReason;
 use ackclock_core::packet::Packet;
 use std::collections::VecDeque;
 
@@ -65,7 +65,7 @@ impl Fates {
         self.end(packet, now, "delivered", None);
     }
 
-    pub fn dropped(&mut self, now: Time, packet: &Packet, cause: Cause, hop: u32) {
+    pub fn dropped(&mut self, now: Time, packet: &Packet, cause: DropReason, hop: u32) {
         self.end(packet, now, cause.name(), Some(hop));
     }
 

@@ -3,11 +3,11 @@
 
 use super::{Metering, loss, queue};
 use crate::plan::{self, Hop, Queue, RatePlan, Toward, Way};
-use ackclock_core::element::{Place, Port};
-use ackclock_core::line::{Delay, Distribution, Duplicate, Handover, HandoverTerms, Jitter, Loss, Outage, Paths, Reorder};
-use ackclock_core::link::{Framing, OPPORTUNITY_BYTES, RateLink, Terms, TraceLink, Wire};
+use ackclock_core::element::{Port, QueueId};
+use ackclock_core::impairment::{Delay, Distribution, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Paths, Reorder};
+use ackclock_core::link::{Framing, FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
 use ackclock_core::network::{NetworkBuilder, Route};
-use ackclock_core::queue::ack::{Reconstruct, ReconstructSettings};
+use ackclock_core::queue::ack::{AckReconstructor, AckReconstructorConfig};
 use ackclock_core::queue::{AnyQueue, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Chain {
     /// Owns the queue; joined hops share it.
     pub link: NodeId,
-    pub place: Place,
+    pub place: QueueId,
     /// Where packets come into the link and where they leave it: a medium has two ports for each station.
     pub ports: (Port, Port),
     pub after: Vec<NodeId>,
@@ -28,7 +28,7 @@ pub struct Chain {
 
 impl Chain {
     /// A link with one way in and one way out.
-    pub fn new(link: NodeId, place: Place, after: Vec<NodeId>) -> Chain {
+    pub fn new(link: NodeId, place: QueueId, after: Vec<NodeId>) -> Chain {
         Chain { link, place, ports: (Port(0), Port(0)), after, joins: false }
     }
 
@@ -44,7 +44,7 @@ impl Chain {
 /// What a hop's queue and rate become.
 pub enum Link {
     /// A plain queue before a fixed rate, or none: it may be joined to its neighbours.
-    Wire(Wire),
+    FusedLink(FusedLink),
     /// A queue that decides while packets wait, or a recorded rate.
     Alone(AnyElement),
 }
@@ -101,7 +101,7 @@ impl<'a> Mason<'a> {
             _ => Limit::NONE,
         };
         let delay = if self.link_delays() { Span(self.way.delay_ps) } else { Span::ZERO };
-        Link::Wire(Wire::with_stations(Terms { rate, delay, limit, framing }, stations, clients, self.metered))
+        Link::FusedLink(FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, stations, clients, self.metered))
     }
 
     fn queue_is_plain(&self) -> bool {
@@ -119,7 +119,7 @@ impl<'a> Mason<'a> {
         Some(Rate::from_bps(((bits / period) as u64).max(1)))
     }
 
-    /// Whether the link is a [`Wire`], which knows a packet's future on arrival.
+    /// Whether the link is a [`FusedLink`], which knows a packet's future on arrival.
     fn foreseen(&self) -> bool {
         match self.way.rate {
             None => self.hop.medium.is_none(),
@@ -174,15 +174,15 @@ impl<'a> Mason<'a> {
             elements.push(self.handover(handover, client).into());
         }
         if let Some(made) = way.reconstruct {
-            let settings = ReconstructSettings { every: made.every, within: Span(made.within_ps) };
-            elements.push(Reconstruct::new(settings).into());
+            let settings = AckReconstructorConfig { every: made.every, within: Span(made.within_ps) };
+            elements.push(AckReconstructor::new(settings).into());
         }
         elements
     }
 
     /// Both directions have the same paths, and lose by themselves.
     fn handover(&self, handover: plan::Handover, client: Option<u32>) -> Handover {
-        let terms = HandoverTerms {
+        let terms = HandoverConfig {
             every: Span(handover.every_ps),
             first: Span(handover.first_ps),
             gap: Span(handover.gap_ps),

@@ -4,11 +4,12 @@ use super::{Lane, parts};
 use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
 use crate::tcp_of;
 use ackclock_core::app::{
-    Answerer, AnyApp, Asker, Outside, Pattern, ProbeTerms, Prober, ReplyTerms, Responder, Sink, Source, UdpSource,
+    AnyApp, BulkSource, ExternalHost, Pattern, ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, Sink,
+    UdpSource,
 };
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::line::{Distribution, Jitter};
+use ackclock_core::impairment::{Distribution, Jitter};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
 use ackclock_core::tcp::{MetricsCache, PathMemory, TcpConfig, TcpEndpoint};
@@ -146,7 +147,7 @@ fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) 
 /// The server's and the client's end.
 fn endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if flow.workload == (Workload::Live {}) {
-        return (AnyEndpoint::Outside(Outside), AnyEndpoint::Outside(Outside));
+        return (AnyEndpoint::ExternalHost(ExternalHost), AnyEndpoint::ExternalHost(ExternalHost));
     }
     let (sender, receiver) = match hosts {
         Some(hosts) => return tcp_endpoints(seed, flow, hosts, start),
@@ -194,23 +195,23 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
     let bytes = match flow.workload {
         Workload::Exchange { request, answer, jobs, think } => {
             let rng = Rng::for_element(seed, &format!("flow.{}.think", flow.name));
-            let asker = Asker::new(request, answer, jobs, (Span(think.low_ps), Span(think.high_ps)), rng);
-            return (AnyApp::Answerer(Answerer::new(request, answer)), AnyApp::Asker(Box::new(asker)));
+            let asker = Requester::new(request, answer, jobs, (Span(think.low_ps), Span(think.high_ps)), rng);
+            return (AnyApp::Responder(Responder::new(request, answer)), AnyApp::Requester(Box::new(asker)));
         }
         Workload::Transfer { bytes, .. } => bytes,
         _ => u64::MAX,
     };
     let sink = Sink::new(flow.workload.read_bps().map(Rate::from_bps));
-    (AnyApp::Source(Source::new(bytes, stop(flow))), AnyApp::Sink(sink))
+    (AnyApp::BulkSource(BulkSource::new(bytes, stop(flow))), AnyApp::Sink(sink))
 }
 
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, reply_most } = flow.workload {
         let sizes: Vec<u16> = (first..=last).step_by(usize::from(step)).collect();
-        let responder = Responder::new(sizes.clone(), ReplyTerms { least: reply, most: reply_most });
-        let terms = ProbeTerms { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
+        let responder = ProbeReflector::new(sizes.clone(), ReplyConfig { least: reply, most: reply_most });
+        let terms = ProbeConfig { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
         let prober = Prober::new(terms, start, stop(flow));
-        return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::Responder(Box::new(responder)));
+        return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::ProbeReflector(Box::new(responder)));
     }
     let source = match flow.workload {
         Workload::Onoff { bps, on_ps, off_ps, distribution, shape, packet } => {

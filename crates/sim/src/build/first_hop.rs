@@ -26,7 +26,7 @@ pub fn join(plan: &Plan, lanes: &[Lane], flows: &[Ends], builder: &mut NetworkBu
         let senders: Vec<_> = flows.iter().enumerate().map(sender).collect();
         let links: BTreeSet<NodeId> = lane.chains.iter().map(|chain| chain.link).collect();
         for link in links {
-            builder.first_hop(link, senders.clone());
+            builder.host_queue(link, senders.clone());
         }
     }
 }

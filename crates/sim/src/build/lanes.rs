@@ -4,8 +4,8 @@ use super::chain::{Chain, Link, Mason};
 use super::{Lane, Manner, Metering, first_hop, media};
 use crate::plan::{Capture, End, Hop, Plan, Toward};
 use ackclock_core::NodeId;
-use ackclock_core::element::Place;
-use ackclock_core::link::Wire;
+use ackclock_core::element::QueueId;
+use ackclock_core::link::FusedLink;
 use ackclock_core::network::NetworkBuilder;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ struct Road<'a> {
     builder: &'a mut NetworkBuilder,
     lanes: Vec<Lane>,
     /// A wire to which the next hop may be joined, and the lanes it makes so far.
-    open: Option<(Wire, Vec<Joined>)>,
+    open: Option<(FusedLink, Vec<Joined>)>,
 }
 
 #[derive(Clone, Copy)]
@@ -74,7 +74,7 @@ impl Road<'_> {
             return;
         }
         match mason.link(stations, None, self.clients.clone()) {
-            Link::Wire(wire) => {
+            Link::FusedLink(wire) => {
                 self.join_or_open(wire, Joined { hop: at, stations });
                 if !mason.is_only_a_wire() {
                     self.close_with(&mason);
@@ -84,7 +84,7 @@ impl Road<'_> {
                 self.close();
                 let link = self.builder.element(link);
                 let after = mason.lay_after(link, None, self.builder);
-                self.push_lane(at, vec![Chain::new(link, Place::default(), after)], false);
+                self.push_lane(at, vec![Chain::new(link, QueueId::default(), after)], false);
             }
         }
     }
@@ -93,16 +93,16 @@ impl Road<'_> {
     fn lay_apart(&mut self, at: usize, mason: &Mason<'_>, stations: u32) {
         let lay_one = |client: u32| {
             let link = match mason.link(1, Some(client), Arc::default()) {
-                Link::Wire(wire) => self.builder.element(wire),
+                Link::FusedLink(wire) => self.builder.element(wire),
                 Link::Alone(link) => self.builder.element(link),
             };
-            Chain::new(link, Place::default(), mason.lay_after(link, Some(client), self.builder))
+            Chain::new(link, QueueId::default(), mason.lay_after(link, Some(client), self.builder))
         };
         let chains = (0..stations).map(lay_one).collect();
         self.push_lane(at, chains, false);
     }
 
-    fn join_or_open(&mut self, wire: Wire, joined: Joined) {
+    fn join_or_open(&mut self, wire: FusedLink, joined: Joined) {
         let fits = !self.apart
             && self.open.as_ref().is_some_and(|(_, lanes)| lanes.last().is_some_and(|&last| self.may_follow(last, joined)));
         if !fits {
@@ -131,7 +131,7 @@ impl Road<'_> {
         let Some((wire, joined)) = self.open.take() else { return };
         let link = self.builder.element(wire);
         for (number, Joined { hop, stations }) in (0..).zip(joined) {
-            let chain = |station| Chain::new(link, Place { link: number, station }, Vec::new());
+            let chain = |station| Chain::new(link, QueueId { link: number, station }, Vec::new());
             self.push_lane(hop, (0..stations).map(chain).collect(), number > 0);
         }
     }

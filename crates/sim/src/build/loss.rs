@@ -2,7 +2,7 @@
 
 use crate::plan::{Loss, curve};
 use ackclock_core::Span;
-use ackclock_core::line::{GilbertElliott, LossList, LossModel, SignalLoss, Sojourns};
+use ackclock_core::impairment::{GilbertElliott, LossList, LossModel, SignalLoss, Sojourns};
 use ackclock_core::rng::Rng;
 
 /// `signal` is the same for both directions of a hop.

@@ -4,7 +4,7 @@ use super::chain::{Chain, Mason};
 use super::{Lane, queue};
 use crate::plan::{self, Hop, Medium, Plan, Toward};
 use ackclock_core::element::Port;
-use ackclock_core::line::{Handover, HandoverTerms, Paths};
+use ackclock_core::impairment::{Handover, HandoverConfig, Paths};
 use ackclock_core::medium::{Direction, Grants, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax, Wlan};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
@@ -60,7 +60,7 @@ fn step(plan: &Plan, hop: &Hop, client: u32) -> Option<AnyElement> {
     }
     let first = Span(roaming.first_ps) + Span(roaming.spread_ps).saturating_mul(u64::from(client));
     let paths = Paths::Listed(delays);
-    let terms = HandoverTerms { every: Span(roaming.every_ps), first, gap: Span::ZERO, loss: 0.0, paths };
+    let terms = HandoverConfig { every: Span(roaming.every_ps), first, gap: Span::ZERO, loss: 0.0, paths };
     Some(Handover::new(terms, 0, Rng::for_element(plan.seed, "step")).into())
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Ends, ends};
 use crate::plan::{Handshake, Plan, Toward};
-use ackclock_core::app::{AnyApp, Relay};
+use ackclock_core::app::{AnyApp, ProxyApp};
 use ackclock_core::network::NetworkBuilder;
 use ackclock_core::tcp::{TcpConfig, TcpEndpoint};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub fn end(plan: &Plan, flow: usize, at: Toward, calls: bool) -> Option<TcpEndpoint> {
     let proxy = plan.proxy_at(flow, at)?;
     let config: Arc<TcpConfig> = Arc::new(ends::configured(plan, &proxy.tcp)?);
-    let relay = AnyApp::Relay(Relay::default());
+    let relay = AnyApp::ProxyApp(ProxyApp::default());
     if calls {
         return Some(TcpEndpoint::called_later(config, relay));
     }

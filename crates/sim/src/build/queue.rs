@@ -1,10 +1,10 @@
 //! From a plan's queue to the core's.
 
 use crate::plan::{self, DropFrom, Mark, Queue, Way};
-use ackclock_core::queue::ack::{AckPath, Duplicates, Filter, FilterSettings, SackGuard, Survivor};
+use ackclock_core::queue::ack::{AckAwareQueue, AckFilter, AckFilterConfig, Duplicates, SackGuard, Survivor};
 use ackclock_core::queue::{
-    self, AnyQueue, Cake, CakeSettings, CoDel, CoDelSettings, Control, DropTail, DualPi2, DualPi2Settings, FqCoDel,
-    FqCoDelSettings, Limit, Order, Pie, PieSettings, Red, RedSettings, Threshold,
+    self, AnyQueue, Cake, CakeConfig, CoDel, CoDelConfig, CoDelParameters, DropTail, DualPi2, DualPi2Config, FqCoDel,
+    FqCoDelConfig, Limit, Order, Pie, PieConfig, Red, RedConfig, Threshold,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{Rate, Span};
@@ -24,9 +24,9 @@ pub fn build(way: Option<&Way>, rate: Option<Rate>, mut rng: Rng) -> AnyQueue {
         |queue| plain(queue, Site { order, rate, rng: rng.fork() }),
     );
     let Some(acks) = acks.filter(|acks| acks.filter.is_some() || acks.drop == DropFrom::Front) else { return queue };
-    let mut path = AckPath::new(queue);
+    let mut path = AckAwareQueue::new(queue);
     if let Some(filter) = acks.filter {
-        path = path.filtered(Filter::new(filter_settings(filter), rng.fork()));
+        path = path.filtered(AckFilter::new(filter_settings(filter), rng.fork()));
     }
     if acks.drop == DropFrom::Front {
         path = path.drop_acks_from_front();
@@ -54,18 +54,18 @@ fn plain(queue: Queue, site: Site) -> AnyQueue {
         Queue::Red { .. } => red(queue, order, rate, rng),
         Queue::CoDel { packets, bytes, target_ps, interval_ps, mtu, signal } => {
             let control = control(target_ps, interval_ps, mtu, signal);
-            CoDel::new(CoDelSettings { limit: limit(packets, bytes), control, order }).into()
+            CoDel::new(CoDelConfig { limit: limit(packets, bytes), control, order }).into()
         }
         Queue::FqCoDel { packets, bytes, flows, quantum, target_ps, interval_ps, mtu, signal } => {
             let control = control(target_ps, interval_ps, mtu, signal);
-            FqCoDel::new(FqCoDelSettings { control, flows, quantum, limit: packets, memory: bytes, order }, rng).into()
+            FqCoDel::new(FqCoDelConfig { control, flows, quantum, limit: packets, memory: bytes, order }, rng).into()
         }
         Queue::Cake { packets, bytes, flows, quantum, target_ps, interval_ps, mtu, signal, hosts } => {
             let control = for_rate(control(target_ps, interval_ps, mtu, signal), rate, mtu);
-            Cake::new(CakeSettings { control, flows, quantum, limit: packets, memory: bytes, hosts, order }, rng).into()
+            Cake::new(CakeConfig { control, flows, quantum, limit: packets, memory: bytes, hosts, order }, rng).into()
         }
         Queue::Pie { packets, bytes, target_ps, update_ps, alpha, beta, burst_ps, signal, mark_up_to, mean_packet } => {
-            let settings = PieSettings {
+            let settings = PieConfig {
                 limit: limit(packets, bytes),
                 target: Span(target_ps),
                 update: Span(update_ps),
@@ -80,7 +80,7 @@ fn plain(queue: Queue, site: Site) -> AnyQueue {
             Pie::new(settings, rng).into()
         }
         Queue::DualPi2 { packets, bytes, target_ps, update_ps, alpha, beta, coupling, step_ps, overload, classic_share } => {
-            DualPi2::new(DualPi2Settings {
+            DualPi2::new(DualPi2Config {
                 limit: limit(packets, bytes),
                 target: Span(target_ps),
                 update: Span(update_ps),
@@ -100,11 +100,11 @@ fn red(queue: Queue, order: Order, rate: Option<Rate>, rng: Rng) -> AnyQueue {
     let Queue::Red { packets, bytes, amount, min, max, weight, max_p, gentle, signal, only, mean_packet } = queue else {
         return DropTail::new(Limit::NONE).into();
     };
-    let settings = RedSettings {
+    let settings = RedConfig {
         limit: limit(packets, bytes),
         amount: match amount {
-            plan::Amount::Packets => queue::Amount::Packets,
-            plan::Amount::Bytes => queue::Amount::Bytes,
+            plan::Amount::Packets => queue::QueueUnit::Packets,
+            plan::Amount::Bytes => queue::QueueUnit::Bytes,
         },
         min,
         max,
@@ -123,22 +123,22 @@ fn red(queue: Queue, order: Order, rate: Option<Rate>, rng: Rng) -> AnyQueue {
     Red::new(settings, rng).into()
 }
 
-fn control(target_ps: u64, interval_ps: u64, mtu: u32, signal: plan::Signal) -> Control {
-    Control { target: Span(target_ps), interval: Span(interval_ps), mtu: u64::from(mtu), signal: signal_of(signal) }
+fn control(target_ps: u64, interval_ps: u64, mtu: u32, signal: plan::Signal) -> CoDelParameters {
+    CoDelParameters { target: Span(target_ps), interval: Span(interval_ps), mtu: u64::from(mtu), signal: signal_of(signal) }
 }
 
 /// CAKE's target is never shorter than one and a half packets take, nor its interval than two targets: at low rates every packet waits for
 /// others (Høiland-Jørgensen, Täht and Morton 2018, section III).
-fn for_rate(control: Control, rate: Option<Rate>, mtu: u32) -> Control {
+fn for_rate(control: CoDelParameters, rate: Option<Rate>, mtu: u32) -> CoDelParameters {
     let packet = rate.map_or(Span::ZERO, |rate| rate.time_to_send(mtu));
     let target = control.target.max(Span(packet.0.saturating_mul(3) / 2));
-    Control { target, interval: control.interval.max(target.saturating_mul(2)), ..control }
+    CoDelParameters { target, interval: control.interval.max(target.saturating_mul(2)), ..control }
 }
 
-fn signal_of(signal: plan::Signal) -> queue::Signal {
+fn signal_of(signal: plan::Signal) -> queue::AqmSignal {
     match signal {
-        plan::Signal::Mark => queue::Signal::Mark,
-        plan::Signal::Drop => queue::Signal::Drop,
+        plan::Signal::Mark => queue::AqmSignal::Mark,
+        plan::Signal::Drop => queue::AqmSignal::Drop,
     }
 }
 
@@ -150,9 +150,9 @@ fn threshold(mark: Mark) -> Threshold {
     }
 }
 
-fn filter_settings(filter: plan::AckFilter) -> FilterSettings {
+fn filter_settings(filter: plan::AckFilter) -> AckFilterConfig {
     let plan::AckFilter { keep, occupancy, probability, survivor, window, sack, signs, duplicates } = filter;
-    FilterSettings {
+    AckFilterConfig {
         keep,
         occupancy,
         probability,
@@ -166,7 +166,7 @@ fn filter_settings(filter: plan::AckFilter) -> FilterSettings {
             plan::SackGuard::Covered => SackGuard::Covered,
             plan::SackGuard::New => SackGuard::New,
         },
-        signs,
+        ecn_bits: signs,
         duplicates: match duplicates {
             plan::Duplicates::Keep => Duplicates::Keep,
             plan::Duplicates::Below => Duplicates::Below,

@@ -3,9 +3,9 @@
 use crate::build::{Ends, Role};
 use crate::plan::{Flow, Workload};
 use crate::tcp_of;
-use ackclock_core::app::Probed;
+use ackclock_core::app::ProbeStats;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::meter::Histogram;
+use ackclock_core::histogram::Histogram;
 use ackclock_core::network::Network;
 use ackclock_core::tcp::Limit;
 use ackclock_core::{Span, Time};
@@ -45,7 +45,7 @@ pub struct FlowFigures {
     /// One-way delays; none but for streams of datagrams.
     pub delay: Option<Histogram>,
     /// By size, over the whole run; empty but for probes.
-    pub probed: Vec<Probed>,
+    pub probed: Vec<ProbeStats>,
     /// When its transfer was complete, if it has one and it was.
     pub completed: Option<Time>,
 }

@@ -1,12 +1,12 @@
 //! What one direction of one hop did in a window. Where each client has its own, their figures are added up.
 
 use crate::build::{Chain, Lane};
-use ackclock_core::element::{Cause, Element};
-use ackclock_core::meter::Histogram;
+use ackclock_core::element::{DropReason, Element};
+use ackclock_core::histogram::Histogram;
 use ackclock_core::network::Network;
 use ackclock_core::{AnyElement, Time};
 
-type Drops = [u64; Cause::ALL.len()];
+type Drops = [u64; DropReason::ALL.len()];
 
 /// Counters of a lane when the window began.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,11 +52,11 @@ fn counters(lane: &Lane, network: &mut Network, now: Time) -> Before {
         sum.delivered += delivered(chain, network, now);
     }
     for &node in &lane.after {
-        let tally = network.tally(node);
-        sum.drops.iter_mut().zip(tally.dropped).for_each(|(total, more)| *total += more);
+        let counts = network.counts(node);
+        sum.drops.iter_mut().zip(counts.dropped).for_each(|(total, more)| *total += more);
     }
     if let Some(&last) = lane.after.last() {
-        sum.delivered = network.tally(last).forwarded;
+        sum.delivered = network.counts(last).forwarded;
     }
     sum
 }
@@ -67,29 +67,29 @@ fn delivered(chain: &Chain, network: &mut Network, now: Time) -> u64 {
         return 0;
     }
     if let Some(&last) = chain.after.last() {
-        return network.tally(last).forwarded;
+        return network.counts(last).forwarded;
     }
-    if let Some(tally) = network.element(chain.link).tally(chain.place) {
-        return tally.forwarded;
+    if let Some(counts) = network.element(chain.link).counts(chain.place) {
+        return counts.forwarded;
     }
     match network.element(chain.link) {
-        AnyElement::Wire(wire) => wire.delivered(now, chain.place),
-        _ => network.tally(chain.link).forwarded,
+        AnyElement::FusedLink(wire) => wire.delivered(now, chain.place),
+        _ => network.counts(chain.link).forwarded,
     }
 }
 
-/// Drops anywhere on a chain before `now`, by cause. A wire knows its queues' own: its tally is that of all its links, and runs ahead;
-/// a medium keeps a tally for each station.
+/// Drops anywhere on a chain before `now`, by cause. A wire knows its queues' own: its counts is that of all its links, and runs ahead;
+/// a medium keeps a counts for each station.
 pub fn drops(chain: &Chain, network: &mut Network, now: Time) -> Drops {
-    let mut drops: Drops = std::array::from_fn(|cause| chain.after.iter().map(|&node| network.tally(node).dropped[cause]).sum());
-    let all = network.tally(chain.link);
+    let mut drops: Drops = std::array::from_fn(|cause| chain.after.iter().map(|&node| network.counts(node).dropped[cause]).sum());
+    let all = network.counts(chain.link);
     match network.element(chain.link) {
-        AnyElement::Wire(wire) => {
-            drops[Cause::QueueFull as usize] += wire.sample(now, chain.place).map_or(0, |queue| queue.drops);
+        AnyElement::FusedLink(wire) => {
+            drops[DropReason::QueueFull as usize] += wire.sample(now, chain.place).map_or(0, |queue| queue.drops);
         }
         link => {
-            let tally = link.tally(chain.place).unwrap_or(all);
-            drops.iter_mut().zip(tally.dropped).for_each(|(sum, more)| *sum += more);
+            let counts = link.counts(chain.place).unwrap_or(all);
+            drops.iter_mut().zip(counts.dropped).for_each(|(sum, more)| *sum += more);
         }
     }
     drops

@@ -2,8 +2,10 @@
 
 use super::check::{Checked, span};
 use super::nullable;
-use ackclock_core::medium::GrantTerms;
-use ackclock_core::medium::grants::{Asking, Cap, Contention, How, Layout, Repair, WayTerms};
+use ackclock_core::medium::GrantConfig;
+use ackclock_core::medium::grants::{
+    Contention, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+};
 use ackclock_core::{Rate, Span};
 use serde::Deserialize;
 
@@ -60,10 +62,11 @@ pub enum Ask {
     Scheduled { period_ps: u64, first_grant: u32 },
 }
 
-const NO_REPAIR: Repair = Repair { error: 0.0, attempts: 1, delay: Span::ZERO, rounds: 0, round_delay: Span::ZERO };
+const NO_REPAIR: RetransmissionConfig =
+    RetransmissionConfig { error: 0.0, attempts: 1, delay: Span::ZERO, rounds: 0, round_delay: Span::ZERO };
 
 impl GrantedWay {
-    fn terms(&self) -> Result<WayTerms, String> {
+    fn terms(&self) -> Result<DirectionConfig, String> {
         if self.bps == 0 || self.cap.is_some_and(|cap| cap.bps == 0) {
             return Err("a rate of 0 b/s".into());
         }
@@ -72,14 +75,14 @@ impl GrantedWay {
             span("delay_ps", repair.delay_ps)?;
             span("round_delay_ps", repair.round_delay_ps)?;
         }
-        Ok(WayTerms {
+        Ok(DirectionConfig {
             rate: Rate::from_bps(self.bps),
             interval: Span(self.interval_ps),
-            layout: if self.block { Layout::Block } else { Layout::Serial },
+            layout: if self.block { ShareLayout::Block } else { ShareLayout::Serial },
             packet_header: self.packet_header,
             block_header: self.block_header,
-            cap: self.cap.map(|cap| Cap { rate: Rate::from_bps(cap.bps), burst: cap.burst }),
-            repair: self.repair.map_or(NO_REPAIR, |repair| Repair {
+            cap: self.cap.map(|cap| TokenBucketConfig { rate: Rate::from_bps(cap.bps), burst: cap.burst }),
+            repair: self.repair.map_or(NO_REPAIR, |repair| RetransmissionConfig {
                 error: repair.error,
                 attempts: repair.attempts,
                 delay: Span(repair.delay_ps),
@@ -92,17 +95,18 @@ impl GrantedWay {
 
 impl GrantsPlan {
     /// What the engine is set to; or what is wrong with it.
-    pub fn terms(&self) -> Result<GrantTerms, String> {
+    pub fn terms(&self) -> Result<GrantConfig, String> {
         self.check()?;
         let how = match self.ask {
             Ask::Contention { opportunities, backoff: [start, end], tries } => {
-                How::Contention(Contention { opportunities, start, end, tries })
+                RequestMethod::Contention(Contention { opportunities, start, end, tries })
             }
-            Ask::Scheduled { period_ps, first_grant } => How::Scheduled { period: Span(period_ps), first_grant },
+            Ask::Scheduled { period_ps, first_grant } => RequestMethod::Scheduled { period: Span(period_ps), first_grant },
         };
-        let asking = Asking { how, grant_delay: Span(self.grant_delay_ps), piggyback: self.piggyback, many: self.many_requests };
+        let asking =
+            RequestConfig { how, grant_delay: Span(self.grant_delay_ps), piggyback: self.piggyback, many: self.many_requests };
         let way = |name: &str, way: &GrantedWay| way.terms().map_err(|e| format!("{name}: {e}"));
-        let terms = GrantTerms { down: way("down", &self.down)?, up: way("up", &self.up)?, asking };
+        let terms = GrantConfig { down: way("down", &self.down)?, up: way("up", &self.up)?, asking };
         terms.check().map(|()| terms)
     }
 

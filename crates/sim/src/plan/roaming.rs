@@ -2,7 +2,7 @@
 
 use super::check::{Checked, ensure, span};
 use ackclock_core::Span;
-use ackclock_core::medium::RoamingTerms;
+use ackclock_core::medium::RoamingConfig;
 use serde::Deserialize;
 
 /// Client `n` changes at `first_ps + n*spread_ps` and `every_ps` so often from then on.
@@ -31,9 +31,9 @@ pub struct CellPlan {
 
 impl Roaming {
     /// What the engine is told of the cells' speeds; or what is wrong.
-    pub fn terms(&self) -> Result<RoamingTerms, String> {
+    pub fn terms(&self) -> Result<RoamingConfig, String> {
         self.check()?;
-        let terms = RoamingTerms {
+        let terms = RoamingConfig {
             every: Span(self.every_ps),
             first: Span(self.first_ps),
             spread: Span(self.spread_ps),

@@ -1,7 +1,7 @@
 //! How a signal moves, and what is lost at each of its qualities.
 
 use ackclock_core::Span;
-use ackclock_core::signal::{Level, LossCurve, Process};
+use ackclock_core::medium::radio_channel::{Level, LossCurve, Process};
 use serde::Deserialize;
 
 /// The quality of a channel, in dB, to either side of 0.

@@ -2,8 +2,8 @@
 
 use super::FrameError;
 use super::check::{Checked, fraction, span};
-use ackclock_core::medium::WlanTerms;
-use ackclock_core::medium::wlan::{AggregateTerms, Format};
+use ackclock_core::medium::WlanConfig;
+use ackclock_core::medium::wlan::{AmpduConfig, Format};
 use ackclock_core::{Rate, Span};
 use serde::Deserialize;
 
@@ -69,9 +69,9 @@ impl FormatPlan {
 
 impl WlanPlan {
     /// What the engine is set to; or what is wrong with it.
-    pub fn terms(&self) -> Result<WlanTerms, String> {
+    pub fn terms(&self) -> Result<WlanConfig, String> {
         self.check()?;
-        let terms = WlanTerms {
+        let terms = WlanConfig {
             slot: Span(self.slot_ps),
             sifs: Span(self.sifs_ps),
             difs: Span(self.difs_ps),
@@ -84,7 +84,7 @@ impl WlanPlan {
             short_retries: self.short_retries,
             long_retries: self.long_retries,
             shared_queue: self.shared_queue,
-            aggregate: self.aggregate.map(|a| AggregateTerms { frames: a.frames, bytes: a.bytes, air: Span(a.air_ps) }),
+            aggregate: self.aggregate.map(|a| AmpduConfig { frames: a.frames, bytes: a.bytes, air: Span(a.air_ps) }),
             frame_error: [self.frame_error.down, self.frame_error.up],
         };
         terms.check().map(|()| terms)

@@ -1,7 +1,7 @@
 //! TCP options as Linux lays them out, so that readers see what they are used to.
 
 use ackclock_core::Segment;
-use ackclock_core::packet::{Extra, SynOptions, Timestamps};
+use ackclock_core::packet::{RareOption, SynOptions, Timestamps};
 
 const NOP: u8 = 1;
 /// A header has 60 bytes at most, 20 of them fixed (RFC 9293, section 3.1).
@@ -26,7 +26,7 @@ impl Options {
             (None, None) => {}
         }
         options.put_sack(segment, sequence_shift);
-        options.put_extra(segment.extra);
+        options.put_rare_option(segment.rare_option);
         options
     }
 
@@ -63,16 +63,16 @@ impl Options {
     }
 
     /// AccECN's order 0 (RFC 9768, section 3.2.3), and what a sender may send, as an experiment of nobody's (RFC 6994).
-    fn put_extra(&mut self, extra: Extra) {
-        match extra {
-            Extra::None => {}
-            Extra::AccEcn(counts) => {
+    fn put_rare_option(&mut self, rare_option: RareOption) {
+        match rare_option {
+            RareOption::None => {}
+            RareOption::AccEcn(counts) => {
                 self.put(&[NOP, 172, 11]);
                 for field in [counts.ect0, counts.ce, counts.ect1] {
                     self.put(&field.bytes());
                 }
             }
-            Extra::Room(room) => {
+            RareOption::SendRoom(room) => {
                 self.put(&[253, 8, 0xAC, 0xCC]);
                 self.put(&room.window.to_be_bytes());
                 self.put(&room.left.to_be_bytes());

@@ -4,30 +4,31 @@
 //! Time goes in intervals. At the start of each the network deals its bytes to the stations that it knows to have something, packets are
 //! cut to fit, and what a station sends carries its next request.
 
-mod asker;
-mod budget;
-mod flights;
-mod request;
-mod terms;
-mod way;
+mod bandwidth_request;
+mod capacity;
+mod config;
+mod direction;
+mod request_state;
 
-pub use terms::{Asking, Cap, Contention, GrantTerms, How, Layout, Repair, WayTerms};
+pub use config::{
+    Contention, DirectionConfig, GrantConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+};
 
-use super::{Direction, Medium, Stream, Streams};
-use crate::element::Out;
+use super::{Direction, Medium, StationQueues, Stream};
+use crate::element::Output;
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use asker::Asker;
-use way::Way;
+use direction::GrantScheduler;
+use request_state::RequestState;
 
 pub struct Grants {
-    asking: Asking,
-    streams: Streams,
-    down: Way,
-    up: Way,
-    askers: Vec<Asker>,
+    asking: RequestConfig,
+    queues: StationQueues,
+    down: GrantScheduler,
+    up: GrantScheduler,
+    requests: Vec<RequestState>,
     /// Where in the period each station's own opportunity is.
     offsets: Vec<Span>,
     next: [Turn; 2],
@@ -44,29 +45,29 @@ struct Turn {
 }
 
 impl Grants {
-    /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the terms.
-    pub fn new(terms: GrantTerms, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Grants, String> {
-        terms.check()?;
-        let streams = Streams::new(queues);
-        let stations = streams.stations();
-        let offset = |rng: &mut Rng| match terms.asking.how {
-            How::Scheduled { period, .. } => rng.uniform_span(Span::ZERO, Span(period.0 - 1)),
-            How::Contention(_) => Span::ZERO,
+    /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the config.
+    pub fn new(config: GrantConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Grants, String> {
+        config.check()?;
+        let queues = StationQueues::new(queues);
+        let stations = queues.stations();
+        let offset = |rng: &mut Rng| match config.asking.how {
+            RequestMethod::Scheduled { period, .. } => rng.uniform_span(Span::ZERO, Span(period.0 - 1)),
+            RequestMethod::Contention(_) => Span::ZERO,
         };
         let offsets = (0..stations).map(|_| offset(&mut rng)).collect();
         Ok(Grants {
-            asking: terms.asking,
-            down: Way::new(terms.down, Direction::Down, stations, rng.fork()),
-            up: Way::new(terms.up, Direction::Up, stations, rng.fork()),
-            askers: vec![Asker::default(); stations as usize],
+            asking: config.asking,
+            down: GrantScheduler::new(config.down, Direction::Down, stations, rng.fork()),
+            up: GrantScheduler::new(config.up, Direction::Up, stations, rng.fork()),
+            requests: vec![RequestState::default(); stations as usize],
             offsets,
             next: [Turn { open: 0, wanted: None }; 2],
             draws: rng.fork(),
-            streams,
+            queues,
         })
     }
 
-    fn way(&self, direction: Direction) -> &Way {
+    fn way(&self, direction: Direction) -> &GrantScheduler {
         match direction {
             Direction::Down => &self.down,
             Direction::Up => &self.up,
@@ -90,49 +91,49 @@ impl Grants {
         turn.wanted = Some(turn.wanted.map_or(number, |wanted| wanted.min(number)));
     }
 
-    fn down(&mut self, out: &mut Out<'_>) {
+    fn down(&mut self, out: &mut Output<'_>) {
         let turn = &mut self.next[Direction::Down as usize];
         let Some(number) = turn.wanted.take() else { return };
         turn.open = number + 1;
-        let wants: Vec<u64> = (0..self.streams.stations()).map(|s| self.down.backlog_here(s, &self.streams)).collect();
-        self.down.serve(number, &wants, &mut self.streams, out);
-        if (0..self.streams.stations()).any(|station| self.down.backlog_here(station, &self.streams) > 0) {
+        let wants: Vec<u64> = (0..self.queues.stations()).map(|s| self.down.backlog_here(s, &self.queues)).collect();
+        self.down.serve(number, &wants, &mut self.queues, out);
+        if (0..self.queues.stations()).any(|station| self.down.backlog_here(station, &self.queues) > 0) {
             self.want(Direction::Down, self.down.intervals.start(number + 1));
         }
     }
 
-    fn up(&mut self, out: &mut Out<'_>) {
+    fn up(&mut self, out: &mut Output<'_>) {
         let turn = &mut self.next[Direction::Up as usize];
         let Some(number) = turn.wanted.take() else { return };
         turn.open = number + 1;
         let now = self.up.intervals.start(number);
         self.contend(number, now, out);
-        for asker in &mut self.askers {
-            asker.hear(now);
+        for request_state in &mut self.requests {
+            request_state.hear(now);
         }
-        let wants: Vec<u64> = self.askers.iter().map(|asker| asker.wants(self.up.least())).collect();
-        for grant in self.up.serve(number, &wants, &mut self.streams, out) {
-            self.askers[grant.station as usize].grant(grant.bytes);
-            self.streams.of(Stream::new(grant.station, Direction::Up)).count_control(1);
+        let wants: Vec<u64> = self.requests.iter().map(|request_state| request_state.wants(self.up.least())).collect();
+        for grant in self.up.serve(number, &wants, &mut self.queues, out) {
+            self.requests[grant.station as usize].grant(grant.bytes);
+            self.queues.of(Stream::new(grant.station, Direction::Up)).count_control(1);
             let more = self.unasked(grant.station);
             if self.asking.piggyback && more > 0 {
-                self.askers[grant.station as usize].ask(grant.end, more, &self.asking);
+                self.requests[grant.station as usize].ask(grant.end, more, &self.asking);
             }
         }
-        for station in 0..self.streams.stations() {
-            if !self.streams.is_here(station) {
+        for station in 0..self.queues.stations() {
+            if !self.queues.is_here(station) {
                 continue;
             }
             self.begin_to_ask(station, now, number + 1);
-            let asker = &self.askers[station as usize];
-            let at = asker.due(now, |slot| self.slot_start(slot));
+            let request_state = &self.requests[station as usize];
+            let at = request_state.due(now, |slot| self.slot_start(slot));
             self.want(Direction::Up, at);
         }
     }
 
     /// Something may wait in this stream.
     fn attend(&mut self, now: Time, stream: Stream) {
-        if !self.streams.is_here(stream.station) || self.way(stream.direction).backlog(stream.station, &self.streams) == 0 {
+        if !self.queues.is_here(stream.station) || self.way(stream.direction).backlog(stream.station, &self.queues) == 0 {
             return;
         }
         match stream.direction {
@@ -140,7 +141,7 @@ impl Grants {
             Direction::Up => {
                 let open = self.up.intervals.from(now).max(self.next[Direction::Up as usize].open);
                 self.begin_to_ask(stream.station, now, open);
-                let at = self.askers[stream.station as usize].due(now, |slot| self.slot_start(slot));
+                let at = self.requests[stream.station as usize].due(now, |slot| self.slot_start(slot));
                 self.want(Direction::Up, at);
             }
         }
@@ -148,28 +149,28 @@ impl Grants {
 }
 
 impl Medium for Grants {
-    fn streams(&self) -> &Streams {
-        &self.streams
+    fn queues(&self) -> &StationQueues {
+        &self.queues
     }
-    fn streams_mut(&mut self) -> &mut Streams {
-        &mut self.streams
+    fn queues_mut(&mut self) -> &mut StationQueues {
+        &mut self.queues
     }
 
-    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        self.streams.of(stream).enqueue(now, packet, out);
+    fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
+        self.queues.of(stream).enqueue(now, packet, out);
         self.attend(now, stream);
     }
 
-    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+    fn advance(&mut self, now: Time, out: &mut Output<'_>) {
         loop {
             let due = self.next();
             if due > now || due == Time::NEVER {
                 return;
             }
-            if self.down.flights.due() <= due {
-                self.down.flights.deliver(due, &mut self.streams, out);
-            } else if self.up.flights.due() <= due {
-                self.up.flights.deliver(due, &mut self.streams, out);
+            if self.down.in_flight.due() <= due {
+                self.down.deliver(due, &mut self.queues, out);
+            } else if self.up.in_flight.due() <= due {
+                self.up.deliver(due, &mut self.queues, out);
             } else if self.turn_at(Direction::Down) <= due {
                 self.down(out);
             } else {
@@ -180,22 +181,22 @@ impl Medium for Grants {
 
     fn next(&self) -> Time {
         let turns = self.turn_at(Direction::Down).min(self.turn_at(Direction::Up));
-        self.down.flights.due().min(self.up.flights.due()).min(turns)
+        self.down.in_flight.due().min(self.up.in_flight.due()).min(turns)
     }
 
-    fn inside(&self) -> u64 {
-        self.down.held() + self.up.held()
+    fn in_service(&self) -> u64 {
+        self.down.occupancy() + self.up.occupancy()
     }
 
     /// What was sent whole before arrives: its repetitions go on. What was asked for is forgotten.
-    fn leave(&mut self, _now: Time, station: u32, out: &mut Out<'_>) {
-        let keeps = self.streams.forwards();
-        self.down.abandon(station, keeps, &mut self.streams, out);
-        self.up.abandon(station, true, &mut self.streams, out);
-        self.askers[station as usize] = Asker::default();
+    fn leave(&mut self, _now: Time, station: u32, out: &mut Output<'_>) {
+        let keeps = self.queues.forwards();
+        self.down.abandon(station, keeps, &mut self.queues, out);
+        self.up.abandon(station, true, &mut self.queues, out);
+        self.requests[station as usize] = RequestState::default();
     }
 
-    fn arrive(&mut self, now: Time, station: u32, _out: &mut Out<'_>) {
+    fn arrive(&mut self, now: Time, station: u32, _out: &mut Output<'_>) {
         for direction in [Direction::Down, Direction::Up] {
             self.attend(now, Stream::new(station, direction));
         }

@@ -1,59 +1,59 @@
-//! The exchange of one frame, stage by stage: turn, RTS, turn, CTS, turn, frame, and, where link ACKs do not ride, turn, link ACK.
+//! The exchange of one frame, phase by phase: turn, RTS, turn, CTS, turn, frame, and, where link ACKs do not ride, turn, link ACK.
 
-use super::{Arrival, PacketRadio, Stage};
-use crate::element::{Cause, Out};
+use super::{Arrival, ExchangePhase, PacketRadio};
+use crate::element::{DropReason, Output};
 use crate::units::Time;
 
 impl PacketRadio {
-    /// An outlet's stage has ended.
-    pub(super) fn step(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
-        match self.outlets[number].stage {
+    /// An neighbor's phase has ended.
+    pub(super) fn step(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+        match self.neighbors[number].phase {
             // It has backed off for long enough. A busy radio asks again when it is free.
-            Stage::Idle => {
-                self.outlets[number].due = Time::NEVER;
-                self.kick(self.outlets[number].from, now, out);
+            ExchangePhase::Idle => {
+                self.neighbors[number].due = Time::NEVER;
+                self.kick(self.neighbors[number].from, now, out);
             }
-            Stage::Turning => self.poll(number, now),
-            Stage::Rts { start } => self.polled(number, now, start),
-            Stage::NoAnswer { listening } => {
+            ExchangePhase::Turning => self.poll(number, now),
+            ExchangePhase::Rts { start } => self.polled(number, now, start),
+            ExchangePhase::NoAnswer { listening } => {
                 let uniform = self.backoffs.uniform();
-                self.outlets[number].back_off(now, uniform, &self.config);
+                self.neighbors[number].back_off(now, uniform, &self.config);
                 self.stop_using(number, now);
-                self.rest(self.outlets[number].from, listening);
-                self.release(self.outlets[number].from, now, out);
+                self.rest(self.neighbors[number].from, listening);
+                self.release(self.neighbors[number].from, now, out);
             }
-            Stage::Cts => {
-                let outlet = &mut self.outlets[number];
-                outlet.backoff = None;
-                outlet.ready = now;
-                let air = outlet.frame.map_or(self.config.rts(), |frame| frame.air);
-                outlet.enter(Stage::Frame, now + self.config.turn() + air);
+            ExchangePhase::Cts => {
+                let neighbor = &mut self.neighbors[number];
+                neighbor.backoff = None;
+                neighbor.ready = now;
+                let air = neighbor.frame.map_or(self.config.rts(), |frame| frame.air);
+                neighbor.enter(ExchangePhase::Frame, now + self.config.turn() + air);
             }
-            Stage::Frame => self.frame_ends(number, now, out),
-            Stage::Answering => self.answer(number, now),
-            Stage::LinkAck => self.acknowledged(number, now, out),
-            Stage::AwaitAck { .. } => {
-                self.outlets[number].due = Time::NEVER;
-                if !self.radios[self.outlets[number].from].busy {
+            ExchangePhase::Frame => self.frame_ends(number, now, out),
+            ExchangePhase::Answering => self.answer(number, now),
+            ExchangePhase::LinkAck => self.acknowledged(number, now, out),
+            ExchangePhase::AwaitAck { .. } => {
+                self.neighbors[number].due = Time::NEVER;
+                if !self.radios[self.neighbors[number].from].busy {
                     self.give_up_waiting(number, now, out);
-                    self.kick(self.outlets[number].from, now, out);
+                    self.kick(self.neighbors[number].from, now, out);
                 }
             }
         }
     }
 
-    /// A radio that is free begins an exchange, if one of its outlets has something to send and does not back off.
-    pub(super) fn kick(&mut self, radio: usize, now: Time, out: &mut Out<'_>) {
+    /// A radio that is free begins an exchange, if one of its neighbors has something to send and does not back off.
+    pub(super) fn kick(&mut self, radio: usize, now: Time, out: &mut Output<'_>) {
         if self.radios[radio].busy {
             return self.defer(radio, now);
         }
-        let n = self.radios[radio].outlets.len();
+        let n = self.radios[radio].neighbors.len();
         for step in 0..n {
             let place = (self.radios[radio].turn + step) % n;
-            let number = self.radios[radio].outlets[place];
-            let outlet = &mut self.outlets[number];
-            let may = outlet.stage == Stage::Idle && outlet.ready <= now && outlet.has_work(&self.streams);
-            if may && outlet.load(now, &mut self.streams, &self.config, out) {
+            let number = self.radios[radio].neighbors[place];
+            let neighbor = &mut self.neighbors[number];
+            let may = neighbor.phase == ExchangePhase::Idle && neighbor.ready <= now && neighbor.has_work(&self.queues);
+            if may && neighbor.load(now, &mut self.queues, &self.config, out) {
                 self.radios[radio].turn = (place + 1) % n;
                 self.begin(number, now);
                 return self.defer(radio, now);
@@ -70,56 +70,56 @@ impl PacketRadio {
             return;
         }
         let unheard = now + self.config.cts_timeout();
-        for place in 0..self.radios[radio].outlets.len() {
-            let outlet = &mut self.outlets[self.radios[radio].outlets[place]];
-            if outlet.stage == Stage::Idle && outlet.ready <= now && outlet.has_work(&self.streams) {
-                outlet.back_off(unheard, self.backoffs.uniform(), &self.config);
+        for place in 0..self.radios[radio].neighbors.len() {
+            let neighbor = &mut self.neighbors[self.radios[radio].neighbors[place]];
+            if neighbor.phase == ExchangePhase::Idle && neighbor.ready <= now && neighbor.has_work(&self.queues) {
+                neighbor.back_off(unheard, self.backoffs.uniform(), &self.config);
             }
         }
     }
 
     fn begin(&mut self, number: usize, now: Time) {
-        let radio = &mut self.radios[self.outlets[number].from];
+        let radio = &mut self.radios[self.neighbors[number].from];
         radio.busy = true;
         self.start_using(number, now);
-        if self.radios[self.outlets[number].from].sending {
+        if self.radios[self.neighbors[number].from].sending {
             self.poll(number, now);
         } else {
-            let turned = self.radios[self.outlets[number].from].listening_since.max(now) + self.config.to_send;
-            self.outlets[number].enter(Stage::Turning, turned);
+            let turned = self.radios[self.neighbors[number].from].listening_since.max(now) + self.config.to_send;
+            self.neighbors[number].enter(ExchangePhase::Turning, turned);
         }
     }
 
     fn poll(&mut self, number: usize, now: Time) {
-        self.radios[self.outlets[number].from].sending = true;
+        self.radios[self.neighbors[number].from].sending = true;
         self.count_control(number);
-        self.outlets[number].enter(Stage::Rts { start: now }, now + self.config.rts());
+        self.neighbors[number].enter(ExchangePhase::Rts { start: now }, now + self.config.rts());
     }
 
     /// The RTS is out. A peer that listens and is free grants.
     fn polled(&mut self, number: usize, now: Time, start: Time) {
         let config = &self.config;
-        let peer = &mut self.radios[self.outlets[number].to];
+        let peer = &mut self.radios[self.neighbors[number].to];
         let hears = !peer.busy && !peer.sending && peer.listening_since <= start;
         let cts = now + config.turn() + config.cts();
         let refused = config.nack_cts && peer.busy;
         if hears {
             peer.busy = true;
             self.count_control(number);
-            self.outlets[number].enter(Stage::Cts, cts);
+            self.neighbors[number].enter(ExchangePhase::Cts, cts);
         } else {
             let until = if refused { cts } else { (start + config.cts_timeout()).max(now) };
             let listening = now + config.to_receive;
             if refused {
                 self.count_control(number);
             }
-            self.outlets[number].enter(Stage::NoAnswer { listening }, until);
+            self.neighbors[number].enter(ExchangePhase::NoAnswer { listening }, until);
         }
     }
 
-    fn frame_ends(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
-        let (to, position) = (self.outlets[number].to, self.outlets[number].position);
-        let Some(frame) = &mut self.outlets[number].frame else { return };
+    fn frame_ends(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+        let (to, position) = (self.neighbors[number].to, self.neighbors[number].position);
+        let Some(frame) = &mut self.neighbors[number].frame else { return };
         let share = self.config.frame_error[frame.stream.direction as usize];
         if share > 0.0 && self.errors.chance(share) {
             return self.damaged(number, now, out);
@@ -132,15 +132,15 @@ impl PacketRadio {
             self.acknowledged(number, now, out);
         } else {
             self.radios[to].sending = true;
-            self.outlets[number].enter(Stage::Answering, now + self.config.turn());
+            self.neighbors[number].enter(ExchangePhase::Answering, now + self.config.turn());
         }
     }
 
     /// The peer has nothing to acknowledge: the radio listens for a link ACK that will not come.
-    fn damaged(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
-        let (from, to) = (self.outlets[number].from, self.outlets[number].to);
+    fn damaged(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+        let (from, to) = (self.neighbors[number].from, self.neighbors[number].to);
         let deadline = now + self.config.ack_timeout;
-        self.outlets[number].enter(Stage::AwaitAck { deadline }, deadline);
+        self.neighbors[number].enter(ExchangePhase::AwaitAck { deadline }, deadline);
         self.stop_using(number, now);
         self.rest(from, now + self.config.to_receive);
         self.release(to, now, out);
@@ -149,45 +149,45 @@ impl PacketRadio {
 
     /// The peer has turned to send: the link ACK travels alone.
     fn answer(&mut self, number: usize, now: Time) {
-        self.rest(self.outlets[number].from, now);
+        self.rest(self.neighbors[number].from, now);
         self.count_control(number);
-        self.outlets[number].enter(Stage::LinkAck, now + self.config.air(self.config.ack_bytes));
+        self.neighbors[number].enter(ExchangePhase::LinkAck, now + self.config.air(self.config.ack_bytes));
     }
 
     /// The exchange is over, and whichever radio stands at sending asks first if it has something to send: it need not turn. With a link
     /// ACK that rides on what the peer sends next, be it a CTS, that is the sender of the frame; else the peer, which acknowledged it.
-    fn acknowledged(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
-        let (from, to) = (self.outlets[number].from, self.outlets[number].to);
+    fn acknowledged(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+        let (from, to) = (self.neighbors[number].from, self.neighbors[number].to);
         self.stop_using(number, now);
-        self.outlets[number].frame = None;
-        self.outlets[number].enter(Stage::Idle, Time::NEVER);
+        self.neighbors[number].frame = None;
+        self.neighbors[number].enter(ExchangePhase::Idle, Time::NEVER);
         let (first, second) = if self.radios[from].sending { (from, to) } else { (to, from) };
         self.release(first, now, out);
         self.release(second, now, out);
     }
 
     /// No link ACK has come in time: the frame is sent again, or its packet is given up.
-    fn give_up_waiting(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
-        let outlet = &mut self.outlets[number];
-        outlet.enter(Stage::Idle, Time::NEVER);
-        outlet.ready = now;
-        let Some(frame) = &mut outlet.frame else { return };
+    fn give_up_waiting(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+        let neighbor = &mut self.neighbors[number];
+        neighbor.enter(ExchangePhase::Idle, Time::NEVER);
+        neighbor.ready = now;
+        let Some(frame) = &mut neighbor.frame else { return };
         frame.failures += 1;
         if frame.failures >= self.config.tries {
             let (stream, packet) = (frame.stream, frame.packet.take());
-            outlet.frame = None;
+            neighbor.frame = None;
             if let Some(packet) = packet {
-                self.streams.of(stream).drop(packet, Cause::Loss, out);
+                self.queues.of(stream).drop(packet, DropReason::Loss, out);
             }
         }
     }
 
     /// A radio is free again: what it waited for in vain meanwhile is over, and it may begin something new.
-    fn release(&mut self, radio: usize, now: Time, out: &mut Out<'_>) {
+    fn release(&mut self, radio: usize, now: Time, out: &mut Output<'_>) {
         self.radios[radio].busy = false;
-        for place in 0..self.radios[radio].outlets.len() {
-            let number = self.radios[radio].outlets[place];
-            if let Stage::AwaitAck { deadline } = self.outlets[number].stage
+        for place in 0..self.radios[radio].neighbors.len() {
+            let number = self.radios[radio].neighbors[place];
+            if let ExchangePhase::AwaitAck { deadline } = self.neighbors[number].phase
                 && deadline <= now
             {
                 self.give_up_waiting(number, now, out);
@@ -203,8 +203,8 @@ impl PacketRadio {
     }
 
     fn count_control(&mut self, number: usize) {
-        if let Some(frame) = self.outlets[number].frame {
-            self.streams.of(frame.stream).count_control(1);
+        if let Some(frame) = self.neighbors[number].frame {
+            self.queues.of(frame.stream).count_control(1);
         }
     }
 
@@ -217,9 +217,9 @@ impl PacketRadio {
 
     /// A stream uses the medium while its first link is busy with it: so the shares of a direction add up to 1 at most.
     fn set_using(&mut self, number: usize, now: Time, using: bool) {
-        let Some(frame) = self.outlets[number].frame else { return };
+        let Some(frame) = self.neighbors[number].frame else { return };
         if self.topology.entry(frame.stream) == number {
-            self.streams.of(frame.stream).set_sending(now, using);
+            self.queues.of(frame.stream).set_sending(now, using);
         }
     }
 }

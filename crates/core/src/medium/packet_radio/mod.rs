@@ -3,17 +3,17 @@
 //! (RTS), granted (CTS), sent and acknowledged, and every change between sending and receiving takes time.
 
 mod exchange;
-mod outlet;
+mod neighbor_queue;
 mod topology;
 
-use super::{Medium, Stream, Streams};
-use crate::element::{Cause, Out};
+use super::{Medium, StationQueues, Stream};
+use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::ring::Ring;
 use crate::rng::Rng;
 use crate::units::{Rate, Span, Time};
-use outlet::{Outlet, Stage};
+use neighbor_queue::{ExchangePhase, NeighborQueue};
 use topology::{Radio, Topology};
 
 /// The radios' constants; all radios have the same.
@@ -87,9 +87,9 @@ struct Arrival {
 pub struct PacketRadio {
     config: RadioConfig,
     topology: Topology,
-    streams: Streams,
+    queues: StationQueues,
     radios: Vec<Radio>,
-    outlets: Vec<Outlet>,
+    neighbors: Vec<NeighborQueue>,
     arriving: Ring<Arrival>,
     /// The earliest due time of all of these.
     due: Time,
@@ -100,65 +100,65 @@ pub struct PacketRadio {
 impl PacketRadio {
     /// With one queue for each stream, in the order of [`Stream::index`].
     pub fn new(config: RadioConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> PacketRadio {
-        let streams = Streams::new(queues);
-        let topology = Topology { hops: config.hops.max(1), stations: streams.stations() };
-        let outlets = topology.outlets();
-        let radios = topology.radios(&outlets);
+        let queues = StationQueues::new(queues);
+        let topology = Topology { hops: config.hops.max(1), stations: queues.stations() };
+        let neighbors = topology.neighbors();
+        let radios = topology.radios(&neighbors);
         let (errors, backoffs) = (rng.fork(), rng);
-        PacketRadio { config, topology, streams, radios, outlets, arriving: Ring::new(), due: Time::NEVER, backoffs, errors }
+        PacketRadio { config, topology, queues, radios, neighbors, arriving: Ring::new(), due: Time::NEVER, backoffs, errors }
     }
 
     fn reschedule(&mut self) {
         let arrival = self.arriving.front().map_or(Time::NEVER, |a| a.at);
-        self.due = self.outlets.iter().map(|o| o.due).fold(arrival, Time::min);
+        self.due = self.neighbors.iter().map(|o| o.due).fold(arrival, Time::min);
     }
 
     /// A packet is through a radio: it leaves the medium, or waits for the next hop.
-    fn come_in(&mut self, arrival: Arrival, out: &mut Out<'_>) {
+    fn come_in(&mut self, arrival: Arrival, out: &mut Output<'_>) {
         let Arrival { at, stream, position, packet } = arrival;
-        let Some(next) = self.topology.outlet_from(position, stream) else {
-            return self.streams.of(stream).forward(stream, packet, out);
+        let Some(next) = self.topology.neighbor_from(position, stream) else {
+            return self.queues.of(stream).forward(stream, packet, out);
         };
-        if self.outlets[next].relay(stream, packet, self.config.relay_queue) {
-            self.kick(self.outlets[next].from, at, out);
+        if self.neighbors[next].relay(stream, packet, self.config.relay_queue) {
+            self.kick(self.neighbors[next].from, at, out);
         } else {
-            self.streams.of(stream).drop(packet, Cause::QueueFull, out);
+            self.queues.of(stream).drop(packet, DropReason::QueueFull, out);
         }
     }
 }
 
 impl Medium for PacketRadio {
-    fn streams(&self) -> &Streams {
-        &self.streams
+    fn queues(&self) -> &StationQueues {
+        &self.queues
     }
-    fn streams_mut(&mut self) -> &mut Streams {
-        &mut self.streams
+    fn queues_mut(&mut self) -> &mut StationQueues {
+        &mut self.queues
     }
 
-    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        let outlet = self.topology.entry(stream);
-        let from = self.outlets[outlet].from;
-        if self.outlets[outlet].takes_at_once(&self.streams) && !self.radios[from].busy {
-            if let Some(packet) = self.streams.of(stream).pass(now, packet, out) {
-                self.outlets[outlet].hold(stream, packet, &self.config);
+    fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
+        let neighbor = self.topology.entry(stream);
+        let from = self.neighbors[neighbor].from;
+        if self.neighbors[neighbor].takes_at_once(&self.queues) && !self.radios[from].busy {
+            if let Some(packet) = self.queues.of(stream).pass(now, packet, out) {
+                self.neighbors[neighbor].hold(stream, packet, &self.config);
                 self.kick(from, now, out);
             }
         } else {
-            self.streams.of(stream).enqueue(now, packet, out);
+            self.queues.of(stream).enqueue(now, packet, out);
             self.kick(from, now, out);
         }
         self.reschedule();
     }
 
-    /// Does all that is due until `now`, in order of time; at one instant arrivals come first, then outlets by their number.
-    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+    /// Does all that is due until `now`, in order of time; at one instant arrivals come first, then neighbors by their number.
+    fn advance(&mut self, now: Time, out: &mut Output<'_>) {
         while self.due <= now {
             let at = self.due;
             if let Some(arrival) = self.arriving.front().copied().filter(|a| a.at <= at) {
                 self.arriving.pop_front();
                 self.come_in(arrival, out);
-            } else if let Some(outlet) = self.outlets.iter().position(|o| o.due <= at) {
-                self.step(outlet, at, out);
+            } else if let Some(neighbor) = self.neighbors.iter().position(|o| o.due <= at) {
+                self.step(neighbor, at, out);
             }
             self.reschedule();
         }
@@ -167,11 +167,11 @@ impl Medium for PacketRadio {
     fn next(&self) -> Time {
         self.due
     }
-    fn inside(&self) -> u64 {
-        self.outlets.iter().map(Outlet::packets).sum::<u64>() + self.arriving.len() as u64
+    fn in_service(&self) -> u64 {
+        self.neighbors.iter().map(NeighborQueue::packets).sum::<u64>() + self.arriving.len() as u64
     }
 
     /// Its stations keep to their chain: nobody tells it to let them roam.
-    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
-    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
+    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
+    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 }

@@ -1,6 +1,6 @@
 //! Which radios there are and who sends to whom: gateway, relays in a chain, and a station's radio at its end for each station.
 
-use super::Outlet;
+use super::NeighborQueue;
 use crate::medium::{Direction, Stream};
 use crate::units::Time;
 
@@ -13,7 +13,7 @@ pub struct Radio {
     pub sending: bool,
     pub listening_since: Time,
     /// Its ways out, and whose turn is next.
-    pub outlets: Vec<usize>,
+    pub neighbors: Vec<usize>,
     pub turn: usize,
 }
 
@@ -30,8 +30,8 @@ impl Topology {
         if position < self.hops { position as usize } else { (self.hops + station) as usize }
     }
 
-    /// The outlet that a packet takes which is `position` hops from the gateway; none where it leaves.
-    pub fn outlet_from(&self, position: u32, stream: Stream) -> Option<usize> {
+    /// The neighbor that a packet takes which is `position` hops from the gateway; none where it leaves.
+    pub fn neighbor_from(&self, position: u32, stream: Stream) -> Option<usize> {
         let link = match stream.direction {
             Direction::Down => position,
             Direction::Up => position.checked_sub(1)?,
@@ -49,27 +49,27 @@ impl Topology {
     pub fn entry(&self, stream: Stream) -> usize {
         let position = if stream.direction == Direction::Down { 0 } else { self.hops };
         // A stream's first link is always there.
-        self.outlet_from(position, stream).unwrap_or(0)
+        self.neighbor_from(position, stream).unwrap_or(0)
     }
 
-    pub fn outlets(&self) -> Vec<Outlet> {
+    pub fn neighbors(&self) -> Vec<NeighborQueue> {
         let shared = (0..self.hops - 1).map(|link| (link, 0));
         let own = (0..self.stations).map(|station| (self.hops - 1, station));
         let pair = |(link, station): (u32, u32)| {
             let (near, far) = (self.radio(link, station), self.radio(link + 1, station));
-            [Outlet::new(near, far, link + 1), Outlet::new(far, near, link)]
+            [NeighborQueue::new(near, far, link + 1), NeighborQueue::new(far, near, link)]
         };
-        let mut outlets: Vec<Outlet> = shared.chain(own).flat_map(pair).collect();
+        let mut neighbors: Vec<NeighborQueue> = shared.chain(own).flat_map(pair).collect();
         for stream in (0..2 * self.stations as usize).map(Stream::from_index) {
-            outlets[self.entry(stream)].entries.push(stream);
+            neighbors[self.entry(stream)].entries.push(stream);
         }
-        outlets
+        neighbors
     }
 
-    pub fn radios(&self, outlets: &[Outlet]) -> Vec<Radio> {
+    pub fn radios(&self, neighbors: &[NeighborQueue]) -> Vec<Radio> {
         let mut radios = vec![Radio::default(); (self.hops + self.stations) as usize];
-        for (number, outlet) in outlets.iter().enumerate() {
-            radios[outlet.from].outlets.push(number);
+        for (number, neighbor) in neighbors.iter().enumerate() {
+            radios[neighbor.from].neighbors.push(number);
         }
         radios
     }
@@ -82,21 +82,21 @@ mod tests {
     #[test]
     fn a_packet_takes_every_link_of_the_chain_and_stations_share_all_but_the_last() {
         let topology = Topology { hops: 3, stations: 2 };
-        let outlets = topology.outlets();
+        let neighbors = topology.neighbors();
         let way = |stream: Stream, mut position: u32| {
             let mut radios = Vec::new();
-            while let Some(outlet) = topology.outlet_from(position, stream) {
-                radios.push((outlets[outlet].from, outlets[outlet].to));
-                position = outlets[outlet].position;
+            while let Some(neighbor) = topology.neighbor_from(position, stream) {
+                radios.push((neighbors[neighbor].from, neighbors[neighbor].to));
+                position = neighbors[neighbor].position;
             }
             radios
         };
         assert_eq!(way(Stream::new(0, Direction::Down), 0), [(0, 1), (1, 2), (2, 3)]);
         assert_eq!(way(Stream::new(1, Direction::Down), 0), [(0, 1), (1, 2), (2, 4)]);
         assert_eq!(way(Stream::new(1, Direction::Up), 3), [(4, 2), (2, 1), (1, 0)]);
-        for (number, outlet) in outlets.iter().enumerate() {
-            let back = &outlets[number ^ 1];
-            assert_eq!((outlet.from, outlet.to), (back.to, back.from));
+        for (number, neighbor) in neighbors.iter().enumerate() {
+            let back = &neighbors[number ^ 1];
+            assert_eq!((neighbor.from, neighbor.to), (back.to, back.from));
         }
     }
 }

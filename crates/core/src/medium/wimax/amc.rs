@@ -2,12 +2,12 @@
 
 use super::mcs::Mcs;
 use crate::medium::Direction;
-use crate::signal::{Fading, LossCurve};
+use crate::medium::radio_channel::{Fading, LossCurve};
 use std::collections::VecDeque;
 
 /// How the base station chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AmcTerms {
+pub struct AmcConfig {
     /// A stronger modulation is taken only when the quality is this far above where it is first used, in dB.
     pub hysteresis_db: f64,
     /// Frames after which the base station knows a quality.
@@ -20,19 +20,19 @@ pub struct AmcTerms {
 
 /// One station's radio.
 #[derive(Clone, Debug)]
-pub struct Radio {
+pub struct StationRadio {
     /// Down and up, as indices into the set.
     chosen: [u8; 2],
     /// The strongest that it may get.
     most: [u8; 2],
     /// Of a burst (ARQ: a block), at the quality from which its modulation is used; on a channel that does not change, always.
     error: [f64; 2],
-    weather: Option<Box<Weather>>,
+    channel: Option<Box<ChannelState>>,
 }
 
 #[derive(Clone, Debug)]
-struct Weather {
-    terms: AmcTerms,
+struct ChannelState {
+    config: AmcConfig,
     fading: Fading,
     /// What the base station will hear of, oldest first.
     reports: VecDeque<f64>,
@@ -42,22 +42,22 @@ struct Weather {
     loss: [Option<LossCurve>; 2],
 }
 
-impl Radio {
+impl StationRadio {
     /// A channel that does not change.
-    pub fn steady(chosen: [u8; 2], error: [f64; 2]) -> Radio {
-        Radio { chosen, most: chosen, error, weather: None }
+    pub fn steady(chosen: [u8; 2], error: [f64; 2]) -> StationRadio {
+        StationRadio { chosen, most: chosen, error, channel: None }
     }
 
     /// A channel that changes; no modulation stronger than `most` is taken.
-    pub fn changing(most: [u8; 2], error: [f64; 2], terms: AmcTerms, fading: Fading) -> Radio {
-        let weather = Weather { terms, fading, reports: VecDeque::new(), now_db: 0.0, frame: 0, loss: [None, None] };
-        Radio { chosen: most, most, error, weather: Some(Box::new(weather)) }
+    pub fn changing(most: [u8; 2], error: [f64; 2], config: AmcConfig, fading: Fading) -> StationRadio {
+        let channel = ChannelState { config, fading, reports: VecDeque::new(), now_db: 0.0, frame: 0, loss: [None, None] };
+        StationRadio { chosen: most, most, error, channel: Some(Box::new(channel)) }
     }
 
     /// The same, and above all repair it loses by these curves.
-    pub fn losing(mut self, loss: [Option<LossCurve>; 2]) -> Radio {
-        if let Some(weather) = &mut self.weather {
-            weather.loss = loss;
+    pub fn losing(mut self, loss: [Option<LossCurve>; 2]) -> StationRadio {
+        if let Some(channel) = &mut self.channel {
+            channel.loss = loss;
         }
         self
     }
@@ -68,37 +68,37 @@ impl Radio {
 
     /// Comes to `frame`.
     pub fn advance(&mut self, frame: u64, set: &[Mcs]) {
-        let Some(weather) = &mut self.weather else { return };
+        let Some(channel) = &mut self.channel else { return };
         // What lies further back than the delay can no longer be heard of.
-        weather.frame = weather.frame.max(frame.saturating_sub(weather.terms.delay + 1));
-        while weather.frame < frame || weather.reports.is_empty() {
-            weather.frame = (weather.frame + 1).min(frame);
-            weather.now_db = weather.fading.at(weather.frame);
-            weather.reports.push_back(weather.now_db);
+        channel.frame = channel.frame.max(frame.saturating_sub(channel.config.delay + 1));
+        while channel.frame < frame || channel.reports.is_empty() {
+            channel.frame = (channel.frame + 1).min(frame);
+            channel.now_db = channel.fading.at(channel.frame);
+            channel.reports.push_back(channel.now_db);
         }
-        while weather.reports.len() as u64 > weather.terms.delay + 1 {
-            weather.reports.pop_front();
+        while channel.reports.len() as u64 > channel.config.delay + 1 {
+            channel.reports.pop_front();
         }
-        let heard = weather.reports.front().copied().unwrap_or(weather.now_db);
+        let heard = channel.reports.front().copied().unwrap_or(channel.now_db);
         for (way, chosen) in self.chosen.iter_mut().enumerate() {
-            let db = heard + weather.offset(way);
-            *chosen = choose(set, *chosen, self.most[way], db, weather.terms.hysteresis_db);
+            let db = heard + channel.offset(way);
+            *chosen = choose(set, *chosen, self.most[way], db, channel.config.hysteresis_db);
         }
     }
 
     /// The probability that a burst (ARQ: a block) breaks in the frame come to.
     pub fn error(&self, direction: Direction, set: &[Mcs]) -> f64 {
         let way = direction as usize;
-        let Some(weather) = &self.weather else { return self.error[way] };
-        let margin = weather.now_db + weather.offset(way) - set[usize::from(self.chosen[way])].from_db;
-        (self.error[way] * libm::pow(10.0, -margin / weather.terms.decade_db)).min(1.0)
+        let Some(channel) = &self.channel else { return self.error[way] };
+        let margin = channel.now_db + channel.offset(way) - set[usize::from(self.chosen[way])].from_db;
+        (self.error[way] * libm::pow(10.0, -margin / channel.config.decade_db)).min(1.0)
     }
 
     /// The share of packets that is lost above all repair in the frame come to.
     pub fn residual_loss(&self, direction: Direction) -> f64 {
-        let Some(weather) = &self.weather else { return 0.0 };
-        let curve = weather.loss[direction as usize].as_ref();
-        curve.map_or(0.0, |curve| curve.at(weather.now_db + weather.offset(direction as usize)))
+        let Some(channel) = &self.channel else { return 0.0 };
+        let curve = channel.loss[direction as usize].as_ref();
+        curve.map_or(0.0, |curve| curve.at(channel.now_db + channel.offset(direction as usize)))
     }
 
     /// Whether anything can ever break.
@@ -107,9 +107,9 @@ impl Radio {
     }
 }
 
-impl Weather {
+impl ChannelState {
     fn offset(&self, way: usize) -> f64 {
-        if way == Direction::Up as usize { self.terms.up_offset_db } else { 0.0 }
+        if way == Direction::Up as usize { self.config.up_offset_db } else { 0.0 }
     }
 }
 
@@ -126,8 +126,8 @@ fn choose(set: &[Mcs], present: u8, most: u8, db: f64, hysteresis: f64) -> u8 {
 mod tests {
     use super::super::mcs::OFDM;
     use super::*;
+    use crate::medium::radio_channel::{Level, Process};
     use crate::rng::Rng;
-    use crate::signal::{Level, Process};
     use crate::units::Span;
 
     #[test]
@@ -146,12 +146,12 @@ mod tests {
         let level = |db| Level { db, stay: Span::from_ms(200) };
         let process = Process::Markov { levels: vec![level(25.0), level(12.0)] };
         let fading = Fading::new(process, Span::from_ms(5), Rng::for_element(2, "fading"));
-        let terms = AmcTerms { hysteresis_db: 0.0, delay: 3, up_offset_db: 0.0, decade_db: 2.0 };
-        let mut radio = Radio::changing([6, 6], [0.01, 0.01], terms, fading);
+        let config = AmcConfig { hysteresis_db: 0.0, delay: 3, up_offset_db: 0.0, decade_db: 2.0 };
+        let mut radio = StationRadio::changing([6, 6], [0.01, 0.01], config, fading);
         let (mut before, mut late) = (Vec::new(), 0);
         for frame in 1..2000 {
             radio.advance(frame, &OFDM);
-            before.push(radio.weather.as_ref().map(|w| w.now_db));
+            before.push(radio.channel.as_ref().map(|w| w.now_db));
             if before.len() > 3 {
                 let expected = if before[before.len() - 4] == Some(25.0) { 6 } else { 3 };
                 assert_eq!(radio.chosen(Direction::Down), expected);
@@ -165,8 +165,8 @@ mod tests {
     fn errors_fall_tenfold_with_each_decade() {
         let level = Level { db: 25.0, stay: Span::from_secs(1) };
         let fading = Fading::new(Process::Markov { levels: vec![level] }, Span::from_ms(5), Rng::for_element(2, "f"));
-        let terms = AmcTerms { hysteresis_db: 0.0, delay: 0, up_offset_db: -4.0, decade_db: 2.0 };
-        let mut radio = Radio::changing([6, 6], [0.1, 0.1], terms, fading);
+        let config = AmcConfig { hysteresis_db: 0.0, delay: 0, up_offset_db: -4.0, decade_db: 2.0 };
+        let mut radio = StationRadio::changing([6, 6], [0.1, 0.1], config, fading);
         radio.advance(1, &OFDM);
         // 25 dB down is 4 dB above 64-QAM 3/4; 21 dB up is just that.
         let errors = [Direction::Down, Direction::Up].map(|d| radio.error(d, &OFDM));

@@ -5,7 +5,7 @@
 
 /// What a connection under ARQ is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArqTerms {
+pub struct ArqConfig {
     /// Bytes of a block.
     pub block: u32,
     /// Blocks that may be out at once (at most 1024 in the standard).
@@ -16,7 +16,7 @@ pub struct ArqTerms {
     pub attempts: u32,
 }
 
-impl ArqTerms {
+impl ArqConfig {
     /// Blocks that `bytes` take.
     pub fn blocks(&self, bytes: u32) -> u32 {
         bytes.div_ceil(self.block.max(1))

@@ -1,4 +1,4 @@
-//! The contention region: what asking costs the uplink, and who wins when several ask (IEEE 802.16-2004, 6.3.8).
+//! The contention region: what asking costs the uplink, and who wins when several requests (IEEE 802.16-2004, 6.3.8).
 
 use super::phy::{Channel, Technique};
 use crate::rng::Rng;
@@ -6,7 +6,7 @@ use crate::rng::Rng;
 /// How much of the uplink the region takes. "Contention size 5" has several readings, of which only the last two leave a 6:1 split at
 /// 7 MHz any data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum RegionLayout {
     /// As many ranging opportunities as for requests, at this modulation, each in whole symbols.
     Whole { mcs: u8 },
     /// The same, opportunities packed: a region ends on a whole symbol, an opportunity need not.
@@ -21,7 +21,7 @@ pub enum Layout {
 pub struct Region {
     /// Request opportunities in each frame (OFDMA: codes).
     pub opportunities: u32,
-    pub layout: Layout,
+    pub layout: RegionLayout,
 }
 
 /// A ranging opportunity: two symbols of preamble, an RNG-REQ with its header. A request: one symbol, and a header that is the request.
@@ -39,14 +39,14 @@ impl Region {
             channel.slot_bytes(&set[usize::from(mcs).min(set.len() - 1)]).max(1)
         };
         match self.layout {
-            Layout::Columns { columns } => columns,
+            RegionLayout::Columns { columns } => columns,
             _ if n == 0 => 0,
-            Layout::RequestOnly => 2 * n + GAP,
-            Layout::Whole { mcs } => {
+            RegionLayout::RequestOnly => 2 * n + GAP,
+            RegionLayout::Whole { mcs } => {
                 let opportunity = |(preamble, payload): (u32, u32)| n * (preamble + payload.div_ceil(bytes(mcs)));
                 opportunity(RANGING) + opportunity(REQUEST) + 2 * GAP
             }
-            Layout::Fractional { mcs } => {
+            RegionLayout::Fractional { mcs } => {
                 let packed = |(preamble, payload): (u32, u32)| n * preamble + (n * payload).div_ceil(bytes(mcs));
                 packed(RANGING) + packed(REQUEST) + 2 * GAP
             }
@@ -56,21 +56,21 @@ impl Region {
     /// Its elements in the uplink map.
     pub fn elements(&self) -> u32 {
         match self.layout {
-            Layout::RequestOnly => u32::from(self.opportunities > 0),
-            Layout::Columns { columns } => columns.min(1),
+            RegionLayout::RequestOnly => u32::from(self.opportunities > 0),
+            RegionLayout::Columns { columns } => columns.min(1),
             _ => 2 * u32::from(self.opportunities > 0),
         }
     }
 
     /// Whether a layout is one of this technique's.
-    pub fn fits(layout: Layout, technique: Technique) -> bool {
-        matches!(layout, Layout::Columns { .. }) == matches!(technique, Technique::Ofdma { .. })
+    pub fn fits(layout: RegionLayout, technique: Technique) -> bool {
+        matches!(layout, RegionLayout::Columns { .. }) == matches!(technique, Technique::Ofdma { .. })
     }
 }
 
 /// Truncated binary exponential back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackoffTerms {
+pub struct BackoffConfig {
     /// The window is 2^start opportunities at first and doubles up to 2^end.
     pub start: u32,
     pub end: u32,
@@ -92,8 +92,8 @@ impl Backoff {
         self.left.is_some()
     }
 
-    pub fn start(&mut self, terms: &BackoffTerms, rng: &mut Rng) {
-        let window = 1u64 << (terms.start + self.failed).min(terms.end).min(32);
+    pub fn start(&mut self, config: &BackoffConfig, rng: &mut Rng) {
+        let window = 1u64 << (config.start + self.failed).min(config.end).min(32);
         self.left = Some((rng.uniform() * window as f64) as u32);
     }
 
@@ -105,9 +105,9 @@ impl Backoff {
     }
 
     /// No grant came. False when all tries are used up, and the next start is a first one again.
-    pub fn fail(&mut self, terms: &BackoffTerms) -> bool {
+    pub fn fail(&mut self, config: &BackoffConfig) -> bool {
         self.failed += 1;
-        if self.failed < terms.tries {
+        if self.failed < config.tries {
             return true;
         }
         self.failed = 0;
@@ -124,7 +124,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    const TERMS: BackoffTerms = BackoffTerms { start: 2, end: 6, tries: 16 };
+    const TERMS: BackoffConfig = BackoffConfig { start: 2, end: 6, tries: 16 };
 
     #[test]
     fn the_window_doubles_from_4_to_64_opportunities() {

@@ -3,24 +3,24 @@
 //! In OFDM all stations with the same modulation share a burst; in OFDMA each has its own. Each burst costs an element of the map and
 //! a gap. A packet that does not fit into what is left of the frame is cut, and its station goes on first in the next.
 
-use super::cell::{Cell, Load, Placed};
+use super::cell::{Cell, Payload, ScheduledPiece};
 use super::phy::Technique;
-use super::service::Class;
-use crate::element::Out;
+use super::qos_class::QosClass;
+use crate::element::Output;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub struct Downlink {
     /// Stations with something to send, by class, in the order of their turns.
-    turns: [VecDeque<u32>; Class::COUNT],
+    turns: [VecDeque<u32>; QosClass::COUNT],
     /// By station: it is in `turns`.
     listed: Vec<bool>,
     /// Stations whose windows are not empty.
     repairing: Vec<u32>,
-    /// Stations behind a cap that holds packets back.
+    /// Stations behind a limiter that holds packets back.
     capped: Vec<u32>,
     bursts: Vec<Burst>,
-    placed: Vec<Placed>,
+    scheduled: Vec<ScheduledPiece>,
     free: u32,
     grants: u32,
 }
@@ -49,18 +49,18 @@ impl Downlink {
     /// A packet came for this station.
     pub fn list(&mut self, cell: &mut Cell, station: u32) {
         let stream = Cell::down(station);
-        let line = &cell.lines[stream.index()];
-        if line.caps.iter().any(|cap| cap.held() > 0) && !self.capped.contains(&station) {
+        let tx = &cell.tx[stream.index()];
+        if tx.rate_limiters.iter().any(|limiter| limiter.occupancy() > 0) && !self.capped.contains(&station) {
             self.capped.push(station);
         }
-        let waits = !line.cutter.is_empty(cell.streams.of(stream));
+        let waits = !tx.fragmenter.is_empty(cell.queues.of(stream));
         if waits && !std::mem::replace(&mut self.listed[station as usize], true) {
             self.turns[cell.service(station).class.priority()].push_back(station);
         }
     }
 
     /// Fills the frame that begins now, in which the uplink has so many grants.
-    pub fn schedule(&mut self, cell: &mut Cell, grants: u32, out: &mut Out<'_>) {
+    pub fn schedule(&mut self, cell: &mut Cell, grants: u32, out: &mut Output<'_>) {
         self.bursts.clear();
         self.grants = grants;
         self.free = 0;
@@ -69,11 +69,11 @@ impl Downlink {
         self.send_new(cell, out);
         self.end_units(cell);
         self.place(cell, out);
-        let streams = |station: &u32| Cell::down(*station).index();
-        self.repairing.retain(|s| cell.lines[streams(s)].window.as_ref().is_some_and(|w| !w.is_idle()));
+        let queues = |station: &u32| Cell::down(*station).index();
+        self.repairing.retain(|s| cell.tx[queues(s)].window.as_ref().is_some_and(|w| !w.is_idle()));
     }
 
-    fn release_capped(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
+    fn release_capped(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         for station in std::mem::take(&mut self.capped) {
             cell.release_capped(Cell::down(station), cell.began, out);
             self.list(cell, station);
@@ -84,7 +84,7 @@ impl Downlink {
         for at in 0..self.repairing.len() {
             let station = self.repairing[at];
             let stream = Cell::down(station);
-            if cell.lines[stream.index()].window.as_ref().is_none_or(|w| w.again_bytes(cell.number) == 0) {
+            if cell.tx[stream.index()].window.as_ref().is_none_or(|w| w.again_bytes(cell.number) == 0) {
                 continue;
             }
             let Some(burst) = self.burst_for(cell, station) else { return };
@@ -92,16 +92,16 @@ impl Downlink {
             loop {
                 let (room, number) = (self.room(burst), cell.number);
                 let most = if empty { room } else { u32::MAX };
-                let window = cell.lines[stream.index()].window.as_mut();
+                let window = cell.tx[stream.index()].window.as_mut();
                 let Some((unit, bytes)) = window.and_then(|w| w.again(number, room, most)) else { break };
                 self.put(cell, burst, bytes, station);
-                self.note(burst, bytes, station, Load::Unit(unit));
+                self.note(burst, bytes, station, Payload::Unit(unit));
             }
         }
     }
 
-    fn send_new(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
-        for class in 0..Class::COUNT {
+    fn send_new(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
+        for class in 0..QosClass::COUNT {
             let mut stalled = Vec::new();
             let mut full = false;
             while let Some(station) = self.turns[class].pop_front() {
@@ -124,34 +124,34 @@ impl Downlink {
     }
 
     /// One station's turn: one packet, or what fits of it.
-    fn turn(&mut self, cell: &mut Cell, station: u32, out: &mut Out<'_>) -> Turn {
+    fn turn(&mut self, cell: &mut Cell, station: u32, out: &mut Output<'_>) -> Turn {
         let stream = Cell::down(station);
-        let full = cell.lines[stream.index()].window.as_ref().is_some_and(|w| !w.admits(LARGEST));
-        if full || !cell.streams.is_here(station) {
+        let full = cell.tx[stream.index()].window.as_ref().is_some_and(|w| !w.admits(LARGEST));
+        if full || !cell.queues.is_here(station) {
             return Turn::Stalled;
         }
         let Some(burst) = self.burst_for(cell, station) else { return Turn::Full };
         let room = self.room(burst);
-        let (now, pdu) = (cell.began, cell.terms.pdu);
-        let Cell { lines, streams, .. } = cell;
-        let (line, buffer) = (&mut lines[stream.index()], streams.of(stream));
-        let Some(piece) = line.cutter.next(now, room, &pdu, buffer, out) else {
+        let (now, pdu) = (cell.began, cell.config.pdu);
+        let Cell { tx, queues, .. } = cell;
+        let (tx, queue) = (&mut tx[stream.index()], queues.of(stream));
+        let Some(piece) = tx.fragmenter.next(now, room, &pdu, queue, out) else {
             // A queue may drop what it holds instead of giving it.
-            return if line.cutter.is_empty(buffer) { Turn::Empty } else { Turn::Full };
+            return if tx.fragmenter.is_empty(queue) { Turn::Empty } else { Turn::Full };
         };
-        let more = !line.cutter.is_empty(buffer);
-        let unit = match &mut line.window {
-            None => piece.done.map(Load::Packet),
+        let more = !tx.fragmenter.is_empty(queue);
+        let unit = match &mut tx.window {
+            None => piece.done.map(Payload::Packet),
             Some(window) => {
                 if !self.repairing.contains(&station) {
                     self.repairing.push(station);
                 }
-                window.add(piece.bytes, piece.done).map(Load::Unit)
+                window.add(piece.bytes, piece.done).map(Payload::Unit)
             }
         };
         self.put(cell, burst, piece.bytes, station);
-        if let Some(load) = unit {
-            self.note(burst, piece.bytes, station, load);
+        if let Some(payload) = unit {
+            self.note(burst, piece.bytes, station, payload);
         }
         match piece.done {
             None => Turn::Full,
@@ -163,7 +163,7 @@ impl Downlink {
     /// The burst that carries this station's packets, opened if it must be; none when there is no room for one.
     fn burst_for(&mut self, cell: &mut Cell, station: u32) -> Option<usize> {
         let slot_bytes = cell.slot_bytes_of(Cell::down(station));
-        let key = match cell.terms.frame.channel.technique {
+        let key = match cell.config.frame.channel.technique {
             Technique::Ofdm => slot_bytes,
             Technique::Ofdma { .. } => station,
         };
@@ -171,7 +171,7 @@ impl Downlink {
             return Some(at);
         }
         let used: u32 = self.bursts.iter().map(|burst| burst.slots).sum();
-        let overhead = cell.terms.frame.overhead(&cell.frame, self.bursts.len() as u32 + 1, self.grants);
+        let overhead = cell.config.frame.overhead(&cell.frame, self.bursts.len() as u32 + 1, self.grants);
         let free = cell.frame.down.slots().saturating_sub(overhead + used);
         if free == 0 {
             return None;
@@ -199,40 +199,40 @@ impl Downlink {
     }
 
     /// What ends in the burst's last slot so far.
-    fn note(&mut self, burst: usize, bytes: u32, station: u32, load: Load) {
+    fn note(&mut self, burst: usize, bytes: u32, station: u32, payload: Payload) {
         let Burst { slots, slot_bytes, .. } = self.bursts[burst];
         let last = slots.saturating_sub(1);
         let first = last.saturating_sub(bytes / slot_bytes.max(1));
-        self.placed.push(Placed { burst: burst as u32, first, last, stream: Cell::down(station), load });
+        self.scheduled.push(ScheduledPiece { burst: burst as u32, first, last, stream: Cell::down(station), payload });
     }
 
     /// Under HARQ a station's share of the frame is one unit.
     fn end_units(&mut self, cell: &mut Cell) {
         for at in 0..self.repairing.len() {
             let station = self.repairing[at];
-            let window = cell.lines[Cell::down(station).index()].window.as_mut();
+            let window = cell.tx[Cell::down(station).index()].window.as_mut();
             let Some(unit) = window.and_then(|w| w.end_of_frame()) else { continue };
             if let Some(burst) = self.burst_for(cell, station) {
-                self.note(burst, 0, station, Load::Unit(unit));
+                self.note(burst, 0, station, Payload::Unit(unit));
             }
         }
     }
 
     /// Bursts follow one another; then it is known when each piece arrives.
-    fn place(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
-        let gap = cell.terms.frame.burst_gap;
+    fn place(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
+        let gap = cell.config.frame.burst_gap;
         let count = self.bursts.len() as u32;
-        let mut at = cell.terms.frame.overhead(&cell.frame, count, self.grants) - gap * count;
+        let mut at = cell.config.frame.overhead(&cell.frame, count, self.grants) - gap * count;
         for burst in &mut self.bursts {
             burst.start = at + gap;
             at = burst.start + burst.slots;
         }
         let (bursts, zone) = (&self.bursts, cell.frame.down);
-        let when = |one: &Placed| {
+        let when = |one: &ScheduledPiece| {
             let start = bursts[one.burst as usize].start;
             zone.end(start + one.first, start + one.last)
         };
-        cell.arrive(&mut self.placed, bursts.len() == 1, when, out);
+        cell.arrive(&mut self.scheduled, bursts.len() == 1, when, out);
     }
 }
 

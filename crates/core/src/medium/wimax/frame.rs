@@ -21,7 +21,7 @@ pub enum Split {
 
 /// What a frame is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameTerms {
+pub struct FrameConfig {
     pub channel: Channel,
     pub length: Span,
     /// From the downlink to the uplink (transmit to receive), and back.
@@ -92,7 +92,7 @@ pub struct Frame {
     pub down_symbols: u32,
 }
 
-impl FrameTerms {
+impl FrameConfig {
     /// Symbols that fit between the gaps: floor((T_F - TTG - RTG)/T_S).
     pub fn symbols(&self) -> u32 {
         let room = self.length - (self.ttg + self.rtg);
@@ -168,12 +168,12 @@ impl FrameTerms {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contention::Layout;
+    use super::super::contention::RegionLayout;
     use super::*;
 
-    fn nist(down: u32, up: u32, layout: Layout) -> FrameTerms {
+    fn nist(down: u32, up: u32, layout: RegionLayout) -> FrameConfig {
         let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
-        FrameTerms {
+        FrameConfig {
             channel,
             length: Span::from_ms(5),
             ttg: channel.physical_slots(10),
@@ -191,8 +191,8 @@ mod tests {
     fn a_frame_of_5_ms_at_7_mhz_has_146_symbols_and_splits_as_published() {
         let table = [(1, 73, 73), (2, 97, 49), (3, 109, 37), (4, 116, 30), (5, 121, 25), (6, 125, 21)];
         for (down, symbols_down, symbols_up) in table {
-            let terms = nist(down, 1, Layout::RequestOnly);
-            assert_eq!((terms.symbols(), terms.divided()), (146, (symbols_down, symbols_up)), "{down}:1");
+            let config = nist(down, 1, RegionLayout::RequestOnly);
+            assert_eq!((config.symbols(), config.divided()), (146, (symbols_down, symbols_up)), "{down}:1");
         }
     }
 
@@ -200,10 +200,10 @@ mod tests {
     fn each_reading_of_contention_size_five_leaves_the_uplink_what_the_digest_says() {
         // 0 is the weakest modulation, 6 is 64-QAM 3/4.
         let readings = [
-            (Layout::Whole { mcs: 0 }, [Some(41), Some(17), Some(5), None, None, None]),
-            (Layout::Whole { mcs: 6 }, [Some(46), Some(22), Some(10), Some(3), None, None]),
-            (Layout::Fractional { mcs: 6 }, [Some(54), Some(30), Some(18), Some(11), Some(6), Some(2)]),
-            (Layout::RequestOnly, [Some(62), Some(38), Some(26), Some(19), Some(14), Some(10)]),
+            (RegionLayout::Whole { mcs: 0 }, [Some(41), Some(17), Some(5), None, None, None]),
+            (RegionLayout::Whole { mcs: 6 }, [Some(46), Some(22), Some(10), Some(3), None, None]),
+            (RegionLayout::Fractional { mcs: 6 }, [Some(54), Some(30), Some(18), Some(11), Some(6), Some(2)]),
+            (RegionLayout::RequestOnly, [Some(62), Some(38), Some(26), Some(19), Some(14), Some(10)]),
         ];
         for (layout, left) in readings {
             for (down, left) in (1..).zip(left) {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn wibro_has_42_symbols_of_which_27_and_15() {
         let channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
-        let terms = FrameTerms {
+        let config = FrameConfig {
             channel,
             ttg: Span::from_ns(87_200),
             rtg: Span::from_ns(74_400),
@@ -224,12 +224,12 @@ mod tests {
             preamble: 1,
             maps: Maps { mcs: 0, repetition: 4 },
             burst_gap: 0,
-            region: Region { opportunities: 6, layout: Layout::Columns { columns: 1 } },
-            ..nist(1, 1, Layout::RequestOnly)
+            region: Region { opportunities: 6, layout: RegionLayout::Columns { columns: 1 } },
+            ..nist(1, 1, RegionLayout::RequestOnly)
         };
-        let frame = terms.layout().unwrap();
-        assert_eq!((terms.symbols(), frame.down.slots(), frame.up.slots()), (42, 13 * 30, 4 * 35));
-        // All of the downlink at 64-QAM 5/6 with two streams is the 37.4 Mb/s of the advertisements.
+        let frame = config.layout().unwrap();
+        assert_eq!((config.symbols(), frame.down.slots(), frame.up.slots()), (42, 13 * 30, 4 * 35));
+        // All of the downlink at 64-QAM 5/6 with two queues is the 37.4 Mb/s of the advertisements.
         assert_eq!(frame.down.slots() * 30 * 2 * 8 * 200, 37_440_000);
     }
 

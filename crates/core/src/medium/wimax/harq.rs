@@ -5,7 +5,7 @@
 
 /// What a connection under HARQ is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HarqTerms {
+pub struct HarqConfig {
     /// Transmissions of one burst, the first included.
     pub attempts: u32,
     /// Frames from a transmission to the next of the same burst.
@@ -14,7 +14,7 @@ pub struct HarqTerms {
 
 #[cfg(test)]
 mod tests {
-    use super::super::repair::{Released, Repair, Window};
+    use super::super::retransmission::{Released, RetransmissionMode, RetransmissionWindow};
     use super::*;
     use crate::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
     use crate::rng::Rng;
@@ -30,7 +30,7 @@ mod tests {
         let mut rng = Rng::for_element(5, "harq");
         let (mut lost, mut sent) = (0, 0);
         for id in 0..100_000 {
-            let mut window = Window::new(Repair::Harq(HarqTerms { attempts, feedback: 2 }));
+            let mut window = RetransmissionWindow::new(RetransmissionMode::Harq(HarqConfig { attempts, feedback: 2 }));
             assert_eq!(window.add(110, Some(packet(id))), None, "a burst ends with the frame");
             let mut unit = window.end_of_frame();
             let mut frame = 0;
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_packet_that_spans_bursts_is_lost_with_any_of_them() {
         let mut rng = Rng::for_element(5, "harq");
-        let mut window = Window::new(Repair::None);
+        let mut window = RetransmissionWindow::new(RetransmissionMode::None);
         window.add(100, None);
         let first = window.end_of_frame().unwrap();
         window.add(100, None);

@@ -6,8 +6,8 @@
 
 pub mod amc;
 pub mod arq;
-pub mod caps;
 mod cell;
+mod config;
 pub mod contention;
 mod downlink;
 pub mod frame;
@@ -16,26 +16,26 @@ pub mod maps;
 pub mod mcs;
 pub mod pdu;
 pub mod phy;
-pub mod repair;
-pub mod service;
-mod terms;
+pub mod qos_class;
+pub mod rate_limit;
+pub mod retransmission;
 mod uplink;
 
-pub use terms::{ConnectionTerms, StationTerms, Terms, UplinkTerms};
+pub use config::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
 
-use crate::element::Out;
-use crate::medium::{Direction, Medium, Stream, Streams};
+use crate::element::Output;
+use crate::medium::radio_channel::Fading;
+use crate::medium::{Direction, Medium, StationQueues, Stream};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::ring::Ring;
 use crate::rng::Rng;
-use crate::signal::Fading;
 use crate::units::{Span, Time};
-use amc::Radio;
-use caps::Cap;
-use cell::{Cell, Flight, Line};
+use amc::StationRadio;
+use cell::{Cell, PacketInFlight, StationTx};
 use downlink::Downlink;
-use repair::Window;
+use rate_limit::RateLimiter;
+use retransmission::RetransmissionWindow;
 use uplink::Uplink;
 
 /// A cell as one element.
@@ -50,48 +50,49 @@ pub struct Wimax {
 }
 
 impl Wimax {
-    /// A cell with a queue for each stream, in the order of [`Stream::index`]; or what is wrong with its terms. Behind the stations come, for
-    /// each further connection, all stations once more: a connection asks, waits and is served as a station of its own with the same radio.
-    pub fn new(terms: Terms, queues: Vec<AnyQueue>, mut rng: Rng) -> Result<Wimax, String> {
-        terms.check()?;
-        let frame = terms.frame.layout()?;
-        let channel = terms.frame.channel;
-        let streams = Streams::new(queues);
-        let stations = streams.stations();
-        let clients = stations / (1 + terms.connections.len() as u32);
+    /// A cell with a queue for each stream, in the order of [`Stream::index`]; or what is wrong with its config. Behind the stations come, for
+    /// each further connection, all stations once more: a connection requests, waits and is served as a station of its own with the same radio.
+    pub fn new(config: WimaxConfig, queues: Vec<AnyQueue>, mut rng: Rng) -> Result<Wimax, String> {
+        config.check()?;
+        let frame = config.frame.layout()?;
+        let channel = config.frame.channel;
+        let queues = StationQueues::new(queues);
+        let stations = queues.stations();
+        let clients = stations / (1 + config.connections.len() as u32);
         let slot_bytes = channel.set().iter().map(|mcs| channel.slot_bytes(mcs)).collect();
-        // Streams of their own: the weather is the same whatever is sent, and so on.
-        let (backoffs, errors, mut weather, mut wander) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
+        // StationQueues of their own: the channel is the same whatever is sent, and so on.
+        let (backoffs, errors, mut channel, mut wander) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
         let losses = rng.fork();
         // A station's connections see one signal.
-        let skies: Vec<Rng> = (0..clients).map(|_| weather.fork()).collect();
-        let radio_of = |(client, sky): (u32, &Rng)| radio(terms.station(client), terms.frame.length, sky.clone());
-        let radios: Vec<Radio> = (0..=terms.connections.len()).flat_map(|_| (0..clients).zip(&skies)).map(radio_of).collect();
+        let skies: Vec<Rng> = (0..clients).map(|_| channel.fork()).collect();
+        let radio_of = |(client, sky): (u32, &Rng)| radio(config.station(client), config.frame.length, sky.clone());
+        let radios: Vec<StationRadio> =
+            (0..=config.connections.len()).flat_map(|_| (0..clients).zip(&skies)).map(radio_of).collect();
         if radios.len() != stations as usize {
             return Err(format!("{stations} queues each way cannot be dealt to connections of {clients} stations"));
         }
-        let mut lines = Vec::with_capacity(2 * stations as usize);
+        let mut tx = Vec::with_capacity(2 * stations as usize);
         for station in 0..stations {
             for direction in [Direction::Down, Direction::Up] {
-                let caps = &terms.station(station % clients.max(1)).caps[direction as usize];
-                let caps = caps.iter().map(|&cap| Cap::new(cap, wander.fork())).collect();
-                let repair = terms.repair[direction as usize];
-                let window = radios[station as usize].errs(direction).then(|| Box::new(Window::new(repair)));
-                lines.push(Line { window, caps, ..Line::default() });
+                let limits = &config.station(station % clients.max(1)).rate_limits[direction as usize];
+                let rate_limiters = limits.iter().map(|&limit| RateLimiter::new(limit, wander.fork())).collect();
+                let repair = config.repair[direction as usize];
+                let window = radios[station as usize].errs(direction).then(|| Box::new(RetransmissionWindow::new(repair)));
+                tx.push(StationTx { window, rate_limiters, ..StationTx::default() });
             }
         }
-        let flights = Ring::new();
+        let in_flight = Ring::new();
         let cell = Cell {
-            terms,
+            config,
             clients,
             frame,
             number: 0,
             began: Time::ZERO,
             slot_bytes,
-            streams,
-            lines,
+            queues,
+            tx,
             radios,
-            flights,
+            in_flight,
             errors,
             losses,
         };
@@ -120,7 +121,7 @@ impl Wimax {
         self.next = if !up_idle && !self.up_done && up > now { up } else { self.cell.began + self.cell.frame.length };
     }
 
-    fn event(&mut self, out: &mut Out<'_>) {
+    fn event(&mut self, out: &mut Output<'_>) {
         let now = self.next;
         if now == self.cell.began + self.cell.frame.uplink {
             self.up_done = true;
@@ -134,31 +135,31 @@ impl Wimax {
     }
 }
 
-fn radio(terms: &StationTerms, length: Span, rng: Rng) -> Radio {
-    match &terms.channel {
-        None => Radio::steady(terms.mcs, terms.error),
+fn radio(config: &StationConfig, length: Span, rng: Rng) -> StationRadio {
+    match &config.channel {
+        None => StationRadio::steady(config.mcs, config.error),
         Some((process, amc)) => {
             let fading = Fading::new(process.clone(), length, rng);
-            Radio::changing(terms.mcs, terms.error, *amc, fading).losing(terms.loss.clone())
+            StationRadio::changing(config.mcs, config.error, *amc, fading).losing(config.loss.clone())
         }
     }
 }
 
 impl Medium for Wimax {
-    fn streams(&self) -> &Streams {
-        &self.cell.streams
+    fn queues(&self) -> &StationQueues {
+        &self.cell.queues
     }
-    fn streams_mut(&mut self) -> &mut Streams {
-        &mut self.cell.streams
+    fn queues_mut(&mut self) -> &mut StationQueues {
+        &mut self.cell.queues
     }
 
-    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
+    fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         let idle = self.next == Time::NEVER;
         if idle {
             self.catch_up(now);
         }
         let stream = self.cell.connection(stream, &packet);
-        self.cell.take_in(now, stream, packet, out);
+        self.cell.accept(now, stream, packet, out);
         match stream.direction {
             Direction::Down => self.downlink.list(&mut self.cell, stream.station),
             Direction::Up => self.uplink.list(stream.station),
@@ -168,14 +169,14 @@ impl Medium for Wimax {
         }
     }
 
-    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+    fn advance(&mut self, now: Time, out: &mut Output<'_>) {
         loop {
-            while let Some(&Flight { at, stream, packet }) = self.cell.flights.front() {
+            while let Some(&PacketInFlight { at, stream, packet }) = self.cell.in_flight.front() {
                 if at > now || at > self.next {
                     break;
                 }
-                self.cell.flights.pop_front();
-                self.cell.streams.of(stream).forward(stream, packet, out);
+                self.cell.in_flight.pop_front();
+                self.cell.queues.of(stream).forward(stream, packet, out);
             }
             if self.next > now || self.next == Time::NEVER {
                 return;
@@ -185,20 +186,20 @@ impl Medium for Wimax {
     }
 
     fn next(&self) -> Time {
-        self.cell.flights.front().map_or(self.next, |flight| flight.at.min(self.next))
+        self.cell.in_flight.front().map_or(self.next, |packet| packet.at.min(self.next))
     }
 
-    fn inside(&self) -> u64 {
-        self.cell.inside()
+    fn in_service(&self) -> u64 {
+        self.cell.in_service()
     }
 
     /// What was sent before arrives: it is on the air.
-    fn leave(&mut self, _now: Time, station: u32, out: &mut Out<'_>) {
+    fn leave(&mut self, _now: Time, station: u32, out: &mut Output<'_>) {
         self.cell.abandon(Cell::down(station), out);
         self.cell.abandon(Cell::up(station), out);
         self.uplink.forget(station);
     }
 
     /// The frames went on while something waited for it.
-    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Out<'_>) {}
+    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 }

@@ -1,7 +1,7 @@
 //! From packets to what is sent of them in one frame: headers, and pieces where a packet does not fit (IEEE 802.16-2004, 6.3.3).
 
-use crate::element::Out;
-use crate::medium::Buffer;
+use crate::element::Output;
+use crate::medium::MeteredQueue;
 use crate::packet::Packet;
 use crate::units::Time;
 
@@ -48,30 +48,30 @@ struct Head {
 
 /// Takes pieces off one stream.
 #[derive(Clone, Debug, Default)]
-pub struct Cutter {
+pub struct Fragmenter {
     head: Option<Head>,
 }
 
-impl Cutter {
+impl Fragmenter {
     /// Packets that have left the queue but not this station.
-    pub fn held(&self) -> u64 {
+    pub fn occupancy(&self) -> u64 {
         u64::from(self.head.is_some())
     }
 
     /// Bytes, headers included, that would carry all that is here.
-    pub fn need(&self, buffer: &Buffer, pdu: &Pdu) -> u64 {
-        let queued = buffer.bytes() + buffer.packets() * u64::from(pdu.around);
+    pub fn need(&self, queue: &MeteredQueue, pdu: &Pdu) -> u64 {
+        let queued = queue.bytes() + queue.packets() * u64::from(pdu.around);
         self.head.map_or(queued, |head| queued + u64::from(cost(&head, pdu)))
     }
 
-    pub fn is_empty(&self, buffer: &Buffer) -> bool {
-        self.head.is_none() && buffer.packets() == 0
+    pub fn is_empty(&self, queue: &MeteredQueue) -> bool {
+        self.head.is_none() && queue.packets() == 0
     }
 
     /// The next piece that `room` bytes can carry.
-    pub fn next(&mut self, now: Time, room: u32, pdu: &Pdu, buffer: &mut Buffer, out: &mut Out<'_>) -> Option<Piece> {
+    pub fn next(&mut self, now: Time, room: u32, pdu: &Pdu, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Piece> {
         if self.head.is_none() {
-            let packet = buffer.dequeue(now, out)?;
+            let packet = queue.dequeue(now, out)?;
             self.head = Some(Head { packet, left: u32::from(packet.len), cut: false });
         }
         let head = self.head.as_mut()?;
@@ -96,13 +96,13 @@ impl Cutter {
     }
 
     /// Gives up the packet that is being cut.
-    pub fn give_up_cut(&mut self) -> Option<Packet> {
+    pub fn give_up_fragmented(&mut self) -> Option<Packet> {
         self.head.take().map(|head| head.packet)
     }
 
     /// Gives up the packet that is next.
-    pub fn give_up(&mut self, now: Time, buffer: &mut Buffer, out: &mut Out<'_>) -> Option<Packet> {
-        self.give_up_cut().or_else(|| buffer.dequeue(now, out))
+    pub fn give_up(&mut self, now: Time, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Packet> {
+        self.give_up_fragmented().or_else(|| queue.dequeue(now, out))
     }
 }
 

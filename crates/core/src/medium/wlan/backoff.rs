@@ -1,10 +1,10 @@
-//! The back-off of one contender (IEEE 802.11-2012, clause 9.3.4.3), without an event for each slot.
+//! The back-off of one station (IEEE 802.11-2012, clause 9.3.4.3), without an event for each slot.
 //!
 //! The counter stands at `slots` at the instant `from`, at which the medium has been idle for an interframe space, and falls by one at
 //! the end of each whole idle slot after it. When the medium becomes busy the counter is frozen: a slot that was cut short, and the one
 //! in which somebody else begins to send, do not count. Counting goes on an interframe space after the medium is idle again.
 
-use super::WlanTerms;
+use super::WlanConfig;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
@@ -18,8 +18,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    pub fn new(terms: &WlanTerms) -> Backoff {
-        Backoff { slots: None, from: Time::ZERO, cw: terms.cw[0] }
+    pub fn new(config: &WlanConfig) -> Backoff {
+        Backoff { slots: None, from: Time::ZERO, cw: config.cw[0] }
     }
 
     pub fn draw(&mut self, rng: &mut Rng) {
@@ -28,13 +28,13 @@ impl Backoff {
     }
 
     /// A frame has arrived, or was given up.
-    pub fn reset(&mut self, terms: &WlanTerms) {
-        self.cw = terms.cw[0];
+    pub fn reset(&mut self, config: &WlanConfig) {
+        self.cw = config.cw[0];
     }
 
     /// 31, 63, .., 1023.
-    pub fn widen(&mut self, terms: &WlanTerms) {
-        self.cw = (2 * self.cw + 1).min(terms.cw[1]);
+    pub fn widen(&mut self, config: &WlanConfig) {
+        self.cw = (2 * self.cw + 1).min(config.cw[1]);
     }
 
     /// Counting begins or goes on at `from`.

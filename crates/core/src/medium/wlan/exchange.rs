@@ -1,16 +1,16 @@
 //! What happens from the instant at which somebody begins to send until the medium is idle again: a frame and its answer, or a collision.
 
-use super::aggregate::Load;
-use super::contender::Pending;
+use super::ampdu::FrameLoad;
+use super::dcf_station::Pending;
 use super::{Format, Wlan};
-use crate::element::{Cause, Out};
+use crate::element::{DropReason, Output};
 use crate::medium::Stream;
 use crate::units::Time;
 
 /// Who sends, and until when.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    senders: Vec<Sender>,
+    transmissions: Vec<Transmission>,
     /// The end of the data frame, until then; its receiver answers if it can.
     arrives: Option<Time>,
     /// The medium is idle again.
@@ -18,11 +18,11 @@ pub struct Exchange {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sender {
-    contender: usize,
+struct Transmission {
+    station: usize,
     stream: Stream,
-    load: Load,
-    asks: bool,
+    load: FrameLoad,
+    uses_rts: bool,
     /// The end of what it sends by itself: an RTS, or a frame without one.
     ends: Time,
 }
@@ -32,144 +32,144 @@ impl Exchange {
         self.arrives.unwrap_or(self.ends)
     }
 
-    /// Whether this contender is one of its senders.
-    pub fn has(&self, contender: usize) -> bool {
-        self.senders.iter().any(|sender| sender.contender == contender)
+    /// Whether this station is one of its transmissions.
+    pub fn has(&self, station: usize) -> bool {
+        self.transmissions.iter().any(|transmission| transmission.station == station)
     }
 }
 
 impl Wlan {
-    /// Back-offs of one or several contenders end now.
-    pub(super) fn begin(&mut self, now: Time, out: &mut Out<'_>) {
-        let mut senders = Vec::with_capacity(1);
+    /// Back-offs of one or several stations end now.
+    pub(super) fn begin(&mut self, now: Time, out: &mut Output<'_>) {
+        let mut transmissions = Vec::with_capacity(1);
         for place in 0..self.active.len() {
             let number = self.active[place];
-            let contender = &mut self.contenders[number];
-            let sends = contender.sends_at(&self.terms) <= now;
-            contender.backoff.freeze(now, self.terms.slot);
-            if sends && let Some(stream) = contender.current {
-                senders.push(self.prepare(number, stream, now, out));
+            let station = &mut self.stations[number];
+            let sends = station.sends_at(&self.config) <= now;
+            station.backoff.freeze(now, self.config.slot);
+            if sends && let Some(stream) = station.current {
+                transmissions.push(self.prepare(number, stream, now, out));
             }
         }
-        let contenders = &self.contenders;
-        self.active.retain(|&number| contenders[number].is_active());
-        let mut exchange = Exchange { arrives: None, ends: now, senders };
-        exchange.ends = exchange.senders.iter().map(|sender| sender.ends).max().unwrap_or(now);
-        if let [sender] = exchange.senders[..] {
-            let start = if sender.asks { now + self.terms.asking() } else { now };
-            exchange.arrives = Some(start + self.format(sender.stream).air(sender.load.bytes));
+        let stations = &self.stations;
+        self.active.retain(|&number| stations[number].is_active());
+        let mut exchange = Exchange { arrives: None, ends: now, transmissions };
+        exchange.ends = exchange.transmissions.iter().map(|transmission| transmission.ends).max().unwrap_or(now);
+        if let [transmission] = exchange.transmissions[..] {
+            let start = if transmission.uses_rts { now + self.config.rts_cts() } else { now };
+            exchange.arrives = Some(start + self.format(transmission.stream).air(transmission.load.bytes));
             // The RTS, its CTS and the answer.
-            self.streams.of(sender.stream).count_control(if sender.asks { 2 } else { 0 });
+            self.queues.of(transmission.stream).count_control(if transmission.uses_rts { 2 } else { 0 });
         }
         self.exchange = Some(exchange);
     }
 
     /// How the frames of a stream are sent.
     fn format(&self, stream: Stream) -> Format {
-        self.terms.data.at_speed(self.streams.speed(stream.station))
+        self.config.data.at_speed(self.queues.speed(stream.station))
     }
 
     /// Fills the frame and says how long it takes.
-    fn prepare(&mut self, contender: usize, stream: Stream, now: Time, out: &mut Out<'_>) -> Sender {
+    fn prepare(&mut self, station: usize, stream: Stream, now: Time, out: &mut Output<'_>) -> Transmission {
         let format = self.format(stream);
         let window = &mut self.windows[stream.index()];
-        while window.has_room(&self.terms, &format) {
-            let Some(packet) = self.streams.dequeue(now, stream, out) else { break };
+        while window.has_room(&self.config, &format) {
+            let Some(packet) = self.queues.dequeue(now, stream, out) else { break };
             window.push(packet);
         }
-        self.streams.of(stream).set_sending(now, true);
-        let load = window.load(&self.terms, &format);
-        let asks = self.terms.asks(load.bytes);
-        let air = if asks { self.terms.rts() } else { format.air(load.bytes) };
-        Sender { contender, stream, load, asks, ends: now + air }
+        self.queues.of(stream).set_sending(now, true);
+        let load = window.load(&self.config, &format);
+        let uses_rts = self.config.uses_rts(load.bytes);
+        let air = if uses_rts { self.config.rts() } else { format.air(load.bytes) };
+        Transmission { station, stream, load, uses_rts, ends: now + air }
     }
 
     /// The exchange's due time has come.
-    pub(super) fn proceed(&mut self, out: &mut Out<'_>) {
+    pub(super) fn proceed(&mut self, out: &mut Output<'_>) {
         let Some(mut exchange) = self.exchange.take() else { return };
         let Some(now) = exchange.arrives.take() else {
-            let lone = exchange.senders.len() == 1;
-            return self.settle(&exchange, lone, out);
+            let lone = exchange.transmissions.len() == 1;
+            return self.finish(&exchange, lone, out);
         };
-        let sender = exchange.senders[0];
-        let share = self.terms.frame_error[sender.stream.direction as usize];
+        let transmission = exchange.transmissions[0];
+        let share = self.config.frame_error[transmission.stream.direction as usize];
         let errors = &mut self.errors;
-        let window = &mut self.windows[sender.stream.index()];
-        let answered = window.receive(sender.load, || share <= 0.0 || !errors.chance(share));
-        self.deliver(sender.stream, out);
+        let window = &mut self.windows[transmission.stream.index()];
+        let answered = window.receive(transmission.load, || share <= 0.0 || !errors.chance(share));
+        self.deliver(transmission.stream, out);
         if answered {
-            self.streams.of(sender.stream).count_control(1);
-            exchange.ends = now + self.terms.sifs + self.terms.answer();
+            self.queues.of(transmission.stream).count_control(1);
+            exchange.ends = now + self.config.sifs + self.config.ack_time();
             self.exchange = Some(exchange);
         } else {
             exchange.ends = now;
-            self.settle(&exchange, false, out);
+            self.finish(&exchange, false, out);
         }
     }
 
-    fn deliver(&mut self, stream: Stream, out: &mut Out<'_>) {
+    fn deliver(&mut self, stream: Stream, out: &mut Output<'_>) {
         while let Some(packet) = self.windows[stream.index()].deliver() {
-            self.streams.of(stream).forward(stream, packet, out);
+            self.queues.of(stream).forward(stream, packet, out);
         }
     }
 
-    /// The medium is idle again: senders draw new back-offs, and everybody counts on after an interframe space.
-    fn settle(&mut self, exchange: &Exchange, answered: bool, out: &mut Out<'_>) {
-        let (now, lone) = (exchange.ends, exchange.senders.len() == 1);
-        self.idle_from = now + if answered { self.terms.difs } else { self.terms.eifs };
+    /// The medium is idle again: transmissions draw new back-offs, and everybody counts on after an interframe space.
+    fn finish(&mut self, exchange: &Exchange, answered: bool, out: &mut Output<'_>) {
+        let (now, lone) = (exchange.ends, exchange.transmissions.len() == 1);
+        self.idle_from = now + if answered { self.config.difs } else { self.config.eifs };
         for &number in &self.active {
-            self.contenders[number].backoff.resume(self.idle_from);
+            self.stations[number].backoff.resume(self.idle_from);
         }
-        for &sender in &exchange.senders {
-            self.streams.of(sender.stream).set_sending(now, false);
+        for &transmission in &exchange.transmissions {
+            self.queues.of(transmission.stream).set_sending(now, false);
             let from = if answered {
                 self.idle_from
             } else {
-                let sent = if lone { now } else { sender.ends };
+                let sent = if lone { now } else { transmission.ends };
                 // Without an answer to its RTS; else to its data.
-                let asked = sender.asks && !lone;
-                (sent + self.terms.timeout(asked)).max(now) + self.terms.difs
+                let asked = transmission.uses_rts && !lone;
+                (sent + self.config.timeout(asked)).max(now) + self.config.difs
             };
-            self.conclude(sender, answered, lone, now, out);
-            self.contenders[sender.contender].backoff.resume(from);
+            self.conclude(transmission, answered, lone, now, out);
+            self.stations[transmission.station].backoff.resume(from);
         }
     }
 
-    /// What the end of the exchange means for one of its senders.
-    fn conclude(&mut self, sender: Sender, answered: bool, lone: bool, now: Time, out: &mut Out<'_>) {
-        let contender = &mut self.contenders[sender.contender];
-        let window = &mut self.windows[sender.stream.index()];
+    /// What the end of the exchange means for one of its transmissions.
+    fn conclude(&mut self, transmission: Transmission, answered: bool, lone: bool, now: Time, out: &mut Output<'_>) {
+        let station = &mut self.stations[transmission.station];
+        let window = &mut self.windows[transmission.stream.index()];
         if answered {
-            contender.succeed(&self.terms, &mut self.backoffs);
+            station.succeed(&self.config, &mut self.backoffs);
         }
         let mut given_up = false;
         let mut lost = Vec::new();
-        if sender.asks && !lone {
-            contender.unanswered += 1;
-            if contender.unanswered >= self.terms.short_retries {
+        if transmission.uses_rts && !lone {
+            station.unanswered += 1;
+            if station.unanswered >= self.config.short_retries {
                 lost.extend(window.give_up_first());
             }
         } else {
             if !lone {
-                window.lose(sender.load);
+                window.lose(transmission.load);
             }
-            while let Some(packet) = window.give_up(self.terms.tries(sender.load.bytes)) {
+            while let Some(packet) = window.give_up(self.config.tries(transmission.load.bytes)) {
                 lost.push(packet);
             }
         }
         for packet in lost {
             given_up = true;
-            self.streams.of(sender.stream).drop(packet, Cause::Retries, out);
+            self.queues.of(transmission.stream).drop(packet, DropReason::Retries, out);
         }
         if !answered {
-            contender.fail(&self.terms, &mut self.backoffs, given_up);
+            station.fail(&self.config, &mut self.backoffs, given_up);
         }
-        self.deliver(sender.stream, out);
-        let mut pending = Pending { streams: &mut self.streams, windows: &mut self.windows };
-        let contender = &mut self.contenders[sender.contender];
-        contender.load(sender.contender, now, &mut pending, out);
-        if !self.active.contains(&sender.contender) {
-            self.active.push(sender.contender);
+        self.deliver(transmission.stream, out);
+        let mut pending = Pending { queues: &mut self.queues, windows: &mut self.windows };
+        let station = &mut self.stations[transmission.station];
+        station.load(transmission.station, now, &mut pending, out);
+        if !self.active.contains(&transmission.station) {
+            self.active.push(transmission.station);
         }
     }
 }

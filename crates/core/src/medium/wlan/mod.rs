@@ -3,33 +3,33 @@
 //! Everybody hears everybody. Between two exchanges nothing happens but counting, so the next exchange is known when the last one ends: it
 //! begins when the first back-off does. The medium is due then, at the end of the data frame and at that of its answer.
 
-mod aggregate;
+mod ampdu;
 mod backoff;
-mod contender;
+mod config;
+mod dcf_station;
 mod exchange;
 mod format;
-mod timing;
 
+pub use config::{AmpduConfig, WlanConfig};
 pub use format::Format;
-pub use timing::{AggregateTerms, WlanTerms};
 
-use super::{Direction, Medium, Stream, Streams};
-use crate::element::{Cause, Out};
+use super::{Direction, Medium, StationQueues, Stream};
+use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::rng::Rng;
 use crate::units::Time;
-use aggregate::Window;
+use ampdu::BlockAckWindow;
 use backoff::Backoff;
-use contender::{Contender, Pending, contender_of};
+use dcf_station::{DcfStation, Pending, dcf_station_of};
 use exchange::Exchange;
 
 pub struct Wlan {
-    terms: WlanTerms,
-    streams: Streams,
+    config: WlanConfig,
+    queues: StationQueues,
     /// For each stream, what has left its queue and has not been delivered.
-    windows: Vec<Window>,
-    contenders: Vec<Contender>,
+    windows: Vec<BlockAckWindow>,
+    stations: Vec<DcfStation>,
     /// Contenders with a frame or a back-off.
     active: Vec<usize>,
     exchange: Option<Exchange>,
@@ -42,34 +42,34 @@ pub struct Wlan {
 }
 
 impl Wlan {
-    /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the terms.
-    pub fn new(terms: WlanTerms, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Wlan, String> {
-        terms.check()?;
-        let mut streams = Streams::new(queues);
-        if terms.shared_queue {
-            streams.share_down();
+    /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the config.
+    pub fn new(config: WlanConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Wlan, String> {
+        config.check()?;
+        let mut queues = StationQueues::new(queues);
+        if config.shared_queue {
+            queues.share_down();
         }
-        let windows = vec![Window::default(); streams.len()];
-        let contenders = vec![Contender::new(&terms); streams.stations() as usize + 1];
+        let windows = vec![BlockAckWindow::default(); queues.len()];
+        let stations = vec![DcfStation::new(&config); queues.stations() as usize + 1];
         let (backoffs, errors) = (rng.fork(), rng.fork());
         let (idle_from, next) = (Time::ZERO, Time::NEVER);
-        Ok(Wlan { terms, streams, windows, contenders, active: Vec::new(), exchange: None, idle_from, next, backoffs, errors })
+        Ok(Wlan { config, queues, windows, stations, active: Vec::new(), exchange: None, idle_from, next, backoffs, errors })
     }
 
     fn plan_next(&mut self) {
-        let sends_at = |&number: &usize| self.contenders[number].sends_at(&self.terms);
+        let sends_at = |&number: &usize| self.stations[number].sends_at(&self.config);
         self.next = match self.exchange {
             Some(_) => Time::NEVER,
             None => self.active.iter().map(sends_at).min().unwrap_or(Time::NEVER),
         };
     }
 
-    /// A contender has its first frame after a pause. It goes at once if the medium has been idle for long enough.
+    /// A station has its first frame after a pause. It goes at once if the medium has been idle for long enough.
     fn join(&mut self, number: usize, now: Time) {
-        let contender = &mut self.contenders[number];
-        if contender.backoff.is_over() && (self.exchange.is_some() || now < self.idle_from) {
-            contender.backoff.draw(&mut self.backoffs);
-            contender.backoff.resume(self.idle_from);
+        let station = &mut self.stations[number];
+        if station.backoff.is_over() && (self.exchange.is_some() || now < self.idle_from) {
+            station.backoff.draw(&mut self.backoffs);
+            station.backoff.resume(self.idle_from);
         }
         if !self.active.contains(&number) {
             self.active.push(number);
@@ -77,37 +77,37 @@ impl Wlan {
         self.plan_next();
     }
 
-    /// Gives a contender its next frame, if something waits for it.
-    fn load(&mut self, number: usize, now: Time, out: &mut Out<'_>) {
-        let mut pending = Pending { streams: &mut self.streams, windows: &mut self.windows };
-        self.contenders[number].load(number, now, &mut pending, out);
-        if self.contenders[number].current.is_some() {
+    /// Gives a station its next frame, if something waits for it.
+    fn load(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+        let mut pending = Pending { queues: &mut self.queues, windows: &mut self.windows };
+        self.stations[number].load(number, now, &mut pending, out);
+        if self.stations[number].current.is_some() {
             self.join(number, now);
         }
     }
 }
 
 impl Medium for Wlan {
-    fn streams(&self) -> &Streams {
-        &self.streams
+    fn queues(&self) -> &StationQueues {
+        &self.queues
     }
-    fn streams_mut(&mut self) -> &mut Streams {
-        &mut self.streams
+    fn queues_mut(&mut self) -> &mut StationQueues {
+        &mut self.queues
     }
 
-    /// Into the frame that is next, if its sender has none, else into the queue.
-    fn take_in(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Out<'_>) {
-        let number = contender_of(stream);
-        if self.contenders[number].current.is_some() || !self.streams.is_here(stream.station) {
-            return self.streams.enqueue(now, stream, packet, out);
+    /// Into the frame that is next, if its transmission has none, else into the queue.
+    fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
+        let number = dcf_station_of(stream);
+        if self.stations[number].current.is_some() || !self.queues.is_here(stream.station) {
+            return self.queues.enqueue(now, stream, packet, out);
         }
-        if let Some(packet) = self.streams.pass(now, stream, packet, out) {
+        if let Some(packet) = self.queues.pass(now, stream, packet, out) {
             self.windows[stream.index()].push(packet);
         }
         self.load(number, now, out);
     }
 
-    fn advance(&mut self, now: Time, out: &mut Out<'_>) {
+    fn advance(&mut self, now: Time, out: &mut Output<'_>) {
         while self.next() <= now {
             if self.exchange.is_some() {
                 self.proceed(out);
@@ -122,33 +122,33 @@ impl Medium for Wlan {
         self.exchange.as_ref().map_or(self.next, Exchange::due)
     }
 
-    fn inside(&self) -> u64 {
+    fn in_service(&self) -> u64 {
         self.windows.iter().map(|window| window.len() as u64).sum()
     }
 
     /// A frame that is being sent is sent to its end. What it held waits again, if it is the station's own or goes over to the next cell;
     /// else it is lost.
-    fn leave(&mut self, now: Time, station: u32, out: &mut Out<'_>) {
+    fn leave(&mut self, now: Time, station: u32, out: &mut Output<'_>) {
         for direction in [Direction::Down, Direction::Up] {
             let stream = Stream::new(station, direction);
-            if direction == Direction::Down && !self.streams.forwards() {
+            if direction == Direction::Down && !self.queues.forwards() {
                 for packet in self.windows[stream.index()].drain() {
-                    self.streams.of(stream).drop(packet, Cause::Handover, out);
+                    self.queues.of(stream).drop(packet, DropReason::Handover, out);
                 }
             }
-            let number = contender_of(stream);
+            let number = dcf_station_of(stream);
             let sends = self.exchange.as_ref().is_some_and(|exchange| exchange.has(number));
-            if self.contenders[number].current == Some(stream) && !sends {
-                self.contenders[number].current = None;
+            if self.stations[number].current == Some(stream) && !sends {
+                self.stations[number].current = None;
                 self.load(number, now, out);
             }
         }
         self.plan_next();
     }
 
-    fn arrive(&mut self, now: Time, station: u32, out: &mut Out<'_>) {
+    fn arrive(&mut self, now: Time, station: u32, out: &mut Output<'_>) {
         for number in [0, station as usize + 1] {
-            if self.contenders[number].current.is_none() {
+            if self.stations[number].current.is_none() {
                 self.load(number, now, out);
             }
         }

@@ -4,15 +4,15 @@
 //! Which of them it may take is the filter's rule. The paper's is `p1`: all with a lower number. The default keeps every ACK whose loss could
 //! be felt: one that says another window, brings SACK blocks, echoes congestion, or is a duplicate. SYN, FIN, RST and data are never taken.
 
-use super::heard::{Heard, News, signs, within};
-use crate::element::{Cause, Out};
+use super::last_ack::{AckDelta, LastAckTable, ecn_bits, within};
+use crate::element::{DropReason, Output};
 use crate::packet::{Packet, SackBlocks};
-use crate::queue::{Fifo, Waiting};
+use crate::queue::{Fifo, QueuedPacket};
 use crate::rng::Rng;
 use crate::view::{TcpEdit, TcpView, after};
 
 #[derive(Clone, Copy, Debug)]
-pub struct FilterSettings {
+pub struct AckFilterConfig {
     /// ACKs of a connection that stay, the one that comes included.
     pub keep: u32,
     /// Nothing is taken out while fewer packets wait.
@@ -24,7 +24,7 @@ pub struct FilterSettings {
     pub window: bool,
     pub sack: SackGuard,
     /// Keeps ACKs whose echoes of congestion differ from the survivor's or from those before them, and ones with options that nobody here knows.
-    pub signs: bool,
+    pub ecn_bits: bool,
     pub duplicates: Duplicates,
 }
 
@@ -63,97 +63,96 @@ pub enum Duplicates {
 /// Duplicates that call for a fast retransmit (RFC 5681, section 3.2).
 const THRESHOLD: u32 = 3;
 
-impl FilterSettings {
+impl AckFilterConfig {
     /// Takes out all that nobody can miss.
-    pub const SAFE: FilterSettings = FilterSettings {
+    pub const SAFE: AckFilterConfig = AckFilterConfig {
         keep: 1,
         occupancy: 0,
         probability: 1.0,
         survivor: Survivor::Tail,
         window: true,
         sack: SackGuard::New,
-        signs: true,
+        ecn_bits: true,
         duplicates: Duplicates::Keep,
     };
     /// The paper's rule.
-    pub const P1: FilterSettings = FilterSettings {
+    pub const P1: AckFilterConfig = AckFilterConfig {
         window: false,
         sack: SackGuard::Off,
-        signs: false,
+        ecn_bits: false,
         duplicates: Duplicates::Below,
-        ..FilterSettings::SAFE
+        ..AckFilterConfig::SAFE
     };
     /// CAKE's conservative rule: of redundant ACKs two always stay (Høiland-Jørgensen, Täht and Morton 2018, section III.D).
-    pub const CAKE: FilterSettings = FilterSettings {
+    pub const CAKE: AckFilterConfig = AckFilterConfig {
         keep: 2,
         window: false,
         sack: SackGuard::Covered,
         duplicates: Duplicates::Sacked,
-        ..FilterSettings::SAFE
+        ..AckFilterConfig::SAFE
     };
     /// CAKE's aggressive rule: one stays.
-    pub const CAKE_AGGRESSIVE: FilterSettings = FilterSettings { keep: 1, ..FilterSettings::CAKE };
+    pub const CAKE_AGGRESSIVE: AckFilterConfig = AckFilterConfig { keep: 1, ..AckFilterConfig::CAKE };
 }
 
 #[derive(Debug)]
-pub struct Filter {
-    settings: FilterSettings,
-    heard: Heard,
+pub struct AckFilter {
+    config: AckFilterConfig,
+    last_acks: LastAckTable,
     rng: Rng,
 }
 
-impl Filter {
-    pub fn new(settings: FilterSettings, rng: Rng) -> Filter {
-        Filter { settings, heard: Heard::default(), rng }
+impl AckFilter {
+    pub fn new(config: AckFilterConfig, rng: Rng) -> AckFilter {
+        AckFilter { config, last_acks: LastAckTable::default(), rng }
     }
 
     pub fn survivor(&self) -> Survivor {
-        self.settings.survivor
+        self.config.survivor
     }
 
     /// Takes note of an ACK. Says whether it is to be kept, whatever comes after it.
     pub fn hear(&mut self, view: &TcpView) -> bool {
-        let s = &self.settings;
-        if !s.window && !s.signs && s.sack != SackGuard::New && matches!(s.duplicates, Duplicates::Below) {
+        let s = &self.config;
+        if !s.window && !s.ecn_bits && s.sack != SackGuard::New && matches!(s.duplicates, Duplicates::Below) {
             // The paper's filter keeps no state of connections.
             return false;
         }
-        let News { window, sack, duplicate, signs } = self.heard.note(view);
+        let AckDelta { window, sack, duplicate, ecn_bits } = self.last_acks.note(view);
         (s.window && window)
             || (s.sack == SackGuard::New && sack)
-            || (s.signs && (signs || view.other_options))
+            || (s.ecn_bits && (ecn_bits || view.other_options))
             || (s.duplicates == Duplicates::Keep && duplicate)
     }
 
     /// Takes out what `newest` makes needless, the oldest first; says where the oldest one was. `waiting` packets are in the whole queue.
-    pub fn purge(&mut self, waiting: u64, newest: &TcpView, line: &mut Fifo, out: &mut Out<'_>) -> Option<usize> {
-        if waiting < self.settings.occupancy || !newest.is_pure_ack() {
+    pub fn purge(&mut self, waiting: u64, newest: &TcpView, fifo: &mut Fifo, out: &mut Output<'_>) -> Option<usize> {
+        if waiting < self.config.occupancy || !newest.is_pure_ack() {
             return None;
         }
         let mut of_connection = 1;
         let mut needless = Vec::new();
-        for (place, old) in line.acks() {
+        for (place, old) in fifo.acks() {
             let Some(view) = out.arena.tcp(&old.packet).filter(|view| view.connection == newest.connection) else { continue };
             of_connection += 1;
-            if self.may_go(old, &view, newest) && (self.settings.probability >= 1.0 || self.rng.chance(self.settings.probability))
-            {
+            if self.may_go(old, &view, newest) && (self.config.probability >= 1.0 || self.rng.chance(self.config.probability)) {
                 needless.push((place, view.ack == newest.ack));
             }
         }
-        needless.truncate((of_connection as usize).saturating_sub(self.settings.keep.max(1) as usize));
+        needless.truncate((of_connection as usize).saturating_sub(self.config.keep.max(1) as usize));
         // From behind, so that places stay what they are.
         for &(place, equal) in needless.iter().rev() {
-            let Some(packet) = line.take_ack(place) else { continue };
-            out.drop(packet, Cause::AckFilter);
-            if let Some(last) = self.heard.last(&newest.connection).filter(|_| equal) {
+            let Some(packet) = fifo.take_ack(place) else { continue };
+            out.drop(packet, DropReason::AckFilter);
+            if let Some(last) = self.last_acks.last(&newest.connection).filter(|_| equal) {
                 last.taken_out += 1;
             }
         }
         needless.first().map(|&(place, _)| place)
     }
 
-    fn may_go(&self, old: &Waiting, view: &TcpView, newest: &TcpView) -> bool {
-        let s = &self.settings;
+    fn may_go(&self, old: &QueuedPacket, view: &TcpView, newest: &TcpView) -> bool {
+        let s = &self.config;
         let lower = match s.duplicates {
             Duplicates::Keep | Duplicates::Below => after(newest.ack, view.ack),
             Duplicates::Sacked => after(newest.ack, view.ack) || newest.ack == view.ack && says_more(&newest.sack, &view.sack),
@@ -163,16 +162,16 @@ impl Filter {
             && !old.guarded
             && view.is_pure_ack()
             && (!s.window || view.window == newest.window)
-            && (!s.signs || (signs(view) == signs(newest) && !view.other_options))
+            && (!s.ecn_bits || (ecn_bits(view) == ecn_bits(newest) && !view.other_options))
             && (s.sack == SackGuard::Off || covered(view, newest))
     }
 
     /// Once enough duplicates have been taken out, what survives says so.
-    pub fn mark_duplicates(&mut self, view: &TcpView, packet: &mut Packet, out: &mut Out<'_>) {
-        if self.settings.duplicates != Duplicates::Mark {
+    pub fn mark_duplicates(&mut self, view: &TcpView, packet: &mut Packet, out: &mut Output<'_>) {
+        if self.config.duplicates != Duplicates::Mark {
             return;
         }
-        if self.heard.last(&view.connection).is_some_and(|last| last.taken_out >= THRESHOLD) {
+        if self.last_acks.last(&view.connection).is_some_and(|last| last.taken_out >= THRESHOLD) {
             out.edit(packet, &TcpEdit { dupacks_seen: true, ..TcpEdit::NOTHING });
         }
     }

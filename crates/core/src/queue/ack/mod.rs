@@ -1,62 +1,62 @@
 //! What a router may do to ACKs: a wrapper around any queue. Everything here looks at headers only, simulated or real.
 //!
-//! Acks-first scheduling is the order of the line itself: [`super::Order::AcksFirst`].
+//! Acks-first scheduling is the order of the fifo itself: [`super::Order::AcksFirst`].
 
 mod filter;
-mod heard;
+mod last_ack;
 mod reconstruct;
 
-pub use filter::{Duplicates, Filter, FilterSettings, SackGuard, Survivor};
-pub use reconstruct::{Reconstruct, ReconstructSettings};
+pub use filter::{AckFilter, AckFilterConfig, Duplicates, SackGuard, Survivor};
+pub use reconstruct::{AckReconstructor, AckReconstructorConfig};
 
-use super::{AnyQueue, Fifo, Queue, Waiting};
-use crate::element::{Cause, Out};
+use super::{AnyQueue, Fifo, Queue, QueuedPacket};
+use crate::element::{DropReason, Output};
 use crate::packet::{Kind, Packet};
 use crate::units::Time;
 
 /// A queue whose ACKs are looked after.
 #[derive(Debug)]
-pub struct AckPath {
+pub struct AckAwareQueue {
     inner: AnyQueue,
-    filter: Option<Filter>,
+    filter: Option<AckFilter>,
     /// An ACK that finds no room takes that of the oldest one (Lakshman, Madhow and Suter, INFOCOM 1997).
     from_front: bool,
 }
 
-impl AckPath {
-    pub fn new(inner: AnyQueue) -> AckPath {
-        AckPath { inner, filter: None, from_front: false }
+impl AckAwareQueue {
+    pub fn new(inner: AnyQueue) -> AckAwareQueue {
+        AckAwareQueue { inner, filter: None, from_front: false }
     }
 
-    pub fn filtered(self, filter: Filter) -> AckPath {
-        AckPath { filter: Some(filter), ..self }
+    pub fn filtered(self, filter: AckFilter) -> AckAwareQueue {
+        AckAwareQueue { filter: Some(filter), ..self }
     }
 
-    pub fn drop_acks_from_front(self) -> AckPath {
-        AckPath { from_front: true, ..self }
+    pub fn drop_acks_from_front(self) -> AckAwareQueue {
+        AckAwareQueue { from_front: true, ..self }
     }
 
-    /// Makes the oldest ACK of the line give way.
-    fn make_room(&mut self, packet: &Packet, out: &mut Out<'_>) {
-        self.inner.with_line(packet, out, &mut |line, out| {
-            let oldest = line.acks().next().map(|(place, _)| place);
-            if let Some(packet) = oldest.and_then(|place| line.take_ack(place)) {
-                out.drop(packet, Cause::QueueFull);
+    /// Makes the oldest ACK of the fifo take_next way.
+    fn make_room(&mut self, packet: &Packet, out: &mut Output<'_>) {
+        self.inner.with_fifo(packet, out, &mut |fifo, out| {
+            let oldest = fifo.acks().next().map(|(place, _)| place);
+            if let Some(packet) = oldest.and_then(|place| fifo.take_ack(place)) {
+                out.drop(packet, DropReason::QueueFull);
             }
         });
     }
 
-    fn enqueue_ack(&mut self, now: Time, mut packet: Packet, out: &mut Out<'_>) {
+    fn enqueue_ack(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) {
         let mut guarded = false;
         if let (Some(filter), Some(view)) = (&mut self.filter, out.arena.tcp(&packet)) {
             guarded = filter.hear(&view);
             let waiting = self.inner.packets();
             let mut freed = None;
-            self.inner.with_line(&packet, out, &mut |line, out| freed = filter.purge(waiting, &view, line, out));
+            self.inner.with_fifo(&packet, out, &mut |fifo, out| freed = filter.purge(waiting, &view, fifo, out));
             filter.mark_duplicates(&view, &mut packet, out);
             if let Some(place) = freed.filter(|_| filter.survivor() == Survivor::Head) {
-                let waiting = Waiting { since: now, packet, guarded };
-                return self.inner.with_line(&packet, out, &mut |line, _| line.put_ack(place, waiting));
+                let waiting = QueuedPacket { since: now, packet, guarded };
+                return self.inner.with_fifo(&packet, out, &mut |fifo, _| fifo.put_ack(place, waiting));
             }
         }
         if self.from_front && !self.inner.has_room(&packet) {
@@ -64,8 +64,8 @@ impl AckPath {
         }
         self.inner.enqueue(now, packet, out);
         if guarded {
-            self.inner.with_line(&packet, out, &mut |line, _| {
-                let mut newest = line.acks().rev();
+            self.inner.with_fifo(&packet, out, &mut |fifo, _| {
+                let mut newest = fifo.acks().rev();
                 if let Some((_, waiting)) = newest.find(|(_, waiting)| waiting.packet.id == packet.id) {
                     waiting.guarded = true;
                 }
@@ -74,19 +74,19 @@ impl AckPath {
     }
 }
 
-impl Queue for AckPath {
-    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) {
+impl Queue for AckAwareQueue {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         if packet.kind.has(Kind::PURE_ACK) { self.enqueue_ack(now, packet, out) } else { self.inner.enqueue(now, packet, out) }
     }
 
-    fn pass(&mut self, now: Time, packet: Packet, out: &mut Out<'_>) -> Option<Packet> {
+    fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         if let (Some(filter), Some(view)) = (&mut self.filter, out.arena.tcp(&packet).filter(|view| view.is_pure_ack())) {
             filter.hear(&view);
         }
         self.inner.pass(now, packet, out)
     }
 
-    fn dequeue(&mut self, now: Time, out: &mut Out<'_>) -> Option<(Time, Packet)> {
+    fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         self.inner.dequeue(now, out)
     }
     fn packets(&self) -> u64 {
@@ -98,7 +98,7 @@ impl Queue for AckPath {
     fn has_room(&self, packet: &Packet) -> bool {
         self.inner.has_room(packet)
     }
-    fn with_line(&mut self, packet: &Packet, out: &mut Out<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Out<'_>)) {
-        self.inner.with_line(packet, out, change);
+    fn with_fifo(&mut self, packet: &Packet, out: &mut Output<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Output<'_>)) {
+        self.inner.with_fifo(packet, out, change);
     }
 }

@@ -1,7 +1,7 @@
 //! What a receiver says of the marks it saw.
 
 use super::{EcnMode, FIRST_CE_PACKETS, FIRST_ECT_BYTES, ace_flags, handshake_code};
-use crate::packet::{AccEcn, Ecn, Extra, Flags, Segment, U24};
+use crate::packet::{AccEcn, Ecn, Flags, RareOption, Segment, U24};
 
 /// How a receiver speaks of marks.
 #[derive(Clone, Copy, Debug)]
@@ -147,14 +147,14 @@ impl Counters {
         self.marks_since_ack = 0;
         let stamps = if segment.timestamps.is_some() { 12 } else { 0 };
         let sack = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() as u16 };
-        let option = Extra::AccEcn(AccEcn {
+        let option = RareOption::AccEcn(AccEcn {
             ect0: U24::new(self.ect0_bytes),
             ce: U24::new(self.ce_bytes),
             ect1: U24::new(self.ect1_bytes),
         });
         // SACK goes first: the ACE field goes on counting without the option.
-        if self.news && segment.extra == Extra::None && stamps + sack + option.wire_bytes() <= OPTION_ROOM {
-            segment.extra = option;
+        if self.news && segment.rare_option == RareOption::None && stamps + sack + option.wire_bytes() <= OPTION_ROOM {
+            segment.rare_option = option;
             segment.len = segment.len.saturating_add(option.wire_bytes());
             self.news = false;
         }

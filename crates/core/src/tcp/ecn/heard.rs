@@ -1,7 +1,7 @@
 //! What a sender reads from the echoes.
 
 use super::{EcnMode, FIRST_CE_PACKETS, ace};
-use crate::packet::{Extra, Flags, Segment};
+use crate::packet::{Flags, RareOption, Segment};
 
 /// What one ACK tells of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,8 +42,8 @@ impl Heard {
         let by_field = u32::from(ace(segment.flags).wrapping_sub((self.ce_packets % 8) as u8) % 8);
         self.ce_packets += u64::from(by_field);
         let size = f64::from(size);
-        let by_bytes = match segment.extra {
-            Extra::AccEcn(option) => {
+        let by_bytes = match segment.rare_option {
+            RareOption::AccEcn(option) => {
                 self.ce_bytes += u64::from(option.ce.ahead_of(self.ce_bytes));
                 (self.ce_bytes as f64 - self.told).max(0.0)
             }
@@ -66,8 +66,9 @@ mod tests {
     use crate::packet::{AccEcn, U24};
 
     fn ack(code: u8, ce_bytes: Option<u64>) -> Segment {
-        let extra = ce_bytes.map_or(Extra::None, |n| Extra::AccEcn(AccEcn { ce: U24::new(n), ..AccEcn::default() }));
-        Segment { flags: Flags::ACK.with(ace_flags(code)), extra, ..Segment::default() }
+        let rare_option =
+            ce_bytes.map_or(RareOption::None, |n| RareOption::AccEcn(AccEcn { ce: U24::new(n), ..AccEcn::default() }));
+        Segment { flags: Flags::ACK.with(ace_flags(code)), rare_option, ..Segment::default() }
     }
 
     #[test]

@@ -189,7 +189,7 @@ impl Receiver {
 
     #[inline(never)]
     fn take(&mut self, now: Time, segment: &Segment) {
-        let end = segment.seq.saturating_add(segment.space());
+        let end = segment.seq.saturating_add(segment.seq_len());
         if segment.flags.has(Flags::FIN) && end > self.next {
             // The first to be heard of it stands.
             self.fin = if self.fin == u64::MAX { end - 1 } else { self.fin };

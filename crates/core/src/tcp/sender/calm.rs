@@ -3,7 +3,7 @@
 
 use super::{NONE, STREAM_START, Sender, Transmit};
 use crate::app::Socket;
-use crate::packet::{Resent, Segment};
+use crate::packet::{RetransmitReason, Segment};
 use crate::tcp::cc::{Ack, CongestionControl};
 use crate::tcp::config::WindowRule;
 use crate::tcp::recovery::{AckFacts, Recovery};
@@ -111,7 +111,7 @@ impl Sender {
         self.count_send(now);
         self.stats.first_data.get_or_insert(now);
         socket.sent = self.next - STREAM_START;
-        Transmit { seq, payload: self.segment, fin: false, push: false, retransmission: false, why: Resent::No }
+        Transmit { seq, payload: self.segment, fin: false, push: false, retransmission: false, reason: RetransmitReason::No }
     }
 
     #[inline]

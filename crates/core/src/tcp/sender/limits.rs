@@ -2,7 +2,7 @@
 
 use super::{NONE, STREAM_START, Sender};
 use crate::app::Socket;
-use crate::packet::Room;
+use crate::packet::SendRoom;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::config::WindowRule;
 use crate::tcp::recovery::Recovery;
@@ -28,12 +28,12 @@ impl Sender {
     }
 
     /// What may still be sent once everything up to the segment under way is acknowledged (`asymmetry`'s ACK congestion control).
-    pub fn room_left(&self, socket: &Socket) -> Room {
+    pub fn room_left(&self, socket: &Socket) -> SendRoom {
         let segment = u64::from(self.segment);
         let count = |segments: u64| u16::try_from(segments).unwrap_or(u16::MAX);
         let window = (self.window() as u64).min(self.peer_window / segment);
         let left = socket.written.saturating_add(STREAM_START).saturating_sub(self.next).div_ceil(segment);
-        Room { window: count(window), left: count(left) }
+        SendRoom { window: count(window), left: count(left) }
     }
 
     /// The window in force, to report.

@@ -32,7 +32,7 @@ use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
 use super::stats::{Limit, SenderSample, SenderStats};
-use crate::packet::Resent;
+use crate::packet::RetransmitReason;
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct Transmit {
     /// It carries PSH.
     pub push: bool,
     pub retransmission: bool,
-    pub why: Resent,
+    pub reason: RetransmitReason,
 }
 
 /// In the order of use: an end that only receives needs the first cache line and no other, and one in its calm course not those after

@@ -4,7 +4,7 @@ use super::calm::Turn;
 use super::frto;
 use super::{STREAM_START, Sender, Transmit};
 use crate::app::Socket;
-use crate::packet::Resent;
+use crate::packet::RetransmitReason;
 use crate::tcp::config::RtoRestart;
 use crate::tcp::recovery::{Recovery, Resend};
 use crate::tcp::scoreboard::Index;
@@ -132,8 +132,8 @@ impl Sender {
             Err(limit) => {
                 if room && let Some(index) = self.recovery.last_resort(&mut self.board) {
                     // Within a recovery it is the segment at the end that is rescued; else a probe.
-                    let why = if self.recovery.active() { Resent::Fast } else { Resent::Probe };
-                    return Ok(Transmit { why, ..self.resend(now, index, socket) });
+                    let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
+                    return Ok(Transmit { reason, ..self.resend(now, index, socket) });
                 }
                 Err(limit)
             }
@@ -174,7 +174,7 @@ impl Sender {
         self.stats.first_data.get_or_insert(now);
         self.timed_out = false;
         let push = payload > 0 && self.pushes(socket, |sender| sender.may_follow(socket));
-        Transmit { seq, payload, fin, push, retransmission: false, why: Resent::No }
+        Transmit { seq, payload, fin, push, retransmission: false, reason: RetransmitReason::No }
     }
 
     /// A segment of new data could go right after the one that has gone.
@@ -197,20 +197,20 @@ impl Sender {
         }
         let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
         let fin = self.fin < seq + u64::from(len);
-        let why = self.repairs();
+        let reason = self.repairs();
         let payload = len - u32::from(fin);
         let push = payload > 0 && self.pushes_again(socket, seq + u64::from(payload));
-        Transmit { seq, payload, fin, push, retransmission: true, why }
+        Transmit { seq, payload, fin, push, retransmission: true, reason }
     }
 
     /// What a retransmission that goes out now is for.
-    fn repairs(&mut self) -> Resent {
+    fn repairs(&mut self) -> RetransmitReason {
         if std::mem::take(&mut self.timed_out) {
-            Resent::Timeout
+            RetransmitReason::Timeout
         } else if self.una < self.timed_out_to {
-            Resent::AfterTimeout
+            RetransmitReason::AfterTimeout
         } else {
-            Resent::Fast
+            RetransmitReason::Fast
         }
     }
 

@@ -1,5 +1,5 @@
 //! TCP small queues: a connection keeps little in its host's own queue and the rest in the socket, so that queues before the path stay
-//! short. Source: Corbet, "TCP small queues" (LWN, 2012); what announced the limit that follows the pace (Linux 3.12: two packets or a
+//! short. BulkSource: Corbet, "TCP small queues" (LWN, 2012); what announced the limit that follows the pace (Linux 3.12: two packets or a
 //! millisecond or two at the pace); ip-sysctl.rst, `tcp_limit_output_bytes`.
 
 use super::Sender;

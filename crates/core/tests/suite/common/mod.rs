@@ -1,7 +1,7 @@
 //! Two independent drivers for one element, and the traffic to drive it with.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
-use ackclock_core::element::{AnyElement, Element, Move, Out, Place, Port, Tally};
+use ackclock_core::element::{AnyElement, Element, Handoff, Output, PacketCounts, Port, QueueId};
 use ackclock_core::meter::{LinkMeter, QueueSample};
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::rng::Rng;
@@ -62,7 +62,7 @@ pub enum Driver {
 pub struct Journey {
     /// In the order in which it left.
     pub left: Vec<(Time, Packet)>,
-    pub tally: Tally,
+    pub counts: PacketCounts,
     pub held: u64,
     /// One for each time at which the meter was read (and started anew).
     pub readings: Vec<(Option<LinkMeter>, Option<QueueSample>)>,
@@ -88,7 +88,7 @@ pub fn travel(element: impl Into<AnyElement>, traffic: &[Arrival], driver: Drive
 
 /// As [`travel`], and reads and restarts the meter at `readings`, before the events of those instants.
 pub fn travel_metered(element: impl Into<AnyElement>, traffic: &[Arrival], driver: Driver, readings: &[Time]) -> Journey {
-    travel_watched(element, traffic, driver, readings, Place::default())
+    travel_watched(element, traffic, driver, readings, QueueId::default())
 }
 
 /// As [`travel_metered`], for one of the queues of an element that has several.
@@ -97,7 +97,7 @@ pub fn travel_watched(
     traffic: &[Arrival],
     driver: Driver,
     readings: &[Time],
-    place: Place,
+    place: QueueId,
 ) -> Journey {
     let restless = match driver {
         Driver::Steps => None,
@@ -108,7 +108,7 @@ pub fn travel_watched(
         place,
         now: Time::ZERO,
         arena: Arena::default(),
-        moves: Vec::new(),
+        handoffs: Vec::new(),
         next_id: 1 << 32,
         log: Journey::default(),
     };
@@ -127,10 +127,10 @@ pub fn ports(element: &AnyElement) -> u16 {
 
 struct Bench {
     element: AnyElement,
-    place: Place,
+    place: QueueId,
     now: Time,
     arena: Arena,
-    moves: Vec<Move>,
+    handoffs: Vec<Handoff>,
     next_id: u64,
     log: Journey,
 }
@@ -163,7 +163,7 @@ impl Bench {
                 assert!(self.element.due() > next, "woken at {next:?} and due again at {:?}", self.element.due());
             }
         }
-        self.log.held = self.element.held();
+        self.log.held = self.element.occupancy();
         assert_eq!(self.arena.live() as u64, self.log.held, "every body that is not held is free");
         self.log
     }
@@ -174,10 +174,10 @@ impl Bench {
         let mut at: Vec<Time> = (0..3).map(|_| from + rng.uniform_span(Span::ZERO, next - from)).filter(|&t| t < next).collect();
         at.sort();
         for t in at {
-            let before = (self.element.due(), self.element.held(), self.log.left.len());
+            let before = (self.element.due(), self.element.occupancy(), self.log.left.len());
             self.now = t;
             self.wake();
-            assert_eq!(before, (self.element.due(), self.element.held(), self.log.left.len()), "woken too early, at {t:?}");
+            assert_eq!(before, (self.element.due(), self.element.occupancy(), self.log.left.len()), "woken too early, at {t:?}");
         }
     }
 
@@ -185,7 +185,7 @@ impl Bench {
         let Arrival { number, len, kind, .. } = arrival;
         let body = self.arena.insert(Body::Datagram(Datagram { number: u64::from(number), ..Datagram::default() }));
         let packet = Packet { id: u64::from(number), body, flow: number, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };
-        self.log.tally.pushed += 1;
+        self.log.counts.pushed += 1;
         let port = Port((number % u32::from(ports(&self.element))) as u16);
         self.act(|element, now, out| element.push(now, port, packet, out));
     }
@@ -194,15 +194,15 @@ impl Bench {
         self.act(|element, now, out| element.wake(now, out));
     }
 
-    fn act(&mut self, act: impl FnOnce(&mut AnyElement, Time, &mut Out<'_>)) {
-        let mut out = Out::new(&mut self.arena, &mut self.log.tally, &mut self.moves, &mut self.next_id);
+    fn act(&mut self, act: impl FnOnce(&mut AnyElement, Time, &mut Output<'_>)) {
+        let mut out = Output::new(&mut self.arena, &mut self.log.counts, &mut self.handoffs, &mut self.next_id);
         act(&mut self.element, self.now, &mut out);
-        for Move { packet, .. } in self.moves.drain(..) {
+        for Handoff { packet, .. } in self.handoffs.drain(..) {
             assert_eq!(packet.wire_len, packet.len, "what framing took off is back on");
             self.arena.release(packet.body);
             self.log.left.push((self.now, packet));
         }
-        let (t, held) = (self.log.tally, self.element.held());
+        let (t, held) = (self.log.counts, self.element.occupancy());
         assert_eq!(t.pushed + t.copied + t.created, t.forwarded + t.drops() + held, "conservation at {:?}", self.now);
     }
 

@@ -1,7 +1,7 @@
 //! Accurate ECN (RFC 9768), and DCTCP's feedback (RFC 8257, section 3.2).
 
 use crate::dialogue::script::*;
-use ackclock_core::packet::{AccEcn, Ecn, Extra, Flags, Segment, U24};
+use ackclock_core::packet::{AccEcn, Ecn, Flags, RareOption, Segment, U24};
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
 use ackclock_core::tcp::ecn::{ace, ace_flags};
 use ackclock_core::tcp::{DelayedAck, EcnMode, TcpConfig, Variant};
@@ -25,9 +25,9 @@ fn delayed(config: TcpConfig, offer: Flags) -> Dialogue {
 
 /// Counted marks in an ACK: the field, and the option's bytes.
 fn counted(d: &mut Dialogue, at: f64, ack: u64, packets: u8, bytes: Option<u64>) {
-    let extra = bytes.map_or(Extra::None, |n| Extra::AccEcn(AccEcn { ce: U24::new(n), ..AccEcn::default() }));
+    let rare_option = bytes.map_or(RareOption::None, |n| RareOption::AccEcn(AccEcn { ce: U24::new(n), ..AccEcn::default() }));
     let flags = Flags::ACK.with(ace_flags(packets));
-    d.at(at).segment(Segment { seq: 1, ack, window: 65_535, flags, extra, ..Segment::default() });
+    d.at(at).segment(Segment { seq: 1, ack, window: 65_535, flags, rare_option, ..Segment::default() });
 }
 
 /// RFC 9768, table 2: the SYN-ACK says how the SYN came.
@@ -91,7 +91,7 @@ fn data(bytes: std::ops::Range<u64>) -> Segment {
 fn counts(d: &mut Dialogue, at: f64, ack: u64, packets: u8, bytes: u32) {
     let heard = d.expects(at).ack(ack);
     assert_eq!(ace(heard.0.flags), packets);
-    let Extra::AccEcn(option) = heard.0.extra else { panic!("no option: {:?}", heard.0) };
+    let RareOption::AccEcn(option) = heard.0.rare_option else { panic!("no option: {:?}", heard.0) };
     assert_eq!((option.ce.ahead_of(0), heard.0.len), (bytes, 52));
 }
 

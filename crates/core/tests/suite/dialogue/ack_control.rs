@@ -1,7 +1,7 @@
 //! ACK congestion control and what the sender adapts to it (`asymmetry`, section 4.3), and TACK's rate.
 
 use crate::dialogue::script::*;
-use ackclock_core::packet::{Ecn, Extra, Flags, Room, Segment, Timestamps};
+use ackclock_core::packet::{Ecn, Flags, RareOption, Segment, SendRoom, Timestamps};
 use ackclock_core::tcp::RecoveryKind::{Classic, NewReno};
 use ackclock_core::tcp::{AckControlConfig, DelayedAck, EcnMode, TcpConfig};
 use ackclock_core::units::Span;
@@ -31,7 +31,7 @@ fn say(d: &mut Dialogue, at: f64, data: &Data) {
         len: 1040,
         window: 60_000,
         timestamps: Some(Timestamps { value: 1, echo: data.echo }),
-        extra: Extra::Room(Room { window: data.window, left: 1000 }),
+        rare_option: RareOption::SendRoom(SendRoom { window: data.window, left: 1000 }),
         ..Segment::default()
     });
 }
@@ -103,7 +103,7 @@ fn the_sender_passes_a_mark_on_an_ack_on() {
     d.at(0.2).segment_as(Ecn::Ce, marked);
     let heard = d.expects(0.2).data(10_001..11_001).has_flags(Flags::ECE).with_codepoint(Ecn::Ect0);
     // Eleven segments of window; header, payload and eight bytes of option.
-    let Extra::Room(room) = heard.0.extra else { panic!("no room said: {:?}", heard.0) };
+    let RareOption::SendRoom(room) = heard.0.rare_option else { panic!("no room said: {:?}", heard.0) };
     assert_eq!((room.window, room.left, heard.0.len), (11, u16::MAX, 1048));
     d.expects(0.2).data(11_001..12_001).lacks_flags(Flags::ECE);
     assert_eq!(d.endpoint.sender_stats(time(0.2)).window_cuts, 0, "data did not meet congestion");

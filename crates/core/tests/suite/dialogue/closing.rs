@@ -1,7 +1,7 @@
 //! Ending a connection, and data both ways.
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Flags, Segment};
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
@@ -9,7 +9,7 @@ use ackclock_core::tcp::{DelayedAck, TcpConfig};
 use ackclock_core::units::{Span, Time};
 
 fn transfer(bytes: u64) -> Dialogue {
-    Dialogue::sender_with(tcp(Sack), Source::new(bytes, Time::NEVER), 65_535)
+    Dialogue::sender_with(tcp(Sack), BulkSource::new(bytes, Time::NEVER), 65_535)
 }
 
 /// RFC 9293, section 3.10.4.
@@ -42,7 +42,8 @@ fn a_lost_fin_is_sent_again() {
 
 #[test]
 fn an_application_that_stops_closes_behind_what_was_sent() {
-    let mut d = Dialogue::sender_with(TcpConfig { initial_window: 2.0, ..tcp(Sack) }, Source::new(u64::MAX, time(0.25)), 65_535);
+    let mut d =
+        Dialogue::sender_with(TcpConfig { initial_window: 2.0, ..tcp(Sack) }, BulkSource::new(u64::MAX, time(0.25)), 65_535);
     d.expects_new(0.1, 1..2001);
     d.silent_until(0.29);
     d.at(0.3).ack(1001);

@@ -1,7 +1,7 @@
 //! How the window grows, round by round.
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::tcp::RecoveryKind::Sack;
 use ackclock_core::tcp::{TcpConfig, Variant};
 use ackclock_core::units::Time;
@@ -53,11 +53,11 @@ fn slow_start_ends_at_the_threshold() {
 /// RFC 7661, section 3: a window that is not used says nothing about the path.
 #[test]
 fn a_window_that_does_not_hold_the_sender_back_does_not_grow() {
-    let mut d = Dialogue::sender_with(tcp(Sack), Source::new(15_000, Time::NEVER), 65_535);
+    let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(15_000, Time::NEVER), 65_535);
     d.round(0.2, 1);
     // Three ACKs send the last five segments.
     assert_eq!(d.cwnd(), 13.0);
-    let mut d = Dialogue::sender_with(tcp(Sack), Source::new(u64::MAX, Time::NEVER), 10_000);
+    let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(u64::MAX, Time::NEVER), 10_000);
     d.round(0.2, 1);
     assert_eq!(d.cwnd(), 10.0);
 }

@@ -1,13 +1,13 @@
 //! What besides the congestion window holds a sender back: the peer's window and its own buffer.
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
 use ackclock_core::tcp::{Limit, TcpConfig, WindowRule};
 use ackclock_core::units::{Span, Time};
 
-fn endless() -> Source {
-    Source::new(u64::MAX, Time::NEVER)
+fn endless() -> BulkSource {
+    BulkSource::new(u64::MAX, Time::NEVER)
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn behind_a_hole_the_window_counts_sequence_space_or_what_is_in_flight() {
 /// The congestion window and recoveries are charged for their waits, too.
 #[test]
 fn time_goes_to_what_held_the_sender_back() {
-    let mut d = Dialogue::sender_with(tcp(Sack), Source::new(20_000, Time::NEVER), 65_535);
+    let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(20_000, Time::NEVER), 65_535);
     d.at(0.2).sack(1, &[1001..10_001]);
     d.at(0.3).ack(14_001);
     d.at(0.4).ack(19_001);

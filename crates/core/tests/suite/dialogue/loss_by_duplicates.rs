@@ -1,7 +1,7 @@
 //! Fast retransmit and fast recovery by duplicate ACKs alone: Reno (RFC 5681, section 3.2) and NewReno (RFC 6582).
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::tcp::RecoveryKind::{self, Classic, NewReno};
 use ackclock_core::tcp::{NewRenoExit, TcpConfig};
 use ackclock_core::units::Time;
@@ -157,7 +157,7 @@ fn the_first_segment_after_a_recovery_is_not_fast_retransmitted() {
 #[test]
 fn a_transfer_that_ends_in_recovery_is_finished() {
     for recovery in RecoveryKind::ALL {
-        let mut d = Dialogue::sender_with(tcp(*recovery), Source::new(10_000, Time::NEVER), 65_535);
+        let mut d = Dialogue::sender_with(tcp(*recovery), BulkSource::new(10_000, Time::NEVER), 65_535);
         d.expects_new(0.1, 1..10_001);
         if d.endpoint.sample().flight_bytes == 10_001 && matches!(recovery, Classic | NewReno) {
             d.at(0.2).acks(1, 3);

@@ -1,7 +1,7 @@
 //! Recovery by SACK (RFC 6675).
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::packet::SynOptions;
 use ackclock_core::tcp::RecoveryKind::Sack;
 use ackclock_core::tcp::TcpConfig;
@@ -104,7 +104,7 @@ fn a_loss_after_the_recovery_point_cuts_again() {
 #[test]
 fn the_end_of_a_transfer_is_rescued() {
     let config = TcpConfig { initial_window: 20.0, ..tcp(Sack) };
-    let mut d = Dialogue::sender_with(config, Source::new(20_000, Time::NEVER), 65_535);
+    let mut d = Dialogue::sender_with(config, BulkSource::new(20_000, Time::NEVER), 65_535);
     d.expects_new(0.1, 1..20_001);
     // The first and the last are lost.
     d.at(0.2).sack(1, &[1001..19_001]);

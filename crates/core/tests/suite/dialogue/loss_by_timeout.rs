@@ -56,7 +56,7 @@ fn a_timeout_after_progress_cuts_again() {
 #[test]
 fn slow_start_after_a_timeout_grows_although_the_receive_window_is_full() {
     let mut d =
-        Dialogue::sender_with(tcp(NewReno), ackclock_core::app::Source::new(u64::MAX, ackclock_core::Time::NEVER), 10_000);
+        Dialogue::sender_with(tcp(NewReno), ackclock_core::app::BulkSource::new(u64::MAX, ackclock_core::Time::NEVER), 10_000);
     d.expects_new(0.1, 1..10_001);
     d.expects(0.4).resent(1..1001);
     d.at(0.5).ack(1001);

@@ -1,7 +1,7 @@
 //! What a connection takes over from the one before it to the same peer.
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::tcp::RecoveryKind::Sack;
 use ackclock_core::tcp::{MetricsCache, PathMemory, TcpConfig};
 use ackclock_core::units::Time;
@@ -12,7 +12,7 @@ fn config(metrics_cache: MetricsCache) -> TcpConfig {
 
 /// Twenty segments: the first ten show a loss, which leaves a threshold of five; the rest take 200 ms a round trip, the FIN with the last.
 fn first_connection(memory: &PathMemory, cache: MetricsCache) {
-    let mut d = Dialogue::client_with(config(cache), Source::new(20_000, Time::NEVER));
+    let mut d = Dialogue::client_with(config(cache), BulkSource::new(20_000, Time::NEVER));
     d.endpoint.share(memory.clone());
     d.expects(0.0).syn();
     d.at(0.1).syn_ack();
@@ -68,7 +68,7 @@ fn a_threshold_that_the_host_sets_is_not_replaced() {
 #[test]
 fn a_connection_that_is_not_through_leaves_nothing() {
     let memory = PathMemory::default();
-    let mut d = Dialogue::client_with(config(MetricsCache::Full), Source::new(20_000, Time::NEVER));
+    let mut d = Dialogue::client_with(config(MetricsCache::Full), BulkSource::new(20_000, Time::NEVER));
     d.endpoint.share(memory.clone());
     d.at(0.1).syn_ack();
     d.at(0.2).ack(10_001);

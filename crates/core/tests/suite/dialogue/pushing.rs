@@ -1,7 +1,7 @@
 //! PSH: who sets it, and who hurries for it.
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::packet::Flags;
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
 use ackclock_core::tcp::{DelayedAck, Push, TcpConfig, Tso};
@@ -62,7 +62,7 @@ fn a_gap_is_filled_with_one_ack_whatever_it_carries() {
 /// In slow start at 200 segments a second a chunk is two, and all of these ACKs find room for one or two of them. A single one has no PSH.
 #[test]
 fn the_last_segment_of_each_chunk_carries_it() {
-    let mut d = Dialogue::sender_with(in_chunks(), Source::new(u64::MAX, Time::NEVER), 11_000);
+    let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(u64::MAX, Time::NEVER), 11_000);
     assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
     d.at(0.2).ack(1001);
     assert_eq!(pushed(&mut d, 0.2, 2), ".P");
@@ -76,7 +76,7 @@ fn the_last_segment_of_each_chunk_carries_it() {
 /// away from the last segment, the whole round trip is young, or nothing else is left to send.
 #[test]
 fn what_is_less_than_a_chunk_waits_for_the_next_ack() {
-    let mut d = Dialogue::sender_with(in_chunks(), Source::new(19_000, Time::NEVER), 11_000);
+    let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(19_000, Time::NEVER), 11_000);
     assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
     d.at(0.2).ack_with_window(2001, 60_000);
     assert_eq!(pushed(&mut d, 0.2, 2), ".P");
@@ -105,7 +105,7 @@ fn what_is_paced_carries_it_on_the_last_of_each_chunk_too() {
 
 #[test]
 fn the_last_of_what_was_written_carries_it_sent_once_or_again() {
-    let mut d = Dialogue::sender_with(in_chunks(), Source::new(2500, Time::NEVER), 65_535);
+    let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(2500, Time::NEVER), 65_535);
     assert_eq!(pushed(&mut d, 0.1, 3), ".PP");
     d.at(0.2).ack(2001);
     let again = d.expects(0.45).0;

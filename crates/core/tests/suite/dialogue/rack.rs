@@ -1,7 +1,7 @@
 //! RACK-TLP (RFC 8985). The round trip is 100 ms, so the reordering window is 25 ms and the probe is due after 200 ms.
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::tcp::RecoveryKind::Rack;
 use ackclock_core::tcp::{RtoConfig, TcpConfig};
 use ackclock_core::units::{Span, Time};
@@ -19,7 +19,7 @@ fn twenty() -> Dialogue {
 
 /// Twenty segments and no more, all out; the FIN is with the last.
 fn last_twenty() -> Dialogue {
-    let mut d = Dialogue::sender_with(config(), Source::new(20_000, Time::NEVER), 65_535);
+    let mut d = Dialogue::sender_with(config(), BulkSource::new(20_000, Time::NEVER), 65_535);
     d.expects_new(0.1, 1..20_001);
     d
 }
@@ -113,7 +113,7 @@ fn the_probe_brings_a_lost_tail_to_light() {
 /// Section 7.4.2: the probe itself has repaired the loss, which must not go unpunished.
 #[test]
 fn a_loss_that_the_probe_repaired_cuts_the_window() {
-    let mut d = Dialogue::sender_with(config(), Source::new(u64::MAX, Time::NEVER), 20_000);
+    let mut d = Dialogue::sender_with(config(), BulkSource::new(u64::MAX, Time::NEVER), 20_000);
     d.expects_new(0.1, 1..20_001);
     d.expects(0.3).resent(19_001..20_001);
     d.at(0.4).ack(20_001);
@@ -127,7 +127,7 @@ fn a_loss_that_the_probe_repaired_cuts_the_window() {
 /// Section 7.4.2: the peer had it already.
 #[test]
 fn a_probe_that_was_for_nothing_cuts_nothing() {
-    let mut d = Dialogue::sender_with(config(), Source::new(u64::MAX, Time::NEVER), 20_000);
+    let mut d = Dialogue::sender_with(config(), BulkSource::new(u64::MAX, Time::NEVER), 20_000);
     d.expects_new(0.1, 1..20_001);
     d.expects(0.3).resent(19_001..20_001);
     d.at(0.4).ack(20_001);

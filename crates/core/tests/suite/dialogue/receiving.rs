@@ -190,7 +190,7 @@ fn a_window_that_a_slow_reader_shut_is_reopened_by_an_ack_of_its_own() {
     d.expects(1.2).ack(5001).window(4000);
 }
 
-/// RFC 9293, section 3.8.6.2.2: the edge moves by a segment or half the buffer, or not at all.
+/// RFC 9293, section 3.8.6.2.2: the edge handoffs by a segment or half the buffer, or not at all.
 #[test]
 fn a_reader_that_frees_little_does_not_move_the_windows_edge() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 2000, ..tcp(NewReno) }, Some(Rate::from_bps(8000)));

@@ -1,7 +1,7 @@
 //! The stage: one endpoint, what is said to it, and what it says. Times are in seconds, windows in segments, the rest in bytes.
 
 pub use crate::dialogue::heard::Heard;
-use ackclock_core::app::{Answerer, AnyApp, Sink, Source};
+use ackclock_core::app::{AnyApp, BulkSource, Responder, Sink};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{RecoveryKind, RtoConfig, RtoFloor, RtoRestart, TcpConfig, TcpEndpoint, WindowRule};
@@ -54,11 +54,11 @@ impl Dialogue {
 
     /// A client that will open the connection at 0 and send without end.
     pub fn client(config: TcpConfig) -> Dialogue {
-        Self::client_with(config, Source::new(u64::MAX, Time::NEVER))
+        Self::client_with(config, BulkSource::new(u64::MAX, Time::NEVER))
     }
 
-    pub fn client_with(config: TcpConfig, source: Source) -> Dialogue {
-        Self::new(TcpEndpoint::client(config, AnyApp::Source(source), Time::ZERO))
+    pub fn client_with(config: TcpConfig, source: BulkSource) -> Dialogue {
+        Self::new(TcpEndpoint::client(config, AnyApp::BulkSource(source), Time::ZERO))
     }
 
     /// A server that reads at once (or no faster than `rate`).
@@ -68,7 +68,7 @@ impl Dialogue {
 
     /// A server that answers each `request` bytes with `answer`, whose handshake took from 0 to 0.1.
     pub fn answering(config: TcpConfig, request: u64, answer: u64) -> Dialogue {
-        let mut d = Self::new(TcpEndpoint::server(config, AnyApp::Answerer(Answerer::new(request, answer))));
+        let mut d = Self::new(TcpEndpoint::server(config, AnyApp::Responder(Responder::new(request, answer))));
         d.at(0.0).syn();
         d.expects(0.0).syn();
         d.at(0.1).ack(1);
@@ -77,10 +77,10 @@ impl Dialogue {
 
     /// A sender whose handshake took from 0 to 0.1, so that SRTT is 100 ms and RTO 300 ms; its first window goes out at 0.1.
     pub fn sender(config: TcpConfig) -> Dialogue {
-        Self::sender_with(config, Source::new(u64::MAX, Time::NEVER), 65_535)
+        Self::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 65_535)
     }
 
-    pub fn sender_with(config: TcpConfig, source: Source, window: u32) -> Dialogue {
+    pub fn sender_with(config: TcpConfig, source: BulkSource, window: u32) -> Dialogue {
         let mut d = Self::client_with(config, source);
         d.window = window;
         d.expects(0.0).syn();
@@ -220,7 +220,7 @@ impl Says<'_> {
     }
     /// Data of an instant that brings more.
     pub fn data_before_more(self, bytes: Range<u64>) {
-        self.0.endpoint.receive_before_more(self.0.now, &Body::Segment(piece(bytes, Flags::ACK)), Ecn::NotEct);
+        self.0.endpoint.receive_more_coming(self.0.now, &Body::Segment(piece(bytes, Flags::ACK)), Ecn::NotEct);
         self.0.drain();
     }
     /// Data that some queue has marked.

@@ -110,7 +110,7 @@ fn timed_out(frto: FrtoKind, recovery: RecoveryKind) -> Dialogue {
     d
 }
 
-/// RFC 5682, section 2.1, steps 2 (b) and 3 (b): two new segments, then the second ACK moves on, so the originals have arrived.
+/// RFC 5682, section 2.1, steps 2 (b) and 3 (b): two new segments, then the second ACK handoffs on, so the originals have arrived.
 #[test]
 fn a_second_ack_that_moves_on_shows_the_timeout_to_be_a_delay() {
     for (frto, recovery) in [(FrtoKind::Basic, RecoveryKind::NewReno), (FrtoKind::Basic, Sack), (FrtoKind::Sack, Sack)] {

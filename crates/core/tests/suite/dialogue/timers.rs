@@ -1,7 +1,7 @@
 //! When the retransmission timer goes off (RFC 6298).
 
 use crate::dialogue::script::*;
-use ackclock_core::app::Source;
+use ackclock_core::app::BulkSource;
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Flags, Segment, Timestamps};
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
@@ -63,7 +63,7 @@ fn duplicates_or_the_recovery_they_begin_restart_the_timer_where_the_host_says_s
     ] {
         let rto = RtoConfig { restart, ..tcp(Sack).rto };
         let config = TcpConfig { initial_window: 4.0, rto, ..tcp(Sack) };
-        let mut d = Dialogue::sender_with(config, Source::new(u64::MAX, Time::NEVER), 4000);
+        let mut d = Dialogue::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 4000);
         d.expects_new(0.1, 1..4001);
         d.at(0.2).sack(1, &[1001..2001]);
         d.at(0.25).sack(1, &[1001..3001]);
@@ -84,7 +84,7 @@ fn a_sack_of_what_left_before_the_oldest_was_resent_restarts_the_timer_where_the
     for (restart, at) in [(RtoRestart::Head, 0.6), (RtoRestart::HeadAndSack, 0.65)] {
         let rto = RtoConfig { restart, ..tcp(Sack).rto };
         let config = TcpConfig { initial_window: 6.0, rto, ..tcp(Sack) };
-        let mut d = Dialogue::sender_with(config, Source::new(u64::MAX, Time::NEVER), 6000);
+        let mut d = Dialogue::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 6000);
         d.expects_new(0.1, 1..6001);
         d.at(0.2).sack(1, &[1001..2001]);
         d.at(0.25).sack(1, &[1001..3001]);
@@ -163,7 +163,7 @@ fn a_sack_times_a_segment_where_the_ack_number_stands_still() {
 /// RFC 6298, (5.2).
 #[test]
 fn when_everything_is_acknowledged_no_timer_runs() {
-    let mut d = Dialogue::sender_with(tcp(NewReno), Source::new(1500, Time::NEVER), 65_535);
+    let mut d = Dialogue::sender_with(tcp(NewReno), BulkSource::new(1500, Time::NEVER), 65_535);
     d.expects(0.1).data(1..1001);
     d.expects(0.1).data(1001..1501).fin();
     d.at(0.2).ack(1502);

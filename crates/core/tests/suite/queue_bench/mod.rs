@@ -1,21 +1,21 @@
 //! A queue and all that it needs around it.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
-use ackclock_core::element::{Move, Tally};
+use ackclock_core::element::{Handoff, PacketCounts};
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, Kind, Packet, Segment};
 use ackclock_core::queue::Queue;
-use ackclock_core::{Out, Time};
+use ackclock_core::{Output, Time};
 
 pub struct Bench {
     pub arena: Arena,
-    pub tally: Tally,
-    moves: Vec<Move>,
+    pub counts: PacketCounts,
+    handoffs: Vec<Handoff>,
     next_id: u64,
 }
 
 impl Bench {
     pub fn new() -> Bench {
-        Bench { arena: Arena::default(), tally: Tally::default(), moves: Vec::new(), next_id: 1 << 40 }
+        Bench { arena: Arena::default(), counts: PacketCounts::default(), handoffs: Vec::new(), next_id: 1 << 40 }
     }
 
     pub fn packet(&mut self, id: u64, flow: u32, len: u16, kind: Kind, ecn: Ecn) -> Packet {
@@ -42,8 +42,8 @@ impl Bench {
         }
     }
 
-    pub fn out(&mut self) -> Out<'_> {
-        Out::new(&mut self.arena, &mut self.tally, &mut self.moves, &mut self.next_id)
+    pub fn out(&mut self) -> Output<'_> {
+        Output::new(&mut self.arena, &mut self.counts, &mut self.handoffs, &mut self.next_id)
     }
 
     /// A packet has left: nobody needs its body any more.

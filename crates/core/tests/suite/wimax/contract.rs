@@ -1,22 +1,22 @@
 //! What holds for every cell: order, sums, and the same whoever drives it.
 
 use crate::wimax::drive::{Drive, down, nist, station, up, wandering};
-use ackclock_core::medium::wimax::Terms;
-use ackclock_core::medium::wimax::arq::ArqTerms;
-use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
-use ackclock_core::medium::wimax::contention::{Layout, Region};
+use ackclock_core::medium::wimax::WimaxConfig;
+use ackclock_core::medium::wimax::arq::ArqConfig;
+use ackclock_core::medium::wimax::contention::{Region, RegionLayout};
 use ackclock_core::medium::wimax::frame::Split;
-use ackclock_core::medium::wimax::harq::HarqTerms;
+use ackclock_core::medium::wimax::harq::HarqConfig;
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
-use ackclock_core::medium::wimax::repair::Repair;
-use ackclock_core::medium::wimax::service::{Class, Service};
+use ackclock_core::medium::wimax::qos_class::{QosClass, ServiceFlow};
+use ackclock_core::medium::wimax::rate_limit::{Excess, LimitRate, RateLimitConfig, TrafficFilter};
+use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
 use ackclock_core::packet::Kind;
 use ackclock_core::queue::Limit;
 use ackclock_core::units::{Span, Time};
 use proptest::prelude::*;
 
 /// WiBro's numbers.
-fn wibro() -> Terms {
+fn wibro() -> WimaxConfig {
     let mut terms = nist(1, 1, 3);
     terms.frame.channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
     terms.frame.ttg = Span::from_ns(87_200);
@@ -26,36 +26,36 @@ fn wibro() -> Terms {
     terms.frame.maps.mcs = 0;
     terms.frame.maps.repetition = 4;
     terms.frame.burst_gap = 0;
-    terms.frame.region = Region { opportunities: 6, layout: Layout::Columns { columns: 1 } };
+    terms.frame.region = Region { opportunities: 6, layout: RegionLayout::Columns { columns: 1 } };
     terms
 }
 
-fn terms() -> impl Strategy<Value = Terms> {
+fn terms() -> impl Strategy<Value = WimaxConfig> {
     let base = prop_oneof![Just(wibro()), (1u32..=6, 0u8..=6).prop_map(|(ratio, mcs)| nist(ratio, 1, mcs))];
     let repair = prop_oneof![
-        Just(Repair::None),
-        (1u32..4, 1u64..4).prop_map(|(attempts, feedback)| Repair::Harq(HarqTerms { attempts, feedback })),
-        (prop_oneof![Just(32u32), Just(64)], 1u32..64, 1u64..6, 1u32..5)
-            .prop_map(|(block, window, timer, attempts)| { Repair::Arq(ArqTerms { block, window, timer, attempts }) }),
+        Just(RetransmissionMode::None),
+        (1u32..4, 1u64..4).prop_map(|(attempts, feedback)| RetransmissionMode::Harq(HarqConfig { attempts, feedback })),
+        (prop_oneof![Just(32u32), Just(64)], 1u32..64, 1u64..6, 1u32..5).prop_map(|(block, window, timer, attempts)| {
+            RetransmissionMode::Arq(ArqConfig { block, window, timer, attempts })
+        }),
     ];
     let class = prop_oneof![
-        Just(Service::BEST_EFFORT),
-        Just(Service { class: Class::Ugs, interval: 2, bytes: 300 }),
-        Just(Service { class: Class::Ertps, interval: 2, bytes: 300 }),
-        Just(Service { class: Class::Rtps, interval: 3, bytes: 0 }),
-        Just(Service { class: Class::Nrtps, interval: 10, bytes: 0 }),
+        Just(ServiceFlow::BEST_EFFORT),
+        Just(ServiceFlow { class: QosClass::Ugs, interval: 2, bytes: 300 }),
+        Just(ServiceFlow { class: QosClass::Ertps, interval: 2, bytes: 300 }),
+        Just(ServiceFlow { class: QosClass::Rtps, interval: 3, bytes: 0 }),
+        Just(ServiceFlow { class: QosClass::Nrtps, interval: 10, bytes: 0 }),
     ];
-    let shaped = CapTerms {
-        traffic: Traffic::All,
-        rate: CapRate::Wandering { low_bps: 100_000, high_bps: 900_000, every: Span::from_ms(30) },
+    let shaped = RateLimitConfig {
+        traffic: TrafficFilter::All,
+        rate: LimitRate::Wandering { low_bps: 100_000, high_bps: 900_000, every: Span::from_ms(30) },
         burst: 2000,
-        excess: Excess::Waits { bytes: 4000 },
+        excess: Excess::Shape { bytes: 4000 },
     };
-    let caps =
-        prop_oneof![2 => Just(None), 1 => Just(Some(shaped)), 1 => Just(Some(CapTerms { excess: Excess::Dropped, ..shaped }))];
+    let rate_limits = prop_oneof![2 => Just(None), 1 => Just(Some(shaped)), 1 => Just(Some(RateLimitConfig { excess: Excess::Police, ..shaped }))];
     let odds = prop_oneof![2 => Just(0.0), 1 => Just(0.3), 1 => Just(1.0)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 1u64..5);
-    (base, repair, class, caps, odds, flags).prop_map(|(mut terms, repair, service, cap, p, flags)| {
+    (base, repair, class, rate_limits, odds, flags).prop_map(|(mut terms, repair, service, cap, p, flags)| {
         let (fades, piggyback, bundling, grant_frames) = flags;
         terms.repair = [repair; 2];
         terms.uplink.piggyback = piggyback;
@@ -70,19 +70,19 @@ fn terms() -> impl Strategy<Value = Terms> {
         terms.stations.push(other);
         for station in &mut terms.stations {
             station.error = [p, p];
-            station.caps = [cap.into_iter().collect(), cap.into_iter().collect()];
+            station.rate_limits = [cap.into_iter().collect(), cap.into_iter().collect()];
         }
         terms
     })
 }
 
 trait CheckWith {
-    fn check_with(&self, station: ackclock_core::medium::wimax::StationTerms) -> bool;
+    fn check_with(&self, station: ackclock_core::medium::wimax::StationConfig) -> bool;
 }
 
-impl CheckWith for Terms {
-    fn check_with(&self, station: ackclock_core::medium::wimax::StationTerms) -> bool {
-        Terms { stations: vec![station], ..self.clone() }.check().is_ok()
+impl CheckWith for WimaxConfig {
+    fn check_with(&self, station: ackclock_core::medium::wimax::StationConfig) -> bool {
+        WimaxConfig { stations: vec![station], ..self.clone() }.check().is_ok()
     }
 }
 
@@ -95,7 +95,7 @@ fn traffic() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((gap, 0u32..3, any::<bool>(), len), 1..80)
 }
 
-fn drive(terms: &Terms, steps: &[Step], early: bool, seed: u64) -> Drive {
+fn drive(terms: &WimaxConfig, steps: &[Step], early: bool, seed: u64) -> Drive {
     let mut drive = Drive::limited(terms.clone(), 3, seed, Limit::packets(10));
     let mut at = Time::ZERO;
     for &(gap, station, is_up, len) in steps {
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn every_cell_empties_keeps_the_order_and_is_the_same_whoever_drives_it(terms in terms(), steps in traffic(), seed in 0u64..100) {
         let one = drive(&terms, &steps, false, seed);
-        prop_assert_eq!(ackclock_core::Element::held(&one.cell), 0, "all this traffic has an end");
+        prop_assert_eq!(ackclock_core::Element::occupancy(&one.cell), 0, "all this traffic has an end");
         for stream in (0..3).flat_map(|s| [down(s), up(s)]) {
             let ids: Vec<u64> = one.of(stream).map(|l| l.id).collect();
             prop_assert!(ids.is_sorted(), "{stream:?}: {ids:?}");
@@ -146,5 +146,5 @@ fn at_the_end_of_time_packets_stay_where_they_are() {
     drive.push(Time(u64::MAX - 5_000_000_000), down(0), 100, Kind::DATA);
     drive.push(Time(u64::MAX - 4_000_000_000), up(0), 100, Kind::DATA);
     drive.run_to(Time(u64::MAX - 1));
-    assert_eq!(ackclock_core::Element::held(&drive.cell) + drive.left.len() as u64, 2);
+    assert_eq!(ackclock_core::Element::occupancy(&drive.cell) + drive.left.len() as u64, 2);
 }

@@ -1,29 +1,29 @@
 //! Drives a cell directly: packets in at given times, packets out, and sums that must be right after every call.
 
-use ackclock_core::element::{Element, Move, Out, Tally};
-use ackclock_core::medium::wimax::amc::AmcTerms;
-use ackclock_core::medium::wimax::contention::{BackoffTerms, Layout, Region};
-use ackclock_core::medium::wimax::frame::{FrameTerms, Split};
+use ackclock_core::element::{Element, Handoff, Output, PacketCounts};
+use ackclock_core::medium::radio_channel::Process;
+use ackclock_core::medium::wimax::amc::AmcConfig;
+use ackclock_core::medium::wimax::contention::{BackoffConfig, Region, RegionLayout};
+use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
 use ackclock_core::medium::wimax::maps::Maps;
 use ackclock_core::medium::wimax::pdu::Pdu;
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
-use ackclock_core::medium::wimax::repair::Repair;
-use ackclock_core::medium::wimax::service::Service;
-use ackclock_core::medium::wimax::{StationTerms, Terms, UplinkTerms, Wimax};
+use ackclock_core::medium::wimax::qos_class::ServiceFlow;
+use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
+use ackclock_core::medium::wimax::{StationConfig, UplinkConfig, Wimax, WimaxConfig};
 use ackclock_core::medium::{Direction, Stream};
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
-use ackclock_core::signal::Process;
 use ackclock_core::units::{Span, Time};
 use std::collections::BTreeMap;
 
 pub const FRAME: Span = Span::from_ms(5);
 
 /// P3's channel: 7 MHz, prefix 1/16, 5 ms, contention size 5, one class.
-pub fn nist(down: u32, up: u32, mcs: u8) -> Terms {
+pub fn nist(down: u32, up: u32, mcs: u8) -> WimaxConfig {
     let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
-    let frame = FrameTerms {
+    let frame = FrameConfig {
         channel,
         length: FRAME,
         ttg: channel.physical_slots(10),
@@ -33,41 +33,41 @@ pub fn nist(down: u32, up: u32, mcs: u8) -> Terms {
         maps: Maps { mcs: 3, repetition: 1 },
         burst_gap: 1,
         uplink_preamble: 0,
-        region: Region { opportunities: 5, layout: Layout::RequestOnly },
+        region: Region { opportunities: 5, layout: RegionLayout::RequestOnly },
     };
-    Terms {
+    WimaxConfig {
         frame,
         pdu: Pdu { around: 10 },
-        uplink: UplinkTerms {
+        uplink: UplinkConfig {
             grant_frames: 2,
             patience: 20,
-            backoff: BackoffTerms { start: 2, end: 6, tries: 16 },
+            backoff: BackoffConfig { start: 2, end: 6, tries: 16 },
             piggyback: true,
             least_grant: 0,
             bundling: true,
         },
-        repair: [Repair::None; 2],
+        repair: [RetransmissionMode::None; 2],
         stations: vec![station(mcs)],
         connections: Vec::new(),
     }
 }
 
-pub fn station(mcs: u8) -> StationTerms {
-    StationTerms {
-        service: Service::BEST_EFFORT,
+pub fn station(mcs: u8) -> StationConfig {
+    StationConfig {
+        service: ServiceFlow::BEST_EFFORT,
         mcs: [mcs, mcs],
         error: [0.0, 0.0],
         channel: None,
         loss: [None, None],
-        caps: [Vec::new(), Vec::new()],
+        rate_limits: [Vec::new(), Vec::new()],
     }
 }
 
 /// A channel whose quality wanders by some dB around a mean.
-pub fn wandering(mcs: u8, mean_db: f64, sd_db: f64) -> StationTerms {
+pub fn wandering(mcs: u8, mean_db: f64, sd_db: f64) -> StationConfig {
     let process = Process::Ar1 { mean_db, sd_db, correlation: Span::from_ms(100) };
-    let amc = AmcTerms { hysteresis_db: 1.0, delay: 2, up_offset_db: 0.0, decade_db: 2.0 };
-    StationTerms { channel: Some((process, amc)), ..station(mcs) }
+    let amc = AmcConfig { hysteresis_db: 1.0, delay: 2, up_offset_db: 0.0, decade_db: 2.0 };
+    StationConfig { channel: Some((process, amc)), ..station(mcs) }
 }
 
 pub fn down(station: u32) -> Stream {
@@ -90,7 +90,7 @@ pub struct Drive {
     pub cell: Wimax,
     pub now: Time,
     pub left: Vec<Left>,
-    pub tally: Tally,
+    pub counts: PacketCounts,
     /// When each packet came in.
     entered: BTreeMap<u64, Time>,
     arena: Arena,
@@ -98,35 +98,35 @@ pub struct Drive {
 }
 
 impl Drive {
-    pub fn new(terms: Terms, stations: u32, seed: u64) -> Drive {
+    pub fn new(terms: WimaxConfig, stations: u32, seed: u64) -> Drive {
         Drive::limited(terms, stations, seed, Limit::packets(50))
     }
 
-    pub fn limited(terms: Terms, stations: u32, seed: u64, limit: Limit) -> Drive {
+    pub fn limited(terms: WimaxConfig, stations: u32, seed: u64, limit: Limit) -> Drive {
         let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(limit))).collect();
         let cell = Wimax::new(terms, queues, Rng::for_element(seed, "cell")).unwrap();
         Drive {
             cell,
             now: Time::ZERO,
             left: Vec::new(),
-            tally: Tally::default(),
+            counts: PacketCounts::default(),
             entered: BTreeMap::new(),
             arena: Arena::default(),
             next_id: 1,
         }
     }
 
-    fn call(&mut self, act: impl FnOnce(&mut Wimax, Time, &mut Out<'_>)) {
-        let mut moves: Vec<Move> = Vec::new();
-        let mut out = Out::new(&mut self.arena, &mut self.tally, &mut moves, &mut self.next_id);
+    fn call(&mut self, act: impl FnOnce(&mut Wimax, Time, &mut Output<'_>)) {
+        let mut handoffs: Vec<Handoff> = Vec::new();
+        let mut out = Output::new(&mut self.arena, &mut self.counts, &mut handoffs, &mut self.next_id);
         act(&mut self.cell, self.now, &mut out);
-        for Move { port, packet, .. } in moves {
+        for Handoff { port, packet, .. } in handoffs {
             let stream = Stream::from_index(usize::from(port.0 ^ 1));
             self.left.push(Left { at: self.now, stream, id: packet.id, entered: self.entered[&packet.id], len: packet.len });
             self.arena.release(packet.body);
         }
-        let Tally { pushed, forwarded, .. } = self.tally;
-        assert_eq!(pushed, forwarded + self.tally.drops() + self.cell.held(), "conservation at {:?}", self.now);
+        let PacketCounts { pushed, forwarded, .. } = self.counts;
+        assert_eq!(pushed, forwarded + self.counts.drops() + self.cell.occupancy(), "conservation at {:?}", self.now);
     }
 
     /// Everything due up to `at`.
@@ -141,9 +141,9 @@ impl Drive {
 
     /// Wakes it now, whether due or not.
     pub fn wake_early(&mut self) {
-        let before = (self.cell.due(), self.left.len(), self.tally);
+        let before = (self.cell.due(), self.left.len(), self.counts);
         self.call(|cell, now, out| cell.wake(now, out));
-        assert_eq!((self.cell.due(), self.left.len(), self.tally), before, "too early is nothing");
+        assert_eq!((self.cell.due(), self.left.len(), self.counts), before, "too early is nothing");
     }
 
     /// A packet comes; says its number.
@@ -151,7 +151,7 @@ impl Drive {
         self.run_to(at);
         let id = self.next_id;
         self.next_id += 1;
-        self.tally.pushed += 1;
+        self.counts.pushed += 1;
         let body = self.arena.insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
         self.entered.insert(id, at);
         let packet = Packet { id, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };

@@ -1,12 +1,12 @@
-//! What ARQ, HARQ and adaptive modulation make of a bad channel, and caps of a good one.
+//! What ARQ, HARQ and adaptive modulation make of a bad channel, and rate_limits of a good one.
 
 use crate::wimax::drive::{Drive, down, nist, up, wandering};
-use ackclock_core::medium::wimax::arq::ArqTerms;
-use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
-use ackclock_core::medium::wimax::harq::HarqTerms;
-use ackclock_core::medium::wimax::repair::Repair;
+use ackclock_core::medium::radio_channel::{Level, LossCurve, Process};
+use ackclock_core::medium::wimax::arq::ArqConfig;
+use ackclock_core::medium::wimax::harq::HarqConfig;
+use ackclock_core::medium::wimax::rate_limit::{Excess, LimitRate, RateLimitConfig, TrafficFilter};
+use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
 use ackclock_core::packet::Kind;
-use ackclock_core::signal::{Level, LossCurve, Process};
 use ackclock_core::units::{Span, Time};
 
 fn ms(x: u64) -> Time {
@@ -14,7 +14,7 @@ fn ms(x: u64) -> Time {
 }
 
 /// One packet each 60 ms in both directions, never two in a burst: the share that is lost down and up.
-fn lost(repair: Repair, p: f64) -> [f64; 2] {
+fn lost(repair: RetransmissionMode, p: f64) -> [f64; 2] {
     const N: u64 = 10_000;
     let mut terms = nist(1, 1, 6);
     terms.repair = [repair; 2];
@@ -33,7 +33,7 @@ fn harq_leaves_p_to_the_attempts_in_both_directions() {
     for (p, attempts) in [(0.1_f64, 1), (0.3, 2), (0.3, 3)] {
         let expected = p.powi(attempts as i32);
         let sd = (expected * (1.0 - expected) / 1e4).sqrt();
-        for share in lost(Repair::Harq(HarqTerms { attempts, feedback: 2 }), p) {
+        for share in lost(RetransmissionMode::Harq(HarqConfig { attempts, feedback: 2 }), p) {
             assert!((share - expected).abs() < 4.0 * sd, "{p}^{attempts}: {share}");
         }
     }
@@ -44,7 +44,7 @@ fn arq_loses_a_packet_with_any_block_whose_attempts_are_used_up() {
     // 510 bytes are 8 blocks of 64: 1 - (1 - p^n)^8.
     let (p, attempts) = (0.2_f64, 3);
     let expected = 1.0 - (1.0 - p.powi(3)).powi(8);
-    let repair = Repair::Arq(ArqTerms { block: 64, window: 1024, timer: 3, attempts });
+    let repair = RetransmissionMode::Arq(ArqConfig { block: 64, window: 1024, timer: 3, attempts });
     for share in lost(repair, p) {
         assert!((share - expected).abs() < 0.01, "{share} instead of {expected}");
     }
@@ -53,7 +53,7 @@ fn arq_loses_a_packet_with_any_block_whose_attempts_are_used_up() {
 #[test]
 fn each_harq_attempt_costs_a_feedback_time() {
     let mut terms = nist(1, 1, 6);
-    terms.repair = [Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+    terms.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
     terms.stations[0].error = [0.5, 0.0];
     let mut drive = Drive::new(terms, 1, 1);
     for i in 0..2000 {
@@ -78,7 +78,7 @@ fn each_harq_attempt_costs_a_feedback_time() {
 fn a_small_arq_window_stalls_the_sender() {
     let rate = |window| {
         let mut terms = nist(1, 1, 6);
-        terms.repair = [Repair::Arq(ArqTerms { block: 64, window, timer: 4, attempts: 8 }); 2];
+        terms.repair = [RetransmissionMode::Arq(ArqConfig { block: 64, window, timer: 4, attempts: 8 }); 2];
         terms.stations[0].error = [0.02, 0.02];
         let mut drive = Drive::new(terms, 1, 1);
         drive.saturate(&[down(0)], 1000, ms(5000));
@@ -94,7 +94,7 @@ fn a_channel_that_wanders_costs_modulation_first_and_errors_second() {
         let mut terms = nist(1, 1, 6);
         terms.stations = vec![wandering(6, mean_db, 2.0)];
         terms.stations[0].error = [0.01, 0.01];
-        terms.repair = [Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+        terms.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
         let mut drive = Drive::new(terms, 1, 1);
         drive.saturate(&[down(0)], 1000, ms(10_000));
         drive.rate(down(0), ms(1000))
@@ -107,9 +107,9 @@ fn a_channel_that_wanders_costs_modulation_first_and_errors_second() {
 #[test]
 fn a_cap_on_tcp_holds_tcp_and_leaves_udp_alone() {
     let mut terms = nist(1, 1, 6);
-    let rate = CapRate::Fixed { bps: 500_000 };
-    let cap = CapTerms { traffic: Traffic::Tcp, rate, burst: 3000, excess: Excess::Waits { bytes: 20_000 } };
-    terms.stations[0].caps = [vec![cap], Vec::new()];
+    let rate = LimitRate::Fixed { bps: 500_000 };
+    let cap = RateLimitConfig { traffic: TrafficFilter::Tcp, rate, burst: 3000, excess: Excess::Shape { bytes: 20_000 } };
+    terms.stations[0].rate_limits = [vec![cap], Vec::new()];
     let mut drive = Drive::new(terms, 1, 1);
     let mut bits = [0.0; 2];
     for i in 0..10_000u64 {
@@ -130,7 +130,7 @@ fn a_cap_on_tcp_holds_tcp_and_leaves_udp_alone() {
 fn what_is_lost_above_all_repair_follows_the_stations_own_signal() {
     // A third of the time at 8 dB, where 30 % is lost, else at 25 dB, where nothing is: HARQ, which repairs all, does not see it.
     let mut terms = nist(1, 1, 6);
-    terms.repair = [Repair::Harq(HarqTerms { attempts: 4, feedback: 2 }); 2];
+    terms.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
     terms.stations = vec![wandering(6, 0.0, 0.0)];
     terms.stations[0].error = [0.1, 0.1];
     let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
@@ -156,13 +156,13 @@ fn what_is_lost_above_all_repair_follows_the_stations_own_signal() {
 fn what_waits_in_a_shapers_buffer_waits_in_the_queues_figures() {
     // 500 kb/s are asked for twice of a cell that is all but empty: 20 packets of 500 bytes wait before the queue, 8 ms each.
     let mut terms = nist(1, 1, 6);
-    let cap = CapTerms {
-        traffic: Traffic::All,
-        rate: CapRate::Fixed { bps: 500_000 },
+    let cap = RateLimitConfig {
+        traffic: TrafficFilter::All,
+        rate: LimitRate::Fixed { bps: 500_000 },
         burst: 500,
-        excess: Excess::Waits { bytes: 10_000 },
+        excess: Excess::Shape { bytes: 10_000 },
     };
-    terms.stations[0].caps = [vec![cap], Vec::new()];
+    terms.stations[0].rate_limits = [vec![cap], Vec::new()];
     let mut drive = Drive::new(terms, 1, 1);
     for i in 0..2500 {
         drive.push(ms(4 * i), down(0), 500, Kind::DATA);
@@ -180,9 +180,13 @@ fn what_waits_in_a_shapers_buffer_waits_in_the_queues_figures() {
 fn a_packet_that_one_cap_lets_go_comes_to_the_next() {
     // TCP may have 800 kb/s, everything together 500.
     let mut terms = nist(1, 1, 6);
-    let cap =
-        |traffic, bps| CapTerms { traffic, rate: CapRate::Fixed { bps }, burst: 1000, excess: Excess::Waits { bytes: 20_000 } };
-    terms.stations[0].caps = [vec![cap(Traffic::Tcp, 800_000), cap(Traffic::All, 500_000)], Vec::new()];
+    let cap = |traffic, bps| RateLimitConfig {
+        traffic,
+        rate: LimitRate::Fixed { bps },
+        burst: 1000,
+        excess: Excess::Shape { bytes: 20_000 },
+    };
+    terms.stations[0].rate_limits = [vec![cap(TrafficFilter::Tcp, 800_000), cap(TrafficFilter::All, 500_000)], Vec::new()];
     let mut drive = Drive::new(terms, 1, 1);
     for i in 0..10_000 {
         drive.push(ms(i), down(0), 500, Kind::TCP.with(Kind::DATA));

@@ -1,8 +1,8 @@
 //! Asking, being granted, and what rides in a grant.
 
 use crate::wimax::drive::{Drive, FRAME, down, nist, up};
-use ackclock_core::medium::wimax::contention::{Layout, Region};
-use ackclock_core::medium::wimax::service::{Class, Service};
+use ackclock_core::medium::wimax::contention::{Region, RegionLayout};
+use ackclock_core::medium::wimax::qos_class::{QosClass, ServiceFlow};
 use ackclock_core::packet::Kind;
 use ackclock_core::units::{Span, Time};
 
@@ -50,7 +50,7 @@ fn a_packet_down_takes_at_most_a_frame_and_its_place_in_the_next() {
 fn two_symbols_carry_216_bytes_of_acks_a_frame_and_more_starve() {
     // 6:1 with fractional contention: 19 of 21 symbols are for contention.
     let mut terms = nist(6, 1, 6);
-    terms.frame.region = Region { opportunities: 5, layout: Layout::Fractional { mcs: 6 } };
+    terms.frame.region = Region { opportunities: 5, layout: RegionLayout::Fractional { mcs: 6 } };
     assert_eq!(terms.frame.layout().unwrap().up.slots() * 108, 216);
     let mut drive = Drive::new(terms, 1, 1);
     // Ten ACKs a frame are offered: 500 bytes with their headers.
@@ -62,7 +62,7 @@ fn two_symbols_carry_216_bytes_of_acks_a_frame_and_more_starve() {
     // A piggybacked request takes 2 bytes, a packet cut by the end of the frame 14.
     let fits = (216.0 - 2.0 - 14.0) / 50.0;
     assert!((per_frame / fits - 1.0).abs() < 0.02, "{per_frame} ACKs a frame instead of {fits}");
-    assert!(drive.tally.drops() > 2000, "the rest is dropped: {}", drive.tally.drops());
+    assert!(drive.counts.drops() > 2000, "the rest is dropped: {}", drive.counts.drops());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn at_three_to_one_the_same_acks_all_get_through() {
         drive.push(Time::ZERO + Span::from_us(500 * i), up(0), 40, ACK);
     }
     drive.run_to(ms(3000));
-    assert_eq!((drive.left.len(), drive.tally.drops()), (4000, 0));
+    assert_eq!((drive.left.len(), drive.counts.drops()), (4000, 0));
 }
 
 #[test]
@@ -120,10 +120,10 @@ fn stations_that_ask_together_collide_and_all_get_through_in_the_end() {
 
 #[test]
 fn without_opportunities_a_polled_station_is_still_heard() {
-    for class in [Class::Rtps, Class::Nrtps, Class::BestEffort] {
+    for class in [QosClass::Rtps, QosClass::Nrtps, QosClass::BestEffort] {
         let mut terms = nist(1, 1, 6);
         terms.frame.region.opportunities = 0;
-        terms.stations[0].service = Service { class, interval: 4, bytes: 0 };
+        terms.stations[0].service = ServiceFlow { class, interval: 4, bytes: 0 };
         let mut drive = Drive::new(terms, 1, 1);
         let delays = lone_acks(&mut drive);
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
@@ -134,9 +134,9 @@ fn without_opportunities_a_polled_station_is_still_heard() {
 
 #[test]
 fn an_unsolicited_grant_needs_no_request() {
-    for class in [Class::Ugs, Class::Ertps] {
+    for class in [QosClass::Ugs, QosClass::Ertps] {
         let mut terms = nist(1, 1, 6);
-        terms.stations[0].service = Service { class, interval: 1, bytes: 200 };
+        terms.stations[0].service = ServiceFlow { class, interval: 1, bytes: 200 };
         let mut drive = Drive::new(terms, 1, 1);
         let delays = lone_acks(&mut drive);
         assert!(delays.iter().all(|&d| d < 1.6), "{class:?}: at most to the next uplink: {delays:?}");
@@ -149,7 +149,7 @@ fn a_better_class_is_served_first() {
     let mut terms = nist(1, 1, 6);
     let best = terms.stations[0].clone();
     let mut first = best.clone();
-    first.service = Service { class: Class::Rtps, interval: 1, bytes: 0 };
+    first.service = ServiceFlow { class: QosClass::Rtps, interval: 1, bytes: 0 };
     terms.stations = vec![first, best];
     let mut drive = Drive::new(terms, 2, 1);
     drive.saturate(&[down(0), down(1), up(0), up(1)], 1000, ms(3000));

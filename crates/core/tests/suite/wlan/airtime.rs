@@ -1,7 +1,7 @@
 //! Single frames: exactly when they come out.
 
 use crate::wlan::drive::{Drive, b, down, n, up, us};
-use ackclock_core::element::Cause;
+use ackclock_core::element::DropReason;
 use ackclock_core::units::{Span, Time};
 
 #[test]
@@ -21,7 +21,7 @@ fn a_lone_frame_goes_at_once_and_the_next_waits_for_ack_difs_and_back_off() {
 #[test]
 fn frames_beyond_the_threshold_are_asked_for() {
     let at = |threshold| {
-        let mut drive = Drive::new(ackclock_core::medium::WlanTerms { rts_threshold: Some(threshold), ..b() }, 1, 1);
+        let mut drive = Drive::new(ackclock_core::medium::WlanConfig { rts_threshold: Some(threshold), ..b() }, 1, 1);
         drive.push(up(0), 1064);
         drive.run_to(Time::ZERO + Span::from_ms(20));
         (drive.left[0].at, drive.wlan_control(up(0)))
@@ -40,12 +40,12 @@ fn a_station_that_is_never_answered_gives_up_after_its_tries() {
         let mut drive = Drive::new(terms.clone(), 1, 1);
         drive.push(up(0), 1064);
         let mut frames = 0;
-        while drive.tally.drops() == 0 {
+        while drive.counts.drops() == 0 {
             drive.wake();
             // Each try is a start and an end.
             frames += 1;
         }
-        assert_eq!((frames, drive.tally.dropped[Cause::Retries as usize]), (2 * tries, 1));
+        assert_eq!((frames, drive.counts.dropped[DropReason::Retries as usize]), (2 * tries, 1));
     }
 }
 
@@ -73,5 +73,5 @@ fn packets_of_an_aggregate_that_break_are_sent_again_and_handed_up_in_order() {
     }
     drive.run_to(Time::ZERO + Span::from_secs(2));
     let ids: Vec<_> = drive.left.iter().map(|left| left.id).collect();
-    assert!(ids.is_sorted() && ids.len() as u64 + drive.tally.drops() == 500 && drive.tally.drops() < 5, "{:?}", drive.tally);
+    assert!(ids.is_sorted() && ids.len() as u64 + drive.counts.drops() == 500 && drive.counts.drops() < 5, "{:?}", drive.counts);
 }

@@ -1,7 +1,7 @@
 //! Drives a wireless LAN directly: packets in, packets out, and sums that must be right after every call.
 
-use ackclock_core::element::{Element, Move, Out, Tally};
-use ackclock_core::medium::wlan::{AggregateTerms, Format, Wlan, WlanTerms};
+use ackclock_core::element::{Element, Handoff, Output, PacketCounts};
+use ackclock_core::medium::wlan::{AmpduConfig, Format, Wlan, WlanConfig};
 use ackclock_core::medium::{Direction, Stream};
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
@@ -17,8 +17,8 @@ fn format(kbps: u64, preamble_us: u64, symbol_us: u64, extension_us: u64) -> For
 }
 
 /// 802.11b with the long preamble, 1 Mb/s for control frames, MAC and LLC headers of 36 bytes.
-pub fn b() -> WlanTerms {
-    WlanTerms {
+pub fn b() -> WlanConfig {
+    WlanConfig {
         slot: us(20),
         sifs: us(10),
         difs: us(50),
@@ -37,8 +37,8 @@ pub fn b() -> WlanTerms {
 }
 
 /// 802.11n, 20 MHz at 5 GHz, 65 Mb/s, best-effort access category, A-MPDUs.
-pub fn n() -> WlanTerms {
-    WlanTerms {
+pub fn n() -> WlanConfig {
+    WlanConfig {
         slot: us(9),
         sifs: us(16),
         difs: us(43),
@@ -47,7 +47,7 @@ pub fn n() -> WlanTerms {
         data: format(65_000, 36, 4, 0),
         control: format(24_000, 20, 4, 0),
         header: 38,
-        aggregate: Some(AggregateTerms { frames: 64, bytes: 65_535, air: us(5484) }),
+        aggregate: Some(AmpduConfig { frames: 64, bytes: 65_535, air: us(5484) }),
         ..b()
     }
 }
@@ -70,33 +70,33 @@ pub struct Drive {
     pub wlan: Wlan,
     pub now: Time,
     pub left: Vec<Left>,
-    pub tally: Tally,
+    pub counts: PacketCounts,
     arena: Arena,
     next_id: u64,
 }
 
 impl Drive {
-    pub fn new(terms: WlanTerms, stations: u32, seed: u64) -> Drive {
+    pub fn new(terms: WlanConfig, stations: u32, seed: u64) -> Drive {
         Drive::limited(terms, stations, seed, 1000)
     }
 
     /// With so many packets in each queue.
-    pub fn limited(terms: WlanTerms, stations: u32, seed: u64, packets: u64) -> Drive {
+    pub fn limited(terms: WlanConfig, stations: u32, seed: u64, packets: u64) -> Drive {
         let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(Limit::packets(packets))));
         let wlan = Wlan::new(terms, queues, Rng::for_element(seed, "wlan")).unwrap();
-        Drive { wlan, now: Time::ZERO, left: Vec::new(), tally: Tally::default(), arena: Arena::default(), next_id: 1 }
+        Drive { wlan, now: Time::ZERO, left: Vec::new(), counts: PacketCounts::default(), arena: Arena::default(), next_id: 1 }
     }
 
-    fn call(&mut self, act: impl FnOnce(&mut Wlan, Time, &mut Out<'_>)) {
-        let mut moves: Vec<Move> = Vec::new();
-        let mut out = Out::new(&mut self.arena, &mut self.tally, &mut moves, &mut self.next_id);
+    fn call(&mut self, act: impl FnOnce(&mut Wlan, Time, &mut Output<'_>)) {
+        let mut handoffs: Vec<Handoff> = Vec::new();
+        let mut out = Output::new(&mut self.arena, &mut self.counts, &mut handoffs, &mut self.next_id);
         act(&mut self.wlan, self.now, &mut out);
-        for Move { port, packet, .. } in moves {
+        for Handoff { port, packet, .. } in handoffs {
             self.left.push(Left { at: self.now, stream: Stream::from_index(usize::from(port.0 ^ 1)), id: packet.id });
             self.arena.release(packet.body);
         }
-        let Tally { pushed, forwarded, .. } = self.tally;
-        assert_eq!(pushed, forwarded + self.tally.drops() + self.wlan.held(), "conservation at {:?}", self.now);
+        let PacketCounts { pushed, forwarded, .. } = self.counts;
+        assert_eq!(pushed, forwarded + self.counts.drops() + self.wlan.occupancy(), "conservation at {:?}", self.now);
     }
 
     /// Control frames sent for a stream.
@@ -121,7 +121,7 @@ impl Drive {
     pub fn push(&mut self, stream: Stream, len: u16) {
         let id = self.next_id;
         self.next_id += 1;
-        self.tally.pushed += 1;
+        self.counts.pushed += 1;
         let body = self.arena.insert(Body::Datagram(Datagram { number: id, ..Datagram::default() }));
         let kind = Kind::DATA;
         let packet = Packet { id, body, flow: stream.station, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind };

@@ -2,14 +2,14 @@
 
 use crate::wlan::drive::{Drive, b, down, n, up};
 use ackclock_core::element::Element;
-use ackclock_core::medium::WlanTerms;
+use ackclock_core::medium::WlanConfig;
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Span, Time};
 
 const QUEUE: u64 = 40;
 
-fn terms(shared_queue: bool) -> WlanTerms {
-    WlanTerms { shared_queue, ..b() }
+fn terms(shared_queue: bool) -> WlanConfig {
+    WlanConfig { shared_queue, ..b() }
 }
 
 /// Frames a second of 1000-byte packets: DIFS, 15.5 slots, 192 + 754 us of data, SIFS and 304 us of ACK.
@@ -66,7 +66,7 @@ fn in_a_shared_queue_a_lone_packet_waits_behind_all_that_another_has_there() {
 
 #[test]
 fn a_shared_queue_with_aggregates_keeps_each_stations_order_and_loses_nothing_by_itself() {
-    let terms = WlanTerms { shared_queue: true, frame_error: [0.2, 0.2], short_retries: 60, ..n() };
+    let terms = WlanConfig { shared_queue: true, frame_error: [0.2, 0.2], short_retries: 60, ..n() };
     let mut drive = Drive::limited(terms, 3, 1, 100_000);
     let mut rng = Rng::for_element(2, "arrivals");
     for i in 0..6000u64 {
@@ -75,7 +75,7 @@ fn a_shared_queue_with_aggregates_keeps_each_stations_order_and_loses_nothing_by
         drive.push(if rng.chance(0.8) { down(station) } else { up(station) }, 1000);
     }
     drive.run_to(Time::ZERO + Span::from_secs(30));
-    assert_eq!((drive.left.len(), drive.wlan.held(), drive.tally.drops()), (6000, 0, 0));
+    assert_eq!((drive.left.len(), drive.wlan.occupancy(), drive.counts.drops()), (6000, 0, 0));
     for stream in (0..3).flat_map(|station| [down(station), up(station)]) {
         assert!(drive.left.iter().filter(|left| left.stream == stream).is_sorted_by_key(|left| left.id), "{stream:?}");
     }

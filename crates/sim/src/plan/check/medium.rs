@@ -3,13 +3,13 @@
 use super::super::{Framing, Hop, Medium, PacketRadio, Plan, Roaming, Toward};
 use super::{Checked, ensure, fraction, span};
 use ackclock_core::Rate;
-use ackclock_core::medium::MOST_STATIONS;
+use ackclock_core::medium::MAX_STATIONS;
 
 pub fn check(plan: &Plan, hop: &Hop) -> Checked {
     let Some(medium) = &hop.medium else {
         return ensure(hop.roaming.is_none(), || "its clients change cells, and it has no medium".into());
     };
-    let most = MOST_STATIONS / (1 + medium.connections());
+    let most = MAX_STATIONS / (1 + medium.connections());
     ensure(plan.clients <= most, || format!("{} clients on a medium: at most {most} are possible", plan.clients))?;
     for way in Toward::BOTH.into_iter().filter_map(|toward| hop.way(toward)) {
         ensure(way.rate.is_none(), || "it has a medium and a rate: only one of them can send".into())?;

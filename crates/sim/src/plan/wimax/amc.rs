@@ -2,7 +2,7 @@
 
 use super::frames;
 use crate::plan::signal::decibels;
-use ackclock_core::medium::wimax::amc::AmcTerms;
+use ackclock_core::medium::wimax::amc::AmcConfig;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -15,7 +15,7 @@ pub struct AmcPlan {
 }
 
 impl AmcPlan {
-    pub fn terms(&self) -> Result<AmcTerms, String> {
+    pub fn terms(&self) -> Result<AmcConfig, String> {
         let AmcPlan { hysteresis_db, delay_frames, up_offset_db, decade_db } = *self;
         frames("amc.delay_frames", delay_frames)?;
         decibels(hysteresis_db)?;
@@ -24,6 +24,6 @@ impl AmcPlan {
         if decade_db <= 0.0 || hysteresis_db < 0.0 {
             return Err("amc.decade_db is above 0 and amc.hysteresis_db not below".into());
         }
-        Ok(AmcTerms { hysteresis_db, delay: delay_frames, up_offset_db, decade_db })
+        Ok(AmcConfig { hysteresis_db, delay: delay_frames, up_offset_db, decade_db })
     }
 }

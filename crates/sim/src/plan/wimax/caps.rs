@@ -2,7 +2,7 @@
 
 use crate::plan::nullable;
 use ackclock_core::Span;
-use ackclock_core::medium::wimax::caps::{CapRate, CapTerms, Excess, Traffic};
+use ackclock_core::medium::wimax::rate_limit::{Excess, LimitRate, RateLimitConfig, TrafficFilter};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -28,31 +28,31 @@ pub enum TrafficPlan {
     Udp,
 }
 
-impl From<TrafficPlan> for Traffic {
-    fn from(plan: TrafficPlan) -> Traffic {
+impl From<TrafficPlan> for TrafficFilter {
+    fn from(plan: TrafficPlan) -> TrafficFilter {
         match plan {
-            TrafficPlan::All => Traffic::All,
-            TrafficPlan::Tcp => Traffic::Tcp,
-            TrafficPlan::Udp => Traffic::Udp,
+            TrafficPlan::All => TrafficFilter::All,
+            TrafficPlan::Tcp => TrafficFilter::Tcp,
+            TrafficPlan::Udp => TrafficFilter::Udp,
         }
     }
 }
 
 /// What the core is told of one direction.
-pub fn terms(plans: &[CapPlan]) -> Result<Vec<CapTerms>, String> {
+pub fn terms(plans: &[CapPlan]) -> Result<Vec<RateLimitConfig>, String> {
     plans.iter().map(cap).collect()
 }
 
-fn cap(plan: &CapPlan) -> Result<CapTerms, String> {
+fn cap(plan: &CapPlan) -> Result<RateLimitConfig, String> {
     if plan.low_bps == 0 || plan.low_bps > plan.high_bps || plan.burst == 0 || plan.every_ps == 0 {
         return Err("a cap's rates are above 0 and rise, its burst and the time of a rate are above 0".into());
     }
     let rate = if plan.low_bps == plan.high_bps {
-        CapRate::Fixed { bps: plan.low_bps }
+        LimitRate::Fixed { bps: plan.low_bps }
     } else {
-        CapRate::Wandering { low_bps: plan.low_bps, high_bps: plan.high_bps, every: Span(plan.every_ps) }
+        LimitRate::Wandering { low_bps: plan.low_bps, high_bps: plan.high_bps, every: Span(plan.every_ps) }
     };
     let traffic = plan.traffic.into();
-    let excess = plan.buffer.map_or(Excess::Dropped, |bytes| Excess::Waits { bytes });
-    Ok(CapTerms { traffic, rate, burst: plan.burst, excess })
+    let excess = plan.buffer.map_or(Excess::Police, |bytes| Excess::Shape { bytes });
+    Ok(RateLimitConfig { traffic, rate, burst: plan.burst, excess })
 }

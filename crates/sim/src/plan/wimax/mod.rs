@@ -8,15 +8,15 @@ pub use station::{ConnectionPlan, StationPlan};
 
 use super::Toward;
 use ackclock_core::Span;
-use ackclock_core::medium::wimax::arq::ArqTerms;
-use ackclock_core::medium::wimax::contention::{BackoffTerms, Layout, Region};
-use ackclock_core::medium::wimax::frame::{FrameTerms, Split};
-use ackclock_core::medium::wimax::harq::HarqTerms;
+use ackclock_core::medium::wimax::arq::ArqConfig;
+use ackclock_core::medium::wimax::contention::{BackoffConfig, Region, RegionLayout};
+use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
+use ackclock_core::medium::wimax::harq::HarqConfig;
 use ackclock_core::medium::wimax::maps::Maps;
 use ackclock_core::medium::wimax::pdu::Pdu;
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
-use ackclock_core::medium::wimax::repair::Repair;
-use ackclock_core::medium::wimax::{Terms, UplinkTerms};
+use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
+use ackclock_core::medium::wimax::{UplinkConfig, WimaxConfig};
 use serde::Deserialize;
 
 /// Keys as in docs/plan.md.
@@ -101,22 +101,22 @@ const MOST_FRAMES: u64 = 1 << 32;
 
 impl WimaxPlan {
     /// What the core is told; or what is wrong.
-    pub fn terms(&self) -> Result<Terms, String> {
+    pub fn terms(&self) -> Result<WimaxConfig, String> {
         let channel = self.channel()?;
         let mcs = |name: &str| mcs(channel, name);
         for (what, n) in self.counts() {
             within(what, n, MOST)?;
         }
         let layout = match &self.contention.layout {
-            LayoutPlan::RequestOnly {} => Layout::RequestOnly,
-            LayoutPlan::Whole { modulation } => Layout::Whole { mcs: mcs(modulation)? },
-            LayoutPlan::Fractional { modulation } => Layout::Fractional { mcs: mcs(modulation)? },
-            LayoutPlan::Columns { columns } => Layout::Columns { columns: *columns },
+            LayoutPlan::RequestOnly {} => RegionLayout::RequestOnly,
+            LayoutPlan::Whole { modulation } => RegionLayout::Whole { mcs: mcs(modulation)? },
+            LayoutPlan::Fractional { modulation } => RegionLayout::Fractional { mcs: mcs(modulation)? },
+            LayoutPlan::Columns { columns } => RegionLayout::Columns { columns: *columns },
         };
         if !Region::fits(layout, channel.technique) {
             return Err("contention in columns is for OFDMA, in symbols for OFDM".into());
         }
-        let frame = FrameTerms {
+        let frame = FrameConfig {
             channel,
             length: Span(self.frame_ps),
             ttg: Span(self.ttg_ps),
@@ -135,7 +135,7 @@ impl WimaxPlan {
         within("the number of connections", self.connections.len() as u32, MOST_CONNECTIONS)?;
         let connections = self.connections.iter().map(ConnectionPlan::terms).collect::<Result<_, _>>()?;
         let repair = [repair(self.repair.down)?, repair(self.repair.up)?];
-        let terms = Terms {
+        let terms = WimaxConfig {
             frame,
             pdu: Pdu { around: if self.crc { 10 } else { 6 } },
             uplink: self.uplink()?,
@@ -181,7 +181,7 @@ impl WimaxPlan {
         ]
     }
 
-    fn uplink(&self) -> Result<UplinkTerms, String> {
+    fn uplink(&self) -> Result<UplinkConfig, String> {
         let [start, end] = self.contention.backoff;
         if start > end || end > 15 {
             return Err(format!("a back-off from 2^{start} to 2^{end}: exponents rise, to 15 at most"));
@@ -191,10 +191,10 @@ impl WimaxPlan {
         if self.grant_frames == 0 || self.patience_frames == 0 || self.contention.tries == 0 {
             return Err("grant_frames, patience_frames and contention.tries are 1 at least".into());
         }
-        Ok(UplinkTerms {
+        Ok(UplinkConfig {
             grant_frames: self.grant_frames,
             patience: self.patience_frames,
-            backoff: BackoffTerms { start, end, tries: self.contention.tries },
+            backoff: BackoffConfig { start, end, tries: self.contention.tries },
             piggyback: self.piggyback,
             least_grant: self.least_grant_bytes,
             bundling: self.bundling,
@@ -207,15 +207,15 @@ fn mcs(channel: Channel, name: &str) -> Result<u8, String> {
     found.map(|at| at as u8).ok_or_else(|| format!("no modulation '{name}' in this channel's set"))
 }
 
-fn repair(plan: Option<RepairPlan>) -> Result<Repair, String> {
+fn repair(plan: Option<RepairPlan>) -> Result<RetransmissionMode, String> {
     match plan {
-        None => Ok(Repair::None),
+        None => Ok(RetransmissionMode::None),
         Some(RepairPlan::Harq { attempts, feedback_frames }) => {
             frames("harq.feedback_frames", feedback_frames)?;
             if attempts == 0 || feedback_frames == 0 {
                 return Err("harq.attempts and harq.feedback_frames are 1 at least".into());
             }
-            Ok(Repair::Harq(HarqTerms { attempts, feedback: feedback_frames }))
+            Ok(RetransmissionMode::Harq(HarqConfig { attempts, feedback: feedback_frames }))
         }
         Some(RepairPlan::Arq { block, window, timer_frames, attempts }) => {
             frames("arq.timer_frames", timer_frames)?;
@@ -224,7 +224,7 @@ fn repair(plan: Option<RepairPlan>) -> Result<Repair, String> {
             if block < 16 || window == 0 || timer_frames == 0 || attempts == 0 {
                 return Err("arq.block is 16 bytes at least; window, timer_frames and attempts are 1 at least".into());
             }
-            Ok(Repair::Arq(ArqTerms { block, window, timer: timer_frames, attempts }))
+            Ok(RetransmissionMode::Arq(ArqConfig { block, window, timer: timer_frames, attempts }))
         }
     }
 }

@@ -6,8 +6,8 @@ use super::{MOST, PerWay, frames, mcs, within};
 use crate::plan::nullable;
 use crate::plan::signal::{FadingPlan, Points, curve};
 use ackclock_core::medium::wimax::phy::Channel;
-use ackclock_core::medium::wimax::service::{Class, Service};
-use ackclock_core::medium::wimax::{ConnectionTerms, StationTerms};
+use ackclock_core::medium::wimax::qos_class::{QosClass, ServiceFlow};
+use ackclock_core::medium::wimax::{ConnectionConfig, StationConfig};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -42,9 +42,9 @@ pub struct ConnectionPlan {
 }
 
 impl ConnectionPlan {
-    pub fn terms(&self) -> Result<ConnectionTerms, String> {
+    pub fn terms(&self) -> Result<ConnectionConfig, String> {
         self.service.check()?;
-        Ok(ConnectionTerms { traffic: self.traffic.into(), service: self.service.into() })
+        Ok(ConnectionConfig { traffic: self.traffic.into(), service: self.service.into() })
     }
 }
 
@@ -66,7 +66,7 @@ pub enum ClassPlan {
 }
 
 impl StationPlan {
-    pub fn terms(&self, channel: Channel) -> Result<StationTerms, String> {
+    pub fn terms(&self, channel: Channel) -> Result<StationConfig, String> {
         let fading = self.fading.as_ref().map(|fading| Ok::<_, String>((fading.process()?, self.amc.terms()?))).transpose()?;
         for p in [self.error.down, self.error.up] {
             if !(0.0..=1.0).contains(&p) {
@@ -80,26 +80,26 @@ impl StationPlan {
             return Err("a loss by signal needs a signal that moves: its fading is null".into());
         }
         let points = |points: &Option<Points>| points.as_deref().map(curve).transpose();
-        Ok(StationTerms {
+        Ok(StationConfig {
             loss: [points(down)?, points(up)?],
             service: self.service.into(),
             mcs: [mcs(channel, &self.modulation.down)?, mcs(channel, &self.modulation.up)?],
             error: [self.error.down, self.error.up],
             channel: fading,
-            caps: [caps::terms(&self.caps.down)?, caps::terms(&self.caps.up)?],
+            rate_limits: [caps::terms(&self.caps.down)?, caps::terms(&self.caps.up)?],
         })
     }
 }
 
-impl From<ServicePlan> for Service {
-    fn from(plan: ServicePlan) -> Service {
+impl From<ServicePlan> for ServiceFlow {
+    fn from(plan: ServicePlan) -> ServiceFlow {
         let class = match plan.class {
-            ClassPlan::Ugs => Class::Ugs,
-            ClassPlan::Ertps => Class::Ertps,
-            ClassPlan::Rtps => Class::Rtps,
-            ClassPlan::Nrtps => Class::Nrtps,
-            ClassPlan::Be => Class::BestEffort,
+            ClassPlan::Ugs => QosClass::Ugs,
+            ClassPlan::Ertps => QosClass::Ertps,
+            ClassPlan::Rtps => QosClass::Rtps,
+            ClassPlan::Nrtps => QosClass::Nrtps,
+            ClassPlan::Be => QosClass::BestEffort,
         };
-        Service { class, interval: plan.interval_frames, bytes: plan.bytes }
+        ServiceFlow { class, interval: plan.interval_frames, bytes: plan.bytes }
     }
 }

@@ -1,17 +1,17 @@
-//! The uplink: what stations ask for, what the base station grants, and what then rides in the grants.
+//! The uplink: what stations requests for, what the base station grants, and what then rides in the grants.
 //!
 //! A station knows what it has sent and asked for; the base station knows what it was asked. Both views are kept apart: a packet that came
-//! after the request goes into a grant only if that has room ("bundling"), or asks again.
+//! after the request goes into a grant only if that has room ("bundling"), or requests again.
 
-mod ask;
-mod burst;
-mod contend;
+mod bandwidth_request;
+mod contention;
+mod grant_fill;
 
-use super::cell::{Cell, Placed};
-use super::service::Class;
-use crate::element::Out;
+use super::cell::{Cell, ScheduledPiece};
+use super::qos_class::QosClass;
+use crate::element::Output;
 use crate::rng::Rng;
-use ask::Ask;
+use bandwidth_request::BandwidthRequests;
 
 /// A station's part of the uplink in one frame.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +24,12 @@ struct Grant {
 }
 
 pub struct Uplink {
-    asks: Vec<Ask>,
+    requests: Vec<BandwidthRequests>,
     /// Stations with something to send or to be granted; the first has the first turn.
     engaged: Vec<u32>,
     grants: Vec<Grant>,
     free: u32,
-    placed: Vec<Placed>,
+    scheduled: Vec<ScheduledPiece>,
     backoffs: Rng,
     /// Requests sent in this frame's contention: (opportunity, station).
     tries: Vec<(u32, u32)>,
@@ -38,11 +38,11 @@ pub struct Uplink {
 impl Uplink {
     pub fn new(stations: u32, backoffs: Rng) -> Uplink {
         Uplink {
-            asks: vec![Ask::default(); stations as usize],
+            requests: vec![BandwidthRequests::default(); stations as usize],
             engaged: Vec::new(),
             grants: Vec::new(),
             free: 0,
-            placed: Vec::new(),
+            scheduled: Vec::new(),
             backoffs,
             tries: Vec::new(),
         }
@@ -54,20 +54,20 @@ impl Uplink {
 
     /// A station leaves: what it asked for, and was granted, is another's.
     pub fn forget(&mut self, station: u32) {
-        let ask = &mut self.asks[station as usize];
-        *ask = Ask { listed: ask.listed, ..Ask::default() };
+        let requests = &mut self.requests[station as usize];
+        *requests = BandwidthRequests { listed: requests.listed, ..BandwidthRequests::default() };
         self.grants.retain(|grant| grant.station != station);
     }
 
     /// A packet came from this station.
     pub fn list(&mut self, station: u32) {
-        if !std::mem::replace(&mut self.asks[station as usize].listed, true) {
+        if !std::mem::replace(&mut self.requests[station as usize].listed, true) {
             self.engaged.push(station);
         }
     }
 
     /// Grants the uplink of the frame that begins now; says how many bursts it has.
-    pub fn grant(&mut self, cell: &mut Cell, out: &mut Out<'_>) -> u32 {
+    pub fn grant(&mut self, cell: &mut Cell, out: &mut Output<'_>) -> u32 {
         self.grants.clear();
         self.free = cell.frame.up.slots();
         if !self.engaged.is_empty() {
@@ -76,11 +76,11 @@ impl Uplink {
         for at in 0..self.engaged.len() {
             let station = self.engaged[at];
             cell.release_capped(Cell::up(station), cell.began, out);
-            self.asks[station as usize].hear(cell.number);
+            self.requests[station as usize].hear(cell.number);
         }
         self.grant_unasked(cell);
         self.grant_again(cell);
-        for class in 0..Class::COUNT {
+        for class in 0..QosClass::COUNT {
             self.share(cell, class);
         }
         self.grants.len() as u32
@@ -91,18 +91,18 @@ impl Uplink {
         for at in 0..self.engaged.len() {
             let station = self.engaged[at];
             let service = cell.service(station);
-            if !service.is_turn(cell.number, station) || !cell.streams.is_here(station) {
+            if !service.is_turn(cell.number, station) || !cell.queues.is_here(station) {
                 continue;
             }
             let stream = Cell::up(station);
             let slot_bytes = u64::from(cell.slot_bytes_of(stream)).max(1);
             let bytes = match service.class {
-                Class::Ugs => u64::from(service.bytes),
-                Class::Ertps => cell.need(stream).min(u64::from(service.bytes)),
+                QosClass::Ugs => u64::from(service.bytes),
+                QosClass::Ertps => cell.need(stream).min(u64::from(service.bytes)),
                 _ => u64::from(REQUEST_BYTES),
             };
             let slots = bytes.div_ceil(slot_bytes).min(u64::from(self.free)) as u32;
-            self.give(cell, station, slots, service.class > Class::Ertps);
+            self.give(cell, station, slots, service.class > QosClass::Ertps);
         }
     }
 
@@ -111,7 +111,7 @@ impl Uplink {
         for at in 0..self.engaged.len() {
             let station = self.engaged[at];
             let stream = Cell::up(station);
-            let bytes = cell.lines[stream.index()].window.as_ref().map_or(0, |w| w.again_bytes(cell.number));
+            let bytes = cell.tx[stream.index()].window.as_ref().map_or(0, |w| w.again_bytes(cell.number));
             if bytes > 0 {
                 let slots = bytes.div_ceil(u64::from(cell.slot_bytes_of(stream)).max(1)).min(u64::from(self.free));
                 self.give(cell, station, slots as u32, false);
@@ -129,10 +129,10 @@ impl Uplink {
             }
             let stream = Cell::up(station);
             let slot_bytes = u64::from(cell.slot_bytes_of(stream)).max(1);
-            let slots = self.asks[station as usize].owed.div_ceil(slot_bytes);
+            let slots = self.requests[station as usize].owed.div_ceil(slot_bytes);
             if slots > 0 {
                 let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-                let least = cell.terms.uplink.least_grant.div_ceil(slot_bytes as u32);
+                let least = cell.config.uplink.least_grant.div_ceil(slot_bytes as u32);
                 wanting.push((station, slots.max(self.least(cell, station)).max(least)));
             }
         }
@@ -156,12 +156,12 @@ impl Uplink {
         if self.grants.iter().any(|grant| grant.station == station) {
             return 1;
         }
-        cell.terms.pdu.least().div_ceil(cell.slot_bytes_of(Cell::up(station)).max(1))
+        cell.config.pdu.least().div_ceil(cell.slot_bytes_of(Cell::up(station)).max(1))
     }
 
     /// Adds slots to a station's burst, which at first costs its preamble as well. Says how many it got.
     fn give(&mut self, cell: &mut Cell, station: u32, slots: u32, poll: bool) -> u32 {
-        let preamble = cell.terms.frame.uplink_preamble;
+        let preamble = cell.config.frame.uplink_preamble;
         let at = self.grants.iter().position(|grant| grant.station == station);
         let room = if at.is_some() { self.free } else { self.free.saturating_sub(preamble) };
         let slots = slots.min(room);
@@ -183,27 +183,27 @@ impl Uplink {
     }
 
     /// The uplink begins: stations contend, and fill their grants with what they have now.
-    pub fn send(&mut self, cell: &mut Cell, out: &mut Out<'_>) {
+    pub fn send(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         self.contend(cell, out);
         let mut first = 0;
         for at in 0..self.grants.len() {
             let grant = self.grants[at];
-            first += cell.terms.frame.uplink_preamble;
+            first += cell.config.frame.uplink_preamble;
             self.fill(cell, grant, (at as u32, first), out);
             first += grant.slots;
         }
         let zone = cell.frame.up;
         let in_order = zone.by_column;
-        cell.arrive(&mut self.placed, in_order, |one| zone.end(one.first, one.last), out);
+        cell.arrive(&mut self.scheduled, in_order, |one| zone.end(one.first, one.last), out);
         self.grants.clear();
-        let asks = &mut self.asks;
+        let requests = &mut self.requests;
         self.engaged.retain(|&station| {
-            let ask = &mut asks[station as usize];
-            ask.listed = !cell.is_idle(Cell::up(station)) || ask.outstanding() > 0;
-            if !ask.listed {
-                *ask = Ask::default();
+            let requests = &mut requests[station as usize];
+            requests.listed = !cell.is_idle(Cell::up(station)) || requests.outstanding() > 0;
+            if !requests.listed {
+                *requests = BandwidthRequests::default();
             }
-            ask.listed
+            requests.listed
         });
     }
 }

@@ -1,0 +1,35 @@
+//! A fixed delay: what went in first comes out first.
+
+use crate::element::{Element, Output, Port};
+use crate::in_flight::InFlightFifo;
+use crate::packet::Packet;
+use crate::units::{Span, Time};
+
+pub struct Delay {
+    delay: Span,
+    in_flight: InFlightFifo,
+}
+
+impl Delay {
+    pub fn new(delay: Span) -> Delay {
+        Delay { delay, in_flight: InFlightFifo::default() }
+    }
+}
+
+impl Element for Delay {
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, _out: &mut Output<'_>) {
+        self.in_flight.push(now + self.delay, packet);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Output<'_>) {
+        self.in_flight.forward_due(now, out);
+    }
+
+    fn due(&self) -> Time {
+        self.in_flight.due()
+    }
+
+    fn occupancy(&self) -> u64 {
+        self.in_flight.len() as u64
+    }
+}

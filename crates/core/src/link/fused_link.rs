@@ -1,0 +1,144 @@
+//! Fixed-rate links behind droptail queues, with the distance after each, as one element.
+//!
+//! A packet's way through such links is known as soon as it reaches the first (see [`LindleyQueue`]), so the element has one due time, the next
+//! arrival at the far end, where every queue, link and delay would need its own. [`super::RateLink`] does the same work step by step for
+//! queues that decide later; tests hold the two together packet by packet.
+//!
+//! Links may be joined where nothing can come in between: any number that all packets cross in one order, and at the end a link of
+//! which every client has its own.
+
+use super::Framing;
+use super::lindley::{LindleyQueue, LinkConfig, Sending};
+use crate::element::{DropReason, Element, Output, Port, QueueId};
+use crate::in_flight::InFlightSorted;
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::{Packet, Shape};
+use crate::queue::Limit;
+use crate::units::{Rate, Span, Time};
+use std::sync::Arc;
+
+pub struct FusedLink {
+    links: Vec<Link>,
+    /// Each flow's client, for links of which every client has its own.
+    clients: Arc<[u32]>,
+    in_flight: InFlightSorted,
+}
+
+struct Link {
+    config: LinkConfig,
+    /// What the packet before was and took: most are like it.
+    before: (Shape, Sending),
+    /// All packets', or the first client's.
+    queue: LindleyQueue,
+    /// The other clients', if each has its own.
+    others: Vec<LindleyQueue>,
+}
+
+impl FusedLink {
+    /// `rate` none is infinitely fast. With a meter it measures its queue.
+    pub fn new(rate: Option<Rate>, delay: Span, limit: Limit, framing: Framing, metered: bool) -> FusedLink {
+        FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, 1, Arc::default(), metered)
+    }
+
+    /// Every one of `stations` clients has its own; `clients` says whose a flow is.
+    pub fn with_stations(config: LinkConfig, stations: u32, clients: Arc<[u32]>, metered: bool) -> FusedLink {
+        let others = (1..stations).map(|_| LindleyQueue::new(metered)).collect();
+        let link = Link { config, before: Default::default(), queue: LindleyQueue::new(metered), others };
+        FusedLink { links: vec![link], clients, in_flight: InFlightSorted::new() }
+    }
+
+    /// This fused_link, and straight after it another that nothing else leads to.
+    pub fn then(mut self, next: FusedLink) -> FusedLink {
+        self.links.extend(next.links);
+        if !next.clients.is_empty() {
+            self.clients = next.clients;
+        }
+        self
+    }
+
+    /// The packet that has arrived at the far end, if it is the only one.
+    #[inline]
+    pub fn only_arrival(&self, now: Time) -> Option<&Packet> {
+        self.in_flight.only_arrived(now)
+    }
+
+    /// Takes out the first packet that has arrived.
+    #[inline]
+    pub fn take_arrival(&mut self) {
+        self.in_flight.take_arrived();
+    }
+
+    /// Packets that reached the far end of the link at `place` before `now`; 0 without a meter.
+    pub fn delivered(&mut self, now: Time, place: QueueId) -> u64 {
+        self.queue_at(place).map_or(0, |(config, queue)| queue.delivered(&config, now))
+    }
+
+    fn queue_at(&mut self, place: QueueId) -> Option<(LinkConfig, &mut LindleyQueue)> {
+        let link = self.links.get_mut(place.link as usize)?;
+        Some((link.config, link.station(place.station)?))
+    }
+}
+
+impl Link {
+    fn station(&mut self, number: u32) -> Option<&mut LindleyQueue> {
+        match number.checked_sub(1) {
+            None => Some(&mut self.queue),
+            Some(other) => self.others.get_mut(other as usize),
+        }
+    }
+
+    /// When a packet that arrives at `at` reaches the far end; none if it is dropped.
+    #[inline]
+    fn accept(&mut self, clients: &[u32], now: Time, at: Time, packet: &Packet) -> Option<Time> {
+        let Link { config, before: (shape, sending), queue, others } = self;
+        if *shape != packet.shape() {
+            (*shape, *sending) = (packet.shape(), config.sending(packet));
+        }
+        let mut queue = queue;
+        if !others.is_empty()
+            && let Some(other) = clients.get(packet.flow as usize).and_then(|client| client.checked_sub(1))
+        {
+            queue = others.get_mut(other as usize)?;
+        }
+        queue.accept(config, now, at, sending)
+    }
+}
+
+impl Element for FusedLink {
+    #[inline]
+    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
+        let mut at = now;
+        for link in &mut self.links {
+            match link.accept(&self.clients, now, at, &packet) {
+                Some(leaves) => at = leaves,
+                None => return out.drop(packet, DropReason::QueueFull),
+            }
+        }
+        self.in_flight.push(at, packet);
+    }
+
+    #[inline]
+    fn wake(&mut self, now: Time, out: &mut Output<'_>) {
+        while let Some(&packet) = self.in_flight.arrived(now) {
+            out.forward(Port(0), packet);
+            self.in_flight.take_arrived();
+        }
+    }
+
+    #[inline]
+    fn due(&self) -> Time {
+        self.in_flight.next()
+    }
+
+    fn occupancy(&self) -> u64 {
+        self.in_flight.len() as u64
+    }
+
+    fn meter(&mut self, now: Time, place: QueueId) -> Option<&mut LinkMeter> {
+        self.queue_at(place).and_then(|(config, queue)| queue.meter(&config, now))
+    }
+
+    fn sample(&mut self, now: Time, place: QueueId) -> Option<QueueSample> {
+        self.queue_at(place).and_then(|(config, queue)| queue.sample(&config, now))
+    }
+}

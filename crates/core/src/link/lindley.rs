@@ -1,0 +1,213 @@
+//! One station's place at one fixed-rate link: its droptail queue and what is known of its future.
+//!
+//! In a first-in-first-out queue before a fixed rate, a packet's whole future is known when it arrives: it starts when the one before
+//! it ends (Lindley's recursion). So a lindley may be told of arrivals that lie ahead of the present, in their order.
+
+use super::Framing;
+use crate::meter::{LinkMeter, QueueSample};
+use crate::packet::Packet;
+use crate::queue::Limit;
+use crate::ring::Ring;
+use crate::units::{Rate, Span, Time};
+
+/// What all stations of one link share. `rate` none is infinitely fast.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkConfig {
+    pub rate: Option<Rate>,
+    pub delay: Span,
+    pub limit: Limit,
+    pub framing: Framing,
+}
+
+pub struct LindleyQueue {
+    /// When the last accepted packet will have been sent.
+    free_at: Time,
+    /// Packets wait, or somebody watches: nothing may go by unnoticed.
+    tracked: bool,
+    /// Accepted and not yet begun: by the latest arrival, or by the present where somebody watches.
+    queue: Ring<Waiting>,
+    /// How many of them will have begun by the latest arrival.
+    begun: usize,
+    /// Bytes of the others.
+    bytes: u64,
+    metering: Option<Box<Metering>>,
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    since: Time,
+    starts: Time,
+    len: u16,
+    wire_len: u16,
+}
+
+/// What a metered lindley has done up to the present.
+#[derive(Default)]
+struct Metering {
+    meter: LinkMeter,
+    /// When the last packet begun will have been sent.
+    busy_until: Time,
+    /// Sending time still ahead when the meter was last brought up to date.
+    owed: Span,
+    /// Drops and departures that still lie ahead.
+    drops: Ring<Time>,
+    leaving: Ring<Time>,
+    delivered: u64,
+}
+
+/// What sending a packet takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sending {
+    /// IP length in bytes.
+    pub len: u16,
+    pub wire_len: u16,
+    pub service: Span,
+}
+
+impl LindleyQueue {
+    pub fn new(metered: bool) -> LindleyQueue {
+        let metering = metered.then(Box::default);
+        LindleyQueue { free_at: Time::ZERO, tracked: metered, queue: Ring::new(), begun: 0, bytes: 0, metering }
+    }
+
+    /// A packet arrives at `at`, not before `now` and not before the one before it. When it reaches the far end; none if it is dropped.
+    #[inline]
+    pub fn accept(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &Sending) -> Option<Time> {
+        if self.free_at <= at && !self.tracked {
+            // Idle and unwatched, as most are most of the time.
+            self.free_at = at + packet.service;
+        } else if !self.track(config, now, at, packet) {
+            return None;
+        }
+        Some(self.free_at + config.delay)
+    }
+
+    /// Takes a packet where others wait or somebody watches, unless there is no room.
+    fn track(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &Sending) -> bool {
+        if self.metering.is_some() {
+            self.advance(config, now);
+        }
+        self.catch_up(at);
+        let starts = self.free_at.max(at);
+        let waiting = (self.queue.len() - self.begun) as u64;
+        if starts > at && !config.limit.admits(waiting, self.bytes, packet.len) {
+            self.track_drop(now, at);
+            return false;
+        }
+        self.free_at = starts + packet.service;
+        if starts > at {
+            self.bytes += u64::from(packet.len);
+        } else if self.metering.is_some() {
+            self.begun += 1;
+        } else {
+            self.tracked = false;
+            return true;
+        }
+        self.tracked = true;
+        self.queue.push_back(Waiting { since: at, starts, len: packet.len, wire_len: packet.wire_len });
+        if let Some(metering) = &mut self.metering {
+            metering.leaving.push_back(self.free_at + config.delay);
+        }
+        true
+    }
+
+    fn track_drop(&mut self, now: Time, at: Time) {
+        if let Some(metering) = &mut self.metering {
+            if at <= now {
+                metering.meter.drops += 1;
+            } else {
+                metering.drops.push_back(at);
+            }
+        }
+    }
+
+    /// What begins by `at` takes no room from an arrival then.
+    #[inline]
+    fn catch_up(&mut self, at: Time) {
+        while let Some(next) = self.queue.get(self.begun).filter(|next| next.starts <= at) {
+            self.bytes -= u64::from(next.len);
+            if self.metering.is_some() {
+                self.begun += 1;
+            } else {
+                self.queue.pop_front();
+            }
+        }
+    }
+
+    /// Brings the metering to the present: what begins, is dropped or arrives by `now` has done so.
+    fn advance(&mut self, config: &LinkConfig, now: Time) {
+        let Some(metering) = &mut self.metering else { return };
+        while let Some(next) = self.queue.front().copied().filter(|next| next.starts <= now) {
+            self.queue.pop_front();
+            match self.begun.checked_sub(1) {
+                Some(begun) => self.begun = begun,
+                None => self.bytes -= u64::from(next.len),
+            }
+            metering.begin(&next, config.service(next.wire_len));
+        }
+        while metering.drops.front().is_some_and(|&at| at <= now) {
+            metering.drops.pop_front();
+            metering.meter.drops += 1;
+        }
+        while metering.leaving.front().is_some_and(|&at| at <= now) {
+            metering.leaving.pop_front();
+            metering.delivered += 1;
+        }
+    }
+
+    /// As just before `now`: what happens exactly then has not happened yet.
+    fn advance_before(&mut self, config: &LinkConfig, now: Time) {
+        if now > Time::ZERO {
+            self.advance(config, Time(now.0 - 1));
+        }
+    }
+
+    /// The meter, up to date just before `now`.
+    pub fn meter(&mut self, config: &LinkConfig, now: Time) -> Option<&mut LinkMeter> {
+        self.advance_before(config, now);
+        let metering = self.metering.as_deref_mut()?;
+        let counted_to = metering.meter.counted_to();
+        metering.meter.packet_time += self.queue.iter().map(|w| u128::from((now - w.since.max(counted_to)).0)).sum::<u128>();
+        metering.meter.integrate(now, 0, false);
+        // What it has begun to send and not sent lies ahead of `now` without a gap.
+        metering.meter.busy = metering.meter.busy + metering.owed;
+        metering.owed = metering.busy_until - now;
+        metering.meter.busy = metering.meter.busy - metering.owed;
+        Some(&mut metering.meter)
+    }
+
+    /// The queue just before `now`.
+    pub fn sample(&mut self, config: &LinkConfig, now: Time) -> Option<QueueSample> {
+        self.advance_before(config, now);
+        let metering = self.metering.as_deref()?;
+        let here = || self.queue.iter().filter(|w| w.since < now);
+        Some(metering.meter.sample(here().count() as u64, here().map(|w| u64::from(w.len)).sum()))
+    }
+
+    /// Packets that reached the far end before `now`.
+    pub fn delivered(&mut self, config: &LinkConfig, now: Time) -> u64 {
+        self.advance_before(config, now);
+        self.metering.as_ref().map_or(0, |metering| metering.delivered)
+    }
+}
+
+impl Metering {
+    fn begin(&mut self, packet: &Waiting, service: Span) {
+        self.meter.begin(packet.starts - packet.since);
+        self.meter.sent_bytes += u64::from(packet.wire_len);
+        self.meter.packet_time += u128::from((packet.starts - packet.since.max(self.meter.counted_to())).0);
+        self.meter.busy = self.meter.busy + service;
+        self.busy_until = packet.starts + service;
+    }
+}
+
+impl LinkConfig {
+    fn service(&self, wire_len: u16) -> Span {
+        self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(u32::from(wire_len)))
+    }
+
+    pub(super) fn sending(&self, packet: &Packet) -> Sending {
+        let wire_len = self.framing.wire_len(packet);
+        Sending { len: packet.len, wire_len, service: self.service(wire_len) }
+    }
+}

@@ -1,0 +1,150 @@
+//! RequestMethod many bytes an interval has to give, and how they are dealt out.
+
+use super::config::{DirectionConfig, TokenBucketConfig};
+use crate::units::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// Intervals of one direction: interval `n` is from `n` to `n + 1` times its length.
+#[derive(Clone, Copy, Debug)]
+pub struct Intervals {
+    length: Span,
+    rate: Rate,
+}
+
+impl Intervals {
+    pub fn new(config: &DirectionConfig) -> Intervals {
+        Intervals { length: config.interval, rate: config.rate }
+    }
+
+    pub fn start(&self, number: u64) -> Time {
+        Time::ZERO + self.length.saturating_mul(number)
+    }
+
+    /// The first that starts at `at` or later.
+    pub fn from(&self, at: Time) -> u64 {
+        at.0.div_ceil(self.length.0)
+    }
+
+    /// Whole bytes that its rate carries in it; what a byte's part leaves is the next one's.
+    pub fn bytes(&self, number: u64) -> u64 {
+        let until = |n: u64| self.rate.bytes_in(self.length.saturating_mul(n));
+        until(number + 1) - until(number)
+    }
+}
+
+/// What a station's bytes take of the channel: as many, or more where it is slower than the channel.
+#[derive(Clone, Copy, Debug)]
+pub struct StationSpeed(pub f64);
+
+impl StationSpeed {
+    /// Bytes of the channel for so many of the station's.
+    pub fn on_air(self, bytes: u64) -> u64 {
+        if self.0 == 1.0 { bytes } else { libm::ceil(bytes as f64 / self.0) as u64 }
+    }
+
+    /// Bytes of the station's in so many of the channel.
+    pub fn carried(self, air: u64) -> u64 {
+        if self.0 == 1.0 { air } else { (air as f64 * self.0) as u64 }
+    }
+}
+
+/// Bytes that transmissions under repair will take from intervals to come.
+#[derive(Clone, Debug, Default)]
+pub struct ReservedCapacity {
+    /// By interval, soonest first.
+    ahead: VecDeque<(u64, u64)>,
+}
+
+impl ReservedCapacity {
+    pub fn add(&mut self, interval: u64, bytes: u64) {
+        let at = self.ahead.partition_point(|&(number, _)| number < interval);
+        match self.ahead.get_mut(at) {
+            Some((number, held)) if *number == interval => *held += bytes,
+            _ => self.ahead.insert(at, (interval, bytes)),
+        }
+    }
+
+    /// What has been reserved in intervals up to this one.
+    pub fn take(&mut self, interval: u64) -> u64 {
+        let past = self.ahead.partition_point(|&(number, _)| number <= interval);
+        self.ahead.drain(..past).map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// A station's token bucket, in byte-picoseconds per second so that nothing is rounded.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenBucket {
+    cap: TokenBucketConfig,
+    held: u128,
+    at: Time,
+}
+
+/// Of the bucket's unit in a byte: 8 bits for a second's picoseconds.
+const BYTE: u128 = 8 * crate::units::PS_PER_S as u128;
+
+impl TokenBucket {
+    pub fn new(cap: TokenBucketConfig) -> TokenBucket {
+        TokenBucket { cap, held: u128::from(cap.burst) * BYTE, at: Time::ZERO }
+    }
+
+    /// Whole bytes that may be sent at `now`.
+    pub fn bytes(&mut self, now: Time) -> u64 {
+        let came = u128::from((now - self.at).0) * u128::from(self.cap.rate.bps());
+        self.held = (self.held + came).min(u128::from(self.cap.burst) * BYTE);
+        self.at = now;
+        u64::try_from(self.held / BYTE).unwrap_or(u64::MAX)
+    }
+
+    pub fn spend(&mut self, bytes: u64) {
+        self.held = self.held.saturating_sub(u128::from(bytes) * BYTE);
+    }
+}
+
+/// Deals `total` bytes to `wants`, nobody more than wanted and what one leaves shared by the others (max-min fairness). The odd bytes go to
+/// those who come first.
+pub fn max_min_share(total: u64, wants: &[u64], shares: &mut Vec<u64>) {
+    shares.clear();
+    shares.resize(wants.len(), 0);
+    let mut left = total;
+    loop {
+        let open = wants.iter().zip(&*shares).filter(|(want, share)| share < want).count() as u64;
+        if open == 0 || left == 0 {
+            return;
+        }
+        let each = (left / open).max(1);
+        for (want, share) in wants.iter().zip(shares.iter_mut()) {
+            let more = each.min(want - *share).min(left);
+            *share += more;
+            left -= more;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_does_not_want_is_shared_by_the_others() {
+        let mut shares = Vec::new();
+        for (total, wants, dealt) in [
+            (100, vec![10, 1000, 1000], vec![10, 45, 45]),
+            (100, vec![1000], vec![100]),
+            (10, vec![3, 3], vec![3, 3]),
+            (5, vec![9, 9, 9], vec![2, 2, 1]),
+            (0, vec![9], vec![0]),
+        ] {
+            max_min_share(total, &wants, &mut shares);
+            assert_eq!(shares, dealt, "{total} to {wants:?}");
+        }
+    }
+
+    #[test]
+    fn a_bucket_gives_its_burst_at_once_and_then_its_rate() {
+        let mut tokens = TokenBucket::new(TokenBucketConfig { rate: Rate::from_bps(8_000), burst: 3000 });
+        assert_eq!(tokens.bytes(Time::ZERO), 3000);
+        tokens.spend(3000);
+        assert_eq!(tokens.bytes(Time::ZERO + Span::from_ms(500)), 500);
+        assert_eq!(tokens.bytes(Time::ZERO + Span::from_secs(60)), 3000);
+    }
+}

@@ -1,0 +1,283 @@
+//! One direction: what each station has begun to send, what is on its way, and what an interval carries.
+
+use super::capacity::{Intervals, ReservedCapacity, StationSpeed, TokenBucket, max_min_share};
+use super::config::{DirectionConfig, ShareLayout};
+use crate::element::{DropReason, Output};
+use crate::in_flight::InFlightPerStation;
+use crate::medium::{Direction, StationQueues, Stream};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::{Span, Time};
+
+pub struct GrantScheduler {
+    config: DirectionConfig,
+    direction: Direction,
+    pub intervals: Intervals,
+    senders: Vec<Sender>,
+    reserved: ReservedCapacity,
+    pub in_flight: InFlightPerStation<SentPacket>,
+    errors: Rng,
+    /// Station whose turn is first.
+    turn: usize,
+    shares: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sender {
+    /// Begun and not wholly sent.
+    head: Option<PartialPacket>,
+    tokens: Option<TokenBucket>,
+}
+
+/// A packet and what is left of it.
+#[derive(Clone, Copy, Debug)]
+struct PartialPacket {
+    packet: Packet,
+    left: u64,
+    /// When all of it that has been sent is there, and whether some never will be.
+    arrives: Time,
+    lost: bool,
+}
+
+/// Nobody is given less of a crowded interval than this and the share's header: it is others' turn then.
+const SMALL_SHARE: u64 = 64;
+
+/// A packet sent in full and not yet delivered.
+pub struct SentPacket {
+    stream: Stream,
+    packet: Packet,
+    /// No retransmission succeeds. Later packets of the station wait until the last attempt has failed.
+    lost: bool,
+}
+
+/// A grant to one station.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant {
+    pub station: u32,
+    pub bytes: u64,
+    /// When it has been sent.
+    pub end: Time,
+}
+
+/// RequestMethod a transmission went: by how much it is late, or whether it is lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    late: Span,
+    lost: bool,
+}
+
+impl GrantScheduler {
+    pub fn new(config: DirectionConfig, direction: Direction, stations: u32, errors: Rng) -> GrantScheduler {
+        let tokens = config.cap.map(TokenBucket::new);
+        GrantScheduler {
+            intervals: Intervals::new(&config),
+            senders: vec![Sender { tokens, ..Sender::default() }; stations as usize],
+            config,
+            direction,
+            reserved: ReservedCapacity::default(),
+            in_flight: InFlightPerStation::new(stations),
+            errors,
+            turn: 0,
+            shares: Vec::new(),
+        }
+    }
+
+    /// Packets that it has taken from the queues and not delivered.
+    pub fn occupancy(&self) -> u64 {
+        self.in_flight.len() as u64 + self.senders.iter().filter(|sender| sender.head.is_some()).count() as u64
+    }
+
+    /// Delivers every packet that has arrived by `now`.
+    pub fn deliver(&mut self, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) {
+        while let Some(SentPacket { stream, packet, lost }) = self.in_flight.pop(now) {
+            let queue = queues.of(stream);
+            if lost {
+                queue.drop(packet, DropReason::Retries, out);
+            } else {
+                queue.forward(stream, packet, out);
+            }
+        }
+    }
+
+    /// Bytes that a station has to send, headers included.
+    pub fn backlog(&self, station: u32, queues: &StationQueues) -> u64 {
+        let stream = Stream::new(station, self.direction);
+        let begun = self.senders[station as usize].head.map_or(0, |piece| piece.left);
+        match begun + queues.waiting_bytes(stream) + queues.waiting_in(stream) * u64::from(self.config.packet_header) {
+            0 => 0,
+            bytes => bytes + u64::from(self.config.block_header),
+        }
+    }
+
+    /// The same, and nothing while it is between two cells.
+    pub fn backlog_here(&self, station: u32, queues: &StationQueues) -> u64 {
+        if queues.is_here(station) { self.backlog(station, queues) } else { 0 }
+    }
+
+    /// A station leaves: a packet that was begun waits again, whole, or is lost.
+    pub fn abandon(&mut self, station: u32, keeps: bool, queues: &mut StationQueues, out: &mut Output<'_>) {
+        let Some(piece) = self.senders[station as usize].head.take() else { return };
+        if keeps {
+            self.senders[station as usize].head = Some(self.whole(piece.packet));
+        } else {
+            queues.of(Stream::new(station, self.direction)).drop(piece.packet, DropReason::Handover, out);
+        }
+    }
+
+    /// A packet of which nothing has been sent.
+    fn whole(&self, packet: Packet) -> PartialPacket {
+        PartialPacket {
+            packet,
+            left: u64::from(packet.len) + u64::from(self.config.packet_header),
+            arrives: Time::ZERO,
+            lost: false,
+        }
+    }
+
+    /// Interval `number` begins: stations get what they want of it as far as it goes.
+    pub fn serve(&mut self, number: u64, wants: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<Grant> {
+        let start = self.intervals.start(number);
+        let room = self.intervals.bytes(number).saturating_sub(self.reserved.take(number));
+        let (order, wants) = self.queue_up(start, wants, room, queues);
+        let least = self.least();
+        let mut shares = std::mem::take(&mut self.shares);
+        max_min_share(room, &wants, &mut shares);
+        let mut grants = Vec::new();
+        let mut before = 0;
+        for (&station, &air) in order.iter().zip(&shares) {
+            let bytes = StationSpeed(queues.speed(station as u32)).carried(air);
+            if bytes < least {
+                continue;
+            }
+            let end = self.end(number, before + air);
+            self.send(station, number, (before, bytes), queues, out);
+            before += air;
+            grants.push(Grant { station: station as u32, bytes, end });
+        }
+        self.shares = shares;
+        grants
+    }
+
+    /// Bytes of the smallest grant that carries anything.
+    pub fn least(&self) -> u64 {
+        u64::from(self.config.block_header) + 1
+    }
+
+    /// Who gets something in this interval, and the most of it that each may: as many stations in turn as there is room for.
+    fn queue_up(&mut self, start: Time, wants: &[u64], room: u64, queues: &StationQueues) -> (Vec<usize>, Vec<u64>) {
+        let stations = wants.len();
+        let most = (room / (self.least() + SMALL_SHARE)).max(1) as usize;
+        let (mut order, mut allowed) = (Vec::new(), Vec::new());
+        let first = self.turn;
+        for station in (0..stations).map(|i| (first + i) % stations) {
+            let bytes = self.allowed(station, wants[station], start);
+            if bytes < self.least() {
+                continue;
+            }
+            if order.len() == most {
+                self.turn = station;
+                return (order, allowed);
+            }
+            order.push(station);
+            allowed.push(StationSpeed(queues.speed(station as u32)).on_air(bytes));
+        }
+        self.turn = (first + 1) % stations.max(1);
+        (order, allowed)
+    }
+
+    fn allowed(&mut self, station: usize, want: u64, now: Time) -> u64 {
+        if want == 0 {
+            return 0;
+        }
+        self.senders[station].tokens.as_mut().map_or(want, |tokens| want.min(tokens.bytes(now)))
+    }
+
+    /// When so many bytes of an interval have been sent.
+    fn end(&self, number: u64, bytes: u64) -> Time {
+        match self.config.layout {
+            ShareLayout::Block => self.intervals.start(number + 1),
+            ShareLayout::Serial => {
+                self.intervals.start(number) + self.config.rate.time_to_send(u32::try_from(bytes).unwrap_or(u32::MAX))
+            }
+        }
+    }
+
+    /// A station sends `bytes` in its share, which lies behind `before` bytes of the interval.
+    fn send(
+        &mut self,
+        station: usize,
+        number: u64,
+        (before, bytes): (u64, u64),
+        queues: &mut StationQueues,
+        out: &mut Output<'_>,
+    ) {
+        let stream = Stream::new(station as u32, self.direction);
+        let pace = StationSpeed(queues.speed(stream.station));
+        let mut used = u64::from(self.config.block_header);
+        let mut whole = Vec::new();
+        let mut head = self.senders[station].head.take();
+        while used < bytes {
+            let now = self.intervals.start(number);
+            let next = || self.next(stream, now, queues, out);
+            let Some(mut piece) = head.take().or_else(next) else { break };
+            let part = piece.left.min(bytes - used);
+            used += part;
+            piece.left -= part;
+            if piece.left > 0 {
+                head = Some(piece);
+            } else {
+                whole.push((piece, self.end(number, before + pace.on_air(used))));
+            }
+        }
+        let air = pace.on_air(used);
+        let outcome = self.outcome(number, air);
+        for (piece, at) in whole {
+            let sent = SentPacket { stream, packet: piece.packet, lost: piece.lost | outcome.lost };
+            self.in_flight.push(stream.station, (at + outcome.late).max(piece.arrives), sent);
+        }
+        let at = self.end(number, before + air) + outcome.late;
+        let sender = &mut self.senders[station];
+        sender.head =
+            head.map(|piece| PartialPacket { arrives: piece.arrives.max(at), lost: piece.lost | outcome.lost, ..piece });
+        if let Some(tokens) = &mut sender.tokens {
+            tokens.spend(used);
+        }
+        queues.of(stream).use_for(self.config.rate.time_to_send(air as u32));
+    }
+
+    fn next(&self, stream: Stream, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) -> Option<PartialPacket> {
+        queues.of(stream).dequeue(now, out).map(|packet| self.whole(packet))
+    }
+
+    /// Draws how a transmission goes, and takes the room that its repetitions need.
+    fn outcome(&mut self, number: u64, bytes: u64) -> Outcome {
+        let repair = self.config.repair;
+        let mut outcome = Outcome::default();
+        if repair.error <= 0.0 {
+            return outcome;
+        }
+        for round in 0..=repair.rounds {
+            for attempt in 0..repair.attempts {
+                if attempt > 0 || round > 0 {
+                    outcome.late = outcome.late + if attempt > 0 { repair.delay } else { repair.round_delay };
+                    let again = self.intervals.from(self.intervals.start(number) + outcome.late);
+                    self.reserved.add(again, bytes);
+                }
+                if !self.errors.chance(repair.error) {
+                    return outcome;
+                }
+            }
+        }
+        outcome.lost = true;
+        outcome
+    }
+
+    /// The packet at the head of a station's queue is given up.
+    pub fn give_up(&mut self, station: u32, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) {
+        let stream = Stream::new(station, self.direction);
+        let begun = self.senders[station as usize].head.take();
+        if let Some(packet) = begun.map(|piece| piece.packet).or_else(|| queues.of(stream).dequeue(now, out)) {
+            queues.of(stream).drop(packet, DropReason::Retries, out);
+        }
+    }
+}

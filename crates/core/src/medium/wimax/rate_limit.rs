@@ -1,0 +1,255 @@
+//! What a provider sells: a rate for each station and kind of traffic, kept by a token bucket that polices or shapes.
+
+use crate::packet::{Kind, Packet};
+use crate::rng::Rng;
+use crate::units::{PS_PER_S, Span, Time};
+use std::collections::VecDeque;
+
+/// Which packets a limiter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrafficFilter {
+    All,
+    Tcp,
+    /// All that is not TCP.
+    Udp,
+}
+
+impl TrafficFilter {
+    pub fn covers(self, kind: Kind) -> bool {
+        match self {
+            TrafficFilter::All => true,
+            TrafficFilter::Tcp => kind.has(Kind::TCP),
+            TrafficFilter::Udp => !kind.has(Kind::TCP),
+        }
+    }
+}
+
+/// How fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitRate {
+    Fixed {
+        bps: u64,
+    },
+    /// Drawn uniformly from low to high, and kept for `every`.
+    Wandering {
+        low_bps: u64,
+        high_bps: u64,
+        every: Span,
+    },
+}
+
+/// What happens to what is too fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    Police,
+    /// Waits, behind at most so many bytes.
+    Shape {
+        bytes: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimitConfig {
+    pub traffic: TrafficFilter,
+    pub rate: LimitRate,
+    /// The bucket, in bytes: never below the largest packet.
+    pub burst: u64,
+    pub excess: Excess,
+}
+
+/// One limiter of one stream.
+#[derive(Clone, Debug)]
+pub struct RateLimiter {
+    config: RateLimitConfig,
+    bps: u64,
+    /// When the next rate is drawn.
+    until: Time,
+    /// What may pass, in bit-picoseconds per second: exact for any rate.
+    tokens: u128,
+    at: Time,
+    rng: Rng,
+    /// With the times since which they have waited.
+    waiting: VecDeque<(Time, Packet)>,
+    bytes: u64,
+}
+
+/// What a limiter says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitDecision {
+    Pass,
+    Wait,
+    Drop,
+}
+
+fn worth(bytes: u64) -> u128 {
+    u128::from(bytes) * 8 * u128::from(PS_PER_S)
+}
+
+impl RateLimiter {
+    /// Starts with a full bucket.
+    pub fn new(config: RateLimitConfig, mut rng: Rng) -> RateLimiter {
+        let (bps, until) = match config.rate {
+            LimitRate::Fixed { bps } => (bps, Time::NEVER),
+            LimitRate::Wandering { every, .. } => (draw(config.rate, &mut rng), Time::ZERO + every.max(Span(1))),
+        };
+        let tokens = worth(config.burst);
+        RateLimiter { config, bps, until, tokens, at: Time::ZERO, rng, waiting: VecDeque::new(), bytes: 0 }
+    }
+
+    pub fn covers(&self, packet: &Packet) -> bool {
+        self.config.traffic.covers(packet.kind)
+    }
+    /// Packets that wait for tokens.
+    pub fn occupancy(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    fn fill(&mut self, now: Time) {
+        while self.until <= now {
+            let LimitRate::Wandering { every, .. } = self.config.rate else { break };
+            self.earn(self.until);
+            self.bps = draw(self.config.rate, &mut self.rng);
+            self.until += every.max(Span(1));
+        }
+        self.earn(now);
+    }
+
+    /// While packets wait they take each token as it comes, whenever they are released, so that the bucket cannot run over: a frame may
+    /// be worth more than the bucket holds.
+    fn earn(&mut self, now: Time) {
+        let earned = u128::from((now - self.at).0) * u128::from(self.bps);
+        self.tokens = (self.tokens + earned).min(worth(self.config.burst + self.bytes));
+        self.at = self.at.max(now);
+    }
+
+    fn take(&mut self, len: u16) -> bool {
+        let price = worth(u64::from(len)).min(worth(self.config.burst));
+        let pays = self.tokens >= price;
+        if pays {
+            self.tokens -= price;
+        }
+        pays
+    }
+
+    /// A packet comes, which has waited since some time before; one that waits on is kept here.
+    pub fn judge(&mut self, now: Time, since: Time, packet: Packet) -> LimitDecision {
+        self.fill(now);
+        if self.waiting.is_empty() && self.take(packet.len) {
+            return LimitDecision::Pass;
+        }
+        match self.config.excess {
+            Excess::Shape { bytes } if self.bytes + u64::from(packet.len) <= bytes => {
+                self.bytes += u64::from(packet.len);
+                self.waiting.push_back((since, packet));
+                LimitDecision::Wait
+            }
+            _ => LimitDecision::Drop,
+        }
+    }
+
+    /// The next packet that has waited long enough, and since when.
+    pub fn release(&mut self, now: Time) -> Option<(Time, Packet)> {
+        let (_, next) = *self.waiting.front()?;
+        self.fill(now);
+        if !self.take(next.len) {
+            return None;
+        }
+        self.bytes -= u64::from(next.len);
+        self.tokens = self.tokens.min(worth(self.config.burst + self.bytes));
+        self.waiting.pop_front()
+    }
+}
+
+fn draw(rate: LimitRate, rng: &mut Rng) -> u64 {
+    match rate {
+        LimitRate::Fixed { bps } => bps,
+        LimitRate::Wandering { low_bps, high_bps, .. } => {
+            low_bps + (rng.uniform() * high_bps.saturating_sub(low_bps) as f64) as u64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Arena, Body, Datagram, Ecn};
+
+    fn packet(len: u16, kind: Kind) -> Packet {
+        let body = Arena::default().insert(Body::Datagram(Datagram { number: 0, ..Datagram::default() }));
+        Packet { id: 0, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
+    }
+
+    /// Bytes that pass in `seconds` when twice as much comes.
+    fn passed(config: RateLimitConfig, seconds: u64) -> u64 {
+        let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
+        let mut bytes = 0;
+        for ms in 0..seconds * 1000 {
+            let now = Time::ZERO + Span::from_ms(ms);
+            while let Some((_, packet)) = limiter.release(now) {
+                bytes += u64::from(packet.len);
+            }
+            if limiter.judge(now, now, packet(250, Kind::TCP)) == LimitDecision::Pass {
+                bytes += 250;
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_policer_and_a_shaper_let_the_rate_pass_and_one_bucket_more() {
+        let rate = LimitRate::Fixed { bps: 1_000_000 };
+        for excess in [Excess::Police, Excess::Shape { bytes: 5000 }] {
+            let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 3000, excess };
+            let bytes = passed(config, 10) as i64;
+            assert!((bytes - 1_250_000 - 3000).abs() <= 250, "{excess:?}: {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_shaper_keeps_its_rate_when_it_releases_more_seldom_than_its_bucket_fills() {
+        let rate = LimitRate::Fixed { bps: 10_000_000 };
+        let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 3000, excess: Excess::Shape { bytes: 100_000 } };
+        let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
+        let mut bytes = 0u64;
+        for frame in 0..2000 {
+            let now = Time::ZERO + Span::from_ms(5 * frame);
+            while let Some((_, packet)) = limiter.release(now) {
+                bytes += u64::from(packet.len);
+            }
+            for _ in 0..10 {
+                bytes += if limiter.judge(now, now, packet(1000, Kind::DATA)) == LimitDecision::Pass { 1000 } else { 0 };
+            }
+        }
+        let mbps = bytes as f64 * 8.0 / 10e6;
+        assert!((mbps / 10.0 - 1.0).abs() < 0.005, "5 ms at 10 Mb/s are 6250 bytes, two buckets: {mbps} Mb/s");
+    }
+
+    #[test]
+    fn a_wandering_rate_keeps_between_its_ends_and_has_their_mean() {
+        let rate = LimitRate::Wandering { low_bps: 300_000, high_bps: 1_000_000, every: Span::from_secs(1) };
+        let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1500, excess: Excess::Police };
+        let mbps = passed(config, 400) as f64 * 8.0 / 400e6;
+        assert!((mbps - 0.65).abs() < 0.03, "{mbps}");
+    }
+
+    #[test]
+    fn a_cap_on_tcp_does_not_see_udp() {
+        let rate = LimitRate::Fixed { bps: 1 };
+        let limiter = RateLimiter::new(
+            RateLimitConfig { traffic: TrafficFilter::Tcp, rate, burst: 1500, excess: Excess::Police },
+            Rng::for_element(1, "limiter"),
+        );
+        assert!(limiter.covers(&packet(40, Kind::TCP)) && !limiter.covers(&packet(1500, Kind::DATA)));
+    }
+
+    #[test]
+    fn a_shaper_with_a_full_room_drops() {
+        let rate = LimitRate::Fixed { bps: 8_000 };
+        let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1000, excess: Excess::Shape { bytes: 1500 } };
+        let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
+        let said = [1000, 1000, 500, 40].map(|len| limiter.judge(Time::ZERO, Time::ZERO, packet(len, Kind::DATA)));
+        assert_eq!(said, [LimitDecision::Pass, LimitDecision::Wait, LimitDecision::Wait, LimitDecision::Drop]);
+        assert!(limiter.release(Time::ZERO + Span::from_ms(999)).is_none());
+        assert!(limiter.release(Time::ZERO + Span::from_secs(1)).is_some(), "a kilobyte a second");
+    }
+}

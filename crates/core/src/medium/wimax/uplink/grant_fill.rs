@@ -1,0 +1,122 @@
+//! What rides in a station's burst: what has to be sent again, new packets, and a request for what is left.
+
+use super::super::cell::{Cell, Payload, ScheduledPiece};
+use super::super::downlink::LARGEST;
+use super::super::qos_class::QosClass;
+use super::{Grant, PIGGYBACK_BYTES, Uplink};
+use crate::element::Output;
+use crate::medium::Stream;
+
+/// A burst being filled.
+struct Burst {
+    stream: Stream,
+    number: u32,
+    /// Its slots, the first and the last.
+    slots: (u32, u32),
+    slot_bytes: u32,
+    /// Pieces follow one another slot by slot; along a row they would overtake one another, and the burst is taken as a whole.
+    in_order: bool,
+    /// Bytes that it has, those used, and those kept for a request.
+    bytes: u32,
+    used: u32,
+    reserve: u32,
+}
+
+impl Burst {
+    fn room(&self) -> u32 {
+        self.bytes - self.used - self.reserve
+    }
+
+    /// Bytes from `from` up to what is used now arrive together.
+    fn place(&self, from: u32, payload: Payload) -> ScheduledPiece {
+        let slot = |byte: u32| self.slots.0 + byte / self.slot_bytes;
+        let (first, last) = if self.in_order { (slot(from), slot(self.used.max(1) - 1)) } else { self.slots };
+        ScheduledPiece { burst: self.number, first, last, stream: self.stream, payload }
+    }
+}
+
+impl Uplink {
+    /// Fills one station's burst; `place` is its number and its first slot.
+    pub(super) fn fill(&mut self, cell: &mut Cell, grant: Grant, place: (u32, u32), out: &mut Output<'_>) {
+        let stream = Cell::up(grant.station);
+        let slot_bytes = cell.slot_bytes_of(stream).max(1);
+        let mut burst = Burst {
+            stream,
+            number: place.0,
+            slots: (place.1, place.1 + grant.slots - 1),
+            slot_bytes,
+            in_order: cell.frame.up.by_column,
+            bytes: grant.slots * slot_bytes,
+            used: 0,
+            reserve: 0,
+        };
+        let requests = &mut self.requests[grant.station as usize];
+        requests.timer = None;
+        requests.backoff.succeed();
+        self.send_again(cell, &mut burst);
+        let requests = &mut self.requests[grant.station as usize];
+        requests.owed = requests.owed.saturating_sub(u64::from(burst.room()));
+        // Room for a request that rides on the data, unless all that is here rides itself.
+        let rides = cell.config.uplink.piggyback && cell.service(grant.station).class.piggybacks();
+        if rides && cell.need(stream) > u64::from(burst.room()) {
+            burst.reserve = PIGGYBACK_BYTES.min(burst.room());
+        }
+        self.send_new(cell, &mut burst, out);
+        // The request is the last of it.
+        burst.used += std::mem::take(&mut burst.reserve);
+        if let Some(unit) = cell.tx[stream.index()].window.as_mut().and_then(|window| window.end_of_frame()) {
+            self.scheduled.push(burst.place(0, Payload::Unit(unit)));
+        }
+        self.ask_for_more(cell, grant, rides);
+        cell.count_use(stream, grant.slots, cell.frame.up.slots());
+    }
+
+    fn send_again(&mut self, cell: &mut Cell, burst: &mut Burst) {
+        let most = (cell.frame.up.slots() - cell.config.frame.uplink_preamble) * burst.slot_bytes;
+        let Some(window) = &mut cell.tx[burst.stream.index()].window else { return };
+        while let Some((unit, bytes)) = window.again(cell.number, burst.room(), most) {
+            let from = burst.used;
+            burst.used += bytes;
+            self.scheduled.push(burst.place(from, Payload::Unit(unit)));
+        }
+    }
+
+    fn send_new(&mut self, cell: &mut Cell, burst: &mut Burst, out: &mut Output<'_>) {
+        let (now, pdu) = (cell.began + cell.frame.uplink, cell.config.pdu);
+        let station = burst.stream.station;
+        // Without bundling only what some request was for may go, but in grants that nobody requests for.
+        let free = cell.config.uplink.bundling || cell.service(station).class < QosClass::Rtps;
+        let Cell { tx, queues, .. } = cell;
+        let (tx, queue) = (&mut tx[burst.stream.index()], queues.of(burst.stream));
+        let requests = &mut self.requests[station as usize];
+        while free || requests.covered > 0 {
+            let admits = tx.window.as_ref().is_none_or(|window| window.admits(LARGEST));
+            if !admits || tx.fragmenter.is_empty(queue) {
+                return;
+            }
+            let Some(piece) = tx.fragmenter.next(now, burst.room(), &pdu, queue, out) else { return };
+            let from = burst.used;
+            burst.used += piece.bytes;
+            requests.covered = requests.covered.saturating_sub(u64::from(piece.bytes));
+            let payload = match &mut tx.window {
+                None => piece.done.map(Payload::Packet),
+                Some(window) => window.add(piece.bytes, piece.done).map(Payload::Unit),
+            };
+            self.scheduled.extend(payload.map(|payload| burst.place(from, payload)));
+            if piece.done.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// What no request has spoken of rides on the data as one, or is the answer to a poll.
+    fn ask_for_more(&mut self, cell: &mut Cell, grant: Grant, rides: bool) {
+        let stream = Cell::up(grant.station);
+        let requests = &mut self.requests[grant.station as usize];
+        let missing = cell.need(stream).saturating_sub(requests.outstanding());
+        if missing > 0 && (rides || grant.poll) {
+            requests.request(cell.number + cell.config.uplink.grant_frames, missing + u64::from(PIGGYBACK_BYTES), false);
+            cell.queues.of(stream).count_control(u64::from(grant.poll));
+        }
+    }
+}

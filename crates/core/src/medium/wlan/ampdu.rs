@@ -1,0 +1,102 @@
+//! The packets of one stream between its queue and the receiver's stack: those in the next frame, those to be sent again, and those that
+//! the receiver holds until an earlier one has come (block ACK, IEEE 802.11-2012, clause 9.21).
+
+use super::{Format, WlanConfig};
+use crate::packet::Packet;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug)]
+struct Mpdu {
+    packet: Packet,
+    failures: u32,
+    arrived: bool,
+}
+
+/// A frame to send: how many packets it carries and what it weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameLoad {
+    pub packets: u32,
+    pub bytes: u32,
+}
+
+/// In the order in which they came. Without aggregation there is never more than one.
+#[derive(Clone, Debug, Default)]
+pub struct BlockAckWindow {
+    mpdus: VecDeque<Mpdu>,
+}
+
+impl BlockAckWindow {
+    pub fn is_empty(&self) -> bool {
+        self.mpdus.is_empty()
+    }
+    pub fn len(&self) -> usize {
+        self.mpdus.len()
+    }
+
+    pub fn push(&mut self, packet: Packet) {
+        self.mpdus.push_back(Mpdu { packet, failures: 0, arrived: false });
+    }
+
+    /// Another packet might go into the next frame.
+    pub fn has_room(&self, config: &WlanConfig, format: &Format) -> bool {
+        let most = config.aggregate.map_or(1, |aggregate| aggregate.frames as usize);
+        self.mpdus.len() < most && self.load(config, format).packets as usize == self.missing()
+    }
+
+    fn missing(&self) -> usize {
+        self.mpdus.iter().filter(|mpdu| !mpdu.arrived).count()
+    }
+
+    /// The next frame: as many as fit of those that have not arrived, one at least.
+    pub fn load(&self, config: &WlanConfig, format: &Format) -> FrameLoad {
+        let mut load = FrameLoad { packets: 0, bytes: 0 };
+        for mpdu in self.mpdus.iter().filter(|mpdu| !mpdu.arrived) {
+            let bytes = load.bytes + config.mpdu(mpdu.packet.len);
+            let fits = config.aggregate.is_some_and(|most| bytes <= most.bytes && format.air(bytes) <= most.air);
+            if load.packets > 0 && !fits {
+                break;
+            }
+            load = FrameLoad { packets: load.packets + 1, bytes };
+        }
+        load
+    }
+
+    /// The frame's end: says which of its packets arrived whole, by rts_cts once for each. True if any did.
+    pub fn receive(&mut self, load: FrameLoad, mut is_whole: impl FnMut() -> bool) -> bool {
+        let mut any = false;
+        for mpdu in self.mpdus.iter_mut().filter(|mpdu| !mpdu.arrived).take(load.packets as usize) {
+            mpdu.arrived = is_whole();
+            mpdu.failures += u32::from(!mpdu.arrived);
+            any |= mpdu.arrived;
+        }
+        any
+    }
+
+    /// The next packet that the receiver can hand up.
+    pub fn deliver(&mut self) -> Option<Packet> {
+        let arrived = self.mpdus.front().is_some_and(|mpdu| mpdu.arrived);
+        if arrived { self.mpdus.pop_front().map(|mpdu| mpdu.packet) } else { None }
+    }
+
+    /// Nothing of a frame was heard.
+    pub fn lose(&mut self, load: FrameLoad) {
+        self.receive(load, || false);
+    }
+
+    /// All that is here is given up.
+    pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.mpdus.drain(..).map(|mpdu| mpdu.packet)
+    }
+
+    /// The next packet whose tries are used up.
+    pub fn give_up(&mut self, tries: u32) -> Option<Packet> {
+        let spent = self.mpdus.iter().position(|mpdu| !mpdu.arrived && mpdu.failures >= tries)?;
+        self.mpdus.remove(spent).map(|mpdu| mpdu.packet)
+    }
+
+    /// The first packet that has not arrived is given up.
+    pub fn give_up_first(&mut self) -> Option<Packet> {
+        let first = self.mpdus.iter().position(|mpdu| !mpdu.arrived)?;
+        self.mpdus.remove(first).map(|mpdu| mpdu.packet)
+    }
+}

@@ -1,0 +1,127 @@
+//! One who contends for the medium: the access point with everything that goes down, or a station with its own packets.
+
+use super::ampdu::BlockAckWindow;
+use super::{Backoff, WlanConfig};
+use crate::element::Output;
+use crate::medium::{Direction, StationQueues, Stream};
+use crate::rng::Rng;
+use crate::units::Time;
+
+/// The access point is station 0, station s is s + 1.
+pub fn dcf_station_of(stream: Stream) -> usize {
+    match stream.direction {
+        Direction::Down => 0,
+        Direction::Up => stream.station as usize + 1,
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct DcfStation {
+    pub backoff: Backoff,
+    /// Whose frame is next to be sent; none if nothing waits.
+    pub current: Option<Stream>,
+    /// Since when.
+    pub ready: Time,
+    /// An RTS of this frame has not been answered so many times.
+    pub unanswered: u32,
+    /// Station whose turn is next, at the access point.
+    turn: u32,
+}
+
+impl DcfStation {
+    pub fn new(config: &WlanConfig) -> DcfStation {
+        DcfStation { backoff: Backoff::new(config), current: None, ready: Time::ZERO, unanswered: 0, turn: 0 }
+    }
+
+    /// When its frame goes, if the medium stays idle.
+    pub fn sends_at(&self, config: &WlanConfig) -> Time {
+        if self.current.is_none() { Time::NEVER } else { self.backoff.sends_at(self.ready, config.slot) }
+    }
+
+    /// Something to do at all: a frame, or a back-off to count.
+    pub fn is_active(&self) -> bool {
+        self.current.is_some() || !self.backoff.is_over()
+    }
+
+    /// Makes the next waiting packet the frame to send. The access point serves stations in turn; a packet that has to be sent again goes
+    /// before the others of its stream.
+    pub fn load(&mut self, number: usize, now: Time, pending: &mut Pending<'_>, out: &mut Output<'_>) {
+        self.ready = now;
+        if self.current.is_some_and(|stream| pending.loads(stream, now, out)) {
+            return;
+        }
+        self.unanswered = 0;
+        self.current = match number {
+            0 => self.next_station(now, pending, out),
+            _ => {
+                let own = Stream::new(number as u32 - 1, Direction::Up);
+                pending.loads(own, now, out).then_some(own)
+            }
+        };
+    }
+
+    fn next_station(&mut self, now: Time, pending: &mut Pending<'_>, out: &mut Output<'_>) -> Option<Stream> {
+        let stations = pending.queues.stations();
+        for step in 0..stations {
+            let station = (self.turn + step) % stations;
+            let stream = Stream::new(station, Direction::Down);
+            if pending.loads(stream, now, out) {
+                self.turn = (station + 1) % stations;
+                return Some(stream);
+            }
+        }
+        pending.first_shared(now, out)
+    }
+
+    /// Its frame was answered: others of the access point's stations may be next.
+    pub fn succeed(&mut self, config: &WlanConfig, rng: &mut Rng) {
+        self.current = None;
+        self.unanswered = 0;
+        self.backoff.reset(config);
+        self.backoff.draw(rng);
+    }
+
+    /// It was not. `given_up`: nor will it be sent again.
+    pub fn fail(&mut self, config: &WlanConfig, rng: &mut Rng, given_up: bool) {
+        if given_up {
+            self.current = None;
+            self.unanswered = 0;
+            self.backoff.reset(config);
+        } else {
+            self.backoff.widen(config);
+        }
+        self.backoff.draw(rng);
+    }
+}
+
+/// Where frames come from.
+pub struct Pending<'a> {
+    pub queues: &'a mut StationQueues,
+    pub windows: &'a mut [BlockAckWindow],
+}
+
+impl Pending<'_> {
+    /// Whose the first packet of the shared queue is, which is now the frame to send.
+    fn first_shared(&mut self, now: Time, out: &mut Output<'_>) -> Option<Stream> {
+        let stream = self.queues.first_shared(now, out)?;
+        let packet = self.queues.dequeue(now, stream, out)?;
+        self.windows[stream.index()].push(packet);
+        Some(stream)
+    }
+
+    /// The stream has a frame to send, or its queue gives one. A queue may drop all that it holds instead.
+    fn loads(&mut self, stream: Stream, now: Time, out: &mut Output<'_>) -> bool {
+        if !self.queues.is_here(stream.station) {
+            return false;
+        }
+        let window = &mut self.windows[stream.index()];
+        if window.is_empty()
+            && !self.queues.is_shared(stream)
+            && self.queues.waiting_in(stream) > 0
+            && let Some(packet) = self.queues.of(stream).dequeue(now, out)
+        {
+            window.push(packet);
+        }
+        !window.is_empty()
+    }
+}

@@ -1,0 +1,33 @@
+//! Senders that hear what becomes of their packets in the first hop's queue.
+
+use super::Network;
+use crate::element::{Handoff, Port};
+use crate::endpoint::AnyEndpoint;
+use crate::packet::Packet;
+use crate::probe::Probe;
+
+impl Network {
+    /// A packet leaves first hop `number`.
+    #[inline(never)]
+    pub(super) fn host_dequeue<P: Probe>(&mut self, number: u32, packet: Packet, probe: &mut P) {
+        self.handoffs.push(Handoff { to: self.host_queues[number as usize].next, port: Port(0), packet });
+        self.notify_sender(number, packet, probe);
+    }
+
+    /// First hop `number` has dropped a packet.
+    #[inline(never)]
+    pub(super) fn host_drop<P: Probe>(&mut self, number: u32, packet: Packet, probe: &mut P) {
+        self.notify_sender(number, packet, probe);
+        self.arena.release(packet.body);
+    }
+
+    fn notify_sender<P: Probe>(&mut self, number: u32, packet: Packet, probe: &mut P) {
+        let senders = &self.host_queues[number as usize].senders;
+        let Some(&Some(sender)) = senders.get(packet.flow as usize) else { return };
+        let slot = sender.0 as usize;
+        if let AnyEndpoint::Tcp(end) = &mut self.endpoints[slot].endpoint {
+            end.on_left(self.arena.get(packet.body));
+            self.drain(slot, false, probe);
+        }
+    }
+}
