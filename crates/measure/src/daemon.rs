@@ -1,9 +1,9 @@
 //! The command line of `ackclockd`, the far end of `ackclock measure`: for the binary and for the command of the Python package.
 
-use crate::caps::Caps;
-use crate::net::log::Target;
-use crate::net::server::{Server, ServerOptions, raise_descriptors};
-use crate::net::stamp::StampOptions;
+use crate::net::log::LogTarget;
+use crate::net::server::{Server, ServerConfig, raise_descriptors};
+use crate::net::stamp::ReflectorConfig;
+use crate::quotas::Quotas;
 use crate::token::{Token, read_key};
 use crate::{DEFAULT_PORT, MeasureError, SECOND};
 use ackclock_core::Problem;
@@ -34,17 +34,17 @@ struct Arguments {
     #[arg(long, visible_alias = "most-rate", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     max_rate: u64,
     /// Most bytes that one session may move, in MB.
-    #[arg(long, default_value_t = 20_000)]
-    most_bytes: u64,
+    #[arg(long = "most-bytes", default_value_t = 20_000)]
+    max_bytes: u64,
     /// Sessions at a time.
-    #[arg(long, default_value_t = 4)]
-    most_sessions: u32,
+    #[arg(long = "most-sessions", default_value_t = 4)]
+    max_sessions: u32,
     /// Sessions at a time from one address.
-    #[arg(long, default_value_t = 2)]
-    most_sessions_per_peer: u32,
+    #[arg(long = "most-sessions-per-peer", default_value_t = 2)]
+    max_sessions_per_peer: u32,
     /// Longest session in seconds.
-    #[arg(long, default_value_t = 3600)]
-    most_seconds: u32,
+    #[arg(long = "most-seconds", default_value_t = 3600)]
+    max_seconds: u32,
     /// Let a client have its own session's packets' headers, so many MB of them at most (needs CAP_NET_RAW); 0: no captures.
     #[arg(long, default_value_t = 0, value_name = "MB")]
     allow_capture: u64,
@@ -107,21 +107,21 @@ fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
         return Ok(());
     }
     raise_descriptors();
-    let (token, made) = Token::of_file(arguments.token_file.as_deref())?;
-    let mut caps = Caps {
+    let (token, made) = Token::from_file_or_new(arguments.token_file.as_deref())?;
+    let mut quotas = Quotas {
         rate_bps: arguments.max_rate.saturating_mul(1_000_000),
-        session_bytes: arguments.most_bytes.saturating_mul(1_000_000),
-        sessions: arguments.most_sessions,
-        sessions_per_peer: arguments.most_sessions_per_peer,
+        session_bytes: arguments.max_bytes.saturating_mul(1_000_000),
+        sessions: arguments.max_sessions,
+        sessions_per_peer: arguments.max_sessions_per_peer,
         capture_bytes: arguments.allow_capture.saturating_mul(1_000_000),
-        ..Caps::default()
+        ..Quotas::default()
     };
-    caps.session_ns = i64::from(arguments.most_seconds) * SECOND;
+    quotas.session_ns = i64::from(arguments.max_seconds) * SECOND;
     let listen = SocketAddr::new(arguments.listen, arguments.port);
     let stamp = stamp(arguments)?;
-    let log = arguments.log.as_deref().map_or(Ok(Target::Stderr), Target::file)?;
+    let log = arguments.log.as_deref().map_or(Ok(LogTarget::Stderr), LogTarget::file)?;
     let clock_shift = arguments.clock_shift;
-    let mut server = Server::open(ServerOptions { listen, token: token.clone(), caps, clock_shift, stamp, log })?;
+    let mut server = Server::open(ServerConfig { listen, token: token.clone(), quotas, clock_shift, stamp, log })?;
     server.drop_privileges(arguments.user.as_deref())?;
     let mut out = std::io::stdout().lock();
     // The reader of standard output may have closed it (EPIPE); the far end serves all the same.
@@ -134,7 +134,7 @@ fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
     server.run(|| !STOP.load(Ordering::Relaxed))
 }
 
-fn stamp(arguments: &Arguments) -> Result<Option<StampOptions>, MeasureError> {
+fn stamp(arguments: &Arguments) -> Result<Option<ReflectorConfig>, MeasureError> {
     let Some(port) = arguments.stamp_port else { return Ok(None) };
     let key = match &arguments.stamp_key_file {
         Some(path) => Some(read_key(path)?),
@@ -146,5 +146,5 @@ fn stamp(arguments: &Arguments) -> Result<Option<StampOptions>, MeasureError> {
             )));
         }
     };
-    Ok(Some(StampOptions { port, key }))
+    Ok(Some(ReflectorConfig { port, key }))
 }

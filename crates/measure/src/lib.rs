@@ -2,15 +2,16 @@
 //! in, bytes and figures come out (`control`, `udp`, `stamp`, `estimate`). `net` is the loop that has the sockets; `ackclockd` runs it at the far end.
 //! docs/measure.md says what is measured how, docs/adr/0006-measurement-protocol.md what is on the wire and who is kept out.
 
-pub mod caps;
 pub mod control;
 pub mod daemon;
 pub mod estimate;
 pub mod net;
 pub mod path;
-pub mod share;
-pub mod spec;
+pub mod quotas;
+pub mod rate_budget;
+pub mod record;
 pub mod stamp;
+pub mod test_spec;
 pub mod token;
 pub mod udp;
 

@@ -9,9 +9,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Minimum entropy of a token in bits: beyond exhaustive search.
-pub const LEAST_BITS: f64 = 128.0;
+pub const MIN_BITS: f64 = 128.0;
 /// More are no safer.
-pub const MOST_CHARACTERS: usize = 256;
+pub const MAX_CHARACTERS: usize = 256;
 /// 192 bits: 32 characters.
 const RANDOM_BYTES: usize = 24;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -28,10 +28,10 @@ impl Token {
     /// or 32 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Token, MeasureError> {
         let text = text.trim();
-        let why = if text.len() > MOST_CHARACTERS || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        let why = if text.len() > MAX_CHARACTERS || !text.bytes().all(|b| b.is_ascii_graphic()) {
             format!("a token of {} characters, or with others than printable ones", text.chars().count())
-        } else if bits(text.as_bytes()) < LEAST_BITS {
-            format!("a token of some {:.0} bits", bits(text.as_bytes()).floor())
+        } else if entropy_bits(text.as_bytes()) < MIN_BITS {
+            format!("a token of some {:.0} bits", entropy_bits(text.as_bytes()).floor())
         } else {
             return Ok(Token(text.to_owned()));
         };
@@ -50,7 +50,7 @@ impl Token {
 
     /// The token in this file, and whether it has just been made: a file that is not there is written, for its owner only. Without a file
     /// one is made for this once.
-    pub fn of_file(path: Option<&Path>) -> Result<(Token, bool), MeasureError> {
+    pub fn from_file_or_new(path: Option<&Path>) -> Result<(Token, bool), MeasureError> {
         let Some(path) = path else { return Ok((Token::generate()?, true)) };
         match File::open(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => Token::write_new(path).map(|token| (token, true)),
@@ -128,7 +128,7 @@ fn is_credential(path: &Path) -> bool {
 
 /// Upper bound of a token's entropy in bits, from the smallest usual alphabet that holds it, without repeated substrings: hexadecimal digits, letters of
 /// one case with digits (base32), or all of them. A random token gets its full entropy; a word or a pattern gets less, though mostly more than it has.
-fn bits(token: &[u8]) -> f64 {
+fn entropy_bits(token: &[u8]) -> f64 {
     let all = |fits: fn(&u8) -> bool| token.iter().all(fits);
     let (upper, lower) = (all(|b| !b.is_ascii_lowercase()), all(|b| !b.is_ascii_uppercase()));
     let each: f64 = match () {
@@ -142,12 +142,12 @@ fn bits(token: &[u8]) -> f64 {
     let distinct = seen.iter().filter(|s| **s).count();
     // Random tokens of 22 and more characters have fewer distinct characters once in many millions; words and patterns mostly do.
     let usual = if each <= 4.0 { 7 } else { 11 };
-    let fresh = fresh(token, (REPEAT_BITS / each).ceil() as usize) as f64;
-    if distinct < usual { (distinct.max(1) as f64).log2() * fresh / 2.0 } else { each * fresh }
+    let novel_characters = novel_characters(token, (REPEAT_BITS / each).ceil() as usize) as f64;
+    if distinct < usual { (distinct.max(1) as f64).log2() * novel_characters / 2.0 } else { each * novel_characters }
 }
 
 /// Number of characters outside repeated substrings, of the text or of its differences from one character to the next (`abcd`, `4321`).
-fn fresh(token: &[u8], repeat: usize) -> usize {
+fn novel_characters(token: &[u8], repeat: usize) -> usize {
     let steps: Vec<u8> = token.windows(2).map(|two| two[1].wrapping_sub(two[0])).collect();
     let mut old = vec![false; token.len()];
     for (sequence, ahead) in [(token, 0), (steps.as_slice(), 1)] {

@@ -5,19 +5,19 @@ use crate::errors::{failure, of_measurement};
 use crate::table::Table;
 use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
-use ackclock_measure::caps::Caps;
-use ackclock_measure::estimate::crossing::Crossing;
-use ackclock_measure::estimate::found::{DelayRow, SampleRow, Session};
-use ackclock_measure::estimate::responsive::{RoundTrips, responsiveness as responsive};
-use ackclock_measure::estimate::way::figures;
-use ackclock_measure::net::client::{Client, ClientOptions, Record};
-use ackclock_measure::net::log::Target;
-use ackclock_measure::net::path::{Path, walk};
-use ackclock_measure::net::sample::COLUMNS;
-use ackclock_measure::net::server::{Server, ServerOptions, raise_descriptors};
-use ackclock_measure::net::stamp::{ProbeOptions, StampOptions, probe};
-use ackclock_measure::path::{Meaning, Plan};
-use ackclock_measure::spec::{Spec, Way};
+use ackclock_measure::estimate::direction::direction_stats;
+use ackclock_measure::estimate::one_way::OneWayTrain;
+use ackclock_measure::estimate::responsiveness::{RttSamples, responsiveness as responsive};
+use ackclock_measure::estimate::results::{DelayRow, SampleRow, SessionAnalysis};
+use ackclock_measure::net::client::{Client, ClientConfig};
+use ackclock_measure::net::log::LogTarget;
+use ackclock_measure::net::path::{PathProbes, probe_path};
+use ackclock_measure::net::server::{Server, ServerConfig, raise_descriptors};
+use ackclock_measure::net::stamp::{ReflectorConfig, StampProbeConfig, probe};
+use ackclock_measure::path::{PathConfig, ReplyKind};
+use ackclock_measure::quotas::Quotas;
+use ackclock_measure::record::{SAMPLE_COLUMNS, TestRecord};
+use ackclock_measure::test_spec::{Direction, TestSpec};
 use ackclock_measure::token::{Token, read_key};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::ArrowError;
@@ -41,7 +41,7 @@ struct Serving {
     listen: IpAddr,
     port: u16,
     token_file: Option<PathBuf>,
-    caps: Caps,
+    caps: Quotas,
     clock_shift: i64,
     stamp: Option<Stamping>,
     log: Option<Logging>,
@@ -75,16 +75,16 @@ struct Stamping {
 #[pyfunction]
 pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyResult<()> {
     let options: Serving = serde_json::from_str(options).map_err(failure)?;
-    let (token, made) = Token::of_file(options.token_file.as_deref()).map_err(of_measurement)?;
+    let (token, made) = Token::from_file_or_new(options.token_file.as_deref()).map_err(of_measurement)?;
     let shown = (made && options.token_file.is_none()).then(|| token.reveal().to_owned());
     let listen = SocketAddr::new(options.listen, options.port);
     let stamp =
-        options.stamp.map(|s| Ok(StampOptions { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
+        options.stamp.map(|s| Ok(ReflectorConfig { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
     let stamp = stamp.transpose().map_err(of_measurement)?;
-    let log = options.log.map(|l| l.file.as_deref().map_or(Ok(Target::Stderr), Target::file));
+    let log = options.log.map(|l| l.file.as_deref().map_or(Ok(LogTarget::Stderr), LogTarget::file));
     let log = log.transpose().map_err(of_measurement)?.unwrap_or_default();
     raise_descriptors();
-    let server_options = ServerOptions { listen, token, caps: options.caps, clock_shift: options.clock_shift, stamp, log };
+    let server_options = ServerConfig { listen, token, quotas: options.caps, clock_shift: options.clock_shift, stamp, log };
     let mut server = Server::open(server_options).map_err(of_measurement)?;
     if let Some(Dropping { user }) = options.drop {
         server.drop_privileges(user.as_deref()).map_err(of_measurement)?;
@@ -106,7 +106,7 @@ pub fn ackclockd(py: Python<'_>, words: Vec<OsString>) -> u8 {
 #[pyfunction]
 pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_ns: i64, count: u32) -> PyResult<String> {
     let key = key_file.map(|path| read_key(&path)).transpose().map_err(of_measurement)?;
-    let options = ProbeOptions { host: at.0, port: at.1, key, gap_ns, count };
+    let options = StampProbeConfig { host: at.0, port: at.1, key, gap_ns, count };
     let (mut signal, mut looked) = (None, 0i64);
     let done = py.detach(|| {
         probe(&options, &mut |ns| {
@@ -136,7 +136,7 @@ pub fn read_token(path: PathBuf) -> PyResult<String> {
 /// The limits of a far end unless said otherwise, as JSON.
 #[pyfunction]
 pub fn default_caps() -> PyResult<String> {
-    serde_json::to_string(&Caps::default()).map_err(failure)
+    serde_json::to_string(&Quotas::default()).map_err(failure)
 }
 
 fn over() -> PyErr {
@@ -145,7 +145,7 @@ fn over() -> PyErr {
 
 struct Held {
     client: Option<Client>,
-    records: Vec<Record>,
+    records: Vec<TestRecord>,
 }
 
 /// A session with a far end, and what its tests have left.
@@ -165,7 +165,7 @@ impl LiveSession {
     /// InputError: it cannot be reached, or rejects the token; FailedError: it failed.
     #[new]
     fn connect(py: Python<'_>, host: &str, port: u16, token: &str) -> PyResult<LiveSession> {
-        let options = ClientOptions { host: host.to_owned(), port, token: Token::parse(token).map_err(of_measurement)? };
+        let options = ClientConfig { host: host.to_owned(), port, token: Token::parse(token).map_err(of_measurement)? };
         let mut signal = None;
         let client = py.detach(|| Client::connect(&options, &mut || no_signal(&mut signal)));
         let client = client.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
@@ -185,7 +185,7 @@ impl LiveSession {
     /// Runs tests (a JSON list) side by side; `watch` gets the seconds since they began, some ten times a second. The figures of datagrams
     /// without a comparison of clocks, as JSON: a list of directions for each test. Nothing is lost of what ran before, if this fails.
     fn run(&self, py: Python<'_>, specs: &str, watch: &Bound<'_, PyAny>) -> PyResult<String> {
-        let specs: Vec<Spec> = serde_json::from_str(specs).map_err(failure)?;
+        let specs: Vec<TestSpec> = serde_json::from_str(specs).map_err(failure)?;
         let watch = watch.clone().unbind();
         let mut held = self.held();
         let Held { client, records } = &mut *held;
@@ -203,7 +203,8 @@ impl LiveSession {
             })
         });
         let done = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
-        let ways: Vec<Vec<_>> = done.iter().map(|r| Crossing::of(r).iter().map(|c| figures(c, None)).collect()).collect();
+        let ways: Vec<Vec<_>> =
+            done.iter().map(|r| OneWayTrain::from_record(r).iter().map(|c| direction_stats(c, None)).collect()).collect();
         records.extend(done);
         serde_json::to_string(&ways).map_err(failure)
     }
@@ -238,7 +239,7 @@ impl LiveSession {
     fn so_far(&self) -> PyResult<(String, Table, Table)> {
         let held = self.held();
         let Some(client) = &held.client else { return Err(over()) };
-        found(&Session::new(&held.records, client.clock.state(), client.welcome.clock))
+        found(&SessionAnalysis::new(&held.records, client.clock.state(), client.welcome.clock))
     }
 
     /// Ends the session. The document (JSON) and the tables of samples and of datagrams.
@@ -247,12 +248,12 @@ impl LiveSession {
         let Some(client) = held.client.take() else { return Err(over()) };
         let (near, far) = (client.clock.state(), client.welcome.clock);
         client.quit();
-        found(&Session::new(&held.records, near, far))
+        found(&SessionAnalysis::new(&held.records, near, far))
     }
 }
 
-fn found(session: &Session<'_>) -> PyResult<(String, Table, Table)> {
-    let document = serde_json::to_string(&session.found()).map_err(failure)?;
+fn found(session: &SessionAnalysis<'_>) -> PyResult<(String, Table, Table)> {
+    let document = serde_json::to_string(&session.results()).map_err(failure)?;
     let series = samples(&session.samples()).map_err(failure)?;
     let delays = delays(&session.delays()).map_err(failure)?;
     Ok((document, Table::new(series), Table::new(delays)))
@@ -264,7 +265,7 @@ fn samples(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
         ("far", Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(r.far))))),
         ("time_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.time_s)))),
     ];
-    for (i, name) in COLUMNS[1..].iter().enumerate() {
+    for (i, name) in SAMPLE_COLUMNS[1..].iter().enumerate() {
         // -1 is none.
         let values = rows.iter().map(|r| Some(r.rest[i]).filter(|v| *v >= 0));
         columns.push((name, Arc::new(values.collect::<Int64Array>())));
@@ -273,7 +274,7 @@ fn samples(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
 }
 
 fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
-    let ways = rows.iter().map(|r| if r.way == Way::Down { "down" } else { "up" });
+    let ways = rows.iter().map(|r| if r.direction == Direction::Down { "down" } else { "up" });
     table([
         ("test", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.test as u32))) as ArrayRef),
         ("direction", Arc::new(StringArray::from_iter_values(ways))),
@@ -287,18 +288,18 @@ fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
 /// Round trips a minute under load from round trips in milliseconds, as JSON: of handshakes and exchanges beside the load, and on it.
 #[pyfunction]
 pub fn responsiveness(handshakes: Vec<f64>, exchanges: Vec<f64>, on_load: Vec<f64>) -> PyResult<String> {
-    serde_json::to_string(&responsive(&RoundTrips { handshakes, exchanges, on_load })).map_err(failure)
+    serde_json::to_string(&responsive(&RttSamples { handshakes, exchanges, on_load })).map_err(failure)
 }
 
 /// Walks the path to a host by probes whose hop limit ends on the way; the plan is JSON, `watch` gets the share that is done after each probe.
 /// A row for each probe, without `rtt_ms`, `address` and `answer` if nobody answered.
 #[pyfunction]
 pub fn path_walk(py: Python<'_>, host: &str, plan: &str, watch: &Bound<'_, PyAny>) -> PyResult<Table> {
-    let plan: Plan = serde_json::from_str(plan).map_err(failure)?;
+    let plan: PathConfig = serde_json::from_str(plan).map_err(failure)?;
     let watch = watch.clone().unbind();
     let mut signal = None;
     let done = py.detach(|| {
-        walk(host, &plan, &mut |share| {
+        probe_path(host, &plan, &mut |share| {
             let call = |py: Python<'_>| py.check_signals().and_then(|()| watch.call1(py, (share,)).map(drop));
             signal = Python::attach(call).err();
             signal.is_none()
@@ -308,14 +309,14 @@ pub fn path_walk(py: Python<'_>, host: &str, plan: &str, watch: &Bound<'_, PyAny
     probes(&path).map(Table::new).map_err(failure)
 }
 
-fn probes(path: &Path) -> Result<RecordBatch, ArrowError> {
-    let rows = &path.asked;
+fn probes(path: &PathProbes) -> Result<RecordBatch, ArrowError> {
+    let rows = &path.records;
     let origin = rows.first().map_or(0, |asked| asked.sent);
-    let word = |meaning| match meaning {
-        Meaning::Expired => "expired",
-        Meaning::Reached => "reached",
-        Meaning::TooBig => "too-big",
-        Meaning::Refused => "refused",
+    let word = |kind| match kind {
+        ReplyKind::Expired => "expired",
+        ReplyKind::Reached => "reached",
+        ReplyKind::TooBig => "too-big",
+        ReplyKind::Refused => "refused",
     };
     let answers = || rows.iter().map(|asked| asked.answer.as_ref());
     let rtt = rows.iter().map(|asked| asked.answer.as_ref().map(|answer| (answer.at - asked.sent) as f64 * 1e-6));
@@ -325,7 +326,7 @@ fn probes(path: &Path) -> Result<RecordBatch, ArrowError> {
         ("sent_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| (r.sent - origin) as f64 * 1e-9)))),
         ("rtt_ms", Arc::new(rtt.collect::<Float64Array>())),
         ("address", Arc::new(answers().map(|a| a.map(|a| a.from.to_string())).collect::<StringArray>())),
-        ("answer", Arc::new(answers().map(|a| a.map(|a| word(a.meaning))).collect::<StringArray>())),
+        ("answer", Arc::new(answers().map(|a| a.map(|a| word(a.kind))).collect::<StringArray>())),
         ("brisk", Arc::new(rows.iter().map(|r| Some(r.brisk)).collect::<BooleanArray>())),
     ])
 }

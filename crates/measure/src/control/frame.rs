@@ -1,14 +1,14 @@
 //! Frames of an authenticated control channel: length, kind, payload, MAC. The MAC covers the frame's number, so one that is repeated,
 //! left out or moved is found at once. A length beyond the limit ends the channel before anything is stored.
 
-use super::keys::{Digest, MAC_BYTES, mac, same};
+use super::keys::{Digest, MAC_BYTES, constant_time_eq, mac};
 
 /// Length of type and payload (4 bytes), then these, then the MAC.
-const HEAD: usize = 4;
+const LENGTH_BYTES: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// A JSON document.
     Message = 1,
     /// A piece of a table.
@@ -18,23 +18,23 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    pub kind: Kind,
+pub struct ControlFrame {
+    pub kind: FrameKind,
     pub payload: Vec<u8>,
 }
 
 /// Writes frames with one direction's key.
-pub struct Writer {
+pub struct FrameWriter {
     key: Digest,
     next: u64,
 }
 
-impl Writer {
-    pub fn new(key: Digest) -> Writer {
-        Writer { key, next: 0 }
+impl FrameWriter {
+    pub fn new(key: Digest) -> FrameWriter {
+        FrameWriter { key, next: 0 }
     }
 
-    pub fn write(&mut self, kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
+    pub fn write(&mut self, kind: FrameKind, payload: &[u8], out: &mut Vec<u8>) {
         let length = (payload.len() as u32 + 1).to_be_bytes();
         let digest = mac(&self.key, "frame", &[&self.next.to_be_bytes(), &length, &[kind as u8], payload]);
         self.next += 1;
@@ -46,28 +46,28 @@ impl Writer {
 }
 
 /// Takes frames out of a stream, in which the other end may put anything.
-pub struct Reader {
+pub struct FrameReader {
     key: Digest,
     next: u64,
     /// Longest payload that is taken.
-    most: usize,
+    max_payload: usize,
 }
 
-impl Reader {
-    pub fn new(key: Digest, most: usize) -> Reader {
-        Reader { key, next: 0, most }
+impl FrameReader {
+    pub fn new(key: Digest, max_payload: usize) -> FrameReader {
+        FrameReader { key, next: 0, max_payload }
     }
 
     /// The most that a stream may hold before a frame in it is complete.
     pub fn room(&self) -> usize {
-        HEAD + 1 + self.most + MAC_BYTES
+        LENGTH_BYTES + 1 + self.max_payload + MAC_BYTES
     }
 
     /// The first frame of the stream, once it is complete, and how many bytes it took. Err says what is wrong with it.
-    pub fn take(&mut self, stream: &[u8]) -> Result<Option<(Frame, usize)>, &'static str> {
-        let Some((length, rest)) = stream.split_first_chunk::<HEAD>() else { return Ok(None) };
+    pub fn take(&mut self, stream: &[u8]) -> Result<Option<(ControlFrame, usize)>, &'static str> {
+        let Some((length, rest)) = stream.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
         let inside = u32::from_be_bytes(*length) as usize;
-        if inside == 0 || inside > self.most + 1 {
+        if inside == 0 || inside > self.max_payload + 1 {
             return Err("a frame's length is out of bounds");
         }
         if rest.len() < inside + MAC_BYTES {
@@ -75,17 +75,17 @@ impl Reader {
         }
         let (kind, payload, sent) = (rest[0], &rest[1..inside], &rest[inside..inside + MAC_BYTES]);
         let expected = mac(&self.key, "frame", &[&self.next.to_be_bytes(), length, &[kind], payload]);
-        if !same(&expected, sent) {
+        if !constant_time_eq(&expected, sent) {
             return Err("a frame is not authentic");
         }
         self.next += 1;
         let kind = match kind {
-            1 => Kind::Message,
-            2 => Kind::Table,
-            3 => Kind::Packets,
+            1 => FrameKind::Message,
+            2 => FrameKind::Table,
+            3 => FrameKind::Packets,
             _ => return Err("a frame of an unknown kind"),
         };
-        Ok(Some((Frame { kind, payload: payload.to_vec() }, HEAD + inside + MAC_BYTES)))
+        Ok(Some((ControlFrame { kind, payload: payload.to_vec() }, LENGTH_BYTES + inside + MAC_BYTES)))
     }
 }
 
@@ -94,42 +94,42 @@ mod tests {
     use super::*;
 
     fn two() -> (Vec<u8>, usize) {
-        let (mut writer, mut out) = (Writer::new([7; 32]), Vec::new());
-        writer.write(Kind::Message, b"first", &mut out);
+        let (mut writer, mut out) = (FrameWriter::new([7; 32]), Vec::new());
+        writer.write(FrameKind::Message, b"first", &mut out);
         let first = out.len();
-        writer.write(Kind::Table, b"", &mut out);
+        writer.write(FrameKind::Table, b"", &mut out);
         (out, first)
     }
 
     #[test]
     fn what_was_written_is_read_however_it_is_cut() {
         let (stream, first) = two();
-        let mut reader = Reader::new([7; 32], 100);
+        let mut reader = FrameReader::new([7; 32], 100);
         for cut in 0..first {
             assert_eq!(reader.take(&stream[..cut]), Ok(None));
         }
         let (frame, took) = reader.take(&stream).unwrap().unwrap();
         assert_eq!((frame.payload.as_slice(), took), (b"first".as_slice(), first));
-        assert_eq!(reader.take(&stream[took..]).unwrap().unwrap().0.kind, Kind::Table);
+        assert_eq!(reader.take(&stream[took..]).unwrap().unwrap().0.kind, FrameKind::Table);
     }
 
     #[test]
     fn a_repeated_a_skipped_and_a_changed_frame_are_refused() {
         let (stream, first) = two();
-        let mut reader = Reader::new([7; 32], 100);
+        let mut reader = FrameReader::new([7; 32], 100);
         assert!(reader.take(&stream[first..]).is_err());
         reader.take(&stream).unwrap();
         assert!(reader.take(&stream).is_err());
         for at in 4..first {
             let mut changed = stream.clone();
             changed[at] ^= 1;
-            assert!(Reader::new([7; 32], 100).take(&changed).is_err(), "byte {at}");
+            assert!(FrameReader::new([7; 32], 100).take(&changed).is_err(), "byte {at}");
         }
     }
 
     #[test]
     fn a_length_beyond_the_limit_is_refused_before_its_bytes_have_come() {
-        let mut reader = Reader::new([7; 32], 100);
+        let mut reader = FrameReader::new([7; 32], 100);
         assert!(reader.take(&102u32.to_be_bytes()).is_err());
         assert!(reader.take(&0u32.to_be_bytes()).is_err());
         assert_eq!(reader.take(&101u32.to_be_bytes()), Ok(None));

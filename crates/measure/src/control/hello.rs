@@ -1,6 +1,6 @@
 //! The first bytes of a connection, before anything is authenticated: fixed lengths, nothing to parse.
 
-use super::keys::{Digest, Keys, MAC_BYTES, Nonce, mac, same};
+use super::keys::{Digest, MAC_BYTES, Nonce, SessionKeys, constant_time_eq, mac};
 
 /// First on every connection, either way.
 const MAGIC: &[u8; 8] = b"ackclock";
@@ -54,36 +54,41 @@ pub fn nonce_of(stream: &[u8]) -> Result<Option<Nonce>, &'static str> {
 /// What the server makes of a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Verdict {
+pub enum HandshakeVerdict {
     Welcome = 0,
     WrongToken = 1,
     TooManySessions = 2,
     TooManyOfThisPeer = 3,
 }
 
-impl Verdict {
-    pub fn of(byte: u8) -> Option<Verdict> {
-        [Verdict::Welcome, Verdict::WrongToken, Verdict::TooManySessions, Verdict::TooManyOfThisPeer]
-            .into_iter()
-            .find(|v| *v as u8 == byte)
+impl HandshakeVerdict {
+    pub fn from_byte(byte: u8) -> Option<HandshakeVerdict> {
+        [
+            HandshakeVerdict::Welcome,
+            HandshakeVerdict::WrongToken,
+            HandshakeVerdict::TooManySessions,
+            HandshakeVerdict::TooManyOfThisPeer,
+        ]
+        .into_iter()
+        .find(|v| *v as u8 == byte)
     }
 
-    pub fn says(self) -> &'static str {
+    pub fn message(self) -> &'static str {
         match self {
-            Verdict::Welcome => "welcome",
-            Verdict::WrongToken => "the far end does not accept the token",
-            Verdict::TooManySessions => "the far end is busy: it has as many sessions as it allows",
-            Verdict::TooManyOfThisPeer => "the far end is busy: it has as many sessions from this address as it allows",
+            HandshakeVerdict::Welcome => "welcome",
+            HandshakeVerdict::WrongToken => "the far end does not accept the token",
+            HandshakeVerdict::TooManySessions => "the far end is busy: it has as many sessions as it allows",
+            HandshakeVerdict::TooManyOfThisPeer => "the far end is busy: it has as many sessions from this address as it allows",
         }
     }
 
     /// The remedy for the client's user.
     pub fn remedy(self) -> &'static str {
         match self {
-            Verdict::Welcome => "",
-            Verdict::WrongToken => "give the far end's token with --token-file FILE or in ACKCLOCK_TOKEN",
-            Verdict::TooManySessions => "try again later, or let its operator allow more sessions",
-            Verdict::TooManyOfThisPeer => "end the other measurements from here, or try again later",
+            HandshakeVerdict::Welcome => "",
+            HandshakeVerdict::WrongToken => "give the far end's token with --token-file FILE or in ACKCLOCK_TOKEN",
+            HandshakeVerdict::TooManySessions => "try again later, or let its operator allow more sessions",
+            HandshakeVerdict::TooManyOfThisPeer => "end the other measurements from here, or try again later",
         }
     }
 }
@@ -108,7 +113,7 @@ impl DataHello {
         out
     }
 
-    pub fn write(&self, keys: &Keys) -> Vec<u8> {
+    pub fn write(&self, keys: &SessionKeys) -> Vec<u8> {
         let fields = self.fields();
         let digest = mac(&keys.data, "data hello", &[&fields]);
         [MAGIC.as_slice(), &[DATA, VERSION], &fields, &digest].concat()
@@ -131,8 +136,8 @@ impl DataHello {
         (hello, take(at(22)))
     }
 
-    pub fn is_proven(&self, sent: &Digest, keys: &Keys) -> bool {
-        same(&mac(&keys.data, "data hello", &[&self.fields()]), sent)
+    pub fn verify(&self, sent: &Digest, keys: &SessionKeys) -> bool {
+        constant_time_eq(&mac(&keys.data, "data hello", &[&self.fields()]), sent)
     }
 }
 
@@ -145,15 +150,15 @@ mod tests {
     #[test]
     fn a_data_hello_holds_for_its_session_test_and_flow_only() {
         let token = Token::parse("kq7ZkX2mW9vB4nT8sL1rY6pD").unwrap();
-        let keys = |n| Keys::derive(&token, &Nonces { client: [n; 32], server: [0; 32] });
+        let keys = |n| SessionKeys::derive(&token, &Nonces { client: [n; 32], server: [0; 32] });
         let hello = DataHello { session: 0x0102_0304_0506_0708, test: 9, flow: 3, since: -5 };
         let wire: [u8; DATA_HELLO_BYTES] = hello.write(&keys(1)).try_into().unwrap();
         assert_eq!(purpose(&wire), Ok(Some(Purpose::Data)));
         let (read, digest) = DataHello::read(&wire);
         assert_eq!(read, hello);
-        assert!(read.is_proven(&digest, &keys(1)));
-        assert!(!read.is_proven(&digest, &keys(2)));
-        assert!(!DataHello { flow: 4, ..read }.is_proven(&digest, &keys(1)));
+        assert!(read.verify(&digest, &keys(1)));
+        assert!(!read.verify(&digest, &keys(2)));
+        assert!(!DataHello { flow: 4, ..read }.verify(&digest, &keys(1)));
     }
 
     #[test]

@@ -15,14 +15,14 @@ pub fn mac(key: &[u8], label: &str, parts: &[&[u8]]) -> Digest {
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     mac.update(&[label.len() as u8]);
     mac.update(label.as_bytes());
-    for part in parts {
-        mac.update(part);
+    for remove_closed in parts {
+        mac.update(remove_closed);
     }
     mac.finalize().into_bytes().into()
 }
 
 /// Takes as long wherever the difference is.
-pub fn same(a: &[u8], b: &[u8]) -> bool {
+pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     bool::from(a.ct_eq(b))
 }
 
@@ -35,7 +35,7 @@ pub struct Nonces {
 
 /// A session's keys.
 #[derive(Clone)]
-pub struct Keys {
+pub struct SessionKeys {
     pub client_proof: Digest,
     pub server_proof: Digest,
     /// Control frames to the server, and to the client.
@@ -46,20 +46,20 @@ pub struct Keys {
     /// Datagrams' tags, knocks and echoes.
     pub datagrams: Digest,
     /// The session's public name.
-    pub name: u64,
+    pub session_id: u64,
 }
 
-impl Keys {
-    pub fn derive(token: &Token, nonces: &Nonces) -> Keys {
+impl SessionKeys {
+    pub fn derive(token: &Token, nonces: &Nonces) -> SessionKeys {
         let of = |label| mac(token.bytes(), label, &[&nonces.client, &nonces.server]);
-        Keys {
+        SessionKeys {
             client_proof: of("client proof"),
             server_proof: of("server proof"),
             to_server: of("control to server"),
             to_client: of("control to client"),
             data: of("data"),
             datagrams: of("datagrams"),
-            name: first_64(&of("name")),
+            session_id: first_64(&of("name")),
         }
     }
 
@@ -94,13 +94,13 @@ mod tests {
     fn keys_differ_by_use_by_token_and_by_either_nonce() {
         let token = |c: char| Token::parse(&format!("{c}q7ZkX2mW9vB4nT8sL1rY6pD")).unwrap();
         let nonces = Nonces { client: [1; 32], server: [2; 32] };
-        let k = Keys::derive(&token('a'), &nonces);
+        let k = SessionKeys::derive(&token('a'), &nonces);
         let mut all = vec![k.client_proof, k.server_proof, k.to_server, k.to_client, k.data, k.datagrams];
         for other in [
-            Keys::derive(&token('b'), &nonces),
-            Keys::derive(&token('a'), &Nonces { client: [3; 32], ..nonces }),
-            Keys::derive(&token('a'), &Nonces { server: [3; 32], ..nonces }),
-            Keys::derive(&token('a'), &Nonces { client: [2; 32], server: [1; 32] }),
+            SessionKeys::derive(&token('b'), &nonces),
+            SessionKeys::derive(&token('a'), &Nonces { client: [3; 32], ..nonces }),
+            SessionKeys::derive(&token('a'), &Nonces { server: [3; 32], ..nonces }),
+            SessionKeys::derive(&token('a'), &Nonces { client: [2; 32], server: [1; 32] }),
         ] {
             all.extend([other.client_proof, other.server_proof, other.to_server, other.to_client, other.data, other.datagrams]);
         }

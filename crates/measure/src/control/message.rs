@@ -1,21 +1,21 @@
 //! What the two ends say to each other, as JSON within authenticated frames. Unknown words and fields are errors.
 
-use crate::caps::Caps;
-use crate::spec::Spec;
+use crate::quotas::Quotas;
+use crate::test_spec::TestSpec;
 use serde::{Deserialize, Serialize};
 
 /// Longest message of a client: a test's words, no more.
-pub const MOST_REQUEST: usize = 4096;
+pub const MAX_REQUEST: usize = 4096;
 /// Longest frame of a server: a piece of a table.
-pub const MOST_REPLY: usize = 65_536;
+pub const MAX_REPLY: usize = 65_536;
 /// Connections that one reply says something of: 400 bytes each at most.
-pub const MOST_FLOWS: usize = 150;
+pub const MAX_FLOWS: usize = 150;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Prepare a test; the client numbers its tests from 0, each number once.
-    Start { test: u32, spec: Spec },
+    Start { test: u32, spec: TestSpec },
     /// Begin to send.
     Go { test: u32 },
     /// End a test once nothing has come in for so long, and report.
@@ -59,7 +59,7 @@ pub enum Reply {
     /// A test is over; its tables have been sent.
     Done {
         test: u32,
-        outcome: Outcome,
+        outcome: TestOutcome,
     },
     /// A capture has begun, or why it has not.
     Capturing {
@@ -81,7 +81,8 @@ pub struct Welcome {
     /// The far end's ackclock.
     pub version: String,
     pub system: String,
-    pub caps: Caps,
+    #[serde(rename = "caps")]
+    pub quotas: Quotas,
     /// What its kernel can do.
     pub congestion: Vec<String>,
     pub clock: ClockState,
@@ -96,13 +97,14 @@ pub struct ClockState {
     /// A pulse per second comes in.
     pub pps: bool,
     /// The kernel's bound for the error against true time, nanoseconds.
-    pub most_error_ns: i64,
+    #[serde(rename = "most_error_ns")]
+    pub max_error_ns: i64,
 }
 
 /// What the server saw of a test besides tables.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Outcome {
+pub struct TestOutcome {
     /// Datagrams that sendto rejected, or that were still unsent at the end of the test.
     pub unsent: u64,
     /// Datagrams delayed by the shared rate.
@@ -137,17 +139,17 @@ pub struct FlowOutcome {
 /// A table's name on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Name {
+pub enum TableId {
     /// Datagrams sent: number, time.
     Sent = 0,
     /// Datagrams received: number, time.
-    Got = 1,
+    Received = 1,
     /// Samples of connections: see `net::sample`.
     Samples = 2,
 }
 
-impl Name {
-    pub fn of(byte: u8) -> Option<Name> {
-        [Name::Sent, Name::Got, Name::Samples].into_iter().find(|n| *n as u8 == byte)
+impl TableId {
+    pub fn from_byte(byte: u8) -> Option<TableId> {
+        [TableId::Sent, TableId::Received, TableId::Samples].into_iter().find(|n| *n as u8 == byte)
     }
 }

@@ -2,6 +2,7 @@
 //! state machine (`server`, `client`), which gets bytes and times and gives bytes and acts.
 
 pub mod client;
+pub mod connection_slots;
 pub mod frame;
 pub mod hello;
 pub mod keys;
@@ -9,4 +10,3 @@ pub mod message;
 pub mod registry;
 pub mod server;
 pub mod table;
-pub mod unproven;

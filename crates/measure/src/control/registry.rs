@@ -1,43 +1,43 @@
 //! The number of sessions, in all and for each address. Unauthenticated connections are counted in `unproven`.
 
-use super::hello::Verdict;
-use crate::caps::Caps;
+use super::hello::HandshakeVerdict;
+use crate::quotas::Quotas;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 #[derive(Debug, Default)]
-pub struct Registry {
+pub struct SessionRegistry {
     sessions: u32,
     peers: BTreeMap<IpAddr, u32>,
 }
 
 /// An IPv6 host has a whole /64 to speak from; a mapped IPv4 address is that IPv4 address.
-pub fn household(peer: IpAddr) -> IpAddr {
+pub fn source_prefix(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6((u128::from(v6) & !0xffff_ffff_ffff_ffff).into()),
         v4 => v4,
     }
 }
 
-impl Registry {
+impl SessionRegistry {
     /// Admits a session of an authenticated client, or refuses it.
-    pub fn admit(&mut self, peer: IpAddr, caps: &Caps) -> Verdict {
-        let of_peer = self.peers.get(&household(peer)).copied().unwrap_or_default();
-        if self.sessions >= caps.sessions {
-            return Verdict::TooManySessions;
+    pub fn admit(&mut self, peer: IpAddr, quotas: &Quotas) -> HandshakeVerdict {
+        let of_peer = self.peers.get(&source_prefix(peer)).copied().unwrap_or_default();
+        if self.sessions >= quotas.sessions {
+            return HandshakeVerdict::TooManySessions;
         }
-        if of_peer >= caps.sessions_per_peer {
-            return Verdict::TooManyOfThisPeer;
+        if of_peer >= quotas.sessions_per_peer {
+            return HandshakeVerdict::TooManyOfThisPeer;
         }
         self.sessions += 1;
-        *self.peers.entry(household(peer)).or_default() += 1;
-        Verdict::Welcome
+        *self.peers.entry(source_prefix(peer)).or_default() += 1;
+        HandshakeVerdict::Welcome
     }
 
     /// A session has ended.
-    pub fn leave(&mut self, peer: IpAddr) {
+    pub fn release(&mut self, peer: IpAddr) {
         self.sessions -= 1;
-        let key = household(peer);
+        let key = source_prefix(peer);
         if let Some(count) = self.peers.get_mut(&key) {
             *count -= 1;
             if *count == 0 {
@@ -62,13 +62,13 @@ mod tests {
 
     #[test]
     fn caps_hold_in_all_and_for_each_address_and_nobody_who_has_gone_is_remembered() {
-        let caps = Caps { sessions: 3, sessions_per_peer: 2, ..Caps::default() };
-        let mut here = Registry::default();
+        let quotas = Quotas { sessions: 3, sessions_per_peer: 2, ..Quotas::default() };
+        let mut here = SessionRegistry::default();
         let (a, b): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
-        assert_eq!([here.admit(a, &caps), here.admit(a, &caps), here.admit(a, &caps)].map(|v| v as u8), [0, 0, 3]);
-        assert_eq!([here.admit(b, &caps), here.admit(b, &caps)].map(|v| v as u8), [0, 2]);
+        assert_eq!([here.admit(a, &quotas), here.admit(a, &quotas), here.admit(a, &quotas)].map(|v| v as u8), [0, 0, 3]);
+        assert_eq!([here.admit(b, &quotas), here.admit(b, &quotas)].map(|v| v as u8), [0, 2]);
         for peer in [a, a, b] {
-            here.leave(peer);
+            here.release(peer);
         }
         assert_eq!((here.peers(), here.sessions()), (0, 0));
     }

@@ -1,47 +1,47 @@
 //! The server's side of one control connection. Bytes and times come in; acts for whoever has the sockets, and bytes, come out. Whatever
 //! comes in, it holds no more than one request, and two replies' worth of what has not been sent.
 
-use super::frame::{Kind, Reader, Writer};
-use super::hello::{HELLO_BYTES, VERDICT_BYTES, Verdict, hello, nonce_of};
-use super::keys::{Keys, MAC_BYTES, Nonce, Nonces, same};
-use super::message::{MOST_REPLY, MOST_REQUEST, Name, Reply, Request, Welcome};
-use super::table::Table;
+use super::frame::{FrameKind, FrameReader, FrameWriter};
+use super::hello::{HELLO_BYTES, HandshakeVerdict, VERDICT_BYTES, hello, nonce_of};
+use super::keys::{MAC_BYTES, Nonce, Nonces, SessionKeys, constant_time_eq};
+use super::message::{MAX_REPLY, MAX_REQUEST, Reply, Request, TableId, Welcome};
+use super::table::IntTable;
 use crate::Nanos;
-use crate::caps::{Caps, HANDSHAKE_NS};
+use crate::quotas::{HANDSHAKE_NS, Quotas};
 use crate::token::Token;
 
 /// What whoever has the sockets is to do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Act {
+pub enum Action {
     /// The client knows the token: decide with `admit`.
-    Proven,
+    Authenticated,
     Request(Request),
     /// Send the queued rest, then close. Err is the reason where the client did not end the session.
     Close(Result<(), String>),
 }
 
-enum State {
+enum ServerState {
     /// Hello, then proof.
-    Strange,
-    Proving(Box<Keys>),
-    Deciding(Box<Keys>),
-    Open(Box<Speaking>),
+    AwaitingHello,
+    AwaitingProof(Box<SessionKeys>),
+    AwaitingAdmission(Box<SessionKeys>),
+    Open(Box<OpenState>),
     Closed,
 }
 
-struct Speaking {
-    keys: Keys,
-    reader: Reader,
-    writer: Writer,
+struct OpenState {
+    keys: SessionKeys,
+    reader: FrameReader,
+    writer: FrameWriter,
     since: Nanos,
     /// When the client last did anything.
-    heard: Nanos,
+    last_activity: Nanos,
 }
 
 pub struct ServerSession {
-    state: State,
+    state: ServerState,
     token: Token,
-    caps: Caps,
+    quotas: Quotas,
     nonce: Nonce,
     began: Nanos,
     inbox: Vec<u8>,
@@ -51,21 +51,21 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    pub fn new(token: Token, caps: Caps, nonce: Nonce, now: Nanos) -> ServerSession {
+    pub fn new(token: Token, quotas: Quotas, nonce: Nonce, now: Nanos) -> ServerSession {
         let (inbox, outbox) = (Vec::new(), Vec::new());
-        ServerSession { state: State::Strange, token, caps, nonce, began: now, inbox, outbox, running: 0 }
+        ServerSession { state: ServerState::AwaitingHello, token, quotas, nonce, began: now, inbox, outbox, running: 0 }
     }
 
     /// Bytes from the client.
-    pub fn receive(&mut self, now: Nanos, mut bytes: &[u8], acts: &mut Vec<Act>) {
+    pub fn receive(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
         while !bytes.is_empty() && !self.is_closed() {
             let room = self.room().saturating_sub(self.inbox.len()).min(bytes.len());
             self.inbox.extend_from_slice(&bytes[..room]);
             bytes = &bytes[room..];
             let before = self.inbox.len();
-            self.advance(now, acts);
+            self.advance(now, actions);
             if room == 0 && self.inbox.len() == before {
-                self.fail("more than was agreed", acts);
+                self.fail("more than was agreed", actions);
             }
         }
     }
@@ -73,167 +73,167 @@ impl ServerSession {
     /// The most that may lie in the inbox.
     fn room(&self) -> usize {
         match &self.state {
-            State::Open(s) => s.reader.room(),
+            ServerState::Open(s) => s.reader.room(),
             _ => HELLO_BYTES,
         }
     }
 
-    fn advance(&mut self, now: Nanos, acts: &mut Vec<Act>) {
+    fn advance(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         loop {
             let step = match &mut self.state {
-                State::Strange => self.hear_hello(),
-                State::Proving(_) => self.hear_proof(acts),
-                State::Open(_) => self.hear_frame(now, acts),
-                State::Deciding(_) | State::Closed => Ok(false),
+                ServerState::AwaitingHello => self.on_hello(),
+                ServerState::AwaitingProof(_) => self.on_proof(actions),
+                ServerState::Open(_) => self.on_frame(now, actions),
+                ServerState::AwaitingAdmission(_) | ServerState::Closed => Ok(false),
             };
             match step {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(reason) => return self.fail(reason, acts),
+                Err(reason) => return self.fail(reason, actions),
             }
         }
     }
 
-    fn hear_hello(&mut self) -> Result<bool, &'static str> {
+    fn on_hello(&mut self) -> Result<bool, &'static str> {
         let Some(client) = nonce_of(&self.inbox)? else { return Ok(false) };
         self.inbox.drain(..HELLO_BYTES);
         self.outbox.extend(hello(&self.nonce));
         let nonces = Nonces { client, server: self.nonce };
-        self.state = State::Proving(Box::new(Keys::derive(&self.token, &nonces)));
+        self.state = ServerState::AwaitingProof(Box::new(SessionKeys::derive(&self.token, &nonces)));
         Ok(true)
     }
 
-    fn hear_proof(&mut self, acts: &mut Vec<Act>) -> Result<bool, &'static str> {
+    fn on_proof(&mut self, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
         let Some(proof) = self.inbox.get(..MAC_BYTES) else { return Ok(false) };
-        let State::Proving(keys) = std::mem::replace(&mut self.state, State::Closed) else { return Ok(false) };
-        if !same(&keys.client_proof, proof) {
-            self.turn_away(Verdict::WrongToken);
-            acts.push(Act::Close(Err(Verdict::WrongToken.says().into())));
+        let ServerState::AwaitingProof(keys) = std::mem::replace(&mut self.state, ServerState::Closed) else { return Ok(false) };
+        if !constant_time_eq(&keys.client_proof, proof) {
+            self.reject(HandshakeVerdict::WrongToken);
+            actions.push(Action::Close(Err(HandshakeVerdict::WrongToken.message().into())));
             return Ok(false);
         }
         self.inbox.drain(..MAC_BYTES);
-        self.state = State::Deciding(keys);
-        acts.push(Act::Proven);
+        self.state = ServerState::AwaitingAdmission(keys);
+        actions.push(Action::Authenticated);
         Ok(false)
     }
 
-    fn hear_frame(&mut self, now: Nanos, acts: &mut Vec<Act>) -> Result<bool, &'static str> {
-        let State::Open(speaking) = &mut self.state else { return Ok(false) };
-        let Some((frame, took)) = speaking.reader.take(&self.inbox)? else { return Ok(false) };
+    fn on_frame(&mut self, now: Nanos, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
+        let ServerState::Open(open) = &mut self.state else { return Ok(false) };
+        let Some((frame, took)) = open.reader.take(&self.inbox)? else { return Ok(false) };
         self.inbox.drain(..took);
-        speaking.heard = now;
-        if frame.kind != Kind::Message {
+        open.last_activity = now;
+        if frame.kind != FrameKind::Message {
             return Err("a client sends messages only");
         }
         let request = serde_json::from_slice(&frame.payload).map_err(|_| "a message that cannot be read")?;
         if request == (Request::Quit {}) {
-            self.close(acts);
+            self.close(actions);
             return Ok(false);
         }
-        acts.push(Act::Request(request));
+        actions.push(Action::Request(request));
         Ok(true)
     }
 
     /// Answers `Act::Proven`. A client waits for this; one that says much before it is not heard.
-    pub fn admit(&mut self, now: Nanos, verdict: Verdict, welcome: Welcome, acts: &mut Vec<Act>) {
-        let State::Deciding(keys) = std::mem::replace(&mut self.state, State::Closed) else { return };
-        if verdict != Verdict::Welcome {
-            self.turn_away(verdict);
-            acts.push(Act::Close(Ok(())));
+    pub fn admit(&mut self, now: Nanos, verdict: HandshakeVerdict, welcome: Welcome, actions: &mut Vec<Action>) {
+        let ServerState::AwaitingAdmission(keys) = std::mem::replace(&mut self.state, ServerState::Closed) else { return };
+        if verdict != HandshakeVerdict::Welcome {
+            self.reject(verdict);
+            actions.push(Action::Close(Ok(())));
             return;
         }
         self.outbox.push(verdict as u8);
         self.outbox.extend_from_slice(&keys.server_proof);
-        let (reader, writer) = (Reader::new(keys.to_server, MOST_REQUEST), Writer::new(keys.to_client));
-        self.state = State::Open(Box::new(Speaking { keys: *keys, reader, writer, since: now, heard: now }));
-        self.say(&Reply::Welcome(welcome));
-        self.advance(now, acts);
+        let (reader, writer) = (FrameReader::new(keys.to_server, MAX_REQUEST), FrameWriter::new(keys.to_client));
+        self.state = ServerState::Open(Box::new(OpenState { keys: *keys, reader, writer, since: now, last_activity: now }));
+        self.send_reply(&Reply::Welcome(welcome));
+        self.advance(now, actions);
     }
 
-    fn turn_away(&mut self, verdict: Verdict) {
+    fn reject(&mut self, verdict: HandshakeVerdict) {
         self.outbox.push(verdict as u8);
         self.outbox.extend_from_slice(&[0; VERDICT_BYTES - 1]);
     }
 
-    pub fn say(&mut self, reply: &Reply) {
-        let State::Open(speaking) = &mut self.state else { return };
+    pub fn send_reply(&mut self, reply: &Reply) {
+        let ServerState::Open(open) = &mut self.state else { return };
         // A reply is made of numbers and short texts of our own; what does not fit is our mistake, and is left out.
         if let Ok(text) = serde_json::to_vec(reply) {
-            speaking.writer.write(Kind::Message, &text, &mut self.outbox);
+            open.writer.write(FrameKind::Message, &text, &mut self.outbox);
         }
     }
 
     /// Sends rows from `first` on as far as there is room; the row after them.
-    pub fn say_rows(&mut self, test: u32, name: Name, table: &Table, first: usize) -> usize {
-        let State::Open(speaking) = &mut self.state else { return table.len() };
-        if self.outbox.len() >= MOST_REPLY {
+    pub fn send_rows(&mut self, test: u32, name: TableId, table: &IntTable, first: usize) -> usize {
+        let ServerState::Open(open) = &mut self.state else { return table.len() };
+        if self.outbox.len() >= MAX_REPLY {
             return first;
         }
         let head = [test.to_be_bytes().as_slice(), &[name as u8, table.columns as u8]].concat();
-        let (piece, next) = table.piece(first, MOST_REPLY - head.len());
-        speaking.writer.write(Kind::Table, &[head, piece].concat(), &mut self.outbox);
+        let (piece, next) = table.encode_rows(first, MAX_REPLY - head.len());
+        open.writer.write(FrameKind::Table, &[head, piece].concat(), &mut self.outbox);
         next
     }
 
     /// Sends as much of a capture as there is room for; where to go on.
-    pub fn say_packets(&mut self, records: &[u8], first: usize) -> usize {
-        let State::Open(speaking) = &mut self.state else { return records.len() };
-        if self.outbox.len() >= MOST_REPLY {
+    pub fn send_packets(&mut self, records: &[u8], first: usize) -> usize {
+        let ServerState::Open(open) = &mut self.state else { return records.len() };
+        if self.outbox.len() >= MAX_REPLY {
             return first;
         }
-        let next = records.len().min(first + MOST_REPLY);
-        speaking.writer.write(Kind::Packets, &records[first..next], &mut self.outbox);
+        let next = records.len().min(first + MAX_REPLY);
+        open.writer.write(FrameKind::Packets, &records[first..next], &mut self.outbox);
         next
     }
 
     /// Ends the session, from this side, with a reason for the client.
-    pub fn dismiss(&mut self, reason: &str, acts: &mut Vec<Act>) {
+    pub fn terminate(&mut self, reason: &str, actions: &mut Vec<Action>) {
         if !self.is_closed() {
-            self.fail(reason, acts);
+            self.fail(reason, actions);
         }
     }
 
-    fn fail(&mut self, reason: &str, acts: &mut Vec<Act>) {
-        self.say(&Reply::Bye { reason: reason.into() });
-        self.state = State::Closed;
-        acts.push(Act::Close(Err(reason.into())));
+    fn fail(&mut self, reason: &str, actions: &mut Vec<Action>) {
+        self.send_reply(&Reply::Bye { reason: reason.into() });
+        self.state = ServerState::Closed;
+        actions.push(Action::Close(Err(reason.into())));
     }
 
-    fn close(&mut self, acts: &mut Vec<Act>) {
+    fn close(&mut self, actions: &mut Vec<Action>) {
         if !self.is_closed() {
-            self.state = State::Closed;
-            acts.push(Act::Close(Ok(())));
+            self.state = ServerState::Closed;
+            actions.push(Action::Close(Ok(())));
         }
     }
 
     /// When the session ends by itself.
     pub fn due(&self) -> Option<Nanos> {
         match &self.state {
-            State::Open(s) => {
-                let end = s.since.saturating_add(self.caps.session_ns);
-                Some(if self.running > 0 { end } else { end.min(s.heard.saturating_add(self.caps.idle_ns)) })
+            ServerState::Open(s) => {
+                let end = s.since.saturating_add(self.quotas.session_ns);
+                Some(if self.running > 0 { end } else { end.min(s.last_activity.saturating_add(self.quotas.idle_ns)) })
             }
-            State::Closed => None,
+            ServerState::Closed => None,
             _ => Some(self.began.saturating_add(HANDSHAKE_NS)),
         }
     }
 
-    pub fn tick(&mut self, now: Nanos, acts: &mut Vec<Act>) {
+    pub fn tick(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         if self.due().is_none_or(|due| now < due) {
             return;
         }
         let reason = match &self.state {
-            State::Open(s) if now - s.since >= self.caps.session_ns => "the session has lasted as long as it may",
-            State::Open(_) => "nothing was asked for too long",
+            ServerState::Open(s) if now - s.since >= self.quotas.session_ns => "the session has lasted as long as it may",
+            ServerState::Open(_) => "nothing was asked for too long",
             _ => "no proof of the token in time",
         };
-        self.dismiss(reason, acts);
+        self.terminate(reason, actions);
     }
 
     /// A test has ended: silence counts from now.
-    pub fn touch(&mut self, now: Nanos) {
-        if let State::Open(s) = &mut self.state {
-            s.heard = now;
+    pub fn record_activity(&mut self, now: Nanos) {
+        if let ServerState::Open(s) = &mut self.state {
+            s.last_activity = now;
         }
     }
 
@@ -246,19 +246,19 @@ impl ServerSession {
         self.outbox.drain(..bytes);
     }
 
-    pub fn keys(&self) -> Option<&Keys> {
+    pub fn keys(&self) -> Option<&SessionKeys> {
         match &self.state {
-            State::Open(s) => Some(&s.keys),
+            ServerState::Open(s) => Some(&s.keys),
             _ => None,
         }
     }
 
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, ServerState::Closed)
     }
 
     /// Bytes held, for tests of bounds.
-    pub fn held(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.inbox.capacity() + self.outbox.capacity()
     }
 }

@@ -1,18 +1,18 @@
 //! Rows of integers, small on the wire: each value as its difference to the one above, in as few bytes as it needs.
 
 /// Columns of a table, at most.
-pub const MOST_COLUMNS: usize = 32;
+pub const MAX_COLUMNS: usize = 32;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct IntTable {
     pub columns: usize,
     /// Row by row.
     pub values: Vec<i64>,
 }
 
-impl Table {
-    pub fn new(columns: usize) -> Table {
-        Table { columns, values: Vec::new() }
+impl IntTable {
+    pub fn new(columns: usize) -> IntTable {
+        IntTable { columns, values: Vec::new() }
     }
 
     pub fn push(&mut self, row: &[i64]) {
@@ -33,12 +33,12 @@ impl Table {
     }
 
     /// As many rows from `first` on as fit into `most` bytes, and the row after them. A piece stands alone: its first row is in full.
-    pub fn piece(&self, first: usize, most: usize) -> (Vec<u8>, usize) {
+    pub fn encode_rows(&self, first: usize, max_bytes: usize) -> (Vec<u8>, usize) {
         let mut out = Vec::new();
         let mut above = vec![0i64; self.columns];
         let mut next = first;
         for row in self.rows().skip(first) {
-            if out.len() + 10 * self.columns > most {
+            if out.len() + 10 * self.columns > max_bytes {
                 break;
             }
             for (value, above) in row.iter().zip(&mut above) {
@@ -51,14 +51,14 @@ impl Table {
     }
 
     /// Adds the rows of a piece, unless they are no rows or would make it longer than `most` rows.
-    pub fn extend(&mut self, piece: &[u8], most: usize) -> Result<(), &'static str> {
-        if self.columns == 0 || self.columns > MOST_COLUMNS {
+    pub fn decode_rows(&mut self, piece: &[u8], max_rows: usize) -> Result<(), &'static str> {
+        if self.columns == 0 || self.columns > MAX_COLUMNS {
             return Err("a table with no or too many columns");
         }
         let mut rest = piece;
-        let mut above = [0i64; MOST_COLUMNS];
+        let mut above = [0i64; MAX_COLUMNS];
         while !rest.is_empty() {
-            if self.len() >= most {
+            if self.len() >= max_rows {
                 return Err("a table with too many rows");
             }
             for above in &mut above[..self.columns] {
@@ -107,14 +107,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_comes_back_from_its_pieces(columns in 1usize..6, values in proptest::collection::vec(any::<i64>(), 0..200), most in 60usize..500) {
-            let mut table = Table::new(columns);
+        fn a_table_comes_back_from_its_pieces(columns in 1usize..6, values in proptest::collection::vec(any::<i64>(), 0..200), max in 60usize..500) {
+            let mut table = IntTable::new(columns);
             values.chunks_exact(columns).for_each(|row| table.push(row));
-            let (mut back, mut next) = (Table::new(columns), 0);
+            let (mut back, mut next) = (IntTable::new(columns), 0);
             while next < table.len() {
-                let (piece, after) = table.piece(next, most);
-                prop_assert!(piece.len() <= most && after > next);
-                back.extend(&piece, 1000).unwrap();
+                let (piece, after) = table.encode_rows(next, max);
+                prop_assert!(piece.len() <= max && after > next);
+                back.decode_rows(&piece, 1000).unwrap();
                 next = after;
             }
             prop_assert_eq!(back, table);
@@ -122,8 +122,8 @@ mod tests {
 
         #[test]
         fn no_bytes_make_a_table_that_is_too_long(columns in 0usize..40, piece in proptest::collection::vec(any::<u8>(), 0..2000)) {
-            let mut table = Table::new(columns);
-            let _ = table.extend(&piece, 20);
+            let mut table = IntTable::new(columns);
+            let _ = table.decode_rows(&piece, 20);
             prop_assert!(table.len() <= 21);
         }
     }

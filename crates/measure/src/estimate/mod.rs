@@ -5,9 +5,9 @@
 //! list's quantiles, `responsive` the round trips under load, `found` everything of a session.
 
 pub mod clocks;
-pub mod crossing;
-pub mod found;
-pub mod interval;
-pub mod responsive;
+pub mod direction;
+pub mod one_way;
+pub mod responsiveness;
+pub mod results;
 pub mod spread;
-pub mod way;
+pub mod wilson;

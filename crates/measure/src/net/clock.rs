@@ -9,16 +9,16 @@ fn read(clock: ClockId) -> Nanos {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct HostClock {
     /// This clock less the monotonic one.
     ahead: Nanos,
     /// Whether it is true time that it began with.
     shifted: bool,
 }
 
-impl Clock {
+impl HostClock {
     /// `shift`: set wrong by so much, to try estimators that must not believe clocks.
-    pub fn start(shift: Nanos) -> Clock {
+    pub fn start(shift: Nanos) -> HostClock {
         // Whoever is held up between two looks is wrong by as long: the quickest of some looks counts.
         let looks = (0..8).map(|_| {
             let (before, wall, after) =
@@ -26,7 +26,7 @@ impl Clock {
             (after - before, wall - (before + after) / 2)
         });
         let (_, ahead) = looks.min().unwrap_or_default();
-        Clock { ahead: ahead.saturating_add(shift), shifted: shift != 0 }
+        HostClock { ahead: ahead.saturating_add(shift), shifted: shift != 0 }
     }
 
     pub fn now(&self) -> Nanos {
@@ -34,7 +34,7 @@ impl Clock {
     }
 
     /// What is to be added to the kernel's stamps of packets, which are wall-clock time. Renewed for every batch, as that clock is steered.
-    pub fn beyond_wall(&self) -> Nanos {
+    pub fn offset_from_realtime(&self) -> Nanos {
         self.now() - read(ClockId::CLOCK_REALTIME)
     }
 
@@ -47,6 +47,6 @@ impl Clock {
         };
         let steered = state != libc::TIME_ERROR && state >= 0 && timex.status & libc::STA_UNSYNC == 0;
         let pps = timex.status & (libc::STA_PPSSIGNAL | libc::STA_PPSTIME) == (libc::STA_PPSSIGNAL | libc::STA_PPSTIME);
-        ClockState { synchronised: steered && !self.shifted, pps, most_error_ns: timex.maxerror.saturating_mul(1000) }
+        ClockState { synchronised: steered && !self.shifted, pps, max_error_ns: timex.maxerror.saturating_mul(1000) }
     }
 }

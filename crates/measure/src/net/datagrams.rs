@@ -1,6 +1,6 @@
 //! Datagrams in, with the time at which the kernel got them.
 
-use super::clock::Clock;
+use super::clock::HostClock;
 use crate::Nanos;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
@@ -13,7 +13,7 @@ const ROOM: usize = 65_536;
 /// Taken at one go, so that sending is not held up.
 const BATCH: usize = 64;
 
-pub struct Inbox {
+pub struct UdpReceiver {
     datagram: Vec<u8>,
     ancillary: Vec<u8>,
     /// What the kernel dropped because nobody took it in time.
@@ -21,7 +21,7 @@ pub struct Inbox {
 }
 
 /// One that came.
-pub struct Came<'a> {
+pub struct ReceivedDatagram<'a> {
     pub from: SocketAddr,
     pub at: Nanos,
     /// What is left of its hops, where that is asked for and told.
@@ -29,20 +29,20 @@ pub struct Came<'a> {
     pub bytes: &'a [u8],
 }
 
-impl Inbox {
-    pub fn new() -> Inbox {
+impl UdpReceiver {
+    pub fn new() -> UdpReceiver {
         let ancillary = nix::cmsg_space!(nix::sys::time::TimeSpec, u32, i32);
-        Inbox { datagram: vec![0; ROOM], ancillary, overrun: 0 }
+        UdpReceiver { datagram: vec![0; ROOM], ancillary, overrun: 0 }
     }
 
     /// Takes what is there.
-    pub fn drain(&mut self, socket: &UdpSocket, clock: &Clock, mut hear: impl FnMut(&Came<'_>)) {
-        let ahead = clock.beyond_wall();
+    pub fn drain(&mut self, socket: &UdpSocket, clock: &HostClock, mut handle: impl FnMut(&ReceivedDatagram<'_>)) {
+        let ahead = clock.offset_from_realtime();
         for _ in 0..BATCH {
             let mut parts = [IoSliceMut::new(&mut self.datagram)];
-            let got =
+            let result =
                 recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut self.ancillary), MsgFlags::MSG_DONTWAIT);
-            let message = match got {
+            let message = match result {
                 Ok(message) => message,
                 // An ICMP error for something sent earlier: the next call may have data.
                 Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EINTR) => continue,
@@ -60,7 +60,7 @@ impl Inbox {
             }
             if let Some(from) = from {
                 let at = at.unwrap_or_else(|| clock.now());
-                hear(&Came { from, at, ttl, bytes: &self.datagram[..bytes] });
+                handle(&ReceivedDatagram { from, at, ttl, bytes: &self.datagram[..bytes] });
             }
         }
     }

@@ -19,36 +19,36 @@ const BURST: i64 = 20;
 
 /// Destination of the lines.
 #[derive(Debug, Clone, Default)]
-pub enum Target {
+pub enum LogTarget {
     #[default]
     Nowhere,
     Stderr,
     File(Arc<File>),
 }
 
-impl Target {
+impl LogTarget {
     /// A file to append to, created with mode 0600.
-    pub fn file(path: &Path) -> Result<Target, crate::MeasureError> {
+    pub fn file(path: &Path) -> Result<LogTarget, crate::MeasureError> {
         let open = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
         let open = open.map_err(|e| crate::MeasureError::Input(Problem::refused("opening the log", &e).in_file(path)))?;
-        Ok(Target::File(Arc::new(open)))
+        Ok(LogTarget::File(Arc::new(open)))
     }
 }
 
-pub struct Log {
-    target: Target,
+pub struct EventLog {
+    target: LogTarget,
     /// Token bucket of lines about unauthenticated peers: its level in nanoseconds, and the time of that level.
-    ration: (i64, Nanos),
-    left_out: u64,
+    bucket: (i64, Nanos),
+    suppressed: u64,
 }
 
-impl Log {
-    pub fn new(target: Target) -> Log {
-        Log { target, ration: (BURST * SECOND, 0), left_out: 0 }
+impl EventLog {
+    pub fn new(target: LogTarget) -> EventLog {
+        EventLog { target, bucket: (BURST * SECOND, 0), suppressed: 0 }
     }
 
     /// Writes a line about an action of the operator or of a session.
-    pub fn note(&self, event: &str, more: Value) {
+    pub fn write_event(&self, event: &str, more: Value) {
         let mut line = Map::new();
         line.insert("time".into(), Value::String(utc_now()));
         line.insert("event".into(), Value::String(event.into()));
@@ -59,26 +59,26 @@ impl Log {
     }
 
     /// Writes a line about an unauthenticated peer, within the rate limit; `now` is of any monotonic clock.
-    pub fn note_stranger(&mut self, now: Nanos, event: &str, mut more: Value) {
-        let (left, at) = self.ration;
+    pub fn write_limited(&mut self, now: Nanos, event: &str, mut more: Value) {
+        let (left, at) = self.bucket;
         let left = left.saturating_add(now.saturating_sub(at).max(0)).min(BURST * SECOND);
         if left < SECOND {
-            self.ration = (left, now);
-            self.left_out += 1;
+            self.bucket = (left, now);
+            self.suppressed += 1;
             return;
         }
-        self.ration = (left - SECOND, now);
-        if self.left_out > 0 {
-            more["left_out"] = json!(std::mem::take(&mut self.left_out));
+        self.bucket = (left - SECOND, now);
+        if self.suppressed > 0 {
+            more["left_out"] = json!(std::mem::take(&mut self.suppressed));
         }
-        self.note(event, more);
+        self.write_event(event, more);
     }
 
     fn write(&self, line: &Value) {
         let text = format!("{line}\n");
         match &self.target {
-            Target::Nowhere => {}
-            Target::Stderr => {
+            LogTarget::Nowhere => {}
+            LogTarget::Stderr => {
                 let mut stderr = std::io::stderr().lock();
                 // A write error of the log does not end the far end.
                 let mut room = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
@@ -86,7 +86,7 @@ impl Log {
                     let _ = stderr.write_all(text.as_bytes());
                 }
             }
-            Target::File(file) => drop(file.as_ref().write_all(text.as_bytes())),
+            LogTarget::File(file) => drop(file.as_ref().write_all(text.as_bytes())),
         }
     }
 }
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn lines_about_unauthenticated_peers_are_limited_and_counted_when_there_are_many() {
         let path = std::env::temp_dir().join(format!("ackclock-log-{}", std::process::id()));
-        let mut log = Log::new(Target::file(&path).unwrap());
+        let mut log = EventLog::new(LogTarget::file(&path).unwrap());
         for n in 0..10_000 {
-            log.note_stranger(n * 1000, "refused", json!({"from": "192.0.2.1:5"}));
+            log.write_limited(n * 1000, "refused", json!({"from": "192.0.2.1:5"}));
         }
-        log.note_stranger(100 * SECOND, "refused", json!({"from": "192.0.2.1:5"}));
+        log.write_limited(100 * SECOND, "refused", json!({"from": "192.0.2.1:5"}));
         let mut text = String::new();
         File::open(&path).unwrap().read_to_string(&mut text).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -2,9 +2,9 @@
 //! no privilege is needed.
 
 use super::client::addresses_of;
-use super::clock::Clock;
+use super::clock::HostClock;
 use super::wait::wait;
-use crate::path::{Answer, Asked, HEADERS_V4, HEADERS_V6, Meaning, Plan, Probe, Walk};
+use crate::path::{HopProber, IPV4_UDP_HEADERS, IPV6_UDP_HEADERS, PathConfig, PathProbe, ProbeRecord, ProbeReply, ReplyKind};
 use crate::{MeasureError, Nanos};
 use ackclock_core::Problem;
 use nix::cmsg_space;
@@ -27,73 +27,73 @@ const TOO_BIG_V6: u8 = 2;
 
 /// What a walk found.
 #[derive(Debug)]
-pub struct Path {
+pub struct PathProbes {
     pub target: IpAddr,
-    pub asked: Vec<Asked>,
+    pub records: Vec<ProbeRecord>,
 }
 
 /// Walks the path to a host. `keep_going` hears the share that is done, and ends it by saying no.
-pub fn walk(host: &str, plan: &Plan, keep_going: &mut dyn FnMut(f64) -> bool) -> Result<Path, MeasureError> {
+pub fn probe_path(host: &str, config: &PathConfig, keep_going: &mut dyn FnMut(f64) -> bool) -> Result<PathProbes, MeasureError> {
     let target = addresses_of(host, FIRST_PORT)?[0].ip();
-    let mut walk = Walk::new(plan.clone()).map_err(|rule| MeasureError::Input(Problem::new(rule, "change the plan")))?;
-    let mut prober = Prober::new(target)?;
-    while let Some(due) = walk.due() {
-        if !keep_going(walk.progress()) {
+    let mut prober = HopProber::new(config.clone()).map_err(|rule| MeasureError::Input(Problem::new(rule, "change the plan")))?;
+    let mut socket = ProbeSocket::new(target)?;
+    while let Some(due) = prober.due() {
+        if !keep_going(prober.progress()) {
             return Err(MeasureError::Interrupted);
         }
-        if let Some(probe) = walk.poll(prober.clock.now()) {
-            prober.send(probe, &mut walk)?;
+        if let Some(probe) = prober.poll(socket.clock.now()) {
+            socket.send(probe, &mut prober)?;
         } else {
-            let mut sockets = [PollFd::new(prober.socket.as_fd(), PollFlags::POLLIN)];
-            wait(&prober.clock, &mut sockets, due)?;
+            let mut polled = [PollFd::new(socket.udp.as_fd(), PollFlags::POLLIN)];
+            wait(&socket.clock, &mut polled, due)?;
         }
-        prober.hear(&mut walk);
+        socket.receive_replies(&mut prober);
     }
-    Ok(Path { target, asked: walk.asked })
+    Ok(PathProbes { target, records: prober.records })
 }
 
-struct Prober {
-    socket: UdpSocket,
-    clock: Clock,
+struct ProbeSocket {
+    udp: UdpSocket,
+    clock: HostClock,
     target: IpAddr,
     payload: Vec<u8>,
     ancillary: Vec<u8>,
 }
 
-impl Prober {
-    fn new(target: IpAddr) -> Result<Prober, MeasureError> {
+impl ProbeSocket {
+    fn new(target: IpAddr) -> Result<ProbeSocket, MeasureError> {
         let refused = MeasureError::refused("opening a socket for probes");
         let any: IpAddr = if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let socket = UdpSocket::bind((any, 0)).map_err(&refused)?;
-        socket.set_nonblocking(true).map_err(&refused)?;
+        let udp = UdpSocket::bind((any, 0)).map_err(&refused)?;
+        udp.set_nonblocking(true).map_err(&refused)?;
         let set = |done: nix::Result<()>| done.map_err(|e| refused(e.into()));
-        set(setsockopt(&socket, sockopt::ReceiveTimestampns, &true))?;
+        set(setsockopt(&udp, sockopt::ReceiveTimestampns, &true))?;
         if target.is_ipv4() {
-            set(setsockopt(&socket, sockopt::Ipv4RecvErr, &true))?;
+            set(setsockopt(&udp, sockopt::Ipv4RecvErr, &true))?;
         } else {
-            set(setsockopt(&socket, sockopt::Ipv6RecvErr, &true))?;
+            set(setsockopt(&udp, sockopt::Ipv6RecvErr, &true))?;
         }
-        never_fragment(&socket, target).map_err(&refused)?;
+        never_fragment(&udp, target).map_err(&refused)?;
         let ancillary = cmsg_space!(nix::sys::time::TimeSpec, libc::sock_extended_err, libc::sockaddr_in6);
-        Ok(Prober { socket, clock: Clock::start(0), target, payload: vec![0; 1 << 16], ancillary })
+        Ok(ProbeSocket { udp, clock: HostClock::start(0), target, payload: vec![0; 1 << 16], ancillary })
     }
 
-    fn send(&mut self, probe: Probe, walk: &mut Walk) -> Result<(), MeasureError> {
+    fn send(&mut self, probe: PathProbe, prober: &mut HopProber) -> Result<(), MeasureError> {
         let (headers, limit) = if self.target.is_ipv4() {
-            (HEADERS_V4, setsockopt(&self.socket, sockopt::Ipv4Ttl, &i32::from(probe.hop)))
+            (IPV4_UDP_HEADERS, setsockopt(&self.udp, sockopt::Ipv4Ttl, &i32::from(probe.hop)))
         } else {
-            (HEADERS_V6, setsockopt(&self.socket, sockopt::Ipv6Ttl, &i32::from(probe.hop)))
+            (IPV6_UDP_HEADERS, setsockopt(&self.udp, sockopt::Ipv6Ttl, &i32::from(probe.hop)))
         };
         limit.map_err(MeasureError::refused("sending a probe"))?;
         let port = FIRST_PORT + u16::try_from(probe.number % PORTS).unwrap_or(0);
         let payload = &self.payload[..(probe.bytes.saturating_sub(headers)) as usize];
         let to = SocketAddr::new(self.target, port);
-        walk.left(self.clock.now());
+        prober.on_sent(self.clock.now());
         // An answer to an earlier probe makes the next send fail once, and the send after that succeed (ip(7)).
-        let sent = match self.socket.send_to(payload, to) {
+        let sent = match self.udp.send_to(payload, to) {
             Err(e) if is_earlier_answer(&e) => {
-                walk.left(self.clock.now());
-                self.socket.send_to(payload, to)
+                prober.on_sent(self.clock.now());
+                self.udp.send_to(payload, to)
             }
             sent => sent,
         };
@@ -101,7 +101,7 @@ impl Prober {
             Ok(_) => Ok(()),
             Err(e) if e.raw_os_error() == Some(libc::EMSGSIZE) => {
                 let (at, from) = (self.clock.now(), self.target);
-                walk.hear(Answer { number: probe.number, from, at, meaning: Meaning::TooBig });
+                prober.on_reply(ProbeReply { number: probe.number, from, at, kind: ReplyKind::TooBig });
                 Ok(())
             }
             // A full queue here is a probe lost like any other.
@@ -111,22 +111,22 @@ impl Prober {
     }
 
     /// Takes what the error queue holds, and what a listener at the far end may have said.
-    fn hear(&mut self, walk: &mut Walk) {
-        let ahead = self.clock.beyond_wall();
-        while let Some(answer) = self.take(ahead, MsgFlags::MSG_ERRQUEUE, walk) {
-            walk.hear(answer);
+    fn receive_replies(&mut self, prober: &mut HopProber) {
+        let ahead = self.clock.offset_from_realtime();
+        while let Some(answer) = self.take(ahead, MsgFlags::MSG_ERRQUEUE, prober) {
+            prober.on_reply(answer);
         }
-        while let Some(answer) = self.take(ahead, MsgFlags::empty(), walk) {
-            walk.hear(answer);
+        while let Some(answer) = self.take(ahead, MsgFlags::empty(), prober) {
+            prober.on_reply(answer);
         }
     }
 
-    fn take(&mut self, ahead: Nanos, queue: MsgFlags, walk: &Walk) -> Option<Answer> {
+    fn take(&mut self, ahead: Nanos, queue: MsgFlags, prober: &HopProber) -> Option<ProbeReply> {
         let mut body = [0; 64];
         let mut parts = [IoSliceMut::new(&mut body)];
         let flags = MsgFlags::MSG_DONTWAIT | queue;
         let message = loop {
-            match recvmsg::<SockaddrStorage>(self.socket.as_raw_fd(), &mut parts, Some(&mut self.ancillary), flags) {
+            match recvmsg::<SockaddrStorage>(self.udp.as_raw_fd(), &mut parts, Some(&mut self.ancillary), flags) {
                 Ok(message) => break message,
                 Err(Errno::EINTR) => {}
                 // An ICMP error, which the error queue has too.
@@ -136,51 +136,52 @@ impl Prober {
         };
         // Of an error the name is where the probe went, of data where it is from: either has the probe's port.
         let peer = message.address.as_ref().and_then(plain)?;
-        let number = number_of(peer.port(), walk.asked.len())?;
-        let mut found = Answer { number, from: peer.ip(), at: self.clock.now(), meaning: Meaning::Reached };
-        for said in message.cmsgs().ok()? {
-            match said {
-                ControlMessageOwned::ScmTimestampns(t) => found.at = t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead,
+        let number = number_of(peer.port(), prober.records.len())?;
+        let mut reply = ProbeReply { number, from: peer.ip(), at: self.clock.now(), kind: ReplyKind::Reached };
+        for control_message in message.cmsgs().ok()? {
+            match control_message {
+                ControlMessageOwned::ScmTimestampns(t) => reply.at = t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead,
                 ControlMessageOwned::Ipv4RecvErr(error, from) => {
                     let from = from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr))));
-                    found = Answer { from: from.unwrap_or(found.from), meaning: meaning(&error, self.target), ..found };
+                    reply = ProbeReply { from: from.unwrap_or(reply.from), kind: kind(&error, self.target), ..reply };
                 }
                 ControlMessageOwned::Ipv6RecvErr(error, from) => {
                     let from = from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr)));
-                    found = Answer { from: from.unwrap_or(found.from), meaning: meaning(&error, self.target), ..found };
+                    reply = ProbeReply { from: from.unwrap_or(reply.from), kind: kind(&error, self.target), ..reply };
                 }
                 _ => {}
             }
         }
-        Some(found)
+        Some(reply)
     }
 }
 
 /// The last probe that went to this port: those before it were given up long ago.
-fn number_of(port: u16, asked: usize) -> Option<u32> {
+fn number_of(port: u16, records: usize) -> Option<u32> {
     let place = u32::from(port.checked_sub(FIRST_PORT)?);
-    let newest = u32::try_from(asked).ok()?;
+    let newest = u32::try_from(records).ok()?;
     if place >= PORTS {
         return None;
     }
     newest.checked_sub((newest + PORTS - place) % PORTS)
 }
 
-fn meaning(error: &libc::sock_extended_err, target: IpAddr) -> Meaning {
+fn kind(error: &libc::sock_extended_err, target: IpAddr) -> ReplyKind {
     let pick = |(v4, v6): (u8, u8)| if target.is_ipv4() { v4 } else { v6 };
-    let said = (error.ee_type, error.ee_code);
-    let too_big = if target.is_ipv4() { said == (UNREACHABLE.0, TOO_BIG_CODE_V4) } else { said.0 == TOO_BIG_V6 };
+    let control_message = (error.ee_type, error.ee_code);
+    let too_big =
+        if target.is_ipv4() { control_message == (UNREACHABLE.0, TOO_BIG_CODE_V4) } else { control_message.0 == TOO_BIG_V6 };
     if error.ee_origin == libc::SO_EE_ORIGIN_LOCAL {
-        return if error.ee_errno == libc::EMSGSIZE as u32 { Meaning::TooBig } else { Meaning::Refused };
+        return if error.ee_errno == libc::EMSGSIZE as u32 { ReplyKind::TooBig } else { ReplyKind::Refused };
     }
     if too_big {
-        Meaning::TooBig
-    } else if said.0 == pick(EXPIRED) {
-        Meaning::Expired
-    } else if said == (pick(UNREACHABLE), pick(PORT)) {
-        Meaning::Reached
+        ReplyKind::TooBig
+    } else if control_message.0 == pick(EXPIRED) {
+        ReplyKind::Expired
+    } else if control_message == (pick(UNREACHABLE), pick(PORT)) {
+        ReplyKind::Reached
     } else {
-        Meaning::Refused
+        ReplyKind::Refused
     }
 }
 

@@ -13,14 +13,14 @@ const LAST_CAPABILITY: u32 = 63;
 const VERSION_3: u32 = 0x2008_0522; // _LINUX_CAPABILITY_VERSION_3
 
 #[repr(C)]
-struct Header {
+struct CapHeader {
     version: u32,
     pid: libc::c_int,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Sets {
+struct CapSets {
     effective: u32,
     permitted: u32,
     inheritable: u32,
@@ -28,7 +28,7 @@ struct Sets {
 
 /// The remaining privileges.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingPrivileges {
     pub uid: u32,
     /// CAP_NET_RAW is kept.
     pub net_raw: bool,
@@ -40,14 +40,14 @@ pub struct Left {
 ///
 /// # Errors
 /// Input: there is no such user, or the user is root. Refused: a system call failed, and the far end must not serve.
-pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureError> {
+pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<RemainingPrivileges, MeasureError> {
     let refused = MeasureError::refused::<Errno>("giving up privileges");
     let was_root = geteuid().is_root();
     let name = user.unwrap_or(NOBODY);
-    let mut left = Left { uid: geteuid().as_raw(), net_raw: false, no_other_user: false };
+    let mut left = RemainingPrivileges { uid: geteuid().as_raw(), net_raw: false, no_other_user: false };
     let keep = keep_net_raw && permitted().map_err(&refused)? & 1 << CAP_NET_RAW != 0;
     if was_root {
-        let who = find(name)?;
+        let who = unprivileged_user(name)?;
         clear_bounding(keep);
         if keep {
             // SAFETY: the call takes plain numbers.
@@ -65,8 +65,8 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureE
     }
     let raw = if keep { 1 << CAP_NET_RAW } else { 0 };
     // A service manager may have dropped all capabilities and forbidden the call.
-    if held().map_err(&refused)? != sets(raw) {
-        set(raw).map_err(&refused)?;
+    if current_sets().map_err(&refused)? != sets(raw) {
+        set_capabilities(raw).map_err(&refused)?;
     }
     left.net_raw = keep;
     // SAFETY: the call takes plain numbers.
@@ -77,7 +77,7 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<Left, MeasureE
     Ok(left)
 }
 
-fn find(name: &str) -> Result<(Uid, Gid), MeasureError> {
+fn unprivileged_user(name: &str) -> Result<(Uid, Gid), MeasureError> {
     let found = User::from_name(name).ok().flatten();
     let none = || MeasureError::Input(Problem::found(format!("\"{name}\""), "a user of this machine").of_option("--user"));
     let user = found.ok_or_else(none)?;
@@ -111,23 +111,23 @@ fn clear_bounding(keep_net_raw: bool) {
 }
 
 fn permitted() -> Result<u32, Errno> {
-    held().map(|sets| sets[0].permitted)
+    current_sets().map(|sets| sets[0].permitted)
 }
 
-fn held() -> Result<[Sets; 2], Errno> {
-    let (mut header, mut sets) = (Header { version: VERSION_3, pid: 0 }, [Sets::default(); 2]);
+fn current_sets() -> Result<[CapSets; 2], Errno> {
+    let (mut header, mut sets) = (CapHeader { version: VERSION_3, pid: 0 }, [CapSets::default(); 2]);
     // SAFETY: the kernel writes two sets of 32 capabilities each, which `sets` has.
     Errno::result(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) })?;
     Ok(sets)
 }
 
 /// Sets exactly these of the first 32 capabilities, and none of the others.
-fn sets(first: u32) -> [Sets; 2] {
-    [Sets { effective: first, permitted: first, inheritable: 0 }, Sets::default()]
+fn sets(first: u32) -> [CapSets; 2] {
+    [CapSets { effective: first, permitted: first, inheritable: 0 }, CapSets::default()]
 }
 
-fn set(first: u32) -> Result<(), Errno> {
-    let (mut header, sets) = (Header { version: VERSION_3, pid: 0 }, sets(first));
+fn set_capabilities(first: u32) -> Result<(), Errno> {
+    let (mut header, sets) = (CapHeader { version: VERSION_3, pid: 0 }, sets(first));
     // SAFETY: the kernel reads two sets of 32 capabilities each.
     Errno::result(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, sets.as_ptr()) }).map(drop)
 }

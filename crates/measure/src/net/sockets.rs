@@ -1,7 +1,7 @@
 //! Sockets as tests want them, and what the kernel made of it.
 
 use crate::MeasureError;
-use crate::spec::Bulk;
+use crate::test_spec::Bulk;
 use ackclock_core::Problem;
 use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrStorage, setsockopt, sockopt};
@@ -27,13 +27,13 @@ pub fn datagrams(at: SocketAddr) -> Result<UdpSocket, MeasureError> {
 }
 
 /// Asks for the hops that are left of each datagram that comes. What the kernel will not tell stays unknown.
-pub fn with_ttl(socket: &UdpSocket) {
-    let _ = number(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1);
-    let _ = number(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1);
+pub fn enable_ttl(socket: &UdpSocket) {
+    let _ = set_int_option(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1);
+    let _ = set_int_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1);
 }
 
 /// Sets an option that is one integer.
-pub fn number(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: u32) -> Result<(), Errno> {
+pub fn set_int_option(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: u32) -> Result<(), Errno> {
     let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
     let (socket, length) = (socket.as_fd().as_raw_fd(), size_of_val(&value) as libc::socklen_t);
     // SAFETY: the kernel reads one integer, which outlives the call.
@@ -42,26 +42,26 @@ pub fn number(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value
 
 /// What a test asks of its connections' sockets.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct SocketOptions {
     pub congestion: Option<String>,
     pub send_buffer: Option<u32>,
     pub receive_buffer: Option<u32>,
     pub receive_window: Option<u32>,
 }
 
-impl Wishes {
-    pub fn of(bulk: &Bulk) -> Wishes {
+impl SocketOptions {
+    pub fn of(bulk: &Bulk) -> SocketOptions {
         let Bulk { send_buffer, receive_buffer, receive_window, .. } = *bulk;
-        Wishes { congestion: bulk.congestion.clone(), send_buffer, receive_buffer, receive_window }
+        SocketOptions { congestion: bulk.congestion.clone(), send_buffer, receive_buffer, receive_window }
     }
 
     /// Without what must be set before the handshake, which tells the window's scale.
-    pub fn after_handshake(self) -> Wishes {
-        Wishes { receive_buffer: None, receive_window: None, ..self }
+    pub fn after_handshake(self) -> SocketOptions {
+        SocketOptions { receive_buffer: None, receive_window: None, ..self }
     }
 
     /// Something must be set before the handshake.
-    pub fn wants_own_listener(&self) -> bool {
+    pub fn needs_own_listener(&self) -> bool {
         self.receive_buffer.is_some() || self.receive_window.is_some()
     }
 
@@ -83,7 +83,7 @@ impl Wishes {
             setsockopt(socket, sockopt::RcvBuf, &(bytes as usize)).map_err(|e| format!("a receive buffer: {}", e.desc()))?;
         }
         if let Some(bytes) = self.receive_window {
-            number(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
+            set_int_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
                 .map_err(|e| format!("a receive window: {}", e.desc()))?;
         }
         Ok(())
@@ -92,16 +92,16 @@ impl Wishes {
 
 /// What the kernel gave, as it says it.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct AppliedOptions {
     pub congestion: String,
     pub send_buffer: u32,
     pub receive_buffer: u32,
 }
 
-pub fn given(socket: &impl AsFd) -> Given {
+pub fn applied_options(socket: &impl AsFd) -> AppliedOptions {
     let name = socket::getsockopt(socket, sockopt::TcpCongestion).unwrap_or_default();
     let size = |bytes: nix::Result<usize>| bytes.ok().and_then(|b| u32::try_from(b).ok()).unwrap_or(0);
-    Given {
+    AppliedOptions {
         congestion: name.to_string_lossy().trim_end_matches('\0').to_owned(),
         send_buffer: size(socket::getsockopt(socket, sockopt::SndBuf)),
         receive_buffer: size(socket::getsockopt(socket, sockopt::RcvBuf)),
@@ -114,9 +114,9 @@ fn stream_socket(at: SocketAddr) -> Result<OwnedFd, Errno> {
 }
 
 /// Begins to connect.
-pub fn connect(to: SocketAddr, wishes: &Wishes) -> Result<TcpStream, String> {
+pub fn connect(to: SocketAddr, socket_options: &SocketOptions) -> Result<TcpStream, String> {
     let socket = stream_socket(to).map_err(|e| e.desc().to_owned())?;
-    wishes.set(&socket)?;
+    socket_options.set(&socket)?;
     match socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
         Ok(()) | Err(Errno::EINPROGRESS) => Ok(TcpStream::from(socket)),
         Err(error) => Err(error.desc().to_owned()),
@@ -149,13 +149,13 @@ fn cannot_listen(at: SocketAddr, protocol: &str, error: &std::io::Error) -> Meas
 
 /// Listens with this congestion control, which accepted connections inherit: the accepting process needs no capability to set it.
 pub fn listen_with(at: SocketAddr, congestion: &str) -> Option<TcpListener> {
-    let listener = listen(at, &Wishes::default()).ok()?;
+    let listener = listen(at, &SocketOptions::default()).ok()?;
     setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion)).ok()?;
     Some(listener)
 }
 
 /// Listens. A receive buffer must be set here: the window's scale is told in the handshake.
-pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeasureError> {
+pub fn listen(at: SocketAddr, socket_options: &SocketOptions) -> Result<TcpListener, MeasureError> {
     let refused = |e: Errno| cannot_listen(at, "TCP", &e.into());
     let socket = stream_socket(at).map_err(refused)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(refused)?;
@@ -163,25 +163,25 @@ pub fn listen(at: SocketAddr, wishes: &Wishes) -> Result<TcpListener, MeasureErr
         // One socket for both: what is bound to `::` answers IPv4 too.
         let _ = setsockopt(&socket, sockopt::Ipv6V6Only, &false);
     }
-    wishes.set_receiving(&socket).map_err(|why| MeasureError::Failed(Problem::new(why, "ask for less")))?;
+    socket_options.set_receiving(&socket).map_err(|why| MeasureError::Failed(Problem::new(why, "ask for less")))?;
     socket::bind(socket.as_raw_fd(), &SockaddrStorage::from(at)).map_err(refused)?;
     socket::listen(&socket, socket::Backlog::new(BACKLOG).unwrap_or(socket::Backlog::MAXCONN)).map_err(refused)?;
     Ok(TcpListener::from(socket))
 }
 
 /// Closing throws away what has not been delivered, and tells the peer at once.
-pub fn close_at_once(stream: &TcpStream) {
+pub fn reset_on_close(stream: &TcpStream) {
     // If it cannot be, the rest is delivered, which only takes longer.
     let _ = setsockopt(stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
 }
 
 /// Sets TCP_NOTSENT_LOWAT: the rate budget does not bound data that is already in the send buffer.
-pub fn hold_unsent(stream: &TcpStream, bytes: u64) {
+pub fn limit_unsent(stream: &TcpStream, bytes: u64) {
     // Without the option the send buffer is the limit.
-    let _ = number(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, u32::try_from(bytes).unwrap_or(u32::MAX));
+    let _ = set_int_option(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, u32::try_from(bytes).unwrap_or(u32::MAX));
 }
 
 /// Control frames and hellos leave at once.
-pub fn no_delay(stream: &TcpStream) {
+pub fn set_nodelay(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
 }

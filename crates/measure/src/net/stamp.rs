@@ -1,15 +1,15 @@
 //! STAMP on sockets: answering probes, and probing.
 
 use super::client::addresses_of;
-use super::clock::Clock;
-use super::datagrams::Inbox;
+use super::clock::HostClock;
+use super::datagrams::UdpReceiver;
 use super::sockets;
 use super::wait::wait;
-use crate::share::Bucket;
-use crate::spec::HEADERS;
+use crate::rate_budget::TokenBucket;
 use crate::stamp::packet::Key;
-use crate::stamp::reflector::{Came, Reflector};
-use crate::stamp::sender::{Sender, StampFound};
+use crate::stamp::reflector::{ReceivedProbe, StampReflector};
+use crate::stamp::sender::{StampResults, StampSender};
+use crate::test_spec::IPV4_UDP_HEADERS;
 use crate::{MS, MeasureError, Nanos, SECOND};
 use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 /// How long the last answers are waited for.
 const GRACE_NS: Nanos = 2 * SECOND;
 /// Answers a second, for all who ask: 64 kb/s for each of some tens.
-const MOST_ANSWERS: u32 = 2000;
+const MAX_ANSWERS: u32 = 2000;
 /// The fraction of the far end's rate for STAMP replies is one over this.
 const SHARE: u64 = 10;
 /// Unknown hops: what most hosts begin with would be a guess.
@@ -27,41 +27,51 @@ const NO_TTL: u8 = 0;
 
 /// A reflector's port, and the key of its authenticated mode; without one everybody is answered.
 #[derive(Debug, Clone)]
-pub struct StampOptions {
+pub struct ReflectorConfig {
     pub port: u16,
     pub key: Key,
 }
 
-pub struct Responder {
+pub struct ReflectorSocket {
     pub socket: UdpSocket,
-    reflector: Reflector,
-    inbox: Inbox,
-    bucket: Bucket,
+    reflector: StampReflector,
+    receiver: UdpReceiver,
+    bucket: TokenBucket,
 }
 
-impl Responder {
+impl ReflectorSocket {
     /// `rate_bps` is the far end's: replies use at most a tenth of it.
-    pub fn open(at: IpAddr, options: &StampOptions, rate_bps: u64) -> Result<Responder, MeasureError> {
-        let socket = sockets::datagrams(SocketAddr::new(at, options.port))?;
-        sockets::with_ttl(&socket);
-        let bucket = Bucket::new(rate_bps / SHARE, Nanos::MIN);
-        Ok(Responder { socket, reflector: Reflector::new(options.key.clone(), MOST_ANSWERS), inbox: Inbox::new(), bucket })
+    pub fn open(at: IpAddr, config: &ReflectorConfig, rate_bps: u64) -> Result<ReflectorSocket, MeasureError> {
+        let socket = sockets::datagrams(SocketAddr::new(at, config.port))?;
+        sockets::enable_ttl(&socket);
+        let bucket = TokenBucket::new(rate_bps / SHARE, Nanos::MIN);
+        Ok(ReflectorSocket {
+            socket,
+            reflector: StampReflector::new(config.key.clone(), MAX_ANSWERS),
+            receiver: UdpReceiver::new(),
+            bucket,
+        })
     }
 
     /// Replies to the received probes; returns the bytes of IP sent.
-    pub fn answer(&mut self, clock: &Clock) -> u64 {
+    pub fn answer(&mut self, clock: &HostClock) -> u64 {
         let state = clock.state();
         let mut sent = 0;
-        let Responder { socket, reflector, inbox, bucket } = self;
-        inbox.drain(socket, clock, |came| {
-            let probe = Came { packet: came.bytes, from: came.from.ip(), at: came.at, ttl: came.ttl.unwrap_or(NO_TTL) };
-            let bytes = came.bytes.len() as u64 + u64::from(HEADERS);
+        let ReflectorSocket { socket, reflector, receiver, bucket } = self;
+        receiver.drain(socket, clock, |datagram| {
+            let probe = ReceivedProbe {
+                packet: datagram.bytes,
+                from: datagram.from.ip(),
+                at: datagram.at,
+                ttl: datagram.ttl.unwrap_or(NO_TTL),
+            };
+            let bytes = datagram.bytes.len() as u64 + u64::from(IPV4_UDP_HEADERS);
             if !bucket.has(clock.now(), bytes) {
                 return;
             }
             if let Some(answer) = reflector.answer(&probe, clock.now(), &state) {
                 // One that is not taken is a loss like others.
-                let _ = socket.send_to(&answer, came.from);
+                let _ = socket.send_to(&answer, datagram.from);
                 bucket.take(bytes);
                 sent += bytes;
             }
@@ -72,7 +82,7 @@ impl Responder {
 
 /// What to ask a reflector.
 #[derive(Debug, Clone)]
-pub struct ProbeOptions {
+pub struct StampProbeConfig {
     pub host: String,
     pub port: u16,
     pub key: Key,
@@ -81,19 +91,20 @@ pub struct ProbeOptions {
 }
 
 /// Probes a reflector. `watch` is asked as in a session. Input: there is no such host, or nothing answers.
-pub fn probe(options: &ProbeOptions, watch: &mut dyn FnMut(Nanos) -> bool) -> Result<StampFound, MeasureError> {
-    let to = addresses_of(&options.host, options.port)?[0];
+pub fn probe(config: &StampProbeConfig, on_progress: &mut dyn FnMut(Nanos) -> bool) -> Result<StampResults, MeasureError> {
+    let to = addresses_of(&config.host, config.port)?[0];
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     let socket = sockets::datagrams(SocketAddr::new(any, 0))?;
     socket.connect(to).map_err(MeasureError::refused("reaching the reflector"))?;
-    let clock = Clock::start(0);
-    let (mut sender, mut inbox) = (Sender::new(options.key.clone(), options.gap_ns, options.count, clock.state()), Inbox::new());
+    let clock = HostClock::start(0);
+    let (mut sender, mut receiver) =
+        (StampSender::new(config.key.clone(), config.gap_ns, config.count, clock.state()), UdpReceiver::new());
     let (began, mut end) = (clock.now(), Nanos::MAX);
     while !sender.has_all() && clock.now() < end {
         let due = sender.due(clock.now());
         let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
         wait(&clock, &mut polled, due.unwrap_or(end).min(clock.now() + 100 * MS))?;
-        inbox.drain(&socket, &clock, |came| sender.hear(came.bytes, came.at));
+        receiver.drain(&socket, &clock, |datagram| sender.on_reply(datagram.bytes, datagram.at));
         if due.is_some_and(|due| due <= clock.now()) {
             let packet = sender.packet(clock.now());
             // One that is not taken is a loss like others.
@@ -102,12 +113,12 @@ pub fn probe(options: &ProbeOptions, watch: &mut dyn FnMut(Nanos) -> bool) -> Re
         if due.is_none() && end == Nanos::MAX {
             end = clock.now() + GRACE_NS;
         }
-        if !watch(clock.now() - began) {
+        if !on_progress(clock.now() - began) {
             return Err(MeasureError::Interrupted);
         }
     }
-    let found = sender.found();
-    if found.received == 0 {
+    let results = sender.results();
+    if results.received == 0 {
         return Err(MeasureError::Input(
             Problem::new(
                 format!("no STAMP reflector has answered at {to} (UDP), or none with this key"),
@@ -116,5 +127,5 @@ pub fn probe(options: &ProbeOptions, watch: &mut dyn FnMut(Nanos) -> bool) -> Re
             .of_option("--stamp-port"),
         ));
     }
-    Ok(found)
+    Ok(results)
 }

@@ -1,6 +1,6 @@
 //! Waiting for sockets until an instant, as exactly as the machine allows: sleep until shortly before it, then watch.
 
-use super::clock::Clock;
+use super::clock::HostClock;
 use crate::{MeasureError, Nanos};
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
@@ -11,7 +11,7 @@ const WATCH_NS: Nanos = 60_000;
 const LONGEST_NS: Nanos = 100_000_000;
 
 /// Comes back when a socket is ready or `due` has come, or after a tenth of a second.
-pub fn wait(clock: &Clock, sockets: &mut [PollFd<'_>], due: Nanos) -> Result<(), MeasureError> {
+pub fn wait(clock: &HostClock, sockets: &mut [PollFd<'_>], due: Nanos) -> Result<(), MeasureError> {
     loop {
         let left = due.saturating_sub(clock.now()).clamp(0, LONGEST_NS);
         let sleep = TimeSpec::new(0, (left - WATCH_NS).max(0));

@@ -2,30 +2,31 @@
 //! routers' answers to them, as traceroute and pchar do it (van Jacobson's pathchar, 1997). `walk` decides what is sent when; the fit of a line
 //! through the least round trip of each size, and what a hop's capacity follows from it, is the reader's business.
 
-mod walk;
+mod hop_prober;
 
 use crate::{MS, Nanos, SECOND};
+pub use hop_prober::HopProber;
 use serde::Deserialize;
 use std::net::IpAddr;
-pub use walk::Walk;
 
 /// IP and UDP headers before the payload of a probe, over IPv4 and IPv6 (RFC 791, RFC 8200, RFC 768).
-pub const HEADERS_V4: u32 = 28;
-pub const HEADERS_V6: u32 = 48;
+pub const IPV4_UDP_HEADERS: u32 = 28;
+pub const IPV6_UDP_HEADERS: u32 = 48;
 
 /// Largest hop limit there is.
-const MOST_HOPS: u8 = 64;
-const MOST_SIZES: usize = 64;
-const MOST_ROUNDS: u32 = 1000;
+const MAX_HOPS: u8 = 64;
+const MAX_SIZES: usize = 64;
+const MAX_ROUNDS: u32 = 1000;
 /// An IP packet's greatest length.
-const MOST_BYTES: u32 = 65_535;
+const MAX_BYTES: u32 = 65_535;
 
 /// How a path is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Plan {
+pub struct PathConfig {
     /// Hop limits tried, 1 to 64.
-    pub most_hops: u8,
+    #[serde(rename = "most_hops")]
+    pub max_hops: u8,
     /// Probes for each hop while the path is looked for, at least 1.
     pub looks: u32,
     /// IP packet lengths in bytes, each 48 to 65,535; the shortest looks for the path.
@@ -38,48 +39,49 @@ pub struct Plan {
     /// Interval between probes to any other hop: until a probe stays unanswered, no rate limit is assumed.
     pub brisk_ns: Nanos,
     /// Who has not answered after this is not going to.
-    pub patience_ns: Nanos,
+    #[serde(rename = "patience_ns")]
+    pub timeout_ns: Nanos,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
-            most_hops: 30,
+impl Default for PathConfig {
+    fn default() -> PathConfig {
+        PathConfig {
+            max_hops: 30,
             looks: 3,
             sizes: vec![64, 500, 1000, 1500],
             rounds: 8,
             every_ns: SECOND,
             brisk_ns: 20 * MS,
-            patience_ns: 2 * SECOND,
+            timeout_ns: 2 * SECOND,
         }
     }
 }
 
-impl Plan {
+impl PathConfig {
     /// Err says what cannot be.
     pub fn check(&self) -> Result<(), String> {
-        let sizes = self.sizes.iter().all(|bytes| (HEADERS_V6..=MOST_BYTES).contains(bytes));
+        let sizes = self.sizes.iter().all(|bytes| (IPV6_UDP_HEADERS..=MAX_BYTES).contains(bytes));
         let rules = [
-            ((1..=MOST_HOPS).contains(&self.most_hops), "most_hops is 1 to 64"),
-            ((1..=MOST_ROUNDS).contains(&self.looks), "looks is 1 to 1000"),
-            (self.rounds <= MOST_ROUNDS, "rounds is at most 1000"),
-            (!self.sizes.is_empty() && self.sizes.len() <= MOST_SIZES, "one to 64 sizes are needed"),
+            ((1..=MAX_HOPS).contains(&self.max_hops), "most_hops is 1 to 64"),
+            ((1..=MAX_ROUNDS).contains(&self.looks), "looks is 1 to 1000"),
+            (self.rounds <= MAX_ROUNDS, "rounds is at most 1000"),
+            (!self.sizes.is_empty() && self.sizes.len() <= MAX_SIZES, "one to 64 sizes are needed"),
             (sizes, "a size is 48 to 65535 bytes of IP packet"),
             ((0..=60 * SECOND).contains(&self.every_ns), "every_ns is at most a minute"),
             ((0..=60 * SECOND).contains(&self.brisk_ns), "brisk_ns is at most a minute"),
-            ((MS..=60 * SECOND).contains(&self.patience_ns), "patience_ns is a millisecond to a minute"),
+            ((MS..=60 * SECOND).contains(&self.timeout_ns), "patience_ns is a millisecond to a minute"),
         ];
         rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
     }
 
-    fn least(&self) -> u32 {
-        self.sizes.iter().copied().min().unwrap_or(HEADERS_V6)
+    fn min_size(&self) -> u32 {
+        self.sizes.iter().copied().min().unwrap_or(IPV6_UDP_HEADERS)
     }
 }
 
 /// One packet to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+pub struct PathProbe {
     /// Counts from 0: what its answer is known by.
     pub number: u32,
     /// Hop limit it leaves with.
@@ -90,7 +92,7 @@ pub struct Probe {
 
 /// What an answer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum ReplyKind {
     /// Its hop limit ended there (ICMP time exceeded).
     Expired,
     /// The far end has it (ICMP port unreachable).
@@ -102,19 +104,19 @@ pub enum Meaning {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct ProbeReply {
     pub number: u32,
     pub from: IpAddr,
     pub at: Nanos,
-    pub meaning: Meaning,
+    pub kind: ReplyKind,
 }
 
 /// A probe and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
-    pub probe: Probe,
+pub struct ProbeRecord {
+    pub probe: PathProbe,
     pub sent: Nanos,
-    pub answer: Option<Answer>,
+    pub answer: Option<ProbeReply>,
     /// Sent at an interval shorter than an ICMP rate limit allows.
     pub brisk: bool,
 }

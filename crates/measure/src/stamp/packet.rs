@@ -1,54 +1,56 @@
 //! What is in a STAMP test packet (RFC 8762, sections 4.2 and 4.3).
 
 use super::time::ErrorEstimate;
-use crate::control::keys::same;
+use crate::control::keys::constant_time_eq;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// A test packet's length without (4.2.1, 4.3.1) and with (4.2.2, 4.3.2) authentication; the same both ways.
-pub const OPEN_BYTES: usize = 44;
-pub const AUTHENTIC_BYTES: usize = 112;
+pub const UNAUTHENTICATED_BYTES: usize = 44;
+pub const AUTHENTICATED_BYTES: usize = 112;
 /// HMAC-SHA-256 truncated to 128 bits (section 4.4).
 const HMAC_BYTES: usize = 16;
-const COVERED: usize = AUTHENTIC_BYTES - HMAC_BYTES;
+const COVERED: usize = AUTHENTICATED_BYTES - HMAC_BYTES;
 
 /// None: the unauthenticated mode.
 pub type Key = Option<Vec<u8>>;
 
 /// What a sender says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+pub struct StampProbe {
     pub number: u32,
-    pub stamp: u64,
+    pub timestamp: u64,
     pub error: ErrorEstimate,
 }
 
 /// What a reflector says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reflection {
+pub struct StampReply {
     pub number: u32,
     pub sent: u64,
     pub error: ErrorEstimate,
     pub received: u64,
-    pub probe: Probe,
+    pub probe: StampProbe,
     pub ttl: u8,
 }
 
 /// Where the fields of either mode lie: a probe's error estimate, and a reflection's fields.
-struct Places {
+struct FieldOffsets {
     bytes: usize,
-    stamp: usize,
+    timestamp: usize,
     received: usize,
     probe_number: usize,
-    probe_stamp: usize,
+    probe_timestamp: usize,
     ttl: usize,
 }
 
-const OPEN: Places = Places { bytes: OPEN_BYTES, stamp: 4, received: 16, probe_number: 24, probe_stamp: 28, ttl: 40 };
-const AUTHENTIC: Places = Places { bytes: AUTHENTIC_BYTES, stamp: 16, received: 32, probe_number: 48, probe_stamp: 64, ttl: 80 };
+const UNAUTHENTICATED: FieldOffsets =
+    FieldOffsets { bytes: UNAUTHENTICATED_BYTES, timestamp: 4, received: 16, probe_number: 24, probe_timestamp: 28, ttl: 40 };
+const AUTHENTICATED: FieldOffsets =
+    FieldOffsets { bytes: AUTHENTICATED_BYTES, timestamp: 16, received: 32, probe_number: 48, probe_timestamp: 64, ttl: 80 };
 
-fn places(key: &Key) -> &'static Places {
-    if key.is_some() { &AUTHENTIC } else { &OPEN }
+fn field_offsets(key: &Key) -> &'static FieldOffsets {
+    if key.is_some() { &AUTHENTICATED } else { &UNAUTHENTICATED }
 }
 
 fn digest(key: &[u8], packet: &[u8]) -> [u8; HMAC_BYTES] {
@@ -62,14 +64,14 @@ fn digest(key: &[u8], packet: &[u8]) -> [u8; HMAC_BYTES] {
 fn seal(key: &Key, packet: &mut [u8]) {
     if let Some(key) = key {
         let digest = digest(key, packet);
-        packet[COVERED..AUTHENTIC_BYTES].copy_from_slice(&digest);
+        packet[COVERED..AUTHENTICATED_BYTES].copy_from_slice(&digest);
     }
 }
 
 /// Long enough and, in the authenticated mode, authentic.
-fn opened<'a>(key: &Key, packet: &'a [u8]) -> Option<&'a [u8]> {
-    let packet = packet.get(..places(key).bytes)?;
-    let authentic = key.as_ref().is_none_or(|key| same(&digest(key, packet), &packet[COVERED..]));
+fn verified<'a>(key: &Key, packet: &'a [u8]) -> Option<&'a [u8]> {
+    let packet = packet.get(..field_offsets(key).bytes)?;
+    let authentic = key.as_ref().is_none_or(|key| constant_time_eq(&digest(key, packet), &packet[COVERED..]));
     authentic.then_some(packet)
 }
 
@@ -89,48 +91,52 @@ fn estimate(packet: &[u8], at: usize) -> ErrorEstimate {
     ErrorEstimate(u16::from_be_bytes([packet[at], packet[at + 1]]))
 }
 
-impl Probe {
+impl StampProbe {
     pub fn write(&self, key: &Key) -> Vec<u8> {
-        let p = places(key);
+        let p = field_offsets(key);
         let mut out = vec![0; p.bytes];
         put(&mut out, 0, &self.number.to_be_bytes());
-        put(&mut out, p.stamp, &self.stamp.to_be_bytes());
-        put(&mut out, p.stamp + 8, &self.error.0.to_be_bytes());
+        put(&mut out, p.timestamp, &self.timestamp.to_be_bytes());
+        put(&mut out, p.timestamp + 8, &self.error.0.to_be_bytes());
         seal(key, &mut out);
         out
     }
 
-    pub fn read(packet: &[u8], key: &Key) -> Option<Probe> {
-        let (p, packet) = (places(key), opened(key, packet)?);
-        Some(Probe { number: word(packet, 0), stamp: long(packet, p.stamp), error: estimate(packet, p.stamp + 8) })
+    pub fn read(packet: &[u8], key: &Key) -> Option<StampProbe> {
+        let (p, packet) = (field_offsets(key), verified(key, packet)?);
+        Some(StampProbe {
+            number: word(packet, 0),
+            timestamp: long(packet, p.timestamp),
+            error: estimate(packet, p.timestamp + 8),
+        })
     }
 }
 
-impl Reflection {
+impl StampReply {
     pub fn write(&self, key: &Key) -> Vec<u8> {
-        let p = places(key);
+        let p = field_offsets(key);
         let mut out = vec![0; p.bytes];
         put(&mut out, 0, &self.number.to_be_bytes());
-        put(&mut out, p.stamp, &self.sent.to_be_bytes());
-        put(&mut out, p.stamp + 8, &self.error.0.to_be_bytes());
+        put(&mut out, p.timestamp, &self.sent.to_be_bytes());
+        put(&mut out, p.timestamp + 8, &self.error.0.to_be_bytes());
         put(&mut out, p.received, &self.received.to_be_bytes());
         put(&mut out, p.probe_number, &self.probe.number.to_be_bytes());
-        put(&mut out, p.probe_stamp, &self.probe.stamp.to_be_bytes());
-        put(&mut out, p.probe_stamp + 8, &self.probe.error.0.to_be_bytes());
+        put(&mut out, p.probe_timestamp, &self.probe.timestamp.to_be_bytes());
+        put(&mut out, p.probe_timestamp + 8, &self.probe.error.0.to_be_bytes());
         out[p.ttl] = self.ttl;
         seal(key, &mut out);
         out
     }
 
-    pub fn read(packet: &[u8], key: &Key) -> Option<Reflection> {
-        let (p, packet) = (places(key), opened(key, packet)?);
-        let (number, stamp) = (word(packet, p.probe_number), long(packet, p.probe_stamp));
-        Some(Reflection {
+    pub fn read(packet: &[u8], key: &Key) -> Option<StampReply> {
+        let (p, packet) = (field_offsets(key), verified(key, packet)?);
+        let (number, timestamp) = (word(packet, p.probe_number), long(packet, p.probe_timestamp));
+        Some(StampReply {
             number: word(packet, 0),
-            sent: long(packet, p.stamp),
-            error: estimate(packet, p.stamp + 8),
+            sent: long(packet, p.timestamp),
+            error: estimate(packet, p.timestamp + 8),
             received: long(packet, p.received),
-            probe: Probe { number, stamp, error: estimate(packet, p.probe_stamp + 8) },
+            probe: StampProbe { number, timestamp, error: estimate(packet, p.probe_timestamp + 8) },
             ttl: packet[p.ttl],
         })
     }
@@ -141,8 +147,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PROBE: Probe = Probe { number: 0x0102_0304, stamp: 0x1112_1314_1516_1718, error: ErrorEstimate(0x8001) };
-    const REFLECTION: Reflection = Reflection {
+    const PROBE: StampProbe = StampProbe { number: 0x0102_0304, timestamp: 0x1112_1314_1516_1718, error: ErrorEstimate(0x8001) };
+    const REFLECTION: StampReply = StampReply {
         number: 0x2122_2324,
         sent: 0x3132_3334_3536_3738,
         error: ErrorEstimate(0x0102),
@@ -175,8 +181,8 @@ mod tests {
         assert_eq!(hex(&REFLECTION.write(&key)[..96]), [fields.concat(), copies.concat()].concat());
         assert_eq!(REFLECTION.write(&key).len(), 112);
         for key in [None, key] {
-            assert_eq!(Probe::read(&PROBE.write(&key), &key), Some(PROBE));
-            assert_eq!(Reflection::read(&REFLECTION.write(&key), &key), Some(REFLECTION));
+            assert_eq!(StampProbe::read(&PROBE.write(&key), &key), Some(PROBE));
+            assert_eq!(StampReply::read(&REFLECTION.write(&key), &key), Some(REFLECTION));
         }
     }
 
@@ -184,11 +190,11 @@ mod tests {
         #[test]
         fn forged_and_short_packets_are_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0usize..112) {
             let key = Some(b"shared".to_vec());
-            prop_assert_eq!(Probe::read(&bytes, &key), None);
+            prop_assert_eq!(StampProbe::read(&bytes, &key), None);
             let mut changed = PROBE.write(&key);
             changed[at] ^= 0x10;
-            prop_assert_eq!(Probe::read(&changed, &key), None);
-            prop_assert_eq!(Probe::read(&bytes, &None).is_some(), bytes.len() >= OPEN_BYTES);
+            prop_assert_eq!(StampProbe::read(&changed, &key), None);
+            prop_assert_eq!(StampProbe::read(&bytes, &None).is_some(), bytes.len() >= UNAUTHENTICATED_BYTES);
         }
     }
 }

@@ -14,9 +14,10 @@ pub fn ntp(at: Nanos) -> u64 {
 }
 
 /// A timestamp in the format that an error estimate's Z bit names, in the era nearest to `near`.
-pub fn time_of(stamp: u64, ptp: bool, near: Nanos) -> Nanos {
-    let (seconds, part) = (i128::from(stamp >> 32), i128::from(stamp as u32));
-    let (rest, epoch) = if ptp { (part.min(NS - 1), 0) } else { ((part * NS + (1 << 31)) >> 32, i128::from(NTP_EPOCH)) };
+pub fn time_of(timestamp: u64, ptp: bool, near: Nanos) -> Nanos {
+    let (seconds, remove_closed) = (i128::from(timestamp >> 32), i128::from(timestamp as u32));
+    let (rest, epoch) =
+        if ptp { (remove_closed.min(NS - 1), 0) } else { ((remove_closed * NS + (1 << 31)) >> 32, i128::from(NTP_EPOCH)) };
     let at = (seconds - epoch) * NS + rest;
     let era = NS << 32;
     let eras = (i128::from(near) - at + era / 2).div_euclid(era);

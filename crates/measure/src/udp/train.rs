@@ -1,22 +1,22 @@
 //! A train's two ends. The sending one says when the next datagram is due and notes when each really left; the receiving one notes which
 //! came when.
 
-use super::packet::{HEAD_BYTES, Head, filler};
-use crate::control::table::Table;
-use crate::spec::{HEADERS, Train};
+use super::packet::{DatagramHeader, HEADER_BYTES, filler};
+use crate::control::table::IntTable;
+use crate::test_spec::{IPV4_UDP_HEADERS, Train};
 use crate::{MS, Nanos, SECOND};
 
 /// Whoever was held up makes up for this much of it and no more: what it owes would otherwise overflow queues that the asked rate never fills.
-const OWED_NS: Nanos = 10_000_000;
+const MAX_CATCH_UP_NS: Nanos = 10_000_000;
 /// A train ends with unsent datagrams after a delay of half its duration plus this, or of the maximum.
-const SLACK_NS: Nanos = SECOND;
-const MOST_SLACK_NS: Nanos = 20 * SECOND;
+const OVERRUN_NS: Nanos = SECOND;
+const MAX_OVERRUN_NS: Nanos = 20 * SECOND;
 /// Delays below this are attributed to the machine.
-const HELD_NS: Nanos = MS;
+const MIN_HELD_NS: Nanos = MS;
 /// Columns of both logs: number, time.
 const COLUMNS: usize = 2;
 
-pub struct Outgoing {
+pub struct TrainSender {
     train: Train,
     tag: u64,
     start: Option<Nanos>,
@@ -25,19 +25,19 @@ pub struct Outgoing {
     next: u32,
     last: Nanos,
     datagram: Vec<u8>,
-    pub sent: Table,
+    pub sent: IntTable,
     /// Datagrams that sendto rejected, or that were unsent at the end.
     pub unsent: u64,
     /// Whether the next datagram waits for its share of the rate.
-    waits: bool,
+    is_held: bool,
     /// Number of datagrams delayed for that.
     pub held: u64,
 }
 
-impl Outgoing {
-    pub fn new(train: Train, tag: u64) -> Outgoing {
-        let datagram = filler((train.payload as usize).max(HEAD_BYTES));
-        Outgoing {
+impl TrainSender {
+    pub fn new(train: Train, tag: u64) -> TrainSender {
+        let datagram = filler((train.payload as usize).max(HEADER_BYTES));
+        TrainSender {
             train,
             tag,
             start: None,
@@ -45,28 +45,28 @@ impl Outgoing {
             next: 0,
             last: Nanos::MIN,
             datagram,
-            sent: Table::new(COLUMNS),
+            sent: IntTable::new(COLUMNS),
             unsent: 0,
-            waits: false,
+            is_held: false,
             held: 0,
         }
     }
 
     pub fn start(&mut self, now: Nanos) {
         if self.start.is_none() {
-            let slack = (SLACK_NS + self.train.duration() / 2).min(MOST_SLACK_NS);
-            (self.start, self.end) = (Some(now), now.saturating_add(self.train.duration()).saturating_add(slack));
+            let overrun = (OVERRUN_NS + self.train.duration() / 2).min(MAX_OVERRUN_NS);
+            (self.start, self.end) = (Some(now), now.saturating_add(self.train.duration()).saturating_add(overrun));
         }
     }
 
     /// Bytes of IP of the next datagram.
     pub fn wire_bytes(&self) -> u64 {
-        u64::from(self.train.payload + HEADERS)
+        u64::from(self.train.payload + IPV4_UDP_HEADERS)
     }
 
     /// Notes that the due datagram is held by the rate.
-    pub fn wait(&mut self) {
-        self.waits = true;
+    pub fn mark_held(&mut self) {
+        self.is_held = true;
     }
 
     /// Counts the rest as unsent once the end time has passed.
@@ -94,60 +94,60 @@ impl Outgoing {
 
     /// The datagram that leaves now.
     pub fn datagram(&mut self, now: Nanos) -> &[u8] {
-        Head { tag: self.tag, number: self.next, at: now }.write(&mut self.datagram);
+        DatagramHeader { tag: self.tag, number: self.next, at: now }.write(&mut self.datagram);
         &self.datagram
     }
 
     /// It has left, or was not taken.
-    pub fn left(&mut self, now: Nanos, taken: bool) {
+    pub fn on_sent(&mut self, now: Nanos, taken: bool) {
         if taken {
             self.sent.push(&[i64::from(self.next), now]);
         } else {
             self.unsent += 1;
         }
         let late = self.planned().map_or(0, |planned| now.saturating_sub(planned));
-        self.held += u64::from(std::mem::take(&mut self.waits) && late >= HELD_NS);
+        self.held += u64::from(std::mem::take(&mut self.is_held) && late >= MIN_HELD_NS);
         if let Some(start) = &mut self.start {
-            *start += (late - OWED_NS).max(0);
+            *start += (late - MAX_CATCH_UP_NS).max(0);
         }
         self.next += 1;
         self.last = now;
     }
 }
 
-pub struct Incoming {
+pub struct TrainReceiver {
     train: Train,
-    pub got: Table,
+    pub received: IntTable,
     /// When the last one came.
     pub last: Option<Nanos>,
     /// More than the train can have, which a network's copies can be.
-    pub beyond: u64,
+    pub unexpected: u64,
 }
 
-impl Incoming {
-    pub fn new(train: Train) -> Incoming {
-        Incoming { train, got: Table::new(COLUMNS), last: None, beyond: 0 }
+impl TrainReceiver {
+    pub fn new(train: Train) -> TrainReceiver {
+        TrainReceiver { train, received: IntTable::new(COLUMNS), last: None, unexpected: 0 }
     }
 
     /// Records a datagram. False if it is beyond the requested train: it is counted in `beyond` alone and does not delay the end.
-    pub fn came(&mut self, head: &Head, now: Nanos) -> bool {
-        let is_planned = head.number < self.train.count && self.got.len() < self.most();
+    pub fn on_datagram(&mut self, head: &DatagramHeader, now: Nanos) -> bool {
+        let is_planned = head.number < self.train.count && self.received.len() < self.max();
         if is_planned {
             self.last = Some(now);
-            self.got.push(&[i64::from(head.number), now]);
+            self.received.push(&[i64::from(head.number), now]);
         } else {
-            self.beyond += 1;
+            self.unexpected += 1;
         }
         is_planned
     }
 
     /// Rows that may be held: every datagram, and as many copies.
-    pub fn most(&self) -> usize {
+    pub fn max(&self) -> usize {
         self.train.count as usize * 2
     }
 
     pub fn has_all(&self) -> bool {
-        self.got.len() >= self.train.count as usize
+        self.received.len() >= self.train.count as usize
     }
 }
 
@@ -158,19 +158,19 @@ mod tests {
 
     #[test]
     fn datagrams_leave_evenly_and_a_pause_is_made_up_for_without_a_burst() {
-        let mut train = Outgoing::new(Train { payload: 100, gap_ns: 10 * MS, count: 6 }, 1);
+        let mut train = TrainSender::new(Train { payload: 100, gap_ns: 10 * MS, count: 6 }, 1);
         assert_eq!(train.due(), None);
         train.start(5 * MS);
-        let mut left = Vec::new();
+        let mut on_sent = Vec::new();
         while let Some(due) = train.due() {
             // The machine sleeps from 15 to 40 ms.
             let now = if (16 * MS..40 * MS).contains(&due) { 40 * MS } else { due };
             assert_eq!(train.datagram(now).len(), 100);
-            train.left(now, true);
-            left.push(now / MS);
+            train.on_sent(now, true);
+            on_sent.push(now / MS);
         }
         // 15 ms late at 40, of which 10 are made up for.
-        assert_eq!(left, [5, 15, 40, 45, 50, 60]);
+        assert_eq!(on_sent, [5, 15, 40, 45, 50, 60]);
         assert!(train.is_done());
         assert_eq!(train.sent.len(), 6);
     }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn train_ends_at_its_time_when_the_machine_cannot_keep_its_pace() {
         let train = Train { payload: 20, gap_ns: 1000, count: 1_900_000 };
-        let mut out = Outgoing::new(train, 1);
+        let mut out = TrainSender::new(train, 1);
         out.start(0);
         let mut now = 0;
         while out.due().is_some_and(|due| due <= now || !out.is_done()) {
@@ -187,7 +187,7 @@ mod tests {
             if out.is_done() {
                 break;
             }
-            out.left(now, true);
+            out.on_sent(now, true);
             // Each call of the system takes ten times the gap.
             now += 10_000;
         }
@@ -197,18 +197,19 @@ mod tests {
 
     #[test]
     fn a_flood_with_the_right_tag_fills_no_memory() {
-        let mut incoming = Incoming::new(Train { payload: 20, gap_ns: MS, count: 3 });
+        let mut incoming = TrainReceiver::new(Train { payload: 20, gap_ns: MS, count: 3 });
         for number in [0, 1, 1, 2, 2, 2, 2, 9] {
-            incoming.came(&Head { tag: 0, number, at: 0 }, 0);
+            incoming.on_datagram(&DatagramHeader { tag: 0, number, at: 0 }, 0);
         }
-        assert_eq!((incoming.got.len(), incoming.beyond), (6, 2));
+        assert_eq!((incoming.received.len(), incoming.unexpected), (6, 2));
     }
 
     // finding("S2")
     #[test]
     fn train_ends_and_is_charged_no_more_when_datagrams_beyond_its_plan_arrive() {
-        let mut incoming = Incoming::new(Train { payload: 20, gap_ns: MS, count: 3 });
-        let charged = (0..1000).filter(|i| incoming.came(&Head { tag: 0, number: i % 3, at: 0 }, i64::from(*i))).count();
+        let mut incoming = TrainReceiver::new(Train { payload: 20, gap_ns: MS, count: 3 });
+        let charged =
+            (0..1000).filter(|i| incoming.on_datagram(&DatagramHeader { tag: 0, number: i % 3, at: 0 }, i64::from(*i))).count();
         assert_eq!((charged, incoming.last), (6, Some(5)));
     }
 }

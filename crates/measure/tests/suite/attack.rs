@@ -2,12 +2,13 @@
 //! while another client opens twenty sessions a second. A minute in all, on loopback.
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
-use crate::far_end::crowd::crowd;
+use crate::far_end::connection_flood::flood_connections;
 use crate::far_end::daemon::Daemon;
-use ackclock_measure::control::message::Name;
-use ackclock_measure::net::client::{Client, Record};
+use ackclock_measure::control::message::TableId;
+use ackclock_measure::net::client::Client;
 use ackclock_measure::net::server::raise_descriptors;
-use ackclock_measure::spec::{Bulk, Spec, Train};
+use ackclock_measure::record::TestRecord;
+use ackclock_measure::test_spec::{Bulk, TestSpec, Train};
 use ackclock_measure::{MS, SECOND};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,14 +18,14 @@ const ANSWERED: Duration = Duration::from_millis(100);
 /// Sessions for the attackers, one for the probing client, one that is ending.
 const SESSIONS: [&str; 4] = ["--most-sessions", "6", "--most-sessions-per-peer", "6"];
 
-fn bulk(down: u16, seconds: i64) -> Spec {
+fn bulk(down: u16, seconds: i64) -> TestSpec {
     let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
     let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
-    Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+    TestSpec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
 }
 
-fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
-    Spec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
+fn down(payload: u32, gap_ns: i64, count: u32) -> TestSpec {
+    TestSpec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
 }
 
 /// Longest session set-up of the probing client, its number of attempts, and the largest wakeup delay of a sleeping thread.
@@ -34,7 +35,7 @@ struct Answered {
     machine: Duration,
 }
 
-fn ask(daemon: &Daemon, stop: &AtomicBool) -> Answered {
+fn probe_sessions(daemon: &Daemon, stop: &AtomicBool) -> Answered {
     std::thread::scope(|scope| {
         let asleep = scope.spawn(|| {
             let (mut latest, nap) = (Duration::ZERO, Duration::from_millis(1));
@@ -48,7 +49,7 @@ fn ask(daemon: &Daemon, stop: &AtomicBool) -> Answered {
         let (mut longest, mut times) = (Duration::ZERO, 0);
         while !stop.load(Ordering::Relaxed) {
             let began = Instant::now();
-            let client = Client::connect(&daemon.options, &mut || true).expect("a client with the token is let in");
+            let client = Client::connect(&daemon.config, &mut || true).expect("a client with the token is let in");
             longest = longest.max(began.elapsed());
             client.quit();
             times += 1;
@@ -68,13 +69,13 @@ fn is_wanted() -> bool {
 }
 
 /// Runs an attack beside the probing client, up to three times where the machine's wakeups were late; returns the last result.
-fn withstood<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&Daemon) -> T) -> T {
+fn run_attack<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&Daemon) -> T) -> T {
     raise_descriptors();
     for attempt in 1.. {
         let daemon = Daemon::start(name, descriptors, &[&SESSIONS[..], more].concat());
         let stop = AtomicBool::new(false);
         let (answered, found) = std::thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(&daemon, &stop));
+            let asking = scope.spawn(|| probe_sessions(&daemon, &stop));
             let found = attack(&daemon);
             stop.store(true, Ordering::Relaxed);
             (asking.join().unwrap(), found)
@@ -90,7 +91,7 @@ fn withstood<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&Da
 }
 
 /// Four sessions at once, each with its tests.
-fn four(daemon: &Daemon, tests: impl Fn(usize) -> Vec<Spec> + Sync) -> Vec<Vec<Record>> {
+fn four(daemon: &Daemon, tests: impl Fn(usize) -> Vec<TestSpec> + Sync) -> Vec<Vec<TestRecord>> {
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..4)
             .map(|n| {
@@ -109,39 +110,39 @@ fn other_clients_are_answered_in_100_ms_when_trains_request_a_million_datagrams_
     if !is_wanted() {
         return;
     }
-    withstood("freeze", 8192, &[], |daemon| {
+    run_attack("freeze", 8192, &[], |daemon| {
         let one = daemon.client().run(vec![down(20, 1000, 1_900_000)], &mut |_| true).unwrap();
-        println!("freeze: of 1,900,000 datagrams at 1 us {} left", one[0].far[&Name::Sent].len());
+        println!("freeze: of 1,900,000 datagrams at 1 us {} left", one[0].far[&TableId::Sent].len());
         four(daemon, |_| (0..8).map(|_| down(20, 1000, 200_000)).collect());
         four(daemon, |_| (0..8).map(|_| bulk(8, 4)).collect());
     });
 }
 
 /// Maximum of the bytes received in a second: datagrams by their timestamps, connections by their samples.
-fn most_in_a_second(records: &[Record]) -> f64 {
+fn most_in_a_second(records: &[TestRecord]) -> f64 {
     let mut came: Vec<(i64, f64)> = Vec::new();
     for record in records {
-        for row in record.near.get(&Name::Got).iter().flat_map(|table| table.rows()) {
-            let Spec::Datagrams { down: Some(train), .. } = record.spec else { continue };
+        for row in record.near.get(&TableId::Received).iter().flat_map(|table| table.rows()) {
+            let TestSpec::Datagrams { down: Some(train), .. } = record.spec else { continue };
             came.push((row[1], f64::from(train.payload + record.headers)));
         }
         let mut before = std::collections::BTreeMap::new();
-        for row in record.near.get(&Name::Samples).iter().flat_map(|table| table.rows()) {
+        for row in record.near.get(&TableId::Samples).iter().flat_map(|table| table.rows()) {
             let last = before.insert(row[1], row[3]).unwrap_or(0);
             came.push((row[0], (row[3] - last) as f64));
         }
     }
     came.sort_by_key(|(at, _)| *at);
-    let (mut first, mut within, mut most) = (0, 0.0, 0.0);
+    let (mut first, mut within, mut max) = (0, 0.0, 0.0);
     for (at, bytes) in &came {
         within += bytes;
         while at - came[first].0 >= SECOND {
             within -= came[first].1;
             first += 1;
         }
-        most = f64::max(most, within);
+        max = f64::max(max, within);
     }
-    most
+    max
 }
 
 // finding("S2")
@@ -152,16 +153,16 @@ fn budget_is_kept_when_four_sessions_run_eight_tests_each() {
         return;
     }
     const BUDGET: f64 = 20e6;
-    let records = withstood("rate", 8192, &["--max-rate", "20"], |daemon| {
+    let records = run_attack("rate", 8192, &["--max-rate", "20"], |daemon| {
         let tests = |n: usize| {
             let one = |k: usize| if (n + k).is_multiple_of(2) { bulk(4, 8) } else { down(1172, 500_000, 16_000) };
             (0..8).map(one).collect()
         };
         four(daemon, tests).concat()
     });
-    let most = 8.0 * most_in_a_second(&records);
-    println!("rate: of 20 Mb/s at most {:.2} Mb/s came in a second", most / 1e6);
-    assert!(most <= 1.05 * BUDGET, "{most} b/s");
+    let max = 8.0 * most_in_a_second(&records);
+    println!("rate: of 20 Mb/s at most {:.2} Mb/s came in a second", max / 1e6);
+    assert!(max <= 1.05 * BUDGET, "{max} b/s");
 }
 
 // finding("S3")
@@ -171,13 +172,13 @@ fn clients_with_the_token_get_places_when_unauthenticated_connections_flood() {
     if !is_wanted() {
         return;
     }
-    withstood("places", 8192, &[], |daemon| {
+    run_attack("places", 8192, &[], |daemon| {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let crowding = scope.spawn(|| crowd(daemon.at(), 5, 400, &stop));
+            let flooding = scope.spawn(|| flood_connections(daemon.at(), 5, 400, &stop));
             let done = daemon.client().run(vec![bulk(32, 8)], &mut |_| true).unwrap();
             stop.store(true, Ordering::Relaxed);
-            println!("places: {} connections came meanwhile", crowding.join().unwrap());
+            println!("places: {} connections came meanwhile", flooding.join().unwrap());
             assert!(done[0].flows.iter().all(|f| f.why_failed.is_none()), "a session's connections are let in, too");
             assert_eq!(done[0].outcome.flows.len(), 32);
         });
@@ -191,15 +192,15 @@ fn descriptors_remain_for_others_when_sessions_and_unauthenticated_connections_f
     if !is_wanted() {
         return;
     }
-    withstood("descriptors", 96, &[], |daemon| {
+    run_attack("descriptors", 96, &[], |daemon| {
         let held: Vec<TcpStream> = (0..800).filter_map(|_| TcpStream::connect(daemon.at()).ok()).collect();
         let mut clients: Vec<Client> = (0..4).map(|_| daemon.client()).collect();
         std::thread::scope(|scope| {
             for client in &mut clients {
                 // As many connections as one session may have here, and one more, which is refused.
                 scope.spawn(|| {
-                    let most = (1..=64).rev().find(|n| client.run(vec![bulk(*n, 1)], &mut |_| true).is_ok());
-                    println!("descriptors: {most:?} connections were let into a session");
+                    let max = (1..=64).rev().find(|n| client.run(vec![bulk(*n, 1)], &mut |_| true).is_ok());
+                    println!("descriptors: {max:?} connections were let into a session");
                 });
             }
         });

@@ -1,41 +1,41 @@
 //! The control channel's state machines without sockets: who gets in, what is refused, and that nothing that comes in does harm.
 
-use ackclock_measure::caps::{Caps, HANDSHAKE_NS};
-use ackclock_measure::control::client::{ClientSession, Received};
-use ackclock_measure::control::frame::{Kind, Writer};
-use ackclock_measure::control::hello::{Verdict, hello};
-use ackclock_measure::control::keys::{Keys, Nonces};
-use ackclock_measure::control::message::{ClockState, MOST_REPLY, MOST_REQUEST, Name, Reply, Request, Welcome};
-use ackclock_measure::control::server::{Act, ServerSession};
-use ackclock_measure::control::table::Table;
+use ackclock_measure::control::client::{ClientSession, ServerMessage};
+use ackclock_measure::control::frame::{FrameKind, FrameWriter};
+use ackclock_measure::control::hello::{HandshakeVerdict, hello};
+use ackclock_measure::control::keys::{Nonces, SessionKeys};
+use ackclock_measure::control::message::{ClockState, MAX_REPLY, MAX_REQUEST, Reply, Request, TableId, Welcome};
+use ackclock_measure::control::server::{Action, ServerSession};
+use ackclock_measure::control::table::IntTable;
+use ackclock_measure::quotas::{HANDSHAKE_NS, Quotas};
 use ackclock_measure::token::Token;
 use ackclock_measure::{MS, SECOND};
 use proptest::prelude::*;
 
 /// More than any session may ever hold: one request, two replies, and what vectors round up to.
-const BOUND: usize = 2 * (MOST_REQUEST + 4 * MOST_REPLY);
+const BOUND: usize = 2 * (MAX_REQUEST + 4 * MAX_REPLY);
 
 fn token(c: char) -> Token {
     Token::parse(&format!("{c}q7ZkX2mW9vB4nT8sL1rY6pD")).unwrap()
 }
 
 fn server() -> ServerSession {
-    ServerSession::new(token('t'), Caps::default(), [9; 32], 0)
+    ServerSession::new(token('t'), Quotas::default(), [9; 32], 0)
 }
 
 fn welcome() -> Welcome {
-    let clock = ClockState { synchronised: false, pps: false, most_error_ns: 0 };
-    Welcome { version: "1".into(), system: String::new(), caps: Caps::default(), congestion: vec!["reno".into()], clock }
+    let clock = ClockState { synchronised: false, pps: false, max_error_ns: 0 };
+    Welcome { version: "1".into(), system: String::new(), quotas: Quotas::default(), congestion: vec!["reno".into()], clock }
 }
 
 /// What the server makes of these bytes, answered as the loop answers it.
-fn hear(server: &mut ServerSession, now: i64, bytes: &[u8]) -> Vec<Act> {
-    let mut acts = Vec::new();
-    server.receive(now, bytes, &mut acts);
-    if acts.contains(&Act::Proven) {
-        server.admit(now, Verdict::Welcome, welcome(), &mut acts);
+fn deliver(server: &mut ServerSession, now: i64, bytes: &[u8]) -> Vec<Action> {
+    let mut actions = Vec::new();
+    server.receive(now, bytes, &mut actions);
+    if actions.contains(&Action::Authenticated) {
+        server.admit(now, HandshakeVerdict::Welcome, welcome(), &mut actions);
     }
-    acts
+    actions
 }
 
 fn take(server: &mut ServerSession) -> Vec<u8> {
@@ -51,58 +51,58 @@ fn open() -> (ServerSession, ClientSession) {
     for _ in 0..3 {
         let out = client.outbox().to_vec();
         client.sent(out.len());
-        hear(&mut server, 0, &out);
+        deliver(&mut server, 0, &out);
         client.receive(&take(&mut server), &mut received).unwrap();
     }
-    assert_eq!(received, [Received::Reply(Reply::Welcome(welcome()))]);
+    assert_eq!(received, [ServerMessage::Reply(Reply::Welcome(welcome()))]);
     (server, client)
 }
 
-fn said(client: &mut ClientSession, request: &Request) -> Vec<u8> {
-    client.say(request).unwrap();
+fn request_bytes(client: &mut ClientSession, request: &Request) -> Vec<u8> {
+    client.send_request(request).unwrap();
     let out = client.outbox().to_vec();
     client.sent(out.len());
     out
 }
 
-fn why(acts: &[Act]) -> Option<&str> {
-    acts.iter().find_map(|act| if let Act::Close(Err(why)) = act { Some(why.as_str()) } else { None })
+fn why(actions: &[Action]) -> Option<&str> {
+    actions.iter().find_map(|act| if let Action::Close(Err(why)) = act { Some(why.as_str()) } else { None })
 }
 
 #[test]
 fn two_that_know_the_token_understand_each_other() {
     let (mut server, mut client) = open();
     let request = Request::Stop { test: 3, quiet_ns: 7 };
-    assert_eq!(hear(&mut server, 1, &said(&mut client, &request)), [Act::Request(request)]);
-    let mut table = Table::new(2);
+    assert_eq!(deliver(&mut server, 1, &request_bytes(&mut client, &request)), [Action::Request(request)]);
+    let mut table = IntTable::new(2);
     (0..100_000).for_each(|n| table.push(&[n, n * 1_000_003]));
-    let (mut next, mut back) = (0, Table::new(2));
+    let (mut next, mut back) = (0, IntTable::new(2));
     while next < table.len() {
-        next = server.say_rows(8, Name::Got, &table, next);
+        next = server.send_rows(8, TableId::Received, &table, next);
         let mut received = Vec::new();
         client.receive(&take(&mut server), &mut received).unwrap();
         for one in received {
-            let Received::Rows(8, Name::Got, 2, piece) = one else { panic!("{one:?}") };
-            back.extend(&piece, 1_000_000).unwrap();
+            let ServerMessage::Rows(8, TableId::Received, 2, piece) = one else { panic!("{one:?}") };
+            back.decode_rows(&piece, 1_000_000).unwrap();
         }
     }
     assert_eq!(back, table);
-    assert_eq!(hear(&mut server, 2, &said(&mut client, &Request::Quit {})), [Act::Close(Ok(()))]);
+    assert_eq!(deliver(&mut server, 2, &request_bytes(&mut client, &Request::Quit {})), [Action::Close(Ok(()))]);
 }
 
 #[test]
 fn a_wrong_token_is_told_so_and_learns_nothing() {
     let (mut server, mut client) = (server(), ClientSession::new(token('x'), [3; 32]));
     let mut received = Vec::new();
-    hear(&mut server, 0, client.outbox());
+    deliver(&mut server, 0, client.outbox());
     client.sent(client.outbox().len());
     client.receive(&take(&mut server), &mut received).unwrap();
-    let acts = hear(&mut server, 0, client.outbox());
-    assert!(why(&acts).unwrap().contains("token"));
+    let actions = deliver(&mut server, 0, client.outbox());
+    assert!(why(&actions).unwrap().contains("token"));
     let answer = take(&mut server);
     assert_eq!(answer[1..], [0; 32], "no proof for those that have none");
     assert!(client.receive(&answer, &mut received).unwrap_err().statement.contains("token"));
-    assert_eq!(hear(&mut server, 0, &[0; 1000]), []);
+    assert_eq!(deliver(&mut server, 0, &[0; 1000]), []);
 }
 
 #[test]
@@ -123,14 +123,14 @@ fn what_was_said_in_one_session_is_nothing_in_another() {
     client.receive(&hello(&[9; 32]), &mut Vec::new()).unwrap();
     recorded.extend_from_slice(client.outbox());
     // The very same server nonce would accept it: the nonce is what stands against a replay.
-    assert!(hear(&mut server(), 0, &recorded).contains(&Act::Proven));
-    let mut later = ServerSession::new(token('t'), Caps::default(), [10; 32], 0);
-    assert!(why(&hear(&mut later, 0, &recorded)).unwrap().contains("token"));
+    assert!(deliver(&mut server(), 0, &recorded).contains(&Action::Authenticated));
+    let mut later = ServerSession::new(token('t'), Quotas::default(), [10; 32], 0);
+    assert!(why(&deliver(&mut later, 0, &recorded)).unwrap().contains("token"));
     // Within a session a frame is received once.
     let (mut server, mut client) = open();
-    let frame = said(&mut client, &Request::Go { test: 0 });
-    assert_eq!(hear(&mut server, 0, &frame).len(), 1);
-    assert!(why(&hear(&mut server, 0, &frame)).unwrap().contains("authentic"));
+    let frame = request_bytes(&mut client, &Request::Go { test: 0 });
+    assert_eq!(deliver(&mut server, 0, &frame).len(), 1);
+    assert!(why(&deliver(&mut server, 0, &frame)).unwrap().contains("authentic"));
     assert!(server.is_closed());
 }
 
@@ -148,12 +148,12 @@ fn malformed_messages_are_refused_with_a_reason_and_unknown_ones_too() {
     for (text, reason) in bad {
         let (mut server, mut client) = open();
         let mut frame = Vec::new();
-        Writer::new(Keys::derive(&token('t'), &nonces).to_server).write(Kind::Message, text, &mut frame);
-        assert!(why(&hear(&mut server, 0, &frame)).unwrap().contains(reason));
+        FrameWriter::new(SessionKeys::derive(&token('t'), &nonces).to_server).write(FrameKind::Message, text, &mut frame);
+        assert!(why(&deliver(&mut server, 0, &frame)).unwrap().contains(reason));
         let mut received = Vec::new();
         client.receive(&take(&mut server), &mut received).unwrap();
         assert!(
-            matches!(&received[..], [Received::Reply(Reply::Bye { reason: given })] if given.contains(reason)),
+            matches!(&received[..], [ServerMessage::Reply(Reply::Bye { reason: applied_options })] if applied_options.contains(reason)),
             "{received:?}"
         );
     }
@@ -161,25 +161,25 @@ fn malformed_messages_are_refused_with_a_reason_and_unknown_ones_too() {
 
 #[test]
 fn idle_strangers_and_idle_sessions_are_let_go_of_and_busy_ones_are_not() {
-    let mut stranger = server();
-    let mut acts = Vec::new();
-    stranger.receive(0, &hello(&[1; 32])[..20], &mut acts);
-    stranger.tick(HANDSHAKE_NS - 1, &mut acts);
-    assert_eq!(acts, []);
-    stranger.tick(HANDSHAKE_NS, &mut acts);
-    assert!(stranger.is_closed());
+    let mut unauthenticated = server();
+    let mut actions = Vec::new();
+    unauthenticated.receive(0, &hello(&[1; 32])[..20], &mut actions);
+    unauthenticated.tick(HANDSHAKE_NS - 1, &mut actions);
+    assert_eq!(actions, []);
+    unauthenticated.tick(HANDSHAKE_NS, &mut actions);
+    assert!(unauthenticated.is_closed());
     let (mut idle, _) = open();
     let (mut busy, _) = open();
     busy.running = 1;
-    let idle_ns = Caps::default().idle_ns;
-    let mut acts = Vec::new();
-    busy.tick(idle_ns, &mut acts);
-    assert_eq!(acts, []);
-    idle.tick(idle_ns, &mut acts);
-    assert_eq!(acts, [Act::Close(Err("nothing was asked for too long".into()))]);
-    let mut acts = Vec::new();
-    busy.tick(Caps::default().session_ns, &mut acts);
-    assert_eq!(acts, [Act::Close(Err("the session has lasted as long as it may".into()))], "nobody stays for ever");
+    let idle_ns = Quotas::default().idle_ns;
+    let mut actions = Vec::new();
+    busy.tick(idle_ns, &mut actions);
+    assert_eq!(actions, []);
+    idle.tick(idle_ns, &mut actions);
+    assert_eq!(actions, [Action::Close(Err("nothing was asked for too long".into()))]);
+    let mut actions = Vec::new();
+    busy.tick(Quotas::default().session_ns, &mut actions);
+    assert_eq!(actions, [Action::Close(Err("the session has lasted as long as it may".into()))], "nobody stays for ever");
 }
 
 /// Hello and proof.
@@ -192,20 +192,20 @@ fn proper() -> Vec<u8> {
     client.sent(stream.len());
     client.receive(&hello(&[9; 32]), &mut Vec::new()).unwrap();
     stream.extend_from_slice(client.outbox());
-    let mut writer = Writer::new(client_key());
+    let mut writer = FrameWriter::new(client_key());
     for request in [
         "{\"start\":{\"test\":0,\"spec\":{\"datagrams\":{\"down\":{\"payload\":20,\"gap_ns\":1000000,\"count\":9},\"up\":null}}}}",
         "{\"go\":{\"test\":0}}",
         "{\"stop\":{\"test\":0,\"quiet_ns\":5}}",
         "{\"quit\":{}}",
     ] {
-        writer.write(Kind::Message, request.as_bytes(), &mut stream);
+        writer.write(FrameKind::Message, request.as_bytes(), &mut stream);
     }
     stream
 }
 
 fn client_key() -> [u8; 32] {
-    Keys::derive(&token('t'), &Nonces { client: [3; 32], server: [9; 32] }).to_server
+    SessionKeys::derive(&token('t'), &Nonces { client: [3; 32], server: [9; 32] }).to_server
 }
 
 /// Feeds a stream in pieces and checks what must hold whatever is in it.
@@ -215,10 +215,10 @@ fn survive(stream: &[u8], pieces: usize) -> usize {
     // A client waits for the verdict on its proof: what it says at once is received in one go.
     let (first, rest) = stream.split_at(stream.len().min(HANDSHAKE));
     for (i, piece) in std::iter::once(first).chain(rest.chunks(rest.len() / pieces + 1)).enumerate() {
-        for act in hear(&mut server, i as i64 * MS, piece) {
-            requests += usize::from(matches!(act, Act::Request(_)));
+        for act in deliver(&mut server, i as i64 * MS, piece) {
+            requests += usize::from(matches!(act, Action::Request(_)));
         }
-        assert!(server.held() <= BOUND, "{} bytes held", server.held());
+        assert!(server.buffered_bytes() <= BOUND, "{} bytes held", server.buffered_bytes());
         take(&mut server);
     }
     server.tick(i64::MAX, &mut Vec::new());
@@ -262,8 +262,8 @@ proptest! {
         let greeting = if after > 0 { hello(&[9; 32]) } else { Vec::new() };
         let _ = client.receive(&[greeting.as_slice(), &bytes].concat(), &mut Vec::new());
         let (mut server, _) = open();
-        hear(&mut server, SECOND, &bytes);
-        prop_assert!(server.held() <= BOUND);
+        deliver(&mut server, SECOND, &bytes);
+        prop_assert!(server.buffered_bytes() <= BOUND);
     }
 }
 
@@ -319,13 +319,13 @@ fn authentic_nonsense(frames: u64, seed: u64) -> u64 {
             let at = (random.next() % raw.len() as u64) as usize;
             raw[at] = random.next() as u8;
         }
-        let kind = if random.next().is_multiple_of(16) { Kind::Table } else { Kind::Message };
+        let kind = if random.next().is_multiple_of(16) { FrameKind::Table } else { FrameKind::Message };
         let mut frame = Vec::new();
-        Writer::new(client_key()).write(kind, &raw, &mut frame);
-        let acts = hear(&mut server, 0, &frame);
-        understood += u64::from(acts.iter().any(|a| matches!(a, Act::Request(_))));
-        assert!(server.held() <= BOUND);
-        assert!(understood > 0 || server.is_closed() || !acts.is_empty());
+        FrameWriter::new(client_key()).write(kind, &raw, &mut frame);
+        let actions = deliver(&mut server, 0, &frame);
+        understood += u64::from(actions.iter().any(|a| matches!(a, Action::Request(_))));
+        assert!(server.buffered_bytes() <= BOUND);
+        assert!(understood > 0 || server.is_closed() || !actions.is_empty());
     }
     understood
 }
@@ -333,7 +333,7 @@ fn authentic_nonsense(frames: u64, seed: u64) -> u64 {
 /// A server in a session, without the cost of a client's side.
 fn prepared() -> ServerSession {
     let mut server = server();
-    hear(&mut server, 0, &proper()[..HANDSHAKE]);
+    deliver(&mut server, 0, &proper()[..HANDSHAKE]);
     take(&mut server);
     server
 }

@@ -1,18 +1,19 @@
 //! Limits of a far end against clients with and without the token: work per turn of its loop, and bytes moved.
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
-use crate::far_end::crowd::crowd;
+use crate::far_end::connection_flood::flood_connections;
 use crate::far_end::daemon::Daemon;
-use crate::far_end::{FarEnd, Raw};
-use ackclock_measure::caps::Caps;
+use crate::far_end::{FarEnd, RawClient};
 use ackclock_measure::control::hello::DataHello;
 use ackclock_measure::control::message::Request;
-use ackclock_measure::net::client::{Client, ClientOptions, Record};
-use ackclock_measure::net::server::{MOST_ACCEPTED, MOST_BYTES, MOST_CALLS, Work, raise_descriptors};
-use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
+use ackclock_measure::net::client::{Client, ClientConfig};
+use ackclock_measure::net::server::{LoopWork, MAX_ACCEPTED, MAX_BYTES, MAX_CALLS, raise_descriptors};
+use ackclock_measure::quotas::Quotas;
+use ackclock_measure::record::TestRecord;
+use ackclock_measure::test_spec::{Bulk, Direction, TestSpec, Train, Transfers};
 use ackclock_measure::token::Token;
-use ackclock_measure::udp::packet::Head;
-use ackclock_measure::udp::proof::knock;
+use ackclock_measure::udp::address_validation::address_hello;
+use ackclock_measure::udp::packet::DatagramHeader;
 use ackclock_measure::{MS, SECOND};
 use nix::sys::socket;
 use std::io::{Read, Write};
@@ -27,14 +28,14 @@ use std::time::{Duration, Instant};
 /// Bytes that one system call may move beyond the limit of a turn.
 const PIECE: u64 = 70_000;
 
-fn bulk(down: u16, seconds: i64) -> Spec {
+fn bulk(down: u16, seconds: i64) -> TestSpec {
     let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
     let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
-    Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+    TestSpec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
 }
 
-fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
-    Spec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
+fn down(payload: u32, gap_ns: i64, count: u32) -> TestSpec {
+    TestSpec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
 }
 
 // finding("S1")
@@ -42,7 +43,7 @@ fn down(payload: u32, gap_ns: i64, count: u32) -> Spec {
 fn turn_of_the_loop_is_bounded_when_a_train_requests_a_million_datagrams_a_second() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = seen.clone();
-    let far = FarEnd::watched(Caps::default(), move |work: &Work| kept.lock().unwrap().push(*work));
+    let far = FarEnd::with_observer(Quotas::default(), move |work: &LoopWork| kept.lock().unwrap().push(*work));
     let mut attacker = far.client();
     let running = std::thread::spawn(move || attacker.run(vec![down(20, 1000, 1_000_000)], &mut |_| true).map(drop));
     std::thread::sleep(Duration::from_millis(300));
@@ -50,13 +51,13 @@ fn turn_of_the_loop_is_bounded_when_a_train_requests_a_million_datagrams_a_secon
     for _ in 0..20 {
         far.client().quit();
     }
-    let turns = seen.lock().unwrap()[from..].to_vec();
+    let queues = seen.lock().unwrap()[from..].to_vec();
     assert!(!running.is_finished(), "the train goes on beside those who come and go");
-    let most = turns.iter().map(|w| w.calls[0]).max().unwrap();
-    println!("20 clients were let in within {} turns, of at most {most} datagrams each", turns.len());
+    let max = queues.iter().map(|w| w.calls[0]).max().unwrap();
+    println!("20 clients were let in within {} turns, of at most {max} datagrams each", queues.len());
     assert!(
-        most > 1
-            && turns.iter().all(|w| w.calls[0] <= MOST_CALLS && w.bytes[0] <= MOST_BYTES + PIECE && w.accepted <= MOST_ACCEPTED)
+        max > 1
+            && queues.iter().all(|w| w.calls[0] <= MAX_CALLS && w.bytes[0] <= MAX_BYTES + PIECE && w.accepted <= MAX_ACCEPTED)
     );
     drop(far);
     let _ = running.join();
@@ -65,14 +66,14 @@ fn turn_of_the_loop_is_bounded_when_a_train_requests_a_million_datagrams_a_secon
 // finding("S1")
 #[test]
 fn turn_of_the_loop_is_bounded_when_four_sessions_fill_every_connection_they_may_have() {
-    let most = Arc::new(Mutex::new(Work::default()));
-    let kept = most.clone();
-    let caps = Caps { sessions_per_peer: 4, ..Caps::default() };
-    let far = FarEnd::watched(caps, move |work: &Work| {
-        let mut most = kept.lock().unwrap();
-        for way in 0..2 {
-            most.calls[way] = most.calls[way].max(work.calls[way]);
-            most.bytes[way] = most.bytes[way].max(work.bytes[way]);
+    let max = Arc::new(Mutex::new(LoopWork::default()));
+    let kept = max.clone();
+    let quotas = Quotas { sessions_per_peer: 4, ..Quotas::default() };
+    let far = FarEnd::with_observer(quotas, move |work: &LoopWork| {
+        let mut max = kept.lock().unwrap();
+        for direction in 0..2 {
+            max.calls[direction] = max.calls[direction].max(work.calls[direction]);
+            max.bytes[direction] = max.bytes[direction].max(work.bytes[direction]);
         }
     });
     std::thread::scope(|scope| {
@@ -81,27 +82,27 @@ fn turn_of_the_loop_is_bounded_when_four_sessions_fill_every_connection_they_may
             scope.spawn(move || client.run((0..4).map(|_| bulk(8, 1)).collect(), &mut |_| true).unwrap());
         }
     });
-    let most = most.lock().unwrap();
-    println!("at most {:?} calls and {:?} bytes a turn, out and in", most.calls, most.bytes);
-    assert!(most.calls[0] <= MOST_CALLS && most.bytes[0] <= MOST_BYTES + PIECE);
+    let max = max.lock().unwrap();
+    println!("at most {:?} calls and {:?} bytes a turn, out and in", max.calls, max.bytes);
+    assert!(max.calls[0] <= MAX_CALLS && max.bytes[0] <= MAX_BYTES + PIECE);
 }
 
 /// Maximum of the bytes of IP sent in a second.
 fn most_in_a_second(sent: &[(Instant, u64)]) -> u64 {
-    let (mut first, mut within, mut most) = (0, 0, 0);
+    let (mut first, mut within, mut max) = (0, 0, 0);
     for (at, bytes) in sent {
         within += bytes;
         while at.duration_since(sent[first].0) >= Duration::from_secs(1) {
             within -= sent[first].1;
             first += 1;
         }
-        most = most.max(within);
+        max = max.max(within);
     }
-    most
+    max
 }
 
-fn received(records: &[Record]) -> u64 {
-    let datagrams = |r: &Record| r.near.values().map(|t| t.len() as u64).sum::<u64>() * 1000;
+fn received(records: &[TestRecord]) -> u64 {
+    let datagrams = |r: &TestRecord| r.near.values().map(|t| t.len() as u64).sum::<u64>() * 1000;
     records.iter().map(|r| r.flows.iter().map(|f| f.bytes).sum::<u64>() + if r.flows.is_empty() { datagrams(r) } else { 0 }).sum()
 }
 
@@ -117,8 +118,8 @@ fn far_end_reads_no_more_requests_when_a_client_does_not_read_its_answers() {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     };
     let before = resident(&daemon);
-    let mut raw = Raw::connect(daemon.at(), &daemon.options.token);
-    let said = raw.insist(&Request::Capture { bytes: 0 }, Duration::from_secs(2));
+    let mut raw = RawClient::connect(daemon.at(), &daemon.config.token);
+    let said = raw.send_repeatedly(&Request::Capture { bytes: 0 }, Duration::from_secs(2));
     let more = resident(&daemon).saturating_sub(before);
     println!("it took {said} bytes of requests and {more} kB of memory");
     assert!(said < KERNELS && more < 2_000, "{said} bytes of requests, {more} kB of memory");
@@ -128,9 +129,10 @@ fn far_end_reads_no_more_requests_when_a_client_does_not_read_its_answers() {
 // finding("S1")
 #[test]
 fn report_arrives_whole_when_a_test_has_more_connections_than_a_reply_holds() {
-    let far = FarEnd::with(Caps::default());
-    let transfers = Transfers { way: Way::Down, bytes: 1, count: 700, congestion: None, every_ns: 0, limit_ns: 20 * SECOND };
-    let done = far.client().run(vec![Spec::Transfers(transfers)], &mut |_| true).unwrap();
+    let far = FarEnd::with(Quotas::default());
+    let transfers =
+        Transfers { direction: Direction::Down, bytes: 1, count: 700, congestion: None, every_ns: 0, limit_ns: 20 * SECOND };
+    let done = far.client().run(vec![TestSpec::Transfers(transfers)], &mut |_| true).unwrap();
     let said: Vec<u16> = done[0].outcome.flows.iter().map(|f| f.flow).collect();
     assert_eq!(said, (0..700).collect::<Vec<_>>());
     assert!(done[0].outcome.flows.iter().all(|f| f.bytes == 1 && f.why_failed.is_none()));
@@ -142,10 +144,10 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
     const BUDGET: u64 = 20_000_000;
     let sent = Arc::new(Mutex::new(Vec::new()));
     let kept = sent.clone();
-    let caps = Caps { rate_bps: BUDGET, sessions_per_peer: 4, ..Caps::default() };
-    let far = FarEnd::watched(caps, move |work: &Work| kept.lock().unwrap().push((Instant::now(), work.bytes[0])));
+    let quotas = Quotas { rate_bps: BUDGET, sessions_per_peer: 4, ..Quotas::default() };
+    let far = FarEnd::with_observer(quotas, move |work: &LoopWork| kept.lock().unwrap().push((Instant::now(), work.bytes[0])));
     let began = Instant::now();
-    let got: Vec<u64> = std::thread::scope(|scope| {
+    let session_bytes: Vec<u64> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..4)
             .map(|n| {
                 let mut client = far.client();
@@ -162,27 +164,30 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
         running.into_iter().map(|r| r.join().unwrap()).collect()
     });
     let seconds = began.elapsed().as_secs_f64();
-    let most = 8 * most_in_a_second(&sent.lock().unwrap());
-    println!("of {BUDGET} b/s at most {most} were sent in a second; the sessions got {got:?} bytes in {seconds:.1} s");
-    assert!(most as f64 <= 1.05 * BUDGET as f64, "{most} b/s");
+    let max = 8 * most_in_a_second(&sent.lock().unwrap());
+    println!("of {BUDGET} b/s at most {max} were sent in a second; the sessions got {session_bytes:?} bytes in {seconds:.1} s");
+    assert!(max as f64 <= 1.05 * BUDGET as f64, "{max} b/s");
     // While all four ran each had a quarter, however many tests it had; the trains went on alone for a while.
     let share = BUDGET as f64 / 8.0 / 4.0 * 2.0;
-    assert!(got.iter().all(|bytes| (0.6 * share..4.5 * share).contains(&(*bytes as f64))), "{got:?} of {share} each");
-    assert!((got[1] as f64) > 0.7 * got[3] as f64, "one test against eight: {got:?}");
+    assert!(
+        session_bytes.iter().all(|bytes| (0.6 * share..4.5 * share).contains(&(*bytes as f64))),
+        "{session_bytes:?} of {share} each"
+    );
+    assert!((session_bytes[1] as f64) > 0.7 * session_bytes[3] as f64, "one test against eight: {session_bytes:?}");
 }
 
 /// Data connections of a test, opened by hand with a small receive buffer, that read nothing until `drain`.
 struct Stalled {
     /// Keeps the session open.
-    _control: Raw,
+    _control: RawClient,
     connections: Vec<TcpStream>,
     read: u64,
 }
 
 impl Stalled {
     fn open(far: &FarEnd, down: u16, seconds: i64) -> Stalled {
-        let mut raw = Raw::connect(far.at, &far.token);
-        raw.session.say(&Request::Start { test: 0, spec: bulk(down, seconds) }).unwrap();
+        let mut raw = RawClient::connect(far.at, &far.token);
+        raw.session.send_request(&Request::Start { test: 0, spec: bulk(down, seconds) }).unwrap();
         raw.flush();
         std::thread::sleep(Duration::from_millis(50));
         let keys = raw.session.keys().unwrap();
@@ -192,7 +197,7 @@ impl Stalled {
             socket::setsockopt(&fd, socket::sockopt::RcvBuf, &4096).unwrap();
             socket::connect(fd.as_raw_fd(), &socket::SockaddrStorage::from(far.at)).unwrap();
             let mut stream = TcpStream::from(fd);
-            stream.write_all(&DataHello { session: keys.name, test: 0, flow, since: 0 }.write(keys)).unwrap();
+            stream.write_all(&DataHello { session: keys.session_id, test: 0, flow, since: 0 }.write(keys)).unwrap();
             stream.set_nonblocking(true).unwrap();
             stream
         };
@@ -226,8 +231,8 @@ impl Stalled {
 fn far_end_sends_no_more_than_its_budget_when_stalled_clients_read_all_at_once() {
     const BUDGET: u64 = 20_000_000;
     const CONNECTIONS: u16 = 8;
-    let caps = Caps { rate_bps: BUDGET, sessions_per_peer: 4, ..Caps::default() };
-    let far = FarEnd::with(caps);
+    let quotas = Quotas { rate_bps: BUDGET, sessions_per_peer: 4, ..Quotas::default() };
+    let far = FarEnd::with(quotas);
     let mut busy = Stalled::open(&far, CONNECTIONS, 4);
     let mut stalled: Vec<Stalled> = (0..3).map(|_| Stalled::open(&far, CONNECTIONS, 4)).collect();
     // One session uses the whole budget while the others' windows are closed; then all read.
@@ -243,21 +248,21 @@ fn far_end_sends_no_more_than_its_budget_when_stalled_clients_read_all_at_once()
         before = arrived;
         std::thread::sleep(Duration::from_micros(500));
     }
-    let most = 8 * most_in_a_second(&arrivals);
+    let max = 8 * most_in_a_second(&arrivals);
     let total = 8.0 * before as f64 / began.elapsed().as_secs_f64();
-    println!("of {BUDGET} b/s at most {most} arrived in a second, {total:.0} on average");
+    println!("of {BUDGET} b/s at most {max} arrived in a second, {total:.0} on average");
     assert!(stalled.iter().all(|s| s.read > 100_000) && total > 0.85 * BUDGET as f64, "{total} b/s on average");
-    assert!(most as f64 <= 1.05 * BUDGET as f64, "{most} b/s");
+    assert!(max as f64 <= 1.05 * BUDGET as f64, "{max} b/s");
 }
 
 // finding("S2")
 #[test]
 fn upload_is_read_and_knocks_are_rationed_when_another_session_floods_datagrams() {
     const BUDGET: u64 = 20_000_000;
-    let far = FarEnd::with(Caps { rate_bps: BUDGET, ..Caps::default() });
-    let mut raw = Raw::connect(far.at, &far.token);
+    let far = FarEnd::with(Quotas { rate_bps: BUDGET, ..Quotas::default() });
+    let mut raw = RawClient::connect(far.at, &far.token);
     let train = Train { payload: 1000, gap_ns: 420_000, count: 60_000 };
-    raw.session.say(&Request::Start { test: 0, spec: Spec::Datagrams { down: None, up: Some(train) } }).unwrap();
+    raw.session.send_request(&Request::Start { test: 0, spec: TestSpec::Datagrams { down: None, up: Some(train) } }).unwrap();
     raw.flush();
     std::thread::sleep(Duration::from_millis(100));
     let keys = raw.session.keys().unwrap();
@@ -271,19 +276,19 @@ fn upload_is_read_and_knocks_are_rationed_when_another_session_floods_datagrams(
         }
     };
     let began = Instant::now();
-    flood(&mut |_| knock(keys, 0).to_vec(), 2000);
+    flood(&mut |_| address_hello(keys, 0).to_vec(), 2000);
     udp.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let cookies = std::iter::from_fn(|| udp.recv(&mut [0; 100]).ok()).count();
     let ration = 20.0 + began.elapsed().as_secs_f64() * BUDGET as f64 / 100.0 / 8.0 / 92.0;
     // 20 MB, which the budget carries in 8 s.
     let mut datagram = vec![0; 1000];
-    let mut tagged = |number| {
-        Head { tag: keys.tag(0, true), number, at: 0 }.write(&mut datagram);
+    let mut on_tagged_datagram = |number| {
+        DatagramHeader { tag: keys.tag(0, true), number, at: 0 }.write(&mut datagram);
         datagram.clone()
     };
-    flood(&mut tagged, 20_000);
-    let Spec::Bulk(bulk) = bulk(0, 1) else { unreachable!() };
-    let upload = Spec::Bulk(Bulk { up: 1, ..bulk });
+    flood(&mut on_tagged_datagram, 20_000);
+    let TestSpec::Bulk(bulk) = bulk(0, 1) else { unreachable!() };
+    let upload = TestSpec::Bulk(Bulk { up: 1, ..bulk });
     let done = far.client().run(vec![upload], &mut |_| true).unwrap();
     let bytes: u64 = done[0].outcome.flows.iter().map(|f| f.bytes).sum();
     println!("{cookies} of 2000 knocks were answered; the upload had {bytes} bytes in a second");
@@ -295,20 +300,20 @@ fn upload_is_read_and_knocks_are_rationed_when_another_session_floods_datagrams(
 #[test]
 fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_place() {
     raise_descriptors();
-    let far = FarEnd::with(Caps::default());
+    let far = FarEnd::with(Quotas::default());
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let crowding = scope.spawn(|| crowd(far.at, 5, 100, &stop));
+        let flooding = scope.spawn(|| flood_connections(far.at, 5, 100, &stop));
         std::thread::sleep(Duration::from_millis(300));
         let mut running = far.client();
         let refusals: Vec<String> = (0..20)
-            .filter_map(|_| Client::connect(&far.options(&far.token), &mut || true).map(Client::quit).err())
+            .filter_map(|_| Client::connect(&far.config(&far.token), &mut || true).map(Client::quit).err())
             .map(|error| error.to_string())
             .collect();
         // A session's data connections are not cut, either.
         let done = running.run(vec![bulk(16, 1)], &mut |_| true).unwrap();
         stop.store(true, Ordering::Relaxed);
-        crowding.join().unwrap();
+        flooding.join().unwrap();
         assert!(refusals.is_empty(), "{} of 20: {refusals:?}", refusals.len());
         assert!(done[0].flows.iter().all(|f| f.why_failed.is_none() && f.bytes > 0), "{:?}", done[0].flows);
         assert_eq!(done[0].outcome.flows.len(), 16);
@@ -324,7 +329,7 @@ fn accept_neither_spins_nor_shuts_clients_out_when_descriptors_run_out() {
     let before = daemon.cpu();
     std::thread::sleep(Duration::from_secs(1));
     let spent = daemon.cpu() - before;
-    let let_in = (0..5).filter(|_| Client::connect(&daemon.options, &mut || true).map(Client::quit).is_ok()).count();
+    let let_in = (0..5).filter(|_| Client::connect(&daemon.config, &mut || true).map(Client::quit).is_ok()).count();
     println!("{spent} s of processor time in a second beside {} connections; {let_in} of 5 clients were let in", held.len());
     assert!(spent < 0.3, "{spent} s of a second");
     assert_eq!(let_in, 5);
@@ -334,11 +339,11 @@ fn accept_neither_spins_nor_shuts_clients_out_when_descriptors_run_out() {
 #[test]
 fn log_has_a_line_for_every_session_and_refusal() {
     let daemon = Daemon::start("log", 1024, &["--most-bytes", "1"]);
-    let mut client = Client::connect(&daemon.options, &mut || true).unwrap();
+    let mut client = Client::connect(&daemon.config, &mut || true).unwrap();
     client.run(vec![down(972, MS, 50)], &mut |_| true).unwrap();
     assert!(client.run(vec![down(972, MS, 5000)], &mut |_| true).is_err());
     client.quit();
-    let stranger = ClientOptions { token: Token::generate().unwrap(), ..daemon.options.clone() };
+    let stranger = ClientConfig { token: Token::generate().unwrap(), ..daemon.config.clone() };
     assert!(Client::connect(&stranger, &mut || true).is_err());
     let until = Instant::now() + Duration::from_secs(5);
     let of = |log: &[serde_json::Value], event: &str| log.iter().find(|line| line["event"] == event).cloned();
@@ -396,13 +401,13 @@ fn daemon_has_no_privileges_and_cannot_regain_any_when_it_listens() {
     for (more, kept) in [(&[][..], 0u64), (&["--allow-capture", "1"][..], 1 << 13)] {
         let root = nix::unistd::geteuid().is_root();
         let daemon = Daemon::start(&format!("privileges-{kept}"), 1024, more);
-        Client::connect(&daemon.options, &mut || true).unwrap().quit();
+        Client::connect(&daemon.config, &mut || true).unwrap().quit();
         let status = daemon.proc("status");
-        let field = |name: &str| {
-            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        let field = |session_id: &str| {
+            let line = status.lines().find(|line| line.starts_with(session_id)).unwrap();
             line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
         };
-        let capabilities = |name: &str| u64::from_str_radix(&field(name)[0], 16).unwrap();
+        let capabilities = |session_id: &str| u64::from_str_radix(&field(session_id)[0], 16).unwrap();
         assert_eq!(field("NoNewPrivs:"), ["1"]);
         let kept = if root { kept } else { 0 };
         assert_eq!(

@@ -2,35 +2,40 @@
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
 use crate::far_end::FarEnd;
-use ackclock_measure::caps::Caps;
-use ackclock_measure::control::message::Name;
+use ackclock_measure::control::message::TableId;
 use ackclock_measure::net::client::Client;
-use ackclock_measure::net::stamp::{ProbeOptions, probe};
-use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
+use ackclock_measure::net::stamp::{StampProbeConfig, probe};
+use ackclock_measure::quotas::Quotas;
+use ackclock_measure::test_spec::{Bulk, Direction, TestSpec, Train, Transfers};
 use ackclock_measure::token::Token;
 use ackclock_measure::{MS, MeasureError, SECOND};
 
 #[test]
 fn datagrams_go_both_ways_and_both_ends_logs_come_home() {
-    let far = FarEnd::with(Caps::default());
+    let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 30 };
-    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    let done = client.run(vec![TestSpec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
     let record = &done[0];
-    for table in [&record.near[&Name::Sent], &record.near[&Name::Got], &record.far[&Name::Sent], &record.far[&Name::Got]] {
+    for table in [
+        &record.near[&TableId::Sent],
+        &record.near[&TableId::Received],
+        &record.far[&TableId::Sent],
+        &record.far[&TableId::Received],
+    ] {
         assert_eq!(table.len(), 30);
         assert!(table.rows().enumerate().all(|(i, row)| row[0] == i as i64));
     }
     // The far end's clock is 5 s ahead.
-    for (sent, got) in record.near[&Name::Sent].rows().zip(record.far[&Name::Got].rows()) {
-        assert!((4_999 * MS..5_200 * MS).contains(&(got[1] - sent[1])), "{}", got[1] - sent[1]);
+    for (sent, received) in record.near[&TableId::Sent].rows().zip(record.far[&TableId::Received].rows()) {
+        assert!((4_999 * MS..5_200 * MS).contains(&(received[1] - sent[1])), "{}", received[1] - sent[1]);
     }
     client.quit();
 }
 
 #[test]
 fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
-    let far = FarEnd::with(Caps::default());
+    let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
     let bulk = Bulk {
         down: 2,
@@ -42,7 +47,7 @@ fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
         duration_ns: 500 * MS,
         sample_ns: 20 * MS,
     };
-    let done = client.run(vec![Spec::Bulk(bulk)], &mut |_| true).unwrap();
+    let done = client.run(vec![TestSpec::Bulk(bulk)], &mut |_| true).unwrap();
     let record = &done[0];
     assert_eq!((record.flows.len(), record.outcome.flows.len()), (3, 3));
     for flow in record.flows.iter().chain(&record.outcome.flows) {
@@ -50,19 +55,21 @@ fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
         assert!(flow.bytes > 1_000_000, "{flow:?}");
         assert_eq!((flow.send_buffer, flow.receive_buffer), (200_000, 120_000), "the kernel doubles");
     }
-    assert!(record.far[&Name::Samples].len() >= 3 * 15);
+    assert!(record.far[&TableId::Samples].len() >= 3 * 15);
     client.quit();
 }
 
 #[test]
 fn transfers_of_one_size_have_their_times() {
-    let far = FarEnd::with(Caps::default());
+    let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
-    let transfers = |way, bytes| {
-        Spec::Transfers(Transfers { way, bytes, count: 5, congestion: None, every_ns: 10 * MS, limit_ns: 10 * SECOND })
+    let transfers = |direction, bytes| {
+        TestSpec::Transfers(Transfers { direction, bytes, count: 5, congestion: None, every_ns: 10 * MS, limit_ns: 10 * SECOND })
     };
-    let done =
-        client.run(vec![transfers(Way::Down, 1), transfers(Way::Up, 300_000), transfers(Way::Down, 300_000)], &mut |_| true);
+    let done = client.run(
+        vec![transfers(Direction::Down, 1), transfers(Direction::Up, 300_000), transfers(Direction::Down, 300_000)],
+        &mut |_| true,
+    );
     for record in done.unwrap() {
         assert_eq!(record.times.len(), 5);
         for (times, flow) in record.times.iter().zip(&record.flows) {
@@ -76,8 +83,8 @@ fn transfers_of_one_size_have_their_times() {
 // finding("U19", "N4")
 #[test]
 fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
-    let far = FarEnd::with(Caps { sessions_per_peer: 1, ..Caps::default() });
-    let refused = |token: &Token| match Client::connect(&far.options(token), &mut || true) {
+    let far = FarEnd::with(Quotas { sessions_per_peer: 1, ..Quotas::default() });
+    let refused = |token: &Token| match Client::connect(&far.config(token), &mut || true) {
         Err(MeasureError::Input(why)) => why,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("let in"),
@@ -86,7 +93,7 @@ fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
     let mut client = far.client();
     assert!(refused(&far.token).statement.contains("as many sessions"));
     let long = Train { payload: 20, gap_ns: SECOND, count: 1000 };
-    match client.run(vec![Spec::Datagrams { down: Some(long), up: None }], &mut |_| true) {
+    match client.run(vec![TestSpec::Datagrams { down: Some(long), up: None }], &mut |_| true) {
         Err(MeasureError::Input(why)) => {
             assert_eq!((&*why.found, &*why.allowed), ("a test of 1000 s", "120 s at most, by the far end's limits"))
         }
@@ -94,17 +101,17 @@ fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
     }
     client.quit();
     // The place is free again.
-    let again = (0..50).find_map(|_| {
+    let total_retrans = (0..50).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
-        Client::connect(&far.options(&far.token), &mut || true).ok()
+        Client::connect(&far.config(&far.token), &mut || true).ok()
     });
-    again.unwrap().quit();
+    total_retrans.unwrap().quit();
 }
 
 /// Connections that send nonsense, hang up, or say nothing, while one client goes on measuring.
 #[test]
 fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
-    let far = FarEnd::with(Caps { strangers: 40, strangers_per_peer: 40, ..Caps::default() });
+    let far = FarEnd::with(Quotas { pending_connections: 40, pending_per_peer: 40, ..Quotas::default() });
     let mut client = far.client();
     let at = far.at;
     let noise = std::thread::spawn(move || {
@@ -137,25 +144,26 @@ fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
         answers
     });
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 100 };
-    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
-    assert_eq!(done[0].near[&Name::Got].len(), 100);
+    let done = client.run(vec![TestSpec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    assert_eq!(done[0].near[&TableId::Received].len(), 100);
     assert_eq!(noise.join().unwrap(), 0, "no stranger is ever answered by UDP");
     client.quit();
     let free = (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
-        Client::connect(&far.options(&far.token), &mut || true).is_ok()
+        Client::connect(&far.config(&far.token), &mut || true).is_ok()
     });
     assert!(free);
 }
 
 #[test]
 fn a_stamp_probe_is_answered_by_the_far_ends_reflector() {
-    let far = FarEnd::with(Caps::default());
-    let ask = |port, key| probe(&ProbeOptions { host: "127.0.0.1".into(), port, key, gap_ns: 5 * MS, count: 40 }, &mut |_| true);
-    let found = ask(far.stamp_port, None).unwrap();
-    assert_eq!((found.sent, found.received), (40, 40));
-    assert!(found.round_trip_ms.unwrap().min < 50.0);
-    let [low, high] = found.clock.unwrap().offset_interval_ms;
+    let far = FarEnd::with(Quotas::default());
+    let probe_sessions =
+        |port, key| probe(&StampProbeConfig { host: "127.0.0.1".into(), port, key, gap_ns: 5 * MS, count: 40 }, &mut |_| true);
+    let results = probe_sessions(far.stamp_port, None).unwrap();
+    assert_eq!((results.sent, results.received), (40, 40));
+    assert!(results.round_trip_ms.unwrap().min < 50.0);
+    let [low, high] = results.clock.unwrap().offset_interval_ms;
     assert!(low <= 5000.0 && 5000.0 <= high, "the far clock is 5 s ahead: {low} to {high}");
-    assert!(matches!(ask(1, None), Err(MeasureError::Input(_))));
+    assert!(matches!(probe_sessions(1, None), Err(MeasureError::Input(_))));
 }

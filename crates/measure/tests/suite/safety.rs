@@ -3,11 +3,11 @@
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
 use crate::far_end::FarEnd;
-use ackclock_measure::caps::{Caps, HANDSHAKE_NS};
 use ackclock_measure::control::hello::hello;
-use ackclock_measure::control::message::Name;
+use ackclock_measure::control::message::TableId;
 use ackclock_measure::net::client::Client;
-use ackclock_measure::spec::{Bulk, Spec, Train, Transfers, Way};
+use ackclock_measure::quotas::{HANDSHAKE_NS, Quotas};
+use ackclock_measure::test_spec::{Bulk, Direction, TestSpec, Train, Transfers};
 use ackclock_measure::{MS, MeasureError, SECOND};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-fn bulk(down: u16, up: u16, seconds: i64) -> Spec {
+fn bulk(down: u16, up: u16, seconds: i64) -> TestSpec {
     let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
     let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
-    Spec::Bulk(Bulk { down, up, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+    TestSpec::Bulk(Bulk { down, up, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
 }
 
-fn train(count: u32) -> Spec {
-    Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: MS, count }), up: None }
+fn train(count: u32) -> TestSpec {
+    TestSpec::Datagrams { down: Some(Train { payload: 972, gap_ns: MS, count }), up: None }
 }
 
 fn refused<T>(done: Result<T, MeasureError>) -> String {
@@ -34,7 +34,7 @@ fn refused<T>(done: Result<T, MeasureError>) -> String {
 
 #[test]
 fn a_session_ends_when_it_has_lasted_as_long_as_it_may_also_in_the_middle_of_a_test() {
-    let far = FarEnd::with(Caps { session_ns: SECOND, ..Caps::default() });
+    let far = FarEnd::with(Quotas { session_ns: SECOND, ..Quotas::default() });
     let mut client = far.client();
     let began = Instant::now();
     let why = refused(client.run(vec![bulk(1, 0, 30)], &mut |_| true));
@@ -46,7 +46,7 @@ fn a_session_ends_when_it_has_lasted_as_long_as_it_may_also_in_the_middle_of_a_t
 
 #[test]
 fn a_session_moves_as_many_bytes_as_it_may_and_is_then_cut_short_or_refused() {
-    let far = FarEnd::with(Caps { session_bytes: 5_000_000, rate_bps: 80_000_000, ..Caps::default() });
+    let far = FarEnd::with(Quotas { session_bytes: 5_000_000, rate_bps: 80_000_000, ..Quotas::default() });
     let mut client = far.client();
     let done = client.run(vec![bulk(1, 0, 10)], &mut |_| true).unwrap();
     let moved = done[0].outcome.flows[0].bytes;
@@ -61,17 +61,17 @@ fn a_session_moves_as_many_bytes_as_it_may_and_is_then_cut_short_or_refused() {
 // finding("M1")
 #[test]
 fn rows_are_free_again_when_the_report_of_their_test_has_left() {
-    let far = FarEnd::with(Caps { rows: 100, ..Caps::default() });
+    let far = FarEnd::with(Quotas { rows: 100, ..Quotas::default() });
     let mut client = far.client();
     for _ in 0..3 {
-        assert_eq!(client.run(vec![train(80)], &mut |_| true).unwrap()[0].near[&Name::Got].len(), 80);
+        assert_eq!(client.run(vec![train(80)], &mut |_| true).unwrap()[0].near[&TableId::Received].len(), 80);
     }
     assert!(refused(client.run(vec![train(60), train(60)], &mut |_| true)).contains("packets and samples"));
 }
 
 #[test]
 fn neither_datagrams_nor_connections_pass_the_rate_that_is_allowed() {
-    let far = FarEnd::with(Caps { rate_bps: 20_000_000, ..Caps::default() });
+    let far = FarEnd::with(Quotas { rate_bps: 20_000_000, ..Quotas::default() });
     let mut client = far.client();
     let done = client.run(vec![bulk(4, 4, 2)], &mut |_| true).unwrap();
     for sends in [true, false] {
@@ -80,19 +80,19 @@ fn neither_datagrams_nor_connections_pass_the_rate_that_is_allowed() {
         println!("at most 20 Mb/s: {:.2} Mb/s {}", rate / 1e6, if sends { "down" } else { "up" });
         assert!((10e6..21e6).contains(&rate), "{rate} b/s of 20,000,000");
     }
-    let fast = Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: 390_000, count: 100 }), up: None };
+    let fast = TestSpec::Datagrams { down: Some(Train { payload: 972, gap_ns: 390_000, count: 100 }), up: None };
     assert!(refused(client.run(vec![fast], &mut |_| true)).contains("b/s of datagrams"));
 }
 
 #[test]
 fn a_session_that_asks_nothing_is_reaped_and_its_place_is_free() {
-    let far = FarEnd::with(Caps { idle_ns: SECOND / 2, sessions_per_peer: 1, ..Caps::default() });
+    let far = FarEnd::with(Quotas { idle_ns: SECOND / 2, sessions_per_peer: 1, ..Quotas::default() });
     let mut client = far.client();
     let silent = Instant::now();
     // The only place of this address: whoever else comes gets it when the silent one is gone.
     let freed = (0..300).find_map(|_| {
         std::thread::sleep(Duration::from_millis(10));
-        Client::connect(&far.options(&far.token), &mut || true).ok().map(|next| (next, silent.elapsed()))
+        Client::connect(&far.config(&far.token), &mut || true).ok().map(|next| (next, silent.elapsed()))
     });
     let (next, took) = freed.expect("its place within 3 s");
     println!("a session silent for 0.5 s: its place was free after {:.2} s", took.as_secs_f64());
@@ -104,7 +104,7 @@ fn a_session_that_asks_nothing_is_reaped_and_its_place_is_free() {
 // finding("M1")
 #[test]
 fn session_outlasts_the_silence_that_is_allowed_when_its_client_keeps_it_alive() {
-    let far = FarEnd::with(Caps { idle_ns: SECOND / 2, ..Caps::default() });
+    let far = FarEnd::with(Quotas { idle_ns: SECOND / 2, ..Quotas::default() });
     let mut client = far.client();
     for _ in 0..60 {
         std::thread::sleep(Duration::from_millis(25));
@@ -116,7 +116,7 @@ fn session_outlasts_the_silence_that_is_allowed_when_its_client_keeps_it_alive()
 /// All that one client says in its handshake, said again: the server's nonce is another one, and the proof is none.
 #[test]
 fn a_handshake_that_is_replayed_is_refused() {
-    let far = FarEnd::with(Caps::default());
+    let far = FarEnd::with(Quotas::default());
     let recorded = far.recorded_handshake();
     let mut stream = TcpStream::connect(far.at).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
@@ -131,7 +131,7 @@ fn a_handshake_that_is_replayed_is_refused() {
 
 #[test]
 fn a_slow_loris_is_let_go_after_five_seconds_however_many_bytes_it_has_left() {
-    let far = FarEnd::with(Caps::default());
+    let far = FarEnd::with(Quotas::default());
     let mut stream = TcpStream::connect(far.at).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
     let (began, drops) = (Instant::now(), hello(&[7; 32]));
@@ -151,13 +151,13 @@ fn a_slow_loris_is_let_go_after_five_seconds_however_many_bytes_it_has_left() {
 /// not there, and when their five seconds are over everybody is let in again.
 #[test]
 fn half_open_connections_take_the_strangers_places_only() {
-    let far = FarEnd::with(Caps::default());
+    let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
     let began = Instant::now();
     let held: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(far.at).ok()).collect();
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 100 };
-    let done = client.run(vec![Spec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
-    assert_eq!(done[0].near[&Name::Got].len(), 100);
+    let done = client.run(vec![TestSpec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
+    assert_eq!(done[0].near[&TableId::Received].len(), 100);
     let open = held.iter().filter(|s| {
         s.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let mut s: &TcpStream = s;
@@ -171,7 +171,7 @@ fn half_open_connections_take_the_strangers_places_only() {
     assert!(open <= 80, "{open} of 500 are held");
     let free = (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        Client::connect(&far.options(&far.token), &mut || true).is_ok()
+        Client::connect(&far.config(&far.token), &mut || true).is_ok()
     });
     println!("everybody was let in {:.1} s after the first of them", began.elapsed().as_secs_f64());
     assert!(free, "once the strangers' time is over");
@@ -179,25 +179,26 @@ fn half_open_connections_take_the_strangers_places_only() {
 
 #[test]
 fn everything_works_over_ipv6_too() {
-    let Some(far) = FarEnd::at("[::1]:0", Caps::default()) else { return eprintln!("skipped: no IPv6 on loopback") };
+    let Some(far) = FarEnd::at("[::1]:0", Quotas::default()) else { return eprintln!("skipped: no IPv6 on loopback") };
     let mut client = far.client();
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 50 };
-    let transfers = Transfers { way: Way::Down, bytes: 1000, count: 3, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
-    let specs = vec![Spec::Datagrams { down: Some(train), up: Some(train) }, bulk(1, 1, 1), Spec::Transfers(transfers)];
+    let transfers =
+        Transfers { direction: Direction::Down, bytes: 1000, count: 3, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
+    let specs = vec![TestSpec::Datagrams { down: Some(train), up: Some(train) }, bulk(1, 1, 1), TestSpec::Transfers(transfers)];
     let done = client.run(specs, &mut |_| true).unwrap();
-    assert_eq!((done[0].near[&Name::Got].len(), done[0].far[&Name::Got].len()), (50, 50));
+    assert_eq!((done[0].near[&TableId::Received].len(), done[0].far[&TableId::Received].len()), (50, 50));
     assert!(done[1].flows.iter().chain(&done[1].outcome.flows).all(|f| f.bytes > 1000 && f.why_failed.is_none()));
     assert!(done[2].flows.iter().all(|f| f.why_failed.is_none()));
     // An IPv4 client reaches who listens at `::`.
-    let both = FarEnd::at("[::]:0", Caps::default()).unwrap();
+    let both = FarEnd::at("[::]:0", Quotas::default()).unwrap();
     let at = std::net::SocketAddr::new("127.0.0.1".parse().unwrap(), both.at.port());
-    Client::connect(&both.options_at(at), &mut || true).unwrap().quit();
+    Client::connect(&both.config_at(at), &mut || true).unwrap().quit();
 }
 
 /// With CAP_NET_RAW; without it the client hears that, and that is all.
 #[test]
 fn a_capture_has_the_sessions_own_headers_and_nothing_of_others() {
-    let far = FarEnd::with(Caps { capture_bytes: 100_000, sessions_per_peer: 4, ..Caps::default() });
+    let far = FarEnd::with(Quotas { capture_bytes: 100_000, sessions_per_peer: 4, ..Quotas::default() });
     let mut client = far.client();
     if let Err(why) = client.begin_capture(1 << 30, &mut || true) {
         assert!(why.to_string().contains("Operation not permitted"), "{why}");
@@ -207,33 +208,42 @@ fn a_capture_has_the_sessions_own_headers_and_nothing_of_others() {
     let mut other = far.client();
     let beside = other.run(vec![train(40)], &mut |_| true).unwrap();
     let done = client.run(vec![train(30)], &mut |_| true).unwrap();
-    let found = client.end_capture(&mut || true).unwrap();
-    assert_eq!((done[0].near[&Name::Got].len(), beside[0].near[&Name::Got].len()), (30, 40));
-    let packets = crate::far_end::records(&found.records);
+    let capture = client.end_capture(&mut || true).unwrap();
+    assert_eq!((done[0].near[&TableId::Received].len(), beside[0].near[&TableId::Received].len()), (30, 40));
+    let packets = crate::far_end::records(&capture.records);
     let large = packets.iter().filter(|(length, _)| *length == 1000).count();
     assert_eq!(large, 30, "this session's datagrams and not the other's 40");
     assert!(packets.iter().all(|(_, headers)| headers.len() <= 28 || headers[9] == 6), "no payload of any datagram");
     println!(
         "a capture of at most 100,000 bytes has {}, {large} datagrams of its own and none of the other's",
-        found.records.len()
+        capture.records.len()
     );
-    assert!(found.records.len() <= 100_000);
+    assert!(capture.records.len() <= 100_000);
     assert!(refused(client.begin_capture(1, &mut || true)).contains("has been made already"));
-    let shut = FarEnd::with(Caps::default());
+    let shut = FarEnd::with(Quotas::default());
     assert!(refused(shut.client().begin_capture(1, &mut || true)).contains("--allow-capture"));
 }
 
 #[test]
 fn a_capture_keeps_as_many_bytes_as_it_may_and_counts_the_rest() {
-    let far = FarEnd::with(Caps { capture_bytes: 2_000, ..Caps::default() });
+    let far = FarEnd::with(Quotas { capture_bytes: 2_000, ..Quotas::default() });
     let mut client = far.client();
     if client.begin_capture(1 << 30, &mut || true).is_err() {
         return eprintln!("skipped: no CAP_NET_RAW");
     }
     client.run(vec![train(300)], &mut |_| true).unwrap();
-    let found = client.end_capture(&mut || true).unwrap();
-    println!("a capture of at most 2,000 bytes has {}; {} packets are counted as dropped", found.records.len(), found.dropped);
-    assert!(found.records.len() <= 2_000 && found.dropped >= 250, "{} bytes, {} dropped", found.records.len(), found.dropped);
+    let capture = client.end_capture(&mut || true).unwrap();
+    println!(
+        "a capture of at most 2,000 bytes has {}; {} packets are counted as dropped",
+        capture.records.len(),
+        capture.dropped
+    );
+    assert!(
+        capture.records.len() <= 2_000 && capture.dropped >= 250,
+        "{} bytes, {} dropped",
+        capture.records.len(),
+        capture.dropped
+    );
 }
 
 /// Short sessions beside connections that say damaged and random things, for as long as ACKCLOCK_SOAK_S says (20 minutes): memory and
@@ -242,7 +252,7 @@ fn a_capture_keeps_as_many_bytes_as_it_may_and_counts_the_rest() {
 #[ignore = "twenty minutes"]
 fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descriptors_flat() {
     let seconds = std::env::var("ACKCLOCK_SOAK_S").ok().and_then(|s| s.parse().ok()).unwrap_or(1200);
-    let far = FarEnd::with(Caps { capture_bytes: 1_000_000, ..Caps::default() });
+    let far = FarEnd::with(Quotas { capture_bytes: 1_000_000, ..Quotas::default() });
     let (began, mut sessions, mut settled) = (Instant::now(), 0u64, None);
     let (stop, at, recorded) = (Arc::new(AtomicBool::new(false)), far.at, far.recorded_handshake());
     let asked = stop.clone();
@@ -252,9 +262,10 @@ fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descript
         let mut client = far.client();
         let captures = client.begin_capture(1_000_000, &mut || true).is_ok();
         let small = Train { payload: 20, gap_ns: MS, count: 20 };
-        let transfers = Transfers { way: Way::Up, bytes: 20_000, count: 2, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
+        let transfers =
+            Transfers { direction: Direction::Up, bytes: 20_000, count: 2, congestion: None, every_ns: 0, limit_ns: 5 * SECOND };
         client
-            .run(vec![Spec::Datagrams { down: Some(small), up: Some(small) }, Spec::Transfers(transfers)], &mut |_| true)
+            .run(vec![TestSpec::Datagrams { down: Some(small), up: Some(small) }, TestSpec::Transfers(transfers)], &mut |_| true)
             .unwrap();
         if captures {
             client.end_capture(&mut || true).unwrap();
@@ -264,14 +275,14 @@ fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descript
         // It is to find leaks and may run beside other work, so it leaves the processor alone most of the time.
         std::thread::sleep(Duration::from_millis(150));
         if sessions == 100 {
-            settled = Some(crate::far_end::held());
+            settled = Some(crate::far_end::process_resources());
         }
         if began.elapsed().as_secs() >= 120 * seen.len() as u64 {
-            seen.push(crate::far_end::held());
+            seen.push(crate::far_end::process_resources());
             println!(
                 "after {} s: {sessions} sessions, kB and descriptors {:?}",
                 began.elapsed().as_secs(),
-                crate::far_end::held()
+                crate::far_end::process_resources()
             );
         }
     }
@@ -279,7 +290,8 @@ fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descript
     let fuzzed = fuzz.join().unwrap();
     // What the last of them left open has five seconds.
     std::thread::sleep(Duration::from_secs(7));
-    let ((memory, descriptors), (memory_now, descriptors_now)) = (settled.expect("a hundred sessions"), crate::far_end::held());
+    let ((memory, descriptors), (memory_now, descriptors_now)) =
+        (settled.expect("a hundred sessions"), crate::far_end::process_resources());
     println!(
         "{sessions} sessions beside {fuzzed} fuzzed ones in {} s: {memory} kB and {descriptors} descriptors after 100, {memory_now} and {descriptors_now} at the end",
         began.elapsed().as_secs()

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// A packet that is cut here would be told as short as it was cut: the reader takes no more than headers anyway.
-const WHOLE: u32 = 0x4_0000;
+const WHOLE_PACKET: u32 = 0x4_0000;
 
 /// Where words of an address lie in the network header, and what they are.
-type Words = Vec<(u32, u32)>;
+type AddressWords = Vec<(u32, u32)>;
 
 /// The kernel hands over what has this address at one of its ends (classic BPF over the network header).
-pub fn only_of(socket: &OwnedFd, peer: IpAddr) -> Result<(), Errno> {
-    let (version, sides): (u32, [Words; 2]) = match peer {
+pub fn attach_address_filter(socket: &OwnedFd, peer: IpAddr) -> Result<(), Errno> {
+    let (version, sides): (u32, [AddressWords; 2]) = match peer {
         IpAddr::V4(v4) => (4, [12, 16].map(|at| vec![(at, u32::from(v4))])),
         IpAddr::V6(v6) => {
             let words = v6.octets();
@@ -20,20 +20,22 @@ pub fn only_of(socket: &OwnedFd, peer: IpAddr) -> Result<(), Errno> {
             (6, [8, 24].map(|at| (0..4).map(|i| (at + 4 * i as u32, word(i))).collect()))
         }
     };
-    let program = filter(version, &sides);
+    let program = address_filter(version, &sides);
     let length = u16::try_from(program.len()).map_err(|_| Errno::EINVAL)?;
-    let said = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
-    let size = size_of_val(&said) as libc::socklen_t;
+    let program_header = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
+    let size = size_of_val(&program_header) as libc::socklen_t;
     // SAFETY: the kernel copies the program, which outlives the call, and checks it.
-    let done =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, (&raw const said).cast(), size) };
+    let done = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, (&raw const program_header).cast(), size)
+    };
     Errno::result(done).map(drop)
 }
 
 /// Version, then all words of the one address, or all of the other.
-fn filter(version: u32, sides: &[Words; 2]) -> Vec<libc::sock_filter> {
-    let say = |code: u32, k: u32, jt: usize, jf: usize| libc::sock_filter { code: code as u16, jt: jt as u8, jf: jf as u8, k };
-    let (load_byte, load_word, shift, equal, leave) = (
+fn address_filter(version: u32, sides: &[AddressWords; 2]) -> Vec<libc::sock_filter> {
+    let instruction =
+        |code: u32, k: u32, jt: usize, jf: usize| libc::sock_filter { code: code as u16, jt: jt as u8, jf: jf as u8, k };
+    let (load_byte, load_word, shift, equal, ret) = (
         libc::BPF_LD | libc::BPF_B | libc::BPF_ABS,
         libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
         libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K,
@@ -42,15 +44,15 @@ fn filter(version: u32, sides: &[Words; 2]) -> Vec<libc::sock_filter> {
     );
     let lengths = sides.each_ref().map(|side| 2 * side.len());
     let last = 3 + lengths[0] + 1 + lengths[1] + 1;
-    let mut out = vec![say(load_byte, 0, 0, 0), say(shift, 4, 0, 0), say(equal, version, 0, last - 3)];
+    let mut out = vec![instruction(load_byte, 0, 0, 0), instruction(shift, 4, 0, 0), instruction(equal, version, 0, last - 3)];
     for (side, length) in sides.iter().zip(lengths) {
         for (n, (at, value)) in side.iter().enumerate() {
             // A word that differs leads past this address's `leave`.
-            out.extend([say(load_word, *at, 0, 0), say(equal, *value, 0, length - 2 * (n + 1) + 1)]);
+            out.extend([instruction(load_word, *at, 0, 0), instruction(equal, *value, 0, length - 2 * (n + 1) + 1)]);
         }
-        out.push(say(leave, WHOLE, 0, 0));
+        out.push(instruction(ret, WHOLE_PACKET, 0, 0));
     }
-    out.push(say(leave, 0, 0, 0));
+    out.push(instruction(ret, 0, 0, 0));
     out
 }
 
@@ -78,12 +80,12 @@ mod tests {
 
     #[test]
     fn the_filter_takes_what_has_the_clients_address_at_either_end() {
-        let v4 = filter(4, &[12, 16].map(|at| vec![(at, u32::from_be_bytes(PEER))]));
-        assert_eq!(run(&v4, &packet(PEER, [10, 0, 0, 1], [1, 2], 0)), WHOLE);
-        assert_eq!(run(&v4, &packet([10, 0, 0, 1], PEER, [1, 2], 0)), WHOLE);
+        let v4 = address_filter(4, &[12, 16].map(|at| vec![(at, u32::from_be_bytes(PEER))]));
+        assert_eq!(run(&v4, &packet(PEER, [10, 0, 0, 1], [1, 2], 0)), WHOLE_PACKET);
+        assert_eq!(run(&v4, &packet([10, 0, 0, 1], PEER, [1, 2], 0)), WHOLE_PACKET);
         assert_eq!(run(&v4, &packet([10, 0, 0, 1], [10, 0, 0, 2], [1, 2], 0)), 0);
         let address: [u32; 4] = [0x2001_0db8, 1, 2, 3];
-        let v6 = filter(6, &[8, 24].map(|at| address.iter().enumerate().map(|(i, w)| (at + 4 * i as u32, *w)).collect()));
+        let v6 = address_filter(6, &[8, 24].map(|at| address.iter().enumerate().map(|(i, w)| (at + 4 * i as u32, *w)).collect()));
         let six = |side: usize, last: u32| {
             let mut out = [0; 60];
             out[0] = 0x60;
@@ -92,7 +94,7 @@ mod tests {
             }
             out
         };
-        assert_eq!([run(&v6, &six(8, 3)), run(&v6, &six(24, 3)), run(&v6, &six(8, 4))], [WHOLE, WHOLE, 0]);
+        assert_eq!([run(&v6, &six(8, 3)), run(&v6, &six(24, 3)), run(&v6, &six(8, 4))], [WHOLE_PACKET, WHOLE_PACKET, 0]);
         assert_eq!(run(&v6, &packet(PEER, PEER, [1, 2], 0)), 0);
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// The longest IPv4 header and the longest TCP header; a packet's headers are less, mostly, and only they are kept.
-pub const LONGEST: usize = 120;
+pub const MAX_HEADERS: usize = 120;
 const V6_HEADER: usize = 40;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -16,7 +16,7 @@ pub struct Headers {
 }
 
 /// Reads what lies before the payload. A fragment that is not the first has no ports.
-pub fn read(packet: &[u8]) -> Option<Headers> {
+pub fn parse(packet: &[u8]) -> Option<Headers> {
     let (ip, protocol, source, destination): (usize, u8, IpAddr, IpAddr) = match packet.first()? >> 4 {
         4 if packet.len() >= 20 && u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0 => {
             let address = |at: usize| IpAddr::from(<[u8; 4]>::try_from(&packet[at..at + 4]).unwrap_or_default());
@@ -60,21 +60,21 @@ pub mod tests {
     #[test]
     fn only_headers_are_read_and_who_has_which_end() {
         let bytes = packet(PEER, [10, 0, 0, 1], [5000, 4862], 12);
-        let headers = read(&bytes[..LONGEST]).unwrap();
+        let headers = parse(&bytes[..MAX_HEADERS]).unwrap();
         assert_eq!(headers.bytes, 52);
         assert_eq!((headers.source.to_string(), headers.destination.port()), ("192.0.2.7:5000".to_owned(), 4862));
         let mut fragment = bytes.clone();
         fragment[7] = 1;
-        assert!(read(&fragment[..LONGEST]).is_none());
+        assert!(parse(&fragment[..MAX_HEADERS]).is_none());
         let mut icmp = bytes;
         icmp[9] = 1;
-        assert!(read(&icmp[..LONGEST]).is_none());
+        assert!(parse(&icmp[..MAX_HEADERS]).is_none());
     }
 
     proptest! {
         #[test]
-        fn no_packet_is_read_beyond_its_end(bytes in proptest::collection::vec(any::<u8>(), 0..LONGEST)) {
-            prop_assert!(read(&bytes).is_none_or(|headers| headers.bytes <= bytes.len()));
+        fn no_packet_is_read_beyond_its_end(bytes in proptest::collection::vec(any::<u8>(), 0..MAX_HEADERS)) {
+            prop_assert!(parse(&bytes).is_none_or(|headers| headers.bytes <= bytes.len()));
         }
     }
 }

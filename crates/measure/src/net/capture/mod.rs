@@ -4,10 +4,10 @@
 mod filter;
 mod headers;
 
-use super::clock::Clock;
+use super::clock::HostClock;
 use crate::Nanos;
-use filter::only_of;
-use headers::{LONGEST, read};
+use filter::attach_address_filter;
+use headers::{MAX_HEADERS, parse};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, SockaddrStorage, recvmsg, setsockopt, socket, sockopt};
 use std::collections::BTreeSet;
@@ -15,49 +15,49 @@ use std::io::IoSliceMut;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-const ROOM: usize = 8 << 20;
+const RECEIVE_BUFFER: usize = 8 << 20;
 /// Taken at one go, so that sending is not held up.
 const BATCH: usize = 256;
 /// Kept packets examined in one call while a capture is sent.
-const LOOKED_AT: usize = 4096;
+const MAX_EXAMINED: usize = 4096;
 /// A kept packet's book-keeping.
 const RECORD: usize = 16;
 const LOOPBACK: u16 = 772; // ARPHRD_LOOPBACK (net/if_arp.h)
 const OUTGOING: u8 = 4; // PACKET_OUTGOING (linux/if_packet.h)
 
 /// One packet: its time, its length on the wire, and where its headers are.
-struct Kept {
+struct CapturedPacket {
     at: Nanos,
     length: u32,
     first: usize,
     bytes: u8,
 }
 
-pub struct Capture {
+pub struct HeaderCapture {
     socket: OwnedFd,
-    most: u64,
-    kept: Vec<Kept>,
+    max_bytes: u64,
+    packets: Vec<CapturedPacket>,
     headers: Vec<u8>,
     /// What there was no room for.
-    pub beyond: u64,
+    pub over_quota: u64,
     ancillary: Vec<u8>,
 }
 
-impl Capture {
+impl HeaderCapture {
     /// Begins. Err says what the system refused, which is CAP_NET_RAW mostly.
-    pub fn open(peer: IpAddr, most: u64) -> Result<Capture, String> {
+    pub fn open(peer: IpAddr, max_bytes: u64) -> Result<HeaderCapture, String> {
         let peer = peer.to_canonical();
         let refused = |e: Errno| format!("no capture ({})", e.desc());
         // Nothing comes in before it is bound, so that the filter is there first.
         let socket = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
             .map_err(refused)?;
-        only_of(&socket, peer).map_err(refused)?;
-        let _ = setsockopt(&socket, sockopt::RcvBuf, &ROOM);
-        let _ = setsockopt(&socket, sockopt::RcvBufForce, &ROOM);
+        attach_address_filter(&socket, peer).map_err(refused)?;
+        let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
+        let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER);
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(refused)?;
         bind_to_all(&socket).map_err(refused)?;
         let ancillary = nix::cmsg_space!(nix::sys::time::TimeSpec);
-        Ok(Capture { socket, most, kept: Vec::new(), headers: Vec::new(), beyond: 0, ancillary })
+        Ok(HeaderCapture { socket, max_bytes, packets: Vec::new(), headers: Vec::new(), over_quota: 0, ancillary })
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -65,8 +65,8 @@ impl Capture {
     }
 
     /// Takes what is there.
-    pub fn drain(&mut self, clock: &Clock) {
-        let (ahead, mut packet) = (clock.beyond_wall(), [0; LONGEST]);
+    pub fn drain(&mut self, clock: &HostClock) {
+        let (ahead, mut packet) = (clock.offset_from_realtime(), [0; MAX_HEADERS]);
         for _ in 0..BATCH {
             let mut parts = [IoSliceMut::new(&mut packet)];
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
@@ -81,68 +81,68 @@ impl Capture {
             let link = message.address.as_ref().and_then(|a| a.as_link_addr());
             // On loopback every packet is seen twice, leaving and coming: once is enough.
             let twice = link.is_some_and(|l| l.hatype() == LOOPBACK && l.pkttype() == OUTGOING);
-            let at = message.cmsgs().into_iter().flatten().find_map(|said| match said {
+            let at = message.cmsgs().into_iter().flatten().find_map(|counters| match counters {
                 nix::sys::socket::ControlMessageOwned::ScmTimestampns(t) => {
                     Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead)
                 }
                 _ => None,
             });
             if !twice {
-                self.keep(at.unwrap_or_else(|| clock.now()), length, &packet[..length.min(LONGEST)]);
+                self.store(at.unwrap_or_else(|| clock.now()), length, &packet[..length.min(MAX_HEADERS)]);
             }
         }
     }
 
-    fn keep(&mut self, at: Nanos, length: usize, packet: &[u8]) {
-        let Some(headers) = read(packet) else { return };
-        if self.held() + (headers.bytes + RECORD) as u64 > self.most {
-            self.beyond += 1;
+    fn store(&mut self, at: Nanos, length: usize, packet: &[u8]) {
+        let Some(headers) = parse(packet) else { return };
+        if self.stored_bytes() + (headers.bytes + RECORD) as u64 > self.max_bytes {
+            self.over_quota += 1;
             return;
         }
         let (first, bytes) = (self.headers.len(), headers.bytes as u8);
         self.headers.extend_from_slice(&packet[..headers.bytes]);
-        self.kept.push(Kept { at, length: u32::try_from(length).unwrap_or(u32::MAX), first, bytes });
+        self.packets.push(CapturedPacket { at, length: u32::try_from(length).unwrap_or(u32::MAX), first, bytes });
     }
 
-    fn held(&self) -> u64 {
-        (self.headers.len() + self.kept.len() * RECORD) as u64
+    fn stored_bytes(&self) -> u64 {
+        (self.headers.len() + self.packets.len() * RECORD) as u64
     }
 
     /// What the kernel had no room for, since the last time it was asked.
     pub fn dropped(&self) -> u64 {
-        let mut said = [0u32; 2];
-        let mut length = size_of_val(&said) as libc::socklen_t;
+        let mut counters = [0u32; 2];
+        let mut length = size_of_val(&counters) as libc::socklen_t;
         // SAFETY: the kernel writes at most `length` bytes, which `said` has.
         let asked = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_STATISTICS,
-                said.as_mut_ptr().cast(),
+                counters.as_mut_ptr().cast(),
                 &raw mut length,
             )
         };
-        if asked == 0 { u64::from(said[1]) } else { 0 }
+        if asked == 0 { u64::from(counters[1]) } else { 0 }
     }
 
     /// Number of kept packets.
     pub fn len(&self) -> usize {
-        self.kept.len()
+        self.packets.len()
     }
 
     /// The packets of these client endpoints from index `next`, as pcap records (little-endian, nanoseconds), at most so many
     /// bytes. Advances `next` to the first packet that was not examined.
-    pub fn records(&self, own: &BTreeSet<SocketAddr>, next: &mut usize, most: usize) -> Vec<u8> {
+    pub fn records(&self, own: &BTreeSet<SocketAddr>, next: &mut usize, max_bytes: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        for packet in self.kept[*next..].iter().take(LOOKED_AT) {
+        for packet in self.packets[*next..].iter().take(MAX_EXAMINED) {
             let (seconds, rest) = (packet.at.div_euclid(1_000_000_000), packet.at.rem_euclid(1_000_000_000));
             let bytes = &self.headers[packet.first..packet.first + usize::from(packet.bytes)];
-            if out.len() + RECORD + bytes.len() > most {
+            if out.len() + RECORD + bytes.len() > max_bytes {
                 break;
             }
             *next += 1;
             // On one machine either end may be the client's.
-            if !read(bytes).is_some_and(|h| own.contains(&h.source) || own.contains(&h.destination)) {
+            if !parse(bytes).is_some_and(|h| own.contains(&h.source) || own.contains(&h.destination)) {
                 continue;
             }
             for word in [seconds as u32, rest as u32, u32::from(packet.bytes), packet.length] {
@@ -155,7 +155,7 @@ impl Capture {
 }
 
 /// The address that a session's packets are told apart by: an IPv4 address that IPv6 carries is that IPv4 address.
-pub fn plain(at: SocketAddr) -> SocketAddr {
+pub fn canonical(at: SocketAddr) -> SocketAddr {
     SocketAddr::new(at.ip().to_canonical(), at.port())
 }
 

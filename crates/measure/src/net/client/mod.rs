@@ -1,166 +1,165 @@
 //! The end that asks: one session, in it one step after another, in each step tests that run at the same time.
 
-mod captured;
-mod step;
-mod test;
+mod remote_capture;
+mod run_tests;
+mod test_state;
 
-use super::clock::Clock;
-use super::datagrams::Inbox;
-use super::run::scratch;
+use super::clock::HostClock;
+use super::datagrams::UdpReceiver;
 use super::sockets;
-use crate::control::client::{ClientSession, Received, unexpected};
+use super::test_io::scratch;
+use crate::control::client::{ClientSession, ServerMessage, unexpected};
 use crate::control::message::{Reply, Request, Welcome};
 use crate::token::{Token, random};
 use crate::{MeasureError, Nanos, SECOND};
 use ackclock_core::Problem;
 use ackclock_core::problem::reason;
-pub use captured::Captured;
+pub use remote_capture::RemoteCapture;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
-pub use test::Record;
 
 /// An address that does not answer for so long is not reachable.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The far end has this long for each answer.
-pub const PATIENCE_NS: Nanos = 20 * SECOND;
+pub const REPLY_TIMEOUT_NS: Nanos = 20 * SECOND;
 const READ: usize = 1 << 16;
 
 #[derive(Debug, Clone)]
-pub struct ClientOptions {
+pub struct ClientConfig {
     pub host: String,
     pub port: u16,
     pub token: Token,
 }
 
 pub struct Client {
-    pub clock: Clock,
+    pub clock: HostClock,
     pub welcome: Welcome,
     pub server: SocketAddr,
     control: TcpStream,
     session: ClientSession,
     udp: UdpSocket,
-    inbox: Inbox,
+    receiver: UdpReceiver,
     scratch: Vec<u8>,
     next_test: u32,
     /// Received messages that no call has handled yet.
-    pending: VecDeque<Received>,
+    pending: VecDeque<ServerMessage>,
     capture_bytes: u64,
     /// Time of the last keepalive.
-    kept_alive: Nanos,
+    last_keepalive: Nanos,
 }
 
 impl Client {
     /// A session with a far end that has proven to know the token.
-    pub fn connect(options: &ClientOptions, keep_going: &mut dyn FnMut() -> bool) -> Result<Client, MeasureError> {
-        let (control, server) = reach(&options.host, options.port)?;
-        sockets::no_delay(&control);
+    pub fn connect(config: &ClientConfig, keep_going: &mut dyn FnMut() -> bool) -> Result<Client, MeasureError> {
+        let (control, server) = connect_any(&config.host, config.port)?;
+        sockets::set_nodelay(&control);
         let mut nonce = [0; 32];
         random(&mut nonce)?;
         let here = control.local_addr().map_err(MeasureError::refused("reaching the far end"))?;
         let mut client = Client {
-            clock: Clock::start(0),
-            welcome: nobody(),
+            clock: HostClock::start(0),
+            welcome: empty_welcome(),
             server,
-            session: ClientSession::new(options.token.clone(), nonce),
+            session: ClientSession::new(config.token.clone(), nonce),
             udp: sockets::datagrams(SocketAddr::new(here.ip(), 0))?,
-            inbox: Inbox::new(),
+            receiver: UdpReceiver::new(),
             scratch: scratch(),
             next_test: 0,
             pending: VecDeque::new(),
             capture_bytes: 0,
-            kept_alive: Nanos::MIN,
+            last_keepalive: Nanos::MIN,
             control,
         };
-        client.greet(keep_going)?;
+        client.handshake(keep_going)?;
         Ok(client)
     }
 
-    fn greet(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
+    fn handshake(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
         let brief = Duration::from_millis(100);
         self.control.set_read_timeout(Some(brief)).map_err(MeasureError::refused("reaching the far end"))?;
-        let until = self.clock.now() + PATIENCE_NS;
+        let until = self.clock.now() + REPLY_TIMEOUT_NS;
         let mut received = Vec::new();
         while received.is_empty() {
             if !keep_going() {
                 return Err(MeasureError::Interrupted);
             }
             if self.clock.now() > until {
-                return Err(MeasureError::Input(self.named(Problem::new(
-                    format!("nothing there has spoken ackclock's protocol within {} s", PATIENCE_NS / SECOND),
+                return Err(MeasureError::Input(self.with_address(Problem::new(
+                    format!("nothing there has spoken ackclock's protocol within {} s", REPLY_TIMEOUT_NS / SECOND),
                     "check the port: `ackclock serve` prints its own, --port names it here",
                 ))));
             }
             // What the far end says in a handshake is about the token or its limits: bad input, not failed work.
-            self.exchange(&mut received).map_err(|why| MeasureError::Input(self.named(why)))?;
+            self.exchange(&mut received).map_err(|why| MeasureError::Input(self.with_address(why)))?;
         }
         match received.remove(0) {
-            Received::Reply(Reply::Welcome(welcome)) => self.welcome = welcome,
-            _ => return Err(MeasureError::Failed(self.named(unexpected("no welcome")))),
+            ServerMessage::Reply(Reply::Welcome(welcome)) => self.welcome = welcome,
+            _ => return Err(MeasureError::Failed(self.with_address(unexpected("no welcome")))),
         }
         self.control.set_nonblocking(true).map_err(MeasureError::refused("reaching the far end"))
     }
 
     /// Writes what is to be said and reads what has been said; whether anything has come.
-    fn exchange(&mut self, received: &mut Vec<Received>) -> Result<bool, Problem> {
+    fn exchange(&mut self, received: &mut Vec<ServerMessage>) -> Result<bool, Problem> {
         while !self.session.outbox().is_empty() {
             match self.control.write(self.session.outbox()) {
                 Ok(written) => self.session.sent(written),
-                Err(e) if is_patient(&e) => break,
-                Err(e) => return Err(cut_off(&e)),
+                Err(e) if is_retryable(&e) => break,
+                Err(e) => return Err(connection_lost(&e)),
             }
         }
         match self.control.read(&mut self.scratch[..READ]) {
             Ok(0) => Err(Problem::new("the far end closed the connection", CLOSED)),
             Ok(read) => self.session.receive(&self.scratch[..read], received).map(|()| true),
-            Err(e) if is_patient(&e) => Ok(false),
-            Err(e) => Err(cut_off(&e)),
+            Err(e) if is_retryable(&e) => Ok(false),
+            Err(e) => Err(connection_lost(&e)),
         }
     }
 
-    fn say(&mut self, request: &Request) -> Result<(), MeasureError> {
-        self.session.say(request).map_err(MeasureError::Failed)
+    fn send_request(&mut self, request: &Request) -> Result<(), MeasureError> {
+        self.session.send_request(request).map_err(MeasureError::Failed)
     }
 
     /// Keeps the session alive while no test runs: sends a keepalive after a fifth of the far end's idle timeout. Call this
     /// more often than that. Failed: the far end has ended the session.
     pub fn keep_alive(&mut self) -> Result<(), MeasureError> {
         let now = self.clock.now();
-        if now < self.kept_alive.saturating_add(self.welcome.caps.idle_ns / 5) {
+        if now < self.last_keepalive.saturating_add(self.welcome.quotas.idle_ns / 5) {
             return Ok(());
         }
-        self.kept_alive = now;
-        self.say(&Request::KeepAlive {})?;
+        self.last_keepalive = now;
+        self.send_request(&Request::KeepAlive {})?;
         let mut received = Vec::new();
-        self.exchange(&mut received).map_err(|why| MeasureError::Failed(self.named(why)))?;
-        if let Some(Received::Reply(Reply::Bye { reason })) = received.first() {
-            return Err(self.ended(reason));
+        self.exchange(&mut received).map_err(|why| MeasureError::Failed(self.with_address(why)))?;
+        if let Some(ServerMessage::Reply(Reply::Bye { reason })) = received.first() {
+            return Err(self.session_ended(reason));
         }
         self.pending.extend(received);
         Ok(())
     }
 
     /// The problem, prefixed by the far end's address.
-    fn named(&self, problem: Problem) -> Problem {
+    fn with_address(&self, problem: Problem) -> Problem {
         at_address(self.server, problem)
     }
 
     /// The session is over: the far end need not wait for it to be idle.
     pub fn quit(mut self) {
         // Whoever has gone finds out by itself.
-        let _ = self.session.say(&Request::Quit {});
+        let _ = self.session.send_request(&Request::Quit {});
         let _ = self.control.write_all(self.session.outbox());
     }
 }
 
-fn is_patient(error: &std::io::Error) -> bool {
+fn is_retryable(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut)
 }
 
 const CLOSED: &str = "its output says why: it may be full, or have ended; then try again";
 
-fn cut_off(error: &std::io::Error) -> Problem {
+fn connection_lost(error: &std::io::Error) -> Problem {
     Problem::new(format!("the connection to the far end broke ({})", reason(error)), CLOSED)
 }
 
@@ -178,12 +177,12 @@ pub fn addresses_of(host: &str, port: u16) -> Result<Vec<SocketAddr>, MeasureErr
             Problem::new(format!("the name {host} has no address{why}"), "check its spelling, or give the address itself");
         MeasureError::Input(problem.of_option("HOST"))
     };
-    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|e| unknown(format!(" ({})", reason(&e))))?.collect();
-    if found.is_empty() { Err(unknown(String::new())) } else { Ok(found) }
+    let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|e| unknown(format!(" ({})", reason(&e))))?.collect();
+    if addresses.is_empty() { Err(unknown(String::new())) } else { Ok(addresses) }
 }
 
 /// The first address that answers.
-fn reach(host: &str, port: u16) -> Result<(TcpStream, SocketAddr), MeasureError> {
+fn connect_any(host: &str, port: u16) -> Result<(TcpStream, SocketAddr), MeasureError> {
     let mut why = None;
     for address in addresses_of(host, port)? {
         match TcpStream::connect_timeout(&address, CONNECT) {
@@ -219,7 +218,13 @@ fn unreachable(address: SocketAddr, error: &std::io::Error) -> Problem {
 }
 
 /// Until the far end has said who it is.
-fn nobody() -> Welcome {
-    let clock = crate::control::message::ClockState { synchronised: false, pps: false, most_error_ns: 0 };
-    Welcome { version: String::new(), system: String::new(), caps: crate::caps::Caps::default(), congestion: Vec::new(), clock }
+fn empty_welcome() -> Welcome {
+    let clock = crate::control::message::ClockState { synchronised: false, pps: false, max_error_ns: 0 };
+    Welcome {
+        version: String::new(),
+        system: String::new(),
+        quotas: crate::quotas::Quotas::default(),
+        congestion: Vec::new(),
+        clock,
+    }
 }

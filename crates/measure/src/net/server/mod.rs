@@ -1,117 +1,117 @@
 //! The far end: one thread, one event loop, all sessions. The caps and the sessions decide what is admitted; this module polls the sockets. One turn
 //! of the loop does a bounded amount of each kind of work (data transfer in `moving`), which bounds the response time of every client.
 
-mod kernel;
-mod moving;
-mod peer;
-mod stranger;
-mod test;
+mod io_scheduler;
+mod kernel_info;
+mod pending_connection;
+mod session;
+mod test_state;
 
-use super::clock::Clock;
-use super::datagrams::Inbox;
-use super::flow::Traffic;
-use super::log::{Log, Target as LogTarget};
+use super::clock::HostClock;
+use super::datagrams::UdpReceiver;
+use super::log::{EventLog, LogTarget};
 use super::privileges::drop_all;
-use super::run::scratch;
-use super::sockets::{self, Wishes};
-use super::stamp::{Responder, StampOptions};
+use super::sockets::{self, SocketOptions};
+use super::stamp::{ReflectorConfig, ReflectorSocket};
+use super::tcp_flow::IoDirection;
+use super::test_io::scratch;
 use super::wait::wait;
-use crate::caps::Caps;
+use crate::control::connection_slots::ConnectionSlots;
 use crate::control::hello::DataHello;
 use crate::control::message::Welcome;
-use crate::control::registry::Registry;
-use crate::control::unproven::Unproven;
-use crate::share::UnsentRoom;
-use crate::spec::HEADERS;
+use crate::control::registry::SessionRegistry;
+use crate::quotas::Quotas;
+use crate::rate_budget::UnsentLimits;
+use crate::test_spec::IPV4_UDP_HEADERS;
 use crate::token::{Token, random};
-use crate::udp::packet::tag_of;
-use crate::udp::proof::{Answer, Doorkeeper};
+use crate::udp::address_validation::{AddressValidator, ValidationAction};
+use crate::udp::packet::read_tag;
 use crate::{MS, MeasureError, Nanos};
-use kernel::{available, system, unrestricted};
-use moving::Line;
-pub use moving::{MOST_BYTES, MOST_CALLS, Work};
+use io_scheduler::DirectionScheduler;
+pub use io_scheduler::{LoopWork, MAX_BYTES, MAX_CALLS};
+use kernel_info::{available, system, unrestricted};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use peer::{ECHO, KNOCK, Peer, Standing};
+use pending_connection::{ConnectionClass, PendingConnection};
 use serde_json::json;
+use session::{AuthState, ECHO, HELLO, Session};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use stranger::{Grown, Stranger};
 
 /// Maximum number of connections accepted in one turn.
-pub const MOST_ACCEPTED: u32 = 32;
+pub const MAX_ACCEPTED: u32 = 32;
 /// Back-off of the listeners after accept fails.
 const PAUSE_NS: Nanos = 50 * MS;
 /// Interval of reading the kernels' retransmission counters.
-const AGAIN_NS: Nanos = 50 * MS;
+const RETRANS_POLL_NS: Nanos = 50 * MS;
 /// Descriptors reserved for sessions under a low RLIMIT_NOFILE.
 const DESCRIPTORS_LEFT: u64 = 64;
 /// Minimum number of places for unauthenticated connections.
-const FEWEST_PLACES: u32 = 4;
+const MIN_SLOTS: u32 = 4;
 
 #[derive(Debug, Clone)]
-pub struct ServerOptions {
+pub struct ServerConfig {
     /// TCP and UDP.
     pub listen: SocketAddr,
     pub token: Token,
-    pub caps: Caps,
+    pub quotas: Quotas,
     /// The clock set wrong by so many nanoseconds, to try estimators.
     pub clock_shift: Nanos,
     /// Answer STAMP probes too.
-    pub stamp: Option<StampOptions>,
+    pub stamp: Option<ReflectorConfig>,
     /// Log of sessions and refusals.
     pub log: LogTarget,
 }
 
 pub struct Server {
-    shared: Shared,
+    context: ServerContext,
     listener: TcpListener,
-    strangers: Vec<Stranger>,
-    peers: Vec<Peer>,
-    inbox: Inbox,
-    stamp: Option<Responder>,
+    pending_connections: Vec<PendingConnection>,
+    sessions: Vec<Session>,
+    receiver: UdpReceiver,
+    stamp: Option<ReflectorSocket>,
     scratch: Vec<u8>,
     /// Rate budgets, outbound and inbound.
-    lines: [Line; 2],
-    next_again: Nanos,
+    schedulers: [DirectionScheduler; 2],
+    next_retrans_poll: Nanos,
     /// Spare descriptor: closed for a moment at EMFILE, to accept and close a connection.
     reserve: Option<File>,
     /// Time at which the listeners resume, and the number of failed accepts.
-    accept_again: Nanos,
+    accept_resume_at: Nanos,
     not_accepted: u64,
 }
 
 /// What every session may use.
-pub struct Shared {
-    pub options: ServerOptions,
-    pub clock: Clock,
+pub struct ServerContext {
+    pub config: ServerConfig,
+    pub clock: HostClock,
     pub udp: UdpSocket,
-    pub door: Doorkeeper,
-    pub registry: Registry,
+    pub address_validator: AddressValidator,
+    pub registry: SessionRegistry,
     /// Unauthenticated connections, and connections that tests await.
-    pub unproven: Unproven,
-    pub awaited: Unproven,
+    pub pending_slots: ConnectionSlots,
+    pub awaited_slots: ConnectionSlots,
     pub congestion: Vec<String>,
     /// Listeners with a congestion control that needs CAP_NET_ADMIN, opened before the privileges are dropped.
     pub restricted: Vec<(TcpListener, String)>,
-    pub log: Log,
+    pub log: EventLog,
     /// Descriptors that one session's tests may take.
     pub descriptors: u64,
     /// Bytes of IP sent outside the rate budget, to be charged to it.
-    pub owed: u64,
+    pub unscheduled_bytes: u64,
     /// Bound of each session's unsent data.
-    pub unsent: UnsentRoom,
+    pub unsent: UnsentLimits,
 }
 
 /// Whose socket is ready.
 #[derive(Clone, Copy)]
-enum Target {
-    Listener(Door),
+enum PollTarget {
+    Listener(ListenerId),
     Udp,
     Stamp,
-    Stranger(usize),
+    Pending(usize),
     Control(usize),
     Capture(usize),
     /// A peer's test's connection.
@@ -120,54 +120,61 @@ enum Target {
 
 /// Kind of listener: the control port, the port of a congestion control, or the port of a test.
 #[derive(Clone, Copy)]
-enum Door {
-    Usual,
+enum ListenerId {
+    Control,
     Restricted(usize),
     Test(usize, u32),
 }
 
 impl Server {
-    pub fn open(options: ServerOptions) -> Result<Server, MeasureError> {
-        let listener = sockets::listen(options.listen, &Wishes::default())?;
+    pub fn open(config: ServerConfig) -> Result<Server, MeasureError> {
+        let listener = sockets::listen(config.listen, &SocketOptions::default())?;
         let at = listener.local_addr().map_err(MeasureError::refused("listening for connections"))?;
         let mut secret = [0; 32];
         random(&mut secret)?;
-        let clock = Clock::start(options.clock_shift);
-        let (now, caps) = (clock.now(), &options.caps);
-        let places = places(caps);
-        let shared = Shared {
+        let clock = HostClock::start(config.clock_shift);
+        let (now, quotas) = (clock.now(), &config.quotas);
+        let slot_count = slot_count(quotas);
+        let context = ServerContext {
             clock,
             udp: sockets::datagrams(at)?,
-            door: Doorkeeper::new(secret),
-            registry: Registry::default(),
-            unproven: Unproven::new(places, caps.strangers_per_peer.min(places)),
-            awaited: Unproven::new(places, caps.connections.min(places)),
+            address_validator: AddressValidator::new(secret),
+            registry: SessionRegistry::default(),
+            pending_slots: ConnectionSlots::new(slot_count, quotas.pending_per_peer.min(slot_count)),
+            awaited_slots: ConnectionSlots::new(slot_count, quotas.connections.min(slot_count)),
             congestion: available(),
             restricted: Vec::new(),
-            log: Log::new(options.log.clone()),
-            descriptors: descriptors_each(caps, places),
-            owed: 0,
-            unsent: UnsentRoom::new(caps.rate_bps, caps.sessions),
-            options,
+            log: EventLog::new(config.log.clone()),
+            descriptors: descriptors_each(quotas, slot_count),
+            unscheduled_bytes: 0,
+            unsent: UnsentLimits::new(quotas.rate_bps, quotas.sessions),
+            config,
         };
-        let stamp =
-            shared.options.stamp.as_ref().map(|s| Responder::open(at.ip(), s, shared.options.caps.rate_bps)).transpose()?;
-        let (strangers, peers) = (Vec::new(), Vec::new());
-        let caps = &shared.options.caps;
-        let lines = [Line::new(caps.rate_bps, now), Line::new(caps.rate_bps, now)];
-        shared.log.note("listening", json!({"at": at.to_string(), "max_rate_bps": caps.rate_bps, "sessions": caps.sessions}));
+        let stamp = context
+            .config
+            .stamp
+            .as_ref()
+            .map(|s| ReflectorSocket::open(at.ip(), s, context.config.quotas.rate_bps))
+            .transpose()?;
+        let (pending_connections, sessions) = (Vec::new(), Vec::new());
+        let quotas = &context.config.quotas;
+        let schedulers = [DirectionScheduler::new(quotas.rate_bps, now), DirectionScheduler::new(quotas.rate_bps, now)];
+        context.log.write_event(
+            "listening",
+            json!({"at": at.to_string(), "max_rate_bps": quotas.rate_bps, "sessions": quotas.sessions}),
+        );
         Ok(Server {
-            shared,
+            context,
             listener,
-            strangers,
-            peers,
-            inbox: Inbox::new(),
+            pending_connections,
+            sessions,
+            receiver: UdpReceiver::new(),
             stamp,
             scratch: scratch(),
-            lines,
-            next_again: now,
+            schedulers,
+            next_retrans_poll: now,
             reserve: reserve(),
-            accept_again: now,
+            accept_resume_at: now,
             not_accepted: 0,
         })
     }
@@ -186,122 +193,126 @@ impl Server {
     /// Congestion controls that the kernel keeps for the privileged get listeners of their own before that, at ports that the kernel chooses.
     pub fn drop_privileges(&mut self, user: Option<&str>) -> Result<(), MeasureError> {
         let (at, free) = (self.address()?.ip(), unrestricted());
-        let kept: Vec<String> = self.shared.congestion.iter().filter(|name| !free.contains(name)).cloned().collect();
-        self.shared.restricted =
+        let kept: Vec<String> = self.context.congestion.iter().filter(|name| !free.contains(name)).cloned().collect();
+        self.context.restricted =
             kept.into_iter().filter_map(|name| Some((sockets::listen_with(SocketAddr::new(at, 0), &name)?, name))).collect();
-        let left = drop_all(user, self.shared.options.caps.capture_bytes > 0)?;
-        self.shared.congestion = free.into_iter().chain(self.shared.restricted.iter().map(|(_, name)| name.clone())).collect();
+        let left = drop_all(user, self.context.config.quotas.capture_bytes > 0)?;
+        self.context.congestion = free.into_iter().chain(self.context.restricted.iter().map(|(_, name)| name.clone())).collect();
         let what = json!({"uid": left.uid, "net_raw": left.net_raw, "no_other_user": left.no_other_user});
-        self.shared.log.note("privileges-dropped", what);
+        self.context.log.write_event("privileges-dropped", what);
         Ok(())
     }
 
     /// Serves for as long as `keep_going` says so; it is asked ten times a second at least.
     pub fn run(&mut self, mut keep_going: impl FnMut() -> bool) -> Result<(), MeasureError> {
         while keep_going() {
-            self.turn()?;
+            self.poll_once()?;
         }
         Ok(())
     }
 
     /// One turn: polls once and handles every event. Returns the amount of work.
-    pub fn turn(&mut self) -> Result<Work, MeasureError> {
-        let mut work = Work::default();
+    pub fn poll_once(&mut self) -> Result<LoopWork, MeasureError> {
+        let mut work = LoopWork::default();
         let (ready, mut accepts) = (self.wait()?, Vec::new());
         // Datagrams first: their times matter most, and connections can wait.
         for target in ready {
             match target {
-                Target::Udp => self.hear_datagrams(),
-                Target::Stamp => {
-                    let answered = self.stamp.as_mut().map_or(0, |s| s.answer(&self.shared.clock));
-                    self.shared.owed += answered;
+                PollTarget::Udp => self.receive_datagrams(),
+                PollTarget::Stamp => {
+                    let answered = self.stamp.as_mut().map_or(0, |s| s.answer(&self.context.clock));
+                    self.context.unscheduled_bytes += answered;
                 }
                 // Last: accepting may evict a connection, and the events above are indexed by place.
-                Target::Listener(door) => accepts.push(door),
-                Target::Stranger(i) => self.strangers[i].ready = true,
-                Target::Control(i) => self.peers[i].hear(&mut self.shared, &mut self.scratch),
-                Target::Capture(i) => self.peers[i].capture.iter_mut().for_each(|c| c.drain(&self.shared.clock)),
-                Target::Flow(i, test, flow) => self.peers[i].ready_flow(test, flow, &self.shared, &mut self.scratch),
+                PollTarget::Listener(listener_id) => accepts.push(listener_id),
+                PollTarget::Pending(i) => self.pending_connections[i].ready = true,
+                PollTarget::Control(i) => self.sessions[i].on_control_ready(&mut self.context, &mut self.scratch),
+                PollTarget::Capture(i) => self.sessions[i].capture.iter_mut().for_each(|c| c.drain(&self.context.clock)),
+                PollTarget::Flow(i, test, flow) => self.sessions[i].ready_flow(test, flow, &self.context, &mut self.scratch),
             }
         }
-        for door in accepts {
-            self.accept(door, &mut work);
+        for listener_id in accepts {
+            self.accept(listener_id, &mut work);
         }
-        self.hear_strangers();
-        for peer in &mut self.peers {
-            peer.tick(&mut self.shared, &mut self.scratch);
+        self.read_pending();
+        for session in &mut self.sessions {
+            session.tick(&mut self.context, &mut self.scratch);
         }
-        self.settle();
-        let Server { shared, peers, scratch, lines, .. } = self;
-        for (line, way) in lines.iter_mut().zip([Traffic::Out, Traffic::In]) {
-            line.run(way, peers, shared, scratch, &mut work);
+        self.charge_unscheduled();
+        let Server { context, sessions, scratch, schedulers, .. } = self;
+        for (scheduler, direction) in schedulers.iter_mut().zip([IoDirection::Out, IoDirection::In]) {
+            scheduler.run(direction, sessions, context, scratch, &mut work);
         }
-        self.part();
+        self.remove_closed();
         Ok(work)
     }
 
     /// Charges the rate budget for bytes sent outside it.
-    fn settle(&mut self) {
-        let now = self.shared.clock.now();
-        let mut bytes = std::mem::take(&mut self.shared.owed);
-        if now >= self.next_again {
-            self.next_again = now + AGAIN_NS;
-            bytes += self.peers.iter_mut().map(Peer::sent_again).sum::<u64>();
+    fn charge_unscheduled(&mut self) {
+        let now = self.context.clock.now();
+        let mut bytes = std::mem::take(&mut self.context.unscheduled_bytes);
+        if now >= self.next_retrans_poll {
+            self.next_retrans_poll = now + RETRANS_POLL_NS;
+            bytes += self.sessions.iter_mut().map(Session::take_retransmitted).sum::<u64>();
         }
-        self.lines[Traffic::Out as usize].bucket.take(bytes);
+        self.schedulers[IoDirection::Out as usize].bucket.take(bytes);
     }
 
-    fn wait(&self) -> Result<Vec<Target>, MeasureError> {
-        let now = self.shared.clock.now();
-        let held = [self.lines[0].held(now), self.lines[1].held(now)];
-        let accepts = now >= self.accept_again;
-        let mut targets = vec![(Target::Udp, self.shared.udp.as_fd(), PollFlags::POLLIN)];
-        targets.extend(accepts.then(|| (Target::Listener(Door::Usual), self.listener.as_fd(), PollFlags::POLLIN)));
-        let restricted = self.shared.restricted.iter().enumerate().filter(|_| accepts);
-        targets.extend(restricted.map(|(i, (l, _))| (Target::Listener(Door::Restricted(i)), l.as_fd(), PollFlags::POLLIN)));
-        targets.extend(self.stamp.iter().map(|s| (Target::Stamp, s.socket.as_fd(), PollFlags::POLLIN)));
-        let strangers = self.strangers.iter().enumerate();
-        targets.extend(strangers.map(|(i, s)| (Target::Stranger(i), s.stream.as_fd(), PollFlags::POLLIN)));
-        for (i, peer) in self.peers.iter().enumerate() {
-            targets.push((Target::Control(i), peer.stream.as_fd(), peer.interest()));
-            targets.extend(peer.capture.iter().map(|c| (Target::Capture(i), c.fd(), PollFlags::POLLIN)));
-            for (number, test) in &peer.tests {
+    fn wait(&self) -> Result<Vec<PollTarget>, MeasureError> {
+        let now = self.context.clock.now();
+        let held = [self.schedulers[0].held(now), self.schedulers[1].held(now)];
+        let accepts = now >= self.accept_resume_at;
+        let mut targets = vec![(PollTarget::Udp, self.context.udp.as_fd(), PollFlags::POLLIN)];
+        targets.extend(accepts.then(|| (PollTarget::Listener(ListenerId::Control), self.listener.as_fd(), PollFlags::POLLIN)));
+        let restricted = self.context.restricted.iter().enumerate().filter(|_| accepts);
+        targets.extend(
+            restricted.map(|(i, (l, _))| (PollTarget::Listener(ListenerId::Restricted(i)), l.as_fd(), PollFlags::POLLIN)),
+        );
+        targets.extend(self.stamp.iter().map(|s| (PollTarget::Stamp, s.socket.as_fd(), PollFlags::POLLIN)));
+        let pending_connections = self.pending_connections.iter().enumerate();
+        targets.extend(pending_connections.map(|(i, s)| (PollTarget::Pending(i), s.stream.as_fd(), PollFlags::POLLIN)));
+        for (i, session) in self.sessions.iter().enumerate() {
+            targets.push((PollTarget::Control(i), session.stream.as_fd(), session.interest()));
+            targets.extend(session.capture.iter().map(|c| (PollTarget::Capture(i), c.fd(), PollFlags::POLLIN)));
+            for (number, test) in &session.tests {
                 let listener = test.listener.iter().filter(|_| accepts);
-                targets.extend(listener.map(|l| (Target::Listener(Door::Test(i, *number)), l.as_fd(), PollFlags::POLLIN)));
+                targets
+                    .extend(listener.map(|l| (PollTarget::Listener(ListenerId::Test(i, *number)), l.as_fd(), PollFlags::POLLIN)));
                 for (j, fd, interest) in test.sockets(now) {
-                    targets.push((Target::Flow(i, *number, j), fd, interest));
+                    targets.push((PollTarget::Flow(i, *number, j), fd, interest));
                 }
             }
         }
-        let due = self.peers.iter().map(|p| p.due(now, held)).chain(self.strangers.iter().map(Stranger::due));
-        let due = due.chain((!accepts).then_some(self.accept_again)).min();
+        let due =
+            self.sessions.iter().map(|p| p.due(now, held)).chain(self.pending_connections.iter().map(PendingConnection::due));
+        let due = due.chain((!accepts).then_some(self.accept_resume_at)).min();
         let mut polled: Vec<PollFd<'_>> = targets.iter().map(|t| PollFd::new(t.1, t.2)).collect();
-        wait(&self.shared.clock, &mut polled, due.unwrap_or(Nanos::MAX))?;
+        wait(&self.context.clock, &mut polled, due.unwrap_or(Nanos::MAX))?;
         let is_ready = |p: &PollFd<'_>| p.revents().is_some_and(|r| !r.is_empty());
         Ok(targets.iter().zip(&polled).filter(|(_, p)| is_ready(p)).map(|(t, _)| t.0).collect())
     }
 
     /// The next connection there.
-    fn next_at(&mut self, door: Door) -> std::io::Result<TcpStream> {
-        let accepted = match door {
-            Door::Usual => self.listener.accept(),
-            Door::Restricted(i) => self.shared.restricted[i].0.accept(),
-            Door::Test(peer, test) => return self.peers[peer].accept(test),
+    fn next_at(&mut self, listener_id: ListenerId) -> std::io::Result<TcpStream> {
+        let accepted = match listener_id {
+            ListenerId::Control => self.listener.accept(),
+            ListenerId::Restricted(i) => self.context.restricted[i].0.accept(),
+            ListenerId::Test(session, test) => return self.sessions[session].accept(test),
         };
         accepted.map(|(stream, _)| stream)
     }
 
-    fn accept(&mut self, door: Door, work: &mut Work) {
-        while work.accepted < MOST_ACCEPTED {
-            let next = self.next_at(door);
+    fn accept(&mut self, listener_id: ListenerId, work: &mut LoopWork) {
+        while work.accepted < MAX_ACCEPTED {
+            let next = self.next_at(listener_id);
             match next {
                 Ok(stream) => {
                     work.accepted += 1;
-                    self.welcome_stranger(stream, matches!(door, Door::Test(..)));
+                    self.add_pending(stream, matches!(listener_id, ListenerId::Test(..)));
                 }
                 Err(e) if is_exhausted(&e) => {
                     work.accepted += 1;
-                    if !self.make_room(door, &e) {
+                    if !self.free_descriptor(listener_id, &e) {
                         return;
                     }
                 }
@@ -314,162 +325,173 @@ impl Server {
 
     /// EMFILE. Poll would report the listener as ready for ever: an unauthenticated connection is closed, or else the new one. True if the
     /// next may be accepted; if not, the listeners pause.
-    fn make_room(&mut self, door: Door, error: &std::io::Error) -> bool {
-        let now = self.shared.clock.now();
+    fn free_descriptor(&mut self, listener_id: ListenerId, error: &std::io::Error) -> bool {
+        let now = self.context.clock.now();
         self.not_accepted += 1;
         let why = format!("accepting a connection: {error}");
-        self.shared.log.note_stranger(now, "not-accepted", json!({"why": why, "count": self.not_accepted}));
-        if let Some(place) = self.shared.unproven.least() {
-            self.shared.unproven.leave(place);
+        self.context.log.write_limited(now, "not-accepted", json!({"why": why, "count": self.not_accepted}));
+        if let Some(slot) = self.context.pending_slots.eviction_candidate() {
+            self.context.pending_slots.release(slot);
             // A handshake's socket is closed at the end of the turn.
-            return self.evict(place, false);
+            return self.evict(slot, false);
         }
-        self.accept_again = now + PAUSE_NS;
+        self.accept_resume_at = now + PAUSE_NS;
         if self.reserve.take().is_some() {
-            drop(self.next_at(door));
+            drop(self.next_at(listener_id));
         }
         self.reserve = reserve();
         false
     }
 
-    fn welcome_stranger(&mut self, stream: TcpStream, is_awaited: bool) {
-        let (Ok(peer), Ok(())) = (stream.peer_addr(), stream.set_nonblocking(true)) else { return };
-        let is_awaited = is_awaited || self.peers.iter().any(|p| p.awaits(peer.ip()));
-        let came = self.shared.clock.now();
-        let (place, goes) = self.pool(is_awaited).arrive(peer.ip());
-        if let Some(goes) = goes {
-            self.evict(goes, is_awaited);
+    fn add_pending(&mut self, stream: TcpStream, is_awaited: bool) {
+        let (Ok(address), Ok(())) = (stream.peer_addr(), stream.set_nonblocking(true)) else { return };
+        let is_awaited = is_awaited || self.sessions.iter().any(|p| p.awaits(address.ip()));
+        let accepted_at = self.context.clock.now();
+        let (slot, evicted) = self.slots(is_awaited).acquire(address.ip());
+        if let Some(evicted) = evicted {
+            self.evict(evicted, is_awaited);
         }
-        self.strangers.push(Stranger { stream, peer, came, heard: Vec::new(), ready: true, place, is_awaited });
+        self.pending_connections.push(PendingConnection {
+            stream,
+            address: address,
+            accepted_at: accepted_at,
+            received: Vec::new(),
+            ready: true,
+            slot,
+            is_awaited,
+        });
     }
 
-    fn pool(&mut self, is_awaited: bool) -> &mut Unproven {
-        if is_awaited { &mut self.shared.awaited } else { &mut self.shared.unproven }
+    fn slots(&mut self, is_awaited: bool) -> &mut ConnectionSlots {
+        if is_awaited { &mut self.context.awaited_slots } else { &mut self.context.pending_slots }
     }
 
     /// Closes the evicted connection whose place is reassigned. True if its socket is closed.
-    fn evict(&mut self, place: u64, is_awaited: bool) -> bool {
-        let now = self.shared.clock.now();
-        let before = self.strangers.len();
-        let gone = if let Some(i) = self.strangers.iter().position(|s| s.place == place && s.is_awaited == is_awaited) {
-            Some(self.strangers.remove(i).peer)
-        } else {
-            let holds = |p: &&mut Peer| !is_awaited && p.place == place && p.standing == Standing::Stranger;
-            self.peers.iter_mut().find(holds).map(|peer| {
-                (peer.is_gone, peer.standing) = (true, Standing::Nobody);
-                peer.address
-            })
-        };
-        if let Some(from) = gone {
-            self.shared.log.note_stranger(now, "refused", json!({"from": from.to_string(), "why": "its place was needed"}));
+    fn evict(&mut self, slot: u64, is_awaited: bool) -> bool {
+        let now = self.context.clock.now();
+        let before = self.pending_connections.len();
+        let evicted_address =
+            if let Some(i) = self.pending_connections.iter().position(|s| s.slot == slot && s.is_awaited == is_awaited) {
+                Some(self.pending_connections.remove(i).address)
+            } else {
+                let holds = |p: &&mut Session| !is_awaited && p.slot == slot && p.auth == AuthState::Unauthenticated;
+                self.sessions.iter_mut().find(holds).map(|session| {
+                    (session.is_gone, session.auth) = (true, AuthState::Rejected);
+                    session.address
+                })
+            };
+        if let Some(from) = evicted_address {
+            self.context.log.write_limited(now, "refused", json!({"from": from.to_string(), "why": "its place was needed"}));
         }
-        self.strangers.len() < before
+        self.pending_connections.len() < before
     }
 
-    fn hear_strangers(&mut self) {
-        let now = self.shared.clock.now();
-        for mut stranger in std::mem::take(&mut self.strangers) {
-            if !self.pool(stranger.is_awaited).holds(stranger.place) {
-                self.refused(now, stranger.peer, "its place was needed");
+    fn read_pending(&mut self) {
+        let now = self.context.clock.now();
+        for mut pending in std::mem::take(&mut self.pending_connections) {
+            if !self.slots(pending.is_awaited).holds(pending.slot) {
+                self.log_refusal(now, pending.address, "its place was needed");
                 continue;
             }
-            match stranger.grow(now) {
-                Grown::Not => {
-                    if !stranger.heard.is_empty() {
-                        self.pool(stranger.is_awaited).speaks(stranger.place);
+            match pending.classify(now) {
+                ConnectionClass::Pending => {
+                    if !pending.received.is_empty() {
+                        self.slots(pending.is_awaited).mark_hello(pending.slot);
                     }
-                    self.strangers.push(stranger);
+                    self.pending_connections.push(pending);
                 }
-                Grown::Gone(why) => {
-                    self.pool(stranger.is_awaited).leave(stranger.place);
-                    self.refused(now, stranger.peer, why);
+                ConnectionClass::Rejected(why) => {
+                    self.slots(pending.is_awaited).release(pending.slot);
+                    self.log_refusal(now, pending.address, why);
                 }
-                Grown::Control => self.greet(stranger),
-                Grown::Data(hello, digest) => {
-                    self.pool(stranger.is_awaited).leave(stranger.place);
-                    let DataHello { session, .. } = hello;
-                    let of = self.peers.iter_mut().find(|p| p.session.keys().is_some_and(|k| k.name == session));
-                    let proven = of.filter(|p| p.session.keys().is_some_and(|k| hello.is_proven(&digest, k)));
+                ConnectionClass::Control => self.start_session(pending),
+                ConnectionClass::Data(hello, digest) => {
+                    self.slots(pending.is_awaited).release(pending.slot);
+                    let DataHello { session: id, .. } = hello;
+                    let of = self.sessions.iter_mut().find(|p| p.control.keys().is_some_and(|k| k.session_id == id));
+                    let proven = of.filter(|p| p.control.keys().is_some_and(|k| hello.verify(&digest, k)));
                     // Whoever is not proven is closed without a word.
                     match proven {
-                        Some(peer) => peer.attach(hello, stranger, &self.shared),
-                        None => self.refused(now, stranger.peer, "a data connection of no session"),
+                        Some(session) => session.attach(hello, pending, &self.context),
+                        None => self.log_refusal(now, pending.address, "a data connection of no session"),
                     }
                 }
             }
         }
     }
 
-    fn refused(&mut self, now: Nanos, from: SocketAddr, why: &str) {
-        self.shared.log.note_stranger(now, "refused", json!({"from": from.to_string(), "why": why}));
+    fn log_refusal(&mut self, now: Nanos, from: SocketAddr, why: &str) {
+        self.context.log.write_limited(now, "refused", json!({"from": from.to_string(), "why": why}));
     }
 
     /// A control connection: it counts as unauthenticated, whichever place it had before.
-    fn greet(&mut self, mut stranger: Stranger) {
-        if stranger.is_awaited {
-            self.shared.awaited.leave(stranger.place);
-            let (place, goes) = self.shared.unproven.arrive(stranger.peer.ip());
-            stranger.place = place;
-            if let Some(goes) = goes {
-                self.evict(goes, false);
+    fn start_session(&mut self, mut pending: PendingConnection) {
+        if pending.is_awaited {
+            self.context.awaited_slots.release(pending.slot);
+            let (slot, evicted) = self.context.pending_slots.acquire(pending.address.ip());
+            pending.slot = slot;
+            if let Some(evicted) = evicted {
+                self.evict(evicted, false);
             }
         }
-        self.shared.unproven.speaks(stranger.place);
-        let peer = Peer::new(stranger, &mut self.shared);
-        self.peers.push(peer);
+        self.context.pending_slots.mark_hello(pending.slot);
+        let session = Session::new(pending, &mut self.context);
+        self.sessions.push(session);
     }
 
-    fn hear_datagrams(&mut self) {
-        let Server { shared, peers, inbox, lines, .. } = self;
-        let (now, mut came_in) = (shared.clock.now(), 0);
-        inbox.drain(&shared.udp, &shared.clock, |came| {
-            let Some(tag) = tag_of(came.bytes) else { return };
-            for peer in peers.iter_mut().filter(|p| p.is_open()) {
-                if peer.knock_tag == tag {
-                    let Some(keys) = peer.session.keys() else { return };
-                    match shared.door.hear(keys, came.from, came.bytes) {
+    fn receive_datagrams(&mut self) {
+        let Server { context, sessions, receiver, schedulers, .. } = self;
+        let (now, mut received_bytes) = (context.clock.now(), 0);
+        receiver.drain(&context.udp, &context.clock, |datagram| {
+            let Some(tag) = read_tag(datagram.bytes) else { return };
+            for session in sessions.iter_mut().filter(|p| p.is_open()) {
+                if session.validation_tag == tag {
+                    let Some(keys) = session.control.keys() else { return };
+                    match context.address_validator.on_datagram(keys, datagram.from, datagram.bytes) {
                         // As many bytes as came. If it is not taken the client knocks again.
-                        Answer::Cookie(cookie) if peer.may_answer(KNOCK, now) => {
-                            shared.owed += cookie.len() as u64 + u64::from(HEADERS);
-                            drop(shared.udp.send_to(&cookie, came.from));
+                        ValidationAction::SendCookie(cookie) if session.take_reply_ration(HELLO, now) => {
+                            context.unscheduled_bytes += cookie.len() as u64 + u64::from(IPV4_UDP_HEADERS);
+                            drop(context.udp.send_to(&cookie, datagram.from));
                         }
-                        Answer::Proven(test) if peer.may_answer(ECHO, now) => peer.proven(test, came.from),
+                        ValidationAction::Validated(test) if session.take_reply_ration(ECHO, now) => {
+                            session.on_address_validated(test, datagram.from)
+                        }
                         _ => {}
                     }
                     return;
                 }
-                if let Some(bytes) = peer.tagged(tag, came) {
-                    came_in += bytes;
+                if let Some(bytes) = session.on_tagged_datagram(tag, datagram) {
+                    received_bytes += bytes;
                     return;
                 }
             }
         });
-        lines[Traffic::In as usize].bucket.take(came_in);
+        schedulers[IoDirection::In as usize].bucket.take(received_bytes);
     }
 
     /// Lets go of those who have gone.
-    fn part(&mut self) {
-        let shared = &mut self.shared;
-        self.peers.retain_mut(|peer| {
-            if peer.is_gone {
-                peer.leave(shared);
+    fn remove_closed(&mut self) {
+        let context = &mut self.context;
+        self.sessions.retain_mut(|session| {
+            if session.is_gone {
+                session.close(context);
             }
-            !peer.is_gone
+            !session.is_gone
         });
     }
 
     /// Sessions at this moment, and connections that are not sessions.
     pub fn present(&self) -> (u32, usize) {
-        (self.shared.registry.sessions(), self.strangers.len() + self.peers.iter().filter(|p| !p.is_open()).count())
+        (self.context.registry.sessions(), self.pending_connections.len() + self.sessions.iter().filter(|p| !p.is_open()).count())
     }
 }
 
-impl Shared {
+impl ServerContext {
     pub fn welcome(&self) -> Welcome {
         Welcome {
             version: env!("CARGO_PKG_VERSION").into(),
             system: system(),
-            caps: self.options.caps,
+            quotas: self.config.quotas,
             congestion: self.congestion.clone(),
             clock: self.clock.state(),
         }
@@ -477,17 +499,17 @@ impl Shared {
 }
 
 /// Number of places for unauthenticated connections: the operator's option, or half of the descriptors beside those of sessions.
-fn places(caps: &Caps) -> u32 {
+fn slot_count(quotas: &Quotas) -> u32 {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
     let room = u32::try_from(soft.saturating_sub(DESCRIPTORS_LEFT) / 2).unwrap_or(u32::MAX);
-    caps.strangers.min(room.max(FEWEST_PLACES))
+    quotas.pending_connections.min(room.max(MIN_SLOTS))
 }
 
 /// Descriptors for each session's tests, so that some remain for every session and for unauthenticated connections.
-fn descriptors_each(caps: &Caps, places: u32) -> u64 {
+fn descriptors_each(quotas: &Quotas, slot_count: u32) -> u64 {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
-    let sessions = u64::from(caps.sessions.max(1));
-    soft.saturating_sub(DESCRIPTORS_LEFT / 2 + u64::from(places) + sessions) / sessions
+    let sessions = u64::from(quotas.sessions.max(1));
+    soft.saturating_sub(DESCRIPTORS_LEFT / 2 + u64::from(slot_count) + sessions) / sessions
 }
 
 /// Raises the soft RLIMIT_NOFILE to the hard limit, for sessions with many connections.

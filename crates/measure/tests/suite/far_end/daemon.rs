@@ -1,6 +1,6 @@
 //! `ackclockd` in a process of its own, with a token file and a log in a folder.
 
-use ackclock_measure::net::client::{Client, ClientOptions};
+use ackclock_measure::net::client::{Client, ClientConfig};
 use ackclock_measure::token::Token;
 use nix::sys::resource::{Resource, setrlimit};
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 pub struct Daemon {
     child: Child,
     folder: std::path::PathBuf,
-    pub options: ClientOptions,
+    pub config: ClientConfig,
 }
 
 impl Daemon {
@@ -33,15 +33,15 @@ impl Daemon {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
         let at: SocketAddr = said.split_whitespace().nth(2).unwrap().parse().unwrap();
         let token = Token::read(&token).unwrap();
-        Daemon { child, folder, options: ClientOptions { host: at.ip().to_string(), port: at.port(), token } }
+        Daemon { child, folder, config: ClientConfig { host: at.ip().to_string(), port: at.port(), token } }
     }
 
     pub fn at(&self) -> SocketAddr {
-        SocketAddr::new(self.options.host.parse().unwrap(), self.options.port)
+        SocketAddr::new(self.config.host.parse().unwrap(), self.config.port)
     }
 
     pub fn client(&self) -> Client {
-        Client::connect(&self.options, &mut || true).unwrap()
+        Client::connect(&self.config, &mut || true).unwrap()
     }
 
     pub fn log(&self) -> Vec<serde_json::Value> {

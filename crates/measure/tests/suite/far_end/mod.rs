@@ -2,18 +2,18 @@
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
 
-pub mod crowd;
+pub mod connection_flood;
 pub mod daemon;
 
 use ackclock_measure::SECOND;
-use ackclock_measure::caps::Caps;
 use ackclock_measure::control::client::ClientSession;
 use ackclock_measure::control::hello::hello;
-use ackclock_measure::control::keys::{Keys, Nonces};
+use ackclock_measure::control::keys::{Nonces, SessionKeys};
 use ackclock_measure::control::message::Request;
-use ackclock_measure::net::client::{Client, ClientOptions};
-use ackclock_measure::net::server::{Server, ServerOptions, Work};
-use ackclock_measure::net::stamp::StampOptions;
+use ackclock_measure::net::client::{Client, ClientConfig};
+use ackclock_measure::net::server::{LoopWork, Server, ServerConfig};
+use ackclock_measure::net::stamp::ReflectorConfig;
+use ackclock_measure::quotas::Quotas;
 use ackclock_measure::token::Token;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,23 +31,23 @@ pub struct FarEnd {
 }
 
 impl FarEnd {
-    pub fn with(caps: Caps) -> FarEnd {
-        FarEnd::at("127.0.0.1:0", caps).expect("loopback")
+    pub fn with(quotas: Quotas) -> FarEnd {
+        FarEnd::at("127.0.0.1:0", quotas).expect("loopback")
     }
 
     /// None where there is no such address. Its clock is 5 s ahead.
-    pub fn at(listen: &str, caps: Caps) -> Option<FarEnd> {
-        FarEnd::stamping(listen, caps, None)
+    pub fn at(listen: &str, quotas: Quotas) -> Option<FarEnd> {
+        FarEnd::with_stamp_key(listen, quotas, None)
     }
 
     /// With a key for its reflector's authenticated mode.
-    pub fn stamping(listen: &str, caps: Caps, key: Option<Vec<u8>>) -> Option<FarEnd> {
+    pub fn with_stamp_key(listen: &str, quotas: Quotas, key: Option<Vec<u8>>) -> Option<FarEnd> {
         let token = Token::generate().unwrap();
         let listen = listen.parse().unwrap();
-        let stamp = Some(StampOptions { port: 0, key });
-        let options =
-            ServerOptions { listen, token: token.clone(), caps, clock_shift: 5 * SECOND, stamp, log: Default::default() };
-        let mut server = Server::open(options).ok()?;
+        let stamp = Some(ReflectorConfig { port: 0, key });
+        let config =
+            ServerConfig { listen, token: token.clone(), quotas, clock_shift: 5 * SECOND, stamp, log: Default::default() };
+        let mut server = Server::open(config).ok()?;
         let stamp_port = server.stamp_address()?.port();
         let (at, stop) = (server.address().ok()?, Arc::new(AtomicBool::new(false)));
         let asked = stop.clone();
@@ -56,31 +56,31 @@ impl FarEnd {
     }
 
     /// A far end whose turns are passed to `watch`.
-    pub fn watched(caps: Caps, mut watch: impl FnMut(&Work) + Send + 'static) -> FarEnd {
+    pub fn with_observer(quotas: Quotas, mut observe: impl FnMut(&LoopWork) + Send + 'static) -> FarEnd {
         let token = Token::generate().unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
-        let options = ServerOptions { listen, token: token.clone(), caps, clock_shift: 0, stamp: None, log: Default::default() };
-        let mut server = Server::open(options).unwrap();
+        let config = ServerConfig { listen, token: token.clone(), quotas, clock_shift: 0, stamp: None, log: Default::default() };
+        let mut server = Server::open(config).unwrap();
         let (at, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
         let asked = stop.clone();
         let thread = std::thread::spawn(move || {
             while !asked.load(Ordering::Relaxed) {
-                watch(&server.turn().unwrap());
+                observe(&server.poll_once().unwrap());
             }
         });
         FarEnd { at, token, stamp_port: 0, stop, thread: Some(thread) }
     }
 
-    pub fn options(&self, token: &Token) -> ClientOptions {
-        ClientOptions { host: self.at.ip().to_string(), port: self.at.port(), token: token.clone() }
+    pub fn config(&self, token: &Token) -> ClientConfig {
+        ClientConfig { host: self.at.ip().to_string(), port: self.at.port(), token: token.clone() }
     }
 
-    pub fn options_at(&self, at: SocketAddr) -> ClientOptions {
-        ClientOptions { host: at.ip().to_string(), port: at.port(), token: self.token.clone() }
+    pub fn config_at(&self, at: SocketAddr) -> ClientConfig {
+        ClientConfig { host: at.ip().to_string(), port: at.port(), token: self.token.clone() }
     }
 
     pub fn client(&self) -> Client {
-        Client::connect(&self.options(&self.token), &mut || true).unwrap()
+        Client::connect(&self.config(&self.token), &mut || true).unwrap()
     }
 
     /// What a client that knows the token has said in a handshake that went well.
@@ -91,7 +91,7 @@ impl FarEnd {
         let mut answer = [0; 42];
         stream.read_exact(&mut answer).unwrap();
         let server = std::array::from_fn(|i| answer[10 + i]);
-        let keys = Keys::derive(&self.token, &Nonces { client, server });
+        let keys = SessionKeys::derive(&self.token, &Nonces { client, server });
         stream.write_all(&keys.client_proof).unwrap();
         let mut verdict = [9; 33];
         stream.read_exact(&mut verdict).unwrap();
@@ -101,14 +101,14 @@ impl FarEnd {
 }
 
 /// A client that has the token, and says what it likes.
-pub struct Raw {
+pub struct RawClient {
     pub stream: TcpStream,
     pub session: ClientSession,
 }
 
-impl Raw {
-    pub fn connect(at: SocketAddr, token: &Token) -> Raw {
-        let mut raw = Raw { stream: TcpStream::connect(at).unwrap(), session: ClientSession::new(token.clone(), [3; 32]) };
+impl RawClient {
+    pub fn connect(at: SocketAddr, token: &Token) -> RawClient {
+        let mut raw = RawClient { stream: TcpStream::connect(at).unwrap(), session: ClientSession::new(token.clone(), [3; 32]) };
         raw.stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         while raw.session.keys().is_none() {
             raw.flush();
@@ -130,12 +130,12 @@ impl Raw {
     }
 
     /// Says it as often as the far end takes it within this time; how many bytes it took.
-    pub fn insist(&mut self, request: &Request, least: Duration) -> usize {
-        let (until, mut said) = (std::time::Instant::now() + least, 0);
+    pub fn send_repeatedly(&mut self, request: &Request, min: Duration) -> usize {
+        let (until, mut said) = (std::time::Instant::now() + min, 0);
         self.stream.set_nonblocking(true).unwrap();
         while std::time::Instant::now() < until {
             while self.session.outbox().len() < 65_536 {
-                self.session.say(request).unwrap();
+                self.session.send_request(request).unwrap();
             }
             match self.stream.write(self.session.outbox()) {
                 Ok(taken) => {
@@ -169,7 +169,7 @@ pub fn records(bytes: &[u8]) -> Vec<(u32, &[u8])> {
 }
 
 /// Resident memory of this process in kB, and its open descriptors.
-pub fn held() -> (u64, usize) {
+pub fn process_resources() -> (u64, usize) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     let memory = line.split_whitespace().nth(1).unwrap().parse().unwrap();

@@ -1,24 +1,24 @@
 //! All that a session's records show, as one document and two tables.
 
-use super::clocks::{Clocks, Compared};
-use super::crossing::Crossing;
-use super::way::{WayFigures, figures};
+use super::clocks::{ClockEstimate, ClockModel};
+use super::direction::{DirectionStats, direction_stats};
+use super::one_way::OneWayTrain;
 use crate::Nanos;
-use crate::control::message::{ClockState, FlowOutcome, Name};
-use crate::net::client::Record;
-use crate::net::sample;
-use crate::spec::{Spec, Way};
+use crate::control::message::{ClockState, FlowOutcome, TableId};
+use crate::record::{SAMPLE_COLUMNS, TestRecord};
+use crate::test_spec::{Direction, TestSpec};
 use serde::Serialize;
 
 /// A test's figures.
 #[derive(Debug, Clone, Serialize)]
-pub struct Tested {
+pub struct TestResult {
     pub test: usize,
-    pub spec: Spec,
+    pub spec: TestSpec,
     /// Seconds since the session's first test.
     pub began_s: f64,
     /// Of datagrams, by direction.
-    pub ways: Vec<WayFigures>,
+    #[serde(rename = "ways")]
+    pub directions: Vec<DirectionStats>,
     /// Of connections, as each end has them.
     pub near_flows: Vec<FlowOutcome>,
     pub far_flows: Vec<FlowOutcome>,
@@ -32,16 +32,16 @@ pub struct Tested {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Found {
-    pub clock: Option<Compared>,
-    pub tests: Vec<Tested>,
+pub struct SessionResults {
+    pub clock: Option<ClockEstimate>,
+    pub tests: Vec<TestResult>,
 }
 
 /// A datagram's row: test, direction, number, seconds since the session's first test, delay and difference of stamps in ms (none: lost).
 #[derive(Debug, Clone, Copy)]
 pub struct DelayRow {
     pub test: usize,
-    pub way: Way,
+    pub direction: Direction,
     pub number: u32,
     pub sent_s: f64,
     pub delay_ms: Option<f64>,
@@ -49,7 +49,7 @@ pub struct DelayRow {
     pub difference_ms: Option<f64>,
 }
 
-/// A sample's row: test, whether the far end took it, seconds since the session's first test, the other columns of `sample::COLUMNS`.
+/// A sample's row: test, whether the far end took it, seconds since the session's first test, the other columns of `SAMPLE_COLUMNS`.
 #[derive(Debug, Clone)]
 pub struct SampleRow {
     pub test: usize,
@@ -59,20 +59,20 @@ pub struct SampleRow {
 }
 
 /// Records in the order of their tests; `near` and `far` are what the ends say of their clocks.
-pub struct Session<'a> {
-    records: &'a [Record],
-    crossings: Vec<(usize, Crossing)>,
-    clocks: Option<Clocks>,
+pub struct SessionAnalysis<'a> {
+    records: &'a [TestRecord],
+    one_ways: Vec<(usize, OneWayTrain)>,
+    clocks: Option<ClockModel>,
     origin: Nanos,
 }
 
-impl<'a> Session<'a> {
-    pub fn new(records: &'a [Record], near: ClockState, far: ClockState) -> Session<'a> {
-        let of = |(i, r): (usize, &Record)| Crossing::of(r).into_iter().map(move |c| (i, c)).collect::<Vec<_>>();
-        let crossings: Vec<(usize, Crossing)> = records.iter().enumerate().flat_map(of).collect();
-        let all: Vec<Crossing> = crossings.iter().map(|c| c.1.clone()).collect();
+impl<'a> SessionAnalysis<'a> {
+    pub fn new(records: &'a [TestRecord], near: ClockState, far: ClockState) -> SessionAnalysis<'a> {
+        let of = |(i, r): (usize, &TestRecord)| OneWayTrain::from_record(r).into_iter().map(move |c| (i, c)).collect::<Vec<_>>();
+        let one_ways: Vec<(usize, OneWayTrain)> = records.iter().enumerate().flat_map(of).collect();
+        let all: Vec<OneWayTrain> = one_ways.iter().map(|c| c.1.clone()).collect();
         let origin = records.iter().map(|r| r.began).min().unwrap_or(0);
-        Session { records, crossings, clocks: Clocks::of(&all, [near, far]), origin }
+        SessionAnalysis { records, one_ways, clocks: ClockModel::of(&all, [near, far]), origin }
     }
 
     fn seconds(&self, at: Nanos) -> f64 {
@@ -80,30 +80,30 @@ impl<'a> Session<'a> {
     }
 
     /// A time of the far end by the near one's clock; without a comparison the test's beginning is all that is known.
-    fn near_time(&self, far: Nanos, first: Nanos, began: Nanos) -> Nanos {
+    fn to_near_clock(&self, far: Nanos, first: Nanos, began: Nanos) -> Nanos {
         match &self.clocks {
             Some(clocks) => clocks.near(far),
             None => began.saturating_add(far.saturating_sub(first)),
         }
     }
 
-    pub fn found(&self) -> Found {
-        let tests = self.records.iter().enumerate().map(|(i, r)| self.tested(i, r)).collect();
-        Found { clock: self.clocks.as_ref().map(|c| c.compared.clone()), tests }
+    pub fn results(&self) -> SessionResults {
+        let tests = self.records.iter().enumerate().map(|(i, r)| self.test_result(i, r)).collect();
+        SessionResults { clock: self.clocks.as_ref().map(|c| c.estimate.clone()), tests }
     }
 
-    fn tested(&self, test: usize, record: &Record) -> Tested {
-        let own = self.crossings.iter().filter(|c| c.0 == test);
+    fn test_result(&self, test: usize, record: &TestRecord) -> TestResult {
+        let own = self.one_ways.iter().filter(|c| c.0 == test);
         let since = |times: &[Option<Nanos>; 4]| {
             let began = times[0].unwrap_or(0);
             [times[1], times[2], times[3]].map(|t| t.map(|t| (t - began) as f64 * 1e-9))
         };
-        let transfers = matches!(record.spec, Spec::Transfers(_));
-        Tested {
+        let transfers = matches!(record.spec, TestSpec::Transfers(_));
+        TestResult {
             test,
             spec: record.spec.clone(),
             began_s: self.seconds(record.began),
-            ways: own.map(|c| figures(&c.1, self.clocks.as_ref())).collect(),
+            directions: own.map(|c| direction_stats(&c.1, self.clocks.as_ref())).collect(),
             near_flows: record.flows.clone(),
             far_flows: record.outcome.flows.clone(),
             transfers_s: record.times.iter().filter(|_| transfers).map(since).collect(),
@@ -114,29 +114,30 @@ impl<'a> Session<'a> {
     }
 
     pub fn delays(&self) -> Vec<DelayRow> {
-        let of = |(test, c): &(usize, Crossing)| -> Vec<DelayRow> {
+        let of = |(test, c): &(usize, OneWayTrain)| -> Vec<DelayRow> {
             let first = c.sent.first().copied().unwrap_or(0);
             let began = self.records[*test].began;
-            let row = |(number, (&sent, &got)): (usize, (&Nanos, &Option<Nanos>))| DelayRow {
+            let row = |(number, (&sent, &received)): (usize, (&Nanos, &Option<Nanos>))| DelayRow {
                 test: *test,
-                way: c.way,
+                direction: c.direction,
                 number: number as u32,
-                sent_s: self.seconds(if c.way == Way::Up { sent } else { self.near_time(sent, first, began) }),
-                delay_ms: got.and_then(|got| Some(self.clocks.as_ref()?.delay(c.way, sent, got) as f64 * 1e-6)),
-                difference_ms: got.map(|got| got.saturating_sub(sent) as f64 * 1e-6),
+                sent_s: self.seconds(if c.direction == Direction::Up { sent } else { self.to_near_clock(sent, first, began) }),
+                delay_ms: received
+                    .and_then(|received| Some(self.clocks.as_ref()?.delay(c.direction, sent, received) as f64 * 1e-6)),
+                difference_ms: received.map(|received| received.saturating_sub(sent) as f64 * 1e-6),
             };
-            c.sent.iter().zip(&c.got).enumerate().map(row).collect()
+            c.sent.iter().zip(&c.received).enumerate().map(row).collect()
         };
-        self.crossings.iter().flat_map(of).collect()
+        self.one_ways.iter().flat_map(of).collect()
     }
 
     pub fn samples(&self) -> Vec<SampleRow> {
         let mut rows = Vec::new();
         for (test, record) in self.records.iter().enumerate() {
             for (far, tables) in [(false, &record.near), (true, &record.far)] {
-                let Some(table) = tables.get(&Name::Samples).filter(|t| t.columns == sample::COLUMNS.len()) else { continue };
+                let Some(table) = tables.get(&TableId::Samples).filter(|t| t.columns == SAMPLE_COLUMNS.len()) else { continue };
                 let first = table.values.first().copied().unwrap_or(0);
-                let time = |at| self.seconds(if far { self.near_time(at, first, record.began) } else { at });
+                let time = |at| self.seconds(if far { self.to_near_clock(at, first, record.began) } else { at });
                 rows.extend(table.rows().map(|r| SampleRow { test, far, time_s: time(r[0]), rest: r[1..].to_vec() }));
             }
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum Direction {
     /// Server to client.
     Down,
     /// Client to server.
@@ -24,11 +24,11 @@ pub struct Train {
     pub count: u32,
 }
 
-pub const LEAST_PAYLOAD: u32 = 20;
-pub const MOST_PAYLOAD: u32 = 65_000;
+pub const MIN_PAYLOAD: u32 = 20;
+pub const MAX_PAYLOAD: u32 = 65_000;
 /// IPv4 and UDP, IPv6 and UDP.
-pub const HEADERS: u32 = 28;
-pub const HEADERS_V6: u32 = 48;
+pub const IPV4_UDP_HEADERS: u32 = 28;
+pub const IPV6_UDP_HEADERS: u32 = 48;
 
 impl Train {
     pub fn duration(&self) -> Nanos {
@@ -37,19 +37,19 @@ impl Train {
 
     /// IP bytes of the whole.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.count) * u64::from(self.payload + HEADERS)
+        u64::from(self.count) * u64::from(self.payload + IPV4_UDP_HEADERS)
     }
 
     /// IP bits a second.
     pub fn rate_bps(&self) -> f64 {
-        f64::from(self.payload + HEADERS) * 8e9 / self.gap_ns as f64
+        f64::from(self.payload + IPV4_UDP_HEADERS) * 8e9 / self.gap_ns as f64
     }
 
     fn check(&self) -> Result<(), Problem> {
-        if !(LEAST_PAYLOAD..=MOST_PAYLOAD).contains(&self.payload) {
+        if !(MIN_PAYLOAD..=MAX_PAYLOAD).contains(&self.payload) {
             return Err(Problem::found(
                 format!("a payload of {} bytes", self.payload),
-                format!("{LEAST_PAYLOAD} to {MOST_PAYLOAD}"),
+                format!("{MIN_PAYLOAD} to {MAX_PAYLOAD}"),
             ));
         }
         if !(1_000..=60_000 * MS).contains(&self.gap_ns) {
@@ -89,8 +89,8 @@ impl Bulk {
     }
 
     /// A cap's part for each of the connections that share a direction.
-    pub fn rate_each(&self, way: Way, rate_bps: u64) -> u64 {
-        let sharing = if way == Way::Down { self.down } else { self.up };
+    pub fn rate_each(&self, direction: Direction, rate_bps: u64) -> u64 {
+        let sharing = if direction == Direction::Down { self.down } else { self.up };
         (rate_bps / u64::from(sharing.max(1))).max(1)
     }
 }
@@ -99,7 +99,8 @@ impl Bulk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {
-    pub way: Way,
+    #[serde(rename = "way")]
+    pub direction: Direction,
     pub bytes: u64,
     pub count: u16,
     pub congestion: Option<String>,
@@ -111,26 +112,26 @@ pub struct Transfers {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Spec {
+pub enum TestSpec {
     Datagrams { down: Option<Train>, up: Option<Train> },
     Bulk(Bulk),
     Transfers(Transfers),
 }
 
 /// Longest name of a congestion control (linux/tcp.h: TCP_CA_NAME_MAX, with its end).
-const MOST_NAME: usize = 15;
+const MAX_NAME: usize = 15;
 
-impl Spec {
+impl TestSpec {
     /// What no end could do, whatever its caps.
     pub fn check(&self) -> Result<(), Problem> {
         match self {
-            Spec::Datagrams { down, up } => {
+            TestSpec::Datagrams { down, up } => {
                 if down.is_none() && up.is_none() {
                     return Err(Problem::found("datagrams in no direction", "down, up or both"));
                 }
                 down.iter().chain(up).try_for_each(Train::check)
             }
-            Spec::Bulk(bulk) => {
+            TestSpec::Bulk(bulk) => {
                 name_fits(bulk.congestion.as_deref())?;
                 within("duration_ns", bulk.duration_ns, 10 * MS, i64::MAX)?;
                 within("sample_ns", bulk.sample_ns, 10 * MS, 1000 * MS)?;
@@ -140,7 +141,7 @@ impl Spec {
                 buffer(bulk.receive_window)?;
                 buffer(bulk.receive_buffer)
             }
-            Spec::Transfers(t) => {
+            TestSpec::Transfers(t) => {
                 name_fits(t.congestion.as_deref())?;
                 within("count", i64::from(t.count), 1, i64::from(u16::MAX))?;
                 within("every_ns", t.every_ns, 0, 3_600_000 * MS)?;
@@ -153,25 +154,25 @@ impl Spec {
     /// How long it takes if all goes well, and at most.
     pub fn duration(&self) -> Nanos {
         match self {
-            Spec::Datagrams { down, up } => down.iter().chain(up).map(Train::duration).max().unwrap_or(0),
-            Spec::Bulk(bulk) => bulk.duration_ns,
-            Spec::Transfers(t) => t.limit_ns,
+            TestSpec::Datagrams { down, up } => down.iter().chain(up).map(Train::duration).max().unwrap_or(0),
+            TestSpec::Bulk(bulk) => bulk.duration_ns,
+            TestSpec::Transfers(t) => t.limit_ns,
         }
     }
 }
 
-fn within(what: &str, value: i64, least: i64, most: i64) -> Result<(), Problem> {
-    if (least..=most).contains(&value) {
+fn within(what: &str, value: i64, min: i64, max: i64) -> Result<(), Problem> {
+    if (min..=max).contains(&value) {
         Ok(())
     } else {
-        Err(Problem::found(value.to_string(), format!("{least} to {most}")).at_key(what))
+        Err(Problem::found(value.to_string(), format!("{min} to {max}")).at_key(what))
     }
 }
 
 fn name_fits(name: Option<&str>) -> Result<(), Problem> {
     match name {
         Some(n)
-            if n.is_empty() || n.len() > MOST_NAME || !n.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b)) =>
+            if n.is_empty() || n.len() > MAX_NAME || !n.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b)) =>
         {
             Err(Problem::found(
                 format!("{:?}", name.unwrap_or_default()),

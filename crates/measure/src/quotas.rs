@@ -1,20 +1,22 @@
 //! What a far end allows. Whoever has the token may use the machine this much and no more.
 
-use crate::share::depth;
-use crate::spec::{Bulk, HEADERS, MOST_PAYLOAD, Spec, Train, Transfers};
+use crate::rate_budget::depth;
+use crate::test_spec::{Bulk, IPV4_UDP_HEADERS, MAX_PAYLOAD, TestSpec, Train, Transfers};
 use crate::{Nanos, SECOND};
 use ackclock_core::Problem;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Caps {
+pub struct Quotas {
     /// Sessions at a time, in all and from one address.
     pub sessions: u32,
     pub sessions_per_peer: u32,
     /// Maximum number of unauthenticated connections, in all and from one address; above it the oldest are evicted.
-    pub strangers: u32,
-    pub strangers_per_peer: u32,
+    #[serde(rename = "strangers")]
+    pub pending_connections: u32,
+    #[serde(rename = "strangers_per_peer")]
+    pub pending_per_peer: u32,
     /// Bits a second of IP that the far end moves each way: all sessions, tests and reports together.
     pub rate_bps: u64,
     /// IP bytes that one session may move, both ways together.
@@ -32,13 +34,13 @@ pub struct Caps {
     pub capture_bytes: u64,
 }
 
-impl Default for Caps {
-    fn default() -> Caps {
-        Caps {
+impl Default for Quotas {
+    fn default() -> Quotas {
+        Quotas {
             sessions: 4,
             sessions_per_peer: 2,
-            strangers: 256,
-            strangers_per_peer: 80,
+            pending_connections: 256,
+            pending_per_peer: 80,
             rate_bps: 1_000_000_000,
             session_bytes: 20_000_000_000,
             test_ns: 120 * SECOND,
@@ -56,7 +58,7 @@ impl Default for Caps {
 const ROWS_OF_A_SAMPLE: u64 = 9;
 
 /// Largest datagram that a train may have, in bytes of IP.
-pub const MOST_DATAGRAM: u64 = (MOST_PAYLOAD + HEADERS) as u64;
+pub const MAX_DATAGRAM: u64 = (MAX_PAYLOAD + IPV4_UDP_HEADERS) as u64;
 
 /// Time limits of an unauthenticated connection: for its first bytes, and for the proof of the token.
 pub const SILENCE_NS: Nanos = 3 * SECOND;
@@ -64,14 +66,14 @@ pub const HANDSHAKE_NS: Nanos = 5 * SECOND;
 
 /// Resources that a session has requested: total bytes, and rows of tests whose reports are not yet sent.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Spent {
+pub struct SessionUsage {
     pub bytes: u64,
     pub rows: u64,
 }
 
-impl Caps {
+impl Quotas {
     /// Takes a test on, or says why not. `running` tests run already.
-    pub fn admit(&self, spec: &Spec, running: usize, spent: &mut Spent) -> Result<(), Problem> {
+    pub fn admit(&self, spec: &TestSpec, running: usize, spent: &mut SessionUsage) -> Result<(), Problem> {
         spec.check()?;
         if running as u64 >= u64::from(self.tests) {
             return Err(Problem::found(format!("{} tests at a time", running + 1), self.tests.to_string()));
@@ -83,9 +85,9 @@ impl Caps {
             ));
         }
         let (bytes, rows) = match spec {
-            Spec::Datagrams { down, up } => self.trains(&[down, up])?,
-            Spec::Bulk(bulk) => (0, self.bulk(bulk)?),
-            Spec::Transfers(t) => self.transfers(t)?,
+            TestSpec::Datagrams { down, up } => self.trains(&[down, up])?,
+            TestSpec::Bulk(bulk) => (0, self.bulk(bulk)?),
+            TestSpec::Transfers(t) => self.transfers(t)?,
         };
         let (bytes, rows) = (spent.bytes.saturating_add(bytes), spent.rows.saturating_add(rows));
         if bytes > self.session_bytes {
@@ -97,7 +99,7 @@ impl Caps {
                 format!("{} at most", self.rows),
             ));
         }
-        *spent = Spent { bytes, rows };
+        *spent = SessionUsage { bytes, rows };
         Ok(())
     }
 
@@ -109,11 +111,11 @@ impl Caps {
                 format!("{} b/s at most", self.rate_bps),
             ));
         }
-        let most = depth(self.rate_bps);
-        if let Some(large) = all().find(|t| u64::from(t.payload + HEADERS) > most) {
+        let max = depth(self.rate_bps);
+        if let Some(large) = all().find(|t| u64::from(t.payload + IPV4_UDP_HEADERS) > max) {
             return Err(Problem::found(
-                format!("datagrams of {} bytes of IP", large.payload + HEADERS),
-                format!("{most} at most at the far end's rate"),
+                format!("datagrams of {} bytes of IP", large.payload + IPV4_UDP_HEADERS),
+                format!("{max} at most at the far end's rate"),
             ));
         }
         Ok((all().map(Train::bytes).fold(0, u64::saturating_add), all().map(|t| u64::from(t.count)).sum()))
@@ -142,34 +144,35 @@ mod tests {
     use super::*;
     use crate::MS;
 
-    fn train(count: u32) -> Spec {
-        Spec::Datagrams { down: Some(Train { payload: 972, gap_ns: MS, count }), up: None }
+    fn train(count: u32) -> TestSpec {
+        TestSpec::Datagrams { down: Some(Train { payload: 972, gap_ns: MS, count }), up: None }
     }
 
     #[test]
     fn a_session_may_move_as_much_as_it_may_and_no_more() {
-        let caps = Caps { session_bytes: 1_500_000, ..Caps::default() };
-        let mut spent = Spent::default();
-        assert_eq!(caps.admit(&train(1000), 0, &mut spent), Ok(()));
-        assert!(caps.admit(&train(501), 0, &mut spent).unwrap_err().found.contains("bytes"));
-        assert_eq!(caps.admit(&train(500), 0, &mut spent), Ok(()));
+        let quotas = Quotas { session_bytes: 1_500_000, ..Quotas::default() };
+        let mut spent = SessionUsage::default();
+        assert_eq!(quotas.admit(&train(1000), 0, &mut spent), Ok(()));
+        assert!(quotas.admit(&train(501), 0, &mut spent).unwrap_err().found.contains("bytes"));
+        assert_eq!(quotas.admit(&train(500), 0, &mut spent), Ok(()));
         assert_eq!(spent.bytes, 1_500_000);
     }
 
     #[test]
     fn rate_time_rows_tests_and_connections_are_capped_each() {
-        let caps = Caps { rate_bps: 7_999_999, test_ns: 10 * SECOND, rows: 20_000, ..Caps::default() };
+        let quotas = Quotas { rate_bps: 7_999_999, test_ns: 10 * SECOND, rows: 20_000, ..Quotas::default() };
         let bulk = |down, seconds| {
             let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
             let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
-            Spec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+            TestSpec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
         };
-        let refused = |spec: &Spec, running| caps.admit(spec, running, &mut Spent::default()).unwrap_err().to_string();
+        let refused =
+            |spec: &TestSpec, running| quotas.admit(spec, running, &mut SessionUsage::default()).unwrap_err().to_string();
         assert!(refused(&train(1), 0).contains("b/s"));
         assert!(refused(&bulk(1, 11), 0).contains("11 s"));
         assert!(refused(&bulk(65, 1), 0).contains("connections"));
         assert!(refused(&bulk(64, 10), 0).contains("samples"));
         assert!(refused(&bulk(1, 1), 8).contains("tests"));
-        assert!(refused(&Spec::Datagrams { down: None, up: None }, 0).contains("no direction"));
+        assert!(refused(&TestSpec::Datagrams { down: None, up: None }, 0).contains("no direction"));
     }
 }

@@ -7,7 +7,7 @@ const TRIM: f64 = 0.95;
 
 /// Milliseconds each.
 #[derive(Debug, Clone, Default)]
-pub struct RoundTrips {
+pub struct RttSamples {
     /// Of connections made beside the load: handshakes, and one byte asked for and had.
     pub handshakes: Vec<f64>,
     pub exchanges: Vec<f64>,
@@ -26,7 +26,7 @@ pub struct Responsiveness {
 }
 
 /// None without round trips of each kind.
-pub fn responsiveness(trips: &RoundTrips) -> Option<Responsiveness> {
+pub fn responsiveness(trips: &RttSamples) -> Option<Responsiveness> {
     let beside = (trimmed_mean(&trips.handshakes)? + trimmed_mean(&trips.exchanges)?) / 2.0;
     let on = trimmed_mean(&trips.on_load)?;
     let mean = (beside + on) / 2.0;
@@ -50,10 +50,10 @@ mod tests {
     fn equal_round_trips_of_100_ms_are_600_a_minute_and_one_straggler_of_twenty_does_not_count() {
         let mut handshakes = vec![100.0; 19];
         handshakes.push(5000.0);
-        let trips = RoundTrips { handshakes, exchanges: vec![100.0; 20], on_load: vec![100.0; 5] };
+        let trips = RttSamples { handshakes, exchanges: vec![100.0; 20], on_load: vec![100.0; 5] };
         assert_eq!(responsiveness(&trips).unwrap().rpm, 600.0);
-        let slower = RoundTrips { on_load: vec![300.0; 5], ..trips };
+        let slower = RttSamples { on_load: vec![300.0; 5], ..trips };
         assert_eq!(responsiveness(&slower).unwrap().rpm, 300.0);
-        assert_eq!(responsiveness(&RoundTrips::default()), None);
+        assert_eq!(responsiveness(&RttSamples::default()), None);
     }
 }

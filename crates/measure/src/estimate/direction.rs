@@ -1,17 +1,17 @@
 //! The figures of one direction of a train.
 
-use super::clocks::Clocks;
-use super::crossing::Crossing;
-use super::interval::{Share, share};
+use super::clocks::ClockModel;
+use super::one_way::OneWayTrain;
 use super::spread::Spread;
+use super::wilson::{Proportion, wilson_interval};
 use crate::Nanos;
-use crate::spec::Way;
+use crate::test_spec::Direction;
 use ackclock_trace::join::{Fate, judge_probes};
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct WayFigures {
-    pub direction: Way,
+pub struct DirectionStats {
+    pub direction: Direction,
     pub payload_bytes: u32,
     pub ip_bytes: u32,
     pub asked_gap_us: f64,
@@ -24,7 +24,7 @@ pub struct WayFigures {
     pub received_bps: Option<f64>,
     pub duplicated: u64,
     pub reordered: u64,
-    pub loss: Option<Share>,
+    pub loss: Option<Proportion>,
     /// Runs of bins of 100 ms in which more than half was lost.
     pub loss_bursts: usize,
     /// Delay above the least of this train.
@@ -32,7 +32,8 @@ pub struct WayFigures {
     /// With the least delays of both ways taken as equal.
     pub one_way_delay_ms: Option<Spread>,
     /// The least delay, for all that is known of the clocks.
-    pub least_delay_interval_ms: Option<[f64; 2]>,
+    #[serde(rename = "least_delay_interval_ms")]
+    pub min_delay_interval_ms: Option<[f64; 2]>,
     pub bottleneck: Bottleneck,
 }
 
@@ -61,37 +62,38 @@ fn rate_of(times: &[Nanos], ip_len: u32) -> Option<f64> {
 }
 
 /// Without a comparison of the clocks there are no absolute delays, and the clocks' rates are taken as equal.
-pub fn figures(crossing: &Crossing, clocks: Option<&Clocks>) -> WayFigures {
-    let raw = |sent: Nanos, got: Nanos| got.saturating_sub(sent);
-    let delay = |sent: Nanos, got: Nanos| clocks.map_or_else(|| raw(sent, got), |c| c.delay(crossing.way, sent, got));
-    let delays: Vec<f64> = crossing.pairs().map(|(s, g)| delay(s, g) as f64 * 1e-6).collect();
-    let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
-    let arrivals: Vec<Nanos> = crossing.got.iter().copied().flatten().collect();
-    let lost: Vec<bool> = crossing.got.iter().map(Option::is_none).collect();
-    let fates: Vec<(Nanos, Fate)> = crossing
+pub fn direction_stats(one_way: &OneWayTrain, clocks: Option<&ClockModel>) -> DirectionStats {
+    let raw = |sent: Nanos, received: Nanos| received.saturating_sub(sent);
+    let delay =
+        |sent: Nanos, received: Nanos| clocks.map_or_else(|| raw(sent, received), |c| c.delay(one_way.direction, sent, received));
+    let delays: Vec<f64> = one_way.pairs().map(|(s, g)| delay(s, g) as f64 * 1e-6).collect();
+    let min = delays.iter().copied().fold(f64::INFINITY, f64::min);
+    let arrivals: Vec<Nanos> = one_way.received.iter().copied().flatten().collect();
+    let lost: Vec<bool> = one_way.received.iter().map(Option::is_none).collect();
+    let fates: Vec<(Nanos, Fate)> = one_way
         .sent
         .iter()
-        .zip(&crossing.got)
-        .map(|(sent, got)| (*sent, got.map_or(Fate::Lost, |got| Fate::Arrived(delay(*sent, got)))))
+        .zip(&one_way.received)
+        .map(|(sent, received)| (*sent, received.map_or(Fate::Lost, |received| Fate::Arrived(delay(*sent, received)))))
         .collect();
-    let judged = judge_probes(&fates, crossing.ip_len());
-    WayFigures {
-        direction: crossing.way,
-        payload_bytes: crossing.train.payload,
-        ip_bytes: crossing.ip_len(),
-        asked_gap_us: crossing.train.gap_ns as f64 * 1e-3,
-        sent: crossing.sent.len(),
-        sent_gap_us: Spread::of(crossing.sent.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-3)),
-        sent_bps: rate_of(&crossing.sent, crossing.ip_len()),
+    let judged = judge_probes(&fates, one_way.ip_len());
+    DirectionStats {
+        direction: one_way.direction,
+        payload_bytes: one_way.train.payload,
+        ip_bytes: one_way.ip_len(),
+        asked_gap_us: one_way.train.gap_ns as f64 * 1e-3,
+        sent: one_way.sent.len(),
+        sent_gap_us: Spread::of(one_way.sent.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-3)),
+        sent_bps: rate_of(&one_way.sent, one_way.ip_len()),
         received: arrivals.len(),
-        received_bps: rate_of(&arrivals, crossing.ip_len()),
-        duplicated: crossing.duplicated,
-        reordered: crossing.reordered,
-        loss: share(&lost),
+        received_bps: rate_of(&arrivals, one_way.ip_len()),
+        duplicated: one_way.duplicated,
+        reordered: one_way.reordered,
+        loss: wilson_interval(&lost),
         loss_bursts: judged.bursts.all.len(),
-        delay_variation_ms: Spread::of(delays.iter().map(|d| d - least)),
+        delay_variation_ms: Spread::of(delays.iter().map(|d| d - min)),
         one_way_delay_ms: clocks.and_then(|_| Spread::of(delays.iter().copied())),
-        least_delay_interval_ms: clocks.filter(|_| !delays.is_empty()).map(|c| c.bounds(crossing.way, least)),
+        min_delay_interval_ms: clocks.filter(|_| !delays.is_empty()).map(|c| c.bounds(one_way.direction, min)),
         bottleneck: Bottleneck {
             rate_bps: judged.buffer.rate_bps,
             min_based_bytes: judged.buffer.min_based,
@@ -106,13 +108,13 @@ pub fn figures(crossing: &Crossing, clocks: Option<&Clocks>) -> WayFigures {
 mod tests {
     use super::*;
     use crate::MS;
-    use crate::control::table::Table;
-    use crate::spec::Train;
+    use crate::control::table::IntTable;
+    use crate::test_spec::Train;
 
     /// Datagrams of 1250 bytes every ms (10 Mb/s) into a link of 8 Mb/s whose queue holds `room` of them beside the one being sent.
-    fn overflow(room: i64) -> Crossing {
+    fn overflow(room: i64) -> OneWayTrain {
         let train = Train { payload: 1222, gap_ns: MS, count: 2000 };
-        let (mut sent, mut got) = (Table::new(2), Table::new(2));
+        let (mut sent, mut received) = (IntTable::new(2), IntTable::new(2));
         let (service, mut free) = (1_250_000i64, 0i64);
         for n in 0..2000 {
             let at = n * MS;
@@ -120,21 +122,21 @@ mod tests {
             let waiting = (free - at).max(0);
             if waiting <= room * service {
                 free = free.max(at) + service;
-                got.push(&[n, free + 20 * MS]);
+                received.push(&[n, free + 20 * MS]);
             }
         }
-        Crossing::joined(train, Way::Down, &sent, &got)
+        OneWayTrain::join(train, Direction::Down, &sent, &received)
     }
 
     #[test]
     fn an_overflowing_queue_shows_its_rate_and_its_size() {
         for room in [10, 50, 100] {
-            let f = figures(&overflow(room), None);
+            let f = direction_stats(&overflow(room), None);
             let rate = f.bottleneck.rate_bps.unwrap();
             assert!((rate / 8e6 - 1.0).abs() < 0.005, "{rate}");
             let truth = (room + 1) as f64 * 1250.0;
-            let most = f.bottleneck.max_based_bytes.unwrap();
-            assert!((most - truth).abs() <= (0.1 * truth).max(1250.0), "{most} for {truth}");
+            let max = f.bottleneck.max_based_bytes.unwrap();
+            assert!((max - truth).abs() <= (0.1 * truth).max(1250.0), "{max} for {truth}");
             assert!(f.bottleneck.filled && f.bottleneck.losses_are == "congestion");
             let sent = f.sent_bps.unwrap();
             assert!((sent / 1e7 - 1.0).abs() < 1e-6, "{sent}");
@@ -144,9 +146,9 @@ mod tests {
     #[test]
     fn a_train_of_which_nothing_came_has_losses_and_no_delays() {
         let train = Train { payload: 20, gap_ns: MS, count: 3 };
-        let mut sent = Table::new(2);
+        let mut sent = IntTable::new(2);
         (0..3).for_each(|n| sent.push(&[n, n * MS]));
-        let f = figures(&Crossing::joined(train, Way::Up, &sent, &Table::new(2)), None);
+        let f = direction_stats(&OneWayTrain::join(train, Direction::Up, &sent, &IntTable::new(2)), None);
         assert_eq!((f.sent, f.received, f.delay_variation_ms, f.received_bps), (3, 0, None, None));
         assert_eq!(f.loss.unwrap().rate, 1.0);
     }

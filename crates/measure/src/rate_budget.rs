@@ -2,22 +2,22 @@
 //! Cheng 1996) divides it, first among sessions, then among the tests of each, then among the connections of each: the next piece is from
 //! the member that has moved the fewest bytes, and an idle member gains no credit.
 
-use crate::caps::MOST_DATAGRAM;
+use crate::quotas::MAX_DATAGRAM;
 use crate::{MS, Nanos, SECOND};
 
 /// A bucket's depth is the rate times this, so that a late wakeup of the loop loses no tokens,
 const DEPTH_NS: Nanos = 10 * MS;
 /// or the largest datagram, but never more than this: in no second more than 1.02 of the rate is moved.
-const MOST_DEPTH_NS: Nanos = 20 * MS;
+const MAX_DEPTH_NS: Nanos = 20 * MS;
 /// A burst that leaves the far end above its rate holds at most what the rate carries in this time: the bucket's depth, and the unsent data
 /// of all connections, which a client that reopens its receive windows gets at once.
-const MOST_BURST_NS: Nanos = 45 * MS;
+const MAX_BURST_NS: Nanos = 45 * MS;
 /// Minimum of a connection's unsent data: one segment of the Ethernet MTU.
-const FEWEST_UNSENT: u64 = TCP_PAYLOAD;
-const MOST_UNSENT: u64 = 1 << 20;
+const MIN_UNSENT: u64 = TCP_PAYLOAD;
+const MAX_UNSENT: u64 = 1 << 20;
 /// Maximum debt of a bucket, as a time at its rate. Datagrams that arrived cannot be refused: debt beyond this would block the data of all
 /// other sessions.
-pub const MOST_DEBT_NS: Nanos = 100 * MS;
+pub const MAX_DEBT_NS: Nanos = 100 * MS;
 
 /// IP and TCP headers, with timestamps, and the payload that they are sent with.
 const TCP_HEADERS: u64 = 52;
@@ -30,7 +30,7 @@ pub fn tcp_wire_bytes(payload: u64) -> u64 {
 
 /// Depth in bytes of a bucket of this rate.
 pub fn depth(rate_bps: u64) -> u64 {
-    carried(rate_bps, DEPTH_NS).max(carried(rate_bps, MOST_DEPTH_NS).min(MOST_DATAGRAM)).max(1)
+    carried(rate_bps, DEPTH_NS).max(carried(rate_bps, MAX_DEPTH_NS).min(MAX_DATAGRAM)).max(1)
 }
 
 fn carried(rate_bps: u64, time: Nanos) -> u64 {
@@ -40,32 +40,32 @@ fn carried(rate_bps: u64, time: Nanos) -> u64 {
 /// Bound of the unsent data of one session: bytes that were charged to the rate budget when they were written to a socket, and that have not
 /// left. An eighth is for the control connection.
 #[derive(Debug, Clone, Copy)]
-pub struct UnsentRoom {
+pub struct UnsentLimits {
     session: u64,
 }
 
-impl UnsentRoom {
+impl UnsentLimits {
     /// The room of each of `sessions` sessions, all of which the rate must carry in one burst.
-    pub fn new(rate_bps: u64, sessions: u32) -> UnsentRoom {
-        let whole = carried(rate_bps, MOST_BURST_NS).saturating_sub(depth(rate_bps));
-        UnsentRoom { session: whole / u64::from(sessions.max(1)) }
+    pub fn new(rate_bps: u64, sessions: u32) -> UnsentLimits {
+        let whole = carried(rate_bps, MAX_BURST_NS).saturating_sub(depth(rate_bps));
+        UnsentLimits { session: whole / u64::from(sessions.max(1)) }
     }
 
     pub fn control(self) -> u64 {
-        (self.session / 8).clamp(FEWEST_UNSENT, MOST_UNSENT)
+        (self.session / 8).clamp(MIN_UNSENT, MAX_UNSENT)
     }
 
     /// The limit of one more connection: its part of the room if the session comes to have `planned` connections, but no more than is left
     /// beside the limits of the others (`used`), and never less than a segment.
     pub fn connection(self, planned: u64, used: u64) -> u64 {
         let room = self.session - self.session / 8;
-        (room / planned.max(1)).min(room.saturating_sub(used)).clamp(FEWEST_UNSENT, MOST_UNSENT)
+        (room / planned.max(1)).min(room.saturating_sub(used)).clamp(MIN_UNSENT, MAX_UNSENT)
     }
 }
 
 /// A token bucket.
 #[derive(Debug, Clone)]
-pub struct Bucket {
+pub struct TokenBucket {
     rate_bps: u64,
     depth: u64,
     /// Level in bits times 10^9. Negative after more was moved than the bucket held.
@@ -73,11 +73,11 @@ pub struct Bucket {
     at: Nanos,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket.
-    pub fn new(rate_bps: u64, now: Nanos) -> Bucket {
+    pub fn new(rate_bps: u64, now: Nanos) -> TokenBucket {
         let depth = depth(rate_bps);
-        Bucket { rate_bps: rate_bps.max(1), depth, credit: scaled(depth), at: now }
+        TokenBucket { rate_bps: rate_bps.max(1), depth, credit: scaled(depth), at: now }
     }
 
     pub fn depth(&self) -> u64 {
@@ -92,9 +92,9 @@ impl Bucket {
         self.credit >= scaled(bytes.min(self.depth))
     }
 
-    /// Charges bytes. Debt beyond `MOST_DEBT_NS` is dropped.
+    /// Charges bytes. Debt beyond `MAX_DEBT_NS` is dropped.
     pub fn take(&mut self, bytes: u64) {
-        let floor = -i128::from(MOST_DEBT_NS) * i128::from(self.rate_bps);
+        let floor = -i128::from(MAX_DEBT_NS) * i128::from(self.rate_bps);
         self.credit = (self.credit - scaled(bytes)).max(floor);
     }
 
@@ -112,20 +112,20 @@ fn scaled(bytes: u64) -> i128 {
 
 /// One level of fair queueing: the start tag of the last piece moved.
 #[derive(Debug, Clone, Default)]
-pub struct Turn {
+pub struct FairQueue {
     now: u64,
 }
 
-impl Turn {
+impl FairQueue {
     /// Selects the next of the backlogged members, each with the bytes that it has moved.
-    pub fn pick<T>(&mut self, ready: impl Iterator<Item = (T, u64)>) -> Option<T> {
+    pub fn select<T>(&mut self, ready: impl Iterator<Item = (T, u64)>) -> Option<T> {
         let (who, tag) = ready.map(|(who, moved)| (who, moved.max(self.now))).min_by_key(|(_, tag)| *tag)?;
         self.now = tag;
         Some(who)
     }
 
     /// A member's service after these further bytes.
-    pub fn moved(&self, before: u64, bytes: u64) -> u64 {
+    pub fn charge(&self, before: u64, bytes: u64) -> u64 {
         before.max(self.now) + bytes
     }
 }
@@ -140,7 +140,7 @@ mod tests {
         for rate in [1_000_000, 20_000_000, 1_000_000_000] {
             for piece in [100, 1400, 16_384, 65_528] {
                 let piece = depth(rate).min(piece);
-                let (mut bucket, mut now, mut left) = (Bucket::new(rate, 0), 0, Vec::new());
+                let (mut bucket, mut now, mut left) = (TokenBucket::new(rate, 0), 0, Vec::new());
                 while now < 3 * SECOND && left.len() < 400_000 {
                     if bucket.has(now, piece) {
                         bucket.take(piece);
@@ -154,8 +154,11 @@ mod tests {
                     while left[last].0 - left[first].0 >= SECOND {
                         first += 1;
                     }
-                    let bits = 8 * (last - first + 1) as u64 * piece;
-                    assert!(bits as f64 <= 1.0201 * rate as f64, "{bits} bits in a second of {rate}, pieces of {piece}");
+                    let entropy_bits = 8 * (last - first + 1) as u64 * piece;
+                    assert!(
+                        entropy_bits as f64 <= 1.0201 * rate as f64,
+                        "{entropy_bits} bits in a second of {rate}, pieces of {piece}"
+                    );
                 }
             }
         }
@@ -165,7 +168,7 @@ mod tests {
     #[test]
     fn bucket_passes_data_again_within_120_ms_when_a_flood_of_datagrams_ends() {
         for rate in [1_000_000, 20_000_000, 1_000_000_000] {
-            let (mut bucket, mut now) = (Bucket::new(rate, 0), 0);
+            let (mut bucket, mut now) = (TokenBucket::new(rate, 0), 0);
             // Ten times the rate for a minute, charged every 10 ms.
             while now < 60 * SECOND {
                 bucket.has(now, 1);
@@ -182,7 +185,7 @@ mod tests {
     fn unsent_data_of_all_sessions_and_the_bucket_are_at_most_a_twentieth_of_a_second() {
         for rate in [10_000_000, 20_000_000, 100_000_000, 1_000_000_000, 10_000_000_000] {
             let (sessions, connections) = (4, 4);
-            let room = UnsentRoom::new(rate, sessions);
+            let room = UnsentLimits::new(rate, sessions);
             let mut used = 0;
             for _ in 0..connections {
                 used += room.connection(connections, used);
@@ -194,17 +197,17 @@ mod tests {
 
     #[test]
     fn connection_has_room_for_a_segment_when_others_have_all_of_it() {
-        let room = UnsentRoom::new(1_000_000, 100);
+        let room = UnsentLimits::new(1_000_000, 100);
         assert_eq!(room.connection(64, 1 << 30), TCP_PAYLOAD);
         assert_eq!(room.control(), TCP_PAYLOAD);
     }
 
     /// Bytes that each of several backlogged members has moved after so many turns.
-    fn shares(pieces: &[u64], turns: usize) -> Vec<u64> {
-        let (mut turn, mut moved) = (Turn::default(), vec![0; pieces.len()]);
-        for _ in 0..turns {
-            let who = turn.pick(moved.iter().copied().enumerate()).unwrap();
-            moved[who] = turn.moved(moved[who], pieces[who]);
+    fn shares(pieces: &[u64], rounds: usize) -> Vec<u64> {
+        let (mut queue, mut moved) = (FairQueue::default(), vec![0; pieces.len()]);
+        for _ in 0..rounds {
+            let who = queue.select(moved.iter().copied().enumerate()).unwrap();
+            moved[who] = queue.charge(moved[who], pieces[who]);
         }
         moved
     }
@@ -213,26 +216,26 @@ mod tests {
     #[test]
     fn shares_are_equal_whatever_the_size_of_the_pieces() {
         let moved = shares(&[100, 1500, 16_384, 48], 20_000);
-        let (least, most) = (moved.iter().min().unwrap(), moved.iter().max().unwrap());
-        assert!(most - least <= 16_384, "{moved:?}");
+        let (min, max) = (moved.iter().min().unwrap(), moved.iter().max().unwrap());
+        assert!(max - min <= 16_384, "{moved:?}");
     }
 
     #[test]
     fn member_gains_no_credit_when_it_was_idle_and_others_used_its_share() {
-        let mut turn = Turn::default();
+        let mut queue = FairQueue::default();
         let mut moved = [0u64; 2];
         for _ in 0..1000 {
-            turn.pick([(0, moved[0])].into_iter()).unwrap();
-            moved[0] = turn.moved(moved[0], 1000);
+            queue.select([(0, moved[0])].into_iter()).unwrap();
+            moved[0] = queue.charge(moved[0], 1000);
         }
         let before = moved[0];
-        let mut turns = [0; 2];
+        let mut rounds = [0; 2];
         for _ in 0..1000 {
-            let who = turn.pick(moved.iter().copied().enumerate()).unwrap();
-            moved[who] = turn.moved(moved[who], 1000);
-            turns[who] += 1;
+            let who = queue.select(moved.iter().copied().enumerate()).unwrap();
+            moved[who] = queue.charge(moved[who], 1000);
+            rounds[who] += 1;
         }
         assert_eq!(before, 1_000_000);
-        assert!((499..=501).contains(&turns[1]), "{turns:?}");
+        assert!((499..=501).contains(&rounds[1]), "{rounds:?}");
     }
 }

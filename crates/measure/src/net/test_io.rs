@@ -1,27 +1,27 @@
 //! One end's part in one test.
 
-use super::flow::{Flow, PIECE};
-use super::sample;
+use super::tcp_flow::{PIECE, TcpFlow};
 use crate::Nanos;
-use crate::control::message::{FlowOutcome, Name, Outcome};
-use crate::control::table::Table;
-use crate::spec::{Bulk, Train};
-use crate::udp::packet::Head;
-use crate::udp::train::{Incoming, Outgoing};
+use crate::control::message::{FlowOutcome, TableId, TestOutcome};
+use crate::control::table::IntTable;
+use crate::record::SAMPLE_COLUMNS;
+use crate::test_spec::{Bulk, Train};
+use crate::udp::packet::DatagramHeader;
+use crate::udp::train::{TrainReceiver, TrainSender};
 use std::net::{SocketAddr, UdpSocket};
 
 /// Datagrams out, in, or both.
-pub struct Trains {
-    pub out: Option<Outgoing>,
-    pub inn: Option<Incoming>,
+pub struct TrainIo {
+    pub out: Option<TrainSender>,
+    pub incoming: Option<TrainReceiver>,
     /// Where they go, once that is proven.
     pub to: Option<SocketAddr>,
 }
 
-impl Trains {
+impl TrainIo {
     /// `tag` marks what is sent.
-    pub fn new(out: Option<Train>, inn: Option<Train>, tag: u64) -> Trains {
-        Trains { out: out.map(|train| Outgoing::new(train, tag)), inn: inn.map(Incoming::new), to: None }
+    pub fn new(out: Option<Train>, incoming: Option<Train>, tag: u64) -> TrainIo {
+        TrainIo { out: out.map(|train| TrainSender::new(train, tag)), incoming: incoming.map(TrainReceiver::new), to: None }
     }
 
     pub fn start(&mut self, now: Nanos) {
@@ -29,7 +29,7 @@ impl Trains {
     }
 
     pub fn due(&self) -> Nanos {
-        self.out.as_ref().and_then(Outgoing::due).unwrap_or(Nanos::MAX)
+        self.out.as_ref().and_then(TrainSender::due).unwrap_or(Nanos::MAX)
     }
 
     /// Bytes of IP of this end's next datagram, if one is due.
@@ -42,14 +42,14 @@ impl Trains {
     pub fn send_one(&mut self, now: Nanos, send: impl FnOnce(&[u8], SocketAddr) -> bool) {
         if let (Some(out), Some(to)) = (&mut self.out, self.to) {
             let taken = send(out.datagram(now), to);
-            out.left(now, taken);
+            out.on_sent(now, taken);
         }
     }
 
     /// Sends the due datagrams, at most so many: the caller has other sockets to serve.
-    pub fn advance(&mut self, socket: &UdpSocket, most: usize, now: impl Fn() -> Nanos) {
+    pub fn advance(&mut self, socket: &UdpSocket, max: usize, now: impl Fn() -> Nanos) {
         self.tick(now());
-        for _ in 0..most {
+        for _ in 0..max {
             let at = now();
             if self.ready(at).is_none() {
                 return;
@@ -64,40 +64,40 @@ impl Trains {
     }
 
     /// Records a datagram that arrived. False if no train or not this much of one was requested.
-    pub fn hear(&mut self, head: &Head, at: Nanos) -> bool {
-        self.inn.as_mut().is_some_and(|inn| inn.came(head, at))
+    pub fn on_datagram(&mut self, head: &DatagramHeader, at: Nanos) -> bool {
+        self.incoming.as_mut().is_some_and(|incoming| incoming.on_datagram(head, at))
     }
 
     /// All has been sent, and nothing has come in for so long.
     pub fn is_quiet(&self, now: Nanos, since: Nanos, quiet: Nanos) -> bool {
-        let sent = self.out.as_ref().is_none_or(Outgoing::is_done);
-        let inn = self.inn.as_ref();
-        let last = inn.and_then(|i| i.last).unwrap_or(since).max(since);
-        sent && (inn.is_none_or(Incoming::has_all) || now >= last.saturating_add(quiet))
+        let sent = self.out.as_ref().is_none_or(TrainSender::is_done);
+        let incoming = self.incoming.as_ref();
+        let last = incoming.and_then(|i| i.last).unwrap_or(since).max(since);
+        sent && (incoming.is_none_or(TrainReceiver::has_all) || now >= last.saturating_add(quiet))
     }
 }
 
 /// TCP connections.
-pub struct Flows {
-    pub flows: Vec<Flow>,
+pub struct FlowIo {
+    pub flows: Vec<TcpFlow>,
     /// Those that were laid aside.
-    over: Vec<FlowOutcome>,
-    pub samples: Table,
+    ended: Vec<FlowOutcome>,
+    pub samples: IntTable,
     sample_ns: Nanos,
     next: Nanos,
-    most_rows: u64,
+    max_rows: u64,
 }
 
-impl Flows {
+impl FlowIo {
     /// For a bulk test; `now` is when it begins to be looked at.
-    pub fn of_bulk(bulk: &Bulk, now: Nanos) -> Flows {
-        Flows { sample_ns: bulk.sample_ns, next: now, most_rows: bulk.samples(), ..Flows::unsampled() }
+    pub fn for_bulk(bulk: &Bulk, now: Nanos) -> FlowIo {
+        FlowIo { sample_ns: bulk.sample_ns, next: now, max_rows: bulk.samples(), ..FlowIo::without_samples() }
     }
 
     /// Connections at which nobody looks while they last.
-    pub fn unsampled() -> Flows {
-        let samples = Table::new(sample::COLUMNS.len());
-        Flows { flows: Vec::new(), over: Vec::new(), samples, sample_ns: Nanos::MAX, next: Nanos::MAX, most_rows: 0 }
+    pub fn without_samples() -> FlowIo {
+        let samples = IntTable::new(SAMPLE_COLUMNS.len());
+        FlowIo { flows: Vec::new(), ended: Vec::new(), samples, sample_ns: Nanos::MAX, next: Nanos::MAX, max_rows: 0 }
     }
 
     pub fn due(&self, now: Nanos) -> Nanos {
@@ -112,7 +112,7 @@ impl Flows {
             return;
         }
         for flow in &self.flows {
-            if (self.samples.len() as u64) < self.most_rows
+            if (self.samples.len() as u64) < self.max_rows
                 && let Some(row) = flow.sample(now)
             {
                 self.samples.push(&row);
@@ -122,16 +122,16 @@ impl Flows {
     }
 
     pub fn all_ended(&self) -> bool {
-        self.flows.iter().all(Flow::is_ended)
+        self.flows.iter().all(TcpFlow::is_ended)
     }
 
     pub fn end(&mut self) {
-        self.flows.iter_mut().for_each(Flow::end);
+        self.flows.iter_mut().for_each(TcpFlow::end);
     }
 
     /// Keeps of those that have ended only what is said of them, so that the many that were cost the few that are nothing.
-    pub fn lay_aside(&mut self) {
-        self.over.extend(self.flows.extract_if(.., |f| f.is_ended()).map(|f| f.outcome()));
+    pub fn drop_ended(&mut self) {
+        self.ended.extend(self.flows.extract_if(.., |f| f.is_ended()).map(|f| f.outcome()));
     }
 
     pub fn bytes(&self) -> u64 {
@@ -139,47 +139,47 @@ impl Flows {
     }
 }
 
-pub enum Run {
-    Trains(Trains),
-    Flows(Flows),
+pub enum TestIo {
+    Trains(TrainIo),
+    Flows(FlowIo),
 }
 
-impl Run {
+impl TestIo {
     pub fn due(&self, now: Nanos) -> Nanos {
         match self {
-            Run::Trains(trains) => trains.due(),
-            Run::Flows(flows) => flows.due(now),
+            TestIo::Trains(trains) => trains.due(),
+            TestIo::Flows(flows) => flows.due(now),
         }
     }
 
     pub fn bytes(&self) -> u64 {
         match self {
-            Run::Trains(_) => 0,
-            Run::Flows(flows) => flows.bytes(),
+            TestIo::Trains(_) => 0,
+            TestIo::Flows(flows) => flows.bytes(),
         }
     }
 
     /// What it leaves: tables by name.
-    pub fn tables(&self) -> Vec<(Name, &Table)> {
+    pub fn tables(&self) -> Vec<(TableId, &IntTable)> {
         match self {
-            Run::Trains(t) => {
-                let sent = t.out.iter().map(|out| (Name::Sent, &out.sent));
-                sent.chain(t.inn.iter().map(|inn| (Name::Got, &inn.got))).collect()
+            TestIo::Trains(t) => {
+                let sent = t.out.iter().map(|out| (TableId::Sent, &out.sent));
+                sent.chain(t.incoming.iter().map(|incoming| (TableId::Received, &incoming.received))).collect()
             }
-            Run::Flows(f) => vec![(Name::Samples, &f.samples)],
+            TestIo::Flows(f) => vec![(TableId::Samples, &f.samples)],
         }
     }
 
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> TestOutcome {
         match self {
-            Run::Trains(t) => {
+            TestIo::Trains(t) => {
                 let (unsent, held) = t.out.as_ref().map_or((0, 0), |out| (out.unsent, out.held));
-                Outcome { unsent, held, ..Outcome::default() }
+                TestOutcome { unsent, held, ..TestOutcome::default() }
             }
-            Run::Flows(f) => {
-                let mut flows: Vec<_> = f.over.iter().cloned().chain(f.flows.iter().map(Flow::outcome)).collect();
+            TestIo::Flows(f) => {
+                let mut flows: Vec<_> = f.ended.iter().cloned().chain(f.flows.iter().map(TcpFlow::outcome)).collect();
                 flows.sort_by_key(|f| f.flow);
-                Outcome { flows, ..Outcome::default() }
+                TestOutcome { flows, ..TestOutcome::default() }
             }
         }
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 const Z: f64 = 1.959_964;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Share {
+pub struct Proportion {
     pub rate: f64,
     pub lo: f64,
     pub hi: f64,
@@ -14,7 +14,7 @@ pub struct Share {
 
 /// The share of `true`, with the 95 % interval of Wilson (JASA 1927). Losses that follow each other are fewer independent ones: with
 /// correlation r from one to the next, n of them count as n (1 - r) / (1 + r), as in a two-state chain (Gilbert 1960).
-pub fn share(events: &[bool]) -> Option<Share> {
+pub fn wilson_interval(events: &[bool]) -> Option<Proportion> {
     let n = events.len() as f64;
     let p = events.iter().filter(|e| **e).count() as f64 / n;
     if events.is_empty() {
@@ -24,7 +24,7 @@ pub fn share(events: &[bool]) -> Option<Share> {
     let n = (n * (1.0 - r) / (1.0 + r)).max(1.0);
     let (middle, spread) = (p + Z * Z / (2.0 * n), Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt());
     let scale = 1.0 + Z * Z / n;
-    Some(Share { rate: p, lo: ((middle - spread) / scale).max(0.0), hi: ((middle + spread) / scale).min(1.0) })
+    Some(Proportion { rate: p, lo: ((middle - spread) / scale).max(0.0), hi: ((middle + spread) / scale).min(1.0) })
 }
 
 /// Of each event with the next one.
@@ -45,7 +45,7 @@ mod tests {
     fn independent_events_have_wilsons_interval() {
         // 10 of 100, spread evenly: 0.0552 to 0.1744 (Newcombe 1998, method 3, worked by hand).
         let events: Vec<bool> = (0..100).map(|i| i % 10 == 5).collect();
-        let s = share(&events).unwrap();
+        let s = wilson_interval(&events).unwrap();
         assert!((s.lo - 0.0552).abs() < 1e-4 && (s.hi - 0.1744).abs() < 1e-4, "{s:?}");
     }
 
@@ -53,16 +53,16 @@ mod tests {
     fn a_burst_says_less_than_as_many_losses_alone() {
         let alone: Vec<bool> = (0..1000).map(|i| i % 50 == 7).collect();
         let burst: Vec<bool> = (0..1000).map(|i| (500..520).contains(&i)).collect();
-        let (alone, burst) = (share(&alone).unwrap(), share(&burst).unwrap());
+        let (alone, burst) = (wilson_interval(&alone).unwrap(), wilson_interval(&burst).unwrap());
         assert_eq!(alone.rate, burst.rate);
         assert!(burst.hi - burst.lo > 3.0 * (alone.hi - alone.lo));
     }
 
     #[test]
     fn nothing_lost_still_has_an_upper_bound() {
-        let s = share(&[false; 300]).unwrap();
+        let s = wilson_interval(&[false; 300]).unwrap();
         assert_eq!(s.rate, 0.0);
         assert!(s.lo < 1e-12 && (0.005..0.02).contains(&s.hi), "{s:?}");
-        assert_eq!(share(&[]), None);
+        assert_eq!(wilson_interval(&[]), None);
     }
 }

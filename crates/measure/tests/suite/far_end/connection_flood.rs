@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Holds `each` connections from each of the `addresses`, and replaces the oldest by new ones; returns their total number.
-pub fn crowd(at: SocketAddr, addresses: u8, each: usize, stop: &AtomicBool) -> u64 {
+pub fn flood_connections(at: SocketAddr, addresses: u8, each: usize, stop: &AtomicBool) -> u64 {
     let mut held: Vec<Vec<TcpStream>> = (0..addresses).map(|_| Vec::new()).collect();
     let mut opened = 0;
     while !stop.load(Ordering::Relaxed) {

@@ -1,0 +1,151 @@
+//! Places of unauthenticated connections. A newcomer always gets a place: when all are taken, a connection is evicted, silent ones first, then the
+//! oldest. It is one of the newcomer's own address if that has reached the limit for one address, else one of the address with the most places.
+//! An address that takes many places takes them from itself; sessions have places of their own (`registry`).
+
+use super::registry::source_prefix;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+#[derive(Debug, Clone, Copy)]
+struct SlotUse {
+    of: IpAddr,
+    /// The hello has arrived.
+    has_hello: bool,
+}
+
+#[derive(Debug)]
+pub struct ConnectionSlots {
+    capacity: u32,
+    capacity_per_source: u32,
+    next: u64,
+    /// Ordered by place number, and so by age.
+    slots: BTreeMap<u64, SlotUse>,
+    /// Number of places of each address.
+    counts: BTreeMap<IpAddr, u32>,
+}
+
+impl ConnectionSlots {
+    /// `most` places in all, and a limit for one address or IPv6 /64.
+    pub fn new(capacity: u32, capacity_per_source: u32) -> ConnectionSlots {
+        let (slots, counts) = (BTreeMap::new(), BTreeMap::new());
+        ConnectionSlots { capacity: capacity.max(1), capacity_per_source: capacity_per_source.max(1), next: 0, slots, counts }
+    }
+
+    /// A new connection: its place, and the place of the connection evicted for it.
+    pub fn acquire(&mut self, from: IpAddr) -> (u64, Option<u64>) {
+        let of = source_prefix(from);
+        let crowded = if self.counts.get(&of).copied().unwrap_or(0) >= self.capacity_per_source {
+            Some(of)
+        } else if self.slots.len() as u64 >= u64::from(self.capacity) {
+            self.counts.iter().max_by_key(|(_, count)| **count).map(|(who, _)| *who)
+        } else {
+            None
+        };
+        let evicted = crowded.and_then(|who| self.oldest_of(who));
+        evicted.iter().for_each(|slot| self.release(*slot));
+        let slot = self.next;
+        self.next += 1;
+        self.slots.insert(slot, SlotUse { of, has_hello: false });
+        *self.counts.entry(of).or_default() += 1;
+        (slot, evicted)
+    }
+
+    fn oldest_of(&self, who: IpAddr) -> Option<u64> {
+        let own = self.slots.iter().filter(|(_, p)| p.of == who);
+        own.min_by_key(|(number, p)| (p.has_hello, **number)).map(|(number, _)| *number)
+    }
+
+    /// The place of the connection to evict when no other resource can be freed.
+    pub fn eviction_candidate(&self) -> Option<u64> {
+        self.counts.iter().max_by_key(|(_, count)| **count).and_then(|(who, _)| self.oldest_of(*who))
+    }
+
+    /// Whether the connection still has its place.
+    pub fn holds(&self, slot: u64) -> bool {
+        self.slots.contains_key(&slot)
+    }
+
+    pub fn mark_hello(&mut self, slot: u64) {
+        if let Some(slot) = self.slots.get_mut(&slot) {
+            slot.has_hello = true;
+        }
+    }
+
+    /// The connection has closed or authenticated: frees its place.
+    pub fn release(&mut self, slot: u64) {
+        let Some(left) = self.slots.remove(&slot) else { return };
+        if let Some(count) = self.counts.get_mut(&left.of) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&left.of);
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Number of stored addresses: only those of open connections.
+    pub fn addresses(&self) -> usize {
+        self.counts.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    // finding("S3")
+    #[test]
+    fn newcomer_always_gets_a_place_when_others_hold_all_of_them() {
+        let mut slots = ConnectionSlots::new(256, 80);
+        let attackers: Vec<IpAddr> = (2..7).map(|n| at(&format!("127.0.0.{n}"))).collect();
+        for n in 0..10_000 {
+            slots.acquire(attackers[n % attackers.len()]);
+        }
+        assert_eq!(slots.len(), 256);
+        let (mine, evicted) = slots.acquire(at("192.0.2.1"));
+        assert!(evicted.is_some());
+        // Further connections of these addresses evict only their own.
+        for n in 0..10_000 {
+            let (_, evicted) = slots.acquire(attackers[n % attackers.len()]);
+            assert_ne!(evicted, Some(mine));
+        }
+    }
+
+    // finding("S3")
+    #[test]
+    fn connection_with_a_hello_stays_when_silent_ones_of_its_address_take_every_place() {
+        let mut slots = ConnectionSlots::new(256, 80);
+        let here = at("192.0.2.1");
+        let (mine, _) = slots.acquire(here);
+        slots.mark_hello(mine);
+        for _ in 0..10_000 {
+            let (_, evicted) = slots.acquire(here);
+            assert_ne!(evicted, Some(mine));
+        }
+        assert_eq!(slots.len(), 80);
+    }
+
+    #[test]
+    fn address_is_removed_when_its_last_connection_closes_and_an_ipv6_64_is_one_address() {
+        let mut slots = ConnectionSlots::new(256, 1);
+        let (a, none) = slots.acquire(at("2001:db8::1"));
+        let (b, evicted) = slots.acquire(at("2001:db8::2"));
+        let (c, other) = slots.acquire(at("2001:db8:0:1::1"));
+        assert_eq!((none, evicted, other), (None, Some(a), None));
+        for slot in [a, b, c] {
+            slots.release(slot);
+        }
+        assert!(slots.is_empty() && slots.addresses() == 0);
+    }
+}

@@ -1,0 +1,455 @@
+//! One client: its control connection, its tests, and what it has used up.
+
+mod requests;
+
+use super::super::capture::{HeaderCapture, canonical};
+use super::super::datagrams::ReceivedDatagram;
+use super::super::sockets;
+use super::super::tcp_flow::IoDirection;
+use super::super::tcp_info::TcpInfo;
+use super::super::test_io::TestIo;
+use super::ServerContext;
+use super::io_scheduler::{DirectionScheduler, IoStep};
+use super::pending_connection::PendingConnection;
+use super::test_state::ServerTest;
+use crate::control::hello::{DataHello, HandshakeVerdict};
+use crate::control::message::{MAX_REPLY, Reply};
+use crate::control::server::{Action, ServerSession};
+use crate::quotas::SessionUsage;
+use crate::rate_budget::{FairQueue, TokenBucket, tcp_wire_bytes};
+use crate::test_spec::{IPV4_UDP_HEADERS, TestSpec};
+use crate::udp::address_validation::{VALIDATION_BYTES, validation_tag};
+use crate::udp::packet::DatagramHeader;
+use crate::{Nanos, SECOND};
+use nix::poll::PollFlags;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+/// What has not been sent so long after the end is not sent.
+const LINGER_NS: Nanos = 2 * SECOND;
+/// Bytes of control that are read at a time.
+const READ: usize = 4096;
+/// Control output up to this size is sent at once; longer reports are scheduled.
+const SHORT: usize = 4096;
+/// Part of the rate that a session's knocks may cause in answers, and its echoes.
+const RATION_SHARE: u64 = 100;
+/// Index of each ration.
+pub const HELLO: usize = 0;
+pub const ECHO: usize = 1;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum AuthState {
+    Unauthenticated,
+    Admitted,
+    Rejected,
+}
+
+pub struct Session {
+    pub stream: TcpStream,
+    pub control: ServerSession,
+    pub tests: BTreeMap<u32, ServerTest>,
+    pub validation_tag: u64,
+    pub is_gone: bool,
+    pub capture: Option<HeaderCapture>,
+    has_captured: bool,
+    /// The client's ends of this session's connections and datagrams.
+    own_endpoints: BTreeSet<SocketAddr>,
+    /// A capture in transfer: the next packet, and the number of dropped ones.
+    packets: Option<(HeaderCapture, usize, u64)>,
+    pub address: SocketAddr,
+    pub auth: AuthState,
+    /// Its place among unauthenticated connections, until it is authenticated.
+    pub slot: u64,
+    pub accepted_at: Nanos,
+    /// Bytes of IP in each direction: the service received (fair queueing), and the total for the log.
+    pub moved: [u64; 2],
+    pub total: [u64; 2],
+    /// The session's public name.
+    session_id: u64,
+    /// Reason of the end.
+    pub why: Option<String>,
+    /// The control socket is writable.
+    writable: bool,
+    /// Limit of the control output that was written and has not left.
+    unsent_limit: u64,
+    /// Service received by reports, and the fair queueing state of the session.
+    output_service: u64,
+    queues: [FairQueue; 2],
+    /// Over, and waiting for their reports to leave.
+    reports: VecDeque<ServerTest>,
+    next_test: u32,
+    refusals: u32,
+    usage: SessionUsage,
+    closing: Option<Nanos>,
+    /// Counts among its address's sessions.
+    is_registered: bool,
+    /// Rations of answers to knocks and to echoes.
+    reply_rations: [TokenBucket; 2],
+}
+
+impl Session {
+    /// What a stranger becomes that wants to control.
+    pub fn new(pending: PendingConnection, context: &mut ServerContext) -> Session {
+        let config = &context.config;
+        let mut nonce = [0; 32];
+        let no_randomness = crate::token::random(&mut nonce).is_err();
+        sockets::set_nodelay(&pending.stream);
+        let unsent_limit = context.unsent.control();
+        sockets::limit_unsent(&pending.stream, unsent_limit);
+        let mut session = Session {
+            stream: pending.stream,
+            control: ServerSession::new(config.token.clone(), config.quotas, nonce, pending.accepted_at),
+            tests: BTreeMap::new(),
+            validation_tag: 0,
+            is_gone: no_randomness,
+            capture: None,
+            has_captured: false,
+            own_endpoints: BTreeSet::from([canonical(pending.address)]),
+            packets: None,
+            address: pending.address,
+            auth: AuthState::Unauthenticated,
+            slot: pending.slot,
+            accepted_at: pending.accepted_at,
+            moved: [0; 2],
+            total: [0; 2],
+            session_id: 0,
+            why: None,
+            writable: true,
+            unsent_limit,
+            output_service: 0,
+            queues: Default::default(),
+            reports: VecDeque::new(),
+            next_test: 0,
+            refusals: 0,
+            usage: SessionUsage::default(),
+            closing: None,
+            is_registered: false,
+            reply_rations: [(); 2].map(|()| TokenBucket::new(config.quotas.rate_bps / RATION_SHARE, pending.accepted_at)),
+        };
+        let mut actions = Vec::new();
+        session.control.receive(context.clock.now(), &pending.received, &mut actions);
+        session.apply(actions, context);
+        session
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.auth == AuthState::Admitted
+    }
+
+    /// Poll events of the control connection.
+    pub fn interest(&self) -> PollFlags {
+        let waits = match self.control.outbox().len() {
+            0 => false,
+            output_service => output_service <= SHORT || !self.writable,
+        };
+        let write = if waits { PollFlags::POLLOUT } else { PollFlags::empty() };
+        if self.closing.is_some() || self.is_full() { write } else { write | PollFlags::POLLIN }
+    }
+
+    /// So much is to be said that no more is asked: a client that does not read its answers is not read either.
+    fn is_full(&self) -> bool {
+        self.control.outbox().len() >= MAX_REPLY
+    }
+
+    pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
+        let control = self.control.due().unwrap_or(Nanos::MAX);
+        let tests = self.tests.values().map(|t| t.due(now, held)).min().unwrap_or(Nanos::MAX);
+        // The output buffer has space for more of a report.
+        let reports = !self.reports.is_empty() || self.packets.is_some();
+        let more = if reports && self.control.outbox().len() < MAX_REPLY { now } else { Nanos::MAX };
+        let message = if self.has_queued_output() { held[IoDirection::Out as usize].unwrap_or(now) } else { Nanos::MAX };
+        control.min(tests).min(self.closing.unwrap_or(Nanos::MAX)).min(more).min(message)
+    }
+
+    fn has_queued_output(&self) -> bool {
+        self.writable && self.control.outbox().len() > SHORT
+    }
+
+    /// Whether the session has data to move in that direction.
+    pub fn has_data(&self, direction: IoDirection, now: Nanos) -> bool {
+        (direction == IoDirection::Out && self.has_queued_output()) || self.tests.values().any(|t| t.has_data(direction, now))
+    }
+
+    /// Moves one piece: of the next test, or of the control output.
+    pub fn move_chunk(
+        &mut self,
+        direction: IoDirection,
+        now: Nanos,
+        scheduler: &mut DirectionScheduler,
+        context: &ServerContext,
+        scratch: &mut [u8],
+    ) -> IoStep {
+        let at = direction as usize;
+        let message = (direction == IoDirection::Out && self.has_queued_output()).then_some((None, self.output_service));
+        let tests = self.tests.iter().filter(|(_, t)| t.has_data(direction, now)).map(|(n, t)| (Some(*n), t.moved[at]));
+        let Some(who) = self.queues[at].select(message.into_iter().chain(tests)) else { return IoStep::Moved(0) };
+        let piece = match who {
+            None => self.send_output_piece(now, scheduler),
+            Some(number) => match self.tests.get_mut(&number) {
+                Some(test) => test.move_chunk(direction, now, scheduler, context, scratch),
+                None => IoStep::Moved(0),
+            },
+        };
+        if let IoStep::Moved(bytes) = piece {
+            let moved = match who.and_then(|number| self.tests.get_mut(&number)) {
+                Some(test) => &mut test.moved[at],
+                None => &mut self.output_service,
+            };
+            *moved = self.queues[at].charge(*moved, bytes);
+            self.total[at] += bytes;
+        }
+        piece
+    }
+
+    /// Sends a piece of a report.
+    fn send_output_piece(&mut self, now: Nanos, scheduler: &mut DirectionScheduler) -> IoStep {
+        match scheduler.chunk(now) {
+            Ok(max) => IoStep::Moved(tcp_wire_bytes(self.write_some(now, max) as u64)),
+            Err(bytes) => IoStep::Wait(bytes),
+        }
+    }
+
+    /// The control connection is ready.
+    pub fn on_control_ready(&mut self, context: &mut ServerContext, scratch: &mut [u8]) {
+        self.writable = true;
+        let mut actions = Vec::new();
+        if self.closing.is_none() && !self.is_full() {
+            match self.stream.read(&mut scratch[..READ]) {
+                Ok(0) => self.on_disconnect(context),
+                Ok(read) => self.control.receive(context.clock.now(), &scratch[..read], &mut actions),
+                Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => self.on_disconnect(context),
+            }
+        }
+        self.apply(actions, context);
+    }
+
+    fn apply(&mut self, actions: Vec<Action>, context: &mut ServerContext) {
+        let mut actions = VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
+            let mut more = Vec::new();
+            match action {
+                Action::Authenticated => self.admit_or_reject(context, &mut more),
+                Action::Request(request) => self.on_request(request, context, &mut more),
+                Action::Close(result) => {
+                    self.why = self.why.take().or(result.err());
+                    self.tests.clear();
+                    self.reports.clear();
+                    (self.capture, self.packets) = (None, None);
+                    self.closing.get_or_insert(context.clock.now() + LINGER_NS);
+                    self.leave_registry(context);
+                }
+            }
+            actions.extend(more);
+        }
+        self.write(context);
+    }
+
+    fn admit_or_reject(&mut self, context: &mut ServerContext, more: &mut Vec<Action>) {
+        context.pending_slots.release(self.slot);
+        let verdict = context.registry.admit(self.address.ip(), &context.config.quotas);
+        self.auth = if verdict == HandshakeVerdict::Welcome { AuthState::Admitted } else { AuthState::Rejected };
+        self.is_registered = verdict == HandshakeVerdict::Welcome;
+        if verdict != HandshakeVerdict::Welcome {
+            self.why = Some(verdict.message().into());
+        }
+        self.control.admit(context.clock.now(), verdict, context.welcome(), more);
+        self.validation_tag = self.control.keys().map_or(0, validation_tag);
+        self.session_id = self.control.keys().map_or(0, |keys| keys.session_id);
+        if self.auth == AuthState::Admitted {
+            context.log.write_event("session-began", json!({"from": self.address.to_string(), "session": self.log_id()}));
+        }
+    }
+
+    /// A connection at a test's own listener.
+    pub fn accept(&mut self, test: u32) -> std::io::Result<TcpStream> {
+        let listener = self.tests.get(&test).and_then(|t| t.listener.as_ref());
+        listener.ok_or_else(|| ErrorKind::WouldBlock.into()).and_then(|l| l.accept()).map(|(stream, _)| stream)
+    }
+
+    /// Whether its tests await connections from this address.
+    pub fn awaits(&self, from: IpAddr) -> bool {
+        self.is_open() && self.address.ip().to_canonical() == from.to_canonical() && self.tests.values().any(ServerTest::awaits)
+    }
+
+    pub fn attach(&mut self, hello: DataHello, pending: PendingConnection, context: &ServerContext) {
+        let all = || self.tests.values();
+        let (planned, used) = (all().map(ServerTest::planned_senders).sum(), all().map(ServerTest::unsent_limits).sum());
+        if let Some(test) = self.tests.get_mut(&hello.test) {
+            self.own_endpoints.insert(canonical(pending.address));
+            test.attach(hello, pending, context.unsent.connection(planned, used), context.clock.now());
+        }
+    }
+
+    /// Records a datagram with this tag. Bytes of IP to charge to the rate budget, none if the datagram is beyond its train; None if the
+    /// tag is of no test of this session.
+    pub fn on_tagged_datagram(&mut self, tag: u64, datagram: &ReceivedDatagram<'_>) -> Option<u64> {
+        let test = self.tests.values_mut().find(|t| t.tag == tag)?;
+        if !DatagramHeader::read(datagram.bytes).is_some_and(|head| test.on_datagram(&head, datagram.at)) {
+            return Some(0);
+        }
+        let bytes = datagram.bytes.len() as u64 + u64::from(IPV4_UDP_HEADERS);
+        self.total[IoDirection::In as usize] += bytes;
+        if self.capture.is_some() {
+            self.own_endpoints.insert(canonical(datagram.from));
+        }
+        Some(bytes)
+    }
+
+    /// Whether the ration of the session allows one more answer to a knock (`KNOCK`) or an echo (`ECHO`), which is charged to it.
+    pub fn take_reply_ration(&mut self, what: usize, now: Nanos) -> bool {
+        let bytes = VALIDATION_BYTES as u64 + u64::from(IPV4_UDP_HEADERS);
+        let may = self.reply_rations[what].has(now, bytes);
+        if may {
+            self.reply_rations[what].take(bytes);
+        }
+        may
+    }
+
+    pub fn on_address_validated(&mut self, test: u32, at: SocketAddr) {
+        // One whose answers wait is not answered: its client knocks again.
+        if !self.is_full() && self.tests.get_mut(&test).is_some_and(|t| t.on_address_validated(at)) {
+            self.own_endpoints.insert(canonical(at));
+            self.control.send_reply(&Reply::Open { test });
+        }
+    }
+
+    /// A test's connection is ready: its data is scheduled, its handshake continues at once.
+    pub fn ready_flow(&mut self, test: u32, flow: usize, context: &ServerContext, scratch: &mut [u8]) {
+        if let Some(ServerTest { run: TestIo::Flows(flows), .. }) = self.tests.get_mut(&test)
+            && let Some(flow) = flows.flows.get_mut(flow)
+        {
+            flow.ready = flow.moves().is_some();
+            if !flow.ready {
+                flow.advance(context.clock.now(), scratch, |_| Vec::new());
+            }
+        }
+    }
+
+    /// Bytes of IP that the kernel has retransmitted for this session's tests since the last call.
+    pub fn take_retransmitted(&mut self) -> u64 {
+        let bytes = self.tests.values_mut().map(ServerTest::take_retransmitted).sum();
+        self.total[IoDirection::Out as usize] += bytes;
+        bytes
+    }
+
+    /// What time brings.
+    pub fn tick(&mut self, context: &mut ServerContext, scratch: &mut [u8]) {
+        let now = context.clock.now();
+        // Datagrams and transfers were counted when they were admitted.
+        let moved: u64 = self.tests.values().filter(|t| matches!(t.spec, TestSpec::Bulk(_))).map(|t| t.run.bytes()).sum();
+        let over_budget = self.usage.bytes.saturating_add(moved) > context.config.quotas.session_bytes;
+        for test in self.tests.values_mut() {
+            if over_budget {
+                test.cut("the session has moved as many bytes as it may");
+            }
+        }
+        let over: Vec<u32> = self.tests.iter_mut().filter_map(|(n, t)| t.tick(now, scratch).then_some(*n)).collect();
+        for number in over {
+            if let Some(mut test) = self.tests.remove(&number) {
+                test.end();
+                self.usage.bytes += if matches!(test.spec, TestSpec::Bulk(_)) { test.run.bytes() } else { 0 };
+                self.reports.push_back(test);
+                self.control.record_activity(now);
+            }
+        }
+        self.control.running = self.tests.len();
+        let mut actions = Vec::new();
+        self.control.tick(now, &mut actions);
+        self.report();
+        self.apply(actions, context);
+        if self.closing.is_some_and(|on_disconnect| now >= on_disconnect || self.control.outbox().is_empty()) {
+            self.is_gone = true;
+        }
+    }
+
+    fn report(&mut self) {
+        while self.control.outbox().len() < MAX_REPLY
+            && let Some(test) = self.reports.front_mut()
+            && test.report(&mut self.control)
+        {
+            self.usage.rows -= test.rows;
+            self.reports.pop_front();
+        }
+        if self.control.outbox().len() >= MAX_REPLY || !self.reports.is_empty() {
+            return;
+        }
+        let Some((capture, next, dropped)) = &mut self.packets else { return };
+        let records = capture.records(&self.own_endpoints, next, MAX_REPLY);
+        if !records.is_empty() {
+            self.control.send_packets(&records, 0);
+        }
+        if *next == capture.len() {
+            let dropped = *dropped;
+            self.packets = None;
+            self.control.send_reply(&Reply::Captured { dropped });
+        }
+    }
+
+    /// Sends control output that is short enough to be sent at once.
+    fn write(&mut self, context: &mut ServerContext) {
+        if (1..=SHORT).contains(&self.control.outbox().len()) {
+            let written = tcp_wire_bytes(self.write_some(context.clock.now(), SHORT) as u64);
+            context.unscheduled_bytes += written;
+            self.total[IoDirection::Out as usize] += written;
+        }
+    }
+
+    fn write_some(&mut self, now: Nanos, max: usize) -> usize {
+        let output_service = self.control.outbox();
+        let unsent = TcpInfo::of(&self.stream).map_or(0, |info| u64::from(info.notsent));
+        let room = usize::try_from(self.unsent_limit.saturating_sub(unsent)).unwrap_or(max);
+        if room == 0 {
+            self.writable = false;
+            return 0;
+        }
+        match self.stream.write(&output_service[..output_service.len().min(max).min(room)]) {
+            Ok(written) if written > 0 => {
+                self.control.sent(written);
+                // A client that reads a long report is not idle.
+                self.control.record_activity(now);
+                return written;
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => self.writable = false,
+            _ => self.is_gone = true,
+        }
+        0
+    }
+
+    /// The client has closed the connection.
+    fn on_disconnect(&mut self, context: &mut ServerContext) {
+        self.is_gone = true;
+        self.leave_registry(context);
+    }
+
+    /// Frees the session's place as soon as the session is over: the same client's next connection may be decided on in this turn.
+    fn leave_registry(&mut self, context: &mut ServerContext) {
+        if std::mem::take(&mut self.is_registered) {
+            context.registry.release(self.address.ip());
+        }
+    }
+
+    /// Frees its place and writes its log line.
+    pub fn close(&mut self, context: &mut ServerContext) {
+        self.leave_registry(context);
+        let (now, from) = (context.clock.now(), self.address.to_string());
+        let why = self.why.as_deref().unwrap_or("ended by the client");
+        if self.auth == AuthState::Unauthenticated {
+            context.pending_slots.release(self.slot);
+        }
+        if self.auth != AuthState::Admitted {
+            return context.log.write_limited(now, "refused", json!({"from": from, "why": why}));
+        }
+        let [sent, received] = self.total;
+        let seconds = (now - self.accepted_at) as f64 / 1e9;
+        let what = json!({"from": from, "session": self.log_id(), "why": why, "seconds": seconds, "tests": self.next_test, "bytes_sent": sent, "bytes_received": received});
+        context.log.write_event("session-ended", what);
+    }
+
+    /// Its identifier in the log.
+    pub fn log_id(&self) -> String {
+        format!("{:016x}", self.session_id)
+    }
+}

@@ -1,0 +1,152 @@
+//! What a client asks for: tests begun and ended, a capture.
+
+use super::super::super::capture::HeaderCapture;
+use super::super::super::sockets::{self, SocketOptions};
+use super::super::ServerContext;
+use super::super::test_state::{AT_A_TIME, ServerTest};
+use super::Session;
+use crate::Nanos;
+use crate::control::message::{Reply, Request};
+use crate::control::server::Action;
+use crate::quotas::Quotas;
+use crate::test_spec::{Bulk, TestSpec};
+use ackclock_core::Problem;
+use serde_json::json;
+use std::net::{SocketAddr, TcpListener};
+
+/// Maximum number of log lines about refused tests for one session.
+const MAX_REFUSALS: u32 = 20;
+
+impl Session {
+    pub(super) fn on_request(&mut self, request: Request, context: &ServerContext, more: &mut Vec<Action>) {
+        let now = context.clock.now();
+        match request {
+            Request::Start { test, .. } if test != self.next_test => self.control.terminate("a test out of order", more),
+            Request::Start { test, spec } => {
+                self.next_test += 1;
+                let reply = match self.prepare(test, spec, context, now) {
+                    Ok(port) => Reply::Ready { test, port },
+                    Err(problem) => {
+                        self.log_refusal(test, &problem.to_string(), context);
+                        match problem {
+                            Problem { found, allowed, .. } if !found.is_empty() => {
+                                Reply::Refused { test, reason: found.into(), allowed: Some(allowed.into()) }
+                            }
+                            problem => Reply::Refused { test, reason: problem.statement.into(), allowed: None },
+                        }
+                    }
+                };
+                self.control.send_reply(&reply);
+            }
+            Request::Go { test } => self.with_test(test, more, |t| t.go(now)),
+            Request::Stop { test, quiet_ns } => self.with_test(test, more, |t| t.stop(now, quiet_ns)),
+            Request::Capture { bytes } => {
+                let refused = self.begin_capture(bytes, &context.config.quotas).err();
+                refused.iter().for_each(|why| self.log_refusal(self.next_test, why, context));
+                self.control.send_reply(&Reply::Capturing { refused });
+            }
+            Request::Captured {} => self.end_capture(context, more),
+            // `ServerSession` handles these.
+            Request::KeepAlive {} | Request::Quit {} => {}
+        }
+    }
+
+    /// Logs a refused test, up to a limit: repeated requests cannot fill a disk.
+    fn log_refusal(&mut self, test: u32, why: &str, context: &ServerContext) {
+        self.refusals += 1;
+        if self.refusals <= MAX_REFUSALS {
+            let (from, id) = (self.address.to_string(), self.log_id());
+            context.log.write_event("test-refused", json!({"from": from, "session": id, "test": test, "why": why}));
+        }
+    }
+
+    /// Of a test that is over nothing more is to be said; of one that never was, that is a mistake.
+    fn with_test(&mut self, test: u32, more: &mut Vec<Action>, act: impl FnOnce(&mut ServerTest)) {
+        match self.tests.get_mut(&test) {
+            Some(test) => act(test),
+            None if test < self.next_test => {}
+            None => self.control.terminate("a test that was not started", more),
+        }
+    }
+
+    /// Prepares a test; the port for its connections, where that is another one.
+    fn prepare(&mut self, number: u32, spec: TestSpec, context: &ServerContext, now: Nanos) -> Result<Option<u16>, Problem> {
+        let Some(keys) = self.control.keys() else { return Err(Problem::new("there is no session", "connect first")) };
+        let congestion = match &spec {
+            TestSpec::Bulk(bulk) => bulk.congestion.as_ref(),
+            TestSpec::Transfers(t) => t.congestion.as_ref(),
+            TestSpec::Datagrams { .. } => None,
+        };
+        if let Some(name) = congestion.filter(|name| !context.congestion.contains(name)) {
+            return Err(Problem::found(
+                format!("congestion control {name}"),
+                format!("{}: those of its kernel", context.congestion.join(", ")),
+            ));
+        }
+        let wanted = descriptors(&spec) + self.tests.values().map(|t| descriptors(&t.spec)).sum::<u64>();
+        if wanted > context.descriptors {
+            return Err(Problem::found(
+                format!("{wanted} connections and ports in one session"),
+                format!("{} at most, as the far end may open few files", context.descriptors),
+            ));
+        }
+        let listener = self.own_listener(&spec)?;
+        let restricted = context.restricted.iter().find(|(_, name)| Some(name) == congestion).map(|(listener, _)| listener);
+        if let (Some(_), Some(_), TestSpec::Bulk(Bulk { down: 1.., .. })) = (&listener, restricted, &spec) {
+            let control = congestion.map_or("", String::as_str);
+            return Err(Problem::found(
+                format!("{control} both ways with a receive buffer, for which the far end lacks a right"),
+                format!("one way at a time, or one of {}", context.congestion.join(", ")),
+            ));
+        }
+        let rows = self.usage.rows;
+        context.config.quotas.admit(&spec, self.tests.len(), &mut self.usage)?;
+        let port = listener.as_ref().or(restricted).and_then(|l| l.local_addr().ok()).map(|at| at.port());
+        let mut test = ServerTest::new(number, spec, keys, listener, now);
+        test.rows = self.usage.rows - rows;
+        self.tests.insert(number, test);
+        Ok(port)
+    }
+
+    /// A listener at the address to which the client has come.
+    fn own_listener(&self, spec: &TestSpec) -> Result<Option<TcpListener>, Problem> {
+        let TestSpec::Bulk(bulk) = spec else { return Ok(None) };
+        let socket_options = SocketOptions::of(bulk);
+        if !socket_options.needs_own_listener() || bulk.up == 0 {
+            return Ok(None);
+        }
+        let here = self.stream.local_addr().map_err(|e| Problem::refused("opening a listener", &e))?;
+        sockets::listen(SocketAddr::new(here.ip(), 0), &socket_options).map(Some).map_err(|e| Problem::new(e.to_string(), ""))
+    }
+
+    /// One for a session: what it may keep is what the operator allows, and no more than the client asks for.
+    fn begin_capture(&mut self, bytes: u64, quotas: &Quotas) -> Result<(), String> {
+        if quotas.capture_bytes == 0 {
+            return Err("it allows no capture; start it with --allow-capture MB".into());
+        }
+        if self.has_captured {
+            return Err("one capture in a session has been made already".into());
+        }
+        self.capture = Some(HeaderCapture::open(self.address.ip(), bytes.min(quotas.capture_bytes))?);
+        self.has_captured = true;
+        Ok(())
+    }
+
+    fn end_capture(&mut self, context: &ServerContext, more: &mut Vec<Action>) {
+        let Some(mut capture) = self.capture.take() else { return self.control.terminate("no capture to end", more) };
+        capture.drain(&context.clock);
+        let dropped = capture.over_quota + capture.dropped();
+        self.packets = Some((capture, 0, dropped));
+    }
+}
+
+/// Maximum number of descriptors of a test: its connections, and its own port where it has one.
+fn descriptors(spec: &TestSpec) -> u64 {
+    match spec {
+        TestSpec::Datagrams { .. } => 0,
+        TestSpec::Bulk(bulk) => {
+            u64::from(bulk.down) + u64::from(bulk.up) + u64::from(bulk.up > 0 && SocketOptions::of(bulk).needs_own_listener())
+        }
+        TestSpec::Transfers(_) => AT_A_TIME as u64,
+    }
+}

@@ -1,0 +1,347 @@
+//! A test as the far end has it: prepared, running, stopped, reported.
+
+use super::super::sockets::{SocketOptions, applied_options};
+use super::super::tcp_flow::{FlowSpec, IoDirection, TcpFlow};
+use super::super::tcp_info::TcpInfo;
+use super::super::test_io::{FlowIo, TestIo, TrainIo};
+use super::ServerContext;
+use super::io_scheduler::{DirectionScheduler, IoStep};
+use super::pending_connection::PendingConnection;
+use crate::control::hello::DataHello;
+use crate::control::keys::SessionKeys;
+use crate::control::message::{MAX_FLOWS, Reply, TestOutcome};
+use crate::control::server::ServerSession;
+use crate::rate_budget::{FairQueue, tcp_wire_bytes};
+use crate::test_spec::{Direction, TestSpec};
+use crate::udp::packet::DatagramHeader;
+use crate::{Nanos, SECOND};
+use nix::poll::PollFlags;
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A test may outlast its plan by this much before it is cut short.
+const SLACK_NS: Nanos = 30 * SECOND;
+/// Longest silence that may be waited for.
+const MAX_QUIET_NS: Nanos = 10 * SECOND;
+/// Connections of a row of transfers that stand at a time.
+pub const AT_A_TIME: usize = 4;
+
+pub struct ServerTest {
+    pub number: u32,
+    pub spec: TestSpec,
+    pub run: TestIo,
+    pub tag: u64,
+    /// For connections whose receive buffer must be known from the start.
+    pub listener: Option<TcpListener>,
+    attached: BTreeSet<u16>,
+    /// Rows that it may occupy in this end's memory (`Caps::rows`), until its report is sent.
+    pub rows: u64,
+    /// Asked to end: when, and after how much silence.
+    stop: Option<(Nanos, Nanos)>,
+    must_end: Nanos,
+    cut_short: Option<String>,
+    /// The table that is being sent, and its next row.
+    reported: (usize, usize),
+    /// What is said last, once it is begun.
+    outcome: Option<TestOutcome>,
+    /// Service received within its session in each direction, and the fair queueing state of its connections.
+    pub moved: [u64; 2],
+    queues: [FairQueue; 2],
+}
+
+impl ServerTest {
+    pub fn new(number: u32, spec: TestSpec, keys: &SessionKeys, listener: Option<TcpListener>, now: Nanos) -> ServerTest {
+        let run = match &spec {
+            TestSpec::Datagrams { down, up } => TestIo::Trains(TrainIo::new(*down, *up, keys.tag(number, false))),
+            TestSpec::Bulk(bulk) => TestIo::Flows(FlowIo::for_bulk(bulk, now)),
+            TestSpec::Transfers(_) => TestIo::Flows(FlowIo::without_samples()),
+        };
+        let must_end = now.saturating_add(spec.duration()).saturating_add(SLACK_NS);
+        let (attached, tag) = (BTreeSet::new(), keys.tag(number, true));
+        ServerTest {
+            number,
+            spec,
+            run,
+            tag,
+            listener,
+            attached,
+            rows: 0,
+            stop: None,
+            must_end,
+            cut_short: None,
+            reported: (0, 0),
+            outcome: None,
+            moved: [0; 2],
+            queues: Default::default(),
+        }
+    }
+
+    pub fn go(&mut self, now: Nanos) {
+        if let TestIo::Trains(trains) = &mut self.run
+            && (trains.to.is_some() || trains.out.is_none())
+        {
+            trains.start(now);
+        }
+    }
+
+    pub fn stop(&mut self, now: Nanos, quiet: Nanos) {
+        self.stop.get_or_insert((now, quiet.clamp(0, MAX_QUIET_NS)));
+    }
+
+    /// The client's address, if this test sends datagrams and has not begun to.
+    pub fn on_address_validated(&mut self, at: SocketAddr) -> bool {
+        match &mut self.run {
+            TestIo::Trains(trains) if trains.out.as_ref().is_some_and(|out| out.sent.is_empty()) => {
+                trains.to = Some(at);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Records a datagram that arrived. False if it is beyond the requested train.
+    pub fn on_datagram(&mut self, head: &DatagramHeader, at: Nanos) -> bool {
+        match &mut self.run {
+            TestIo::Trains(trains) => trains.on_datagram(head, at),
+            TestIo::Flows(_) => false,
+        }
+    }
+
+    /// What a connection of this test is to do; Err if it is none of this test's, or one too many.
+    fn task(&self, number: u16) -> Result<FlowSpec, ()> {
+        // No rate limit here: `moving` enforces the rate of the whole far end.
+        let rate_bps = None;
+        let TestIo::Flows(flows) = &self.run else { return Err(()) };
+        if self.stop.is_some() || self.attached.contains(&number) {
+            return Err(());
+        }
+        match &self.spec {
+            TestSpec::Bulk(b) if u32::from(number) < u32::from(b.down) + u32::from(b.up) => {
+                let direction = if number < b.down { Direction::Down } else { Direction::Up };
+                Ok(FlowSpec { number, sends: direction == Direction::Down, limit: None, rate_bps, window: b.receive_window })
+            }
+            TestSpec::Transfers(t) if number < t.count && flows.flows.iter().filter(|f| !f.is_ended()).count() < AT_A_TIME => {
+                Ok(FlowSpec { number, sends: t.direction == Direction::Down, limit: Some(t.bytes), rate_bps, window: None })
+            }
+            _ => Err(()),
+        }
+    }
+
+    /// A connection that has proven to be of this session says that it is this test's.
+    pub fn attach(&mut self, hello: DataHello, pending: PendingConnection, unsent_limit: u64, now: Nanos) {
+        let Ok(task) = self.task(hello.flow) else { return };
+        let TestIo::Flows(flows) = &mut self.run else { return };
+        let mut socket_options = match &self.spec {
+            TestSpec::Bulk(bulk) => SocketOptions::of(bulk).after_handshake(),
+            TestSpec::Transfers(t) => SocketOptions { congestion: t.congestion.clone(), ..SocketOptions::default() },
+            TestSpec::Datagrams { .. } => return,
+        };
+        // The listener's port may have set the control already; an end that only receives needs none.
+        if !task.sends
+            || socket_options.congestion.as_ref().is_some_and(|name| applied_options(&pending.stream).congestion == *name)
+        {
+            let with_address = socket_options.congestion.take();
+            let _ = SocketOptions { congestion: with_address, ..SocketOptions::default() }.set(&pending.stream);
+        }
+        let failed = socket_options.set(&pending.stream).err();
+        super::super::sockets::set_nodelay(&pending.stream);
+        if task.sends {
+            super::super::sockets::limit_unsent(&pending.stream, unsent_limit);
+        }
+        // The hello left `since` after the first SYN and took half a round trip, of which the handshake has given an idea.
+        let half = TcpInfo::of(&pending.stream).map_or(0, |info| i64::from(info.rtt_us) * 500);
+        let began = now - hello.since.clamp(0, self.spec.duration()) - half;
+        // What it sends is ended by whoever counts.
+        let more = if task.sends && task.limit.is_none() { SLACK_NS } else { 0 };
+        let mut flow = TcpFlow::accepted(task, pending.stream, began, began + self.spec.duration() + more);
+        flow.unsent_limit = task.sends.then_some(unsent_limit);
+        self.attached.insert(hello.flow);
+        match failed {
+            Some(why) => flow.refuse(why),
+            None if !task.sends => flow.count_early_data(now, pending.received.len() - crate::control::hello::DATA_HELLO_BYTES),
+            None => {}
+        }
+        flows.flows.push(flow);
+    }
+
+    /// Maximum number of connections on which this end sends at a time.
+    pub fn planned_senders(&self) -> u64 {
+        match &self.spec {
+            TestSpec::Bulk(bulk) => u64::from(bulk.down),
+            TestSpec::Transfers(t) if t.direction == Direction::Down => AT_A_TIME.min(usize::from(t.count)) as u64,
+            TestSpec::Transfers(_) | TestSpec::Datagrams { .. } => 0,
+        }
+    }
+
+    /// Sum of the limits of its connections' unsent data.
+    pub fn unsent_limits(&self) -> u64 {
+        let TestIo::Flows(flows) = &self.run else { return 0 };
+        flows.flows.iter().filter(|f| !f.is_ended()).filter_map(|f| f.unsent_limit).sum()
+    }
+
+    /// Number of connections that have not arrived yet.
+    pub fn awaits(&self) -> bool {
+        match (&self.spec, &self.stop) {
+            (_, Some(_)) | (TestSpec::Datagrams { .. }, _) => false,
+            (TestSpec::Bulk(b), None) => self.attached.len() < usize::from(b.down) + usize::from(b.up),
+            (TestSpec::Transfers(t), None) => self.attached.len() < usize::from(t.count),
+        }
+    }
+
+    /// The sockets to poll; a data socket already known to be ready is left out.
+    pub fn sockets(&self, now: Nanos) -> Vec<(usize, BorrowedFd<'_>, PollFlags)> {
+        let TestIo::Flows(flows) = &self.run else { return Vec::new() };
+        let polled = |(i, flow): (usize, &'_ TcpFlow)| {
+            let interest = flow.interest(now);
+            let known = flow.ready && flow.moves().is_some();
+            Some((i, interest)).filter(|_| !known && !interest.is_empty())
+        };
+        let wanted = flows.flows.iter().enumerate().filter_map(polled);
+        wanted.filter_map(|(i, interest)| Some((i, flows.flows[i].stream()?.as_fd(), interest))).collect()
+    }
+
+    /// Whether a connection has data to move in that direction.
+    pub fn has_data(&self, direction: IoDirection, now: Nanos) -> bool {
+        match &self.run {
+            TestIo::Trains(trains) => direction == IoDirection::Out && trains.ready(now).is_some(),
+            TestIo::Flows(flows) => flows.flows.iter().any(|f| f.ready && f.moves() == Some(direction)),
+        }
+    }
+
+    /// Moves one piece, of the connection that fair queueing selects.
+    pub fn move_chunk(
+        &mut self,
+        direction: IoDirection,
+        now: Nanos,
+        scheduler: &mut DirectionScheduler,
+        context: &ServerContext,
+        scratch: &mut [u8],
+    ) -> IoStep {
+        match &mut self.run {
+            TestIo::Trains(trains) => {
+                let Some(bytes) = trains.ready(now) else { return IoStep::Moved(0) };
+                if !scheduler.bucket.has(now, bytes) {
+                    trains.out.iter_mut().for_each(|out| out.mark_held());
+                    return IoStep::Wait(bytes);
+                }
+                trains.send_one(now, |datagram, to| context.udp.send_to(datagram, to).is_ok());
+                IoStep::Moved(bytes)
+            }
+            TestIo::Flows(flows) => {
+                let queue = &mut self.queues[direction as usize];
+                let ready = flows.flows.iter().enumerate().filter(|(_, f)| f.ready && f.moves() == Some(direction));
+                let Some(who) = queue.select(ready.map(|(i, f)| (i, f.moved))) else { return IoStep::Moved(0) };
+                let flow = &mut flows.flows[who];
+                let max = match scheduler.chunk(now) {
+                    Ok(max) => max,
+                    Err(bytes) => return IoStep::Wait(bytes),
+                };
+                let max = max.min(usize::try_from(flow.unsent_room()).unwrap_or(max));
+                if max == 0 {
+                    // Poll reports the socket when enough of its data has left (TCP_NOTSENT_LOWAT).
+                    flow.ready = false;
+                    return IoStep::Moved(0);
+                }
+                let done = flow.advance(now, &mut scratch[..max], |_| Vec::new());
+                // A read that fills its buffer may leave data in the socket; a shorter one has emptied it.
+                flow.ready = !done.blocked && done.bytes == max as u64;
+                let bytes = tcp_wire_bytes(done.bytes);
+                flow.moved = queue.charge(flow.moved, bytes);
+                IoStep::Moved(bytes)
+            }
+        }
+    }
+
+    /// Bytes of IP that the kernel has retransmitted since the last call.
+    pub fn take_retransmitted(&mut self) -> u64 {
+        let TestIo::Flows(flows) = &mut self.run else { return 0 };
+        flows.flows.iter_mut().map(|f| tcp_wire_bytes(f.take_retransmitted())).sum()
+    }
+
+    /// Time of the next action; in each direction no data moves before `held`.
+    pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
+        let quiet = self.stop.map_or(Nanos::MAX, |(asked, quiet)| match &self.run {
+            // While it still sends that says when to look.
+            TestIo::Trains(t) if t.out.as_ref().is_some_and(|out| !out.is_done()) => Nanos::MAX,
+            TestIo::Trains(t) => t.incoming.as_ref().and_then(|i| i.last).unwrap_or(asked).max(asked) + quiet,
+            TestIo::Flows(_) => asked + quiet,
+        });
+        let run = match &self.run {
+            TestIo::Trains(trains) => trains.due().max(held[IoDirection::Out as usize].unwrap_or(Nanos::MIN)),
+            TestIo::Flows(flows) => {
+                let moves = [IoDirection::Out, IoDirection::In].into_iter().filter(|direction| self.has_data(*direction, now));
+                flows.due(now).min(moves.map(|direction| held[direction as usize].unwrap_or(now)).min().unwrap_or(Nanos::MAX))
+            }
+        };
+        run.min(self.must_end).min(quiet)
+    }
+
+    /// Does what is due. True once the test is over.
+    pub fn tick(&mut self, now: Nanos, scratch: &mut [u8]) -> bool {
+        match &mut self.run {
+            TestIo::Trains(trains) => trains.tick(now),
+            TestIo::Flows(flows) => {
+                for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
+                    // The time limit has passed.
+                    flow.advance(now, scratch, |_| Vec::new());
+                }
+                flows.tick(now);
+                if matches!(self.spec, TestSpec::Transfers(_)) {
+                    flows.drop_ended();
+                }
+            }
+        }
+        if now >= self.must_end {
+            self.cut_short.get_or_insert_with(|| "the client did not end it in time".into());
+        }
+        self.cut_short.is_some() || self.is_over(now)
+    }
+
+    fn is_over(&self, now: Nanos) -> bool {
+        let Some((asked, quiet)) = self.stop else { return false };
+        match &self.run {
+            TestIo::Trains(trains) => trains.is_quiet(now, asked, quiet),
+            TestIo::Flows(flows) => flows.all_ended() || now >= asked + quiet,
+        }
+    }
+
+    pub fn cut(&mut self, why: &str) {
+        self.cut_short.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Ends everything, before the report.
+    pub fn end(&mut self) {
+        self.listener = None;
+        if let TestIo::Flows(flows) = &mut self.run {
+            flows.end();
+        }
+    }
+
+    /// Says more of the report. True once it is complete.
+    pub fn report(&mut self, control: &mut ServerSession) -> bool {
+        let tables = self.run.tables();
+        while let Some((name, table)) = tables.get(self.reported.0) {
+            let next = control.send_rows(self.number, *name, table, self.reported.1);
+            if next < table.len() {
+                let stuck = next == self.reported.1;
+                self.reported.1 = next;
+                if stuck {
+                    return false;
+                }
+            } else {
+                self.reported = (self.reported.0 + 1, 0);
+            }
+        }
+        let whole = || TestOutcome { cut_short: self.cut_short.clone(), ..self.run.outcome() };
+        let outcome = self.outcome.get_or_insert_with(whole);
+        let from = outcome.flows.len().saturating_sub(MAX_FLOWS);
+        let flows = outcome.flows.split_off(from);
+        if from > 0 {
+            control.send_reply(&Reply::Flows { test: self.number, flows });
+            return false;
+        }
+        control.send_reply(&Reply::Done { test: self.number, outcome: TestOutcome { flows, ..std::mem::take(outcome) } });
+        true
+    }
+}

@@ -1,0 +1,341 @@
+//! One TCP connection of a test, at either end: who sends sends all it may, who receives counts.
+
+use super::sample::{SampledFlow, sample_row};
+use super::sockets::{AppliedOptions, applied_options, reset_on_close, set_int_option, set_nodelay};
+use super::tcp_info::TcpInfo;
+use crate::control::message::FlowOutcome;
+use crate::record::SAMPLE_COLUMNS;
+use crate::{Nanos, SECOND};
+use nix::poll::PollFlags;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+/// Bytes written or read in one go.
+pub const PIECE: usize = 1 << 18;
+/// What a rate's cap may be ahead of itself: 10 ms of it.
+const BURST_DIVISOR: i64 = 100;
+
+/// What a connection is to do.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowSpec {
+    pub number: u16,
+    pub sends: bool,
+    /// Exactly so many bytes; none for all that time allows.
+    pub limit: Option<u64>,
+    /// Bits a second that pass at most; none where the caller limits the rate.
+    pub rate_bps: Option<u64>,
+    /// The most that is advertised, where it receives.
+    pub window: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FlowPhase {
+    Connecting,
+    Open,
+    /// All is written: the peer's word that all has come is awaited.
+    Confirming,
+    Ended,
+}
+
+/// Direction of the data, as seen from this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoDirection {
+    Out = 0,
+    In = 1,
+}
+
+/// Result of one system call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IoResult {
+    pub bytes: u64,
+    /// EAGAIN: no data to read, or no space to write.
+    pub blocked: bool,
+}
+
+pub struct TcpFlow {
+    pub task: FlowSpec,
+    /// The socket is presumed ready: no EAGAIN since the last poll event.
+    pub ready: bool,
+    /// Service received within its test (`crate::rate_budget`).
+    pub moved: u64,
+    /// None once it has ended.
+    stream: Option<TcpStream>,
+    phase: FlowPhase,
+    /// Written first, before data.
+    hello: Vec<u8>,
+    /// The client's first SYN, by this end's clock; when it was connected; first and last byte.
+    pub began: Nanos,
+    pub connected: Option<Nanos>,
+    pub first: Option<Nanos>,
+    pub last: Option<Nanos>,
+    /// Bytes beyond this time do not count, and nothing is sent.
+    stop_at: Nanos,
+    pub bytes: u64,
+    /// Limit of the data that was written and has not left; none where the caller limits no rate.
+    pub unsent_limit: Option<u64>,
+    /// Bit-nanoseconds that have passed under the cap: when the next piece may pass.
+    free_at: Nanos,
+    pub failed: Option<String>,
+    ending: Option<(TcpInfo, AppliedOptions)>,
+    /// Retransmitted segments (tcpi_total_retrans) at the last query.
+    total_retrans: u32,
+}
+
+impl TcpFlow {
+    /// At the client: it is on its way.
+    pub fn connecting(task: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
+        TcpFlow {
+            task,
+            ready: false,
+            moved: 0,
+            stream: Some(stream),
+            phase: FlowPhase::Connecting,
+            hello: Vec::new(),
+            began,
+            connected: None,
+            first: None,
+            last: None,
+            stop_at,
+            bytes: 0,
+            unsent_limit: None,
+            free_at: began,
+            failed: None,
+            ending: None,
+            total_retrans: 0,
+        }
+    }
+
+    /// At the server: it has come, and said who it is.
+    pub fn accepted(task: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
+        TcpFlow { phase: FlowPhase::Open, ready: true, ..TcpFlow::connecting(task, stream, began, stop_at) }
+    }
+
+    pub fn stream(&self) -> Option<&TcpStream> {
+        self.stream.as_ref()
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.phase == FlowPhase::Ended
+    }
+
+    /// What it waits for; none while its cap holds it.
+    pub fn interest(&self, now: Nanos) -> PollFlags {
+        match self.phase {
+            FlowPhase::Connecting => PollFlags::POLLOUT,
+            FlowPhase::Open if now < self.free_at => PollFlags::empty(),
+            FlowPhase::Open if self.task.sends || !self.hello.is_empty() => PollFlags::POLLOUT,
+            FlowPhase::Open | FlowPhase::Confirming => PollFlags::POLLIN,
+            FlowPhase::Ended => PollFlags::empty(),
+        }
+    }
+
+    /// Direction in which a ready socket moves data; none during the handshake.
+    pub fn moves(&self) -> Option<IoDirection> {
+        (self.phase == FlowPhase::Open).then_some(if self.task.sends { IoDirection::Out } else { IoDirection::In })
+    }
+
+    /// Bytes that may be written before the unsent data reaches its limit.
+    pub fn unsent_room(&self) -> u64 {
+        let Some((limit, stream)) = self.unsent_limit.zip(self.stream.as_ref()) else { return u64::MAX };
+        limit.saturating_sub(TcpInfo::of(stream).map_or(0, |info| u64::from(info.notsent)))
+    }
+
+    /// Bytes of payload that the kernel has retransmitted since the last call.
+    pub fn take_retransmitted(&mut self) -> u64 {
+        let Some(info) = self.stream.as_ref().filter(|_| self.task.sends).and_then(TcpInfo::of) else { return 0 };
+        let more = info.total_retrans.saturating_sub(std::mem::replace(&mut self.total_retrans, info.total_retrans));
+        u64::from(more) * u64::from(info.mss)
+    }
+
+    /// When it wants to be looked at, whatever its socket says.
+    pub fn due(&self, now: Nanos) -> Nanos {
+        match self.phase {
+            FlowPhase::Ended => Nanos::MAX,
+            FlowPhase::Open if now < self.free_at => self.stop_at.min(self.free_at),
+            _ => self.stop_at,
+        }
+    }
+
+    /// One system call on a ready socket or at a due time, for at most the bytes that fit `scratch`. `hello` makes a
+    /// client's first bytes once it is connected.
+    pub fn advance(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) -> IoResult {
+        let before = self.bytes;
+        let blocked = self.step(now, scratch, hello);
+        IoResult { bytes: self.bytes - before, blocked }
+    }
+
+    /// True if the socket was not ready.
+    fn step(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) -> bool {
+        if self.phase == FlowPhase::Connecting
+            && let Err(e) = self.connect(now, hello)
+        {
+            self.fail(now, &e.to_string());
+            return false;
+        }
+        if now >= self.stop_at {
+            self.on_deadline(now);
+            return false;
+        }
+        let done = match self.phase {
+            FlowPhase::Open if now < self.free_at => Ok(()),
+            FlowPhase::Open if !self.hello.is_empty() => self.send_hello(),
+            FlowPhase::Open if self.task.sends => self.send(now, scratch),
+            FlowPhase::Open => self.receive(now, scratch),
+            FlowPhase::Confirming => self.confirm(now),
+            FlowPhase::Connecting | FlowPhase::Ended => Ok(()),
+        };
+        match done {
+            Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => return true,
+            // Without a limit the end that counts ends it, by a reset.
+            Err(_) if self.task.limit.is_none() && self.bytes > 0 => self.end(),
+            Err(e) => self.fail(now, &e.to_string()),
+            Ok(()) => {}
+        }
+        false
+    }
+
+    fn connect(&mut self, now: Nanos, hello: impl FnOnce(Nanos) -> Vec<u8>) -> std::io::Result<()> {
+        let stream = self.open()?;
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        if stream.peer_addr().is_ok() {
+            set_nodelay(stream);
+            (self.connected, self.phase, self.hello) = (Some(now), FlowPhase::Open, hello(now - self.began));
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> std::io::Result<&TcpStream> {
+        self.stream.as_ref().ok_or(ErrorKind::NotConnected.into())
+    }
+
+    fn send_hello(&mut self) -> std::io::Result<()> {
+        let written = self.open()?.write(&self.hello)?;
+        self.hello.drain(..written);
+        Ok(())
+    }
+
+    fn send(&mut self, now: Nanos, scratch: &[u8]) -> std::io::Result<()> {
+        let left = self.task.limit.map_or(u64::MAX, |limit| limit - self.bytes);
+        let written = self.open()?.write(&scratch[..(left.min(scratch.len() as u64)) as usize])?;
+        self.count(now, written);
+        if self.task.limit == Some(self.bytes) {
+            self.open()?.shutdown(Shutdown::Write)?;
+            self.phase = FlowPhase::Confirming;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Nanos, scratch: &mut [u8]) -> std::io::Result<()> {
+        let read = self.open()?.read(scratch)?;
+        if read > 0 {
+            if self.first.is_none() {
+                self.clamp_window();
+            }
+            self.count(now, read);
+            return Ok(());
+        }
+        match self.task.limit {
+            Some(limit) if limit != self.bytes => self.fail(now, "it ended early"),
+            Some(_) => {
+                // If this is not delivered the peer finds out by itself.
+                let _ = self.open()?.write(&[1]);
+                self.end();
+            }
+            None => self.end(),
+        }
+        Ok(())
+    }
+
+    /// Says again how large the window may be: when data shows how much of a buffer a packet takes, Linux reckons the limit anew from the buffer.
+    fn clamp_window(&self) {
+        if let (Some(bytes), Some(stream), false) = (self.task.window, &self.stream, self.task.sends) {
+            // The handshake had it; a kernel that refuses it now goes by the buffer.
+            let _ = set_int_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes);
+        }
+    }
+
+    fn confirm(&mut self, now: Nanos) -> std::io::Result<()> {
+        if self.open()?.read(&mut [0; 1])? > 0 {
+            self.last = Some(now);
+            self.end();
+        } else {
+            self.fail(now, "the peer did not confirm");
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, now: Nanos, bytes: usize) {
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        self.bytes += bytes as u64;
+        let Some(rate_bps) = self.task.rate_bps else { return };
+        let time = (bytes as i64 * 8).saturating_mul(SECOND) / (rate_bps.max(1) as i64);
+        self.free_at = self.free_at.max(now - SECOND / BURST_DIVISOR).saturating_add(time);
+    }
+
+    fn on_deadline(&mut self, now: Nanos) {
+        match (self.task.limit, self.phase) {
+            (_, FlowPhase::Ended) => {}
+            (None, FlowPhase::Open) => self.end(),
+            _ => self.fail(now, "it took longer than it may"),
+        }
+    }
+
+    /// Bytes that came with the hello.
+    pub fn count_early_data(&mut self, now: Nanos, bytes: usize) {
+        if bytes > 0 {
+            self.count(now, bytes);
+        }
+    }
+
+    /// It cannot be what was asked for.
+    pub fn refuse(&mut self, why: String) {
+        self.failed = Some(why);
+        self.end();
+    }
+
+    fn fail(&mut self, now: Nanos, why: &str) {
+        self.failed.get_or_insert_with(|| why.to_owned());
+        self.last.get_or_insert(now);
+        self.end();
+    }
+
+    /// Ends it, if it has not ended: what is on the way is thrown away.
+    pub fn end(&mut self) {
+        self.phase = FlowPhase::Ended;
+        if let Some(stream) = self.stream.take() {
+            self.ending = TcpInfo::of(&stream).map(|info| (info, applied_options(&stream)));
+            if self.task.limit.is_none() || self.failed.is_some() {
+                reset_on_close(&stream);
+            }
+        }
+    }
+
+    pub fn sample(&self, now: Nanos) -> Option<[i64; SAMPLE_COLUMNS.len()]> {
+        let sampled = SampledFlow { at: now, flow: self.task.number, sends: self.task.sends, bytes: self.bytes };
+        let open = matches!(self.phase, FlowPhase::Open | FlowPhase::Confirming);
+        self.clamp_window();
+        self.stream.as_ref().filter(|_| open).and_then(TcpInfo::of).map(|info| sample_row(&sampled, &info))
+    }
+
+    pub fn outcome(&self) -> FlowOutcome {
+        let now = || self.stream.as_ref().and_then(|s| Some((TcpInfo::of(s)?, applied_options(s))));
+        let (info, AppliedOptions { congestion, send_buffer, receive_buffer }) =
+            self.ending.clone().or_else(now).unwrap_or_default();
+        FlowOutcome {
+            flow: self.task.number,
+            sends: self.task.sends,
+            congestion,
+            send_buffer,
+            receive_buffer,
+            mss: info.mss,
+            bytes: self.bytes,
+            elapsed_ns: self.last.unwrap_or(self.began).min(self.stop_at) - self.began,
+            retransmitted: u64::from(info.total_retrans),
+            segments_sent: u64::from(info.data_segs_out),
+            why_failed: self.failed.clone(),
+        }
+    }
+}

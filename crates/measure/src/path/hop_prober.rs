@@ -1,0 +1,317 @@
+//! Which probe is next. First each hop limit in turn until the far end answers, then every size to every hop that has answered, round by
+//! round: a hop is not probed twice in a row, and changes over time affect all sizes alike. A hop is probed briskly until it leaves a
+//! probe unanswered; that probe is sent again, and later probes have the interval of a router's ICMP rate limit.
+
+use super::{PathConfig, PathProbe, ProbeRecord, ProbeReply, ReplyKind};
+use crate::Nanos;
+
+/// So many hops in a row that say nothing end the search.
+const SILENT: usize = 5;
+
+/// Where the walk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProbingStage {
+    /// The path is looked for: this hop, so many looks so far.
+    Discovery {
+        hop: u8,
+        looks: u32,
+    },
+    /// Sizes are sent: the place among rounds times sizes times hops.
+    Measurement {
+        index: usize,
+    },
+    Done,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct InFlight {
+    probe: PathProbe,
+    sent: Nanos,
+    brisk: bool,
+}
+
+#[derive(Debug)]
+pub struct HopProber {
+    plan: PathConfig,
+    stage: ProbingStage,
+    /// Those that answer and are asked with all sizes, in path order.
+    hops: Vec<u8>,
+    /// When each hop limit was last used.
+    last: [Option<Nanos>; 256],
+    /// Hops with an unanswered brisk probe: an ICMP rate limit is assumed.
+    limited: [bool; 256],
+    in_flight: Option<InFlight>,
+    /// A packet of this length does not come through.
+    too_big: u32,
+    pub records: Vec<ProbeRecord>,
+}
+
+impl HopProber {
+    /// Err says what of the plan cannot be.
+    pub fn new(plan: PathConfig) -> Result<HopProber, String> {
+        plan.check()?;
+        let stage = ProbingStage::Discovery { hop: 1, looks: 0 };
+        let (last, limited) = ([None; 256], [false; 256]);
+        Ok(HopProber { plan, stage, hops: Vec::new(), last, limited, in_flight: None, too_big: u32::MAX, records: Vec::new() })
+    }
+
+    /// The probe that is to leave now, if one is.
+    pub fn poll(&mut self, now: Nanos) -> Option<PathProbe> {
+        self.time_out(now);
+        if self.in_flight.is_some() || self.due().is_none_or(|due| due > now) {
+            return None;
+        }
+        let (hop, bytes) = self.next()?;
+        let probe = PathProbe { number: u32::try_from(self.records.len()).unwrap_or(u32::MAX), hop, bytes };
+        let brisk = self.last[usize::from(hop)].is_some_and(|last| now < last.saturating_add(self.plan.every_ns));
+        self.in_flight = Some(InFlight { probe, sent: now, brisk });
+        self.last[usize::from(hop)] = Some(now);
+        Some(probe)
+    }
+
+    /// It left at this time, later than `poll` was asked.
+    pub fn on_sent(&mut self, now: Nanos) {
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.sent = now;
+        }
+    }
+
+    /// When there is something to do; none at the end.
+    pub fn due(&self) -> Option<Nanos> {
+        if let Some(in_flight) = self.in_flight {
+            return Some(in_flight.sent.saturating_add(self.plan.timeout_ns));
+        }
+        let hop = usize::from(self.next()?.0);
+        let after = if self.limited[hop] { self.plan.every_ns } else { self.plan.brisk_ns };
+        Some(self.last[hop].map_or(Nanos::MIN, |last| last.saturating_add(after)))
+    }
+
+    /// An answer. One to an earlier probe, which was given up, is noted with it and changes nothing else.
+    pub fn on_reply(&mut self, answer: ProbeReply) {
+        match self.in_flight {
+            Some(in_flight) if in_flight.probe.number == answer.number => self.end(in_flight, Some(answer)),
+            _ => {
+                let late = self.records.get_mut(answer.number as usize).filter(|records| records.answer.is_none());
+                if let Some(records) = late {
+                    records.answer = Some(answer);
+                }
+            }
+        }
+    }
+
+    /// The share of the probes that are known to come which have been sent.
+    pub fn progress(&self) -> f64 {
+        match self.stage {
+            ProbingStage::Discovery { .. } => 0.0,
+            ProbingStage::Measurement { index } => index as f64 / self.index_count().max(1) as f64,
+            ProbingStage::Done => 1.0,
+        }
+    }
+
+    fn time_out(&mut self, now: Nanos) {
+        if let Some(in_flight) = self.in_flight
+            && now >= in_flight.sent.saturating_add(self.plan.timeout_ns)
+        {
+            self.end(in_flight, None);
+        }
+    }
+
+    fn end(&mut self, in_flight: InFlight, answer: Option<ProbeReply>) {
+        let InFlight { probe, sent, brisk } = in_flight;
+        self.in_flight = None;
+        self.records.push(ProbeRecord { probe, sent, answer, brisk });
+        if answer.is_none() && brisk && !std::mem::replace(&mut self.limited[usize::from(probe.hop)], true) {
+            // Send the same probe again, at the interval of a rate-limited router: a loss and a rate limit look the same.
+            return;
+        }
+        if answer.is_some_and(|a| a.kind == ReplyKind::TooBig) {
+            self.too_big = self.too_big.min(probe.bytes);
+        }
+        self.stage = match self.stage {
+            ProbingStage::Discovery { hop, looks } if looks + 1 < self.plan.looks => {
+                ProbingStage::Discovery { hop, looks: looks + 1 }
+            }
+            ProbingStage::Discovery { hop, .. } => self.discover_next(hop),
+            ProbingStage::Measurement { index } => self.measure_from(index + 1),
+            ProbingStage::Done => ProbingStage::Done,
+        };
+    }
+
+    fn discover_next(&mut self, hop: u8) -> ProbingStage {
+        let replies = |at: u8| self.records.iter().filter(move |a| a.probe.hop == at).filter_map(|a| a.answer);
+        if replies(hop).next().is_some() {
+            self.hops.push(hop);
+        }
+        let ends = replies(hop).any(|a| a.kind != ReplyKind::Expired);
+        let no_reply = usize::from(hop - self.hops.last().copied().unwrap_or(0)) >= SILENT;
+        if ends || no_reply || hop >= self.plan.max_hops {
+            return self.measure_from(0);
+        }
+        ProbingStage::Discovery { hop: hop + 1, looks: 0 }
+    }
+
+    fn index_count(&self) -> usize {
+        self.plan.rounds as usize * self.plan.sizes.len() * self.hops.len()
+    }
+
+    /// The next place, from this one on, whose packet may come through.
+    fn measure_from(&self, index: usize) -> ProbingStage {
+        let next = (index..self.index_count()).find(|&at| self.at(at).1 < self.too_big);
+        next.map_or(ProbingStage::Done, |index| ProbingStage::Measurement { index })
+    }
+
+    /// Hop and size at a place: all hops with one size, then all with the next.
+    fn at(&self, index: usize) -> (u8, u32) {
+        let (round, hop) = (index / self.hops.len(), index % self.hops.len());
+        (self.hops[hop], self.plan.sizes[round % self.plan.sizes.len()])
+    }
+
+    fn next(&self) -> Option<(u8, u32)> {
+        match self.stage {
+            ProbingStage::Discovery { hop, .. } => Some((hop, self.plan.min_size())),
+            ProbingStage::Measurement { index } => Some(self.at(index)),
+            ProbingStage::Done => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MS, SECOND};
+    use std::net::{IpAddr, Ipv4Addr};
+
+    fn plan() -> PathConfig {
+        PathConfig { looks: 1, sizes: vec![100, 1000], rounds: 2, ..PathConfig::default() }
+    }
+
+    fn router(hop: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, hop))
+    }
+
+    /// Runs a walk over a path of so many hops, of which those named say nothing; every answer takes 10 ms.
+    fn run(plan: PathConfig, hops: u8, no_reply: &[u8]) -> (HopProber, Nanos) {
+        let mut prober = HopProber::new(plan).unwrap();
+        let mut now = 0;
+        while let Some(due) = prober.due() {
+            now = now.max(due);
+            let Some(probe) = prober.poll(now) else { continue };
+            if no_reply.contains(&probe.hop) {
+                continue;
+            }
+            now += 10 * MS;
+            let kind = if probe.hop < hops { ReplyKind::Expired } else { ReplyKind::Reached };
+            prober.on_reply(ProbeReply { number: probe.number, from: router(probe.hop.min(hops)), at: now, kind });
+        }
+        (prober, now)
+    }
+
+    fn order(prober: &HopProber) -> Vec<(u8, u32)> {
+        prober.records.iter().map(|a| (a.probe.hop, a.probe.bytes)).collect()
+    }
+
+    #[test]
+    fn each_hop_is_looked_for_and_then_asked_with_every_size_in_turn() {
+        let (prober, _) = run(plan(), 2, &[]);
+        let round = [(1, 100), (2, 100), (1, 1000), (2, 1000)];
+        assert_eq!(order(&prober), [&[(1, 100), (2, 100)][..], &round, &round].concat());
+    }
+
+    // finding("M1")
+    #[test]
+    fn walk_to_a_host_one_hop_away_ends_in_seconds_when_every_probe_is_answered() {
+        let (prober, now) =
+            run(PathConfig { sizes: vec![64, 350, 650, 950, 1250, 1500], rounds: 10, looks: 3, ..plan() }, 1, &[]);
+        assert_eq!(prober.records.len(), 3 + 60);
+        assert_eq!(now, 62 * 20 * MS + 10 * MS);
+    }
+
+    /// A router as Linux is one (icmp_ratelimit): six answers at once, then one a second.
+    fn limited(plan: PathConfig, burst: i64) -> HopProber {
+        let mut prober = HopProber::new(plan).unwrap();
+        let (mut now, mut tokens, mut since) = (0, burst * SECOND, 0);
+        while let Some(due) = prober.due() {
+            now = now.max(due);
+            let Some(probe) = prober.poll(now) else { continue };
+            tokens = (tokens + now - since).min(burst * SECOND);
+            since = now;
+            if tokens >= SECOND {
+                tokens -= SECOND;
+                prober.on_reply(ProbeReply { number: probe.number, from: router(1), at: now + MS, kind: ReplyKind::Reached });
+            }
+        }
+        prober
+    }
+
+    // finding("M1")
+    #[test]
+    fn hop_is_probed_once_a_second_when_it_left_a_brisk_probe_unanswered() {
+        let prober = limited(PathConfig { rounds: 10, ..plan() }, 6);
+        let unanswered: Vec<usize> = (0..prober.records.len()).filter(|&n| prober.records[n].answer.is_none()).collect();
+        assert_eq!(unanswered, [6]);
+        assert!(prober.records[..7].iter().skip(1).all(|a| a.brisk) && !prober.records[0].brisk);
+        // The probe is sent again, and every planned probe is sent.
+        assert_eq!((prober.records.len(), prober.records[7].probe.bytes), (1 + 20 + 1, prober.records[6].probe.bytes));
+        assert!(prober.records[7..].windows(2).all(|two| two[1].sent - two[0].sent >= SECOND && !two[1].brisk));
+    }
+
+    #[test]
+    fn silent_hop_gets_exactly_the_planned_probes() {
+        let (prober, _) = run(PathConfig { rounds: 0, looks: 3, ..plan() }, 2, &[1]);
+        assert_eq!(prober.records.iter().filter(|a| a.probe.hop == 1).count(), 3);
+    }
+
+    #[test]
+    fn a_silent_hop_is_passed_and_not_measured() {
+        let (prober, _) = run(plan(), 3, &[2]);
+        let mut measured: Vec<u8> = prober.records.iter().skip(3).map(|a| a.probe.hop).collect();
+        measured.dedup();
+        measured.truncate(2);
+        assert_eq!(measured, [1, 3]);
+        assert_eq!(prober.records[1].answer, None);
+    }
+
+    #[test]
+    fn five_silent_hops_end_the_search() {
+        let (prober, _) = run(PathConfig { rounds: 0, ..plan() }, 20, &[2, 3, 4, 5, 6, 7]);
+        assert_eq!(order(&prober).last(), Some(&(6, 100)));
+    }
+
+    #[test]
+    fn what_is_too_big_once_is_not_sent_again() {
+        let mut prober = HopProber::new(plan()).unwrap();
+        let mut now = 0;
+        while let Some(due) = prober.due() {
+            now = now.max(due);
+            let Some(probe) = prober.poll(now) else { continue };
+            let kind = if probe.bytes > 500 { ReplyKind::TooBig } else { ReplyKind::Reached };
+            prober.on_reply(ProbeReply { number: probe.number, from: router(1), at: now, kind });
+        }
+        assert_eq!(order(&prober), [(1, 100), (1, 100), (1, 1000), (1, 100)]);
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_patience_has_ended_is_kept_with_its_probe() {
+        let mut prober = HopProber::new(PathConfig { max_hops: 1, looks: 2, rounds: 0, ..plan() }).unwrap();
+        let first = prober.poll(0).unwrap();
+        assert_eq!(prober.poll(2 * SECOND).unwrap().number, 1);
+        let late = ProbeReply { number: first.number, from: router(1), at: 3 * SECOND, kind: ReplyKind::Expired };
+        prober.on_reply(late);
+        assert_eq!(prober.records[0].answer, Some(late));
+    }
+
+    #[test]
+    fn answers_to_what_was_never_sent_and_second_answers_change_nothing() {
+        let mut prober = HopProber::new(plan()).unwrap();
+        let answer = ProbeReply { number: 7, from: router(1), at: 0, kind: ReplyKind::Reached };
+        prober.on_reply(answer);
+        assert!(prober.records.is_empty());
+    }
+
+    #[test]
+    fn a_plan_without_sizes_or_with_impossible_ones_is_refused() {
+        assert!(HopProber::new(PathConfig { sizes: vec![], ..plan() }).is_err());
+        assert!(HopProber::new(PathConfig { sizes: vec![20], ..plan() }).is_err());
+        assert!(HopProber::new(PathConfig { max_hops: 0, ..plan() }).is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! Nothing is sent to an address that has not shown that it hears us. A client knocks, gets a cookie as long as its knock, and echoes it from
+//! the address at which it got it. Knock and echo carry a MAC of the session, so strangers get nothing at all, and a client that forges
+//! another's address makes us send no more than it sends itself.
+
+use crate::control::keys::{Digest, SessionKeys, constant_time_eq, mac};
+use std::net::{IpAddr, SocketAddr};
+
+/// Each of the three datagrams has this length: no answer is longer than what asks for it.
+pub const VALIDATION_BYTES: usize = 64;
+pub type ValidationPacket = [u8; VALIDATION_BYTES];
+const COVERED: usize = 48;
+/// Not a test's number, so that knocks have a tag of their own.
+const VALIDATION_TAG_TEST: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum ValidationKind {
+    Hello = 1,
+    Cookie = 2,
+    Echo = 3,
+}
+
+/// The tag of a session's knocks and echoes.
+pub fn validation_tag(keys: &SessionKeys) -> u64 {
+    keys.tag(VALIDATION_TAG_TEST, true)
+}
+
+fn write(keys: &SessionKeys, kind: ValidationKind, test: u32, cookie: [u8; 16]) -> ValidationPacket {
+    let mut out = [0; VALIDATION_BYTES];
+    out[..8].copy_from_slice(&validation_tag(keys).to_be_bytes());
+    out[8] = kind as u8;
+    out[12..16].copy_from_slice(&test.to_be_bytes());
+    out[16..32].copy_from_slice(&cookie);
+    let digest = mac(&keys.datagrams, "proof", &[&out[..COVERED]]);
+    out[COVERED..].copy_from_slice(&digest[..VALIDATION_BYTES - COVERED]);
+    out
+}
+
+/// Test and cookie of an authentic datagram of this kind.
+fn read(keys: &SessionKeys, kind: ValidationKind, datagram: &[u8]) -> Option<(u32, [u8; 16])> {
+    let whole: &ValidationPacket = datagram.try_into().ok()?;
+    let digest = mac(&keys.datagrams, "proof", &[&whole[..COVERED]]);
+    let authentic = constant_time_eq(&digest[..VALIDATION_BYTES - COVERED], &whole[COVERED..]);
+    let cookie = whole[16..32].try_into().ok()?;
+    (authentic && whole[8] == kind as u8).then(|| (u32::from_be_bytes([whole[12], whole[13], whole[14], whole[15]]), cookie))
+}
+
+/// The client's knock, and its echo of the cookie that came.
+pub fn address_hello(keys: &SessionKeys, test: u32) -> ValidationPacket {
+    write(keys, ValidationKind::Hello, test, [0; 16])
+}
+
+pub fn echo(keys: &SessionKeys, test: u32, datagram: &[u8]) -> Option<ValidationPacket> {
+    let (of, cookie) = read(keys, ValidationKind::Cookie, datagram)?;
+    (of == test).then(|| write(keys, ValidationKind::Echo, test, cookie))
+}
+
+/// The server's part. It keeps nothing for those that knock: the cookie says all.
+pub struct AddressValidator {
+    secret: Digest,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum ValidationAction {
+    /// To be sent back, exactly as long as what came.
+    SendCookie(ValidationPacket),
+    /// Whoever is at this address asks for this test.
+    Validated(u32),
+    Ignore,
+}
+
+impl AddressValidator {
+    /// `secret` is random and never leaves the process.
+    pub fn new(secret: Digest) -> AddressValidator {
+        AddressValidator { secret }
+    }
+
+    fn cookie(&self, keys: &SessionKeys, test: u32, from: SocketAddr) -> [u8; 16] {
+        let address = match from.ip() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        let parts = [&address.octets()[..], &from.port().to_be_bytes(), &keys.session_id.to_be_bytes(), &test.to_be_bytes()];
+        let digest = mac(&self.secret, "cookie", &parts);
+        std::array::from_fn(|i| digest[i])
+    }
+
+    pub fn on_datagram(&self, keys: &SessionKeys, from: SocketAddr, datagram: &[u8]) -> ValidationAction {
+        if let Some((test, _)) = read(keys, ValidationKind::Hello, datagram) {
+            return ValidationAction::SendCookie(write(keys, ValidationKind::Cookie, test, self.cookie(keys, test, from)));
+        }
+        match read(keys, ValidationKind::Echo, datagram) {
+            Some((test, cookie)) if constant_time_eq(&cookie, &self.cookie(keys, test, from)) => {
+                ValidationAction::Validated(test)
+            }
+            _ => ValidationAction::Ignore,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::keys::Nonces;
+    use crate::token::Token;
+    use proptest::prelude::*;
+
+    fn keys(n: u8) -> SessionKeys {
+        SessionKeys::derive(&Token::parse("kq7ZkX2mW9vB4nT8sL1rY6pD").unwrap(), &Nonces { client: [n; 32], server: [0; 32] })
+    }
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_address_is_proven_by_whoever_hears_at_it_and_by_nobody_else() {
+        let (validator, keys) = (AddressValidator::new([5; 32]), keys(1));
+        let (here, victim) = (at("192.0.2.1:5000"), at("198.51.100.9:53"));
+        let ValidationAction::SendCookie(cookie) = validator.on_datagram(&keys, here, &address_hello(&keys, 4)) else { panic!() };
+        assert_eq!(cookie.len(), address_hello(&keys, 4).len());
+        let back = echo(&keys, 4, &cookie).unwrap();
+        assert_eq!(validator.on_datagram(&keys, here, &back), ValidationAction::Validated(4));
+        // The same echo from a forged address, or another port of the same one.
+        assert_eq!(validator.on_datagram(&keys, victim, &back), ValidationAction::Ignore);
+        assert_eq!(validator.on_datagram(&keys, at("192.0.2.1:5001"), &back), ValidationAction::Ignore);
+        // For another test, by another session, from a server that has been started anew.
+        assert_eq!(echo(&keys, 5, &cookie), None);
+        assert_eq!(validator.on_datagram(&self::keys(2), here, &back), ValidationAction::Ignore);
+        assert_eq!(AddressValidator::new([6; 32]).on_datagram(&keys, here, &back), ValidationAction::Ignore);
+    }
+
+    proptest! {
+        #[test]
+        fn no_datagram_brings_more_bytes_than_it_has(mut datagram in proptest::collection::vec(any::<u8>(), 0..200), byte in 0usize..64, start in 0u8..4) {
+            let (validator, keys) = (AddressValidator::new([5; 32]), keys(1));
+            let from = at("192.0.2.1:5000");
+            if start > 0 {
+                // A real one with a byte changed, cut or made longer by what is drawn.
+                let mut real = address_hello(&keys, u32::from(start)).to_vec();
+                real[byte] = real[byte].wrapping_add(start - 1);
+                real.extend_from_slice(&datagram);
+                real.truncate(64 + usize::from(start) - 1);
+                datagram = real;
+            }
+            if let ValidationAction::SendCookie(cookie) = validator.on_datagram(&keys, from, &datagram) {
+                prop_assert!(cookie.len() <= datagram.len());
+                prop_assert_eq!(datagram, address_hello(&keys, u32::from(start)).to_vec());
+            }
+        }
+    }
+}
