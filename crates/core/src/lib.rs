@@ -29,9 +29,9 @@ pub mod network;
 pub mod queue;
 pub mod tcp;
 
-pub use element::{AnyElement, DropReason, Element, Event, Output, Port};
+pub use element::{DropReason, Element, Event, Output, Port};
 pub use endpoint::{AnyEndpoint, Endpoint};
-pub use network::{Network, NodeId};
+pub use network::{AnyElement, Network, NodeId};
 pub use packet::{Arena, Body, BodyId, Packet, Segment};
 pub use problem::Problem;
 pub use units::{Rate, Span, Time};

@@ -1,6 +1,6 @@
 //! Counters and queueing statistics of one link.
 
-use crate::element::PacketCounts;
+use crate::element::fate::PacketCounts;
 use crate::histogram::Histogram;
 use crate::units::{Span, Time};
 

@@ -1,7 +1,7 @@
 //! Who watches. The network tells a probe what it did; the probe `()` watches nothing and compiles away.
 
-use crate::element::{Event, Port};
-use crate::network::{EndpointId, NodeId};
+use crate::element::fate::Event;
+use crate::network::route::{EndpointId, NodeId, Port};
 use crate::packet::{Arena, Body, Packet};
 use crate::units::Time;
 

@@ -1,9 +1,10 @@
 //! Putting a network together.
 
+use super::AnyElement;
 use super::flow_dependencies::FlowDependencies;
 use super::proxy::Proxies;
 use super::{EndpointId, EndpointSlot, HostQueue, Network, Node, NodeId, Ports, Route};
-use crate::element::{AnyElement, Element, PacketCounts, Port};
+use crate::element::{Element, PacketCounts, Port};
 use crate::endpoint::{AnyEndpoint, Endpoint};
 use crate::packet::Arena;
 use crate::timer_tree::{TimerOwner, TimerTree};

@@ -1,8 +1,9 @@
 //! The event loop: the element or endpoint with the earliest due time is woken, and its output is
 //! forwarded until no packet is left to move at this instant.
 
+use super::AnyElement;
 use super::{EndpointId, EndpointSlot, Network, Node, NodeId, Route};
-use crate::element::{AnyElement, Element, Handoff, Output, Port};
+use crate::element::{Element, Handoff, Output, Port};
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::Packet;
 use crate::probe::Probe;

@@ -1,76 +1,25 @@
 //! Who hands what to whom: elements, their wiring, and the one loop that both the simulator and the emulator run.
 
+mod any_element;
 mod builder;
 mod event_loop;
 mod flow_dependencies;
 mod host_queue;
 mod proxy;
+pub mod route;
 
+pub use any_element::AnyElement;
 pub use builder::NetworkBuilder;
+pub use route::{EndpointId, NodeId, Route};
 
-use crate::element::{AnyElement, DropReason, Element, Event, Handoff, PacketCounts, Port};
+use crate::element::{DropReason, Element, Event, Handoff, PacketCounts};
 use crate::endpoint::AnyEndpoint;
 use crate::packet::Arena;
 use crate::timer_tree::TimerTree;
 use crate::units::Time;
 use flow_dependencies::FlowDependencies;
 use proxy::Proxies;
-
-/// An element's number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-pub struct NodeId(pub u32);
-
-/// An endpoint's number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-pub struct EndpointId(pub u32);
-
-/// Where a packet goes next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    Node(NodeId, Port),
-    Endpoint(EndpointId),
-    /// Look it up by flow in this table.
-    ByFlow(u32),
-    /// It leaves a sender's own queue, which hears of it; then on as this first hop says.
-    HostDequeue(u32),
-    /// It was dropped in a sender's own queue, which hears of it.
-    HostDrop(u32),
-    Nowhere,
-}
-
-/// Where an element's ports lead: the first, and the others, which most elements do not have.
-#[derive(Debug)]
-pub(crate) struct Ports {
-    first: Route,
-    others: Vec<Route>,
-    /// Who hears of its drops, of elements that hold a sender's own queue.
-    pub(crate) lost: Option<Route>,
-}
-
-impl Ports {
-    pub(crate) const fn nowhere() -> Ports {
-        Ports { first: Route::Nowhere, others: Vec::new(), lost: None }
-    }
-
-    #[inline]
-    pub(crate) fn to(&self, port: Port) -> Route {
-        match port.0.checked_sub(1) {
-            None => self.first,
-            Some(other) => self.others.get(usize::from(other)).copied().unwrap_or(Route::Nowhere),
-        }
-    }
-
-    fn set(&mut self, port: Port, to: Route) {
-        let Some(other) = port.0.checked_sub(1).map(usize::from) else {
-            self.first = to;
-            return;
-        };
-        if self.others.len() <= other {
-            self.others.resize(other + 1, Route::Nowhere);
-        }
-        self.others[other] = to;
-    }
-}
+use route::Ports;
 
 struct Node {
     element: AnyElement,

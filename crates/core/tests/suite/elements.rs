@@ -1,7 +1,7 @@
 //! The contract of [`ackclock_core::Element`], held by every kind of element under any traffic and either driver.
 
 use crate::common::{Driver, Journey, STATIONS, ports, traffic, travel};
-use ackclock_core::element::{AnyElement, PacketCounts};
+use ackclock_core::element::PacketCounts;
 use ackclock_core::impairment::{
     Delay, Distribution, Duplicate, Handover, HandoverConfig, Jitter, Loss, LossModel, Outage, Paths, Reorder, Sojourns,
 };
@@ -11,6 +11,7 @@ use ackclock_core::medium::grants::{
 };
 use ackclock_core::medium::wlan::{AmpduConfig, Format};
 use ackclock_core::medium::{GrantConfig, Grants, HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanConfig};
+use ackclock_core::network::AnyElement;
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};

@@ -1,8 +1,9 @@
 //! Two independent drivers for one element, and the traffic to drive it with.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
-use ackclock_core::element::{AnyElement, Element, Handoff, Output, PacketCounts, Port, QueueId};
+use ackclock_core::element::{Element, Handoff, Output, PacketCounts, Port, QueueId};
 use ackclock_core::meter::{LinkMeter, QueueSample};
+use ackclock_core::network::AnyElement;
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Span, Time};

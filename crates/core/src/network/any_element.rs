@@ -1,0 +1,81 @@
+//! The closed set of element kinds, dispatched by an enum (ADR 3).
+
+use crate::element::{Element, Output, PacketCounts, QueueId};
+use crate::impairment::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder};
+use crate::link::{FusedLink, RateLink, TraceLink};
+use crate::medium::{Grants, HalfDuplex, PacketRadio, Wimax, Wlan};
+use crate::meter::{LinkMeter, QueueSample};
+use crate::network::route::Port;
+use crate::packet::Packet;
+use crate::queue::ack::AckReconstructor;
+use crate::units::Time;
+
+macro_rules! any_element {
+    (small: $($kind:ident),*; large: $($large:ident),* $(,)?) => {
+        /// Every kind of element: an enum, so that a hop costs a jump and not an indirect call (ADR 3). Large kinds are boxed, so that
+        /// thousands of small ones lie close together.
+        #[repr(u8)]
+        pub enum AnyElement {
+            $($kind($kind),)*
+            $($large(Box<$large>),)*
+            /// A user's own.
+            User(Box<dyn Element + Send>),
+        }
+
+        /// Each with the due time after it, so that the kind is asked for once.
+        impl AnyElement {
+            #[inline]
+            pub(crate) fn push_then_due(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) -> Time {
+                match self {
+                    $(AnyElement::$kind(e) => { e.push(now, port, packet, out); e.due() })*
+                    $(AnyElement::$large(e) => { e.push(now, port, packet, out); e.due() })*
+                    AnyElement::User(e) => { e.push(now, port, packet, out); e.due() }
+                }
+            }
+            #[inline]
+            pub(crate) fn wake_then_due(&mut self, now: Time, out: &mut Output<'_>) -> Time {
+                match self {
+                    $(AnyElement::$kind(e) => { e.wake(now, out); e.due() })*
+                    $(AnyElement::$large(e) => { e.wake(now, out); e.due() })*
+                    AnyElement::User(e) => { e.wake(now, out); e.due() }
+                }
+            }
+        }
+
+        impl Element for AnyElement {
+            #[inline]
+            fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) {
+                match self { $(AnyElement::$kind(e) => e.push(now, port, packet, out),)* $(AnyElement::$large(e) => e.push(now, port, packet, out),)* AnyElement::User(e) => e.push(now, port, packet, out) }
+            }
+            #[inline]
+            fn wake(&mut self, now: Time, out: &mut Output<'_>) {
+                match self { $(AnyElement::$kind(e) => e.wake(now, out),)* $(AnyElement::$large(e) => e.wake(now, out),)* AnyElement::User(e) => e.wake(now, out) }
+            }
+            #[inline]
+            fn due(&self) -> Time {
+                match self { $(AnyElement::$kind(e) => e.due(),)* $(AnyElement::$large(e) => e.due(),)* AnyElement::User(e) => e.due() }
+            }
+            fn occupancy(&self) -> u64 {
+                match self { $(AnyElement::$kind(e) => e.occupancy(),)* $(AnyElement::$large(e) => e.occupancy(),)* AnyElement::User(e) => e.occupancy() }
+            }
+            fn meter(&mut self, now: Time, place: QueueId) -> Option<&mut LinkMeter> {
+                match self { $(AnyElement::$kind(e) => e.meter(now, place),)* $(AnyElement::$large(e) => e.meter(now, place),)* AnyElement::User(e) => e.meter(now, place) }
+            }
+            fn sample(&mut self, now: Time, place: QueueId) -> Option<QueueSample> {
+                match self { $(AnyElement::$kind(e) => e.sample(now, place),)* $(AnyElement::$large(e) => e.sample(now, place),)* AnyElement::User(e) => e.sample(now, place) }
+            }
+            fn counts(&self, place: QueueId) -> Option<PacketCounts> {
+                match self { $(AnyElement::$kind(e) => e.counts(place),)* $(AnyElement::$large(e) => e.counts(place),)* AnyElement::User(e) => e.counts(place) }
+            }
+        }
+
+        $(impl From<$kind> for AnyElement {
+            fn from(e: $kind) -> AnyElement { AnyElement::$kind(e) }
+        })*
+        $(impl From<$large> for AnyElement {
+            fn from(e: $large) -> AnyElement { AnyElement::$large(Box::new(e)) }
+        })*
+    };
+}
+
+any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor);
