@@ -16,6 +16,7 @@ pub mod probe;
 pub mod problem;
 pub mod ring;
 pub mod rng;
+pub mod throughput_models;
 pub mod timer_tree;
 pub mod units;
 pub mod view;

@@ -5,7 +5,7 @@
 mod socket;
 
 use ackclock_core::tcp::cc::slow_start::{Classic, SlowStart};
-use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, Signal, Variant, Window};
+use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow, Variant};
 use ackclock_core::units::{Span, Time};
 use socket::{Connection, NO_THRESHOLD, Operations};
 
@@ -14,7 +14,7 @@ struct Pair {
     program: Connection,
     model: AnyCc,
     now_us: u64,
-    cleared: u64,
+    acked_total: u64,
     sent: u64,
     dice: u64,
 }
@@ -29,9 +29,9 @@ const EXACT: Tolerance = Tolerance { segments: 0.0, share: 0.0 };
 
 impl Pair {
     fn new(control: &'static Operations, variant: &str, seed: u64) -> Pair {
-        let window = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        let window = CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY };
         let model = Variant::from_name(variant).expect("one of the five").build(window, SlowStart::Classic(Classic));
-        Pair { program: Connection::new(control, 10), model, now_us: 1_000_000, cleared: 0, sent: 0, dice: seed }
+        Pair { program: Connection::new(control, 10), model, now_us: 1_000_000, acked_total: 0, sent: 0, dice: seed }
     }
 
     /// A number below `faces`: the same for every run of a seed (xorshift, Marsaglia 2003).
@@ -49,19 +49,19 @@ impl Pair {
     /// One ACK of so many segments, `gap_us` after the last. In a recovery it only tells of arrivals.
     fn ack(&mut self, segments: u32, gap_us: u64, rtt_us: Option<u32>, recovering: bool) {
         self.now_us += gap_us;
-        self.sent = self.sent.max(self.cleared + u64::from(self.program.socket.cwnd));
+        self.sent = self.sent.max(self.acked_total + u64::from(self.program.socket.cwnd));
         self.program.socket.now_us = self.now_us;
         self.program.send_to(self.sent as u32);
-        self.cleared += u64::from(segments);
-        self.sent = self.sent.max(self.cleared);
+        self.acked_total += u64::from(segments);
+        self.sent = self.sent.max(self.acked_total);
         let ack = Ack {
             now: self.time(),
-            credit: f64::from(segments),
+            growth_credit: f64::from(segments),
             acked: segments,
             delivered: segments,
             rtt: rtt_us.map(|us| Span::from_us(u64::from(us))),
-            limited: self.program.socket.limited != 0,
-            cleared: self.cleared,
+            cwnd_limited: self.program.socket.limited != 0,
+            acked_total: self.acked_total,
             sent: self.sent,
             ..Ack::default()
         };
@@ -74,12 +74,12 @@ impl Pair {
         }
     }
 
-    fn congestion(&self, signal: Signal) -> Congestion {
+    fn congestion(&self, signal: CongestionSignal) -> Congestion {
         Congestion { now: self.time(), signal, flight: self.model.cwnd() }
     }
 
     fn recovery(&mut self) {
-        let congestion = self.congestion(Signal::Duplicates);
+        let congestion = self.congestion(CongestionSignal::Duplicates);
         self.program.lose();
         self.model.on_congestion(&congestion);
         for _ in 0..self.roll(20) {
@@ -90,7 +90,7 @@ impl Pair {
     }
 
     fn timeout(&mut self) {
-        let congestion = self.congestion(Signal::Timeout);
+        let congestion = self.congestion(CongestionSignal::Timeout);
         self.program.time_out();
         self.model.on_congestion(&congestion);
     }
@@ -98,7 +98,7 @@ impl Pair {
     /// A loss that was none: both are where they were.
     fn spurious(&mut self) {
         let (before, ssthresh, congestion) =
-            (self.model.clone(), self.program.socket.ssthresh, self.congestion(Signal::Duplicates));
+            (self.model.clone(), self.program.socket.ssthresh, self.congestion(CongestionSignal::Duplicates));
         let counted = self.program.socket.counted;
         self.program.lose();
         self.model.on_congestion(&congestion);

@@ -1,8 +1,8 @@
 //! A congestion control written in Python: an object whose methods the engine calls and whose attributes it reads after each call.
 
 use crate::hear::{PyAck, PyCongestion, PyLoss};
-use ackclock_core::tcp::cc::{Ack, Congestion, CongestionControl, UserControl, UserVariant, Window};
-use ackclock_core::tcp::delivery::LossSample;
+use ackclock_core::tcp::cc::{Ack, Congestion, CongestionControl, CongestionWindow, UserControl, UserVariant};
+use ackclock_core::tcp::delivery_rate::LossSample;
 use ackclock_core::{Span, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -81,7 +81,7 @@ pub fn variants(classes: &Bound<'_, PyDict>, faults: &Faults) -> PyResult<Vec<Us
 }
 
 impl Control {
-    fn make(class: &Py<PyAny>, window: Window, faults: &Faults) -> Control {
+    fn make(class: &Py<PyAny>, window: CongestionWindow, faults: &Faults) -> Control {
         let made = Python::attach(|py| {
             let class = class.bind(py);
             let object = class.call1((window.cwnd, window.ssthresh))?;
@@ -133,7 +133,7 @@ impl CongestionControl for Control {
         let ack = PyAck::from(ack);
         self.call(|object| object.call_method1("on_ack", (ack,)).map(drop));
     }
-    fn watches(&self) -> bool {
+    fn wants_delivery_rate(&self) -> bool {
         self.watches
     }
     fn on_delivery(&mut self, ack: &Ack) {

@@ -1,7 +1,7 @@
 //! What a congestion control written in Python hears. Times are seconds, amounts segments, rates segments a second.
 
-use ackclock_core::tcp::cc::{Ack, Congestion, Signal};
-use ackclock_core::tcp::delivery::LossSample;
+use ackclock_core::tcp::cc::{Ack, Congestion, CongestionSignal};
+use ackclock_core::tcp::delivery_rate::LossSample;
 use ackclock_core::{Span, Time};
 use pyo3::prelude::*;
 
@@ -32,7 +32,7 @@ impl From<&Ack> for PyAck {
     fn from(ack: &Ack) -> PyAck {
         PyAck {
             now: ack.now.as_secs(),
-            credit: ack.credit,
+            credit: ack.growth_credit,
             acked: ack.acked,
             delivered: ack.delivered,
             lost: ack.lost,
@@ -40,9 +40,9 @@ impl From<&Ack> for PyAck {
             rtt: ack.rtt.map(Span::as_secs),
             srtt: ack.srtt.map(Span::as_secs),
             min_rtt: ack.min_rtt.map(Span::as_secs),
-            limited: ack.limited,
+            limited: ack.cwnd_limited,
             recovering: ack.recovering,
-            cleared: ack.cleared,
+            cleared: ack.acked_total,
             sent: ack.sent,
             rate: ack.rate.and_then(|rate| rate.rate(ack.min_rtt)),
             app_limited: ack.rate.is_some_and(|rate| rate.app_limited),
@@ -64,9 +64,9 @@ pub struct PyCongestion {
 impl From<&Congestion> for PyCongestion {
     fn from(congestion: &Congestion) -> PyCongestion {
         let signal = match congestion.signal {
-            Signal::Duplicates => "duplicates",
-            Signal::Timeout => "timeout",
-            Signal::Ecn => "ecn",
+            CongestionSignal::Duplicates => "duplicates",
+            CongestionSignal::Timeout => "timeout",
+            CongestionSignal::Ecn => "ecn",
         };
         PyCongestion { now: congestion.now.as_secs(), signal, flight: congestion.flight }
     }

@@ -1,29 +1,29 @@
 //! The closed forms of `ackclock.models`; what they mean, their units and ranges are written there.
 
-use ackclock_core::tcp::models::{self, LossyPath};
+use ackclock_core::throughput_models::{self, LossyPath};
 use pyo3::prelude::*;
 
 #[pyfunction]
 pub fn window_over_rtt(window: f64, rtt: f64) -> f64 {
-    models::window_over_rtt(window, rtt)
+    throughput_models::window_over_rtt(window, rtt)
 }
 
 #[pyfunction]
 pub fn mathis(loss: f64, rtt: f64, per_ack: f64) -> f64 {
-    models::mathis(&LossyPath { loss, rtt, rto: 0.0, per_ack, max_window: f64::INFINITY })
+    throughput_models::mathis(&LossyPath { loss, rtt, rto: 0.0, per_ack, max_window: f64::INFINITY })
 }
 
 #[pyfunction]
 pub fn padhye_full(loss: f64, rtt: f64, rto: f64, per_ack: f64, max_window: f64) -> f64 {
-    models::padhye_full(&LossyPath { loss, rtt, rto, per_ack, max_window })
+    throughput_models::padhye_full(&LossyPath { loss, rtt, rto, per_ack, max_window })
 }
 
 #[pyfunction]
 pub fn padhye_approx(loss: f64, rtt: f64, rto: f64, per_ack: f64, max_window: f64) -> f64 {
-    models::padhye_approx(&LossyPath { loss, rtt, rto, per_ack, max_window })
+    throughput_models::padhye_approx(&LossyPath { loss, rtt, rto, per_ack, max_window })
 }
 
 #[pyfunction]
 pub fn cubic_response(loss: f64, rtt: f64, c: f64, beta: f64) -> f64 {
-    models::cubic_response(c, beta, rtt, loss)
+    throughput_models::cubic_response(c, beta, rtt, loss)
 }

@@ -53,7 +53,7 @@ impl NetworkBuilder {
     pub fn host_queue(&mut self, node: NodeId, senders: Vec<Option<EndpointId>>) {
         for sender in senders.iter().flatten() {
             if let AnyEndpoint::Tcp(end) = &mut self.endpoints[sender.0 as usize].endpoint {
-                end.hears_of_its_queue();
+                end.enable_tsq();
             }
         }
         let number = self.host_queues.len() as u32;

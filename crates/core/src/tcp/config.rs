@@ -1,11 +1,11 @@
 //! What a host's TCP is made of. Host stacks are data: the front reads them from files and fills this in whole.
 
-use super::ack_rate::AckControlConfig;
+use super::ack_congestion_control::AckCongestionControlConfig;
 use super::autotune::{ReceiveTuning, SendTuning};
 use super::cc::slow_start::{Classic, SlowStart};
 use super::cc::{UserVariant, Variant};
 use super::ecn::{EcnMode, EcnPackets};
-use super::metrics::MetricsCache;
+use super::metrics_cache::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
 use super::tso::Tso;
@@ -41,7 +41,7 @@ pub struct TcpConfig {
     /// No more ACKs than this a round trip, for data that comes in order (TACK); the timer of the delayed ACK bounds the wait.
     pub acks_per_rtt: Option<f64>,
     /// Thins ACKs while they meet congestion, and counts for `delayed_ack`; needs timestamps and `ecn`.
-    pub ack_control: Option<AckControlConfig>,
+    pub ack_control: Option<AckCongestionControlConfig>,
     /// A mark on an ACK that enough duplicates have been seen calls for a fast retransmit; ACK congestion control sets it.
     pub dupack_marking: bool,
     /// Segments sent back to back at most; the next go a part of a round trip later (`asymmetry`, sender adaptation). 1 paces at cwnd/srtt.

@@ -4,9 +4,9 @@ use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Ecn, Flags, RetransmitReason, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
-use crate::tcp::ecn::EcnEnd;
-use crate::tcp::handshake::{Handshake, State};
-use crate::tcp::metrics::PathMemory;
+use crate::tcp::ecn::EndpointEcn;
+use crate::tcp::handshake::{ConnectionState, Handshake};
+use crate::tcp::metrics_cache::SharedPathMetrics;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{STREAM_START, Sender, Transmit};
 use crate::tcp::stats::{ReceiverStats, SenderSample, SenderStats};
@@ -23,7 +23,7 @@ pub struct TcpEndpoint {
     pub(super) last_ack_sent: u64,
     /// TS.Recent of RFC 7323; the ACK number last sent decides when to renew it.
     pub(super) ts_recent: u32,
-    pub(super) state: State,
+    pub(super) state: ConnectionState,
     /// Both ends offered it.
     pub(super) sack: bool,
     pub(super) timestamps: bool,
@@ -34,8 +34,8 @@ pub struct TcpEndpoint {
     /// A segment's length without payload and SACK blocks.
     pub(super) bare_len: u32,
     /// More than the two halves reads and writes segments: ECN, or ACKs that congestion or a rate thins.
-    pub(super) has_extras: bool,
-    pub(super) ecn: EcnEnd,
+    pub(super) has_rare_options: bool,
+    pub(super) ecn: EndpointEcn,
     pub(super) app: AnyApp,
     pub(super) receiver: Receiver,
     pub(super) sender: Sender,
@@ -67,20 +67,20 @@ impl Next {
 impl TcpEndpoint {
     /// The end that opens the connection at `start`. Flows of one kind share their configuration (and so its cache lines).
     pub fn client(config: impl Into<Arc<TcpConfig>>, app: AnyApp, start: Time) -> TcpEndpoint {
-        Self::new(config.into(), app, State::Closed, start)
+        Self::new(config.into(), app, ConnectionState::Closed, start)
     }
 
     /// An end that opens its connection as well, but at a time that only the run brings ([`Self::call_at`]).
     pub fn called_later(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
-        Self::new(config.into(), app, State::Closed, Time::NEVER)
+        Self::new(config.into(), app, ConnectionState::Closed, Time::NEVER)
     }
 
     /// The end that waits to be called.
     pub fn server(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
-        Self::new(config.into(), app, State::Listen, Time::NEVER)
+        Self::new(config.into(), app, ConnectionState::Listen, Time::NEVER)
     }
 
-    fn new(config: Arc<TcpConfig>, app: AnyApp, state: State, start: Time) -> TcpEndpoint {
+    fn new(config: Arc<TcpConfig>, app: AnyApp, state: ConnectionState, start: Time) -> TcpEndpoint {
         TcpEndpoint {
             state,
             sender: Sender::new(config.clone()),
@@ -88,13 +88,13 @@ impl TcpEndpoint {
             app_due: app.due(),
             app,
             bare_len: 0,
-            has_extras: false,
+            has_rare_options: false,
             socket: Socket::default(),
             handshake: Handshake { at: start, first_sent: None, tries: 0, waits: false },
             sack: false,
             timestamps: false,
             scaling: false,
-            ecn: EcnEnd::default(),
+            ecn: EndpointEcn::default(),
             ts_recent: 0,
             last_ack_sent: 0,
             config,
@@ -102,13 +102,13 @@ impl TcpEndpoint {
     }
 
     /// It learns from the connections that had this memory before it, and leaves to the next what it has learned.
-    pub fn share(&mut self, memory: PathMemory) {
-        self.sender.share(memory);
+    pub fn use_path_metrics(&mut self, path_metrics: SharedPathMetrics) {
+        self.sender.use_path_metrics(path_metrics);
     }
 
     /// The network tells it from here on what leaves its first hop ([`Self::on_left`]).
-    pub fn hears_of_its_queue(&mut self) {
-        self.sender.hears_of_its_queue();
+    pub fn enable_tsq(&mut self) {
+        self.sender.enable_tsq();
     }
 
     /// A segment of its own has left its first hop, or was dropped there.
@@ -122,7 +122,7 @@ impl TcpEndpoint {
 
     /// The connection opens at `at`; on one that is open it does nothing.
     pub fn call_at(&mut self, at: Time) {
-        if self.state == State::Closed {
+        if self.state == ConnectionState::Closed {
             self.handshake.at = at;
         }
     }
@@ -135,7 +135,7 @@ impl TcpEndpoint {
 
     /// The handshake is done, seen from this end.
     pub fn is_established(&self) -> bool {
-        self.state == State::Established
+        self.state == ConnectionState::Established
     }
 
     /// When this end sent its first SYN or SYN-ACK.
@@ -171,22 +171,22 @@ impl TcpEndpoint {
             return false;
         }
         match self.state {
-            State::Established => {}
-            State::Closed | State::Listen | State::SynSent => return false,
-            State::SynReceived if segment.ack == STREAM_START => self.establish(now),
+            ConnectionState::Established => {}
+            ConnectionState::Closed | ConnectionState::Listen | ConnectionState::SynSent => return false,
+            ConnectionState::SynReceived if segment.ack == STREAM_START => self.establish(now),
             // RFC 9293, section 3.10.7.4: an ACK of what was never sent does not open a connection.
-            State::SynReceived => return false,
+            ConnectionState::SynReceived => return false,
         }
         let echo = self.take_timestamps(now, segment);
-        if self.has_extras {
-            self.read_extras(now, segment, ecn, echo);
+        if self.has_rare_options {
+            self.read_rare_options(now, segment, ecn, echo);
         }
         self.sender.on_segment(now, segment, echo);
         let data = segment.seq_len() > 0;
         if data {
             self.receiver.on_data(now, segment, echo);
         } else {
-            self.receiver.on_bare(segment);
+            self.receiver.on_pure_ack(segment);
         }
         data
     }
@@ -227,8 +227,8 @@ impl TcpEndpoint {
             segment.sack = self.receiver.blocks();
             segment.len = self.config.wire_len(piece.payload, self.timestamps, segment.sack.len() as u32);
         }
-        if self.has_extras {
-            self.write_extras(segment);
+        if self.has_rare_options {
+            self.write_rare_options(segment);
         }
     }
 
@@ -250,7 +250,7 @@ impl TcpEndpoint {
 impl Endpoint for TcpEndpoint {
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn) {
         if let Body::Segment(segment) = body
-            && (self.on_segment(now, segment, ecn) || self.receiver.is_behind())
+            && (self.on_segment(now, segment, ecn) || self.receiver.is_app_behind())
         {
             self.run_app(now);
         }
@@ -265,7 +265,7 @@ impl Endpoint for TcpEndpoint {
     }
 
     fn on_timer(&mut self, now: Time) {
-        if self.state != State::Established {
+        if self.state != ConnectionState::Established {
             return;
         }
         self.sender.on_timer(now);
@@ -277,8 +277,8 @@ impl Endpoint for TcpEndpoint {
 
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
         let mut last = false;
-        let (body, segment) = if self.state == State::Established {
-            if self.has_extras
+        let (body, segment) = if self.state == ConnectionState::Established {
+            if self.has_rare_options
                 && self.ecn.owes()
                 && let Some(owed) = self.owed_ack(now)
             {
@@ -287,7 +287,7 @@ impl Endpoint for TcpEndpoint {
                 (body, segment)
             } else {
                 let next = self.next_piece(now)?;
-                last = next.is_last() && !(self.has_extras && self.ecn.on());
+                last = next.is_last() && !(self.has_rare_options && self.ecn.on());
                 let (body, segment) = arena.segment();
                 self.write(now, next.piece(), segment);
                 (body, segment)
@@ -304,7 +304,7 @@ impl Endpoint for TcpEndpoint {
 
     #[inline]
     fn due(&self) -> Time {
-        if self.state != State::Established {
+        if self.state != ConnectionState::Established {
             return self.handshake.at;
         }
         self.sender.due().min(self.receiver.due()).min(self.app_due)

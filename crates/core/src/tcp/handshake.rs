@@ -8,7 +8,7 @@ use crate::units::Time;
 
 /// Where the connection stands. Closing needs no states of its own: each half knows whether its FIN is through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ConnectionState {
     /// A client before its start.
     Closed,
     Listen,
@@ -34,35 +34,35 @@ impl TcpEndpoint {
     pub(super) fn on_syn(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         let answer = segment.flags.has(Flags::ACK);
         match (self.state, answer) {
-            (State::SynSent, true) if segment.ack == STREAM_START => {
-                self.agree(segment);
-                self.hear_answer(segment, ecn);
+            (ConnectionState::SynSent, true) if segment.ack == STREAM_START => {
+                self.negotiate(segment);
+                self.on_ecn_syn_ack(segment, ecn);
                 self.establish(now);
-                self.receiver.on_bare(&Segment::default());
+                self.receiver.on_pure_ack(&Segment::default());
             }
-            (State::Listen, false) => {
-                self.agree(segment);
-                self.hear_offer(segment, ecn);
-                self.state = State::SynReceived;
-                self.handshake.at = self.answer_at(now);
+            (ConnectionState::Listen, false) => {
+                self.negotiate(segment);
+                self.on_ecn_syn(segment, ecn);
+                self.state = ConnectionState::SynReceived;
+                self.handshake.at = self.syn_ack_at(now);
             }
             // Our SYN-ACK was lost: say it again.
-            (State::SynReceived, false) => {
+            (ConnectionState::SynReceived, false) => {
                 self.ts_recent = segment.timestamps.map_or(self.ts_recent, |stamps| stamps.value);
-                self.handshake.at = self.answer_at(now);
+                self.handshake.at = self.syn_ack_at(now);
             }
             // Our last ACK was lost, or a SYN comes late (RFC 9293, section 3.10.7.4): an ACK says where we stand.
-            (State::Established, _) => self.receiver.on_bare(&Segment::default()),
+            (ConnectionState::Established, _) => self.receiver.on_pure_ack(&Segment::default()),
             _ => {}
         }
     }
 
-    fn answer_at(&self, now: Time) -> Time {
+    fn syn_ack_at(&self, now: Time) -> Time {
         if self.handshake.waits { Time::NEVER } else { now }
     }
 
     /// What both ends offer holds.
-    fn agree(&mut self, syn: &Segment) {
+    fn negotiate(&mut self, syn: &Segment) {
         let peer = syn.syn.unwrap_or(SynOptions { mss: 536, window_scale: None, sack_permitted: false });
         self.sack = self.config.sack && peer.sack_permitted;
         self.timestamps = self.config.timestamps && syn.timestamps.is_some();
@@ -78,12 +78,12 @@ impl TcpEndpoint {
             self.receiver.do_without_sack();
         }
         let stamps = if self.timestamps { self.config.timestamp_bytes } else { 0 };
-        self.sender.meet(u32::from(peer.mss).saturating_sub(stamps).max(1), u64::from(syn.window));
+        self.sender.on_peer_syn(u32::from(peer.mss).saturating_sub(stamps).max(1), u64::from(syn.window));
     }
 
     pub(super) fn establish(&mut self, now: Time) {
-        self.state = State::Established;
-        self.settle();
+        self.state = ConnectionState::Established;
+        self.on_negotiated();
         let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries <= 1).map(|sent| now - sent);
         self.handshake.at = Time::NEVER;
         if self.receiver.adapts_acks() {
@@ -99,10 +99,10 @@ impl TcpEndpoint {
         let backoff = self.config.rto.initial.saturating_mul(1 << self.handshake.tries.min(MAX_SYN_BACKOFF));
         self.handshake.tries += 1;
         self.handshake.at = now + backoff.min(self.config.rto.max);
-        if self.state == State::Closed {
-            self.state = State::SynSent;
+        if self.state == ConnectionState::Closed {
+            self.state = ConnectionState::SynSent;
         }
-        let answering = self.state == State::SynReceived;
+        let answering = self.state == ConnectionState::SynReceived;
         if answering {
             self.last_ack_sent = STREAM_START;
         }

@@ -1,19 +1,18 @@
 //! A TCP endpoint: handshake and teardown around a sending and a receiving half (RFC 9293).
 
-pub mod ack_rate;
+pub mod ack_congestion_control;
 pub mod autotune;
 pub mod cc;
 pub mod config;
-pub mod delivery;
+pub mod delivery_rate;
 pub mod ecn;
 mod endpoint;
-mod extras;
 mod handshake;
-pub mod metrics;
-pub mod models;
+pub mod metrics_cache;
 pub mod pacer;
 mod proxy;
 pub mod ranges;
+mod rare_options;
 pub mod receiver;
 pub mod recovery;
 pub mod rtt;
@@ -24,7 +23,7 @@ pub mod stats;
 mod timestamps;
 pub mod tso;
 
-pub use ack_rate::AckControlConfig;
+pub use ack_congestion_control::AckCongestionControlConfig;
 pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
@@ -34,7 +33,7 @@ pub use config::{
 };
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
-pub use metrics::{MetricsCache, PathMemory};
+pub use metrics_cache::{MetricsCache, SharedPathMetrics};
 pub use proxy::{pass, shake_hands};
 pub use recovery::RecoveryKind;
 pub use sack_compression::SackCompression;

@@ -2,7 +2,7 @@
 //! between them bytes go from what one has received to what the other sends, and no more are kept than a buffer holds.
 
 use super::endpoint::TcpEndpoint;
-use super::handshake::State;
+use super::handshake::ConnectionState;
 use crate::app::AnyApp;
 use crate::units::Time;
 
@@ -33,10 +33,11 @@ pub fn shake_hands(now: Time, one: &mut TcpEndpoint, other: &mut TcpEndpoint) {
 }
 
 fn call_on(now: Time, listener: &mut TcpEndpoint, caller: &mut TcpEndpoint) {
-    if matches!(listener.state, State::SynReceived | State::Established) {
+    if matches!(listener.state, ConnectionState::SynReceived | ConnectionState::Established) {
         caller.call_at(caller.handshake.at.min(now));
     }
-    if listener.state == State::SynReceived && listener.handshake.waits && caller.state == State::Established {
+    if listener.state == ConnectionState::SynReceived && listener.handshake.waits && caller.state == ConnectionState::Established
+    {
         listener.handshake.waits = false;
         listener.handshake.at = now;
     }

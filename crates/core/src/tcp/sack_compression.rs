@@ -19,22 +19,22 @@ const RTT_GAIN: u64 = 8;
 
 /// A receiver's SACKs that wait.
 #[derive(Clone, Debug)]
-pub struct SackHold {
+pub struct SackCompressor {
     rule: SackCompression,
     rtt: Option<Span>,
     /// First byte missing when the duplicates began, and how many went out at once since.
     next: u64,
     sent: u32,
-    held: u32,
+    compressed: u32,
 }
 
-impl SackHold {
-    pub fn new(rule: SackCompression) -> SackHold {
-        SackHold { rule, rtt: None, next: 0, sent: 0, held: 0 }
+impl SackCompressor {
+    pub fn new(rule: SackCompression) -> SackCompressor {
+        SackCompressor { rule, rtt: None, next: 0, sent: 0, compressed: 0 }
     }
 
     /// A data segment's timestamp echo.
-    pub fn see(&mut self, rtt: Span) {
+    pub fn on_rtt(&mut self, rtt: Span) {
         let old = self.rtt.unwrap_or(rtt);
         self.rtt = Some(Span(old.0 - old.0 / RTT_GAIN + rtt.0 / RTT_GAIN));
     }
@@ -49,15 +49,15 @@ impl SackHold {
             self.sent += 1;
             return None;
         }
-        if self.held >= self.rule.segments || wait == Span::ZERO {
+        if self.compressed >= self.rule.segments || wait == Span::ZERO {
             return None;
         }
-        self.held += 1;
+        self.compressed += 1;
         Some(now + wait)
     }
 
     /// An ACK has gone out, which says it all.
     pub fn on_ack_sent(&mut self) {
-        self.held = 0;
+        self.compressed = 0;
     }
 }

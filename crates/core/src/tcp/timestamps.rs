@@ -13,13 +13,13 @@ pub(super) fn timestamp(now: Time) -> u32 {
 
 /// The echo on a segment. What round trip it tells is worked out where it matters: data that comes one way tells its receiver nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Echo {
+pub struct TimestampEcho {
     now: Time,
     /// 0 is no echo.
     stamp: u32,
 }
 
-impl Echo {
+impl TimestampEcho {
     /// RFC 7323, section 4.1. An echo from the future is nobody's.
     #[inline]
     pub fn rtt(self) -> Option<Span> {
@@ -29,8 +29,8 @@ impl Echo {
 
     /// An echo of `stamp`, this long after it was sent.
     #[cfg(test)]
-    pub fn aged(stamp: u32, rtt: Span) -> Echo {
-        Echo { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(stamp)) + rtt, stamp }
+    pub fn aged(stamp: u32, rtt: Span) -> TimestampEcho {
+        TimestampEcho { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(stamp)) + rtt, stamp }
     }
 
     /// Our timestamp that came back; 0 if none did.
@@ -43,12 +43,12 @@ impl Echo {
 impl TcpEndpoint {
     /// RFC 7323, section 4.3: what to echo; and what is echoed.
     #[inline]
-    pub(super) fn take_timestamps(&mut self, now: Time, segment: &Segment) -> Echo {
-        let Some(stamps) = segment.timestamps.filter(|_| self.timestamps) else { return Echo::default() };
+    pub(super) fn take_timestamps(&mut self, now: Time, segment: &Segment) -> TimestampEcho {
+        let Some(stamps) = segment.timestamps.filter(|_| self.timestamps) else { return TimestampEcho::default() };
         let newer = stamps.value.wrapping_sub(self.ts_recent) as i32 >= 0;
         if newer && segment.seq <= self.last_ack_sent {
             self.ts_recent = stamps.value;
         }
-        Echo { now, stamp: stamps.echo }
+        TimestampEcho { now, stamp: stamps.echo }
     }
 }

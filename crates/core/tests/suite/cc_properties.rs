@@ -1,7 +1,7 @@
 //! What must hold of every congestion control, whatever happens to it.
 
-use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, Signal, Window};
-use ackclock_core::tcp::delivery::RateSample;
+use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow};
+use ackclock_core::tcp::delivery_rate::RateSample;
 use ackclock_core::tcp::{SlowStart, Variant};
 use ackclock_core::units::{Span, Time};
 use proptest::prelude::*;
@@ -10,14 +10,14 @@ use proptest::prelude::*;
 const FLOOR: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug)]
-enum Handoff {
-    Ack { after: u64, credit: u32, rtt: Option<u64>, limited: bool, delivered: u32, lost: u32, in_flight: u32 },
+enum CcEvent {
+    Ack { after: u64, growth_credit: u32, rtt: Option<u64>, cwnd_limited: bool, delivered: u32, lost: u32, in_flight: u32 },
     Congestion { signal: u8, flight: f64 },
     Recovered { cwnd: f64 },
     Idle { for_ps: u64 },
 }
 
-fn handoffs() -> impl Strategy<Value = Handoff> {
+fn cc_events() -> impl Strategy<Value = CcEvent> {
     let span = prop_oneof![Just(0_u64), 1..1_000_000_u64, 1_000_000..1_000_000_000_000_u64, Just(u64::MAX / 4)];
     let rtt = prop::option::of(prop_oneof![Just(0_u64), Just(1_u64), 1_000_000..1_000_000_000_000_u64, Just(u64::MAX)]);
     let count = prop_oneof![0..4_u32, 0..5000_u32, Just(u32::MAX)];
@@ -25,10 +25,10 @@ fn handoffs() -> impl Strategy<Value = Handoff> {
     let flight = prop_oneof![Just(0.0), 1.0..1e5_f64];
     prop_oneof![
         8 => (span.clone(), 0..100_u32, rtt, any::<bool>(), count.clone(), count.clone(), count)
-            .prop_map(|(after, credit, rtt, limited, delivered, lost, in_flight)| Handoff::Ack { after, credit, rtt, limited, delivered, lost, in_flight }),
-        2 => (0..3_u8, flight).prop_map(|(signal, flight)| Handoff::Congestion { signal, flight }),
-        2 => cwnd.prop_map(|cwnd| Handoff::Recovered { cwnd }),
-        1 => span.prop_map(|for_ps| Handoff::Idle { for_ps }),
+            .prop_map(|(after, growth_credit, rtt, cwnd_limited, delivered, lost, in_flight)| CcEvent::Ack { after, growth_credit, rtt, cwnd_limited, delivered, lost, in_flight }),
+        2 => (0..3_u8, flight).prop_map(|(signal, flight)| CcEvent::Congestion { signal, flight }),
+        2 => cwnd.prop_map(|cwnd| CcEvent::Recovered { cwnd }),
+        1 => span.prop_map(|for_ps| CcEvent::Idle { for_ps }),
     ]
 }
 
@@ -36,65 +36,66 @@ fn handoffs() -> impl Strategy<Value = Handoff> {
 struct Bench {
     cc: AnyCc,
     now: Time,
-    cleared: u64,
+    acked_total: u64,
     sent: u64,
     min_rtt: Option<Span>,
 }
 
 impl Bench {
     fn new(variant: Variant, slow_start: SlowStart, cwnd: f64) -> Bench {
-        let cc = variant.build(Window { cwnd, ssthresh: f64::INFINITY }, slow_start);
-        Bench { cc, now: Time::ZERO, cleared: 0, sent: cwnd as u64, min_rtt: None }
+        let cc = variant.build(CongestionWindow { cwnd, ssthresh: f64::INFINITY }, slow_start);
+        Bench { cc, now: Time::ZERO, acked_total: 0, sent: cwnd as u64, min_rtt: None }
     }
 
-    fn ack(&mut self, m: Handoff) {
-        let Handoff::Ack { after, credit, rtt, limited, delivered, lost, in_flight } = m else { return };
+    fn ack(&mut self, m: CcEvent) {
+        let CcEvent::Ack { after, growth_credit, rtt, cwnd_limited, delivered, lost, in_flight } = m else { return };
         self.now += Span(after);
-        self.cleared += u64::from(credit);
-        self.sent = self.sent.max(self.cleared + u64::from(in_flight));
+        self.acked_total += u64::from(growth_credit);
+        self.sent = self.sent.max(self.acked_total + u64::from(in_flight));
         let rtt = rtt.map(Span);
         self.min_rtt = rtt.map_or(self.min_rtt, |r| Some(self.min_rtt.map_or(r, |m| m.min(r))));
         let interval = Span(after.max(1));
         let rate = (delivered > 0).then_some(RateSample {
             delivered: u64::from(delivered),
             interval,
-            prior_delivered: self.cleared.saturating_sub(u64::from(in_flight)),
-            total: self.cleared,
+            prior_delivered: self.acked_total.saturating_sub(u64::from(in_flight)),
+            total: self.acked_total,
             lost: u64::from(lost),
             tx_in_flight: in_flight,
-            app_limited: !limited,
+            app_limited: !cwnd_limited,
         });
         let ack = Ack {
             now: self.now,
-            credit: f64::from(credit),
-            acked: credit,
+            growth_credit: f64::from(growth_credit),
+            acked: growth_credit,
             delivered,
             lost,
             in_flight,
             rtt,
             srtt: rtt.or(self.min_rtt),
             min_rtt: self.min_rtt,
-            limited,
-            cleared: self.cleared,
+            cwnd_limited,
+            acked_total: self.acked_total,
             sent: self.sent,
             rate,
             ..Ack::default()
         };
         self.cc.on_delivery(&ack);
-        if credit > 0 {
+        if growth_credit > 0 {
             self.cc.on_ack(&ack);
         }
     }
 
-    fn make(&mut self, m: Handoff) {
+    fn make(&mut self, m: CcEvent) {
         match m {
-            Handoff::Ack { .. } => self.ack(m),
-            Handoff::Congestion { signal, flight } => {
-                let signal = [Signal::Duplicates, Signal::Timeout, Signal::Ecn][usize::from(signal)];
+            CcEvent::Ack { .. } => self.ack(m),
+            CcEvent::Congestion { signal, flight } => {
+                let signal =
+                    [CongestionSignal::Duplicates, CongestionSignal::Timeout, CongestionSignal::Ecn][usize::from(signal)];
                 self.cc.on_congestion(&Congestion { now: self.now, signal, flight });
             }
-            Handoff::Recovered { cwnd } => self.cc.on_recovered(self.now, cwnd),
-            Handoff::Idle { for_ps } => {
+            CcEvent::Recovered { cwnd } => self.cc.on_recovered(self.now, cwnd),
+            CcEvent::Idle { for_ps } => {
                 self.now += Span(for_ps);
                 self.cc.on_idle(self.now, Span(for_ps));
             }
@@ -125,11 +126,11 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
-    fn no_sequence_of_events_makes_a_window_that_is_none(cwnd in 1.0..200.0_f64, handoffs in prop::collection::vec(handoffs(), 1..120)) {
+    fn no_sequence_of_events_makes_a_window_that_is_none(cwnd in 1.0..200.0_f64, cc_events in prop::collection::vec(cc_events(), 1..120)) {
         for &variant in Variant::ALL {
             for slow_start in slow_starts() {
                 let mut bench = Bench::new(variant, slow_start, cwnd);
-                for (i, &m) in handoffs.iter().enumerate() {
+                for (i, &m) in cc_events.iter().enumerate() {
                     bench.make(m);
                     if let Err(what) = sane(&bench.cc) {
                         prop_assert!(false, "{} with {slow_start:?} after {i} {m:?}: {what}", variant.name());
@@ -140,41 +141,41 @@ proptest! {
     }
 
     #[test]
-    fn a_loss_does_not_raise_the_window(cwnd in 2.0..500.0_f64, handoffs in prop::collection::vec(handoffs(), 0..40), signal in 0..2_u8) {
+    fn a_loss_does_not_raise_the_window(cwnd in 2.0..500.0_f64, cc_events in prop::collection::vec(cc_events(), 0..40), signal in 0..2_u8) {
         for &variant in Variant::ALL {
             let mut bench = Bench::new(variant, slow_starts()[0], cwnd);
-            for &m in &handoffs {
+            for &m in &cc_events {
                 bench.make(m);
             }
             let before = bench.cc.cwnd();
-            bench.make(Handoff::Congestion { signal, flight: before });
+            bench.make(CcEvent::Congestion { signal, flight: before });
             // The RFC's least threshold is two segments.
             prop_assert!(bench.cc.cwnd() <= before.max(2.0), "{}: {before} to {}", variant.name(), bench.cc.cwnd());
         }
     }
 
     #[test]
-    fn without_acks_the_window_does_not_grow(cwnd in 2.0..500.0_f64, handoffs in prop::collection::vec(handoffs(), 0..40), idle in 0..10_000_000_000_000_u64) {
+    fn without_acks_the_window_does_not_grow(cwnd in 2.0..500.0_f64, cc_events in prop::collection::vec(cc_events(), 0..40), idle in 0..10_000_000_000_000_u64) {
         for &variant in Variant::ALL {
             let mut bench = Bench::new(variant, slow_starts()[0], cwnd);
-            for &m in &handoffs {
+            for &m in &cc_events {
                 bench.make(m);
             }
             let before = bench.cc.cwnd();
-            bench.make(Handoff::Idle { for_ps: idle });
+            bench.make(CcEvent::Idle { for_ps: idle });
             prop_assert!(bench.cc.cwnd() <= before, "{}", variant.name());
         }
     }
 
     #[test]
-    fn a_copy_taken_before_a_loss_undoes_it(cwnd in 2.0..500.0_f64, before in prop::collection::vec(handoffs(), 0..30), after in prop::collection::vec(handoffs(), 1..30)) {
+    fn a_copy_taken_before_a_loss_undoes_it(cwnd in 2.0..500.0_f64, before in prop::collection::vec(cc_events(), 0..30), after in prop::collection::vec(cc_events(), 1..30)) {
         for &variant in Variant::ALL {
             let mut bench = Bench::new(variant, slow_starts()[0], cwnd);
             for &m in &before {
                 bench.make(m);
             }
             let mut undone = Bench { cc: bench.cc.clone(), ..bench };
-            undone.make(Handoff::Congestion { signal: 0, flight: 50.0 });
+            undone.make(CcEvent::Congestion { signal: 0, flight: 50.0 });
             undone.cc = bench.cc.clone();
             for &m in &after {
                 bench.make(m);
@@ -199,11 +200,11 @@ fn on_a_path_without_loss_or_queue_every_window_grows() {
             for _ in 0..n {
                 let after = 50_000_000_000 / n;
                 let in_flight = n as u32;
-                bench.make(Handoff::Ack {
+                bench.make(CcEvent::Ack {
                     after,
-                    credit: 1,
+                    growth_credit: 1,
                     rtt: Some(50_000_000_000),
-                    limited: true,
+                    cwnd_limited: true,
                     delivered: 1,
                     lost: 0,
                     in_flight,

@@ -2,7 +2,7 @@
 //! its equations. The path has a round trip of 100 ms, an ACK a segment, and no queue. `bbr` and `bbr3` have no such table, as their windows
 //! follow what the path delivers; their own tests have one.
 
-use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, EcnTerms, Signal, Window};
+use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow, EcnAgreement};
 use ackclock_core::tcp::{SlowStart, Variant};
 use ackclock_core::units::{Span, Time};
 
@@ -12,15 +12,15 @@ const RTT: Span = Span::from_ms(100);
 struct Stage {
     cc: AnyCc,
     now: Time,
-    cleared: u64,
+    acked_total: u64,
 }
 
 impl Stage {
     fn new(variant: Variant, cwnd: f64) -> Stage {
         let classic = SlowStart::from_name("classic").expect("a slow start");
-        let mut cc = variant.build(Window { cwnd, ssthresh: cwnd.max(2.0) }, classic);
-        cc.agree(&EcnTerms { echoed: true, accurate: true, beta: None });
-        Stage { cc, now: Time::ZERO + Span::from_secs(1), cleared: 0 }
+        let mut cc = variant.build(CongestionWindow { cwnd, ssthresh: cwnd.max(2.0) }, classic);
+        cc.on_ecn_negotiated(&EcnAgreement { echoed: true, accurate: true, beta: None });
+        Stage { cc, now: Time::ZERO + Span::from_secs(1), acked_total: 0 }
     }
 
     /// A window's ACKs, evenly over a round trip.
@@ -28,19 +28,19 @@ impl Stage {
         let n = self.cc.cwnd() as u64;
         for _ in 0..n {
             self.now += Span(RTT.0 / n);
-            self.cleared += 1;
+            self.acked_total += 1;
             let ack = Ack {
                 now: self.now,
-                credit: 1.0,
+                growth_credit: 1.0,
                 acked: 1,
                 delivered: 1,
                 in_flight: n as u32 - 1,
                 rtt: Some(RTT),
                 srtt: Some(RTT),
                 min_rtt: Some(RTT),
-                limited: true,
-                cleared: self.cleared,
-                sent: self.cleared + n - 1,
+                cwnd_limited: true,
+                acked_total: self.acked_total,
+                sent: self.acked_total + n - 1,
                 ..Ack::default()
             };
             self.cc.on_delivery(&ack);
@@ -54,12 +54,12 @@ impl Stage {
         let mut stage = Stage::new(variant, cwnd);
         for _ in 0..ROUNDS {
             stage.round();
-            stage.cc.on_restart(stage.now, Window { cwnd, ssthresh: cwnd.min(stage.cc.ssthresh()) });
+            stage.cc.on_restart(stage.now, CongestionWindow { cwnd, ssthresh: cwnd.min(stage.cc.ssthresh()) });
         }
         stage
     }
 
-    fn congestion(&mut self, signal: Signal, flight: f64) {
+    fn congestion(&mut self, signal: CongestionSignal, flight: f64) {
         self.cc.on_congestion(&Congestion { now: self.now, signal, flight });
     }
 }
@@ -135,7 +135,7 @@ fn a_round_trip_adds_what_each_equation_says() {
             for _ in 0..4 {
                 stage.round();
                 grown += stage.cc.cwnd() - window;
-                stage.cc.on_restart(stage.now, Window { cwnd: window, ssthresh: stage.cc.ssthresh() });
+                stage.cc.on_restart(stage.now, CongestionWindow { cwnd: window, ssthresh: stage.cc.ssthresh() });
             }
             let grown = grown / 4.0;
             if (grown - expected).abs() > 0.05 * expected + 0.01 {
@@ -184,7 +184,8 @@ fn congestion_leaves_what_each_equation_says() {
     let mut wrong = Vec::new();
     for &variant in Variant::ALL {
         let Some(table) = left(variant) else { continue };
-        for (signal, row) in [Signal::Duplicates, Signal::Timeout, Signal::Ecn].into_iter().zip(0..) {
+        for (signal, row) in [CongestionSignal::Duplicates, CongestionSignal::Timeout, CongestionSignal::Ecn].into_iter().zip(0..)
+        {
             for (window, column) in [10.0, 100.0].into_iter().zip(0..) {
                 let mut stage = Stage::settled(variant, window);
                 stage.congestion(signal, window);
@@ -192,7 +193,7 @@ fn congestion_leaves_what_each_equation_says() {
                 let expected: f64 = table[row][column];
                 // RFC 5681, section 3.1: a timeout leaves one segment.
                 let window_left = match signal {
-                    Signal::Timeout => 1.0,
+                    CongestionSignal::Timeout => 1.0,
                     _ => expected,
                 };
                 if (ssthresh - expected).abs() > 0.01 * expected || (cwnd - window_left).abs() > 0.01 * window_left {

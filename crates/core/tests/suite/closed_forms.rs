@@ -6,8 +6,8 @@ use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::impairment::{Delay, Loss, LossModel};
 use ackclock_core::network::{EndpointId, Network, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
-use ackclock_core::tcp::models::{LossyPath, cubic_response, mathis, padhye_approx, padhye_full};
 use ackclock_core::tcp::{DelayedAck, RecoveryKind, TcpConfig, TcpEndpoint, Variant};
+use ackclock_core::throughput_models::{LossyPath, cubic_response, mathis, padhye_approx, padhye_full};
 use ackclock_core::units::{Span, Time};
 
 const RTT: Span = Span::from_ms(100);

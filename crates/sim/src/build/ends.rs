@@ -12,7 +12,7 @@ use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::impairment::{Distribution, Jitter};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
-use ackclock_core::tcp::{MetricsCache, PathMemory, TcpConfig, TcpEndpoint};
+use ackclock_core::tcp::{MetricsCache, SharedPathMetrics, TcpConfig, TcpEndpoint};
 use ackclock_core::{Network, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,17 +64,17 @@ impl Ends {
 
 /// What each pair of hosts remembers of the path between them, server's end first. Hosts are the same where client and hops are.
 #[derive(Default)]
-struct Memories(BTreeMap<(u32, Vec<usize>), [PathMemory; 2]>);
+struct Memories(BTreeMap<(u32, Vec<usize>), [SharedPathMetrics; 2]>);
 
 impl Memories {
-    fn of(&mut self, flow: &Flow, config: &TcpConfig) -> Option<[PathMemory; 2]> {
+    fn of(&mut self, flow: &Flow, config: &TcpConfig) -> Option<[SharedPathMetrics; 2]> {
         let kept = config.metrics_cache != MetricsCache::Off;
         kept.then(|| self.0.entry((flow.client, flow.hops.clone())).or_default().clone())
     }
 }
 
 /// A TCP flow's configuration, and the memory of its server and of its client.
-type Hosts = (Arc<TcpConfig>, Option<[PathMemory; 2]>);
+type Hosts = (Arc<TcpConfig>, Option<[SharedPathMetrics; 2]>);
 
 /// Adds both ends of every flow.
 pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<Ends> {
@@ -184,8 +184,8 @@ fn tcp_endpoints(seed: u64, flow: &Flow, (config, memories): Hosts, start: Time)
         Toward::Down => (open(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
     };
     if let Some([of_server, of_client]) = memories {
-        server.share(of_server);
-        client.share(of_client);
+        server.use_path_metrics(of_server);
+        client.use_path_metrics(of_client);
     }
     (AnyEndpoint::Tcp(Box::new(server)), AnyEndpoint::Tcp(Box::new(client)))
 }

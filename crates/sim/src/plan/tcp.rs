@@ -258,7 +258,7 @@ impl Tcp {
                 push: d.push,
             }),
             acks_per_rtt: self.delayed_ack.and_then(|d| d.per_rtt),
-            ack_control: self.ack_congestion_control.map(|c| tcp::AckControlConfig {
+            ack_control: self.ack_congestion_control.map(|c| tcp::AckCongestionControlConfig {
                 max: c.max,
                 timer: Span(c.timer_ps),
                 option_bytes: c.option_bytes,

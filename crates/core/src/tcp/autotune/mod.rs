@@ -1,9 +1,9 @@
 //! How socket buffers grow by themselves, as in Linux since 2.6: the receiver's with what the application reads in a round trip
 //! (dynamic right-sizing, Fisk and Feng 2001), the sender's with its window (Semke, Mahdavi and Mathis 1998).
 
-mod window;
+mod receive_buffer;
 
-pub use window::WindowTuner;
+pub use receive_buffer::RcvBufTuner;
 
 /// A receive buffer that grows. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,24 +1,24 @@
 //! BIAD: BIC's binary increase with Westwood's adaptive decrease, which `wimax-simulated` proposes without trying it. What its few
 //! sentences leave open is decided here and said in `docs/models/biad.md`.
 
-use super::bandwidth::Pipe;
-use super::bic::{BicParameters, Search};
+use super::bic::{BicConfig, Search};
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Signal, Window, window_methods};
+use super::westwood_bandwidth::BdpEstimate;
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, MIN_SSTHRESH, window_methods};
 
 #[derive(Clone, Debug)]
 pub struct Biad {
-    window: Window,
+    window: CongestionWindow,
     slow_start: SlowStart,
     search: Search,
-    pipe: Pipe,
+    pipe: BdpEstimate,
     /// Where a cut leaves the window at this share of W_max or above, there is nothing to search: max probing begins.
     nearly: f64,
 }
 
 impl Biad {
-    pub fn new(window: Window, slow_start: SlowStart) -> Biad {
-        Biad { window, slow_start, search: Search::new(BicParameters::LINUX_2_6_22), pipe: Pipe::by_ack(), nearly: 0.95 }
+    pub fn new(window: CongestionWindow, slow_start: SlowStart) -> Biad {
+        Biad { window, slow_start, search: Search::new(BicConfig::LINUX_2_6_22), pipe: BdpEstimate::by_ack(), nearly: 0.95 }
     }
 
     /// Westwood's threshold: BWE*RTTmin/seg_size.
@@ -28,7 +28,7 @@ impl Biad {
 }
 
 impl CongestionControl for Biad {
-    fn watches(&self) -> bool {
+    fn wants_delivery_rate(&self) -> bool {
         true
     }
 
@@ -48,7 +48,7 @@ impl CongestionControl for Biad {
         self.search.note_loss(before);
         self.window.cut_to(self.carried(), congestion.signal);
         self.window.cwnd = self.window.cwnd.min(before);
-        if congestion.signal == Signal::Timeout {
+        if congestion.signal == CongestionSignal::Timeout {
             self.search.forget();
         } else if self.window.cwnd >= self.nearly * self.search.w_max {
             self.search.w_max = self.window.cwnd;
@@ -69,7 +69,7 @@ mod tests {
 
     /// A flow over a path that holds about 100 segments, at this window.
     fn settled(cwnd: f64) -> Biad {
-        let mut cc = Biad::new(Window { cwnd: 100.0, ssthresh: 100.0 }, classic());
+        let mut cc = Biad::new(CongestionWindow { cwnd: 100.0, ssthresh: 100.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
         for _ in 0..80 {
             path.round(&mut cc);

@@ -2,11 +2,11 @@
 //! Linux 2.6 has it.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, Counter, DelayedAckRatio, Signal, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, CwndCount, DelayedAckRatio, window_methods};
 
 /// The constants of section III, with the kernel's names where they differ. Windows are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BicParameters {
+pub struct BicConfig {
     /// S_max: most growth a round trip (`max_increment`).
     pub s_max: f64,
     /// Below this window it is Reno.
@@ -30,9 +30,9 @@ pub struct BicParameters {
     pub delayed_ack_ratio: bool,
 }
 
-impl BicParameters {
+impl BicConfig {
     /// Linux 2.6.22: beta 819/1024, S_max 16, low_window 14, B 4, smooth_part 20.
-    pub const LINUX_2_6_22: BicParameters = BicParameters {
+    pub const LINUX_2_6_22: BicConfig = BicConfig {
         s_max: 16.0,
         low_window: 14.0,
         beta: 819.0 / 1024.0,
@@ -46,15 +46,10 @@ impl BicParameters {
         delayed_ack_ratio: true,
     };
     /// Linux 2.6.8: 1/beta is 8, S_max 32, and the defect.
-    pub const LINUX_2_6_8: BicParameters = BicParameters {
-        s_max: 32.0,
-        beta: 7.0 / 8.0,
-        convergence_defect: true,
-        delayed_ack_ratio: false,
-        ..BicParameters::LINUX_2_6_22
-    };
+    pub const LINUX_2_6_8: BicConfig =
+        BicConfig { s_max: 32.0, beta: 7.0 / 8.0, convergence_defect: true, delayed_ack_ratio: false, ..BicConfig::LINUX_2_6_22 };
     /// Section IV: S_max 32, S_min 0.01, beta 0.125, low_window 14.
-    pub const PAPER: BicParameters = BicParameters {
+    pub const PAPER: BicConfig = BicConfig {
         s_max: 32.0,
         low_window: 14.0,
         beta: 1.0 - 0.125,
@@ -72,21 +67,21 @@ impl BicParameters {
 /// BIC's increase, which BIAD takes over.
 #[derive(Clone, Debug)]
 pub struct Search {
-    pub parameters: BicParameters,
+    pub config: BicConfig,
     /// The window at the last loss, lowered by fast convergence; 0 before.
     pub w_max: f64,
-    counter: Counter,
+    counter: CwndCount,
     ratio: DelayedAckRatio,
 }
 
 impl Search {
-    pub fn new(parameters: BicParameters) -> Search {
-        Search { parameters, w_max: 0.0, counter: Counter::default(), ratio: DelayedAckRatio::LINUX }
+    pub fn new(config: BicConfig) -> Search {
+        Search { config, w_max: 0.0, counter: CwndCount::default(), ratio: DelayedAckRatio::LINUX }
     }
 
     /// Segments of growth that a round trip at this window brings (section III and the kernel's `bictcp_update`).
     pub fn growth(&self, cwnd: f64) -> f64 {
-        let p = &self.parameters;
+        let p = &self.config;
         if cwnd <= p.low_window {
             return 1.0;
         }
@@ -94,8 +89,8 @@ impl Search {
         if self.w_max == 0.0 { growth.max(p.unbounded_growth * cwnd) } else { growth }
     }
 
-    pub fn avoid(&mut self, ack: &Ack, credit: f64, window: &mut Window) {
-        let p = &self.parameters;
+    pub fn avoid(&mut self, ack: &Ack, credit: f64, window: &mut CongestionWindow) {
+        let p = &self.config;
         let ratio = self.ratio.see(ack);
         let count = window.cwnd / self.growth(window.cwnd);
         let every = match p.delayed_ack_ratio {
@@ -110,7 +105,7 @@ impl Search {
 
     /// The maximum that a loss at `cwnd` sets (section III, fast convergence).
     pub fn note_loss(&mut self, cwnd: f64) {
-        let p = &self.parameters;
+        let p = &self.config;
         self.counter.clear();
         self.w_max = if cwnd < self.w_max && p.fast_convergence { converged_maximum(p, cwnd) } else { cwnd };
     }
@@ -122,19 +117,19 @@ impl Search {
 }
 
 /// Section III: the growth `distance` below W_max.
-pub fn binary_search(p: &BicParameters, distance: f64) -> f64 {
+pub fn binary_search(p: &BicConfig, distance: f64) -> f64 {
     let step = if p.integers { libm::floor(distance / p.search) } else { distance / p.search };
     let near = if p.integers { step <= 1.0 } else { distance <= p.plateau };
     if near { p.s_min } else { step.min(p.s_max) }
 }
 
 /// Section III, max probing: the search run backwards from W_max, then S_max a round trip.
-pub fn max_probing(p: &BicParameters, beyond: f64) -> f64 {
+pub fn max_probing(p: &BicConfig, beyond: f64) -> f64 {
     if beyond < p.plateau { p.s_min } else { (beyond / (p.search - 1.0)).min(p.s_max) }
 }
 
 /// Fast convergence: cwnd*(1 + beta)/2. With N = 1/(1 - beta) the kernel writes cwnd*(2N - 1)/(2N), and wrote /(N/2); it is whole there.
-pub fn converged_maximum(p: &BicParameters, cwnd: f64) -> f64 {
+pub fn converged_maximum(p: &BicConfig, cwnd: f64) -> f64 {
     let maximum = cwnd * (1.0 + p.beta) / 2.0 * if p.convergence_defect { 4.0 } else { 1.0 };
     if p.integers { libm::floor(maximum) } else { maximum }
 }
@@ -146,14 +141,14 @@ fn kernel_count(count: f64, ratio: f64) -> f64 {
 
 #[derive(Clone, Debug)]
 pub struct Bic {
-    window: Window,
+    window: CongestionWindow,
     slow_start: SlowStart,
     search: Search,
 }
 
 impl Bic {
-    pub fn new(parameters: BicParameters, window: Window, slow_start: SlowStart) -> Bic {
-        Bic { window, slow_start, search: Search::new(parameters) }
+    pub fn new(config: BicConfig, window: CongestionWindow, slow_start: SlowStart) -> Bic {
+        Bic { window, slow_start, search: Search::new(config) }
     }
 }
 
@@ -167,11 +162,11 @@ impl CongestionControl for Bic {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         let cwnd = self.window.cwnd;
-        let p = &self.search.parameters;
+        let p = &self.search.config;
         let ssthresh = if cwnd <= p.low_window { cwnd / 2.0 } else { cwnd * p.beta };
         self.search.note_loss(cwnd);
         self.window.cut_to(libm::floor(ssthresh), congestion.signal);
-        if congestion.signal == Signal::Timeout {
+        if congestion.signal == CongestionSignal::Timeout {
             self.search.forget();
         }
     }
@@ -180,5 +175,4 @@ impl CongestionControl for Bic {
 }
 
 #[cfg(test)]
-#[path = "bic_tests.rs"]
 mod tests;

@@ -1,12 +1,12 @@
 //! CUBIC (RFC 9438).
 
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, EcnTerms, MIN_SSTHRESH, Signal, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, EcnAgreement, MIN_SSTHRESH, window_methods};
 use crate::units::{Span, Time};
 
 /// The constants of RFC 9438, section 4 and 5, as parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CubicParameters {
+pub struct CubicConfig {
     /// C, segments per second cubed (section 5.1).
     pub c: f64,
     /// beta_cubic: what a loss leaves (section 4.6).
@@ -17,14 +17,14 @@ pub struct CubicParameters {
     pub reno_friendly: bool,
 }
 
-impl CubicParameters {
-    pub const RFC9438: CubicParameters = CubicParameters { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
+impl CubicConfig {
+    pub const RFC9438: CubicConfig = CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
 }
 
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    parameters: CubicParameters,
-    window: Window,
+    config: CubicConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
     /// The window before the last cut, lowered by fast convergence.
     w_max: f64,
@@ -73,15 +73,15 @@ pub fn cubic_target(w_next_rtt: f64, cwnd: f64) -> f64 {
 }
 
 impl Cubic {
-    pub fn new(parameters: CubicParameters, window: Window, slow_start: SlowStart) -> Cubic {
+    pub fn new(config: CubicConfig, window: CongestionWindow, slow_start: SlowStart) -> Cubic {
         Cubic {
-            parameters,
+            config,
             window,
             slow_start,
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
-            beta_ecn: parameters.beta,
+            beta_ecn: config.beta,
             first_climb: 0.0,
             limit_known: false,
         }
@@ -97,7 +97,7 @@ impl Cubic {
         let cwnd = self.window.cwnd;
         // A stage that does not follow a loss starts at the plateau (section 4.10).
         self.w_max = self.w_max.max(cwnd);
-        Epoch { start: now, last: now, k: cubic_k(self.parameters.c, self.w_max, cwnd), w_est: cwnd }
+        Epoch { start: now, last: now, k: cubic_k(self.config.c, self.w_max, cwnd), w_est: cwnd }
     }
 
     /// Sections 4.2 to 4.5.
@@ -106,10 +106,10 @@ impl Cubic {
         let rtt = ack.srtt.unwrap_or(Span::ZERO).as_secs();
         let t = (ack.now - epoch.start).as_secs();
         let cwnd = self.window.cwnd;
-        let target = cubic_target(cubic_window(self.parameters.c, epoch.k, self.w_max, t + rtt), cwnd);
-        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { cubic_alpha(self.parameters.beta) };
+        let target = cubic_target(cubic_window(self.config.c, epoch.k, self.w_max, t + rtt), cwnd);
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { cubic_alpha(self.config.beta) };
         epoch.w_est += alpha * credit / cwnd;
-        let friendly = self.parameters.reno_friendly && cubic_window(self.parameters.c, epoch.k, self.w_max, t) < epoch.w_est;
+        let friendly = self.config.reno_friendly && cubic_window(self.config.c, epoch.k, self.w_max, t) < epoch.w_est;
         let grown = if friendly { cwnd.max(epoch.w_est) } else { cwnd + credit * (target - cwnd) / cwnd };
         let least = if self.limit_known { cwnd } else { cwnd + credit * self.first_climb };
         self.window.cwnd = grown.max(least);
@@ -120,7 +120,7 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.limited {
+        if !ack.cwnd_limited {
             // Section 5.8: time in which something else held the sender back does not count.
             if let Some(epoch) = &mut self.epoch {
                 epoch.start += ack.now - epoch.last;
@@ -135,22 +135,22 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         let cwnd = self.window.cwnd;
-        let p = self.parameters;
+        let p = self.config;
         // Section 4.7: a flow that lost below its old maximum gives room to others.
         self.w_max = if cwnd < self.w_max && p.fast_convergence { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
-        let beta = if congestion.signal == Signal::Ecn { self.beta_ecn } else { p.beta };
+        let beta = if congestion.signal == CongestionSignal::Ecn { self.beta_ecn } else { p.beta };
         self.window.cut_to((cwnd * beta).max(MIN_SSTHRESH), congestion.signal);
         self.epoch = None;
-        if congestion.signal == Signal::Timeout {
+        if congestion.signal == CongestionSignal::Timeout {
             // Section 4.8: after slow start the stage begins anew, with K = 0.
             self.w_max = 0.0;
         }
-        self.limit_known = congestion.signal != Signal::Timeout;
+        self.limit_known = congestion.signal != CongestionSignal::Timeout;
     }
 
-    fn agree(&mut self, terms: &EcnTerms) {
-        self.beta_ecn = terms.beta.unwrap_or(self.parameters.beta);
+    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
+        self.beta_ecn = terms.beta.unwrap_or(self.config.beta);
     }
 
     fn on_idle(&mut self, now: Time, idle: Span) {
@@ -169,14 +169,23 @@ mod tests {
     use super::*;
 
     fn ack(now: Time, rtt: Span) -> Ack {
-        Ack { now, credit: 1.0, acked: 1, rtt: Some(rtt), srtt: Some(rtt), min_rtt: Some(rtt), limited: true, ..Ack::default() }
+        Ack {
+            now,
+            growth_credit: 1.0,
+            acked: 1,
+            rtt: Some(rtt),
+            srtt: Some(rtt),
+            min_rtt: Some(rtt),
+            cwnd_limited: true,
+            ..Ack::default()
+        }
     }
 
     #[test]
     fn between_losses_the_window_is_the_rfcs_cubic() {
-        let start = Window { cwnd: 1000.0, ssthresh: 500.0 };
-        let mut cc = Cubic::new(CubicParameters::RFC9438, start, SlowStart::Classic(Classic));
-        cc.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 1000.0 });
+        let start = CongestionWindow { cwnd: 1000.0, ssthresh: 500.0 };
+        let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(Classic));
+        cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 1000.0 });
         assert!((cc.cwnd() - 700.0).abs() < 1e-9);
         let k = cubic_k(0.4, 1000.0, 700.0);
         assert!((k - 9.0856).abs() < 1e-4, "cbrt(300/0.4) s: {k}");
@@ -198,8 +207,9 @@ mod tests {
 
     #[test]
     fn in_a_small_window_it_grows_as_reno_with_its_beta_would() {
-        let mut cc = Cubic::new(CubicParameters::RFC9438, Window { cwnd: 20.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
-        cc.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 20.0 });
+        let mut cc =
+            Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 20.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
+        cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 20.0 });
         let (mut now, rtt) = (Time::ZERO, Span::from_ms(10));
         for _ in 0..5 {
             for _ in 0..cc.cwnd() as u32 {
@@ -215,10 +225,10 @@ mod tests {
         let rtt = Span::from_ms(100);
         let after = |pause: Span| {
             let mut cc =
-                Cubic::new(CubicParameters::RFC9438, Window { cwnd: 1000.0, ssthresh: 500.0 }, SlowStart::Classic(Classic));
-            cc.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 1000.0 });
+                Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 1000.0, ssthresh: 500.0 }, SlowStart::Classic(Classic));
+            cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 1000.0 });
             cc.on_ack(&ack(Time::ZERO, rtt));
-            cc.on_ack(&Ack { limited: false, ..ack(Time::ZERO + pause, rtt) });
+            cc.on_ack(&Ack { cwnd_limited: false, ..ack(Time::ZERO + pause, rtt) });
             cc.on_ack(&ack(Time::ZERO + pause + rtt, rtt));
             cc.cwnd()
         };
@@ -229,9 +239,9 @@ mod tests {
     #[test]
     fn until_a_loss_shows_the_limit_it_may_climb_by_a_share_of_the_window() {
         let rtt = Span::from_ms(100);
-        let round = |share: f64, before: Option<Signal>| {
-            let start = Window { cwnd: 100.0, ssthresh: 100.0 };
-            let mut cc = Cubic::new(CubicParameters::RFC9438, start, SlowStart::Classic(Classic)).climbing(share);
+        let round = |share: f64, before: Option<CongestionSignal>| {
+            let start = CongestionWindow { cwnd: 100.0, ssthresh: 100.0 };
+            let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(Classic)).climbing(share);
             if let Some(signal) = before {
                 cc.on_congestion(&Congestion { now: Time::ZERO, signal, flight: 100.0 });
                 cc.window = start;
@@ -243,14 +253,15 @@ mod tests {
         };
         assert!(round(0.0, None) < 1.1, "RFC 9438");
         assert!((round(0.05, None) - 5.0).abs() < 1e-6);
-        assert!((round(0.05, Some(Signal::Timeout)) - 5.0).abs() < 1e-6, "a timeout forgets");
-        assert!(round(0.05, Some(Signal::Duplicates)) < 1.1 && round(0.05, Some(Signal::Ecn)) < 1.1);
+        assert!((round(0.05, Some(CongestionSignal::Timeout)) - 5.0).abs() < 1e-6, "a timeout forgets");
+        assert!(round(0.05, Some(CongestionSignal::Duplicates)) < 1.1 && round(0.05, Some(CongestionSignal::Ecn)) < 1.1);
     }
 
     #[test]
     fn a_loss_below_the_old_maximum_gives_room() {
-        let mut cc = Cubic::new(CubicParameters::RFC9438, Window { cwnd: 100.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
-        let loss = Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight: 100.0 };
+        let mut cc =
+            Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 100.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
+        let loss = Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 100.0 };
         cc.on_congestion(&loss);
         assert_eq!(cc.w_max, 100.0);
         cc.on_congestion(&loss);

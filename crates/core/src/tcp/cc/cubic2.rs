@@ -3,13 +3,14 @@
 
 use super::slow_start::SlowStart;
 use super::{
-    Ack, Congestion, CongestionControl, Counter, DelayedAckRatio, Signal, Window, cubic_k, cubic_window, window_methods,
+    Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, CwndCount, DelayedAckRatio, cubic_k, cubic_window,
+    window_methods,
 };
 use crate::units::{Span, Time};
 
 /// The kernel's module parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cubic2Parameters {
+pub struct Cubic2Config {
     /// C, segments per second cubed: `bic_scale`/1024*10.
     pub c: f64,
     /// What a loss leaves: 819/1024, the paper's 0.8.
@@ -28,8 +29,8 @@ pub struct Cubic2Parameters {
     pub spare_ack: f64,
 }
 
-impl Cubic2Parameters {
-    pub const LINUX_2_6: Cubic2Parameters = Cubic2Parameters {
+impl Cubic2Config {
+    pub const LINUX_2_6: Cubic2Config = Cubic2Config {
         c: 410.0 / 1024.0,
         beta: 819.0 / 1024.0,
         fast_convergence: true,
@@ -47,15 +48,15 @@ const S_MAX_INTERVAL: f64 = 0.1;
 
 #[derive(Clone, Debug)]
 pub struct Cubic2 {
-    parameters: Cubic2Parameters,
-    window: Window,
+    config: Cubic2Config,
+    window: CongestionWindow,
     slow_start: SlowStart,
     /// The window at the last loss, lowered by fast convergence; 0 before.
     w_max: f64,
     epoch: Option<Epoch>,
     /// The smallest RTT since the last timeout, in seconds.
     smallest: Option<f64>,
-    counter: Counter,
+    counter: CwndCount,
     ratio: DelayedAckRatio,
     /// ACKs for a segment, when that was computed, and for which window.
     count: (f64, Time, f64),
@@ -89,28 +90,28 @@ pub fn capped_count(cwnd: f64, s_max: f64, rtt: f64) -> f64 {
 }
 
 impl Cubic2 {
-    pub fn new(parameters: Cubic2Parameters, window: Window, slow_start: SlowStart) -> Cubic2 {
+    pub fn new(config: Cubic2Config, window: CongestionWindow, slow_start: SlowStart) -> Cubic2 {
         Cubic2 {
-            parameters,
+            config,
             window,
             slow_start,
             w_max: 0.0,
             epoch: None,
             smallest: None,
-            counter: Counter::default(),
+            counter: CwndCount::default(),
             ratio: DelayedAckRatio::LINUX,
             count: (0.0, Time::ZERO, 0.0),
         }
     }
 
     fn begin_epoch(&self, now: Time) -> Epoch {
-        let (cwnd, p) = (self.window.cwnd, &self.parameters);
+        let (cwnd, p) = (self.window.cwnd, &self.config);
         let k = cubic_k(p.c, self.w_max, cwnd);
         Epoch { start: now, k, origin: self.w_max.max(cwnd), friendly: cwnd, acks: 0.0 }
     }
 
     fn every(&mut self, now: Time) -> f64 {
-        let (cwnd, p) = (self.window.cwnd, self.parameters);
+        let (cwnd, p) = (self.window.cwnd, self.config);
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
         epoch.acks += 1.0;
         let (held, since, at) = self.count;
@@ -139,7 +140,7 @@ impl Cubic2 {
     /// Where a Reno flow would be further, so many ACKs for a segment.
     fn friendly_count(&mut self, cwnd: f64) -> f64 {
         let Some(epoch) = &mut self.epoch else { return f64::INFINITY };
-        let acks_each = libm::floor(cwnd / friendly_growth(self.parameters.beta)).max(1.0);
+        let acks_each = libm::floor(cwnd / friendly_growth(self.config.beta)).max(1.0);
         let grown = libm::floor(epoch.acks / acks_each);
         epoch.acks -= grown * acks_each;
         epoch.friendly += grown;
@@ -156,17 +157,17 @@ impl CongestionControl for Cubic2 {
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             let every = self.every(ack.now);
-            self.window.cwnd += self.counter.add(credit, every + self.parameters.spare_ack);
+            self.window.cwnd += self.counter.add(credit, every + self.config.spare_ack);
         }
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        let (cwnd, p) = (self.window.cwnd, self.parameters);
+        let (cwnd, p) = (self.window.cwnd, self.config);
         self.w_max = if cwnd < self.w_max && p.fast_convergence { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.epoch = None;
         self.counter.clear();
         self.window.cut_to(libm::floor(cwnd * p.beta), congestion.signal);
-        if congestion.signal == Signal::Timeout {
+        if congestion.signal == CongestionSignal::Timeout {
             (self.w_max, self.smallest) = (0.0, None);
             self.ratio = DelayedAckRatio::LINUX;
         }
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     fn cubic(cwnd: f64) -> Cubic2 {
-        Cubic2::new(Cubic2Parameters::LINUX_2_6, Window { cwnd, ssthresh: 2.0 }, classic())
+        Cubic2::new(Cubic2Config::LINUX_2_6, CongestionWindow { cwnd, ssthresh: 2.0 }, classic())
     }
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
         let mut cc = cubic(1000.0);
         cc.on_congestion(&loss(1000.0));
         assert_eq!((cc.cwnd(), cc.w_max), (799.0, 1000.0));
-        let k = cubic_k(cc.parameters.c, 1000.0, 799.0);
+        let k = cubic_k(cc.config.c, 1000.0, 799.0);
         let mut path = Path::new(Span::from_ms(200));
         while (path.now - (Time::ZERO + Span::from_secs(1))).as_secs() < k {
             path.round(&mut cc);

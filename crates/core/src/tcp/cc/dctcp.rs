@@ -2,19 +2,19 @@
 
 use super::reno::{reno_increase, reno_ssthresh};
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, MarkUse, Round, Signal, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, EcnResponse, RoundCounter, window_methods};
 
 /// RFC 8257, section 4.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DctcpParameters {
+pub struct DctcpConfig {
     /// g: how far one round trip moves the estimate.
     pub gain: f64,
     /// The estimate before anything is known: the first mark halves, as in a TCP that counts none.
     pub alpha: f64,
 }
 
-impl DctcpParameters {
-    pub const RFC8257: DctcpParameters = DctcpParameters { gain: 1.0 / 16.0, alpha: 1.0 };
+impl DctcpConfig {
+    pub const RFC8257: DctcpConfig = DctcpConfig { gain: 1.0 / 16.0, alpha: 1.0 };
 }
 
 /// Marks by the round trip, and their share as it moves.
@@ -37,8 +37,8 @@ pub fn dctcp_window(cwnd: f64, alpha: f64) -> f64 {
 }
 
 impl MarkShare {
-    pub fn new(parameters: DctcpParameters) -> MarkShare {
-        MarkShare { alpha: parameters.alpha, gain: parameters.gain, delivered: 0.0, marked: 0.0 }
+    pub fn new(config: DctcpConfig) -> MarkShare {
+        MarkShare { alpha: config.alpha, gain: config.gain, delivered: 0.0, marked: 0.0 }
     }
 
     pub fn count(&mut self, delivered: u32, marked: f64) {
@@ -58,23 +58,23 @@ impl MarkShare {
 
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    window: Window,
+    window: CongestionWindow,
     slow_start: SlowStart,
     /// Credit towards the next segment.
     counted: f64,
     share: MarkShare,
-    round: Round,
+    round: RoundCounter,
 }
 
 impl Dctcp {
-    pub fn new(parameters: DctcpParameters, window: Window, slow_start: SlowStart) -> Dctcp {
-        Dctcp { window, slow_start, counted: 0.0, share: MarkShare::new(parameters), round: Round::START }
+    pub fn new(config: DctcpConfig, window: CongestionWindow, slow_start: SlowStart) -> Dctcp {
+        Dctcp { window, slow_start, counted: 0.0, share: MarkShare::new(config), round: RoundCounter::START }
     }
 }
 
 impl CongestionControl for Dctcp {
-    fn marks(&self) -> MarkUse {
-        MarkUse::Share
+    fn ecn_response(&self) -> EcnResponse {
+        EcnResponse::Share
     }
 
     fn on_marks(&mut self, ack: &Ack) {
@@ -94,7 +94,7 @@ impl CongestionControl for Dctcp {
     /// Sections 3.3 and 3.4: a loss is answered as ever.
     fn on_congestion(&mut self, congestion: &Congestion) {
         let left = match congestion.signal {
-            Signal::Ecn => dctcp_window(self.window.cwnd, self.share.alpha),
+            CongestionSignal::Ecn => dctcp_window(self.window.cwnd, self.share.alpha),
             _ => libm::floor(reno_ssthresh(congestion.flight)),
         };
         self.window.cut_to(left, congestion.signal);
@@ -110,16 +110,16 @@ mod tests {
     use super::*;
 
     fn dctcp(cwnd: f64) -> Dctcp {
-        Dctcp::new(DctcpParameters::RFC8257, Window { cwnd, ssthresh: cwnd }, classic())
+        Dctcp::new(DctcpConfig::RFC8257, CongestionWindow { cwnd, ssthresh: cwnd }, classic())
     }
 
     /// A round trip of 16 segments, so many of them marked.
     fn round(cc: &mut Dctcp, n: u64, marked: f64) {
-        cc.on_marks(&Ack { delivered: 16, marked, cleared: 16 * n, sent: 16 * (n + 1) - 1, ..Ack::default() });
+        cc.on_marks(&Ack { delivered: 16, marked, acked_total: 16 * n, sent: 16 * (n + 1) - 1, ..Ack::default() });
     }
 
     fn mark(flight: f64) -> Congestion {
-        Congestion { signal: Signal::Ecn, ..loss(flight) }
+        Congestion { signal: CongestionSignal::Ecn, ..loss(flight) }
     }
 
     /// 15/16 of 1; 15/16 of that and 1/16 of a quarter: 0.89453125.

@@ -1,11 +1,11 @@
 //! HighSpeed TCP (RFC 3649): growth and cut depend on the window, so that large ones survive realistic loss.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, window_methods};
 
 /// Section 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HighSpeedParameters {
+pub struct HighSpeedConfig {
     /// Up to this window it is Reno.
     pub low_window: f64,
     pub high_window: f64,
@@ -16,20 +16,20 @@ pub struct HighSpeedParameters {
     pub high_decrease: f64,
 }
 
-impl HighSpeedParameters {
-    pub const RFC3649: HighSpeedParameters =
-        HighSpeedParameters { low_window: 38.0, high_window: 83_000.0, low_p: 1e-3, high_p: 1e-7, high_decrease: 0.1 };
+impl HighSpeedConfig {
+    pub const RFC3649: HighSpeedConfig =
+        HighSpeedConfig { low_window: 38.0, high_window: 83_000.0, low_p: 1e-3, high_p: 1e-7, high_decrease: 0.1 };
 }
 
 #[derive(Clone, Debug)]
 pub struct HighSpeed {
-    parameters: HighSpeedParameters,
-    window: Window,
+    config: HighSpeedConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
 }
 
 /// Section 5: b(w), the share that a loss takes.
-pub fn highspeed_decrease(p: &HighSpeedParameters, w: f64) -> f64 {
+pub fn highspeed_decrease(p: &HighSpeedConfig, w: f64) -> f64 {
     if w <= p.low_window {
         return 0.5;
     }
@@ -38,13 +38,13 @@ pub fn highspeed_decrease(p: &HighSpeedParameters, w: f64) -> f64 {
 }
 
 /// Section 5: p(w), the loss rate at which the response function gives this window.
-pub fn highspeed_loss_rate(p: &HighSpeedParameters, w: f64) -> f64 {
+pub fn highspeed_loss_rate(p: &HighSpeedConfig, w: f64) -> f64 {
     let slope = libm::log(p.high_window / p.low_window) / libm::log(p.high_p / p.low_p);
     p.low_p * libm::pow(w / p.low_window, 1.0 / slope)
 }
 
 /// Section 5: a(w) = w^2 p(w) 2 b(w)/(2 - b(w)), the growth a round trip.
-pub fn highspeed_increase(p: &HighSpeedParameters, w: f64) -> f64 {
+pub fn highspeed_increase(p: &HighSpeedConfig, w: f64) -> f64 {
     if w <= p.low_window {
         return 1.0;
     }
@@ -53,8 +53,8 @@ pub fn highspeed_increase(p: &HighSpeedParameters, w: f64) -> f64 {
 }
 
 impl HighSpeed {
-    pub fn new(parameters: HighSpeedParameters, window: Window, slow_start: SlowStart) -> HighSpeed {
-        HighSpeed { parameters, window, slow_start }
+    pub fn new(config: HighSpeedConfig, window: CongestionWindow, slow_start: SlowStart) -> HighSpeed {
+        HighSpeed { config, window, slow_start }
     }
 }
 
@@ -62,13 +62,13 @@ impl CongestionControl for HighSpeed {
     fn on_ack(&mut self, ack: &Ack) {
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
-            self.window.cwnd += credit * highspeed_increase(&self.parameters, self.window.cwnd) / self.window.cwnd;
+            self.window.cwnd += credit * highspeed_increase(&self.config, self.window.cwnd) / self.window.cwnd;
         }
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         let cwnd = self.window.cwnd;
-        self.window.cut_to(cwnd * (1.0 - highspeed_decrease(&self.parameters, cwnd)), congestion.signal);
+        self.window.cut_to(cwnd * (1.0 - highspeed_decrease(&self.config, cwnd)), congestion.signal);
     }
 
     window_methods!();
@@ -82,7 +82,7 @@ mod tests {
     /// RFC 3649, appendix B.
     #[test]
     fn growth_and_cut_are_those_of_the_rfcs_table() {
-        let p = HighSpeedParameters::RFC3649;
+        let p = HighSpeedConfig::RFC3649;
         for (w, a, b) in [(38.0, 1.0, 0.50), (118.0, 2.0, 0.44), (221.0, 3.0, 0.41), (347.0, 4.0, 0.38), (495.0, 5.0, 0.37)] {
             assert!((highspeed_increase(&p, w) - a).abs() < 0.1, "a({w}) = {}", highspeed_increase(&p, w));
             assert!((highspeed_decrease(&p, w) - b).abs() < 0.006, "b({w}) = {}", highspeed_decrease(&p, w));
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn a_window_of_347_grows_by_four_and_loses_38_hundredths() {
-        let start = Window { cwnd: 347.0, ssthresh: 2.0 };
-        let mut cc = HighSpeed::new(HighSpeedParameters::RFC3649, start, classic());
+        let start = CongestionWindow { cwnd: 347.0, ssthresh: 2.0 };
+        let mut cc = HighSpeed::new(HighSpeedConfig::RFC3649, start, classic());
         round(&mut cc);
         assert!((cc.cwnd() - 351.0).abs() < 0.1, "{}", cc.cwnd());
         cc.window.cwnd = 347.0;

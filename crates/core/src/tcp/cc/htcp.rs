@@ -2,12 +2,12 @@
 //! since the last loss, the faster the growth; what a loss leaves fits the queue.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, Round, Signal, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, RoundCounter, window_methods};
 use crate::units::{Span, Time};
 
 /// Section 4 of the draft.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HtcpParameters {
+pub struct HtcpConfig {
     /// Delta_L: seconds after a loss for which it is Reno.
     pub delta_l: f64,
     /// Bounds of beta.
@@ -17,21 +17,21 @@ pub struct HtcpParameters {
     pub delta_b: f64,
 }
 
-impl HtcpParameters {
-    pub const DRAFT: HtcpParameters = HtcpParameters { delta_l: 1.0, beta_min: 0.5, beta_max: 0.8, delta_b: 0.2 };
+impl HtcpConfig {
+    pub const DRAFT: HtcpConfig = HtcpConfig { delta_l: 1.0, beta_min: 0.5, beta_max: 0.8, delta_b: 0.2 };
 }
 
 #[derive(Clone, Debug)]
 pub struct Htcp {
-    parameters: HtcpParameters,
-    window: Window,
+    config: HtcpConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
     last_loss: Option<Time>,
     beta: f64,
     /// Between losses.
     shortest: Option<Span>,
     longest: Span,
-    round: Round,
+    round: RoundCounter,
     round_start: (Time, u64),
     /// Largest throughput since the last loss and between the two before it, segments a second.
     throughput: f64,
@@ -45,21 +45,21 @@ pub fn htcp_alpha(since: f64, delta_l: f64, beta: f64) -> f64 {
 }
 
 /// Draft, section 4.2: what empties the queue and no more.
-pub fn htcp_beta(p: &HtcpParameters, shortest: Span, longest: Span) -> f64 {
+pub fn htcp_beta(p: &HtcpConfig, shortest: Span, longest: Span) -> f64 {
     (shortest.as_secs() / longest.as_secs().max(1e-12)).clamp(p.beta_min, p.beta_max)
 }
 
 impl Htcp {
-    pub fn new(parameters: HtcpParameters, window: Window, slow_start: SlowStart) -> Htcp {
+    pub fn new(config: HtcpConfig, window: CongestionWindow, slow_start: SlowStart) -> Htcp {
         Htcp {
-            parameters,
+            config,
             window,
             slow_start,
             last_loss: None,
-            beta: parameters.beta_min,
+            beta: config.beta_min,
             shortest: None,
             longest: Span::ZERO,
-            round: Round::START,
+            round: RoundCounter::START,
             round_start: (Time::ZERO, 0),
             throughput: 0.0,
             throughput_before: 0.0,
@@ -72,17 +72,17 @@ impl Htcp {
             self.longest = self.longest.max(rtt);
         }
         if self.round.over(ack) {
-            let (start, cleared) = self.round_start;
+            let (start, acked_total) = self.round_start;
             let took = (ack.now - start).as_secs();
             if took > 0.0 && start > Time::ZERO {
-                self.throughput = self.throughput.max(ack.cleared.saturating_sub(cleared) as f64 / took);
+                self.throughput = self.throughput.max(ack.acked_total.saturating_sub(acked_total) as f64 / took);
             }
-            self.round_start = (ack.now, ack.cleared);
+            self.round_start = (ack.now, ack.acked_total);
         }
     }
 
     fn adapt(&mut self) {
-        let p = self.parameters;
+        let p = self.config;
         let changed = (self.throughput - self.throughput_before).abs() > p.delta_b * self.throughput_before;
         self.beta = match self.shortest {
             Some(shortest) if !changed => htcp_beta(&p, shortest, self.longest),
@@ -99,14 +99,14 @@ impl CongestionControl for Htcp {
         self.see(ack);
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         let since = self.last_loss.map_or(0.0, |at| (ack.now - at).as_secs());
-        self.window.cwnd += credit * htcp_alpha(since, self.parameters.delta_l, self.beta) / self.window.cwnd;
+        self.window.cwnd += credit * htcp_alpha(since, self.config.delta_l, self.beta) / self.window.cwnd;
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         self.last_loss = Some(congestion.now);
         self.adapt();
         self.window.cut_to(self.window.cwnd * self.beta, congestion.signal);
-        if congestion.signal == Signal::Timeout {
+        if congestion.signal == CongestionSignal::Timeout {
             (self.shortest, self.longest) = (None, Span::ZERO);
         }
     }
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(htcp_alpha(since, 1.0, 0.5), alpha, "{since} s");
         }
         assert_eq!(htcp_alpha(2.0, 1.0, 0.8), 2.0 * (1.0 - 0.8) * 11.25);
-        let p = HtcpParameters::DRAFT;
+        let p = HtcpConfig::DRAFT;
         for (short, long, beta) in [(100, 150, 100.0 / 150.0), (100, 400, 0.5), (100, 101, 0.8)] {
             assert!((htcp_beta(&p, Span::from_ms(short), Span::from_ms(long)) - beta).abs() < 1e-12);
         }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_first_loss_halves_and_one_at_the_same_throughput_leaves_what_fits_the_queue() {
-        let mut cc = Htcp::new(HtcpParameters::DRAFT, Window { cwnd: 100.0, ssthresh: 50.0 }, classic());
+        let mut cc = Htcp::new(HtcpConfig::DRAFT, CongestionWindow { cwnd: 100.0, ssthresh: 50.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
         path.rounds(&mut cc, 3);
         cc.on_congestion(&Congestion { now: path.now, ..loss(100.0) });

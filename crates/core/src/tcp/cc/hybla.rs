@@ -1,30 +1,30 @@
 //! Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite Communications 22, 2004):
 //! a long path grows as fast as a short one would.
 
-use super::{Ack, Congestion, CongestionControl, Window, reno_ssthresh, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, reno_ssthresh, window_methods};
 use crate::units::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HyblaParameters {
+pub struct HyblaConfig {
     /// RTT_0: the path to be equal to (section 3; 25 ms, as in Linux).
     pub reference: Span,
     /// Longer paths count as this many references (Linux).
     pub most: f64,
 }
 
-impl HyblaParameters {
-    pub const PAPER: HyblaParameters = HyblaParameters { reference: Span::from_ms(25), most: 16.0 };
+impl HyblaConfig {
+    pub const PAPER: HyblaConfig = HyblaConfig { reference: Span::from_ms(25), most: 16.0 };
 }
 
 #[derive(Clone, Debug)]
 pub struct Hybla {
-    parameters: HyblaParameters,
-    window: Window,
+    config: HyblaConfig,
+    window: CongestionWindow,
     rho: f64,
 }
 
 /// Equation (4): rho = RTT/RTT_0, at least 1.
-pub fn hybla_rho(rtt: Span, p: &HyblaParameters) -> f64 {
+pub fn hybla_rho(rtt: Span, p: &HyblaConfig) -> f64 {
     (rtt.as_secs() / p.reference.as_secs()).clamp(1.0, p.most)
 }
 
@@ -34,24 +34,24 @@ pub fn hybla_growth(rho: f64, cwnd: f64, slow_start: bool) -> f64 {
 }
 
 impl Hybla {
-    pub fn new(parameters: HyblaParameters, window: Window) -> Hybla {
-        Hybla { parameters, window, rho: 1.0 }
+    pub fn new(config: HyblaConfig, window: CongestionWindow) -> Hybla {
+        Hybla { config, window, rho: 1.0 }
     }
 }
 
 impl CongestionControl for Hybla {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.min_rtt {
-            self.rho = hybla_rho(rtt, &self.parameters);
+            self.rho = hybla_rho(rtt, &self.config);
         }
-        if !ack.limited {
+        if !ack.cwnd_limited {
             return;
         }
         let w = &mut self.window;
         if w.cwnd < w.ssthresh {
-            w.cwnd = (w.cwnd + ack.credit * hybla_growth(self.rho, w.cwnd, true)).min(w.ssthresh);
+            w.cwnd = (w.cwnd + ack.growth_credit * hybla_growth(self.rho, w.cwnd, true)).min(w.ssthresh);
         } else {
-            w.cwnd += ack.credit * hybla_growth(self.rho, w.cwnd, false);
+            w.cwnd += ack.growth_credit * hybla_growth(self.rho, w.cwnd, false);
         }
     }
 
@@ -73,17 +73,17 @@ mod tests {
 
     #[test]
     fn at_four_times_the_reference_growth_is_sixteen_a_round_trip() {
-        let p = HyblaParameters::PAPER;
+        let p = HyblaConfig::PAPER;
         assert_eq!(hybla_rho(Span::from_ms(100), &p), 4.0);
         assert_eq!(hybla_rho(Span::from_ms(10), &p), 1.0);
-        let mut cc = Hybla::new(p, Window { cwnd: 1000.0, ssthresh: 2.0 });
+        let mut cc = Hybla::new(p, CongestionWindow { cwnd: 1000.0, ssthresh: 2.0 });
         Path::new(Span::from_ms(100)).round(&mut cc);
         assert!((cc.cwnd() - 1016.0).abs() < 0.2, "{}", cc.cwnd());
     }
 
     #[test]
     fn slow_start_takes_as_long_as_over_the_reference_path() {
-        let mut cc = Hybla::new(HyblaParameters::PAPER, Window { cwnd: 2.0, ssthresh: 1e9 });
+        let mut cc = Hybla::new(HyblaConfig::PAPER, CongestionWindow { cwnd: 2.0, ssthresh: 1e9 });
         let mut path = Path::new(Span::from_ms(100));
         // Each of two ACKs brings 2^4 - 1.
         path.round(&mut cc);

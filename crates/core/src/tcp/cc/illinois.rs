@@ -2,12 +2,12 @@
 //! Performance Evaluation 65, 2008): delay sets how much to add and how much to cut, loss says when.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, Round, Signal, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, RoundCounter, window_methods};
 use crate::units::Span;
 
 /// Section 3.2 and 3.3.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IllinoisParameters {
+pub struct IllinoisConfig {
     pub alpha_min: f64,
     pub alpha_max: f64,
     pub beta_min: f64,
@@ -20,8 +20,8 @@ pub struct IllinoisParameters {
     pub theta: u32,
 }
 
-impl IllinoisParameters {
-    pub const PAPER: IllinoisParameters = IllinoisParameters {
+impl IllinoisConfig {
+    pub const PAPER: IllinoisConfig = IllinoisConfig {
         alpha_min: 0.3,
         alpha_max: 10.0,
         beta_min: 1.0 / 8.0,
@@ -34,14 +34,14 @@ impl IllinoisParameters {
 
 #[derive(Clone, Debug)]
 pub struct Illinois {
-    parameters: IllinoisParameters,
-    window: Window,
+    config: IllinoisConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
     alpha: f64,
     beta: f64,
     shortest: Option<Span>,
     longest: Span,
-    round: Round,
+    round: RoundCounter,
     sum: Span,
     samples: u32,
     /// Delay has been above d_1 since alpha was largest, and the rounds it has been below since.
@@ -50,7 +50,7 @@ pub struct Illinois {
 }
 
 /// Section 3.2: alpha = kappa_1/(kappa_2 + d), from alpha_max at d_1 to alpha_min at d_m.
-pub fn illinois_alpha(p: &IllinoisParameters, d: f64, d_m: f64) -> f64 {
+pub fn illinois_alpha(p: &IllinoisConfig, d: f64, d_m: f64) -> f64 {
     let d_1 = p.delay.0 * d_m;
     if d <= d_1 {
         return p.alpha_max;
@@ -60,7 +60,7 @@ pub fn illinois_alpha(p: &IllinoisParameters, d: f64, d_m: f64) -> f64 {
 }
 
 /// Section 3.2: beta rises in a line from beta_min at d_2 to beta_max at d_3.
-pub fn illinois_beta(p: &IllinoisParameters, d: f64, d_m: f64) -> f64 {
+pub fn illinois_beta(p: &IllinoisConfig, d: f64, d_m: f64) -> f64 {
     let (d_2, d_3) = (p.delay.1 * d_m, p.delay.2 * d_m);
     if d <= d_2 {
         p.beta_min
@@ -72,16 +72,16 @@ pub fn illinois_beta(p: &IllinoisParameters, d: f64, d_m: f64) -> f64 {
 }
 
 impl Illinois {
-    pub fn new(parameters: IllinoisParameters, window: Window, slow_start: SlowStart) -> Illinois {
+    pub fn new(config: IllinoisConfig, window: CongestionWindow, slow_start: SlowStart) -> Illinois {
         Illinois {
-            parameters,
+            config,
             window,
             slow_start,
             alpha: 1.0,
-            beta: parameters.beta_max,
+            beta: config.beta_max,
             shortest: None,
             longest: Span::ZERO,
-            round: Round::START,
+            round: RoundCounter::START,
             sum: Span::ZERO,
             samples: 0,
             above: false,
@@ -90,7 +90,7 @@ impl Illinois {
     }
 
     fn end_round(&mut self) {
-        let p = self.parameters;
+        let p = self.config;
         if let (Some(shortest), true) = (self.shortest, self.samples > 0) {
             let d = (Span(self.sum.0 / u64::from(self.samples)) - shortest).as_secs();
             let d_m = (self.longest - shortest).as_secs();
@@ -104,7 +104,7 @@ impl Illinois {
 
     /// Section 3.3: alpha jumps to its maximum only after theta rounds of small delay.
     fn adapt(&mut self, d: f64, d_m: f64) {
-        let p = self.parameters;
+        let p = self.config;
         let alpha = illinois_alpha(&p, d, d_m);
         if alpha < p.alpha_max {
             (self.above, self.low_rounds) = (true, 0);
@@ -137,8 +137,8 @@ impl CongestionControl for Illinois {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         self.window.cut_to(self.window.cwnd * (1.0 - self.beta), congestion.signal);
-        if congestion.signal == Signal::Timeout {
-            (self.alpha, self.beta) = (1.0, self.parameters.beta_max);
+        if congestion.signal == CongestionSignal::Timeout {
+            (self.alpha, self.beta) = (1.0, self.config.beta_max);
             (self.above, self.low_rounds) = (false, 0);
         }
     }
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn alpha_and_beta_are_the_papers_curves() {
-        let p = IllinoisParameters::PAPER;
+        let p = IllinoisConfig::PAPER;
         for (d, alpha, beta) in
             [(0.0, 10.0, 0.125), (0.01, 10.0, 0.125), (0.1, 2.5385, 0.125), (0.45, 0.6506, 0.3125), (1.0, 0.3, 0.5)]
         {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn an_empty_path_grows_by_ten_and_a_full_queue_by_a_third() {
-        let mut cc = Illinois::new(IllinoisParameters::PAPER, Window { cwnd: 200.0, ssthresh: 2.0 }, classic());
+        let mut cc = Illinois::new(IllinoisConfig::PAPER, CongestionWindow { cwnd: 200.0, ssthresh: 2.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
         path.rounds(&mut cc, 2);
         let before = cc.cwnd();
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_loss_on_an_empty_path_leaves_seven_eighths() {
-        let mut cc = Illinois::new(IllinoisParameters::PAPER, Window { cwnd: 200.0, ssthresh: 2.0 }, classic());
+        let mut cc = Illinois::new(IllinoisConfig::PAPER, CongestionWindow { cwnd: 200.0, ssthresh: 2.0 }, classic());
         Path::new(Span::from_ms(100)).rounds(&mut cc, 3);
         let before = cc.cwnd();
         cc.on_congestion(&loss(before));

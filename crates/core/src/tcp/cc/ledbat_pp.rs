@@ -1,12 +1,12 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a background transport that keeps the queue at 60 ms and steps aside from time to
 //! time to see the path without itself.
 
-use super::{Ack, Congestion, CongestionControl, Round, Window, reno_ssthresh, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, RoundCounter, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
 
 /// Section 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LedbatPpParameters {
+pub struct LedbatPpConfig {
     /// TARGET: queueing delay to keep.
     pub target: Span,
     /// Section 4.2: GAIN is 1 over at most this.
@@ -23,8 +23,8 @@ pub struct LedbatPpParameters {
     pub filter: usize,
 }
 
-impl LedbatPpParameters {
-    pub const DRAFT: LedbatPpParameters = LedbatPpParameters {
+impl LedbatPpConfig {
+    pub const DRAFT: LedbatPpConfig = LedbatPpConfig {
         target: Span::from_ms(60),
         most_gain_divisor: 16.0,
         constant: 1.0,
@@ -57,31 +57,31 @@ enum Slowdown {
 
 #[derive(Clone, Debug)]
 pub struct LedbatPp {
-    p: LedbatPpParameters,
-    window: Window,
+    p: LedbatPpConfig,
+    window: CongestionWindow,
     recent: [Span; SAMPLES],
     at: usize,
     base: Option<Span>,
-    round: Round,
+    round: RoundCounter,
     slowdown: Slowdown,
 }
 
 /// Section 4.2: GAIN = 1/min(16, ceil(2 TARGET/base)).
-pub fn ledbat_gain(p: &LedbatPpParameters, base: Span) -> f64 {
+pub fn ledbat_gain(p: &LedbatPpConfig, base: Span) -> f64 {
     1.0 / libm::ceil(2.0 * p.target.as_secs() / base.as_secs().max(1e-9)).clamp(1.0, p.most_gain_divisor)
 }
 
 /// Section 4.2: change of the window in a round trip.
-pub fn ledbat_change(p: &LedbatPpParameters, gain: f64, cwnd: f64, delay: Span) -> f64 {
+pub fn ledbat_change(p: &LedbatPpConfig, gain: f64, cwnd: f64, delay: Span) -> f64 {
     let ratio = delay.as_secs() / p.target.as_secs();
     if ratio <= 1.0 { gain } else { (gain - p.constant * cwnd * (ratio - 1.0)).max(-cwnd / 2.0) }
 }
 
 impl LedbatPp {
-    pub fn new(p: LedbatPpParameters, window: Window) -> LedbatPp {
-        let window = Window { cwnd: window.cwnd.max(p.slowdown_window), ..window };
+    pub fn new(p: LedbatPpConfig, window: CongestionWindow) -> LedbatPp {
+        let window = CongestionWindow { cwnd: window.cwnd.max(p.slowdown_window), ..window };
         let recent = [Span::MAX; SAMPLES];
-        LedbatPp { p, window, recent, at: 0, base: None, round: Round::START, slowdown: Slowdown::None }
+        LedbatPp { p, window, recent, at: 0, base: None, round: RoundCounter::START, slowdown: Slowdown::None }
     }
 
     fn see(&mut self, rtt: Span) {
@@ -101,7 +101,7 @@ impl LedbatPp {
     /// Section 4.1: slow start at the pace of GAIN.
     fn open(&mut self, ack: &Ack, gain: f64) {
         let w = &mut self.window;
-        w.cwnd = (w.cwnd + ack.credit * gain).min(w.ssthresh.max(w.cwnd));
+        w.cwnd = (w.cwnd + ack.growth_credit * gain).min(w.ssthresh.max(w.cwnd));
         let late = self.delay().as_secs() > self.p.slow_start_exit * self.p.target.as_secs();
         if self.slowdown == Slowdown::None && late {
             self.window.ssthresh = self.window.cwnd;
@@ -150,14 +150,14 @@ impl CongestionControl for LedbatPp {
         }
         let gain = ledbat_gain(&self.p, base);
         if self.window.cwnd < self.window.ssthresh {
-            if ack.limited {
+            if ack.cwnd_limited {
                 self.open(ack, gain);
             }
             return;
         }
         let change = ledbat_change(&self.p, gain, self.window.cwnd, self.delay());
-        if change > 0.0 && ack.limited {
-            self.window.cwnd += ack.credit * change / self.window.cwnd;
+        if change > 0.0 && ack.cwnd_limited {
+            self.window.cwnd += ack.growth_credit * change / self.window.cwnd;
         } else if change < 0.0 && round_over {
             self.window.cwnd = (self.window.cwnd + change).max(self.p.slowdown_window);
         }
@@ -174,5 +174,4 @@ impl CongestionControl for LedbatPp {
 }
 
 #[cfg(test)]
-#[path = "ledbat_pp_tests.rs"]
 mod tests;

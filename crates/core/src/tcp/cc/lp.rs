@@ -1,13 +1,13 @@
 //! TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", Infocom 2003): takes what others
 //! leave, and yields as soon as delay says that they want more.
 
-use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, Counter, Window, reno_ssthresh, window_methods};
+use super::slow_start::{SlowStart, SlowStartRule};
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, CwndCount, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
 
 /// Section III.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LpParameters {
+pub struct LpConfig {
     /// delta: congestion is near above this share of the way from the smallest delay to the largest.
     pub delta: f64,
     /// gamma: the share of a new sample in the smoothed delay.
@@ -18,16 +18,16 @@ pub struct LpParameters {
     pub tick: Span,
 }
 
-impl LpParameters {
-    pub const PAPER: LpParameters = LpParameters { delta: 0.15, gamma: 1.0 / 8.0, inference: 3, tick: Span::from_ms(1) };
+impl LpConfig {
+    pub const PAPER: LpConfig = LpConfig { delta: 0.15, gamma: 1.0 / 8.0, inference: 3, tick: Span::from_ms(1) };
 }
 
 #[derive(Clone, Debug)]
 pub struct Lp {
-    parameters: LpParameters,
-    window: Window,
+    config: LpConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
-    counter: Counter,
+    counter: CwndCount,
     /// Delays in seconds.
     smallest: f64,
     largest: f64,
@@ -44,17 +44,17 @@ pub struct Lp {
 const LEAST: f64 = 1.0;
 
 /// Section III-B: an early indication of congestion.
-pub fn lp_congested(p: &LpParameters, smoothed: f64, smallest: f64, largest: f64) -> bool {
+pub fn lp_congested(p: &LpConfig, smoothed: f64, smallest: f64, largest: f64) -> bool {
     smoothed > smallest + (p.delta * (largest - smallest)).max(p.tick.as_secs())
 }
 
 impl Lp {
-    pub fn new(parameters: LpParameters, window: Window, slow_start: SlowStart) -> Lp {
+    pub fn new(config: LpConfig, window: CongestionWindow, slow_start: SlowStart) -> Lp {
         Lp {
-            parameters,
+            config,
             window,
             slow_start,
-            counter: Counter::default(),
+            counter: CwndCount::default(),
             smallest: f64::INFINITY,
             largest: 0.0,
             smallest_alone: f64::INFINITY,
@@ -65,7 +65,7 @@ impl Lp {
     }
 
     fn see(&mut self, delay: f64) -> bool {
-        let p = self.parameters;
+        let p = self.config;
         self.smallest = self.smallest.min(delay);
         self.largest = self.largest.max(delay);
         let smoothed = self.smoothed.map_or(delay, |s| (1.0 - p.gamma) * s + p.gamma * delay);
@@ -92,7 +92,7 @@ impl Lp {
         let inferring = now < self.inferring_until;
         self.window.cwnd = if inferring { LEAST } else { libm::floor(self.window.cwnd / 2.0).max(LEAST) };
         self.window.ssthresh = self.window.cwnd.max(super::MIN_SSTHRESH);
-        self.inferring_until = now + rtt.saturating_mul(self.parameters.inference);
+        self.inferring_until = now + rtt.saturating_mul(self.config.inference);
         self.counter.clear();
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn lp(cwnd: f64) -> (Lp, Path) {
-        let mut cc = Lp::new(LpParameters::PAPER, Window { cwnd, ssthresh: 2.0 }, classic());
+        let mut cc = Lp::new(LpConfig::PAPER, CongestionWindow { cwnd, ssthresh: 2.0 }, classic());
         (cc.smallest, cc.largest) = (0.1, 0.2);
         (cc, Path::new(Span::from_ms(100)))
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn congestion_is_near_above_fifteen_hundredths_of_the_way() {
         for (delay, near) in [(0.114, false), (0.116, true)] {
-            assert_eq!(lp_congested(&LpParameters::PAPER, delay, 0.1, 0.2), near);
+            assert_eq!(lp_congested(&LpConfig::PAPER, delay, 0.1, 0.2), near);
         }
     }
 
@@ -178,7 +178,16 @@ mod tests {
             for i in 0..40 {
                 let now = Time::ZERO + Span::from_ms(1000 + 140 * i);
                 let (in_flight, rtt) = (u32::from(!alone), Some(Span::from_ms(delay)));
-                cc.on_ack(&Ack { now, credit: 1.0, acked: 1, in_flight, rtt, srtt: rtt, limited: true, ..Ack::default() });
+                cc.on_ack(&Ack {
+                    now,
+                    growth_credit: 1.0,
+                    acked: 1,
+                    in_flight,
+                    rtt,
+                    srtt: rtt,
+                    cwnd_limited: true,
+                    ..Ack::default()
+                });
             }
             assert_eq!(cc.cwnd() > 1.0, grown, "alone: {alone}, {}", cc.cwnd());
         }

@@ -1,17 +1,20 @@
 //! Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP's cut for the open Internet. It asks by ECT(1) for many small marks, goes
 //! on growing between them, paces, and grows as if no round trip were shorter than 25 ms.
 
-use super::dctcp::{DctcpParameters, MarkShare, dctcp_window};
+use super::dctcp::{DctcpConfig, MarkShare, dctcp_window};
 use super::reno::reno_ssthresh;
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, EcnTerms, MarkUse, Phase, Round, Signal, Window, window_methods};
+use super::{
+    Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, EcnAgreement, EcnResponse, Phase, RoundCounter,
+    window_methods,
+};
 use crate::units::{Span, Time};
 
 /// The draft's constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PragueParameters {
+pub struct PragueConfig {
     /// g, and alpha before the first mark.
-    pub share: DctcpParameters,
+    pub share: DctcpConfig,
     /// RTT_virt is never less.
     pub shortest_rtt: Span,
     /// Round trips after slow start in which the growth is still by the real round trip.
@@ -21,9 +24,9 @@ pub struct PragueParameters {
     pub pace: f64,
 }
 
-impl PragueParameters {
-    pub const DRAFT: PragueParameters = PragueParameters {
-        share: DctcpParameters::RFC8257,
+impl PragueConfig {
+    pub const DRAFT: PragueConfig = PragueConfig {
+        share: DctcpConfig::RFC8257,
         shortest_rtt: Span::from_ms(25),
         transition: 500,
         opening_pace: 2.0,
@@ -33,8 +36,8 @@ impl PragueParameters {
 
 #[derive(Clone, Debug)]
 pub struct Prague {
-    parameters: PragueParameters,
-    window: Window,
+    config: PragueConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
     /// The peer counts marks; if not, it is Reno, and marked as such.
     accurate: bool,
@@ -44,7 +47,7 @@ pub struct Prague {
     /// Segments of the ACK under way that came marked.
     marked_now: f64,
     srtt: Option<Span>,
-    round: Round,
+    round: RoundCounter,
     /// A real round trip is over, but not yet a virtual one.
     settle_from: Time,
     rounds_since_opening: u32,
@@ -60,39 +63,39 @@ pub fn prague_increase(rtt: Span, virtual_rtt: Span) -> f64 {
 const FIRST_RTT: Span = Span::from_ms(1);
 
 impl Prague {
-    pub fn new(parameters: PragueParameters, window: Window, slow_start: SlowStart) -> Prague {
+    pub fn new(config: PragueConfig, window: CongestionWindow, slow_start: SlowStart) -> Prague {
         Prague {
-            parameters,
+            config,
             window,
             slow_start,
             accurate: false,
-            share: MarkShare::new(parameters.share),
+            share: MarkShare::new(config.share),
             marked: false,
             marked_now: 0.0,
             srtt: None,
-            round: Round::START,
+            round: RoundCounter::START,
             settle_from: Time::ZERO,
             rounds_since_opening: 0,
         }
     }
 
     fn virtual_rtt(&self) -> Span {
-        self.srtt.unwrap_or(Span::ZERO).max(self.parameters.shortest_rtt)
+        self.srtt.unwrap_or(Span::ZERO).max(self.config.shortest_rtt)
     }
 
     fn increase(&self) -> f64 {
-        let rtt = self.srtt.filter(|_| self.rounds_since_opening >= self.parameters.transition);
+        let rtt = self.srtt.filter(|_| self.rounds_since_opening >= self.config.transition);
         rtt.map_or(1.0, |rtt| prague_increase(rtt, self.virtual_rtt()))
     }
 }
 
 impl CongestionControl for Prague {
-    fn agree(&mut self, terms: &EcnTerms) {
+    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
         self.accurate = terms.accurate;
     }
 
-    fn marks(&self) -> MarkUse {
-        if self.accurate { MarkUse::Scalable { spacing: self.virtual_rtt() } } else { MarkUse::Cut }
+    fn ecn_response(&self) -> EcnResponse {
+        if self.accurate { EcnResponse::Scalable { spacing: self.virtual_rtt() } } else { EcnResponse::Cut }
     }
 
     fn on_marks(&mut self, ack: &Ack) {
@@ -122,7 +125,7 @@ impl CongestionControl for Prague {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         let left = match congestion.signal {
-            Signal::Ecn if self.accurate => dctcp_window(self.window.cwnd, self.share.alpha),
+            CongestionSignal::Ecn if self.accurate => dctcp_window(self.window.cwnd, self.share.alpha),
             _ => libm::floor(reno_ssthresh(congestion.flight)),
         };
         self.window.cut_to(left, congestion.signal);
@@ -131,7 +134,7 @@ impl CongestionControl for Prague {
     window_methods!();
 
     fn pacing_rate(&self) -> Option<f64> {
-        let factor = if self.phase() == Phase::SlowStart { self.parameters.opening_pace } else { self.parameters.pace };
+        let factor = if self.phase() == Phase::SlowStart { self.config.opening_pace } else { self.config.pace };
         Some(factor * self.window.cwnd / self.srtt.unwrap_or(FIRST_RTT).max(Span::from_us(1)).as_secs())
     }
 }
@@ -141,16 +144,16 @@ mod tests {
     use super::super::testing::{classic, loss};
     use super::*;
 
-    const AGREED: EcnTerms = EcnTerms { echoed: true, accurate: true, beta: None };
+    const AGREED: EcnAgreement = EcnAgreement { echoed: true, accurate: true, beta: None };
 
     fn prague(cwnd: f64) -> Prague {
-        let mut cc = Prague::new(PragueParameters::DRAFT, Window { cwnd, ssthresh: cwnd }, classic());
-        cc.agree(&AGREED);
+        let mut cc = Prague::new(PragueConfig::DRAFT, CongestionWindow { cwnd, ssthresh: cwnd }, classic());
+        cc.on_ecn_negotiated(&AGREED);
         cc
     }
 
     fn mark() -> Congestion {
-        Congestion { signal: Signal::Ecn, ..loss(0.0) }
+        Congestion { signal: CongestionSignal::Ecn, ..loss(0.0) }
     }
 
     /// One round trip: ten ACKs of two segments each, so many segments marked in the last.
@@ -158,13 +161,13 @@ mod tests {
         for i in 1..=10 {
             let ack = Ack {
                 now: Time(rtt.0 * n + rtt.0 / 10 * i),
-                credit: 2.0,
+                growth_credit: 2.0,
                 acked: 2,
                 delivered: 2,
                 marked: if i == 10 { marked } else { 0.0 },
-                limited: true,
+                cwnd_limited: true,
                 srtt: Some(rtt),
-                cleared: 20 * n + 2 * i,
+                acked_total: 20 * n + 2 * i,
                 sent: 20 * (n + 1) + 2 * i - 1,
                 ..Ack::default()
             };
@@ -205,15 +208,15 @@ mod tests {
         // The first ACK comes before a round trip is known.
         let added = cc.cwnd() - 20.0;
         assert!((0.15..0.25).contains(&added), "{added}");
-        assert_eq!(cc.marks(), MarkUse::Scalable { spacing: Span::from_ms(25) });
+        assert_eq!(cc.ecn_response(), EcnResponse::Scalable { spacing: Span::from_ms(25) });
     }
 
     #[test]
     fn without_counted_marks_it_is_reno() {
         let mut cc = prague(20.0);
-        cc.agree(&EcnTerms { accurate: false, ..AGREED });
-        assert_eq!(cc.marks(), MarkUse::Cut);
-        cc.on_congestion(&Congestion { signal: Signal::Ecn, ..loss(15.0) });
+        cc.on_ecn_negotiated(&EcnAgreement { accurate: false, ..AGREED });
+        assert_eq!(cc.ecn_response(), EcnResponse::Cut);
+        cc.on_congestion(&Congestion { signal: CongestionSignal::Ecn, ..loss(15.0) });
         assert_eq!(cc.cwnd(), 7.0);
     }
 

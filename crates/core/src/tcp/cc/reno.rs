@@ -1,11 +1,11 @@
 //! Reno (RFC 5681): one segment a round trip, half on loss.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, EcnTerms, Signal, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, EcnAgreement, window_methods};
 
 #[derive(Clone, Debug)]
 pub struct Reno {
-    window: Window,
+    window: CongestionWindow,
     slow_start: SlowStart,
     /// Credit towards the next segment.
     counted: f64,
@@ -17,14 +17,14 @@ pub struct Reno {
 const BETA: f64 = 0.5;
 
 impl Reno {
-    pub fn new(window: Window, slow_start: SlowStart) -> Reno {
+    pub fn new(window: CongestionWindow, slow_start: SlowStart) -> Reno {
         Reno { window, slow_start, counted: 0.0, beta_ecn: BETA }
     }
 }
 
 /// One segment for every window's worth of credit: RFC 3465, section 2.1, which RFC 5681, section 3.1, prefers to adding 1/cwnd per
 /// ACK, as that falls a few per cent short of one a round trip.
-pub fn reno_increase(window: &mut Window, counted: &mut f64, credit: f64) {
+pub fn reno_increase(window: &mut CongestionWindow, counted: &mut f64, credit: f64) {
     *counted += credit;
     let round = libm::floor(window.cwnd);
     if *counted >= round {
@@ -47,13 +47,16 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        let left =
-            if congestion.signal == Signal::Ecn { congestion.flight * self.beta_ecn } else { reno_ssthresh(congestion.flight) };
+        let left = if congestion.signal == CongestionSignal::Ecn {
+            congestion.flight * self.beta_ecn
+        } else {
+            reno_ssthresh(congestion.flight)
+        };
         self.window.cut_to(libm::floor(left), congestion.signal);
         self.counted = 0.0;
     }
 
-    fn agree(&mut self, terms: &EcnTerms) {
+    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
         self.beta_ecn = terms.beta.unwrap_or(BETA);
     }
 
@@ -72,11 +75,11 @@ mod tests {
     use crate::units::Time;
 
     fn reno(cwnd: f64, ssthresh: f64) -> Reno {
-        Reno::new(Window { cwnd, ssthresh }, SlowStart::Classic(Classic))
+        Reno::new(CongestionWindow { cwnd, ssthresh }, SlowStart::Classic(Classic))
     }
 
     fn ack(credit: f64) -> Ack {
-        Ack { credit, acked: 1, limited: true, ..Ack::default() }
+        Ack { growth_credit: credit, acked: 1, cwnd_limited: true, ..Ack::default() }
     }
 
     #[test]
@@ -102,9 +105,9 @@ mod tests {
     #[test]
     fn a_loss_halves_what_is_in_flight_and_a_timeout_leaves_one() {
         for (flight, signal, ssthresh, cwnd) in [
-            (101.0, Signal::Duplicates, 50.0, 50.0),
-            (3.0, Signal::Duplicates, 2.0, 2.0),
-            (40.0, Signal::Timeout, 20.0, LOSS_WINDOW),
+            (101.0, CongestionSignal::Duplicates, 50.0, 50.0),
+            (3.0, CongestionSignal::Duplicates, 2.0, 2.0),
+            (40.0, CongestionSignal::Timeout, 20.0, LOSS_WINDOW),
         ] {
             let mut cc = reno(101.0, f64::INFINITY);
             cc.on_congestion(&Congestion { now: Time::ZERO, signal, flight });
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn a_window_that_was_not_the_limit_does_not_grow() {
         let mut cc = reno(10.0, 5.0);
-        cc.on_ack(&Ack { limited: false, ..ack(1.0) });
+        cc.on_ack(&Ack { cwnd_limited: false, ..ack(1.0) });
         assert_eq!(cc.cwnd(), 10.0);
     }
 }

@@ -2,11 +2,11 @@
 //! shares of the window, so the time between losses does not depend on it.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, Window, reno_ssthresh, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, reno_ssthresh, window_methods};
 
 /// Section 3.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScalableParameters {
+pub struct ScalableConfig {
     /// a: growth per segment acknowledged.
     pub a: f64,
     /// b: the share that a loss takes.
@@ -15,20 +15,20 @@ pub struct ScalableParameters {
     pub legacy: f64,
 }
 
-impl ScalableParameters {
-    pub const PAPER: ScalableParameters = ScalableParameters { a: 0.01, b: 0.125, legacy: 16.0 };
+impl ScalableConfig {
+    pub const PAPER: ScalableConfig = ScalableConfig { a: 0.01, b: 0.125, legacy: 16.0 };
 }
 
 #[derive(Clone, Debug)]
 pub struct Scalable {
-    parameters: ScalableParameters,
-    window: Window,
+    config: ScalableConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
 }
 
 impl Scalable {
-    pub fn new(parameters: ScalableParameters, window: Window, slow_start: SlowStart) -> Scalable {
-        Scalable { parameters, window, slow_start }
+    pub fn new(config: ScalableConfig, window: CongestionWindow, slow_start: SlowStart) -> Scalable {
+        Scalable { config, window, slow_start }
     }
 }
 
@@ -36,13 +36,13 @@ impl CongestionControl for Scalable {
     fn on_ack(&mut self, ack: &Ack) {
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         let cwnd = self.window.cwnd;
-        self.window.cwnd += credit * if cwnd > self.parameters.legacy { self.parameters.a } else { 1.0 / cwnd };
+        self.window.cwnd += credit * if cwnd > self.config.legacy { self.config.a } else { 1.0 / cwnd };
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         let cwnd = self.window.cwnd;
-        let legacy = cwnd <= self.parameters.legacy;
-        let left = if legacy { reno_ssthresh(congestion.flight) } else { cwnd * (1.0 - self.parameters.b) };
+        let legacy = cwnd <= self.config.legacy;
+        let left = if legacy { reno_ssthresh(congestion.flight) } else { cwnd * (1.0 - self.config.b) };
         self.window.cut_to(left, congestion.signal);
     }
 
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn a_round_trip_adds_a_hundredth_and_a_loss_takes_an_eighth() {
         for (cwnd, grown, left) in [(100.0, 101.0, 87.5), (1000.0, 1010.0, 875.0), (10.0, 11.0, 5.0)] {
-            let start = Window { cwnd, ssthresh: 2.0 };
-            let mut cc = Scalable::new(ScalableParameters::PAPER, start, classic());
+            let start = CongestionWindow { cwnd, ssthresh: 2.0 };
+            let mut cc = Scalable::new(ScalableConfig::PAPER, start, classic());
             round(&mut cc);
             assert!((cc.cwnd() - grown).abs() < 0.06, "{cwnd}: {}", cc.cwnd());
             cc.window.cwnd = cwnd;

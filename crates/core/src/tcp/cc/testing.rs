@@ -1,7 +1,7 @@
 //! What the variants' tests share: one side of a dialogue.
 
 use super::slow_start::{Classic, SlowStart};
-use super::{Ack, Congestion, CongestionControl, Signal};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal};
 use crate::units::{Span, Time};
 
 pub fn classic() -> SlowStart {
@@ -9,11 +9,11 @@ pub fn classic() -> SlowStart {
 }
 
 pub fn loss(flight: f64) -> Congestion {
-    Congestion { now: Time::ZERO, signal: Signal::Duplicates, flight }
+    Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight }
 }
 
 pub fn timeout(flight: f64) -> Congestion {
-    Congestion { signal: Signal::Timeout, ..loss(flight) }
+    Congestion { signal: CongestionSignal::Timeout, ..loss(flight) }
 }
 
 /// A window's worth of ACKs, one a segment, 100 ms from the first to the last.
@@ -26,19 +26,19 @@ pub struct Path {
     pub now: Time,
     pub rtt: Span,
     pub smallest: Span,
-    pub cleared: u64,
+    pub acked_total: u64,
     pub sent: u64,
 }
 
 impl Path {
     pub fn new(rtt: Span) -> Path {
-        Path { now: Time::ZERO + Span::from_secs(1), rtt, smallest: rtt, cleared: 0, sent: 0 }
+        Path { now: Time::ZERO + Span::from_secs(1), rtt, smallest: rtt, acked_total: 0, sent: 0 }
     }
 
     /// One round trip's ACKs, evenly spread. Segments are sent as ACKs come, as many as the window allows.
     pub fn round(&mut self, cc: &mut impl CongestionControl) {
         let n = (cc.cwnd() as u64).max(1);
-        self.sent = self.sent.max(self.cleared + n);
+        self.sent = self.sent.max(self.acked_total + n);
         let start = self.now;
         for i in 1..=n {
             self.now = start + Span(self.rtt.0 / n * i);
@@ -49,24 +49,24 @@ impl Path {
     /// The ACK of one segment.
     pub fn ack(&mut self, cc: &mut impl CongestionControl) {
         self.smallest = self.smallest.min(self.rtt);
-        self.cleared += 1;
+        self.acked_total += 1;
         let ack = Ack {
             now: self.now,
-            credit: 1.0,
+            growth_credit: 1.0,
             acked: 1,
             delivered: 1,
-            in_flight: (self.sent - self.cleared.min(self.sent)) as u32,
+            in_flight: (self.sent - self.acked_total.min(self.sent)) as u32,
             rtt: Some(self.rtt),
             srtt: Some(self.rtt),
             min_rtt: Some(self.smallest),
-            limited: true,
-            cleared: self.cleared,
+            cwnd_limited: true,
+            acked_total: self.acked_total,
             sent: self.sent,
             ..Ack::default()
         };
         cc.on_delivery(&ack);
         cc.on_ack(&ack);
-        self.sent = self.sent.max(self.cleared + cc.cwnd() as u64);
+        self.sent = self.sent.max(self.acked_total + cc.cwnd() as u64);
     }
 
     pub fn rounds(&mut self, cc: &mut impl CongestionControl, n: u32) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! A congestion control from outside this crate, such as one written in Python: the one kind that is called through a pointer.
 
-use super::{Ack, Congestion, CongestionControl, EcnTerms, MarkUse, Phase, Window};
-use crate::tcp::delivery::LossSample;
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, EcnAgreement, EcnResponse, Phase};
+use crate::tcp::delivery_rate::LossSample;
 use crate::units::{Span, Time};
 use std::fmt;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ impl Clone for User {
 #[derive(Clone)]
 pub struct UserVariant {
     name: String,
-    make: Arc<dyn Fn(Window) -> Box<dyn UserControl> + Send + Sync>,
+    make: Arc<dyn Fn(CongestionWindow) -> Box<dyn UserControl> + Send + Sync>,
 }
 
 impl UserVariant {
-    pub fn new(name: &str, make: impl Fn(Window) -> Box<dyn UserControl> + Send + Sync + 'static) -> UserVariant {
+    pub fn new(name: &str, make: impl Fn(CongestionWindow) -> Box<dyn UserControl> + Send + Sync + 'static) -> UserVariant {
         UserVariant { name: name.to_owned(), make: Arc::new(make) }
     }
 
@@ -36,7 +36,7 @@ impl UserVariant {
         &self.name
     }
 
-    pub fn build(&self, window: Window) -> User {
+    pub fn build(&self, window: CongestionWindow) -> User {
         User((self.make)(window))
     }
 }
@@ -58,17 +58,17 @@ impl CongestionControl for User {
     fn on_ack(&mut self, ack: &Ack) {
         self.0.on_ack(ack);
     }
-    fn marks(&self) -> MarkUse {
-        self.0.marks()
+    fn ecn_response(&self) -> EcnResponse {
+        self.0.ecn_response()
     }
-    fn agree(&mut self, terms: &EcnTerms) {
-        self.0.agree(terms);
+    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
+        self.0.on_ecn_negotiated(terms);
     }
     fn on_marks(&mut self, ack: &Ack) {
         self.0.on_marks(ack);
     }
-    fn watches(&self) -> bool {
-        self.0.watches()
+    fn wants_delivery_rate(&self) -> bool {
+        self.0.wants_delivery_rate()
     }
     fn on_delivery(&mut self, ack: &Ack) {
         self.0.on_delivery(ack);
@@ -85,11 +85,11 @@ impl CongestionControl for User {
     fn on_idle(&mut self, now: Time, idle: Span) {
         self.0.on_idle(now, idle);
     }
-    fn take_back(&mut self) -> bool {
-        self.0.take_back()
+    fn undo(&mut self) -> bool {
+        self.0.undo()
     }
-    fn governs_recovery(&self) -> bool {
-        self.0.governs_recovery()
+    fn controls_recovery(&self) -> bool {
+        self.0.controls_recovery()
     }
     fn cwnd(&self) -> f64 {
         self.0.cwnd()

@@ -2,7 +2,7 @@
 
 use super::slow_start::SlowStart;
 use super::*;
-use crate::tcp::delivery::LossSample;
+use crate::tcp::delivery_rate::LossSample;
 use crate::units::{Span, Time};
 
 macro_rules! variants {
@@ -23,7 +23,7 @@ macro_rules! variants {
             }
 
             /// A new connection's congestion control with this window and slow start.
-            pub fn build(self, window: Window, slow_start: SlowStart) -> AnyCc {
+            pub fn build(self, window: CongestionWindow, slow_start: SlowStart) -> AnyCc {
                 match self { $(Variant::$kind => ($build)(window, slow_start)),* }
             }
         }
@@ -35,21 +35,21 @@ variants! {
         "additive increase of one segment a round trip, half on loss", "RFC 5681";
     NewReno => "newreno", |w, s| AnyCc::Reno(Reno::new(w, s)),
         "Reno's window; with hosts that have no SACK of its own it brings RFC 6582's recovery", "RFC 5681, RFC 6582";
-    Cubic => "cubic", |w, s| AnyCc::Cubic(Cubic::new(CubicParameters::RFC9438, w, s)),
+    Cubic => "cubic", |w, s| AnyCc::Cubic(Cubic::new(CubicConfig::RFC9438, w, s)),
         "a cubic of the time since the last loss, 0.7 on loss; today's default", "RFC 9438";
-    Cubic2 => "cubic-2.0", |w, s| AnyCc::Cubic2(Cubic2::new(Cubic2Parameters::LINUX_2_6, w, s)),
+    Cubic2 => "cubic-2.0", |w, s| AnyCc::Cubic2(Cubic2::new(Cubic2Config::LINUX_2_6, w, s)),
         "CUBIC of Linux 2.6.15 to 2.6.22: 0.8 on loss, growth capped past the origin", "Rhee and Xu 2005, Linux 2.6";
-    Bic => "bic", |w, s| AnyCc::Bic(Bic::new(BicParameters::LINUX_2_6_22, w, s)),
+    Bic => "bic", |w, s| AnyCc::Bic(Bic::new(BicConfig::LINUX_2_6_22, w, s)),
         "a binary search for the window of the last loss, 0.8 on loss", "Xu, Harfoush and Rhee 2004, Linux 2.6.22";
-    BicPaper => "bic-paper", |w, s| AnyCc::Bic(Bic::new(BicParameters::PAPER, w, s)),
-        "BIC with its paper's parameters: S_max 32, 0.875 on loss", "Xu, Harfoush and Rhee 2004";
-    Bic268 => "bic-2.6.8", |w, s| AnyCc::Bic(Bic::new(BicParameters::LINUX_2_6_8, w, s)),
+    BicPaper => "bic-paper", |w, s| AnyCc::Bic(Bic::new(BicConfig::PAPER, w, s)),
+        "BIC with its paper's config: S_max 32, 0.875 on loss", "Xu, Harfoush and Rhee 2004";
+    Bic268 => "bic-2.6.8", |w, s| AnyCc::Bic(Bic::new(BicConfig::LINUX_2_6_8, w, s)),
         "BIC of Linux 2.6.8, with the fast convergence that overshot", "Linux 2.6.8";
-    Vegas => "vegas", |w, s| AnyCc::Vegas(Vegas::new(VegasParameters::LINUX_2_6_22, w, s)),
+    Vegas => "vegas", |w, s| AnyCc::Vegas(Vegas::new(VegasConfig::LINUX_2_6_22, w, s)),
         "keeps 2 to 4 segments in the queue, by delay", "Brakmo and Peterson 1995, Linux 2.6.22";
-    VegasOriginal => "vegas-original", |w, s| AnyCc::Vegas(Vegas::new(VegasParameters::ORIGINAL, w, s)),
+    VegasOriginal => "vegas-original", |w, s| AnyCc::Vegas(Vegas::new(VegasConfig::ORIGINAL, w, s)),
         "Vegas of the paper: 1 to 3 segments, slow start in every other round trip", "Brakmo and Peterson 1995";
-    Veno => "veno", |w, s| AnyCc::Veno(Veno::new(VenoParameters::PAPER, w, s)),
+    Veno => "veno", |w, s| AnyCc::Veno(Veno::new(VenoConfig::PAPER, w, s)),
         "Reno that leaves 4/5 after a loss while fewer than 3 segments are queued", "Fu and Liew 2003";
     Westwood => "westwood", |w, s| AnyCc::Westwood(Westwood::new(w, s)),
         "Reno that after a loss keeps what the ACKs say the path carries", "Casetti et al. 2001";
@@ -59,29 +59,29 @@ variants! {
         "Westwood+ as ns-2's TCP-Linux runs it: never less than half after a loss", "ns-2 2.35, tcp-linux.cc";
     Biad => "biad", |w, s| AnyCc::Biad(Biad::new(w, s)),
         "BIC's binary increase with Westwood's adaptive decrease", "proposed in wimax-simulated";
-    Htcp => "htcp", |w, s| AnyCc::Htcp(Htcp::new(HtcpParameters::DRAFT, w, s)),
+    Htcp => "htcp", |w, s| AnyCc::Htcp(Htcp::new(HtcpConfig::DRAFT, w, s)),
         "grows faster the longer since the last loss; what a loss leaves fits the queue", "Leith and Shorten 2004, draft-leith-tcp-htcp-06";
-    Hybla => "hybla", |w, _| AnyCc::Hybla(Hybla::new(HyblaParameters::PAPER, w)),
+    Hybla => "hybla", |w, _| AnyCc::Hybla(Hybla::new(HyblaConfig::PAPER, w)),
         "a long path, such as over a satellite, grows as fast as one of 25 ms", "Caini and Firrincieli 2004";
-    Illinois => "illinois", |w, s| AnyCc::Illinois(Illinois::new(IllinoisParameters::PAPER, w, s)),
+    Illinois => "illinois", |w, s| AnyCc::Illinois(Illinois::new(IllinoisConfig::PAPER, w, s)),
         "delay sets how much to add and to cut, loss says when", "Liu, Basar and Srikant 2008";
-    Scalable => "scalable", |w, s| AnyCc::Scalable(Scalable::new(ScalableParameters::PAPER, w, s)),
+    Scalable => "scalable", |w, s| AnyCc::Scalable(Scalable::new(ScalableConfig::PAPER, w, s)),
         "adds a hundredth of the window a round trip, an eighth off on loss", "Kelly 2003";
-    HighSpeed => "highspeed", |w, s| AnyCc::HighSpeed(HighSpeed::new(HighSpeedParameters::RFC3649, w, s)),
+    HighSpeed => "highspeed", |w, s| AnyCc::HighSpeed(HighSpeed::new(HighSpeedConfig::RFC3649, w, s)),
         "growth and cut depend on the window; Reno below 38 segments", "RFC 3649";
-    Lp => "lp", |w, s| AnyCc::Lp(Lp::new(LpParameters::PAPER, w, s)),
+    Lp => "lp", |w, s| AnyCc::Lp(Lp::new(LpConfig::PAPER, w, s)),
         "takes what others leave: yields at the first sign of delay", "Kuzmanovic and Knightly 2003";
-    LedbatPp => "ledbat++", |w, _| AnyCc::LedbatPp(LedbatPp::new(LedbatPpParameters::DRAFT, w)),
+    LedbatPp => "ledbat++", |w, _| AnyCc::LedbatPp(LedbatPp::new(LedbatPpConfig::DRAFT, w)),
         "a background transport that keeps 60 ms of queue and steps aside at times", "draft-irtf-iccrg-ledbat-plus-plus-01";
-    Bbr => "bbr", |w, _| AnyCc::Bbr(Bbr::new(BbrParameters::LINUX, w)),
+    Bbr => "bbr", |w, _| AnyCc::Bbr(Bbr::new(BbrConfig::LINUX, w)),
         "sends at the rate the path delivers, whatever is lost; paced", "Cardwell et al. 2016, BBR v1 as in Linux 6";
-    Bbr3 => "bbr3", |w, _| AnyCc::Bbr3(Bbr3::new(Bbr3Parameters::DRAFT, w)),
+    Bbr3 => "bbr3", |w, _| AnyCc::Bbr3(Bbr3::new(Bbr3Config::DRAFT, w)),
         "BBR that backs off when more than 2 % is lost, and leaves room for others; paced", "draft-ietf-ccwg-bbr-06 (BBR v3)";
-    Dctcp => "dctcp", |w, s| AnyCc::Dctcp(Dctcp::new(DctcpParameters::RFC8257, w, s)),
+    Dctcp => "dctcp", |w, s| AnyCc::Dctcp(Dctcp::new(DctcpConfig::RFC8257, w, s)),
         "cuts by half the share of marked segments; for paths that mark beyond a threshold", "RFC 8257";
-    Prague => "prague", |w, s| AnyCc::Prague(Prague::new(PragueParameters::DRAFT, w, s)),
+    Prague => "prague", |w, s| AnyCc::Prague(Prague::new(PragueConfig::DRAFT, w, s)),
         "DCTCP for the Internet's L4S queues: ECT(1), paced, less dependent on the round trip", "draft-briscoe-iccrg-prague-congestion-control";
-    Yeah => "yeah", |w, s| AnyCc::Yeah(Yeah::new(YeahParameters::PAPER, w, s)),
+    Yeah => "yeah", |w, s| AnyCc::Yeah(Yeah::new(YeahConfig::PAPER, w, s)),
         "Scalable while the queue is short, Reno and an early retreat when it is not", "Baiocchi, Castellani and Vacirca 2007";
 }
 
@@ -95,19 +95,19 @@ macro_rules! any_cc {
             fn on_ack(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_ack(ack)),* } }
             fn on_congestion(&mut self, c: &Congestion) { match self { $(AnyCc::$kind(cc) => cc.on_congestion(c)),* } }
             fn on_recovered(&mut self, now: Time, cwnd: f64) { match self { $(AnyCc::$kind(c) => c.on_recovered(now, cwnd)),* } }
-            fn on_restart(&mut self, now: Time, window: Window) { match self { $(AnyCc::$kind(c) => c.on_restart(now, window)),* } }
+            fn on_restart(&mut self, now: Time, window: CongestionWindow) { match self { $(AnyCc::$kind(c) => c.on_restart(now, window)),* } }
             fn on_idle(&mut self, now: Time, idle: Span) { match self { $(AnyCc::$kind(c) => c.on_idle(now, idle)),* } }
             #[inline]
             fn cwnd(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.cwnd()),* } }
             fn ssthresh(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.ssthresh()),* } }
-            fn marks(&self) -> MarkUse { match self { $(AnyCc::$kind(c) => c.marks()),* } }
-            fn agree(&mut self, terms: &EcnTerms) { match self { $(AnyCc::$kind(c) => c.agree(terms)),* } }
+            fn ecn_response(&self) -> EcnResponse { match self { $(AnyCc::$kind(c) => c.ecn_response()),* } }
+            fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) { match self { $(AnyCc::$kind(c) => c.on_ecn_negotiated(terms)),* } }
             fn on_marks(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_marks(ack)),* } }
-            fn watches(&self) -> bool { match self { $(AnyCc::$kind(c) => c.watches()),* } }
+            fn wants_delivery_rate(&self) -> bool { match self { $(AnyCc::$kind(c) => c.wants_delivery_rate()),* } }
             fn on_delivery(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_delivery(ack)),* } }
             fn on_loss(&mut self, now: Time, loss: &LossSample) { match self { $(AnyCc::$kind(c) => c.on_loss(now, loss)),* } }
-            fn take_back(&mut self) -> bool { match self { $(AnyCc::$kind(c) => c.take_back()),* } }
-            fn governs_recovery(&self) -> bool { match self { $(AnyCc::$kind(c) => c.governs_recovery()),* } }
+            fn undo(&mut self) -> bool { match self { $(AnyCc::$kind(c) => c.undo()),* } }
+            fn controls_recovery(&self) -> bool { match self { $(AnyCc::$kind(c) => c.controls_recovery()),* } }
             fn pacing_rate(&self) -> Option<f64> { match self { $(AnyCc::$kind(c) => c.pacing_rate()),* } }
             fn halving_floor(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.halving_floor()),* } }
             fn phase(&self) -> Phase { match self { $(AnyCc::$kind(c) => c.phase()),* } }

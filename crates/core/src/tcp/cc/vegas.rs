@@ -1,13 +1,13 @@
 //! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", JSAC 13(8), 1995): the window is
 //! steered to keep a few segments queued.
 
-use super::slow_start::{Opening, SlowStart};
-use super::{Ack, Congestion, CongestionControl, Counter, Round, Window, reno_ssthresh, window_methods};
+use super::slow_start::{SlowStart, SlowStartRule};
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, CwndCount, RoundCounter, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
 
 /// Thresholds are segments in the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VegasParameters {
+pub struct VegasConfig {
     pub alpha: f64,
     pub beta: f64,
     /// Above this, slow start ends.
@@ -24,11 +24,11 @@ pub enum VegasFlavour {
     Linux,
 }
 
-impl VegasParameters {
+impl VegasConfig {
     /// Linux 2.6.22: 2, 4, 1.
-    pub const LINUX_2_6_22: VegasParameters = VegasParameters { alpha: 2.0, beta: 4.0, gamma: 1.0, flavour: VegasFlavour::Linux };
+    pub const LINUX_2_6_22: VegasConfig = VegasConfig { alpha: 2.0, beta: 4.0, gamma: 1.0, flavour: VegasFlavour::Linux };
     /// Section 5 of the paper (Vegas-1,3).
-    pub const ORIGINAL: VegasParameters = VegasParameters { alpha: 1.0, beta: 3.0, gamma: 1.0, flavour: VegasFlavour::Original };
+    pub const ORIGINAL: VegasConfig = VegasConfig { alpha: 1.0, beta: 3.0, gamma: 1.0, flavour: VegasFlavour::Original };
 }
 
 /// Rounds with fewer samples say nothing, as the receiver may delay ACKs (the kernel).
@@ -38,11 +38,11 @@ const SLOW_START_EXIT: f64 = 7.0 / 8.0;
 
 #[derive(Clone, Debug)]
 pub struct Vegas {
-    parameters: VegasParameters,
-    window: Window,
+    config: VegasConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
-    counter: Counter,
-    round: Round,
+    counter: CwndCount,
+    round: RoundCounter,
     /// The smallest RTT since sending began.
     base: Option<Span>,
     /// Of the round: smallest RTT, sum and number of samples.
@@ -59,7 +59,7 @@ pub struct Vegas {
 /// Where the round began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Begin {
-    cleared: u64,
+    acked_total: u64,
     sent: u64,
     cwnd: f64,
 }
@@ -70,13 +70,13 @@ pub fn vegas_queued(window: f64, base: Span, rtt: Span) -> f64 {
 }
 
 impl Vegas {
-    pub fn new(parameters: VegasParameters, window: Window, slow_start: SlowStart) -> Vegas {
+    pub fn new(config: VegasConfig, window: CongestionWindow, slow_start: SlowStart) -> Vegas {
         Vegas {
-            parameters,
+            config,
             window,
             slow_start,
-            counter: Counter::default(),
-            round: Round::START,
+            counter: CwndCount::default(),
+            round: RoundCounter::START,
             base: None,
             smallest: Span::MAX,
             sum: 0.0,
@@ -101,13 +101,13 @@ impl Vegas {
     }
 
     fn begin_round(&mut self, ack: &Ack) {
-        self.begin = Begin { cleared: self.begin.sent, sent: ack.sent, cwnd: self.window.cwnd };
+        self.begin = Begin { acked_total: self.begin.sent, sent: ack.sent, cwnd: self.window.cwnd };
         (self.smallest, self.sum, self.samples) = (Span::MAX, 0.0, 0);
         self.even = !self.even;
     }
 
     fn round_trip(&self) -> Span {
-        match self.parameters.flavour {
+        match self.config.flavour {
             VegasFlavour::Linux => self.smallest,
             VegasFlavour::Original => Span::from_secs_f64(self.sum / f64::from(self.samples)),
         }
@@ -119,13 +119,13 @@ impl Vegas {
         let rtt = if few { Span::MAX } else { self.round_trip() };
         self.begin_round(ack);
         let Some(base) = self.base.filter(|_| !few) else { return false };
-        let sent = (begin.sent - begin.cleared.min(begin.sent)) as f64;
+        let sent = (begin.sent - begin.acked_total.min(begin.sent)) as f64;
         let queued = vegas_queued(sent, base, rtt);
         if self.in_slow_start() {
-            if queued > self.parameters.gamma {
+            if queued > self.config.gamma {
                 self.leave_slow_start(sent - queued);
             }
-        } else if ack.limited || queued > self.parameters.beta {
+        } else if ack.cwnd_limited || queued > self.config.beta {
             self.steer(queued, begin.cwnd);
         }
         true
@@ -134,7 +134,7 @@ impl Vegas {
     /// `carried`: segments that the path itself carries in a round trip.
     fn leave_slow_start(&mut self, carried: f64) {
         self.window.ssthresh = 2.0;
-        self.window.cwnd = match self.parameters.flavour {
+        self.window.cwnd = match self.config.flavour {
             VegasFlavour::Linux => self.window.cwnd.min(libm::floor(carried) + 1.0),
             VegasFlavour::Original => self.window.cwnd * SLOW_START_EXIT,
         }
@@ -143,7 +143,7 @@ impl Vegas {
 
     /// Section 4.2: one segment more below alpha, one less above beta.
     fn steer(&mut self, queued: f64, old: f64) {
-        let p = &self.parameters;
+        let p = &self.config;
         let from = if p.flavour == VegasFlavour::Linux { old } else { self.window.cwnd };
         let step = f64::from(i8::from(queued < p.alpha) - i8::from(queued > p.beta));
         let aim = from + step;
@@ -154,7 +154,7 @@ impl Vegas {
         if self.in_slow_start() {
             self.slow_start.open(ack, &mut self.window);
         } else {
-            self.window.cwnd += self.counter.add(ack.credit, libm::floor(self.window.cwnd));
+            self.window.cwnd += self.counter.add(ack.growth_credit, libm::floor(self.window.cwnd));
         }
     }
 }
@@ -166,7 +166,7 @@ impl CongestionControl for Vegas {
         }
         if self.interrupted {
             self.interrupted = false;
-            self.begin.sent = ack.cleared;
+            self.begin.sent = ack.acked_total;
             self.round.restart(ack);
             // The kernel leaves the old round's window in place, so the first round after a recovery grows.
             let old = self.begin.cwnd;
@@ -174,10 +174,10 @@ impl CongestionControl for Vegas {
             self.begin.cwnd = old;
         }
         let steered = !self.round.over(ack) || self.end_round(ack);
-        if !ack.limited {
+        if !ack.cwnd_limited {
             return;
         }
-        let every_other = self.parameters.flavour == VegasFlavour::Original && self.even;
+        let every_other = self.config.flavour == VegasFlavour::Original && self.even;
         if !steered || (self.in_slow_start() && !every_other) {
             self.reno(ack);
         }
@@ -201,5 +201,4 @@ impl CongestionControl for Vegas {
 }
 
 #[cfg(test)]
-#[path = "vegas_tests.rs"]
 mod tests;

@@ -3,11 +3,11 @@
 
 use super::slow_start::SlowStart;
 use super::vegas::vegas_queued;
-use super::{Ack, Congestion, CongestionControl, Counter, Window, reno_ssthresh, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionWindow, CwndCount, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VenoParameters {
+pub struct VenoConfig {
     /// Segments queued from which the path counts as congested (section III-A: 3).
     pub beta: f64,
     /// What a random loss leaves (section III-B: 4/5).
@@ -16,16 +16,16 @@ pub struct VenoParameters {
     pub few_samples: u32,
 }
 
-impl VenoParameters {
-    pub const PAPER: VenoParameters = VenoParameters { beta: 3.0, random_loss: 0.8, few_samples: 2 };
+impl VenoConfig {
+    pub const PAPER: VenoConfig = VenoConfig { beta: 3.0, random_loss: 0.8, few_samples: 2 };
 }
 
 #[derive(Clone, Debug)]
 pub struct Veno {
-    parameters: VenoParameters,
-    window: Window,
+    config: VenoConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
-    counter: Counter,
+    counter: CwndCount,
     base: Option<Span>,
     samples: u32,
     /// N: segments queued, by the newest sample.
@@ -35,9 +35,9 @@ pub struct Veno {
 }
 
 impl Veno {
-    pub fn new(parameters: VenoParameters, window: Window, slow_start: SlowStart) -> Veno {
-        let counter = Counter::default();
-        Veno { parameters, window, slow_start, counter, base: None, samples: 0, queued: 0.0, skip: false }
+    pub fn new(config: VenoConfig, window: CongestionWindow, slow_start: SlowStart) -> Veno {
+        let counter = CwndCount::default();
+        Veno { config, window, slow_start, counter, base: None, samples: 0, queued: 0.0, skip: false }
     }
 
     /// N of section III-A.
@@ -50,7 +50,7 @@ impl Veno {
     }
 
     fn congested(&self) -> bool {
-        self.queued >= self.parameters.beta
+        self.queued >= self.config.beta
     }
 
     /// Section III-C: one segment a round, every other round while congested.
@@ -59,7 +59,7 @@ impl Veno {
         if grown == 0.0 {
             return;
         }
-        let known = self.samples > self.parameters.few_samples;
+        let known = self.samples > self.config.few_samples;
         self.skip = known && self.congested() && !self.skip;
         if !self.skip {
             self.window.cwnd += grown;
@@ -80,8 +80,8 @@ impl CongestionControl for Veno {
 
     /// Section III-B, for losses shown by duplicates; a timeout is Reno's.
     fn on_congestion(&mut self, congestion: &Congestion) {
-        let random = congestion.signal == super::Signal::Duplicates && !self.congested();
-        let left = if random { congestion.flight * self.parameters.random_loss } else { reno_ssthresh(congestion.flight) };
+        let random = congestion.signal == super::CongestionSignal::Duplicates && !self.congested();
+        let left = if random { congestion.flight * self.config.random_loss } else { reno_ssthresh(congestion.flight) };
         self.window.cut_to(libm::floor(left), congestion.signal);
         self.counter.clear();
         self.skip = false;
@@ -101,7 +101,7 @@ mod tests {
 
     /// A Veno flow with 100 ms of base and this many of 100 segments queued.
     fn veno(queued: f64) -> (Veno, Path) {
-        let mut cc = Veno::new(VenoParameters::PAPER, Window { cwnd: 100.0, ssthresh: 2.0 }, classic());
+        let mut cc = Veno::new(VenoConfig::PAPER, CongestionWindow { cwnd: 100.0, ssthresh: 2.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
         path.ack(&mut cc);
         path.rtt = Span::from_secs_f64(0.1 * 100.0 / (100.0 - queued));

@@ -1,17 +1,19 @@
 //! Westwood (Casetti et al., Mobicom 2001) and Westwood+ (Grieco and Mascolo 2004; Linux): Reno's growth, and after a loss the window
 //! that the path itself is seen to hold.
 
-use super::bandwidth::Pipe;
 use super::slow_start::SlowStart;
-use super::{Ack, Congestion, CongestionControl, Counter, LOSS_WINDOW, MIN_SSTHRESH, Signal, Window, reno_ssthresh};
+use super::westwood_bandwidth::BdpEstimate;
+use super::{
+    Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, CwndCount, LOSS_WINDOW, MIN_SSTHRESH, reno_ssthresh,
+};
 use crate::units::Time;
 
 #[derive(Clone, Debug)]
 pub struct Westwood {
-    window: Window,
+    window: CongestionWindow,
     slow_start: SlowStart,
-    counter: Counter,
-    pipe: Pipe,
+    counter: CwndCount,
+    pipe: BdpEstimate,
     flavour: Flavour,
     /// What the path held when the loss was found that is now under repair.
     repairing: Option<f64>,
@@ -30,18 +32,18 @@ enum Flavour {
 
 impl Westwood {
     /// As of 2001.
-    pub fn new(window: Window, slow_start: SlowStart) -> Westwood {
-        let (counter, pipe) = (Counter::default(), Pipe::by_ack());
+    pub fn new(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
+        let (counter, pipe) = (CwndCount::default(), BdpEstimate::by_ack());
         Westwood { window, slow_start, counter, pipe, flavour: Flavour::Paper, repairing: None }
     }
 
     /// Westwood+, as in Linux.
-    pub fn plus(window: Window, slow_start: SlowStart) -> Westwood {
-        Westwood { pipe: Pipe::by_round(), flavour: Flavour::Linux, ..Westwood::new(window, slow_start) }
+    pub fn plus(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
+        Westwood { pipe: BdpEstimate::by_round(), flavour: Flavour::Linux, ..Westwood::new(window, slow_start) }
     }
 
     /// Westwood+ as ns-2 runs it.
-    pub fn ns2(window: Window, slow_start: SlowStart) -> Westwood {
+    pub fn ns2(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
         Westwood { flavour: Flavour::Ns2, ..Westwood::plus(window, slow_start) }
     }
 
@@ -52,7 +54,7 @@ impl Westwood {
 }
 
 impl CongestionControl for Westwood {
-    fn watches(&self) -> bool {
+    fn wants_delivery_rate(&self) -> bool {
         true
     }
 
@@ -68,7 +70,7 @@ impl CongestionControl for Westwood {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        let timeout = congestion.signal == Signal::Timeout;
+        let timeout = congestion.signal == CongestionSignal::Timeout;
         let (before, carried) = (self.window.cwnd, self.carried());
         let ssthresh = if self.flavour == Flavour::Ns2 { libm::floor(reno_ssthresh(congestion.flight)) } else { carried };
         self.window.cut_to(ssthresh, congestion.signal);
@@ -81,7 +83,7 @@ impl CongestionControl for Westwood {
         }
     }
 
-    fn on_restart(&mut self, _now: Time, window: Window) {
+    fn on_restart(&mut self, _now: Time, window: CongestionWindow) {
         self.window = window;
     }
 
@@ -124,8 +126,8 @@ mod tests {
         cc
     }
 
-    fn at(cwnd: f64) -> (Window, SlowStart) {
-        (Window { cwnd, ssthresh: cwnd }, classic())
+    fn at(cwnd: f64) -> (CongestionWindow, SlowStart) {
+        (CongestionWindow { cwnd, ssthresh: cwnd }, classic())
     }
 
     #[test]

@@ -3,12 +3,12 @@
 
 use super::slow_start::SlowStart;
 use super::vegas::vegas_queued;
-use super::{Ack, Congestion, CongestionControl, MIN_SSTHRESH, Round, Signal, Window, window_methods};
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, MIN_SSTHRESH, RoundCounter, window_methods};
 use crate::units::Span;
 
 /// Section 2, with the names of the paper and of Linux.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct YeahParameters {
+pub struct YeahConfig {
     /// Q_max: segments queued up to which it is fast (alpha).
     pub queue: f64,
     /// Queueing delay up to which it is fast, as a share of the smallest RTT (1/phi).
@@ -25,8 +25,8 @@ pub struct YeahParameters {
     pub a: f64,
 }
 
-impl YeahParameters {
-    pub const PAPER: YeahParameters = YeahParameters {
+impl YeahConfig {
+    pub const PAPER: YeahConfig = YeahConfig {
         queue: 80.0,
         delay: 1.0 / 8.0,
         retreat: 0.5,
@@ -39,10 +39,10 @@ impl YeahParameters {
 
 #[derive(Clone, Debug)]
 pub struct Yeah {
-    parameters: YeahParameters,
-    window: Window,
+    config: YeahConfig,
+    window: CongestionWindow,
     slow_start: SlowStart,
-    round: Round,
+    round: RoundCounter,
     base: Option<Span>,
     smallest: Span,
     samples: u32,
@@ -58,12 +58,12 @@ pub struct Yeah {
 const FEW_SAMPLES: u32 = 2;
 
 impl Yeah {
-    pub fn new(parameters: YeahParameters, window: Window, slow_start: SlowStart) -> Yeah {
+    pub fn new(config: YeahConfig, window: CongestionWindow, slow_start: SlowStart) -> Yeah {
         Yeah {
-            parameters,
+            config,
             window,
             slow_start,
-            round: Round::START,
+            round: RoundCounter::START,
             base: None,
             smallest: Span::MAX,
             samples: 0,
@@ -75,7 +75,7 @@ impl Yeah {
     }
 
     fn end_round(&mut self) {
-        let p = self.parameters;
+        let p = self.config;
         if let Some(base) = self.base.filter(|_| self.samples > FEW_SAMPLES) {
             self.queued = vegas_queued(self.window.cwnd, base, self.smallest);
             let delayed = (self.smallest - base).as_secs() > p.delay * base.as_secs();
@@ -94,7 +94,7 @@ impl Yeah {
 
     /// Section 2.2: precautionary decongestion, not below what Reno would have.
     fn slow_round(&mut self) {
-        let p = self.parameters;
+        let p = self.config;
         let w = &mut self.window;
         if self.queued > p.queue && w.cwnd > self.reno {
             w.cwnd = (w.cwnd - self.queued.min(w.cwnd * p.retreat)).max(self.reno);
@@ -115,7 +115,7 @@ impl CongestionControl for Yeah {
         }
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         let reno = 1.0 / self.window.cwnd;
-        self.window.cwnd += credit * if self.slow == 0 { self.parameters.a.max(reno) } else { reno };
+        self.window.cwnd += credit * if self.slow == 0 { self.config.a.max(reno) } else { reno };
         if self.round.over(ack) {
             self.end_round();
         }
@@ -123,8 +123,8 @@ impl CongestionControl for Yeah {
 
     /// Section 2.3: the queue, but not less than an eighth; half where Reno competes.
     fn on_congestion(&mut self, congestion: &Congestion) {
-        let (p, cwnd) = (self.parameters, self.window.cwnd);
-        let alone = self.slow < p.slow_rounds && congestion.signal != Signal::Timeout;
+        let (p, cwnd) = (self.config, self.window.cwnd);
+        let alone = self.slow < p.slow_rounds && congestion.signal != CongestionSignal::Timeout;
         let cut = if alone { self.queued.clamp(cwnd * p.least_cut, cwnd / 2.0) } else { cwnd / 2.0 };
         self.fast = 0;
         self.reno = (self.reno / 2.0).max(MIN_SSTHRESH);
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn settled(cwnd: f64, queued: f64) -> (Yeah, Path) {
-        let mut cc = Yeah::new(YeahParameters::PAPER, Window { cwnd, ssthresh: 2.0 }, classic());
+        let mut cc = Yeah::new(YeahConfig::PAPER, CongestionWindow { cwnd, ssthresh: 2.0 }, classic());
         cc.base = Some(Span::from_ms(100));
         let path = Path::new(Span::from_secs_f64(0.1 * cwnd / (cwnd - queued)));
         (cc, path)

@@ -5,7 +5,7 @@ use crate::packet::{AccEcn, Ecn, Flags, RareOption, Segment, U24};
 
 /// How a receiver speaks of marks.
 #[derive(Clone, Copy, Debug)]
-pub struct EchoStyle {
+pub struct EchoMode {
     pub agreed: EcnMode,
     /// The sender counts marked segments by each ACK's ECE.
     pub by_state: bool,
@@ -15,28 +15,28 @@ pub struct EchoStyle {
 
 /// The receiving half's feedback.
 #[derive(Clone, Debug)]
-pub struct Echo {
-    style: Style,
+pub struct EcnEcho {
+    state: EchoState,
     /// An ACK for what came before the state changed, which is sent before any other (RFC 8257, section 3.2): its number and ECE.
     owed: Option<(u64, bool)>,
     /// Marks on pure ACKs are said, too (`asymmetry`, section 4.3.1)...
-    says_marked_acks: bool,
+    echoes_marked_acks: bool,
     /// ...by the next data after one.
     ack_was_marked: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Style {
+enum EchoState {
     /// RFC 3168, section 6.1.3: ECE from a mark until the sender's CWR.
     Latch { ece: bool },
     /// RFC 8257, section 3.2: ECE is the state of the last data.
     State { ce: bool },
     /// RFC 9768, section 3.2.
-    Count(Box<Counters>),
+    Count(Box<AccEcnCounters>),
 }
 
 #[derive(Clone, Debug)]
-struct Counters {
+struct AccEcnCounters {
     /// How the SYN-ACK came, which a client's first segment says.
     handshake: Option<u8>,
     ce_packets: u64,
@@ -47,7 +47,7 @@ struct Counters {
     was_ce: bool,
     marks_since_ack: u32,
     /// Something has been counted that no option has said.
-    news: bool,
+    option_due: bool,
 }
 
 /// RFC 9768, section 3.2.2.5.1: an ACK after so many marks at the latest.
@@ -55,11 +55,11 @@ const MARKS_PER_ACK: u32 = 2;
 /// A header's room for options.
 const OPTION_ROOM: u16 = 40;
 
-impl Echo {
+impl EcnEcho {
     /// A client says how the SYN-ACK came.
-    pub fn new(how: EchoStyle, answered: Option<Ecn>) -> Echo {
-        let style = match how.agreed {
-            EcnMode::Accurate => Style::Count(Box::new(Counters {
+    pub fn new(how: EchoMode, answered: Option<Ecn>) -> EcnEcho {
+        let state = match how.agreed {
+            EcnMode::Accurate => EchoState::Count(Box::new(AccEcnCounters {
                 handshake: answered.map(handshake_code),
                 ce_packets: FIRST_CE_PACKETS + u64::from(answered == Some(Ecn::Ce)),
                 ce_bytes: 0,
@@ -67,30 +67,30 @@ impl Echo {
                 ect1_bytes: FIRST_ECT_BYTES,
                 was_ce: false,
                 marks_since_ack: 0,
-                news: false,
+                option_due: false,
             })),
-            _ if how.by_state => Style::State { ce: false },
-            _ => Style::Latch { ece: false },
+            _ if how.by_state => EchoState::State { ce: false },
+            _ => EchoState::Latch { ece: false },
         };
-        Echo { style, owed: None, says_marked_acks: how.marked_acks, ack_was_marked: false }
+        EcnEcho { state, owed: None, echoes_marked_acks: how.marked_acks, ack_was_marked: false }
     }
 
     /// A segment has come; `waiting` is the number of an ACK that is being delayed. Says whether an ACK must go out at once.
     pub fn on_arrival(&mut self, segment: &Segment, ecn: Ecn, waiting: Option<u64>) -> bool {
         let ce = ecn == Ecn::Ce;
         let data = segment.payload > 0;
-        self.ack_was_marked |= ce && !data && self.says_marked_acks;
-        match &mut self.style {
-            Style::Latch { ece } if data => {
+        self.ack_was_marked |= ce && !data && self.echoes_marked_acks;
+        match &mut self.state {
+            EchoState::Latch { ece } if data => {
                 *ece = ce || (*ece && !segment.flags.has(Flags::CWR));
                 false
             }
-            Style::State { ce: state } if data && *state != ce => {
+            EchoState::State { ce: state } if data && *state != ce => {
                 self.owed = waiting.map(|ack| (ack, *state));
                 *state = ce;
                 true
             }
-            Style::Count(counters) => counters.count(segment.payload, ecn),
+            EchoState::Count(counters) => counters.count(segment.payload, ecn),
             _ => false,
         }
     }
@@ -106,19 +106,19 @@ impl Echo {
 
     /// Says on an outgoing segment what has been seen.
     pub fn fill(&mut self, segment: &mut Segment) {
-        match &mut self.style {
-            Style::Latch { ece } | Style::State { ce: ece } => {
+        match &mut self.state {
+            EchoState::Latch { ece } | EchoState::State { ce: ece } => {
                 let ack_was_marked = segment.payload > 0 && std::mem::take(&mut self.ack_was_marked);
                 if *ece || ack_was_marked {
                     segment.flags = segment.flags.with(Flags::ECE);
                 }
             }
-            Style::Count(counters) => counters.fill(segment),
+            EchoState::Count(counters) => counters.fill(segment),
         }
     }
 }
 
-impl Counters {
+impl AccEcnCounters {
     /// RFC 9768, sections 3.2.1 and 3.2.2.5.1: counts, and says whether this calls for an ACK.
     fn count(&mut self, payload: u32, ecn: Ecn) -> bool {
         let bytes = u64::from(payload);
@@ -135,7 +135,7 @@ impl Counters {
         if payload == 0 {
             return false;
         }
-        self.news |= ecn != Ecn::NotEct;
+        self.option_due |= ecn != Ecn::NotEct;
         let began = ecn == Ecn::Ce && !self.was_ce;
         self.was_ce = ecn == Ecn::Ce;
         began || self.marks_since_ack >= MARKS_PER_ACK
@@ -153,10 +153,10 @@ impl Counters {
             ect1: U24::new(self.ect1_bytes),
         });
         // SACK goes first: the ACE field goes on counting without the option.
-        if self.news && segment.rare_option == RareOption::None && stamps + sack + option.wire_bytes() <= OPTION_ROOM {
+        if self.option_due && segment.rare_option == RareOption::None && stamps + sack + option.wire_bytes() <= OPTION_ROOM {
             segment.rare_option = option;
             segment.len = segment.len.saturating_add(option.wire_bytes());
-            self.news = false;
+            self.option_due = false;
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Explicit congestion notification: what the two ends agree on (RFC 3168, section 6.1.1; RFC 9768, section 3.1).
 
 mod echo;
-mod ends;
-mod heard;
+mod feedback;
+mod negotiation;
 
-pub use echo::{Echo, EchoStyle};
-pub use ends::EcnEnd;
-pub use heard::{Heard, Marks};
+pub use echo::{EchoMode, EcnEcho};
+pub use feedback::{EcnFeedback, MarkReport};
+pub use negotiation::EndpointEcn;
 
 use crate::packet::{Ecn, Flags};
 

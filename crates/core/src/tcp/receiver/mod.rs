@@ -1,17 +1,17 @@
 //! What is acknowledged, and when: reassembly, delayed ACKs, SACK blocks and the advertised window.
 
-mod delay;
-mod early;
+mod delayed_ack;
+mod out_of_order;
 mod window;
 
-use super::ack_rate::{AckControl, AckPace};
-use super::autotune::{WindowGrowth, WindowTuner};
+use super::ack_congestion_control::{AckCongestionControl, Tack};
+use super::autotune::{RcvBufTuner, WindowGrowth};
 use super::config::{DelayedAck, TcpConfig};
 use super::ranges::RangeSet;
-use super::sack_compression::SackHold;
+use super::sack_compression::SackCompressor;
 use super::sender::STREAM_START;
 use super::stats::ReceiverStats;
-use super::timestamps::Echo;
+use super::timestamps::TimestampEcho;
 use crate::packet::{Flags, Segment};
 use crate::units::{Span, Time};
 use std::sync::Arc;
@@ -27,38 +27,38 @@ pub struct Receiver {
     ack_at: Time,
     ack_now: bool,
     /// A segment with PSH has come since the last ACK, and a host that hurries for it (Linux).
-    pushed: bool,
-    hurries_on_push: bool,
+    psh_pending: bool,
+    ack_on_psh: bool,
     /// Linux: the application reads what one instant brings when all of it is there; and it has not yet.
-    reads_together: bool,
-    behind: bool,
+    reads_in_batches: bool,
+    app_behind: bool,
     window_scale: u8,
     /// Data has gone out while data waited for its ACK (Linux's ping-pong mode).
-    talking: bool,
+    pingpong: bool,
     /// Segments still to be acknowledged one by one.
     quick_acks: u32,
     config: Arc<TcpConfig>,
     /// Sequence number of the peer's FIN, once it is known.
     fin: u64,
     /// None: every segment out of order is acknowledged at once.
-    hold: Option<Box<SackHold>>,
+    sack_compressor: Option<Box<SackCompressor>>,
     /// None: the buffer keeps its size.
-    tuner: Option<Box<WindowTuner>>,
+    tuner: Option<Box<RcvBufTuner>>,
     /// The window that the last ACK advertised.
-    told: u32,
+    advertised: u32,
     /// What an application that is behind has read.
-    held_at: u64,
+    read_before_batch: u64,
     /// In-order segments since the last ACK.
     unacknowledged: u32,
     /// Segments out of order since the last in order.
-    early: u32,
+    out_of_order_segments: u32,
     /// When an ACK may wait for more: the host's rule, or what the congestion of ACKs makes of it.
     delayed_ack: Option<DelayedAck>,
     out_of_order: RangeSet,
     /// What arrived twice since the last ACK (RFC 2883).
-    twice: Option<(u64, u64)>,
-    control: Option<Box<AckControl>>,
-    pace: Option<Box<AckPace>>,
+    duplicate_range: Option<(u64, u64)>,
+    ack_cc: Option<Box<AckCongestionControl>>,
+    tack: Option<Box<Tack>>,
     stats: ReceiverStats,
     /// A byte of each block, the most recently changed first (RFC 2018, section 4).
     recent: Vec<u64>,
@@ -67,31 +67,31 @@ pub struct Receiver {
 impl Receiver {
     pub fn new(config: Arc<TcpConfig>) -> Receiver {
         let unit = 1 << config.window_scale().unwrap_or(0);
-        let tuner = config.receive_tuning.map(|tuning| Box::new(WindowTuner::new(tuning, unit)));
+        let tuner = config.receive_tuning.map(|tuning| Box::new(RcvBufTuner::new(tuning, unit)));
         let window = tuner.as_ref().map_or(u64::from(config.receive_buffer), |t| t.opened());
         Receiver {
             next: STREAM_START,
             out_of_order: RangeSet::default(),
             recent: Vec::new(),
-            twice: None,
+            duplicate_range: None,
             fin: u64::MAX,
             unacknowledged: 0,
             delayed_ack: config.delayed_ack,
-            early: 0,
-            control: config.ack_control.map(|control| Box::new(AckControl::new(control))),
-            pace: config.acks_per_rtt.map(|most| Box::new(AckPace::new(most))),
+            out_of_order_segments: 0,
+            ack_cc: config.ack_control.map(|ack_cc| Box::new(AckCongestionControl::new(ack_cc))),
+            tack: config.acks_per_rtt.map(|most| Box::new(Tack::new(most))),
             quick_acks: config.quick_acks,
-            talking: false,
-            hold: config.sack_compression.map(|rule| Box::new(SackHold::new(rule))),
+            pingpong: false,
+            sack_compressor: config.sack_compression.map(|rule| Box::new(SackCompressor::new(rule))),
             tuner,
             ack_at: Time::NEVER,
             ack_now: false,
-            pushed: false,
-            reads_together: config.receive_tuning.is_some_and(|tuning| tuning.growth == WindowGrowth::Near),
-            behind: false,
-            told: 0,
-            held_at: 0,
-            hurries_on_push: config.delayed_ack.is_some_and(|rule| rule.push),
+            psh_pending: false,
+            reads_in_batches: config.receive_tuning.is_some_and(|tuning| tuning.growth == WindowGrowth::Near),
+            app_behind: false,
+            advertised: 0,
+            read_before_batch: 0,
+            ack_on_psh: config.delayed_ack.is_some_and(|rule| rule.push),
             window_scale: 0,
             // The SYN says as much, unscaled.
             advertised_edge: STREAM_START + window.min(0xFFFF),
@@ -102,7 +102,7 @@ impl Receiver {
 
     /// The peer does no SACK: it counts duplicates, so each must have its own.
     pub fn do_without_sack(&mut self) {
-        self.hold = None;
+        self.sack_compressor = None;
     }
 
     /// Both ends offered window scaling.
@@ -136,25 +136,25 @@ impl Receiver {
     /// Whether how rarely it acknowledges depends on what comes.
     #[inline]
     pub fn adapts_acks(&self) -> bool {
-        self.control.is_some() || self.pace.is_some()
+        self.ack_cc.is_some() || self.tack.is_some()
     }
 
     /// Before data is taken in: what it says of how rarely to acknowledge. `stamp` is our timestamp clock now.
     #[inline(never)]
     pub fn adapt_acks(&mut self, segment: &Segment, stamp: u32, rtt: Option<Span>) {
-        if let (Some(pace), Some(rtt)) = (&mut self.pace, rtt) {
-            pace.note_rtt(rtt);
+        if let (Some(tack), Some(rtt)) = (&mut self.tack, rtt) {
+            tack.note_rtt(rtt);
         }
         if segment.payload > 0
-            && let Some(control) = &mut self.control
+            && let Some(ack_cc) = &mut self.ack_cc
         {
-            self.delayed_ack = Some(control.on_data(segment, stamp));
-            self.hurries_on_push = false;
+            self.delayed_ack = Some(ack_cc.on_data(segment, stamp));
+            self.ack_on_psh = false;
         }
     }
 
     /// Its data came marked.
-    pub fn note_mark(&mut self) {
+    pub fn count_ce(&mut self) {
         self.stats.marked_segments += 1;
     }
 
@@ -168,21 +168,21 @@ impl Receiver {
 
     /// A segment without payload or FIN.
     #[inline]
-    pub fn on_bare(&mut self, segment: &Segment) {
+    pub fn on_pure_ack(&mut self, segment: &Segment) {
         // RFC 9293, section 3.10.7.4: an unacceptable segment is answered; this is how a window probe gets its answer.
         self.ack_now |= segment.seq < self.next;
     }
 
     /// A segment with payload or FIN.
     #[inline]
-    pub fn on_data(&mut self, now: Time, segment: &Segment, echo: Echo) {
+    pub fn on_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let expected = segment.seq == self.next && !segment.flags.has(Flags::FIN) && self.out_of_order.is_empty();
         if expected {
             self.accept(now, segment, segment.seq + u64::from(segment.payload), false);
         } else {
             self.take(now, segment);
         }
-        if self.hold.is_some() || self.tuner.is_some() {
+        if self.sack_compressor.is_some() || self.tuner.is_some() {
             self.tune(now, segment, echo);
         }
     }
@@ -196,10 +196,10 @@ impl Receiver {
         }
         if end <= self.next {
             self.stats.duplicates += 1;
-            self.twice = self.config.dsack.then_some((segment.seq, end));
+            self.duplicate_range = self.config.dsack.then_some((segment.seq, end));
             self.ack_now = true;
             self.quick_acks = self.config.quick_acks;
-            self.talking = false;
+            self.pingpong = false;
         } else if segment.seq > self.next {
             self.keep_out_of_order(now, segment, end);
         } else {
@@ -210,12 +210,12 @@ impl Receiver {
 
     /// What a segment with payload tells buffers that grow and SACKs that wait.
     #[inline(never)]
-    fn tune(&mut self, now: Time, segment: &Segment, echo: Echo) {
+    fn tune(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         if segment.payload == 0 {
             return;
         }
-        if let (Some(hold), Some(rtt)) = (&mut self.hold, echo.rtt()) {
-            hold.see(rtt);
+        if let (Some(sack_compressor), Some(rtt)) = (&mut self.sack_compressor, echo.rtt()) {
+            sack_compressor.on_rtt(rtt);
         }
         if let Some(tuner) = &mut self.tuner {
             tuner.on_data(now, echo, self.next, self.advertised_edge);
@@ -228,8 +228,8 @@ impl Receiver {
     fn accept(&mut self, now: Time, segment: &Segment, whole: u64, had_gap: bool) {
         self.stats.unique_ip_bytes += u64::from(segment.len);
         self.next = whole;
-        self.early = 0;
-        self.pushed |= self.hurries_on_push & segment.flags.has(Flags::PSH);
+        self.out_of_order_segments = 0;
+        self.psh_pending |= self.ack_on_psh & segment.flags.has(Flags::PSH);
         let closed = self.peer_closed();
         if self.tuner.as_mut().is_some_and(|tuner| tuner.on_in_order(self.config.segment)) {
             // Linux's own arithmetic (`icsk_ack.quick |= 1`): it adds an ACK to an even count, so the count stands still meanwhile.
@@ -249,26 +249,26 @@ impl Receiver {
     /// The ACK that goes out next stands for enough duplicates to call for a fast retransmit.
     #[inline]
     pub fn marks_duplicates(&self) -> bool {
-        self.control.is_some() && self.config.dupack_marking && self.early >= self.config.dupack_threshold
+        self.ack_cc.is_some() && self.config.dupack_marking && self.out_of_order_segments >= self.config.dupack_threshold
     }
 
     /// An ACK goes out, alone or on data: its number, and the window that it advertises.
     #[inline]
     pub fn acknowledge(&mut self, now: Time, read: u64, on_data: bool) -> (u64, u32) {
-        if let Some(pace) = &mut self.pace {
-            pace.on_ack(now);
+        if let Some(tack) = &mut self.tack {
+            tack.on_ack(now);
         }
         let window = self.advertise(read);
         self.stats.acks_sent += u64::from(!on_data);
         if on_data && self.unacknowledged > 0 {
-            self.talking = self.config.ping_pong;
+            self.pingpong = self.config.ping_pong;
         }
-        if let Some(hold) = &mut self.hold {
-            hold.on_ack_sent();
+        if let Some(sack_compressor) = &mut self.sack_compressor {
+            sack_compressor.on_ack_sent();
         }
         self.unacknowledged = 0;
         self.ack_at = Time::NEVER;
-        (self.ack_now, self.pushed) = (false, false);
+        (self.ack_now, self.psh_pending) = (false, false);
         (self.next, window)
     }
 }

@@ -8,7 +8,7 @@ impl Receiver {
     /// The application has read up to `read` bytes: a window that was all but shut is reopened by an ACK of its own.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64) {
-        if self.behind {
+        if self.app_behind {
             self.catch_up();
         }
         if let Some(tuner) = &mut self.tuner {
@@ -18,25 +18,25 @@ impl Receiver {
         if left_to_peer < u64::from(self.config.segment) {
             self.ack_now |= self.reopens(read);
         }
-        if self.pushed {
-            self.answer_push(read);
+        if self.psh_pending {
+            self.ack_psh(read);
         }
     }
 
     /// Linux acknowledges a segment with PSH as soon as nothing is left to read, in order or out of it, unless it expects an answer to
     /// carry the ACK.
     #[inline]
-    fn answer_push(&mut self, read: u64) {
-        self.ack_now |= !self.talking && read == self.arrived() && self.out_of_order.is_empty();
+    fn ack_psh(&mut self, read: u64) {
+        self.ack_now |= !self.pingpong && read == self.arrived() && self.out_of_order.is_empty();
     }
 
     #[inline(never)]
     fn reopens(&self, read: u64) -> bool {
-        self.edge(read) >= self.advertised_edge + self.worth_telling()
+        self.edge(read) >= self.advertised_edge + self.min_window_update()
     }
 
     /// The least by which the window's edge moves, so that no sender is tempted into small segments (RFC 9293, section 3.8.6.2.2).
-    fn worth_telling(&self) -> u64 {
+    fn min_window_update(&self) -> u64 {
         let window = self.tuner.as_ref().map_or(u64::from(self.config.receive_buffer), |t| t.opened());
         u64::from(self.config.segment).min(window / 2).max(1)
     }
@@ -55,12 +55,12 @@ impl Receiver {
     pub(super) fn advertise(&mut self, read: u64) -> u32 {
         let room = self.edge(read);
         let slow_reader = read < self.arrived();
-        let silly = slow_reader && room < self.advertised_edge + self.worth_telling();
+        let silly = slow_reader && room < self.advertised_edge + self.min_window_update();
         let edge = if silly { self.next.max(self.advertised_edge) } else { room.max(self.advertised_edge) };
         let most = 0xFFFF_u64 << self.window_scale;
         let window = (edge - self.next).min(most) >> self.window_scale << self.window_scale;
         self.advertised_edge = self.advertised_edge.max(self.next + window);
-        self.told = window as u32;
-        self.told
+        self.advertised = window as u32;
+        self.advertised
     }
 }

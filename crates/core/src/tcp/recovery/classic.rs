@@ -1,7 +1,7 @@
 //! Reno's fast retransmit and fast recovery (RFC 5681, section 3.2), left at the first ACK of new data: the recovery of `asymmetry`.
 
-use super::{AckFacts, LIMITED_TRANSMIT, Recovery, Repair, Resend};
-use crate::tcp::cc::{AnyCc, CongestionControl, Signal};
+use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Resend};
+use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
 use crate::tcp::scoreboard::{Index, Scoreboard};
 
 #[derive(Clone, Debug, Default)]
@@ -18,22 +18,22 @@ pub struct Classic {
 
 impl Classic {
     /// No second cut for what a timeout or an earlier recovery is repairing.
-    fn may_enter(&self, repair: &Repair<'_>) -> bool {
-        repair.una > self.recover && repair.board.lost_out() == 0 && !repair.board.is_empty()
+    fn may_enter(&self, ctx: &RecoveryContext<'_>) -> bool {
+        ctx.una > self.recover && ctx.scoreboard.lost_out() == 0 && !ctx.scoreboard.is_empty()
     }
 
-    fn enter(&mut self, repair: &mut Repair<'_>) {
-        self.recover = repair.next;
-        repair.cut(Signal::Duplicates, repair.flight());
-        repair.stats.fast_retransmits += 1;
+    fn enter(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.recover = ctx.next;
+        ctx.cut(CongestionSignal::Duplicates, ctx.flight());
+        ctx.stats.fast_retransmits += 1;
         self.allowance = 0;
-        self.resend = Some(repair.board.first_index());
+        self.resend = Some(ctx.scoreboard.first_index());
         self.inflation = Some(self.dupacks);
     }
 }
 
 impl Recovery for Classic {
-    fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
+    fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         if ack.advanced {
             self.dupacks = 0;
             self.allowance = 0;
@@ -41,25 +41,27 @@ impl Recovery for Classic {
             // RFC 5681, section 3.2, step 6: deflate.
             let was_active = self.inflation.take().is_some();
             if was_active {
-                repair.cc.on_recovered(repair.now, repair.cc.ssthresh());
+                ctx.cc.on_recovered(ctx.now, ctx.cc.ssthresh());
             }
-            if ack.enough && !was_active && self.may_enter(repair) {
+            if ack.dupthresh_reached && !was_active && self.may_enter(ctx) {
                 // What it newly acknowledges was all that had come before the gap.
-                self.dupacks = repair.threshold;
-                self.enter(repair);
+                self.dupacks = ctx.threshold;
+                self.enter(ctx);
                 return false;
             }
             return !was_active;
         }
         if ack.duplicate {
             let before = self.dupacks;
-            self.dupacks = if ack.enough { (before + 1).max(repair.threshold) } else { before + 1 };
+            self.dupacks = if ack.dupthresh_reached { (before + 1).max(ctx.threshold) } else { before + 1 };
             if let Some(inflation) = &mut self.inflation {
                 *inflation += 1;
-            } else if (self.dupacks == repair.threshold || ack.late) && repair.una > self.recover && repair.board.lost_out() == 0
+            } else if (self.dupacks == ctx.threshold || ack.fine_timer_expired)
+                && ctx.una > self.recover
+                && ctx.scoreboard.lost_out() == 0
             {
-                self.enter(repair);
-            } else if repair.limited_transmit {
+                self.enter(ctx);
+            } else if ctx.limited_transmit {
                 self.allowance = self.dupacks.min(LIMITED_TRANSMIT);
             }
         }
@@ -75,23 +77,23 @@ impl Recovery for Classic {
         true
     }
 
-    fn on_timeout(&mut self, repair: &mut Repair<'_>) {
-        *self = Classic { recover: repair.next, ..Classic::default() };
+    fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
+        *self = Classic { recover: ctx.next, ..Classic::default() };
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
         cc.cwnd() + f64::from(self.inflation.unwrap_or(self.allowance))
     }
 
-    fn in_flight(&self, board: &Scoreboard) -> u32 {
+    fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
         // Inflation counts departures, so everything not acknowledged counts as in flight.
-        if self.active() { board.len() } else { board.in_flight() }
+        if self.active() { scoreboard.len() } else { scoreboard.in_flight() }
     }
 
-    fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
+    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
         match self.resend.take() {
             Some(index) => Some(Resend::Now(index)),
-            None if !self.active() => board.next_lost().map(Resend::IfRoom),
+            None if !self.active() => scoreboard.next_lost().map(Resend::IfRoom),
             None => None,
         }
     }

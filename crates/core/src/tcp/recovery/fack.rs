@@ -1,8 +1,8 @@
 //! Forward acknowledgement (Mathis and Mahdavi 1996): the forward-most SACK tells what has left the network, so what is in flight is
 //! known exactly and the window is kept by it.
 
-use super::{AckFacts, Recovery, Repair, Resend};
-use crate::tcp::cc::{AnyCc, CongestionControl, Signal};
+use super::{AckInfo, Recovery, RecoveryContext, Resend};
+use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
 use crate::tcp::scoreboard::Scoreboard;
 
 #[derive(Clone, Debug, Default)]
@@ -20,39 +20,39 @@ pub struct Fack {
 const ALL_BELOW: u32 = 1;
 
 /// Section 3: awnd = snd.nxt - snd.fack + retran_data, in segments.
-fn awnd(board: &Scoreboard) -> u32 {
-    (board.len() + board.resent_out()).saturating_sub(board.forward_acked())
+fn awnd(scoreboard: &Scoreboard) -> u32 {
+    (scoreboard.len() + scoreboard.resent_out()).saturating_sub(scoreboard.forward_acked())
 }
 
 impl Fack {
-    fn enter(&mut self, repair: &mut Repair<'_>) {
-        self.until = Some(repair.next);
-        repair.cut(Signal::Duplicates, repair.flight());
-        repair.stats.fast_retransmits += 1;
+    fn enter(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.until = Some(ctx.next);
+        ctx.cut(CongestionSignal::Duplicates, ctx.flight());
+        ctx.stats.fast_retransmits += 1;
         // Duplicates without SACK information: the first segment is the lost one.
-        repair.board.mark_lost(repair.board.first_index());
+        ctx.scoreboard.mark_lost(ctx.scoreboard.first_index());
         self.first = true;
     }
 }
 
 impl Recovery for Fack {
-    fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
+    fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         self.dupacks = if ack.advanced { u32::from(ack.sacked > 0) } else { self.dupacks + u32::from(ack.duplicate) };
         if let Some(until) = self.until {
-            if repair.una < until {
-                repair.board.mark_lost_below_forward_ack(ALL_BELOW);
+            if ctx.una < until {
+                ctx.scoreboard.mark_lost_below_forward_ack(ALL_BELOW);
             } else {
                 self.until = None;
                 self.first = false;
-                repair.cc.on_recovered(repair.now, repair.cc.cwnd());
+                ctx.cc.on_recovered(ctx.now, ctx.cc.cwnd());
             }
             return false;
         }
         // Section 4.1: (snd.fack - snd.una) > 3 MSS, or three duplicates.
-        let lost = repair.board.forward_acked() > repair.threshold || self.dupacks >= repair.threshold || ack.late;
-        if lost && repair.una >= self.not_before && !repair.board.is_empty() {
-            self.enter(repair);
-            repair.board.mark_lost_below_forward_ack(ALL_BELOW);
+        let lost = ctx.scoreboard.forward_acked() > ctx.threshold || self.dupacks >= ctx.threshold || ack.fine_timer_expired;
+        if lost && ctx.una >= self.not_before && !ctx.scoreboard.is_empty() {
+            self.enter(ctx);
+            ctx.scoreboard.mark_lost_below_forward_ack(ALL_BELOW);
             return false;
         }
         ack.advanced
@@ -64,8 +64,8 @@ impl Recovery for Fack {
         self.until.is_none()
     }
 
-    fn on_timeout(&mut self, repair: &mut Repair<'_>) {
-        *self = Fack { not_before: repair.next, ..Fack::default() };
+    fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
+        *self = Fack { not_before: ctx.next, ..Fack::default() };
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
@@ -73,12 +73,12 @@ impl Recovery for Fack {
     }
 
     /// After a timeout the board counts less than awnd, as all it holds is lost.
-    fn in_flight(&self, board: &Scoreboard) -> u32 {
-        awnd(board).min(board.in_flight())
+    fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
+        awnd(scoreboard).min(scoreboard.in_flight())
     }
 
-    fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
-        let index = board.next_lost()?;
+    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
+        let index = scoreboard.next_lost()?;
         Some(if std::mem::take(&mut self.first) { Resend::Now(index) } else { Resend::IfRoom(index) })
     }
 

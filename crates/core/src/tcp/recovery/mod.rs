@@ -7,10 +7,10 @@ mod fack;
 mod newreno;
 mod prr;
 mod rack;
+mod rack_reo_wnd;
 mod rate_halving;
-mod reordering;
 mod sack;
-mod tail;
+mod tlp;
 
 pub use classic::Classic;
 pub use cwr::Cwr;
@@ -21,11 +21,11 @@ pub use rack::Rack;
 pub use rate_halving::RateHalving;
 pub use sack::Sack;
 
-use super::cc::{AnyCc, Congestion, CongestionControl, Signal};
+use super::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal};
 use super::config::NewRenoExit;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
-use super::sender::{Piped, Undo};
+use super::sender::{CwndValidation, Undo};
 use super::stats::SenderStats;
 use crate::units::{Span, Time};
 
@@ -34,7 +34,7 @@ const LIMITED_TRANSMIT: u32 = 2;
 
 /// What an ACK said, after the board took it in.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AckFacts {
+pub struct AckInfo {
     /// The ACK number moved.
     pub advanced: bool,
     /// Segments taken off the board.
@@ -46,16 +46,16 @@ pub struct AckFacts {
     /// A duplicate ACK: of RFC 5681, section 2, or any that brings new SACK information (RFC 6675).
     pub duplicate: bool,
     /// It stands for as many duplicates as call for a fast retransmit (`asymmetry`, sender adaptation).
-    pub enough: bool,
+    pub dupthresh_reached: bool,
     /// It reports a segment that arrived twice (RFC 2883).
     pub dsack: bool,
     /// The round trip by its timestamp echo.
     pub echo: Option<Span>,
     /// The first segment has waited so long that this duplicate need not be the third (Vegas).
-    pub late: bool,
+    pub fine_timer_expired: bool,
 }
 
-impl AckFacts {
+impl AckInfo {
     /// DeliveredData of RFC 9937, section 6, in segments.
     pub fn delivered(&self) -> u32 {
         self.acked - self.sacked_before + self.sacked
@@ -63,9 +63,9 @@ impl AckFacts {
 }
 
 /// What a recovery may see and do.
-pub struct Repair<'a> {
+pub struct RecoveryContext<'a> {
     pub now: Time,
-    pub board: &'a mut Scoreboard,
+    pub scoreboard: &'a mut Scoreboard,
     pub cc: &'a mut AnyCc,
     pub stats: &'a mut SenderStats,
     /// First byte not acknowledged.
@@ -82,29 +82,29 @@ pub struct Repair<'a> {
     /// When the recovery wants `on_timer`.
     pub timer: &'a mut Time,
     pub undo: Option<&'a mut Undo>,
-    pub piped: Option<&'a mut Piped>,
+    pub cwv: Option<&'a mut CwndValidation>,
     /// The window has been cut for a mark in this flight: a loss in it is no reason for a second cut (RFC 3168, section 6.1.2).
-    pub spared: bool,
+    pub already_reduced: bool,
 }
 
-impl Repair<'_> {
+impl RecoveryContext<'_> {
     /// FlightSize of RFC 5681, section 3.2, step 2: what limited transmit has sent beyond the window does not count.
     fn flight(&self) -> f64 {
-        f64::from(self.board.len()).min(libm::floor(self.cc.cwnd()))
+        f64::from(self.scoreboard.len()).min(libm::floor(self.cc.cwnd()))
     }
 
     /// Tells the congestion control of a loss and counts the cut.
-    pub fn cut(&mut self, signal: Signal, flight: f64) {
-        if self.spared {
+    pub fn cut(&mut self, signal: CongestionSignal, flight: f64) {
+        if self.already_reduced {
             return;
         }
         self.stats.window_cuts += 1;
         if let Some(undo) = &mut self.undo {
-            undo.remember(self.cc, (self.una, self.next), false);
+            undo.save(self.cc, (self.una, self.next), false);
         }
-        match &mut self.piped {
+        match &mut self.cwv {
             None => self.cc.on_congestion(&Congestion { now: self.now, signal, flight }),
-            Some(piped) => piped.cut(self.now, self.cc, (signal, flight), self.stats.retransmitted_segments),
+            Some(cwv) => cwv.cut(self.now, self.cc, (signal, flight), self.stats.retransmitted_segments),
         }
     }
 }
@@ -121,7 +121,7 @@ pub enum Resend {
 /// A way to repair loss.
 pub trait Recovery {
     /// Takes an ACK in; says whether the congestion control may grow the window on it.
-    fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool;
+    fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool;
     /// A clean ACK: new data up to `una`, no SACK information, nothing on the board SACKed or lost. True if that is all it needs to hear,
     /// and it is not active; then the congestion control may grow the window. Most ACKs are such.
     #[inline]
@@ -129,31 +129,31 @@ pub trait Recovery {
         false
     }
     /// The retransmission timer went off; the board has been marked and the window cut.
-    fn on_timeout(&mut self, repair: &mut Repair<'_>);
+    fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>);
     /// The time it asked for has come; says whether the retransmission timer starts anew.
-    fn on_timer(&mut self, _repair: &mut Repair<'_>) -> bool {
+    fn on_timer(&mut self, _repair: &mut RecoveryContext<'_>) -> bool {
         false
     }
     /// It was for nothing: the window is the congestion control's again, and what is still marked in this window is no reason for a cut.
-    fn abandon(&mut self, repair: &mut Repair<'_>) {
-        self.on_timeout(repair);
+    fn abandon(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.on_timeout(ctx);
     }
     /// Whether it wants `on_sent`.
-    fn watches_sends(&self) -> bool {
+    fn wants_sends(&self) -> bool {
         false
     }
     /// A segment has gone out, `again` or for the first time.
-    fn on_sent(&mut self, _index: Index, _again: bool, _repair: &mut Repair<'_>) {}
+    fn on_sent(&mut self, _index: Index, _again: bool, _repair: &mut RecoveryContext<'_>) {}
     /// Segments that may be in flight now.
     fn window(&self, cc: &AnyCc) -> f64;
     /// Segments that count as in flight.
-    fn in_flight(&self, board: &Scoreboard) -> u32 {
-        board.in_flight()
+    fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
+        scoreboard.in_flight()
     }
     /// What to send again next, if anything.
-    fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend>;
+    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend>;
     /// What to send again when there is nothing new to send (RFC 6675, NextSeg rules 3 and 4).
-    fn last_resort(&mut self, _board: &mut Scoreboard) -> Option<Index> {
+    fn next_rescue(&mut self, _board: &mut Scoreboard) -> Option<Index> {
         None
     }
     /// In fast recovery.
@@ -205,34 +205,34 @@ macro_rules! recoveries {
 
         impl Recovery for AnyRecovery {
             #[inline]
-            fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
-                match self { $(AnyRecovery::$kind(r) => r.on_ack(ack, repair)),* }
+            fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
+                match self { $(AnyRecovery::$kind(r) => r.on_ack(ack, ctx)),* }
             }
             #[inline]
             fn on_clean_ack(&mut self, una: u64) -> bool { match self { $(AnyRecovery::$kind(r) => r.on_clean_ack(una)),* } }
-            fn on_timeout(&mut self, repair: &mut Repair<'_>) {
-                match self { $(AnyRecovery::$kind(r) => r.on_timeout(repair)),* }
+            fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
+                match self { $(AnyRecovery::$kind(r) => r.on_timeout(ctx)),* }
             }
-            fn on_timer(&mut self, repair: &mut Repair<'_>) -> bool {
-                match self { $(AnyRecovery::$kind(r) => r.on_timer(repair)),* }
+            fn on_timer(&mut self, ctx: &mut RecoveryContext<'_>) -> bool {
+                match self { $(AnyRecovery::$kind(r) => r.on_timer(ctx)),* }
             }
-            fn abandon(&mut self, repair: &mut Repair<'_>) {
-                match self { $(AnyRecovery::$kind(r) => r.abandon(repair)),* }
+            fn abandon(&mut self, ctx: &mut RecoveryContext<'_>) {
+                match self { $(AnyRecovery::$kind(r) => r.abandon(ctx)),* }
             }
             #[inline]
-            fn watches_sends(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.watches_sends()),* } }
-            fn on_sent(&mut self, index: Index, again: bool, repair: &mut Repair<'_>) {
-                match self { $(AnyRecovery::$kind(r) => r.on_sent(index, again, repair)),* }
+            fn wants_sends(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.wants_sends()),* } }
+            fn on_sent(&mut self, index: Index, retransmission: bool, ctx: &mut RecoveryContext<'_>) {
+                match self { $(AnyRecovery::$kind(r) => r.on_sent(index, retransmission, ctx)),* }
             }
             #[inline]
             fn window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.window(cc)),* } }
             #[inline]
-            fn in_flight(&self, board: &Scoreboard) -> u32 { match self { $(AnyRecovery::$kind(r) => r.in_flight(board)),* } }
-            fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
-                match self { $(AnyRecovery::$kind(r) => r.next_resend(board)),* }
+            fn in_flight(&self, scoreboard: &Scoreboard) -> u32 { match self { $(AnyRecovery::$kind(r) => r.in_flight(scoreboard)),* } }
+            fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
+                match self { $(AnyRecovery::$kind(r) => r.next_resend(scoreboard)),* }
             }
-            fn last_resort(&mut self, board: &mut Scoreboard) -> Option<Index> {
-                match self { $(AnyRecovery::$kind(r) => r.last_resort(board)),* }
+            fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
+                match self { $(AnyRecovery::$kind(r) => r.next_rescue(scoreboard)),* }
             }
             #[inline]
             fn active(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.active()),* } }
@@ -250,6 +250,6 @@ recoveries! {
     Sack => "sack", "resends what the SACK scoreboard shows to be lost, keeping the pipe at the new window", "RFC 6675";
     Fack => "fack", "the forward-most SACK says what has left; the window is halved at once", "Mathis and Mahdavi 1996";
     Prr => "prr", "RFC 6675's losses; the window falls in proportion to what arrives", "RFC 9937, RFC 6937";
-    Rack => "rack", "time tells what is lost, a probe calls for the tail's ACK; today's default", "RFC 8985, RFC 9937";
+    Rack => "rack", "time tells what is lost, a probe calls for the tlp's ACK; today's default", "RFC 8985, RFC 9937";
     RateHalving => "rate-halving", "Linux 2.6: FACK, and the window falls by one on every second ACK", "Mathis, Semke and Mahdavi 1999, Linux 2.6";
 }

@@ -1,7 +1,7 @@
 //! NewReno (RFC 6582): fast recovery lasts until everything sent before it is acknowledged; each partial ACK shows the next hole.
 
-use super::{AckFacts, LIMITED_TRANSMIT, Recovery, Repair, Resend};
-use crate::tcp::cc::{AnyCc, CongestionControl, LOSS_WINDOW, Signal};
+use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Resend};
+use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal, LOSS_WINDOW};
 use crate::tcp::config::NewRenoExit;
 use crate::tcp::scoreboard::{Index, Scoreboard};
 
@@ -10,14 +10,14 @@ pub struct NewReno {
     dupacks: u32,
     /// New segments that the first duplicate ACKs allow beyond the window (RFC 3042).
     allowance: u32,
-    episode: Option<Episode>,
+    fast_recovery: Option<FastRecovery>,
     /// "recover" of RFC 6582, section 3.2: no fast retransmit for duplicates of what a timeout resent.
     recover: u64,
     resend: Option<Index>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Episode {
+struct FastRecovery {
     /// Segments by which the window stands above ssthresh; below it when partial ACKs took more than duplicates had brought.
     inflation: i64,
     partial_acks: u32,
@@ -25,63 +25,65 @@ struct Episode {
 
 impl NewReno {
     /// No second cut for what a timeout or an earlier recovery is repairing.
-    fn may_enter(&self, repair: &Repair<'_>) -> bool {
-        repair.una > self.recover && repair.board.lost_out() == 0 && !repair.board.is_empty()
+    fn may_enter(&self, ctx: &RecoveryContext<'_>) -> bool {
+        ctx.una > self.recover && ctx.scoreboard.lost_out() == 0 && !ctx.scoreboard.is_empty()
     }
 
     /// Section 3.2, step 2.
-    fn enter(&mut self, repair: &mut Repair<'_>) {
-        self.recover = repair.next;
-        repair.cut(Signal::Duplicates, repair.flight());
-        repair.stats.fast_retransmits += 1;
+    fn enter(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.recover = ctx.next;
+        ctx.cut(CongestionSignal::Duplicates, ctx.flight());
+        ctx.stats.fast_retransmits += 1;
         self.allowance = 0;
-        self.resend = Some(repair.board.first_index());
-        self.episode = Some(Episode { inflation: i64::from(self.dupacks), partial_acks: 0 });
+        self.resend = Some(ctx.scoreboard.first_index());
+        self.fast_recovery = Some(FastRecovery { inflation: i64::from(self.dupacks), partial_acks: 0 });
     }
 
     /// Section 3.2, step 3: a full ACK ends it, a partial one shows the next hole.
-    fn on_new_data(&mut self, episode: Episode, ack: &AckFacts, repair: &mut Repair<'_>) {
-        if repair.una >= self.recover {
-            let flight = f64::from(repair.board.len().max(1)) + 1.0;
-            let window = match repair.newreno_exit {
-                NewRenoExit::Flight => repair.cc.ssthresh().min(flight),
-                NewRenoExit::Threshold => repair.cc.ssthresh(),
+    fn on_new_data(&mut self, fast_recovery: FastRecovery, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) {
+        if ctx.una >= self.recover {
+            let flight = f64::from(ctx.scoreboard.len().max(1)) + 1.0;
+            let window = match ctx.newreno_exit {
+                NewRenoExit::Flight => ctx.cc.ssthresh().min(flight),
+                NewRenoExit::Threshold => ctx.cc.ssthresh(),
             };
-            repair.cc.on_recovered(repair.now, window);
-            self.episode = None;
+            ctx.cc.on_recovered(ctx.now, window);
+            self.fast_recovery = None;
         } else {
             // Deflate by what was acknowledged and add one back, as the retransmission it shows leaves.
-            let inflation = episode.inflation - i64::from(ack.acked) + i64::from(ack.acked > 0);
-            self.episode = Some(Episode { inflation, partial_acks: episode.partial_acks + 1 });
-            self.resend = Some(repair.board.first_index());
+            let inflation = fast_recovery.inflation - i64::from(ack.acked) + i64::from(ack.acked > 0);
+            self.fast_recovery = Some(FastRecovery { inflation, partial_acks: fast_recovery.partial_acks + 1 });
+            self.resend = Some(ctx.scoreboard.first_index());
         }
     }
 }
 
 impl Recovery for NewReno {
-    fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
+    fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         if ack.advanced {
             self.dupacks = 0;
             self.allowance = 0;
-            if ack.enough && self.episode.is_none() && self.may_enter(repair) {
+            if ack.dupthresh_reached && self.fast_recovery.is_none() && self.may_enter(ctx) {
                 // What it newly acknowledges was all that had come before the gap.
-                self.dupacks = repair.threshold;
-                self.enter(repair);
+                self.dupacks = ctx.threshold;
+                self.enter(ctx);
                 return false;
             }
-            let Some(episode) = self.episode else { return true };
-            self.on_new_data(episode, ack, repair);
+            let Some(fast_recovery) = self.fast_recovery else { return true };
+            self.on_new_data(fast_recovery, ack, ctx);
             return false;
         }
         if ack.duplicate {
             let before = self.dupacks;
-            self.dupacks = if ack.enough { (before + 1).max(repair.threshold) } else { before + 1 };
-            if let Some(episode) = &mut self.episode {
-                episode.inflation += 1;
-            } else if (self.dupacks == repair.threshold || ack.late) && repair.una > self.recover && repair.board.lost_out() == 0
+            self.dupacks = if ack.dupthresh_reached { (before + 1).max(ctx.threshold) } else { before + 1 };
+            if let Some(fast_recovery) = &mut self.fast_recovery {
+                fast_recovery.inflation += 1;
+            } else if (self.dupacks == ctx.threshold || ack.fine_timer_expired)
+                && ctx.una > self.recover
+                && ctx.scoreboard.lost_out() == 0
             {
-                self.enter(repair);
-            } else if repair.limited_transmit {
+                self.enter(ctx);
+            } else if ctx.limited_transmit {
                 self.allowance = self.dupacks.min(LIMITED_TRANSMIT);
             }
         }
@@ -91,36 +93,36 @@ impl Recovery for NewReno {
     #[inline]
     fn on_clean_ack(&mut self, _una: u64) -> bool {
         (self.dupacks, self.allowance) = (0, 0);
-        self.episode.is_none()
+        self.fast_recovery.is_none()
     }
 
-    fn on_timeout(&mut self, repair: &mut Repair<'_>) {
-        *self = NewReno { recover: repair.next, ..NewReno::default() };
+    fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
+        *self = NewReno { recover: ctx.next, ..NewReno::default() };
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
-        let beyond = self.episode.map_or(i64::from(self.allowance), |e| e.inflation);
+        let beyond = self.fast_recovery.map_or(i64::from(self.allowance), |e| e.inflation);
         (cc.cwnd() + beyond as f64).max(LOSS_WINDOW)
     }
 
-    fn in_flight(&self, board: &Scoreboard) -> u32 {
-        if self.active() { board.len() } else { board.in_flight() }
+    fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
+        if self.active() { scoreboard.len() } else { scoreboard.in_flight() }
     }
 
-    fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
+    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
         match self.resend.take() {
             Some(index) => Some(Resend::Now(index)),
-            None if !self.active() => board.next_lost().map(Resend::IfRoom),
+            None if !self.active() => scoreboard.next_lost().map(Resend::IfRoom),
             None => None,
         }
     }
 
     fn active(&self) -> bool {
-        self.episode.is_some()
+        self.fast_recovery.is_some()
     }
 
     /// The impatient variant of section 4: only the first partial ACK restarts the timer.
     fn restarts_timer(&self) -> bool {
-        self.episode.is_none_or(|e| e.partial_acks <= 1)
+        self.fast_recovery.is_none_or(|e| e.partial_acks <= 1)
     }
 }

@@ -1,7 +1,7 @@
 //! Proportional rate reduction (RFC 9937, which replaces RFC 6937): losses as RFC 6675 finds them, and the window falls with what
 //! arrives, so that a recovery ends at the variant's window without a pause and without a burst.
 
-use super::{AckFacts, Recovery, Repair, Resend, Sack};
+use super::{AckInfo, Recovery, RecoveryContext, Resend, Sack};
 use crate::tcp::cc::{AnyCc, CongestionControl};
 use crate::tcp::scoreboard::{Index, Scoreboard};
 
@@ -27,33 +27,33 @@ pub struct Reduction {
 
 impl Reduction {
     /// Section 6.1. The ACK that begins the recovery has been taken off the board and counts as arriving in it.
-    pub fn start(ack: &AckFacts, repair: &Repair<'_>) -> Reduction {
-        let sacked_earlier = repair.board.sacked_out() + ack.sacked_before - ack.sacked.min(repair.board.sacked_out());
-        let flight = (repair.board.len() + ack.acked).saturating_sub(sacked_earlier).max(1);
+    pub fn start(ack: &AckInfo, ctx: &RecoveryContext<'_>) -> Reduction {
+        let sacked_earlier = ctx.scoreboard.sacked_out() + ack.sacked_before - ack.sacked.min(ctx.scoreboard.sacked_out());
+        let flight = (ctx.scoreboard.len() + ack.acked).saturating_sub(sacked_earlier).max(1);
         let mut reduction = Reduction {
             flight: f64::from(flight),
             delivered: 0.0,
-            sent_before: repair.stats.segments_sent,
-            losses: repair.board.losses(),
+            sent_before: ctx.stats.segments_sent,
+            losses: ctx.scoreboard.losses(),
             window: 0.0,
         };
-        reduction.on_ack(ack, repair);
+        reduction.on_ack(ack, ctx);
         reduction
     }
 
     /// Section 6.2: how many segments this ACK may send.
-    pub fn on_ack(&mut self, ack: &AckFacts, repair: &Repair<'_>) {
+    pub fn on_ack(&mut self, ack: &AckInfo, ctx: &RecoveryContext<'_>) {
         let delivered = f64::from(ack.delivered());
-        let safe = ack.advanced && repair.board.losses() == self.losses;
-        self.losses = repair.board.losses();
+        let safe = ack.advanced && ctx.scoreboard.losses() == self.losses;
+        self.losses = ctx.scoreboard.losses();
         let first = self.delivered == 0.0;
         if delivered == 0.0 && !first {
             return;
         }
         self.delivered += delivered;
-        let out = (repair.stats.segments_sent - self.sent_before) as f64;
-        let in_flight = f64::from(repair.board.in_flight());
-        let target = repair.cc.cwnd();
+        let out = (ctx.stats.segments_sent - self.sent_before) as f64;
+        let in_flight = f64::from(ctx.scoreboard.in_flight());
+        let target = ctx.cc.cwnd();
         let mut count = if in_flight > target {
             proportional(self.delivered, target, self.flight) - out
         } else {
@@ -69,14 +69,14 @@ impl Reduction {
     }
 
     /// Losses have come to light between ACKs: what their leaving the pipe frees, no ACK has earned.
-    pub fn on_timer(&mut self, repair: &Repair<'_>) {
-        self.losses = repair.board.losses();
-        self.window = f64::from(repair.board.in_flight()) + 1.0;
+    pub fn on_timer(&mut self, ctx: &RecoveryContext<'_>) {
+        self.losses = ctx.scoreboard.losses();
+        self.window = f64::from(ctx.scoreboard.in_flight()) + 1.0;
     }
 
     /// A congestion control that governs recovery itself keeps its own window.
     pub fn window(&self, cc: &AnyCc) -> f64 {
-        if cc.governs_recovery() { cc.cwnd() } else { self.window }
+        if cc.controls_recovery() { cc.cwnd() } else { self.window }
     }
 }
 
@@ -86,14 +86,14 @@ fn proportional(delivered: f64, ssthresh: f64, flight: f64) -> f64 {
 }
 
 impl Recovery for Prr {
-    fn on_ack(&mut self, ack: &AckFacts, repair: &mut Repair<'_>) -> bool {
-        let grow = self.sack.on_ack(ack, repair);
+    fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
+        let grow = self.sack.on_ack(ack, ctx);
         if !self.sack.active() {
             self.reduction = None;
         } else if let Some(reduction) = &mut self.reduction {
-            reduction.on_ack(ack, repair);
+            reduction.on_ack(ack, ctx);
         } else {
-            self.reduction = Some(Reduction::start(ack, repair));
+            self.reduction = Some(Reduction::start(ack, ctx));
         }
         grow
     }
@@ -103,8 +103,8 @@ impl Recovery for Prr {
         self.sack.on_clean_ack(una)
     }
 
-    fn on_timeout(&mut self, repair: &mut Repair<'_>) {
-        self.sack.on_timeout(repair);
+    fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.sack.on_timeout(ctx);
         self.reduction = None;
     }
 
@@ -112,12 +112,12 @@ impl Recovery for Prr {
         self.reduction.map_or_else(|| cc.cwnd(), |r| r.window(cc))
     }
 
-    fn next_resend(&mut self, board: &mut Scoreboard) -> Option<Resend> {
-        self.sack.next_resend(board)
+    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
+        self.sack.next_resend(scoreboard)
     }
 
-    fn last_resort(&mut self, board: &mut Scoreboard) -> Option<Index> {
-        self.sack.last_resort(board)
+    fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
+        self.sack.next_rescue(scoreboard)
     }
 
     fn active(&self) -> bool {

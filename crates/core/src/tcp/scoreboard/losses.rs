@@ -1,7 +1,7 @@
 //! What is taken for lost, and what of it is to be sent again.
 
-use super::sent::{LOST, RESENT};
-use super::{Index, Scoreboard, Sent};
+use super::segment::{LOST, RESENT};
+use super::{Index, Scoreboard, SentSegment};
 use crate::units::Time;
 
 impl Scoreboard {
@@ -25,7 +25,7 @@ impl Scoreboard {
         }
         self.scanned = self.scanned.max(self.base);
         while self.scanned < self.end_index() {
-            let sacked = self.get(self.scanned).is_some_and(Sent::is_sacked);
+            let sacked = self.get(self.scanned).is_some_and(SentSegment::is_sacked);
             let above = self.sacked_out - self.sacked_below_scan - u32::from(sacked);
             if above < threshold {
                 return;
@@ -39,7 +39,7 @@ impl Scoreboard {
         let Some(highest) = self.highest_sacked else { return };
         self.scanned = self.scanned.max(self.base);
         while self.scanned + u64::from(reordering) <= highest {
-            let sacked = self.get(self.scanned).is_some_and(Sent::is_sacked);
+            let sacked = self.get(self.scanned).is_some_and(SentSegment::is_sacked);
             self.scan_one(sacked);
         }
     }
@@ -120,7 +120,7 @@ impl Scoreboard {
     pub fn mark_lost_resends(&mut self) {
         let Some(reached) = self.highest_sacked_end() else { return };
         while let Some(&(index, next)) = self.resends.front() {
-            let waiting = self.get(index).is_some_and(Sent::is_resent);
+            let waiting = self.get(index).is_some_and(SentSegment::is_resent);
             if waiting && reached <= next {
                 return;
             }

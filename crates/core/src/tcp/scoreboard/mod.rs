@@ -5,12 +5,12 @@
 //! binary search over the SACKed ranges, whatever the window and however many segments are missing.
 
 mod losses;
-mod sacked;
-mod sent;
+mod sack;
+mod segment;
 #[cfg(test)]
 mod tests;
 
-pub use sent::Sent;
+pub use segment::SentSegment;
 
 use super::ranges::RangeSet;
 use crate::ring::Ring;
@@ -37,7 +37,7 @@ pub struct Acked {
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Scoreboard {
-    ring: Ring<Sent>,
+    ring: Ring<SentSegment>,
     /// Number of the ring's first segment.
     base: Index,
     sacked_out: u32,
@@ -117,10 +117,10 @@ impl Scoreboard {
     pub fn in_flight(&self) -> u32 {
         (self.len() + self.resent_out).saturating_sub(self.sacked_out + self.lost_out)
     }
-    pub fn get(&self, index: Index) -> Option<&Sent> {
+    pub fn get(&self, index: Index) -> Option<&SentSegment> {
         self.ring.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
     }
-    pub fn first(&self) -> Option<&Sent> {
+    pub fn first(&self) -> Option<&SentSegment> {
         self.ring.front()
     }
     pub fn first_index(&self) -> Index {
@@ -134,13 +134,13 @@ impl Scoreboard {
         self.highest_sacked.map_or(0, |h| (h + 1).saturating_sub(self.base) as u32)
     }
     pub fn highest_sacked_end(&self) -> Option<u64> {
-        self.highest_sacked.and_then(|h| self.get(h)).map(Sent::end)
+        self.highest_sacked.and_then(|h| self.get(h)).map(SentSegment::end)
     }
 
     /// A segment goes out for the first time.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u32, now: Time) {
-        self.ring.push_back(Sent { seq, len, sends: 1, marks: 0, sent_at: now });
+        self.ring.push_back(SentSegment { seq, len, sends: 1, marks: 0, sent_at: now });
     }
 
     /// Everything below `ack` has arrived.
@@ -191,7 +191,7 @@ impl Scoreboard {
 
     /// Of what has arrived, the segment that was sent last, and the lowest of those that were sent once.
     #[inline]
-    fn note_arrival(&mut self, sent: &Sent, index: Index) {
+    fn note_arrival(&mut self, sent: &SentSegment, index: Index) {
         if self.newest_arrival.is_none_or(|newest| newest < (sent.sent_at, index)) {
             self.newest_arrival = Some((sent.sent_at, index));
         }
@@ -202,7 +202,7 @@ impl Scoreboard {
 
     /// Takes a leaving segment's marks out of the counts.
     #[inline(never)]
-    fn forget(&mut self, sent: &Sent) {
+    fn forget(&mut self, sent: &SentSegment) {
         self.sacked_out -= u32::from(sent.is_sacked());
         self.lost_out -= u32::from(sent.is_lost());
         self.resent_out -= u32::from(sent.is_resent());

@@ -12,7 +12,7 @@ fn board(n: u64) -> Scoreboard {
 }
 
 fn lost(board: &Scoreboard) -> Vec<u64> {
-    (0..1000).filter(|&i| board.get(i).is_some_and(Sent::is_lost)).collect()
+    (0..1000).filter(|&i| board.get(i).is_some_and(SentSegment::is_lost)).collect()
 }
 
 #[test]
@@ -82,11 +82,11 @@ proptest! {
                 5 => if let Some(i) = b.next_lost() { b.on_resend(i, next, Time(next)); },
                 _ => b.mark_all_lost(),
             }
-            let all: Vec<Sent> = b.ring.iter().copied().collect();
-            let count = |f: fn(&Sent) -> bool| all.iter().filter(|s| f(s)).count() as u32;
-            prop_assert_eq!(b.sacked_out, count(Sent::is_sacked));
-            prop_assert_eq!(b.lost_out, count(Sent::is_lost));
-            prop_assert_eq!(b.resent_out, count(Sent::is_resent));
+            let all: Vec<SentSegment> = b.ring.iter().copied().collect();
+            let count = |f: fn(&SentSegment) -> bool| all.iter().filter(|s| f(s)).count() as u32;
+            prop_assert_eq!(b.sacked_out, count(SentSegment::is_sacked));
+            prop_assert_eq!(b.lost_out, count(SentSegment::is_lost));
+            prop_assert_eq!(b.resent_out, count(SentSegment::is_resent));
             let waiting = (0..all.len()).find(|&i| all[i].is_lost() && !all[i].is_resent()).map(|i| b.base + i as u64);
             prop_assert_eq!(b.next_lost(), waiting);
             let below = all.iter().take(b.scanned.saturating_sub(b.base) as usize).filter(|s| s.is_sacked()).count() as u32;

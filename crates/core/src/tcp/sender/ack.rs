@@ -4,12 +4,12 @@ use super::Sender;
 use crate::packet::{Flags, Segment};
 use crate::tcp::cc::{Ack, CongestionControl};
 use crate::tcp::config::RtoRestart;
-use crate::tcp::delivery::Arrivals;
-use crate::tcp::ecn::Marks;
-use crate::tcp::recovery::{AckFacts, AnyRecovery, Recovery, Repair};
+use crate::tcp::delivery_rate::AckDelivery;
+use crate::tcp::ecn::MarkReport;
+use crate::tcp::recovery::{AckInfo, AnyRecovery, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::Limit;
-use crate::tcp::timestamps::Echo;
+use crate::tcp::timestamps::TimestampEcho;
 use crate::units::Time;
 
 impl Sender {
@@ -22,69 +22,69 @@ impl Sender {
 
     /// Takes an ACK in.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, echo: Echo) {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let known = segment.ack <= self.next && segment.ack >= self.una;
-        if !known || self.says_nothing(segment) {
+        if !known || self.is_redundant(segment) {
             return;
         }
         let says_more = segment.dupacks_seen || !segment.sack.is_empty();
-        let clean = segment.ack > self.una && !says_more && self.board.is_clean() && !self.watched;
+        let clean = segment.ack > self.una && !says_more && self.scoreboard.is_clean() && !self.needs_slow_path;
         if clean && self.recovery.on_clean_ack(segment.ack) {
-            self.take_clean_ack(now, segment, echo);
+            self.fast_path_ack(now, segment, echo);
         } else {
-            self.take_ack(now, segment, echo);
+            self.slow_path_ack(now, segment, echo);
         }
     }
 
     #[inline(never)]
-    fn take_ack(&mut self, now: Time, segment: &Segment, echo: Echo) {
-        let flight_before = self.board.len();
+    fn slow_path_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+        let flight_before = self.scoreboard.len();
         let same_window = u64::from(segment.window) == self.peer_window;
         self.set_window(segment.ack, u64::from(segment.window));
-        let (sacked, dsack) = if segment.sack.is_empty() { (0, false) } else { self.take_blocks(segment) };
+        let (sacked, dsack) = if segment.sack.is_empty() { (0, false) } else { self.apply_sack(segment) };
         let advanced = segment.ack > self.una;
         let acked = if advanced { self.advance(now, segment.ack, echo) } else { Acked::default() };
         if sacked > 0 {
-            self.time_sacked(now, advanced);
+            self.sample_sacked_rtt(now, advanced);
         }
         let bare = segment.payload == 0 && !segment.flags.any(Flags::SYN.with(Flags::FIN));
         let duplicate = !advanced && flight_before > 0 && (sacked > 0 || (bare && same_window && segment.sack.is_empty()));
-        let mut facts = AckFacts {
+        let mut info = AckInfo {
             advanced,
             acked: acked.segments,
             sacked_before: acked.sacked_before,
             sacked,
             duplicate,
-            enough: segment.dupacks_seen && self.config.dupack_marking,
+            dupthresh_reached: segment.dupacks_seen && self.config.dupack_marking,
             dsack,
             echo: echo.rtt(),
-            late: false,
+            fine_timer_expired: false,
         };
         if self.fine_timer.is_some() {
-            facts.late = self.check_fine_timer(now, &facts);
+            info.fine_timer_expired = self.check_fine_timer(now, &info);
         }
         if self.undo.is_some() {
-            self.take_back(now, segment, &facts);
+            self.check_undo(now, segment, &info);
         }
-        let marks = if self.ecn.is_some() { self.hear_marks(now, segment, &acked, &facts) } else { Marks::default() };
-        if self.piped.is_some() {
-            self.sample_pipe(now, &acked);
+        let marks = if self.ecn.is_some() { self.on_ecn_feedback(now, segment, &acked, &info) } else { MarkReport::default() };
+        if self.cwv.is_some() {
+            self.cwv_on_ack(now, &acked);
         }
-        let (recovery, mut repair) = self.split(now);
-        let mut grow = recovery.on_ack(&facts, &mut repair);
-        if self.piped.is_some() {
-            self.settle_pipe(now);
+        let (recovery, mut ctx) = self.recovery_context(now);
+        let mut grow = recovery.on_ack(&info, &mut ctx);
+        if self.cwv.is_some() {
+            self.cwv_after_recovery(now);
         }
         if self.ecn.is_some() {
-            grow = self.answer_marks(now, marks, &facts, grow);
+            grow = self.respond_to_marks(now, marks, &info, grow);
         }
-        if self.deliveries.is_some() {
-            self.note_arrivals(now, &acked, &facts);
+        if self.delivery_rate.is_some() {
+            self.sample_delivery_rate(now, &acked, &info);
         }
         if grow {
-            let mut ack = self.reading(now, &acked);
-            if let Some(pipe) = &mut self.piped {
-                ack.limited = pipe.validated(now, self.cc.cwnd());
+            let mut ack = self.cc_ack(now, &acked);
+            if let Some(cwv) = &mut self.cwv {
+                ack.cwnd_limited = cwv.validated(now, self.cc.cwnd());
             }
             self.cc.on_ack(&ack);
         }
@@ -98,34 +98,34 @@ impl Sender {
     }
 
     /// How many segments the SACK blocks newly report, and whether they tell of one that arrived twice.
-    fn take_blocks(&mut self, segment: &Segment) -> (u32, bool) {
-        let sacked = segment.sack.near(segment.ack).map(|(s, e)| self.board.sack(s, e)).sum();
-        (sacked, reported_twice(segment).is_some())
+    fn apply_sack(&mut self, segment: &Segment) -> (u32, bool) {
+        let sacked = segment.sack.near(segment.ack).map(|(s, e)| self.scoreboard.sack(s, e)).sum();
+        (sacked, dsack_block(segment).is_some())
     }
 
     /// A segment sent once that SACK reports has made its round trip too, if the ACK number says nothing (Linux: `sack_rtt_us`).
-    fn time_sacked(&mut self, now: Time, advanced: bool) {
-        let Some(sent) = self.board.take_first_sacked().filter(|_| !advanced) else { return };
+    fn sample_sacked_rtt(&mut self, now: Time, advanced: bool) {
+        let Some(sent) = self.scoreboard.take_first_sacked().filter(|_| !advanced) else { return };
         if self.config.sack_rtt {
             self.rtt.sample(now - sent);
         }
-        let before_oldest = self.board.first().is_some_and(|oldest| sent < oldest.sent_at);
+        let before_oldest = self.scoreboard.first().is_some_and(|oldest| sent < oldest.sent_at);
         if before_oldest && self.config.rto.restart == RtoRestart::HeadAndSack {
             self.restart_timer(now);
         }
     }
 
     /// Nothing is in flight and the window is as it was: what most segments tell an end that only receives.
-    fn says_nothing(&self, segment: &Segment) -> bool {
-        self.all_through() && self.probe_at == Time::NEVER && u64::from(segment.window) == self.peer_window
+    fn is_redundant(&self, segment: &Segment) -> bool {
+        self.is_all_acked() && self.probe_at == Time::NEVER && u64::from(segment.window) == self.peer_window
     }
 
-    pub(super) fn split(&mut self, now: Time) -> (&mut AnyRecovery, Repair<'_>) {
-        self.calm = false;
-        let spared = self.ecn.is_some() && self.cut_by_mark();
-        let repair = Repair {
+    pub(super) fn recovery_context(&mut self, now: Time) -> (&mut AnyRecovery, RecoveryContext<'_>) {
+        self.fast_path = false;
+        let already_reduced = self.ecn.is_some() && self.in_cwr();
+        let ctx = RecoveryContext {
             now,
-            board: &mut self.board,
+            scoreboard: &mut self.scoreboard,
             cc: &mut self.cc,
             stats: &mut self.stats,
             una: self.una,
@@ -137,16 +137,16 @@ impl Sender {
             rto_at: self.rto_at,
             timer: &mut self.repair_at,
             undo: self.undo.as_deref_mut(),
-            piped: self.piped.as_deref_mut(),
-            spared,
+            cwv: self.cwv.as_deref_mut(),
+            already_reduced,
         };
-        (&mut self.recovery, repair)
+        (&mut self.recovery, ctx)
     }
 
     /// The cumulative ACK moved.
     #[inline]
-    pub(super) fn advance(&mut self, now: Time, ack: u64, echo: Echo) -> Acked {
-        let acked = self.board.ack_to(ack);
+    pub(super) fn advance(&mut self, now: Time, ack: u64, echo: TimestampEcho) -> Acked {
+        let acked = self.scoreboard.ack_to(ack);
         self.una = ack;
         self.timeouts_in_a_row = 0;
         // Karn: an ACK that covers a retransmission says nothing of the others it covers, which may have waited for it.
@@ -165,21 +165,21 @@ impl Sender {
 
     /// What the congestion control may know of an ACK.
     #[inline]
-    pub(super) fn reading(&self, now: Time, acked: &Acked) -> Ack {
+    pub(super) fn cc_ack(&self, now: Time, acked: &Acked) -> Ack {
         // RFC 3465, section 2.3: one segment an ACK while a timeout's losses are repaired, as an ACK may cover what arrived before.
-        let most = if self.una <= self.timed_out_to { self.config.byte_counting.min(1) } else { self.config.byte_counting };
-        let credit = if most == 0 { 1.0 } else { f64::from((acked.segments - acked.sacked_before).min(most)) };
+        let most = if self.una <= self.rto_recovery_point { self.config.byte_counting.min(1) } else { self.config.byte_counting };
+        let growth_credit = if most == 0 { 1.0 } else { f64::from((acked.segments - acked.sacked_before).min(most)) };
         Ack {
             now,
-            credit,
+            growth_credit,
             acked: acked.segments,
-            in_flight: self.board.in_flight(),
+            in_flight: self.scoreboard.in_flight(),
             rtt: acked.last_sent.filter(|_| !acked.resent).map(|sent| now - sent),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
-            limited: self.window_limited(acked),
-            cleared: self.board.first_index(),
-            sent: self.board.end_index(),
+            cwnd_limited: self.window_limited(acked),
+            acked_total: self.scoreboard.first_index(),
+            sent: self.scoreboard.end_index(),
             ..Ack::default()
         }
     }
@@ -190,19 +190,19 @@ impl Sender {
     pub(super) fn window_limited(&self, acked: &Acked) -> bool {
         match self.limit {
             Limit::Cwnd => true,
-            Limit::Pacing => 2.0 * f64::from(self.board.in_flight() + acked.segments) >= self.cc.cwnd(),
+            Limit::Pacing => 2.0 * f64::from(self.scoreboard.in_flight() + acked.segments) >= self.cc.cwnd(),
             _ => false,
         }
     }
 
     /// Tells a congestion control that watches deliveries of each segment that was taken for lost since the last call.
     #[inline(never)]
-    pub(super) fn note_losses(&mut self, now: Time) {
-        let Some(deliveries) = &mut self.deliveries else { return };
+    pub(super) fn report_losses(&mut self, now: Time) {
+        let Some(delivery_rate) = &mut self.delivery_rate else { return };
         let mut lost = std::mem::take(&mut self.lost);
-        self.board.take_lost(&mut lost);
+        self.scoreboard.take_lost(&mut lost);
         for index in lost.drain(..) {
-            if let Some(loss) = deliveries.on_loss(index) {
+            if let Some(loss) = delivery_rate.on_loss(index) {
                 self.cc.on_loss(now, &loss);
             }
         }
@@ -211,26 +211,26 @@ impl Sender {
 
     /// Tells a congestion control that watches deliveries what arrived and what was lost.
     #[inline(never)]
-    fn note_arrivals(&mut self, now: Time, acked: &Acked, facts: &AckFacts) {
-        self.note_losses(now);
-        let mut ack = self.reading(now, acked);
-        ack.recovering = self.recovery.active() || self.una <= self.timed_out_to;
-        self.tell_deliveries(&mut ack, acked, facts);
+    fn sample_delivery_rate(&mut self, now: Time, acked: &Acked, info: &AckInfo) {
+        self.report_losses(now);
+        let mut ack = self.cc_ack(now, acked);
+        ack.recovering = self.recovery.active() || self.una <= self.rto_recovery_point;
+        self.update_delivery_rate(&mut ack, acked, info);
     }
 
     /// The same with what else the congestion control may know of this ACK, to which it adds.
     #[inline]
-    pub(super) fn tell_deliveries(&mut self, ack: &mut Ack, acked: &Acked, facts: &AckFacts) {
-        let Some(deliveries) = &mut self.deliveries else { return };
-        let arrivals = Arrivals {
+    pub(super) fn update_delivery_rate(&mut self, ack: &mut Ack, acked: &Acked, info: &AckInfo) {
+        let Some(delivery_rate) = &mut self.delivery_rate else { return };
+        let delivery = AckDelivery {
             acked: acked.segments - acked.sacked_before,
-            sacked: facts.sacked,
-            blind_duplicate: facts.duplicate && facts.sacked == 0,
-            newest: self.board.take_newest_arrival(),
-            base: self.board.first_index(),
-            losses: self.board.losses(),
+            sacked: info.sacked,
+            blind_duplicate: info.duplicate && info.sacked == 0,
+            newest: self.scoreboard.take_newest_arrival(),
+            base: self.scoreboard.first_index(),
+            losses: self.scoreboard.losses(),
         };
-        let delivered = deliveries.on_ack(ack.now, &arrivals);
+        let delivered = delivery_rate.on_ack(ack.now, &delivery);
         (ack.delivered, ack.lost, ack.rate) = (delivered.segments, delivered.lost, delivered.rate);
         if ack.delivered > 0 || ack.lost > 0 {
             self.cc.on_delivery(ack);
@@ -239,7 +239,7 @@ impl Sender {
 }
 
 /// RFC 2883, section 4: the first block tells of a duplicate when it lies below the ACK or inside the second block.
-pub(super) fn reported_twice(segment: &Segment) -> Option<(u64, u64)> {
+pub(super) fn dsack_block(segment: &Segment) -> Option<(u64, u64)> {
     let mut blocks = segment.sack.near(segment.ack);
     let first = blocks.next().filter(|b| b.0 < b.1)?;
     let inside = first.1 <= segment.ack || blocks.next().is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);

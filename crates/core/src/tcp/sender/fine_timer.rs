@@ -2,7 +2,7 @@
 //! the first two ACKs after a retransmission, send the first segment again if its fine-grained timeout has passed.
 
 use super::Sender;
-use crate::tcp::recovery::AckFacts;
+use crate::tcp::recovery::AckInfo;
 use crate::tcp::scoreboard::Index;
 use crate::units::Time;
 
@@ -37,18 +37,18 @@ impl Sender {
     /// Whether a duplicate shows a loss before the third. A loss that an ACK after a retransmission shows belongs to a window that has
     /// been cut for already, so it is only repaired ("only if the retransmitted segment was sent after the last decrease").
     #[inline(never)]
-    pub(super) fn check_fine_timer(&mut self, now: Time, facts: &AckFacts) -> bool {
+    pub(super) fn check_fine_timer(&mut self, now: Time, info: &AckInfo) -> bool {
         let Some(timer) = &mut self.fine_timer else { return false };
-        let after_resend = facts.advanced && timer.acks < ACKS_AFTER_RESEND;
-        timer.acks = timer.acks.saturating_add(u32::from(facts.advanced));
-        let late = self.board.first().is_some_and(|head| {
+        let after_resend = info.advanced && timer.acks < ACKS_AFTER_RESEND;
+        timer.acks = timer.acks.saturating_add(u32::from(info.advanced));
+        let fine_timer_expired = self.scoreboard.first().is_some_and(|head| {
             let waits = !head.is_resent() && !head.is_lost() && !head.is_sacked();
             waits && self.rtt.fine_timeout().is_some_and(|timeout| now - head.sent_at > timeout)
         });
-        if late && after_resend {
-            self.board.mark_lost(self.board.first_index());
-            timer.due = Some(self.board.first_index());
+        if fine_timer_expired && after_resend {
+            self.scoreboard.mark_lost(self.scoreboard.first_index());
+            timer.due = Some(self.scoreboard.first_index());
         }
-        late && facts.duplicate
+        fine_timer_expired && info.duplicate
     }
 }

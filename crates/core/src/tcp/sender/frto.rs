@@ -6,7 +6,7 @@ use super::Sender;
 use crate::app::Socket;
 use crate::packet::Segment;
 use crate::tcp::config::FrtoKind;
-use crate::tcp::recovery::{AckFacts, Recovery};
+use crate::tcp::recovery::{AckInfo, Recovery};
 
 /// Step 2 (b): new segments that go out instead of retransmissions.
 const NEW_SEGMENTS: u64 = 2;
@@ -16,12 +16,12 @@ const GENUINE_WINDOW: f64 = 3.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Frto {
     kind: FrtoKind,
-    step: Step,
+    state: FrtoState,
 }
 
 /// `recover`: first byte that had not been sent at the timeout. `from`: where the new data of step 2 begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Step {
+enum FrtoState {
     Off,
     /// Step 2: the ACK of the retransmission is awaited.
     First {
@@ -37,7 +37,7 @@ enum Step {
 
 /// What an ACK has shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub enum FrtoVerdict {
     Open,
     Spurious,
     /// The window is to be so many segments.
@@ -46,9 +46,9 @@ pub enum Verdict {
 
 /// What may be sent while the question is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum FrtoStep {
     /// What the recovery says.
-    Repair,
+    Recover,
     /// New data, no retransmission.
     New,
     /// Nothing before the second ACK.
@@ -57,11 +57,11 @@ pub enum Turn {
 
 impl Frto {
     pub fn new(kind: FrtoKind) -> Frto {
-        Frto { kind, step: Step::Off }
+        Frto { kind, state: FrtoState::Off }
     }
 
     pub fn stop(&mut self) {
-        self.step = Step::Off;
+        self.state = FrtoState::Off;
     }
 
     /// The peer does no SACK: what SACK would tell is not told.
@@ -74,35 +74,35 @@ impl Frto {
     /// Step 1. `underway`: what is in flight has been sent again before, so an ACK could be that of either copy; a segment that times
     /// out twice in a row goes on where it was (section 3.2).
     fn start(&mut self, underway: bool, first: bool, (recover, resent_to): (u64, u64)) {
-        self.step = match self.step {
-            Step::First { recover, .. } if !first => Step::First { recover, resent_to },
-            _ if first && !underway && self.kind != FrtoKind::Off => Step::First { recover, resent_to },
-            _ => Step::Off,
+        self.state = match self.state {
+            FrtoState::First { recover, .. } if !first => FrtoState::First { recover, resent_to },
+            _ if first && !underway && self.kind != FrtoKind::Off => FrtoState::First { recover, resent_to },
+            _ => FrtoState::Off,
         };
     }
 
     /// Steps 2 and 3. `next`: first byte never sent.
-    pub fn on_ack(&mut self, segment: &Segment, ack: &AckFacts, next: u64) -> Verdict {
+    pub fn on_ack(&mut self, segment: &Segment, ack: &AckInfo, next: u64) -> FrtoVerdict {
         let sack = self.kind == FrtoKind::Sack;
-        match self.step {
-            Step::Off => Verdict::Open,
-            Step::First { recover, resent_to } => {
+        match self.state {
+            FrtoState::Off => FrtoVerdict::Open,
+            FrtoState::First { recover, resent_to } => {
                 if ack.advanced && segment.ack >= resent_to && segment.ack < recover {
-                    self.step = Step::Second { recover, from: next };
+                    self.state = FrtoState::Second { recover, from: next };
                 } else if ack.advanced || (ack.duplicate && !sack) {
-                    self.step = Step::Off;
+                    self.state = FrtoState::Off;
                 }
-                Verdict::Open
+                FrtoVerdict::Open
             }
-            Step::Second { recover, .. } => {
+            FrtoState::Second { recover, .. } => {
                 let beyond = segment.ack > recover || segment.sack.near(segment.ack).any(|(_, end)| end > recover);
                 let verdict = match (ack.advanced || (sack && ack.sacked > 0), sack && beyond) {
-                    (_, true) => Verdict::Genuine(GENUINE_WINDOW),
-                    (true, false) => Verdict::Spurious,
-                    (false, false) if ack.duplicate => Verdict::Genuine(GENUINE_WINDOW),
-                    (false, false) => return Verdict::Open,
+                    (_, true) => FrtoVerdict::Genuine(GENUINE_WINDOW),
+                    (true, false) => FrtoVerdict::Spurious,
+                    (false, false) if ack.duplicate => FrtoVerdict::Genuine(GENUINE_WINDOW),
+                    (false, false) => return FrtoVerdict::Open,
                 };
-                self.step = Step::Off;
+                self.state = FrtoState::Off;
                 verdict
             }
         }
@@ -113,8 +113,8 @@ impl Sender {
     /// Step 1: the timer has gone off; nothing has been marked or sent yet.
     pub(super) fn start_frto(&mut self) {
         let first = self.timeouts_in_a_row == 0;
-        let underway = self.recovery.active() || self.una < self.timed_out_to || self.board.lost_out() > 0;
-        let resent_to = self.una + self.board.get(self.board.first_index()).map_or(0, |s| u64::from(s.len));
+        let underway = self.recovery.active() || self.una < self.rto_recovery_point || self.scoreboard.lost_out() > 0;
+        let resent_to = self.una + self.scoreboard.get(self.scoreboard.first_index()).map_or(0, |s| u64::from(s.len));
         if let Some(undo) = &mut self.undo {
             undo.frto.start(underway, first, (self.next, resent_to));
         }
@@ -122,20 +122,20 @@ impl Sender {
 
     /// Step 2 (b): what may go out while the second ACK is awaited. Without anything new to send the repair goes on as ever.
     #[inline(never)]
-    pub(super) fn frto_turn(&mut self, socket: &Socket) -> Turn {
-        let Some(Step::Second { from, .. }) = self.undo.as_deref().map(|u| u.frto.step) else { return Turn::Repair };
+    pub(super) fn frto_step(&mut self, socket: &Socket) -> FrtoStep {
+        let Some(FrtoState::Second { from, .. }) = self.undo.as_deref().map(|u| u.frto.state) else { return FrtoStep::Recover };
         if self.next >= from + NEW_SEGMENTS * u64::from(self.segment) {
-            return Turn::Wait;
+            return FrtoStep::Wait;
         }
-        if self.new_piece(socket, self.recovery.in_flight(&self.board)).is_ok() {
-            return Turn::New;
+        if self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok() {
+            return FrtoStep::New;
         }
         if self.next > from {
-            return Turn::Wait;
+            return FrtoStep::Wait;
         }
         if let Some(undo) = &mut self.undo {
             undo.frto.stop();
         }
-        Turn::Repair
+        FrtoStep::Recover
     }
 }

@@ -19,7 +19,7 @@ impl Sender {
     #[inline]
     pub(super) fn window(&self) -> f64 {
         if self.ecn.is_some()
-            && let Some(window) = self.marked_window()
+            && let Some(window) = self.cwr_window()
         {
             window
         } else {
@@ -38,7 +38,7 @@ impl Sender {
 
     /// The window in force, to report.
     pub(super) fn reported_window(&self) -> f64 {
-        self.marked_window().unwrap_or_else(|| self.recovery.reported_window(&self.cc))
+        self.cwr_window().unwrap_or_else(|| self.recovery.reported_window(&self.cc))
     }
 
     /// The next new piece as far as application, receive window and send buffer allow.

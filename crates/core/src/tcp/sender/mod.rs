@@ -1,32 +1,32 @@
 //! What may be sent now, and what an ACK means for it: the sending half of a connection.
 
 mod ack;
-mod calm;
+mod cwv;
 mod ecn;
+mod fast_path;
 mod fine_timer;
 mod frto;
-mod idle;
+mod idle_restart;
 mod limits;
-mod memory;
 mod pace;
-mod piped;
-mod push;
+mod psh;
+mod recall;
 mod send;
-mod small_queue;
 mod timers;
+mod tsq;
 mod undo;
 
+pub use cwv::CwndValidation;
 pub use ecn::SenderEcn;
-pub use piped::Piped;
 pub use undo::Undo;
 
 use fine_timer::FineTimer;
-use idle::Usage;
+use idle_restart::CwndUsage;
 
-use super::cc::{AnyCc, CongestionControl, Window};
+use super::cc::{AnyCc, CongestionControl, CongestionWindow};
 use super::config::{TcpConfig, WindowValidation};
-use super::delivery::Deliveries;
-use super::metrics::PathMemory;
+use super::delivery_rate::DeliveryRateEstimator;
+use super::metrics_cache::SharedPathMetrics;
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
 use super::rtt::RttEstimator;
@@ -68,14 +68,14 @@ pub struct Sender {
     limit: Limit,
     /// The last ACK was a clean one (see `take_clean_ack`) and nothing has been lost or marked since: only windows, buffers, the pace
     /// and the application decide what goes out.
-    calm: bool,
+    fast_path: bool,
     /// More than the recovery and the congestion control listens to every ACK: what takes cuts back, marks, early duplicates, pipeACK; or
     /// more decides what goes out: the host's own queue.
-    watched: bool,
+    needs_slow_path: bool,
     /// Segments of the chunk under way that go out with what has gone.
-    chunk: u32,
+    tso_burst: u32,
     /// Segments that have gone of the chunk that PSH ends.
-    pushing: u32,
+    psh_segments: u32,
     config: Arc<TcpConfig>,
     /// First byte that the peer's window does not allow.
     right_edge: u64,
@@ -86,10 +86,10 @@ pub struct Sender {
     /// Sequence number of the FIN, once it has been sent; `NONE` before.
     fin: u64,
     /// First byte that had not been sent at the last timeout.
-    timed_out_to: u64,
+    rto_recovery_point: u64,
     /// Kept for congestion controls that watch deliveries.
-    deliveries: Option<Box<Deliveries>>,
-    board: Scoreboard,
+    delivery_rate: Option<Box<DeliveryRateEstimator>>,
+    scoreboard: Scoreboard,
     recovery: AnyRecovery,
     cc: AnyCc,
     stats: SenderStats,
@@ -98,11 +98,11 @@ pub struct Sender {
     pacer: Option<Pacer>,
     timeouts_in_a_row: u32,
     /// Kept where a window that is not used shrinks.
-    usage: Option<Usage>,
+    usage: Option<CwndUsage>,
     /// Kept where one that is not used is kept, but not trusted.
-    piped: Option<Box<Piped>>,
+    cwv: Option<Box<CwndValidation>>,
     /// Kept where connections learn from those before them.
-    memory: Option<PathMemory>,
+    path_metrics: Option<SharedPathMetrics>,
     /// Kept where a spurious cut is to be taken back.
     undo: Option<Box<Undo>>,
     /// None where marks are not echoed.
@@ -113,7 +113,7 @@ pub struct Sender {
     /// Scratch space for `note_losses`.
     lost: Vec<Index>,
     /// Bytes of the stream in the host's own queue, where that is bounded and heard of.
-    queued: Option<u64>,
+    tsq_bytes: Option<u64>,
     /// The timer has gone off, and nothing has been sent since.
     timed_out: bool,
 }
@@ -133,7 +133,7 @@ fn pacer(config: &TcpConfig, cc: &AnyCc) -> Option<Pacer> {
 
 impl Sender {
     pub fn new(config: Arc<TcpConfig>) -> Sender {
-        let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
+        let window = CongestionWindow { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
         let cc = match &config.user {
             Some(user) => AnyCc::User(user.build(window)),
             None => config.variant.build(window, config.slow_start).climbing(config.first_climb),
@@ -141,31 +141,31 @@ impl Sender {
         let recovery = config.recovery.build();
         // A variant that paces itself has its own measure of the path.
         let paces = cc.pacing_rate().is_some();
-        let mut board = Scoreboard::default();
-        if cc.watches() {
-            board.log_losses();
+        let mut scoreboard = Scoreboard::default();
+        if cc.wants_delivery_rate() {
+            scoreboard.log_losses();
         }
-        if cc.watches() || recovery.watches_sends() {
-            board.note_arrivals();
+        if cc.wants_delivery_rate() || recovery.wants_sends() {
+            scoreboard.note_arrivals();
         }
         Sender {
-            board,
+            scoreboard,
             lost: Vec::new(),
             rtt: RttEstimator::new(config.rto),
-            deliveries: cc.watches().then(Box::default),
+            delivery_rate: cc.wants_delivery_rate().then(Box::default),
             undo: Undo::new(&config),
             ecn: None,
-            usage: (config.window_validation == WindowValidation::Rfc2861).then(Usage::default),
-            piped: (config.window_validation == WindowValidation::Rfc7661 && !paces).then(Box::default),
+            usage: (config.window_validation == WindowValidation::Rfc2861).then(CwndUsage::default),
+            cwv: (config.window_validation == WindowValidation::Rfc7661 && !paces).then(Box::default),
             fine_timer: config.fine_timer.then(FineTimer::default),
             pacer: pacer(&config, &cc),
-            chunk: 0,
-            pushing: 0,
+            tso_burst: 0,
+            psh_segments: 0,
             cc,
             recovery,
             segment: config.segment,
-            calm: false,
-            watched: true,
+            fast_path: false,
+            needs_slow_path: true,
             una: STREAM_START,
             next: STREAM_START,
             fin: NONE,
@@ -178,33 +178,33 @@ impl Sender {
             probe_at: Time::NEVER,
             probes: 0,
             timeouts_in_a_row: 0,
-            timed_out_to: 0,
+            rto_recovery_point: 0,
             timed_out: false,
-            queued: None,
+            tsq_bytes: None,
             limit: Limit::Application,
             limit_since: Time::ZERO,
             last_send: None,
             stats: SenderStats::default(),
-            memory: None,
+            path_metrics: None,
             config,
         }
     }
 
     /// The peer's SYN: the largest segment it takes and the window it starts with.
-    pub fn meet(&mut self, peer_segment: u32, window: u64) {
+    pub fn on_peer_syn(&mut self, peer_segment: u32, window: u64) {
         self.segment = self.segment.min(peer_segment);
         self.set_window(STREAM_START, window);
     }
 
     /// The handshake is done; `syn_rtt` is none if the SYN was sent twice (Karn).
     pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool) {
-        self.watched = self.undo.is_some() || self.ecn.is_some() || self.fine_timer.is_some() || self.piped.is_some();
-        self.watched |= self.queued.is_some();
+        self.needs_slow_path = self.undo.is_some() || self.ecn.is_some() || self.fine_timer.is_some() || self.cwv.is_some();
+        self.needs_slow_path |= self.tsq_bytes.is_some();
         self.limit_since = now;
         if let Some(rtt) = syn_rtt {
             self.rtt.sample(rtt);
         }
-        self.recall_path(now);
+        self.recall_path_metrics(now);
         if syn_lost {
             // RFC 5681, section 3.1: one segment after a lost SYN.
             self.cc.on_recovered(now, 1.0);
@@ -223,7 +223,7 @@ impl Sender {
     }
 
     /// Everything sent has been acknowledged.
-    fn all_through(&self) -> bool {
+    fn is_all_acked(&self) -> bool {
         self.una == self.next
     }
 

@@ -10,10 +10,10 @@ use crate::units::Time;
 impl Sender {
     /// The pace says not yet, though the window has room and there is something to send.
     #[inline(never)]
-    pub(super) fn must_wait(&self, now: Time, socket: &Socket) -> bool {
-        self.chunk == 0
+    pub(super) fn is_pacing_limited(&self, now: Time, socket: &Socket) -> bool {
+        self.tso_burst == 0
             && self.pacer.is_some_and(|p| now < p.next())
-            && (self.board.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.board)).is_ok())
+            && (self.scoreboard.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok())
     }
 
     /// The pace of what is paced, and what it would be of what is not, in segments a second; None before the first round trip.
@@ -33,9 +33,9 @@ impl Sender {
         let rate = self.rate();
         if let (Some(pacer), Some(rate)) = (&mut self.pacer, rate) {
             pacer.on_send(now, rate);
-            self.chunk = match self.config.tso {
-                Some(tso) if self.chunk == 0 => tso.chunk(rate, self.segment) - 1,
-                _ => self.chunk.saturating_sub(1),
+            self.tso_burst = match self.config.tso {
+                Some(tso) if self.tso_burst == 0 => tso.chunk(rate, self.segment) - 1,
+                _ => self.tso_burst.saturating_sub(1),
             };
         }
     }

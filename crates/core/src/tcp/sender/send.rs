@@ -1,7 +1,7 @@
 //! What goes out next, and what is noted when it does.
 
-use super::calm::Turn;
-use super::frto;
+use super::fast_path::FastPoll;
+use super::frto::FrtoStep;
 use super::{STREAM_START, Sender, Transmit};
 use crate::app::Socket;
 use crate::packet::RetransmitReason;
@@ -12,7 +12,7 @@ use crate::tcp::stats::Limit;
 use crate::units::Time;
 
 /// What the repair of losses has to say about what goes out next.
-enum Repair {
+enum NextRepair {
     Resend(Index),
     Wait,
 }
@@ -21,25 +21,25 @@ impl Sender {
     /// Nothing to send, nothing in flight: an end that only receives.
     #[inline]
     pub fn is_quiet(&self, socket: &Socket) -> bool {
-        self.limit == Limit::Application && self.all_through() && socket.written <= socket.sent && !socket.closed
+        self.limit == Limit::Application && self.is_all_acked() && socket.written <= socket.sent && !socket.closed
     }
 
     /// The next piece to send, if the windows allow one, and whether it is known to be the last for now.
     #[inline]
     pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
-        if self.calm {
-            match self.poll_calm(now, socket) {
-                Turn::Send(piece, last) => return Some((piece, last)),
-                Turn::Nothing => return None,
-                Turn::Unclear => {}
+        if self.fast_path {
+            match self.poll_fast(now, socket) {
+                FastPoll::Send(piece, last) => return Some((piece, last)),
+                FastPoll::Nothing => return None,
+                FastPoll::Unclear => {}
             }
         }
-        self.poll_with_care(now, socket)
+        self.poll_slow(now, socket)
     }
 
     #[inline(never)]
-    fn poll_with_care(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
-        if self.queued.is_some() && self.queue_is_full() {
+    fn poll_slow(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
+        if self.tsq_bytes.is_some() && self.queue_is_full() {
             let limit = self.limit_when_full(socket);
             self.stop(now, limit);
             return None;
@@ -68,11 +68,11 @@ impl Sender {
     fn is_last(&mut self, now: Time, socket: &Socket) -> bool {
         // What watches sends may have a probe to send where no window lets it.
         let more_decide =
-            self.pacer.is_some() || self.queued.is_some() || self.fine_timer.is_some() || self.recovery.watches_sends();
-        if more_decide || self.recovery.active() || self.board.lost_out() > 0 {
+            self.pacer.is_some() || self.tsq_bytes.is_some() || self.fine_timer.is_some() || self.recovery.wants_sends();
+        if more_decide || self.recovery.active() || self.scoreboard.lost_out() > 0 {
             return false;
         }
-        let in_flight = self.recovery.in_flight(&self.board);
+        let in_flight = self.recovery.in_flight(&self.scoreboard);
         let limit = match self.new_piece(socket, in_flight) {
             Ok(_) if self.room(in_flight) => return false,
             Ok(_) => Limit::Cwnd,
@@ -86,11 +86,11 @@ impl Sender {
     #[inline]
     pub(super) fn stop(&mut self, now: Time, limit: Limit) {
         // A chunk that the windows cut short goes out as it is.
-        (self.chunk, self.pushing) = (0, 0);
+        (self.tso_burst, self.psh_segments) = (0, 0);
         if limit == Limit::Application
-            && let Some(deliveries) = &mut self.deliveries
+            && let Some(delivery_rate) = &mut self.delivery_rate
         {
-            deliveries.on_app_limited(self.board.in_flight());
+            delivery_rate.on_app_limited(self.scoreboard.in_flight());
         }
         if self.usage.is_some() {
             self.validate_window(now, limit);
@@ -104,7 +104,7 @@ impl Sender {
         if !self.recovery.active() {
             return self.fine_timer.as_mut()?.take_due().map(Resend::Now);
         }
-        match self.recovery.next_resend(&mut self.board)? {
+        match self.recovery.next_resend(&mut self.scoreboard)? {
             resend @ Resend::Now(_) => Some(resend),
             Resend::IfRoom(_) => None,
         }
@@ -112,25 +112,25 @@ impl Sender {
 
     #[inline]
     fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<Transmit, Limit> {
-        let mut in_flight = self.recovery.in_flight(&self.board);
+        let mut in_flight = self.recovery.in_flight(&self.scoreboard);
         let room = self.room(in_flight);
-        if self.pacer.is_some() && room && self.must_wait(now, socket) {
+        if self.pacer.is_some() && room && self.is_pacing_limited(now, socket) {
             return Err(Limit::Pacing);
         }
-        if self.board.lost_out() > 0 {
+        if self.scoreboard.lost_out() > 0 {
             match self.next_repair(socket) {
-                Some(Repair::Resend(index)) if room => return Ok(self.resend(now, index, socket)),
+                Some(NextRepair::Resend(index)) if room => return Ok(self.resend(now, index, socket)),
                 // What holds back a retransmission is the window, whatever would hold back new data.
                 Some(_) => return Err(self.window_limit()),
-                None => in_flight = self.recovery.in_flight(&self.board),
+                None => in_flight = self.recovery.in_flight(&self.scoreboard),
             }
         }
         match self.new_piece(socket, in_flight) {
-            Ok(_) if room && self.pushing == 0 && self.waits_for_a_chunk(now, socket, in_flight) => Err(self.window_limit()),
+            Ok(_) if room && self.psh_segments == 0 && self.should_defer(now, socket, in_flight) => Err(self.window_limit()),
             Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin, socket)),
             Ok(_) => Err(self.window_limit()),
             Err(limit) => {
-                if room && let Some(index) = self.recovery.last_resort(&mut self.board) {
+                if room && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
                     // Within a recovery it is the segment at the end that is rescued; else a probe.
                     let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
                     return Ok(Transmit { reason, ..self.resend(now, index, socket) });
@@ -147,20 +147,20 @@ impl Sender {
 
     /// What comes before new data when something is lost.
     #[inline(never)]
-    fn next_repair(&mut self, socket: &Socket) -> Option<Repair> {
-        match self.frto_turn(socket) {
-            frto::Turn::New => None,
-            frto::Turn::Wait => Some(Repair::Wait),
-            frto::Turn::Repair => self.recovery.next_resend(&mut self.board).map(|resend| match resend {
-                Resend::IfRoom(index) => Repair::Resend(index),
-                Resend::Now(_) => Repair::Wait,
+    fn next_repair(&mut self, socket: &Socket) -> Option<NextRepair> {
+        match self.frto_step(socket) {
+            FrtoStep::New => None,
+            FrtoStep::Wait => Some(NextRepair::Wait),
+            FrtoStep::Recover => self.recovery.next_resend(&mut self.scoreboard).map(|resend| match resend {
+                Resend::IfRoom(index) => NextRepair::Resend(index),
+                Resend::Now(_) => NextRepair::Wait,
             }),
         }
     }
 
     #[inline]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> Transmit {
-        if self.limit == Limit::Application && self.board.is_empty() {
+        if self.limit == Limit::Application && self.scoreboard.is_empty() {
             self.end_idle(now);
         }
         let seq = self.next;
@@ -168,23 +168,23 @@ impl Sender {
         if fin {
             self.fin = seq + u64::from(payload);
         }
-        self.board.push(seq, space, now);
+        self.scoreboard.push(seq, space, now);
         self.next += u64::from(space);
-        self.note_send(now, false, self.board.end_index() - 1);
+        self.note_send(now, false, self.scoreboard.end_index() - 1);
         self.stats.first_data.get_or_insert(now);
         self.timed_out = false;
-        let push = payload > 0 && self.pushes(socket, |sender| sender.may_follow(socket));
+        let push = payload > 0 && self.sets_psh(socket, |sender| sender.can_send_next(socket));
         Transmit { seq, payload, fin, push, retransmission: false, reason: RetransmitReason::No }
     }
 
     /// A segment of new data could go right after the one that has gone.
-    fn may_follow(&self, socket: &Socket) -> bool {
-        let in_flight = self.recovery.in_flight(&self.board);
+    fn can_send_next(&self, socket: &Socket) -> bool {
+        let in_flight = self.recovery.in_flight(&self.scoreboard);
         self.room(in_flight) && self.new_piece(socket, in_flight).is_ok()
     }
 
     fn resend(&mut self, now: Time, index: Index, socket: &Socket) -> Transmit {
-        self.board.on_resend(index, self.next, now);
+        self.scoreboard.on_resend(index, self.next, now);
         if let Some(undo) = &mut self.undo {
             undo.on_resend(now);
         }
@@ -192,22 +192,22 @@ impl Sender {
             timer.on_resend();
         }
         self.note_send(now, true, index);
-        if index == self.board.first_index() && self.config.rto.restart.by_head() {
+        if index == self.scoreboard.first_index() && self.config.rto.restart.by_head() {
             self.rto_at = now + self.rtt.rto();
         }
-        let (seq, len) = self.board.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
+        let (seq, len) = self.scoreboard.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
         let fin = self.fin < seq + u64::from(len);
-        let reason = self.repairs();
+        let reason = self.retransmit_reason();
         let payload = len - u32::from(fin);
-        let push = payload > 0 && self.pushes_again(socket, seq + u64::from(payload));
+        let push = payload > 0 && self.sets_psh_on_retransmit(socket, seq + u64::from(payload));
         Transmit { seq, payload, fin, push, retransmission: true, reason }
     }
 
     /// What a retransmission that goes out now is for.
-    fn repairs(&mut self) -> RetransmitReason {
+    fn retransmit_reason(&mut self) -> RetransmitReason {
         if std::mem::take(&mut self.timed_out) {
             RetransmitReason::Timeout
-        } else if self.una < self.timed_out_to {
+        } else if self.una < self.rto_recovery_point {
             RetransmitReason::AfterTimeout
         } else {
             RetransmitReason::Fast
@@ -216,20 +216,20 @@ impl Sender {
 
     #[inline]
     fn note_send(&mut self, now: Time, retransmission: bool, index: Index) {
-        if self.deliveries.is_some() {
-            self.note_departure(now, index);
+        if self.delivery_rate.is_some() {
+            self.record_send(now, index);
         }
         if self.pacer.is_some() {
             self.pace(now);
         }
-        if self.queued.is_some() {
+        if self.tsq_bytes.is_some() {
             self.enqueue(index);
         }
         self.stats.retransmitted_segments += u64::from(retransmission);
         self.count_send(now);
-        if self.recovery.watches_sends() {
-            let (recovery, mut repair) = self.split(now);
-            recovery.on_sent(index, retransmission, &mut repair);
+        if self.recovery.wants_sends() {
+            let (recovery, mut ctx) = self.recovery_context(now);
+            recovery.on_sent(index, retransmission, &mut ctx);
         }
     }
 
@@ -248,9 +248,9 @@ impl Sender {
     }
 
     #[inline(never)]
-    pub(super) fn note_departure(&mut self, now: Time, index: Index) {
-        if let Some(deliveries) = &mut self.deliveries {
-            deliveries.on_send(now, index, self.board.in_flight(), self.board.losses());
+    pub(super) fn record_send(&mut self, now: Time, index: Index) {
+        if let Some(delivery_rate) = &mut self.delivery_rate {
+            delivery_rate.on_send(now, index, self.scoreboard.in_flight(), self.scoreboard.losses());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The retransmission timer and the probing of a closed window.
 
 use super::{NONE, Sender};
-use crate::tcp::cc::{Congestion, CongestionControl, LOSS_WINDOW, Signal};
+use crate::tcp::cc::{Congestion, CongestionControl, CongestionSignal, LOSS_WINDOW};
 use crate::tcp::recovery::Recovery;
 use crate::tcp::stats::Limit;
 use crate::units::Time;
@@ -10,10 +10,10 @@ impl Sender {
     /// RFC 6298, (5.2) and (5.3), unless the recovery holds the timer (RFC 6582, section 4).
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.rto_at = Time::NEVER;
             if self.fin != NONE {
-                self.leave_memory();
+                self.save_path_metrics();
             }
         } else if self.recovery.restarts_timer() {
             self.rto_at = now + self.rtt.rto();
@@ -31,16 +31,16 @@ impl Sender {
     }
 
     fn on_repair_timer(&mut self, now: Time) {
-        let (recovery, mut repair) = self.split(now);
-        if recovery.on_timer(&mut repair) {
+        let (recovery, mut ctx) = self.recovery_context(now);
+        if recovery.on_timer(&mut ctx) {
             self.rto_at = now + self.rtt.rto();
         }
-        self.note_losses(now);
+        self.report_losses(now);
     }
 
     /// RFC 6298, (5.4) to (5.6), and RFC 5681, section 3.1.
     fn on_timeout(&mut self, now: Time) {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.rto_at = Time::NEVER;
             return;
         }
@@ -49,27 +49,27 @@ impl Sender {
         if self.timeouts_in_a_row == 0
             && let Some(undo) = &mut self.undo
         {
-            undo.remember(&self.cc, (self.una, self.next), true);
+            undo.save(&self.cc, (self.una, self.next), true);
         }
         // A segment that times out again holds ssthresh where it is (RFC 5681, below equation (4)).
-        if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() || self.cut_by_mark() {
+        if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() || self.in_cwr() {
             self.cc.on_recovered(now, LOSS_WINDOW);
         } else {
             self.stats.window_cuts += 1;
-            let flight = f64::from(self.board.len()).min(libm::floor(self.reported_window()));
-            self.cc.on_congestion(&Congestion { now, signal: Signal::Timeout, flight });
+            let flight = f64::from(self.scoreboard.len()).min(libm::floor(self.reported_window()));
+            self.cc.on_congestion(&Congestion { now, signal: CongestionSignal::Timeout, flight });
         }
-        if let Some(pipe) = &mut self.piped {
-            pipe.start_anew();
+        if let Some(cwv) = &mut self.cwv {
+            cwv.reset();
         }
         self.timeouts_in_a_row += 1;
-        self.timed_out_to = self.next;
+        self.rto_recovery_point = self.next;
         self.timed_out = true;
-        self.forget_marks();
-        self.board.mark_all_lost();
-        self.note_losses(now);
-        let (recovery, mut repair) = self.split(now);
-        recovery.on_timeout(&mut repair);
+        self.end_cwr();
+        self.scoreboard.mark_all_lost();
+        self.report_losses(now);
+        let (recovery, mut ctx) = self.recovery_context(now);
+        recovery.on_timeout(&mut ctx);
         self.rtt.back_off();
         self.rto_at = now + self.rtt.rto();
     }
@@ -77,7 +77,7 @@ impl Sender {
     /// RFC 9293, section 3.8.6.1: a closed window with nothing in flight is probed, at growing intervals.
     #[inline]
     pub(super) fn check_window_closed(&mut self, now: Time, limit: Limit) {
-        if limit == Limit::ReceiveWindow && self.board.is_empty() && self.probe_at == Time::NEVER {
+        if limit == Limit::ReceiveWindow && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
             self.probe_at = now + self.rtt.rto().saturating_mul(1 << self.probes.min(16)).min(self.config.rto.max);
         }
     }
@@ -87,7 +87,7 @@ impl Sender {
         if self.probe_at == Time::NEVER && self.probes == 0 {
             return;
         }
-        if self.usable_window(self.recovery.in_flight(&self.board)) > 0 {
+        if self.usable_window(self.recovery.in_flight(&self.scoreboard)) > 0 {
             self.probe_at = Time::NEVER;
             self.probes = 0;
         } else if self.probe_at <= now {

@@ -2,7 +2,7 @@
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
 mod accecn;
-mod ack_control;
+mod ack_congestion_control;
 mod autotuning;
 mod closing;
 mod ecn;
@@ -10,19 +10,19 @@ mod fack;
 mod fine_timer;
 mod growth;
 mod handshake;
-mod heard;
 mod limits;
 mod loss_by_duplicates;
 mod loss_by_sack;
 mod loss_by_timeout;
-mod memory;
+mod metrics_cache;
 mod pacing;
 mod prr;
-mod pushing;
+mod psh;
 mod rack;
 mod rate_halving;
-mod receiving;
+mod receiver;
 mod script;
+mod sent_segment;
 mod spurious;
 mod timers;
 mod undo_all;

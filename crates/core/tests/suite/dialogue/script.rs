@@ -1,6 +1,6 @@
 //! The stage: one endpoint, what is said to it, and what it says. Times are in seconds, windows in segments, the rest in bytes.
 
-pub use crate::dialogue::heard::Heard;
+pub use crate::dialogue::sent_segment::SentSegment;
 use ackclock_core::app::{AnyApp, BulkSource, Responder, Sink};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
@@ -128,14 +128,14 @@ impl Dialogue {
     }
 
     /// The next segment that the endpoint sends, which it must send at this time.
-    pub fn expects(&mut self, seconds: f64) -> Heard {
+    pub fn expects(&mut self, seconds: f64) -> SentSegment {
         let at = time(seconds);
         if self.said.is_empty() {
             self.run_to(at);
         }
         let Some((when, segment)) = self.said.pop_front() else { panic!("silent at {seconds} s, due {:?}", self.endpoint.due()) };
         assert!(when.since(at).max(at.since(when)) < Span::from_us(1), "{segment:?} at {when:?}, not {seconds} s");
-        Heard(segment)
+        SentSegment(segment)
     }
 
     /// Full segments of new data that together are these bytes, all at this time.

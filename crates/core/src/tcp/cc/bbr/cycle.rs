@@ -1,7 +1,7 @@
 //! ProbeBW: a cycle of eight phases, each a smallest round trip long (draft, section 4.3.4).
 
 use super::model::Model;
-use super::{Ack, BbrParameters};
+use super::{Ack, BbrConfig};
 use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +25,7 @@ impl Cycle {
         self.since = now;
     }
 
-    pub fn gain(&self, p: &BbrParameters) -> f64 {
+    pub fn gain(&self, p: &BbrConfig) -> f64 {
         p.cycle[self.phase]
     }
 
@@ -36,7 +36,7 @@ impl Cycle {
     /// Section 4.3.4.3: the phase that fills goes on until `target` is in flight or something is lost; the one that drains ends as soon
     /// as no more than `target` is. It is the phase's gain, or 1 for one that drains, times the product, and room for chunks as in the
     /// window (Linux's `bbr_inflight()`): where a product is few segments that room is most of the queue that stays.
-    pub fn is_over(&self, p: &BbrParameters, model: &Model, ack: &Ack, target: f64) -> bool {
+    pub fn is_over(&self, p: &BbrConfig, model: &Model, ack: &Ack, target: f64) -> bool {
         let Some(min_rtt) = model.min_rtt() else { return false };
         let full_length = ack.now - self.since > min_rtt;
         let before = f64::from(ack.in_flight) + f64::from(ack.delivered);

@@ -6,16 +6,16 @@ mod cycle;
 mod model;
 mod window;
 
-use super::lull::Lull;
-use super::{Ack, Congestion, CongestionControl, LOSS_WINDOW, Phase, Signal, Window};
+use super::app_limited_mask::AppLimitedMask;
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, LOSS_WINDOW, Phase};
 use crate::units::{Span, Time};
 use cycle::Cycle;
 use model::Model;
-use window::Cap;
+use window::BbrCwnd;
 
 /// The draft's constants; where Linux differs, Linux's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BbrParameters {
+pub struct BbrConfig {
     /// 2/ln 2: the least gain that doubles the rate each round (draft, section 4.1.1).
     pub high_gain: f64,
     /// Bandwidth-delay products in flight outside startup (section 4.2.3).
@@ -34,8 +34,8 @@ pub struct BbrParameters {
     pub margin: f64,
 }
 
-impl BbrParameters {
-    pub const LINUX: BbrParameters = BbrParameters {
+impl BbrConfig {
+    pub const LINUX: BbrConfig = BbrConfig {
         high_gain: 2885.0 / 1000.0,
         cwnd_gain: 2.0,
         cycle: [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
@@ -49,7 +49,7 @@ impl BbrParameters {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum BbrMode {
     Startup,
     Drain,
     ProbeBw,
@@ -58,15 +58,15 @@ enum Mode {
 
 /// In a box: it is larger than every window-based variant.
 #[derive(Clone, Debug)]
-pub struct Bbr(Box<State>);
+pub struct Bbr(Box<BbrState>);
 
 #[derive(Clone, Debug)]
-struct State {
-    p: BbrParameters,
-    mode: Mode,
+struct BbrState {
+    p: BbrConfig,
+    mode: BbrMode,
     model: Model,
     cycle: Cycle,
-    cap: Cap,
+    cwnd: BbrCwnd,
     pacing_gain: f64,
     cwnd_gain: f64,
     pacing_rate: f64,
@@ -75,84 +75,84 @@ struct State {
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
     /// What is sent while probing for the round trip says nothing of the bandwidth.
-    lull: Lull,
+    app_limited_mask: AppLimitedMask,
 }
 
 /// The rate before any sample: the initial window in a millisecond (Linux).
 const FIRST_RTT: Span = Span::from_ms(1);
 
 impl Bbr {
-    pub fn new(p: BbrParameters, window: Window) -> Bbr {
-        Bbr(Box::new(State {
+    pub fn new(p: BbrConfig, window: CongestionWindow) -> Bbr {
+        Bbr(Box::new(BbrState {
             p,
-            mode: Mode::Startup,
+            mode: BbrMode::Startup,
             model: Model::default(),
             cycle: Cycle::default(),
-            cap: Cap::new(window.cwnd),
+            cwnd: BbrCwnd::new(window.cwnd),
             pacing_gain: p.high_gain,
             cwnd_gain: p.high_gain,
             pacing_rate: p.high_gain * window.cwnd / FIRST_RTT.as_secs(),
             has_rtt: false,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
-            lull: Lull::default(),
+            app_limited_mask: AppLimitedMask::default(),
         }))
     }
 }
 
-impl State {
+impl BbrState {
     fn on_delivery(&mut self, mut ack: Ack) {
         if let Some(rate) = &mut ack.rate {
-            rate.app_limited |= self.lull.covers(rate.prior_delivered);
+            rate.app_limited |= self.app_limited_mask.covers(rate.prior_delivered);
         }
         let ack = &ack;
-        self.model.update(&self.p, ack, self.cap.cwnd());
-        if self.mode == Mode::ProbeBw {
+        self.model.update(&self.p, ack, self.cwnd.cwnd());
+        if self.mode == BbrMode::ProbeBw {
             let target = self.target(self.cycle.gain(&self.p).max(1.0));
             if self.cycle.is_over(&self.p, &self.model, ack, target) {
                 self.cycle.advance(ack.now);
             }
         }
-        if self.mode == Mode::Startup && self.model.full(&self.p) {
-            self.mode = Mode::Drain;
+        if self.mode == BbrMode::Startup && self.model.full(&self.p) {
+            self.mode = BbrMode::Drain;
         }
-        if self.mode == Mode::Drain && f64::from(ack.in_flight) <= self.target(1.0) {
+        if self.mode == BbrMode::Drain && f64::from(ack.in_flight) <= self.target(1.0) {
             self.enter_probe_bw(ack.now);
         }
         self.look_for_min_rtt(ack);
         self.set_gains();
         self.set_pacing_rate(ack);
-        if self.cap.is_entering() {
+        if self.cwnd.is_entering() {
             // Packets are conserved for a whole round, so one begins now (draft, section 4.2.3.4; `bbr_set_cwnd_to_recover_or_restore()`).
             self.model.begin_round();
         }
         let extra = if self.model.full(&self.p) { self.model.extra_acked() } else { 0.0 };
         let target = self.target(self.cwnd_gain) + extra;
-        self.cap.update(&self.p, ack, &self.model, target, self.mode == Mode::ProbeRtt);
+        self.cwnd.update(&self.p, ack, &self.model, target, self.mode == BbrMode::ProbeRtt);
     }
 
     /// Draft, section 4.2.3.2: the bandwidth-delay product times a gain, and room for what hosts bunch together.
     fn target(&self, gain: f64) -> f64 {
-        let probing = self.mode == Mode::ProbeBw && self.cycle.is_up();
-        self.model.bdp().map_or(self.cap.first(), |bdp| window::quantized(gain * bdp, self.pacing_rate, probing))
+        let probing = self.mode == BbrMode::ProbeBw && self.cycle.is_up();
+        self.model.bdp().map_or(self.cwnd.first(), |bdp| window::quantized(gain * bdp, self.pacing_rate, probing))
     }
 
     fn enter_probe_bw(&mut self, now: Time) {
-        self.mode = Mode::ProbeBw;
+        self.mode = BbrMode::ProbeBw;
         self.cycle.begin(now);
     }
 
     /// Section 4.3.5: when the smallest round trip is old, the queue is drained to see it again.
     fn look_for_min_rtt(&mut self, ack: &Ack) {
-        if self.model.min_rtt_expired() && self.mode != Mode::ProbeRtt {
-            self.mode = Mode::ProbeRtt;
-            self.cap.save(ack.recovering);
+        if self.model.min_rtt_expired() && self.mode != BbrMode::ProbeRtt {
+            self.mode = BbrMode::ProbeRtt;
+            self.cwnd.save(ack.recovering);
             self.probe_rtt_done = None;
         }
-        if self.mode != Mode::ProbeRtt {
+        if self.mode != BbrMode::ProbeRtt {
             return;
         }
-        self.lull.extend(self.model.delivered(), ack.in_flight);
+        self.app_limited_mask.extend(self.model.delivered(), ack.in_flight);
         match self.probe_rtt_done {
             None if f64::from(ack.in_flight) <= self.p.least => {
                 self.probe_rtt_done = Some(ack.now + self.p.probe_rtt);
@@ -164,7 +164,7 @@ impl State {
                 self.probe_rtt_round_done |= self.model.round_started();
                 if self.probe_rtt_round_done && ack.now >= done {
                     self.model.renew_min_rtt(ack.now);
-                    self.cap.restore();
+                    self.cwnd.restore();
                     self.leave_probe_rtt(ack.now);
                 }
             }
@@ -175,17 +175,17 @@ impl State {
         if self.model.full(&self.p) {
             self.enter_probe_bw(now);
         } else {
-            self.mode = Mode::Startup;
+            self.mode = BbrMode::Startup;
         }
     }
 
     fn set_gains(&mut self) {
         let p = &self.p;
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
-            Mode::Startup => (p.high_gain, p.high_gain),
-            Mode::Drain => (1.0 / p.high_gain, p.high_gain),
-            Mode::ProbeBw => (self.cycle.gain(p), p.cwnd_gain),
-            Mode::ProbeRtt => (1.0, 1.0),
+            BbrMode::Startup => (p.high_gain, p.high_gain),
+            BbrMode::Drain => (1.0 / p.high_gain, p.high_gain),
+            BbrMode::ProbeBw => (self.cycle.gain(p), p.cwnd_gain),
+            BbrMode::ProbeRtt => (1.0, 1.0),
         };
     }
 
@@ -193,7 +193,7 @@ impl State {
     fn set_pacing_rate(&mut self, ack: &Ack) {
         if let (false, Some(srtt)) = (self.has_rtt, ack.srtt) {
             self.has_rtt = true;
-            self.pacing_rate = self.p.high_gain * self.cap.cwnd() / srtt.as_secs().max(1e-6);
+            self.pacing_rate = self.p.high_gain * self.cwnd.cwnd() / srtt.as_secs().max(1e-6);
         }
         let rate = self.pacing_gain * self.model.bandwidth() * (1.0 - self.p.margin);
         if self.model.bandwidth() > 0.0 && (self.model.full(&self.p) || rate > self.pacing_rate) {
@@ -203,7 +203,7 @@ impl State {
 }
 
 impl CongestionControl for Bbr {
-    fn watches(&self) -> bool {
+    fn wants_delivery_rate(&self) -> bool {
         true
     }
 
@@ -217,45 +217,45 @@ impl CongestionControl for Bbr {
     /// Loss is no signal of congestion; the window only follows what arrives while it is repaired (section 4.2.3.4).
     fn on_congestion(&mut self, congestion: &Congestion) {
         // Version 1 knows no marks: Linux conserves packets in a recovery only, which a mark is none of.
-        if congestion.signal == Signal::Ecn {
+        if congestion.signal == CongestionSignal::Ecn {
             return;
         }
         let state = &mut *self.0;
-        state.cap.save(false);
-        if congestion.signal == Signal::Timeout {
-            state.cap.set(LOSS_WINDOW);
+        state.cwnd.save(false);
+        if congestion.signal == CongestionSignal::Timeout {
+            state.cwnd.set(LOSS_WINDOW);
             state.model.forget_full();
         } else {
-            state.cap.conserve();
+            state.cwnd.conserve();
         }
     }
 
     /// A lost SYN leaves one segment; the ends of recoveries are seen on delivery.
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         if cwnd <= LOSS_WINDOW {
-            self.0.cap.set(LOSS_WINDOW);
+            self.0.cwnd.set(LOSS_WINDOW);
         }
     }
 
     fn on_idle(&mut self, now: Time, _idle: Span) {
         let state = &mut *self.0;
         state.model.restart(now);
-        if state.mode == Mode::ProbeBw && state.model.bandwidth() > 0.0 {
+        if state.mode == BbrMode::ProbeBw && state.model.bandwidth() > 0.0 {
             state.pacing_rate = state.model.bandwidth() * (1.0 - state.p.margin);
         }
     }
 
     /// Linux's `undo_cwnd`: the window comes back with the end of the recovery, and growth is looked for anew.
-    fn take_back(&mut self) -> bool {
+    fn undo(&mut self) -> bool {
         self.0.model.forget_plateau();
         true
     }
-    fn governs_recovery(&self) -> bool {
+    fn controls_recovery(&self) -> bool {
         true
     }
 
     fn cwnd(&self) -> f64 {
-        self.0.cap.cwnd()
+        self.0.cwnd.cwnd()
     }
     fn ssthresh(&self) -> f64 {
         f64::INFINITY
@@ -267,10 +267,9 @@ impl CongestionControl for Bbr {
         self.cwnd()
     }
     fn phase(&self) -> Phase {
-        if self.0.mode == Mode::Startup { Phase::SlowStart } else { Phase::CongestionAvoidance }
+        if self.0.mode == BbrMode::Startup { Phase::SlowStart } else { Phase::CongestionAvoidance }
     }
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

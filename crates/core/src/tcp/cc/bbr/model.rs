@@ -1,7 +1,7 @@
 //! What BBR knows of the path: its bandwidth, its smallest round trip, whether the pipe has been full (draft, section 4.1).
 
-use super::super::filter::RoundMax;
-use super::{Ack, BbrParameters};
+use super::super::windowed_max::WindowedMax;
+use super::{Ack, BbrConfig};
 use crate::units::{Span, Time};
 
 /// Rounds for which a bandwidth sample counts (BtlBwFilterLen: 10).
@@ -15,7 +15,7 @@ const EXTRA_EPOCH: f64 = 1_048_576.0;
 
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    bandwidth: RoundMax<BANDWIDTH_ROUNDS>,
+    bandwidth: WindowedMax<BANDWIDTH_ROUNDS>,
     min_rtt: Option<(Span, Time)>,
     expired: bool,
     /// Rounds by what has been delivered (section 4.1.1.3).
@@ -25,7 +25,7 @@ pub struct Model {
     round_started: bool,
     full_bandwidth: f64,
     full_count: u32,
-    extra: RoundMax<EXTRA_WINDOWS>,
+    extra: WindowedMax<EXTRA_WINDOWS>,
     extra_since: Time,
     extra_acked: f64,
     idle: bool,
@@ -33,7 +33,7 @@ pub struct Model {
 
 impl Model {
     /// `cwnd`: the window that this ACK finds.
-    pub fn update(&mut self, p: &BbrParameters, ack: &Ack, cwnd: f64) {
+    pub fn update(&mut self, p: &BbrConfig, ack: &Ack, cwnd: f64) {
         self.round_started = false;
         if let Some(rate) = ack.rate {
             self.delivered = rate.total;
@@ -60,7 +60,7 @@ impl Model {
     }
 
     /// Section 4.3.2.2: three rounds without growth by a quarter.
-    fn check_full(&mut self, p: &BbrParameters) {
+    fn check_full(&mut self, p: &BbrConfig) {
         if self.full(p) {
             return;
         }
@@ -87,7 +87,7 @@ impl Model {
         self.extra.see(self.rounds / EXTRA_ROUNDS, (self.extra_acked - expected).clamp(0.0, most));
     }
 
-    fn see_rtt(&mut self, p: &BbrParameters, ack: &Ack) {
+    fn see_rtt(&mut self, p: &BbrConfig, ack: &Ack) {
         // The handshake's round trip is the first (Linux's `bbr_init()`): on a slow link it lies below every segment's by the time that
         // sending one takes, and so does the product.
         self.min_rtt = self.min_rtt.or(ack.min_rtt.map(|handshake| (handshake, ack.now)));
@@ -131,7 +131,7 @@ impl Model {
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
-    pub fn full(&self, p: &BbrParameters) -> bool {
+    pub fn full(&self, p: &BbrConfig) -> bool {
         self.full_count >= p.full_rounds
     }
     /// After a timeout growth may begin anew (Linux).

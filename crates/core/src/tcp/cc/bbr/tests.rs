@@ -1,9 +1,9 @@
 use super::super::testing::{loss, timeout};
 use super::*;
-use crate::tcp::delivery::RateSample;
+use crate::tcp::delivery_rate::RateSample;
 
 /// A path of a fixed rate and round trip on which a Bbr sends as its pacing and window let it; returns windows and rates by round.
-struct Pipe {
+struct BdpEstimate {
     rate: f64,
     rtt: Span,
     now: Time,
@@ -13,7 +13,7 @@ struct Pipe {
     queue: f64,
 }
 
-impl Pipe {
+impl BdpEstimate {
     /// A round trip in which the ACKs of `n` segments come at the path's rate or the sender's, whichever is less.
     fn round(&mut self, cc: &mut Bbr) -> (f64, f64) {
         let paced = cc.pacing_rate().unwrap_or(0.0) * self.rtt.as_secs();
@@ -35,14 +35,14 @@ impl Pipe {
             };
             let ack = Ack {
                 now: self.now,
-                credit: 1.0,
+                growth_credit: 1.0,
                 acked: 1,
                 delivered: 1,
                 in_flight: offered as u32,
                 rtt: Some(self.rtt),
                 srtt: Some(self.rtt),
                 min_rtt: Some(self.rtt),
-                limited: true,
+                cwnd_limited: true,
                 rate: Some(sample),
                 ..Ack::default()
             };
@@ -52,11 +52,11 @@ impl Pipe {
     }
 }
 
-fn started() -> (Bbr, Pipe) {
-    let cc = Bbr::new(BbrParameters::LINUX, Window { cwnd: 10.0, ssthresh: f64::INFINITY });
+fn started() -> (Bbr, BdpEstimate) {
+    let cc = Bbr::new(BbrConfig::LINUX, CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY });
     (
         cc,
-        Pipe {
+        BdpEstimate {
             rate: 1000.0,
             rtt: Span::from_ms(100),
             now: Time::ZERO + Span::from_secs(1),
@@ -76,7 +76,7 @@ fn startup_doubles_until_the_pipe_is_full_and_then_drains() {
     for _ in 0..10 {
         pipe.round(&mut cc);
     }
-    assert_eq!(cc.0.mode, Mode::ProbeBw);
+    assert_eq!(cc.0.mode, BbrMode::ProbeBw);
     assert!((cc.0.model.bandwidth() / 1000.0 - 1.0).abs() < 0.02, "{}", cc.0.model.bandwidth());
 }
 
@@ -129,7 +129,7 @@ fn probing_for_the_round_trip_it_does_not_forget_the_bandwidth() {
     pipe.rate = 10_000.0;
     for _ in 0..1200 {
         pipe.round(&mut cc);
-        assert!(cc.0.model.bandwidth() > 9_000.0 || cc.0.mode == Mode::Startup, "{}", cc.0.model.bandwidth());
+        assert!(cc.0.model.bandwidth() > 9_000.0 || cc.0.mode == BbrMode::Startup, "{}", cc.0.model.bandwidth());
     }
 }
 
@@ -142,8 +142,8 @@ fn after_a_loss_that_was_none_it_looks_for_growth_anew_and_keeps_its_model() {
     }
     cc.on_congestion(&loss(100.0));
     let before = cc.0.model.bandwidth();
-    assert!(cc.take_back());
-    assert!(!cc.0.model.full(&BbrParameters::LINUX) && cc.0.model.bandwidth() == before);
+    assert!(cc.undo());
+    assert!(!cc.0.model.full(&BbrConfig::LINUX) && cc.0.model.bandwidth() == before);
 }
 
 #[test]

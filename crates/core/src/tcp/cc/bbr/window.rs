@@ -1,10 +1,10 @@
 //! How much may be in flight (draft, section 4.2.3).
 
 use super::model::Model;
-use super::{Ack, BbrParameters};
+use super::{Ack, BbrConfig};
 
 #[derive(Clone, Copy, Debug)]
-pub struct Cap {
+pub struct BbrCwnd {
     cwnd: f64,
     first: f64,
     /// The window before a recovery or a probe for the round trip.
@@ -28,9 +28,9 @@ pub fn quantized(inflight: f64, rate: f64, probing: bool) -> f64 {
     even + if probing { 2.0 } else { 0.0 }
 }
 
-impl Cap {
-    pub fn new(cwnd: f64) -> Cap {
-        Cap { cwnd, first: cwnd, prior: 0.0, conserving: false, entering: false, recovering: false }
+impl BbrCwnd {
+    pub fn new(cwnd: f64) -> BbrCwnd {
+        BbrCwnd { cwnd, first: cwnd, prior: 0.0, conserving: false, entering: false, recovering: false }
     }
 
     pub fn cwnd(&self) -> f64 {
@@ -63,7 +63,7 @@ impl Cap {
         self.entering
     }
 
-    pub fn update(&mut self, p: &BbrParameters, ack: &Ack, model: &Model, target: f64, probing_rtt: bool) {
+    pub fn update(&mut self, p: &BbrConfig, ack: &Ack, model: &Model, target: f64, probing_rtt: bool) {
         let (acked, in_flight) = (f64::from(ack.delivered), f64::from(ack.in_flight));
         if !self.modulate(ack, acked, in_flight, model.round_started()) {
             if model.full(p) {

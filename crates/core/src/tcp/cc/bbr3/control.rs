@@ -1,8 +1,8 @@
 //! Pacing rate and window (draft, section 5.6).
 
-use super::super::order::{larger, smaller};
-use super::State;
-use super::phase::Phase;
+use super::super::fast_min_max::{larger, smaller};
+use super::Bbr3State;
+use super::phase::Bbr3Phase;
 use super::sample::Sample;
 
 /// Section 5.5.8: so many chunks that hosts send at once are allowed for.
@@ -14,10 +14,10 @@ const LARGEST_CHUNK: f64 = 44.0;
 /// Room to accelerate (section 5.6.4.2).
 const PROBE_ROOM: f64 = 2.0;
 
-impl State {
+impl Bbr3State {
     /// BBR.bw: segments a second.
     pub(super) fn rate(&self) -> f64 {
-        smaller(self.path.max_rate(), self.short.bounds.rate)
+        smaller(self.max_bw.max_rate(), self.short.bounds.rate)
     }
 
     /// BBR.bdp, once there are a rate and a round trip.
@@ -33,7 +33,7 @@ impl State {
     fn quantized(&self, in_flight: f64) -> f64 {
         // The bounds are whole numbers, so the fraction may go last, and by a cast, which is cheaper than a floor.
         let chunk = f64::from((self.pacing_rate * CHUNK_TIME).clamp(SMALLEST_CHUNK, LARGEST_CHUNK) as i32);
-        let room = if self.phase == Phase::Up { PROBE_ROOM } else { 0.0 };
+        let room = if self.phase == Bbr3Phase::Up { PROBE_ROOM } else { 0.0 };
         larger(larger(in_flight, CHUNKS * chunk), self.p.least) + room
     }
 
@@ -62,15 +62,15 @@ impl State {
 
     /// SetCwnd.
     pub(super) fn set_cwnd(&mut self, sample: &Sample) {
-        let extra = self.path.extra_acked(self.pipe.reached());
+        let extra = self.max_bw.extra_acked(self.pipe.reached());
         let most = self.quantized(self.bdp_times(self.rate(), self.phase.cwnd_gain(&self.p)) + extra);
         if self.pipe.reached() {
             self.cwnd = smaller(self.cwnd + sample.newly_acked, most);
-        } else if self.cwnd < most || (self.path.delivered() as f64) < self.first {
+        } else if self.cwnd < most || (self.max_bw.delivered() as f64) < self.first {
             self.cwnd += sample.newly_acked;
         }
         self.cwnd = larger(self.cwnd, self.p.least);
-        if self.phase == Phase::ProbeRtt {
+        if self.phase == Bbr3Phase::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
         }
         self.cwnd = smaller(self.cwnd, larger(self.bound(), self.p.least));
@@ -79,16 +79,16 @@ impl State {
     /// BoundCwndForModel.
     fn bound(&self) -> f64 {
         let long = match self.phase {
-            Phase::Down | Phase::Refill | Phase::Up => self.long.most,
-            Phase::Cruise | Phase::ProbeRtt => self.long.with_headroom(self.p.headroom, self.p.least),
-            Phase::Startup | Phase::Drain => f64::INFINITY,
+            Bbr3Phase::Down | Bbr3Phase::Refill | Bbr3Phase::Up => self.long.most,
+            Bbr3Phase::Cruise | Bbr3Phase::ProbeRtt => self.long.with_headroom(self.p.headroom, self.p.least),
+            Bbr3Phase::Startup | Bbr3Phase::Drain => f64::INFINITY,
         };
         smaller(long, self.short.bounds.in_flight)
     }
 
     /// SaveCwnd and RestoreCwnd (section 5.6.4.4): the window that neither a recovery nor ProbeRTT has touched.
     pub(super) fn save_cwnd(&mut self) {
-        let touched = self.recovering || self.phase == Phase::ProbeRtt;
+        let touched = self.recovering || self.phase == Bbr3Phase::ProbeRtt;
         self.prior_cwnd = if touched { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
     pub(super) fn restore_cwnd(&mut self) {

@@ -1,6 +1,6 @@
 //! Is the pipe full? (draft, section 5.3.1.2)
 
-use super::parameters::Bbr3Parameters;
+use super::config::Bbr3Config;
 use super::sample::Sample;
 
 /// Looks for a plateau of the delivery rate while the sender accelerates.
@@ -21,7 +21,7 @@ impl FullPipe {
     }
 
     /// CheckFullBWReached.
-    pub fn check(&mut self, p: &Bbr3Parameters, sample: &Sample, round_started: bool) {
+    pub fn check(&mut self, p: &Bbr3Config, sample: &Sample, round_started: bool) {
         if self.now || !round_started || sample.app_limited {
             return;
         }

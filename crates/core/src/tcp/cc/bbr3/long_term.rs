@@ -1,11 +1,11 @@
 //! The long-term bound on what is in flight: cut when probing loses too much, raised when it does not (draft, sections 5.3.3.9 and
 //! 5.5.10.2).
 
-use super::super::order::larger;
-use super::State;
-use super::phase::Phase;
+use super::super::fast_min_max::larger;
+use super::Bbr3State;
+use super::phase::Bbr3Phase;
 use super::sample::Sample;
-use crate::tcp::delivery::LossSample;
+use crate::tcp::delivery_rate::LossSample;
 
 /// What ACKs tell about, seen from the last probe for bandwidth (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub fn in_flight_at_loss(threshold: f64, in_flight: f64, lost: f64) -> f64 {
     before + (threshold * before - (lost - 1.0)) / (1.0 - threshold)
 }
 
-impl State {
+impl Bbr3State {
     /// IsInflightTooHigh.
     pub(super) fn too_much_lost(&self, lost: f64, tx_in_flight: f64) -> bool {
         lost > tx_in_flight * self.p.loss_threshold
@@ -115,15 +115,15 @@ impl State {
         if !app_limited {
             self.long.most = in_flight.max(self.target_in_flight() * self.p.beta).max(self.p.least);
         }
-        if self.phase == Phase::Up {
-            self.undo.left = Some(Phase::Up);
+        if self.phase == Bbr3Phase::Up {
+            self.undo.left = Some(Bbr3Phase::Up);
             self.start_down(self.now);
         }
     }
 
     /// AdaptLongTermModel: whether it has decided what comes next.
     pub(super) fn adapt_long_term(&mut self, sample: &Sample) -> bool {
-        let round = self.path.round_started();
+        let round = self.max_bw.round_started();
         if self.long.feedback == Feedback::Starting && round {
             self.long.feedback = Feedback::Probing;
         }
@@ -132,7 +132,7 @@ impl State {
             self.long.feedback = Feedback::None;
             if self.phase.probes_bandwidth() {
                 if !sample.app_limited {
-                    self.path.next_cycle();
+                    self.max_bw.next_cycle();
                 }
                 if self.long.precautionary && !self.long.too_high {
                     self.start_refill();
@@ -142,7 +142,7 @@ impl State {
         }
         if self.long.most.is_finite() && !self.too_much_lost(sample.lost, sample.tx_in_flight) {
             self.long.most = larger(self.long.most, sample.tx_in_flight);
-            if self.phase == Phase::Up && self.fills_window() && self.cwnd >= self.long.most {
+            if self.phase == Bbr3Phase::Up && self.fills_window() && self.cwnd >= self.long.most {
                 self.long.grow(sample.newly_acked, self.cwnd, round);
             }
         }

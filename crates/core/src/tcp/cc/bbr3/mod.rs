@@ -1,12 +1,12 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr-06): it sends at the rate the path delivers, as version 1 does, and also learns how much may be in
 //! flight before more than 2 % is lost, leaves room below that for others, and slows down with losses between its probes.
 
+mod config;
 mod control;
 mod drain;
 mod full_pipe;
 mod long_term;
-mod parameters;
-mod path;
+mod max_bw;
 mod phase;
 mod probe_bw;
 mod probe_rtt;
@@ -15,39 +15,39 @@ mod short_term;
 mod startup;
 mod undo;
 
-pub use parameters::Bbr3Parameters;
+pub use config::Bbr3Config;
 
-use super::lull::Lull;
-use super::{Ack, Congestion, CongestionControl, LOSS_WINDOW, Signal, Window};
-use crate::tcp::delivery::LossSample;
+use super::app_limited_mask::AppLimitedMask;
+use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, LOSS_WINDOW};
+use crate::tcp::delivery_rate::LossSample;
 use crate::units::{Span, Time};
 use full_pipe::FullPipe;
 use long_term::LongTerm;
-use path::Path;
-use phase::Phase;
+use max_bw::MaxBw;
+use phase::Bbr3Phase;
 use probe_bw::Wait;
 use probe_rtt::{Ending, MinRtt};
 use sample::Sample;
 use short_term::ShortTerm;
-use undo::Undo;
+use undo::LossUndo;
 
 /// In a box: it is larger than every window-based variant.
 #[derive(Clone, Debug)]
-pub struct Bbr3(Box<State>);
+pub struct Bbr3(Box<Bbr3State>);
 
 #[derive(Clone, Debug)]
-struct State {
-    p: Bbr3Parameters,
-    phase: Phase,
-    path: Path,
+struct Bbr3State {
+    p: Bbr3Config,
+    phase: Bbr3Phase,
+    max_bw: MaxBw,
     pipe: FullPipe,
     min_rtt: MinRtt,
     short: ShortTerm,
     long: LongTerm,
-    undo: Undo,
+    undo: LossUndo,
     wait: Wait,
     ending: Ending,
-    lull: Lull,
+    app_limited_mask: AppLimitedMask,
     drain_since: u64,
     now: Time,
     cwnd: f64,
@@ -69,19 +69,19 @@ struct State {
 const FIRST_RTT: Span = Span::from_ms(1);
 
 impl Bbr3 {
-    pub fn new(p: Bbr3Parameters, window: Window) -> Bbr3 {
-        Bbr3(Box::new(State {
+    pub fn new(p: Bbr3Config, window: CongestionWindow) -> Bbr3 {
+        Bbr3(Box::new(Bbr3State {
             p,
-            phase: Phase::Startup,
-            path: Path::default(),
+            phase: Bbr3Phase::Startup,
+            max_bw: MaxBw::default(),
             pipe: FullPipe::default(),
             min_rtt: MinRtt::default(),
             short: ShortTerm::default(),
             long: LongTerm::default(),
-            undo: Undo::default(),
+            undo: LossUndo::default(),
             wait: Wait::default(),
             ending: Ending::default(),
-            lull: Lull::default(),
+            app_limited_mask: AppLimitedMask::default(),
             drain_since: 0,
             now: Time::ZERO,
             cwnd: window.cwnd,
@@ -97,14 +97,14 @@ impl Bbr3 {
     }
 }
 
-impl State {
+impl Bbr3State {
     /// UpdateOnACK (section 5.2.3).
     fn on_delivery(&mut self, ack: &Ack) {
         self.now = ack.now;
         self.note_recovery(ack.recovering);
         self.set_first_rate(ack);
         let Some(mut sample) = Sample::of(ack) else { return };
-        sample.app_limited |= self.lull.covers(sample.prior_delivered);
+        sample.app_limited |= self.app_limited_mask.covers(sample.prior_delivered);
         self.update_model(&sample);
         self.pace(self.phase.pacing_gain(&self.p));
         self.set_cwnd(&sample);
@@ -113,15 +113,15 @@ impl State {
     /// UpdateModelAndState.
     fn update_model(&mut self, sample: &Sample) {
         self.short.see(sample);
-        if self.path.update(sample) {
+        if self.max_bw.update(sample) {
             self.wait.rounds += 1;
         }
         self.note_use(sample);
         if self.short.round_started() && !self.phase.accelerates() {
-            self.short.adapt(&self.p, self.path.max_rate(), self.cwnd);
+            self.short.adapt(&self.p, self.max_bw.max_rate(), self.cwnd);
         }
-        self.path.see_aggregation(sample, self.rate(), self.cwnd);
-        self.pipe.check(&self.p, sample, self.path.round_started());
+        self.max_bw.see_aggregation(sample, self.rate(), self.cwnd);
+        self.pipe.check(&self.p, sample, self.max_bw.round_started());
         self.check_startup(sample);
         if self.short.round_started() {
             self.short.forget_losses();
@@ -135,7 +135,7 @@ impl State {
 
     /// Whether the window was full when this ACK came.
     fn note_use(&mut self, sample: &Sample) {
-        if self.path.round_started() {
+        if self.max_bw.round_started() {
             self.full_window = [self.full_window[1], false];
         }
         self.full_window[1] |= sample.in_flight + sample.newly_acked + sample.newly_lost + 1.0 > self.cwnd;
@@ -163,7 +163,7 @@ impl State {
 }
 
 impl CongestionControl for Bbr3 {
-    fn watches(&self) -> bool {
+    fn wants_delivery_rate(&self) -> bool {
         true
     }
 
@@ -189,20 +189,20 @@ impl CongestionControl for Bbr3 {
         let state = &mut *self.0;
         state.now = congestion.now;
         match congestion.signal {
-            Signal::Ecn => {
-                if state.short.note_mark(state.path.delivered()) {
+            CongestionSignal::Ecn => {
+                if state.short.note_mark(state.max_bw.delivered()) {
                     state.save();
                 }
                 if state.long.probing {
                     state.in_flight_was_too_high(congestion.flight, false);
                 }
             }
-            Signal::Duplicates => {
+            CongestionSignal::Duplicates => {
                 state.save();
                 state.recovering = true;
-                state.recovery_round = Some(state.path.rounds());
+                state.recovery_round = Some(state.max_bw.rounds());
             }
-            Signal::Timeout => {
+            CongestionSignal::Timeout => {
                 state.save();
                 state.recovering = true;
                 state.cwnd = LOSS_WINDOW;
@@ -222,17 +222,17 @@ impl CongestionControl for Bbr3 {
         let state = &mut *self.0;
         state.now = now;
         state.idle_restart = true;
-        state.path.restart_aggregation(now);
+        state.max_bw.restart_aggregation(now);
         if state.phase.probes_bandwidth() {
             state.pace(1.0);
         }
     }
 
-    fn take_back(&mut self) -> bool {
-        self.0.take_back();
+    fn undo(&mut self) -> bool {
+        self.0.undo();
         true
     }
-    fn governs_recovery(&self) -> bool {
+    fn controls_recovery(&self) -> bool {
         true
     }
     fn cwnd(&self) -> f64 {
@@ -248,10 +248,9 @@ impl CongestionControl for Bbr3 {
         self.cwnd()
     }
     fn phase(&self) -> super::Phase {
-        if self.0.phase == Phase::Startup { super::Phase::SlowStart } else { super::Phase::CongestionAvoidance }
+        if self.0.phase == Bbr3Phase::Startup { super::Phase::SlowStart } else { super::Phase::CongestionAvoidance }
     }
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
 //! The state machine's states and what each sets (draft, section 5.6.1).
 
-use super::parameters::Bbr3Parameters;
+use super::config::Bbr3Config;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum Bbr3Phase {
     Startup,
     Drain,
     Down,
@@ -13,31 +13,31 @@ pub enum Phase {
     ProbeRtt,
 }
 
-impl Phase {
+impl Bbr3Phase {
     /// IsInAProbeBWState.
     pub fn probes_bandwidth(self) -> bool {
-        matches!(self, Phase::Down | Phase::Cruise | Phase::Refill | Phase::Up)
+        matches!(self, Bbr3Phase::Down | Bbr3Phase::Cruise | Bbr3Phase::Refill | Bbr3Phase::Up)
     }
 
     /// IsProbingBW: it accelerates, so losses are an answer to a question and do not bound the short term.
     pub fn accelerates(self) -> bool {
-        matches!(self, Phase::Startup | Phase::Refill | Phase::Up)
+        matches!(self, Bbr3Phase::Startup | Bbr3Phase::Refill | Bbr3Phase::Up)
     }
 
-    pub fn pacing_gain(self, p: &Bbr3Parameters) -> f64 {
+    pub fn pacing_gain(self, p: &Bbr3Config) -> f64 {
         match self {
-            Phase::Startup => p.startup_pacing,
-            Phase::Drain => p.drain_pacing,
-            Phase::Down => p.down_pacing,
-            Phase::Up => p.up_pacing,
-            Phase::Cruise | Phase::Refill | Phase::ProbeRtt => 1.0,
+            Bbr3Phase::Startup => p.startup_pacing,
+            Bbr3Phase::Drain => p.drain_pacing,
+            Bbr3Phase::Down => p.down_pacing,
+            Bbr3Phase::Up => p.up_pacing,
+            Bbr3Phase::Cruise | Bbr3Phase::Refill | Bbr3Phase::ProbeRtt => 1.0,
         }
     }
 
-    pub fn cwnd_gain(self, p: &Bbr3Parameters) -> f64 {
+    pub fn cwnd_gain(self, p: &Bbr3Config) -> f64 {
         match self {
-            Phase::Up => p.up_cwnd_gain,
-            Phase::ProbeRtt => p.probe_rtt_cwnd_gain,
+            Bbr3Phase::Up => p.up_cwnd_gain,
+            Bbr3Phase::ProbeRtt => p.probe_rtt_cwnd_gain,
             _ => p.cwnd_gain,
         }
     }

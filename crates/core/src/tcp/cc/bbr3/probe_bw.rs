@@ -1,9 +1,9 @@
 //! ProbeBW: down, cruise, refill, up, and down again (draft, section 5.3.3).
 
-use super::super::order::smaller;
-use super::State;
+use super::super::fast_min_max::smaller;
+use super::Bbr3State;
 use super::long_term::Feedback;
-use super::phase::Phase;
+use super::phase::Bbr3Phase;
 use super::sample::Sample;
 use crate::units::{Span, Time};
 
@@ -19,7 +19,7 @@ pub struct Wait {
 
 impl Wait {
     /// PickProbeWait: the instant draws, so that flows do not probe together and a run repeats exactly.
-    fn pick(p: &super::Bbr3Parameters, now: Time) -> Wait {
+    fn pick(p: &super::Bbr3Config, now: Time) -> Wait {
         let drawn = mixed(now.0);
         let share = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
         let spread = Span::from_secs_f64(p.probe_wait_spread.as_secs() * share);
@@ -34,15 +34,15 @@ fn mixed(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-impl State {
+impl Bbr3State {
     /// StartProbeBW_DOWN, also EnterProbeBW.
     pub(super) fn start_down(&mut self, now: Time) {
         self.short.forget_signals();
         self.long.stop_growth();
         self.wait = Wait::pick(&self.p, now);
         self.long.feedback = Feedback::Stopping;
-        self.path.begin_round();
-        self.phase = Phase::Down;
+        self.max_bw.begin_round();
+        self.phase = Bbr3Phase::Down;
     }
 
     /// StartProbeBW_REFILL: the short term is forgotten.
@@ -51,17 +51,17 @@ impl State {
         self.long.restart_growth();
         self.long.precautionary = false;
         self.long.feedback = Feedback::Refilling;
-        self.path.begin_round();
-        self.phase = Phase::Refill;
+        self.max_bw.begin_round();
+        self.phase = Bbr3Phase::Refill;
     }
 
     fn start_up(&mut self, sample: &Sample) {
         self.long.probing = true;
         self.long.feedback = Feedback::Starting;
-        self.path.begin_round();
+        self.max_bw.begin_round();
         self.pipe.search_from(sample.rate);
         self.long.raise_slope(self.cwnd);
-        self.phase = Phase::Up;
+        self.phase = Bbr3Phase::Up;
     }
 
     /// UpdateProbeBWCyclePhase.
@@ -69,12 +69,12 @@ impl State {
         if !self.pipe.reached() || self.adapt_long_term(sample) {
             return;
         }
-        let ends_up = self.phase == Phase::Up && self.is_time_to_go_down(sample);
+        let ends_up = self.phase == Bbr3Phase::Up && self.is_time_to_go_down(sample);
         match self.phase {
-            Phase::Down | Phase::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
-            Phase::Down if self.is_time_to_cruise(sample) => self.phase = Phase::Cruise,
-            Phase::Refill if self.path.round_started() => self.start_up(sample),
-            Phase::Up if ends_up => {
+            Bbr3Phase::Down | Bbr3Phase::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
+            Bbr3Phase::Down if self.is_time_to_cruise(sample) => self.phase = Bbr3Phase::Cruise,
+            Bbr3Phase::Refill if self.max_bw.round_started() => self.start_up(sample),
+            Bbr3Phase::Up if ends_up => {
                 self.long.too_high = false;
                 self.start_down(sample.now);
             }
@@ -91,7 +91,7 @@ impl State {
     /// IsTimeToCruise: the queue is gone and there is room for others.
     fn is_time_to_cruise(&self, sample: &Sample) -> bool {
         let room = self.long.with_headroom(self.p.headroom, self.p.least);
-        sample.in_flight <= room && sample.in_flight <= self.budget(self.path.max_rate(), 1.0)
+        sample.in_flight <= room && sample.in_flight <= self.budget(self.max_bw.max_rate(), 1.0)
     }
 
     /// IsTimeToGoDown: a probe after one that went too high stops where that one did; any other, when the rate no longer grows.

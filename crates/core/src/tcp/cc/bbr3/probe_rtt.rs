@@ -1,8 +1,8 @@
 //! The smallest round trip, and ProbeRTT: what is in flight is halved so that it can be seen again (draft, section 5.3.4).
 
-use super::State;
+use super::Bbr3State;
 use super::long_term::Feedback;
-use super::phase::Phase;
+use super::phase::Bbr3Phase;
 use super::sample::Sample;
 use super::short_term::Bounds;
 use crate::units::{Span, Time};
@@ -29,7 +29,7 @@ pub struct Ending {
     round_done: bool,
 }
 
-impl State {
+impl Bbr3State {
     /// UpdateMinRTT.
     pub(super) fn update_min_rtt(&mut self, sample: &Sample) {
         let (p, seen) = (&self.p, &mut self.min_rtt);
@@ -48,14 +48,14 @@ impl State {
 
     /// CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, sample: &Sample) {
-        if self.phase != Phase::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
+        if self.phase != Bbr3Phase::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.save_cwnd();
-            self.phase = Phase::ProbeRtt;
+            self.phase = Bbr3Phase::ProbeRtt;
             self.ending = Ending::default();
             self.long.feedback = Feedback::Stopping;
-            self.path.begin_round();
+            self.max_bw.begin_round();
         }
-        if self.phase == Phase::ProbeRtt {
+        if self.phase == Bbr3Phase::ProbeRtt {
             self.handle_probe_rtt(sample);
         }
         if sample.delivered > 0.0 {
@@ -64,15 +64,15 @@ impl State {
     }
 
     fn handle_probe_rtt(&mut self, sample: &Sample) {
-        self.lull.extend(sample.total, sample.in_flight as u32);
+        self.app_limited_mask.extend(sample.total, sample.in_flight as u32);
         match self.ending.at {
             None if sample.in_flight <= self.probe_rtt_cwnd() => {
                 self.ending = Ending { at: Some(sample.now + self.p.probe_rtt), round_done: false };
-                self.path.begin_round();
+                self.max_bw.begin_round();
             }
             None => {}
             Some(_) => {
-                self.ending.round_done |= self.path.round_started();
+                self.ending.round_done |= self.max_bw.round_started();
                 if self.ending.round_done {
                     self.check_probe_rtt_done(sample.now);
                 }
@@ -92,9 +92,9 @@ impl State {
         self.short.bounds = Bounds::NONE;
         if self.pipe.reached() {
             self.start_down(now);
-            self.phase = Phase::Cruise;
+            self.phase = Bbr3Phase::Cruise;
         } else {
-            self.phase = Phase::Startup;
+            self.phase = Bbr3Phase::Startup;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The short-term model: what the last round trips delivered, if there was loss in them (draft, section 5.5.10.3).
 
-use super::super::order::larger;
-use super::parameters::Bbr3Parameters;
+use super::super::fast_min_max::larger;
+use super::config::Bbr3Config;
 use super::sample::Sample;
 
 /// BBR.bw_shortterm and BBR.inflight_shortterm; infinite while nothing bounds.
@@ -77,7 +77,7 @@ impl ShortTerm {
     }
 
     /// AdaptLowerBoundsFromCongestion, once a round: `max_rate` and `cwnd` bound from the first loss of a cycle on.
-    pub fn adapt(&mut self, p: &Bbr3Parameters, max_rate: f64, cwnd: f64) {
+    pub fn adapt(&mut self, p: &Bbr3Config, max_rate: f64, cwnd: f64) {
         if !self.lossy {
             return;
         }

@@ -1,17 +1,17 @@
 //! Startup: the rate doubles each round until the pipe is full (draft, section 5.3.1).
 
-use super::State;
-use super::phase::Phase;
+use super::Bbr3State;
+use super::phase::Bbr3Phase;
 use super::sample::Sample;
 
-impl State {
+impl Bbr3State {
     /// CheckStartupDone.
     pub(super) fn check_startup(&mut self, sample: &Sample) {
-        if self.phase != Phase::Startup {
+        if self.phase != Bbr3Phase::Startup {
             return;
         }
         if self.loses_too_much(sample) {
-            self.undo.left = Some(Phase::Startup);
+            self.undo.left = Some(Bbr3Phase::Startup);
             self.pipe.set_reached(true);
             self.long.most = self.bdp().unwrap_or(self.first).max(self.short.latest_in_flight());
         }
@@ -23,7 +23,7 @@ impl State {
     /// CheckStartupHighLoss (section 5.3.1.3): a full round in recovery, more than the threshold lost in a round, in enough gaps
     /// that it is no single burst.
     fn loses_too_much(&self, sample: &Sample) -> bool {
-        let whole_round = self.recovery_round.is_some_and(|begun| self.path.rounds() > begun);
+        let whole_round = self.recovery_round.is_some_and(|begun| self.max_bw.rounds() > begun);
         !self.pipe.reached()
             && self.short.round_started()
             && whole_round

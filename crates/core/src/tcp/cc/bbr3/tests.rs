@@ -1,7 +1,7 @@
 use super::super::testing::loss as loss_at;
 use super::long_term::in_flight_at_loss;
 use super::*;
-use crate::tcp::delivery::RateSample;
+use crate::tcp::delivery_rate::RateSample;
 
 const RTT: Span = Span::from_ms(100);
 
@@ -18,13 +18,13 @@ struct Feed {
 
 impl Feed {
     fn new() -> Feed {
-        let window = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
-        let cc = Bbr3::new(Bbr3Parameters::DRAFT, window);
+        let window = CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY };
+        let cc = Bbr3::new(Bbr3Config::DRAFT, window);
         let now = Time::ZERO + Span::from_secs(1);
         Feed { cc, now, total: 0, rtt: RTT, tx_in_flight: 150, in_flight: 150, recovering: false }
     }
 
-    fn state(&mut self) -> &mut State {
+    fn state(&mut self) -> &mut Bbr3State {
         &mut self.cc.0
     }
 
@@ -73,11 +73,11 @@ impl Feed {
         for rate in [100.0, 200.0, 400.0, 800.0, 1000.0, 1000.0, 1000.0, 1000.0] {
             feed.round(rate);
         }
-        assert_eq!(feed.state().phase, Phase::Drain);
+        assert_eq!(feed.state().phase, Bbr3Phase::Drain);
         feed.in_flight = 90;
         feed.round(1000.0);
         feed.round(1000.0);
-        assert_eq!(feed.state().phase, Phase::Cruise);
+        assert_eq!(feed.state().phase, Bbr3Phase::Cruise);
         feed
     }
 
@@ -86,12 +86,12 @@ impl Feed {
         let mut feed = Feed::cruising();
         feed.tx_in_flight = 100;
         for _ in 0..31 {
-            if feed.state().phase == Phase::Up {
+            if feed.state().phase == Bbr3Phase::Up {
                 break;
             }
             feed.round(1000.0);
         }
-        assert_eq!(feed.state().phase, Phase::Up);
+        assert_eq!(feed.state().phase, Bbr3Phase::Up);
         feed
     }
 }
@@ -120,18 +120,18 @@ fn startup_ends_on_a_plateau_and_the_queue_is_drained() {
     let mut feed = Feed::new();
     for rate in [100.0, 200.0, 400.0, 480.0, 490.0] {
         feed.round(rate);
-        assert_eq!(feed.state().phase, Phase::Startup, "{rate}");
+        assert_eq!(feed.state().phase, Bbr3Phase::Startup, "{rate}");
     }
     feed.round(490.0);
-    assert_eq!(feed.state().phase, Phase::Drain);
+    assert_eq!(feed.state().phase, Bbr3Phase::Drain);
     near(feed.cc.pacing_rate().unwrap_or(0.0), 0.5 * 490.0 * 0.99);
     feed.in_flight = 50;
     feed.round(490.0);
-    assert_eq!(feed.state().phase, Phase::Drain);
+    assert_eq!(feed.state().phase, Bbr3Phase::Drain);
     feed.in_flight = 49;
     feed.round(490.0);
     // DOWN has nothing left to do.
-    assert_eq!(feed.state().phase, Phase::Cruise);
+    assert_eq!(feed.state().phase, Bbr3Phase::Cruise);
     near(feed.cc.pacing_rate().unwrap_or(0.0), 490.0 * 0.99);
 }
 
@@ -143,21 +143,24 @@ fn drain_ends_after_three_rounds_whatever_is_in_flight() {
         feed.round(rate);
     }
     feed.in_flight = 1000;
-    let phases: Vec<Phase> = (0..4)
+    let phases: Vec<Bbr3Phase> = (0..4)
         .map(|_| {
             feed.round(100.0);
             feed.state().phase
         })
         .collect();
-    assert_eq!(phases, [Phase::Drain, Phase::Drain, Phase::Drain, Phase::Down]);
+    assert_eq!(phases, [Bbr3Phase::Drain, Bbr3Phase::Drain, Bbr3Phase::Drain, Bbr3Phase::Down]);
 }
 
 /// Section 5.3.1.3: more than 2 % lost in a round of recovery, in six gaps or more.
 #[test]
 fn startup_ends_on_loss_if_it_is_spread_and_above_two_per_cent() {
-    for (gaps, lost, in_flight, phase) in
-        [(6, 6, 100, Phase::Drain), (5, 6, 100, Phase::Startup), (6, 2, 100, Phase::Startup), (6, 3, 100, Phase::Drain)]
-    {
+    for (gaps, lost, in_flight, phase) in [
+        (6, 6, 100, Bbr3Phase::Drain),
+        (5, 6, 100, Bbr3Phase::Startup),
+        (6, 2, 100, Bbr3Phase::Startup),
+        (6, 3, 100, Bbr3Phase::Drain),
+    ] {
         let mut feed = Feed::new();
         feed.round(100.0);
         feed.round(200.0);
@@ -181,7 +184,7 @@ fn startup_ends_on_loss_if_it_is_spread_and_above_two_per_cent() {
         };
         feed.say(40, sample);
         assert_eq!(feed.state().phase, phase, "{gaps} gaps, {lost} of {in_flight} lost");
-        if phase == Phase::Drain {
+        if phase == Bbr3Phase::Drain {
             // max(bdp, what a round has delivered): both 80 segments here.
             near(feed.state().long.most, 80.0);
         }
@@ -192,7 +195,7 @@ fn startup_ends_on_loss_if_it_is_spread_and_above_two_per_cent() {
 #[test]
 fn the_cycle_goes_down_cruises_refills_and_goes_up() {
     let mut feed = Feed::cruising();
-    let mut seen: Vec<(Phase, f64, u32)> = Vec::new();
+    let mut seen: Vec<(Bbr3Phase, f64, u32)> = Vec::new();
     for _ in 0..60 {
         feed.round(1000.0);
         let gain = feed.cc.pacing_rate().unwrap_or(0.0) / (1000.0 * 0.99);
@@ -202,13 +205,13 @@ fn the_cycle_goes_down_cruises_refills_and_goes_up() {
             _ => seen.push((phase, gain, 1)),
         }
     }
-    let order: Vec<Phase> = seen.iter().map(|s| s.0).take(5).collect();
-    assert_eq!(order, [Phase::Cruise, Phase::Refill, Phase::Up, Phase::Down, Phase::Cruise]);
+    let order: Vec<Bbr3Phase> = seen.iter().map(|s| s.0).take(5).collect();
+    assert_eq!(order, [Bbr3Phase::Cruise, Bbr3Phase::Refill, Bbr3Phase::Up, Bbr3Phase::Down, Bbr3Phase::Cruise]);
     for (phase, gain, rounds) in &seen[..4] {
         let (want, least, most) = match phase {
-            Phase::Down => (0.9, 1, 1),
-            Phase::Up => (1.25, 3, 3),
-            Phase::Refill => (1.0, 1, 1),
+            Bbr3Phase::Down => (0.9, 1, 1),
+            Bbr3Phase::Up => (1.25, 3, 3),
+            Bbr3Phase::Refill => (1.0, 1, 1),
             _ => (1.0, 15, 30),
         };
         near(*gain, want);
@@ -225,7 +228,7 @@ fn a_small_window_probes_as_often_as_reno_loses() {
     }
     feed.in_flight = 4;
     let mut rounds = 0;
-    while feed.state().phase != Phase::Refill {
+    while feed.state().phase != Bbr3Phase::Refill {
         feed.round(80.0);
         rounds += 1;
         assert!(rounds < 12);
@@ -251,10 +254,10 @@ fn a_probe_that_loses_more_than_two_per_cent_is_cut_short_and_sets_the_bound() {
     feed.lose(500, 1, 150);
     feed.lose(501, 2, 150);
     feed.lose(502, 3, 150);
-    assert_eq!((feed.state().phase, feed.state().long.most), (Phase::Up, f64::INFINITY), "2 % of 150 is borne");
+    assert_eq!((feed.state().phase, feed.state().long.most), (Bbr3Phase::Up, f64::INFINITY), "2 % of 150 is borne");
     feed.lose(503, 4, 150);
     near(feed.state().long.most, in_flight_at_loss(0.02, 150.0, 4.0));
-    assert_eq!(feed.state().phase, Phase::Down);
+    assert_eq!(feed.state().phase, Bbr3Phase::Down);
     // Once a probe; and never below 0.7 of the target (section 5.5.10.2).
     feed.lose(504, 100, 150);
     near(feed.state().long.most, in_flight_at_loss(0.02, 150.0, 4.0));
@@ -272,7 +275,7 @@ fn below_the_bound_there_is_room_for_others() {
     feed.in_flight = 80;
     feed.round(1000.0);
     feed.round(1000.0);
-    assert_eq!(feed.state().phase, Phase::Cruise);
+    assert_eq!(feed.state().phase, Bbr3Phase::Cruise);
     let most = feed.state().long.most;
     near(feed.cc.cwnd(), 0.85 * most);
 }
@@ -320,7 +323,7 @@ fn every_five_seconds_the_round_trip_is_probed_at_half_a_product() {
     let mut feed = Feed::cruising();
     feed.rtt = Span::from_ms(101);
     let begun = feed.now;
-    while feed.state().phase != Phase::ProbeRtt {
+    while feed.state().phase != Bbr3Phase::ProbeRtt {
         feed.round(1000.0);
         assert!(feed.now < begun + Span::from_secs(7));
     }
@@ -329,13 +332,13 @@ fn every_five_seconds_the_round_trip_is_probed_at_half_a_product() {
     feed.in_flight = 50;
     feed.round(500.0);
     let entered = feed.now;
-    while feed.state().phase == Phase::ProbeRtt {
+    while feed.state().phase == Bbr3Phase::ProbeRtt {
         feed.round(500.0);
     }
     assert!(feed.now >= entered + Span::from_ms(200) && feed.now <= entered + Span::from_ms(500));
-    assert_eq!(feed.state().phase, Phase::Cruise);
+    assert_eq!(feed.state().phase, Bbr3Phase::Cruise);
     assert!(feed.cc.cwnd() > 150.0, "the window is back: {}", feed.cc.cwnd());
-    near(feed.state().path.max_rate(), 1000.0);
+    near(feed.state().max_bw.max_rate(), 1000.0);
     near(feed.state().min_rtt.get().map_or(0.0, Span::as_secs), 0.1);
 }
 
@@ -343,14 +346,14 @@ fn every_five_seconds_the_round_trip_is_probed_at_half_a_product() {
 #[test]
 fn a_loss_that_was_none_is_taken_back() {
     let mut feed = Feed::probing();
-    let (cwnd, max_rate) = (feed.cc.cwnd(), feed.state().path.max_rate());
+    let (cwnd, max_rate) = (feed.cc.cwnd(), feed.state().max_bw.max_rate());
     feed.cc.on_congestion(&loss_at(150.0));
     feed.lose(500, 4, 150);
-    assert_eq!(feed.state().phase, Phase::Down);
-    assert!(feed.cc.take_back());
+    assert_eq!(feed.state().phase, Bbr3Phase::Down);
+    assert!(feed.cc.undo());
     assert_eq!(feed.state().long.most, f64::INFINITY);
-    assert_eq!((feed.state().phase, feed.cc.cwnd()), (Phase::Refill, cwnd));
-    near(feed.state().path.max_rate(), max_rate);
+    assert_eq!((feed.state().phase, feed.cc.cwnd()), (Bbr3Phase::Refill, cwnd));
+    near(feed.state().max_bw.max_rate(), max_rate);
 }
 
 /// Section 5.6.4.4.
@@ -379,11 +382,11 @@ fn after_idling_it_goes_on_at_its_rate() {
 #[test]
 fn a_mark_bounds_as_a_loss_does() {
     let mut feed = Feed::cruising();
-    feed.cc.on_congestion(&Congestion { signal: Signal::Ecn, ..loss_at(90.0) });
+    feed.cc.on_congestion(&Congestion { signal: CongestionSignal::Ecn, ..loss_at(90.0) });
     feed.round(1000.0);
     feed.round(1000.0);
     assert!(feed.state().short.bounds.rate.is_finite());
     let mut feed = Feed::probing();
-    feed.cc.on_congestion(&Congestion { signal: Signal::Ecn, ..loss_at(120.0) });
-    assert_eq!((feed.state().phase, feed.state().long.most), (Phase::Down, 120.0));
+    feed.cc.on_congestion(&Congestion { signal: CongestionSignal::Ecn, ..loss_at(120.0) });
+    assert_eq!((feed.state().phase, feed.state().long.most), (Bbr3Phase::Down, 120.0));
 }

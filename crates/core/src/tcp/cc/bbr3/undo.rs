@@ -1,32 +1,32 @@
 //! Taking back what a loss that was none has changed (draft, section 5.5.11).
 
-use super::State;
-use super::phase::Phase;
+use super::Bbr3State;
+use super::phase::Bbr3Phase;
 use super::short_term::Bounds;
 
 /// What held before the first loss of a round, and the phase that a loss ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Undo {
+pub struct LossUndo {
     short: Bounds,
     most: f64,
-    pub left: Option<Phase>,
+    pub left: Option<Bbr3Phase>,
 }
 
-impl Default for Undo {
+impl Default for LossUndo {
     fn default() -> Self {
-        Undo { short: Bounds { rate: 0.0, in_flight: 0.0 }, most: 0.0, left: None }
+        LossUndo { short: Bounds { rate: 0.0, in_flight: 0.0 }, most: 0.0, left: None }
     }
 }
 
-impl State {
+impl Bbr3State {
     /// SaveStateUponLoss.
     pub(super) fn save(&mut self) {
         self.save_cwnd();
-        self.undo = Undo { short: self.short.bounds, most: self.long.most, left: None };
+        self.undo = LossUndo { short: self.short.bounds, most: self.long.most, left: None };
     }
 
     /// HandleSpuriousLossDetection.
-    pub(super) fn take_back(&mut self) {
+    pub(super) fn undo(&mut self) {
         self.restore_cwnd();
         self.recovering = false;
         self.short.forget_losses();
@@ -34,13 +34,13 @@ impl State {
         self.short.bounds = self.short.bounds.max(self.undo.short);
         self.long.most = self.long.most.max(self.undo.most);
         match self.undo.left.take() {
-            Some(Phase::Startup) if self.phase != Phase::Startup => {
+            Some(Bbr3Phase::Startup) if self.phase != Bbr3Phase::Startup => {
                 self.pipe.set_reached(false);
-                if self.phase != Phase::ProbeRtt {
-                    self.phase = Phase::Startup;
+                if self.phase != Bbr3Phase::ProbeRtt {
+                    self.phase = Bbr3Phase::Startup;
                 }
             }
-            Some(Phase::Up) if self.phase != Phase::Up && self.phase != Phase::ProbeRtt => self.start_refill(),
+            Some(Bbr3Phase::Up) if self.phase != Bbr3Phase::Up && self.phase != Bbr3Phase::ProbeRtt => self.start_refill(),
             _ => {}
         }
     }

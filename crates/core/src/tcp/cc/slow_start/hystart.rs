@@ -1,7 +1,7 @@
 //! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 2011), with Linux's numbers: slow start ends
 //! when a train of closely spaced ACKs has lasted half the round trip, or when the round trip has clearly grown.
 
-use super::{Ack, Opening, Round, Window, grow};
+use super::{Ack, CongestionWindow, RoundCounter, SlowStartRule, grow};
 use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Hystart {
     train_slack: Span,
     /// The rise that counts is an eighth of the smallest RTT, within these (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
     rise: (Span, Span),
-    round: Round,
+    round: RoundCounter,
     /// Of all samples of data; the handshake's is none, as its packets are short.
     smallest: Span,
     round_start: Time,
@@ -33,7 +33,7 @@ impl Hystart {
         samples: 8,
         train_slack: Span::from_ms(1),
         rise: (Span::from_ms(4), Span::from_ms(16)),
-        round: Round::START,
+        round: RoundCounter::START,
         smallest: Span::MAX,
         round_start: Time::ZERO,
         last_in_train: Time::ZERO,
@@ -72,8 +72,8 @@ pub fn rise_threshold(smallest: Span, bounds: (Span, Span)) -> Span {
     Span(smallest.0 / 8).clamp(bounds.0, bounds.1)
 }
 
-impl Opening for Hystart {
-    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+impl SlowStartRule for Hystart {
+    fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
         // Rounds count from the start, whether anything is looked at in them or not.
         if self.round.over(ack) {
             self.begin_round(ack.now);
@@ -85,7 +85,7 @@ impl Opening for Hystart {
                 window.ssthresh = window.cwnd;
             }
         }
-        grow(ack.credit, 1.0, window)
+        grow(ack.growth_credit, 1.0, window)
     }
 }
 
@@ -113,11 +113,12 @@ mod tests {
     #[test]
     fn a_train_of_acks_half_a_round_trip_long_ends_it() {
         let mut s = Hystart::LINUX;
-        let mut window = Window { cwnd: 100.0, ssthresh: f64::INFINITY };
+        let mut window = CongestionWindow { cwnd: 100.0, ssthresh: f64::INFINITY };
         let start = Time::ZERO + Span::from_secs(1);
         for i in 0..60 {
             let now = start + Span::from_ms(i);
-            let ack = Ack { now, credit: 1.0, rtt: Some(Span::from_ms(100)), cleared: 1 + i, sent: 500, ..Ack::default() };
+            let ack =
+                Ack { now, growth_credit: 1.0, rtt: Some(Span::from_ms(100)), acked_total: 1 + i, sent: 500, ..Ack::default() };
             s.open(&ack, &mut window);
         }
         assert_eq!(window.ssthresh, 151.0, "the ACK 51 ms after the round's first");

@@ -1,7 +1,7 @@
 //! HyStart++ (RFC 9406): a rise of the round trip leads into conservative slow start, a quarter as fast, which ends in congestion
 //! avoidance after five rounds, or goes back to slow start if the rise was none.
 
-use super::{Ack, Opening, Round, Window, grow};
+use super::{Ack, CongestionWindow, RoundCounter, SlowStartRule, grow};
 use crate::units::Span;
 
 /// Constants of section 4.3.
@@ -19,7 +19,7 @@ struct Tuning {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HystartPp {
     tuning: Tuning,
-    round: Round,
+    round: RoundCounter,
     last_min: Span,
     current_min: Span,
     seen: u32,
@@ -39,7 +39,7 @@ impl HystartPp {
             css_rounds: 5,
             limit: 8.0,
         },
-        round: Round::START,
+        round: RoundCounter::START,
         last_min: Span::MAX,
         current_min: Span::MAX,
         seen: 0,
@@ -48,7 +48,7 @@ impl HystartPp {
     };
 
     /// Section 4.2, at the start of each round.
-    fn begin_round(&mut self, window: &mut Window) {
+    fn begin_round(&mut self, window: &mut CongestionWindow) {
         self.last_min = self.current_min;
         self.current_min = Span::MAX;
         self.seen = 0;
@@ -82,11 +82,11 @@ impl HystartPp {
     }
 }
 
-impl Opening for HystartPp {
-    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+impl SlowStartRule for HystartPp {
+    fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
         if self.done || window.ssthresh.is_finite() {
             self.done = true;
-            return grow(ack.credit, 1.0, window);
+            return grow(ack.growth_credit, 1.0, window);
         }
         if self.round.over(ack) {
             self.begin_round(window);
@@ -95,7 +95,7 @@ impl Opening for HystartPp {
             self.look(rtt);
         }
         let share = if self.css.is_some() { 1.0 / self.tuning.css_growth_divisor } else { 1.0 };
-        grow(ack.credit.min(self.tuning.limit), share, window)
+        grow(ack.growth_credit.min(self.tuning.limit), share, window)
     }
 }
 
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn a_later_slow_start_is_classic() {
         let mut s = HystartPp::RFC9406;
-        let mut window = Window { cwnd: 1.0, ssthresh: 50.0 };
-        assert_eq!(s.open(&Ack { credit: 1.0, rtt: Some(Span::from_ms(900)), ..Ack::default() }, &mut window), 0.0);
+        let mut window = CongestionWindow { cwnd: 1.0, ssthresh: 50.0 };
+        assert_eq!(s.open(&Ack { growth_credit: 1.0, rtt: Some(Span::from_ms(900)), ..Ack::default() }, &mut window), 0.0);
         assert_eq!((window.cwnd, s.done), (2.0, true));
     }
 }

@@ -1,7 +1,7 @@
 //! Limited slow start (RFC 3742): no more than half of `max_ssthresh` segments a round trip, so that large windows do not overrun
 //! a queue by their own size.
 
-use super::{Ack, Opening, Window, grow};
+use super::{Ack, CongestionWindow, SlowStartRule, grow};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limited {
@@ -18,9 +18,9 @@ pub fn limited_share(cwnd: f64, max_ssthresh: f64) -> f64 {
     if cwnd <= max_ssthresh { 1.0 } else { 1.0 / libm::floor(cwnd / (0.5 * max_ssthresh)) }
 }
 
-impl Opening for Limited {
-    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
-        grow(ack.credit, limited_share(window.cwnd, self.max_ssthresh), window)
+impl SlowStartRule for Limited {
+    fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
+        grow(ack.growth_credit, limited_share(window.cwnd, self.max_ssthresh), window)
     }
 }
 

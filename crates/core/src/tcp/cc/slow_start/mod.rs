@@ -12,15 +12,15 @@ pub use hystart_pp::HystartPp;
 pub use inclusive::Inclusive;
 pub use limited::Limited;
 
-use super::{Ack, Round, Window};
+use super::{Ack, CongestionWindow, RoundCounter};
 
 /// A way to open the window. Returns the part of the ACK's credit that lies beyond the threshold and is congestion avoidance's.
-pub trait Opening {
+pub trait SlowStartRule {
     /// Whether the window is still to be opened.
-    fn applies(&self, window: &Window) -> bool {
+    fn applies(&self, window: &CongestionWindow) -> bool {
         window.cwnd < window.ssthresh
     }
-    fn open(&mut self, ack: &Ack, window: &mut Window) -> f64;
+    fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64;
 }
 
 macro_rules! slow_starts {
@@ -41,11 +41,11 @@ macro_rules! slow_starts {
             }
         }
 
-        impl Opening for SlowStart {
-            fn applies(&self, window: &Window) -> bool {
+        impl SlowStartRule for SlowStart {
+            fn applies(&self, window: &CongestionWindow) -> bool {
                 match self { $(SlowStart::$kind(s) => s.applies(window)),* }
             }
-            fn open(&mut self, ack: &Ack, window: &mut Window) -> f64 {
+            fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
                 match self { $(SlowStart::$kind(s) => s.open(ack, window)),* }
             }
         }
@@ -56,11 +56,11 @@ impl SlowStart {
     /// What an ACK leaves for congestion avoidance once slow start has taken its part: nothing of one that came while the window held
     /// nobody back (RFC 7661), all of it beyond the threshold.
     #[inline]
-    pub fn credit_left(&mut self, ack: &Ack, window: &mut Window) -> f64 {
-        if !ack.limited {
+    pub fn credit_left(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
+        if !ack.cwnd_limited {
             return 0.0;
         }
-        if self.applies(window) { self.open(ack, window) } else { ack.credit }
+        if self.applies(window) { self.open(ack, window) } else { ack.growth_credit }
     }
 }
 
@@ -78,7 +78,7 @@ slow_starts! {
 }
 
 /// Grows by the ACK's credit (or a share of it) up to the threshold; returns the credit that is left.
-fn grow(credit: f64, share: f64, window: &mut Window) -> f64 {
+fn grow(credit: f64, share: f64, window: &mut CongestionWindow) -> f64 {
     let opened = (window.cwnd + credit * share).min(window.ssthresh.max(window.cwnd));
     let used = (opened - window.cwnd) / share;
     window.cwnd = opened;
@@ -91,20 +91,32 @@ mod testing {
     use crate::units::{Span, Time};
 
     /// Rounds of a window's ACKs each, `rtt` long by its number; returns the window at the end of each.
-    pub fn rounds(opening: &mut impl Opening, cwnd: f64, n: u64, rtt: impl Fn(u64) -> Span) -> (Vec<f64>, Window) {
-        let mut window = Window { cwnd, ssthresh: f64::INFINITY };
-        let (mut sent, mut cleared, mut now) = (cwnd as u64, 0, Time::ZERO);
+    pub fn rounds(
+        opening: &mut impl SlowStartRule,
+        cwnd: f64,
+        n: u64,
+        rtt: impl Fn(u64) -> Span,
+    ) -> (Vec<f64>, CongestionWindow) {
+        let mut window = CongestionWindow { cwnd, ssthresh: f64::INFINITY };
+        let (mut sent, mut acked_total, mut now) = (cwnd as u64, 0, Time::ZERO);
         let mut windows = Vec::new();
         for round in 0..n {
             let base = (0..=round).map(&rtt).min();
-            for i in 0..(sent - cleared) {
-                cleared += 1;
+            for i in 0..(sent - acked_total) {
+                acked_total += 1;
                 // ACKs come apart enough for no train.
                 let at = now + Span::from_ms(3 * i);
-                let ack =
-                    Ack { now: at, credit: 1.0, acked: 1, rtt: Some(rtt(round)), min_rtt: base, limited: true, ..Ack::default() };
-                opening.open(&Ack { cleared, sent, ..ack }, &mut window);
-                sent = sent.max(cleared + window.cwnd as u64);
+                let ack = Ack {
+                    now: at,
+                    growth_credit: 1.0,
+                    acked: 1,
+                    rtt: Some(rtt(round)),
+                    min_rtt: base,
+                    cwnd_limited: true,
+                    ..Ack::default()
+                };
+                opening.open(&Ack { acked_total, sent, ..ack }, &mut window);
+                sent = sent.max(acked_total + window.cwnd as u64);
             }
             now += Span::from_secs(10);
             windows.push(window.cwnd);

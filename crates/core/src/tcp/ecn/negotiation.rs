@@ -1,0 +1,102 @@
+//! ECN at an endpoint: the handshake's flags, and what both halves see of a segment and say on one.
+
+use super::{EchoMode, EcnEcho, EcnMode, EcnPackets, accept, answer, answer_flags, offer};
+use crate::packet::{Ecn, Flags, Segment, Timestamps};
+use crate::tcp::endpoint::TcpEndpoint;
+use crate::tcp::timestamps::timestamp;
+use crate::units::Time;
+
+/// What the endpoint keeps of it.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointEcn {
+    /// What it says of the marks it sees; none where they are not echoed.
+    echo: Option<Box<EcnEcho>>,
+    agreed: EcnMode,
+    /// How the peer's SYN came.
+    syn: Ecn,
+}
+
+impl EndpointEcn {
+    #[inline]
+    pub fn on(&self) -> bool {
+        self.echo.is_some()
+    }
+    #[inline]
+    pub fn owes(&self) -> bool {
+        self.echo.as_ref().is_some_and(|echo| echo.owes())
+    }
+}
+
+/// SYNs that offer ECN before one that does not.
+const ECN_SYNS: u32 = 2;
+
+impl TcpEndpoint {
+    /// A server has heard a SYN.
+    pub(in crate::tcp) fn on_ecn_syn(&mut self, syn: &Segment, ecn: Ecn) {
+        self.ecn.syn = ecn;
+        self.set_ecn_mode(answer(self.config.ecn, syn.flags), None);
+    }
+
+    /// A client has heard the SYN-ACK.
+    pub(in crate::tcp) fn on_ecn_syn_ack(&mut self, syn_ack: &Segment, ecn: Ecn) {
+        self.set_ecn_mode(accept(self.config.ecn, syn_ack.flags), Some(ecn));
+    }
+
+    fn set_ecn_mode(&mut self, agreed: EcnMode, answered: Option<Ecn>) {
+        self.ecn.agreed = agreed;
+        self.sender.set_ecn_mode(agreed);
+        let state = EchoMode { agreed, by_state: self.sender.counts_marks(), marked_acks: self.config.ack_control.is_some() };
+        self.ecn.echo = (agreed != EcnMode::Off).then(|| Box::new(EcnEcho::new(state, answered)));
+    }
+
+    pub(in crate::tcp) fn syn_flags(&self, answering: bool) -> Flags {
+        if answering {
+            return Flags::SYN.with(Flags::ACK).with(answer_flags(self.ecn.agreed, self.ecn.syn));
+        }
+        // A path that loses SYNs with these flags is tried without (RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4.1).
+        let mode = if self.handshake.tries > ECN_SYNS { EcnMode::Off } else { self.config.ecn };
+        Flags::SYN.with(offer(mode))
+    }
+
+    /// Handshakes are ECN-capable only where all packets are, and with AccECN (draft-ietf-tcpm-generalized-ecn, section 3.2.1).
+    pub(in crate::tcp) fn syn_codepoint(&self, answering: bool) -> Ecn {
+        let mode = if answering { self.ecn.agreed } else { self.config.ecn };
+        let capable = self.config.ecn_packets == EcnPackets::All && mode == EcnMode::Accurate;
+        if capable { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    /// Before a segment is taken in: what the IP header said of it.
+    #[inline(never)]
+    pub(in crate::tcp) fn on_ecn_codepoint(&mut self, segment: &Segment, ecn: Ecn) {
+        let Some(echo) = &mut self.ecn.echo else { return };
+        if echo.on_arrival(segment, ecn, self.receiver.delayed()) {
+            self.receiver.ack_at_once();
+        }
+        if ecn == Ecn::Ce && segment.payload > 0 {
+            self.receiver.count_ce();
+        }
+    }
+
+    /// What the two halves say of marks on an outgoing segment.
+    #[inline(never)]
+    pub(in crate::tcp) fn write_ecn(&mut self, segment: &mut Segment) {
+        self.sender.write_ecn(segment);
+        if let Some(echo) = &mut self.ecn.echo {
+            echo.fill(segment);
+        }
+    }
+
+    /// An ACK that goes before all else, as it says how what came before the last segment had come.
+    #[inline(never)]
+    pub(in crate::tcp) fn owed_ack(&mut self, now: Time) -> Option<Segment> {
+        let (ack, ece) = self.ecn.echo.as_mut()?.take_owed()?;
+        let mut segment = self.receiver.earlier_ack(self.sender.next_seq(), ack);
+        if ece {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
+        segment.timestamps = self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent });
+        segment.len = self.config.wire_len(0, self.timestamps, 0);
+        self.sender.write_ecn(&mut segment);
+        Some(segment)
+    }
+}

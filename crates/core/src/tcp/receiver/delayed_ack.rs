@@ -1,0 +1,74 @@
+//! When an ACK goes out: at once, with the next segment, or when the timer says so.
+
+use super::Receiver;
+use crate::tcp::config::DelayedAck;
+use crate::units::Time;
+
+impl Receiver {
+    /// RFC 1122, section 4.2.3.2: every so many segments, and no later than the timer.
+    #[inline]
+    pub(super) fn schedule_ack(&mut self, now: Time, at_once: bool) {
+        self.unacknowledged += 1;
+        let at_once = at_once || (self.quick_acks > 0 && !self.pingpong);
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+        match self.delayed_ack.filter(|_| !at_once) {
+            None => self.ack_now = true,
+            Some(delay) => self.delay_ack(now, delay),
+        }
+    }
+
+    #[inline(never)]
+    fn delay_ack(&mut self, now: Time, delay: DelayedAck) {
+        if self.unacknowledged < delay.segments {
+            self.ack_at = self.ack_at.min(now + delay.timer);
+        } else if let Some(next) = self.tack.as_ref().map(|tack| tack.next()).filter(|&next| next > now) {
+            self.ack_at = self.ack_at.min(next);
+        } else if !self.app_behind || self.has_room() {
+            self.ack_now = true;
+        }
+    }
+
+    /// Linux (`__tcp_ack_snd_check()`): what has not been read must leave the window as wide as the last ACK said, or the ACK waits for the
+    /// read (`tcp_cleanup_rbuf()`).
+    #[inline(never)]
+    fn has_room(&self) -> bool {
+        self.edge(self.read_before_batch) >= self.next + u64::from(self.advertised)
+    }
+
+    /// What arrives next is not the last at this instant, and `read` is what the application has read before. Whether it is of those that wait.
+    pub fn hold_reader(&mut self, read: u64) -> bool {
+        if self.reads_in_batches && !self.app_behind {
+            (self.app_behind, self.read_before_batch) = (true, read);
+        }
+        self.app_behind
+    }
+
+    /// Whether the application has been held from reading.
+    #[inline]
+    pub fn is_app_behind(&self) -> bool {
+        self.app_behind
+    }
+
+    /// It has read all that the instant brought: the ACK that waited for it goes out.
+    #[inline(never)]
+    pub(super) fn catch_up(&mut self) {
+        self.app_behind = false;
+        self.ack_now |= self.delayed_ack.is_some_and(|delay| self.tack.is_none() && self.unacknowledged >= delay.segments);
+    }
+
+    pub fn on_timer(&mut self, now: Time) {
+        if now >= self.ack_at {
+            self.ack_now = true;
+        }
+    }
+
+    /// The number of the ACK that is being delayed, if one is.
+    pub fn delayed(&self) -> Option<u64> {
+        (self.unacknowledged > 0 && !self.ack_now).then_some(self.next)
+    }
+
+    /// What came must be acknowledged at once.
+    pub fn ack_at_once(&mut self) {
+        self.ack_now = true;
+    }
+}

@@ -1,0 +1,67 @@
+//! What arrives out of order, and what an ACK reports of it.
+
+use super::Receiver;
+use crate::packet::{SackBlocks, Segment};
+use crate::tcp::config::WindowRule;
+use crate::units::Time;
+
+impl Receiver {
+    /// It is kept, if there is room, and acknowledged.
+    #[inline(never)]
+    pub(super) fn keep_out_of_order(&mut self, now: Time, segment: &Segment, end: u64) {
+        // RFC 5681, section 4.2: at once, so that duplicate ACKs tell the sender.
+        match self
+            .sack_compressor
+            .as_mut()
+            .filter(|_| self.quick_acks == 0)
+            .and_then(|sack_compressor| sack_compressor.wait(now, self.next))
+        {
+            Some(at) => self.ack_at = self.ack_at.min(at),
+            None => self.ack_now = true,
+        }
+        self.out_of_order_segments += 1;
+        let room = self.next + u64::from(self.config.receive_buffer);
+        if self.config.window_rule == WindowRule::Sequence && end > room {
+            return;
+        }
+        let mut new = false;
+        self.out_of_order.insert(segment.seq, end, |_, _| new = true);
+        if new {
+            self.stats.unique_ip_bytes += u64::from(segment.len);
+        } else {
+            self.stats.duplicates += 1;
+            self.duplicate_range = self.config.dsack.then_some((segment.seq, end));
+        }
+        let (start, end) = self.out_of_order.containing(segment.seq).unwrap_or((segment.seq, end));
+        self.recent.retain(|&at| at < start || at >= end);
+        self.recent.insert(0, segment.seq);
+        self.recent.truncate(16);
+    }
+
+    /// How far the stream is whole once everything below `end` is there; what waited below that waits no more.
+    pub(super) fn filled_to(&mut self, end: u64) -> u64 {
+        let beyond = self.out_of_order.containing(end).or(self.out_of_order.first().filter(|r| r.0 <= end));
+        let whole = beyond.map_or(end, |(_, filled_to)| end.max(filled_to));
+        self.out_of_order.remove_below(whole);
+        self.recent.retain(|&at| at >= whole);
+        whole
+    }
+
+    /// There is something to report beside the ACK number.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        self.duplicate_range.is_some() || !self.out_of_order.is_empty()
+    }
+
+    /// RFC 2883, section 4: what arrived twice comes first, then the blocks.
+    #[cold]
+    pub fn blocks(&mut self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let duplicate_range = self.duplicate_range.take();
+        let held = self.recent.iter().filter_map(|&at| self.out_of_order.containing(at));
+        for (start, end) in duplicate_range.into_iter().chain(held).take(self.config.max_sack_blocks()) {
+            blocks.push(start, end);
+        }
+        blocks
+    }
+}

@@ -1,0 +1,69 @@
+//! What SACK blocks report.
+
+use super::segment::SACKED;
+use super::{Scoreboard, SentSegment};
+
+impl Scoreboard {
+    /// A SACK block. Returns how many segments it newly reports.
+    pub fn sack(&mut self, start: u64, end: u64) -> u32 {
+        let Some(first) = self.ring.front().map(|s| s.seq) else { return 0 };
+        let (start, end) = (start.max(first), end.min(self.ring.back().map_or(first, SentSegment::end)));
+        if start >= end || self.sacked.containing(start).is_some_and(|r| r.1 >= end) {
+            return 0;
+        }
+        let mut fresh: [(u64, u64); 8] = [(0, 0); 8];
+        let mut parts = 0;
+        let mut more = Vec::new();
+        self.sacked.insert(start, end, |s, e| {
+            if parts < fresh.len() {
+                fresh[parts] = (s, e);
+                parts += 1;
+            } else {
+                more.push((s, e));
+            }
+        });
+        let before = self.sacked_out;
+        for &(s, e) in fresh[..parts].iter().chain(&more) {
+            self.mark_sacked(s, e);
+        }
+        self.sacked_out - before
+    }
+
+    /// Marks the segments that [start, end) completes. A segment reported in two halves is complete when both are known.
+    fn mark_sacked(&mut self, start: u64, end: u64) {
+        let mut at = self.position(start);
+        while let Some(sent) = self.ring.get_mut(at) {
+            if sent.seq >= end {
+                break;
+            }
+            let index = self.base + at as u64;
+            let whole =
+                (start <= sent.seq && sent.end() <= end) || self.sacked.containing(sent.seq).is_some_and(|r| r.1 >= sent.end());
+            if whole && !sent.is_sacked() {
+                self.lost_out -= u32::from(sent.is_lost());
+                self.resent_out -= u32::from(sent.is_resent());
+                sent.marks = SACKED;
+                let sent = *sent;
+                if sent.sends == 1 {
+                    self.first_sacked = Some(self.first_sacked.map_or(sent.sent_at, |first| first.min(sent.sent_at)));
+                }
+                if self.notes_arrivals {
+                    self.note_arrival(&sent, index);
+                }
+                self.sacked_out += 1;
+                self.sacked_below_scan += u32::from(index < self.scanned);
+                self.highest_sacked = Some(self.highest_sacked.map_or(index, |h| h.max(index)));
+            }
+            at += 1;
+        }
+    }
+
+    /// Where in the ring the segment that holds `seq` lies. Segments are mostly of one size, so a guess mostly hits.
+    fn position(&self, seq: u64) -> usize {
+        let last = self.ring.len().saturating_sub(1);
+        let (Some(first), Some(middle)) = (self.ring.front(), self.ring.get(last / 2)) else { return 0 };
+        let guess = (seq.saturating_sub(first.seq) / u64::from(middle.len.max(1))).min(last as u64) as usize;
+        let hit = self.ring.get(guess).is_some_and(|s| s.seq <= seq && seq < s.end());
+        if hit { guess } else { self.ring.partition_point(|s| s.end() <= seq) }
+    }
+}

@@ -1,0 +1,39 @@
+//! One segment on the board.
+
+use crate::units::Time;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SentSegment {
+    pub seq: u64,
+    pub len: u32,
+    /// Times it has been sent.
+    pub sends: u16,
+    pub(super) marks: u8,
+    /// When it was sent last.
+    pub sent_at: Time,
+}
+
+pub(super) const SACKED: u8 = 1;
+pub(super) const LOST: u8 = 2;
+/// A retransmission of it is in flight.
+pub(super) const RESENT: u8 = 4;
+
+impl SentSegment {
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+    /// SACKed, lost or resent.
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.marks != 0
+    }
+    pub fn is_sacked(&self) -> bool {
+        self.marks & SACKED != 0
+    }
+    pub fn is_lost(&self) -> bool {
+        self.marks & LOST != 0
+    }
+    pub fn is_resent(&self) -> bool {
+        self.marks & RESENT != 0
+    }
+}

@@ -1,0 +1,152 @@
+//! The course that most of a bulk flow takes: ACKs of new data come with nothing SACKed, lost or marked, and each lets full segments
+//! out. It does what `take_ack` and `poll_with_care` would do, and asks nothing that could only be answered one way.
+
+use super::{NONE, STREAM_START, Sender, Transmit};
+use crate::app::Socket;
+use crate::packet::{RetransmitReason, Segment};
+use crate::tcp::cc::{Ack, CongestionControl};
+use crate::tcp::config::WindowRule;
+use crate::tcp::recovery::{AckInfo, Recovery};
+use crate::tcp::scoreboard::Acked;
+use crate::tcp::stats::Limit;
+use crate::tcp::timestamps::TimestampEcho;
+use crate::units::Time;
+
+/// How far the stream may be sent in full segments, as sequence numbers; a congestion window counts segments and is asked for itself.
+/// None of them moves when a full segment goes out.
+struct Reach {
+    /// What the application has written, less a segment that would carry the FIN.
+    written: u64,
+    peer: u64,
+    buffer: u64,
+}
+
+/// What a calm sender says to being asked for a segment.
+pub enum FastPoll {
+    /// This one, and whether it is known to be the last for now.
+    Send(Transmit, bool),
+    Nothing,
+    /// A pause ends, or something smaller than a full segment is to go, or a FIN: ask `poll_with_care`.
+    Unclear,
+}
+
+/// Why no full segment of new data goes out.
+enum Blocked {
+    Limit(Limit),
+    Unclear,
+}
+
+impl Sender {
+    /// New data is acknowledged, without SACK information; nothing on the board is SACKed or lost, the recovery has nothing to do, and
+    /// nothing but a congestion control that watches deliveries listens besides.
+    #[inline]
+    pub(super) fn fast_path_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+        // A send buffer smaller than a segment makes small segments.
+        self.fast_path = self.send_buffer >= u64::from(self.segment);
+        self.set_window(segment.ack, u64::from(segment.window));
+        let acked = self.advance(now, segment.ack, echo);
+        let mut ack = self.cc_ack(now, &acked);
+        if self.delivery_rate.is_some() {
+            self.update_delivery_rate_fast(&mut ack, &acked);
+        }
+        self.cc.on_ack(&ack);
+        self.tune_send_buffer();
+        self.restart_timer(now);
+        self.check_probe(now);
+    }
+
+    /// What `note_arrivals` tells of a clean ACK; then the reading is as `on_ack` expects it.
+    #[inline(never)]
+    fn update_delivery_rate_fast(&mut self, ack: &mut Ack, acked: &Acked) {
+        ack.recovering = self.una <= self.rto_recovery_point;
+        self.update_delivery_rate(ack, acked, &AckInfo { advanced: true, acked: acked.segments, ..AckInfo::default() });
+        (ack.recovering, ack.delivered, ack.lost, ack.rate) = (false, 0, 0, None);
+        ack.cwnd_limited = self.window_limited(acked);
+    }
+
+    /// A full segment of new data, if all limits allow one.
+    #[inline]
+    pub(super) fn poll_fast(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
+        // A pause may change the window.
+        if self.limit == Limit::Application && self.scoreboard.is_empty() {
+            return FastPoll::Unclear;
+        }
+        let reach = self.reach(socket);
+        let (window, in_flight) = (self.recovery.window(&self.cc), f64::from(self.scoreboard.len()));
+        match self.can_send_full(now, &reach, socket, in_flight + 1.0 <= window) {
+            Ok(()) => {}
+            Err(Blocked::Unclear) => return FastPoll::Unclear,
+            Err(Blocked::Limit(limit)) => {
+                self.stop(now, limit);
+                return FastPoll::Nothing;
+            }
+        }
+        if self.psh_segments == 0 && self.should_defer(now, socket, self.scoreboard.len()) {
+            self.stop(now, Limit::Cwnd);
+            return FastPoll::Nothing;
+        }
+        let piece = self.send_full(now, socket);
+        let next = self.can_send_full(now, &reach, socket, in_flight + 2.0 <= window);
+        let piece = Transmit { push: self.sets_psh(socket, |_| next.is_ok()), ..piece };
+        match next {
+            Err(Blocked::Limit(limit)) => {
+                self.stop(now, limit);
+                FastPoll::Send(piece, true)
+            }
+            _ => FastPoll::Send(piece, false),
+        }
+    }
+
+    #[inline]
+    fn send_full(&mut self, now: Time, socket: &mut Socket) -> Transmit {
+        let seq = self.next;
+        self.scoreboard.push(seq, self.segment, now);
+        self.next += u64::from(self.segment);
+        if self.delivery_rate.is_some() {
+            self.record_send(now, self.scoreboard.end_index() - 1);
+        }
+        if self.pacer.is_some() {
+            self.pace(now);
+        }
+        self.count_send(now);
+        self.stats.first_data.get_or_insert(now);
+        socket.sent = self.next - STREAM_START;
+        Transmit { seq, payload: self.segment, fin: false, push: false, retransmission: false, reason: RetransmitReason::No }
+    }
+
+    #[inline]
+    fn reach(&self, socket: &Socket) -> Reach {
+        let closing = socket.closed && self.fin == NONE;
+        Reach {
+            written: socket.written.saturating_add(STREAM_START) - u64::from(closing),
+            peer: match self.config.window_rule {
+                WindowRule::Sequence => self.right_edge,
+                WindowRule::InFlight => self.next + self.usable_window(self.scoreboard.len()),
+            },
+            buffer: self.una.saturating_add(self.send_buffer),
+        }
+    }
+
+    /// Whether a full segment may go out, with the reasons against it in the order of `next_piece`.
+    #[inline]
+    fn can_send_full(&self, now: Time, reach: &Reach, socket: &Socket, room: bool) -> Result<(), Blocked> {
+        let end = self.next + u64::from(self.segment);
+        if end > reach.written {
+            let done = self.next == reach.written && !socket.closed;
+            return Err(if done { Blocked::Limit(Limit::Application) } else { Blocked::Unclear });
+        }
+        if end > reach.peer {
+            let usable = reach.peer.saturating_sub(self.next);
+            let shut = usable == 0 || usable < self.largest_window / 2;
+            return Err(if shut { Blocked::Limit(Limit::ReceiveWindow) } else { Blocked::Unclear });
+        }
+        if end > reach.buffer {
+            return Err(Blocked::Limit(Limit::SendBuffer));
+        }
+        if !room {
+            return Err(Blocked::Limit(Limit::Cwnd));
+        }
+        let early = self.tso_burst == 0 && self.pacer.is_some_and(|pacer| now < pacer.next());
+        if early { Err(Blocked::Limit(Limit::Pacing)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,213 @@
+//! Pauses and unused windows: RFC 5681, RFC 2861 and RFC 7661, each with the numbers of its rule.
+
+use super::*;
+use crate::app::Socket;
+use crate::packet::{Flags, SackBlocks, Segment};
+use crate::tcp::timestamps::TimestampEcho;
+use crate::tcp::{TcpConfig, WindowValidation};
+
+const RTT: Span = Span::from_ms(100);
+
+/// A sender with a window of 32 segments of 1000 bytes in slow start; the RTO is between 200 and 300 ms.
+struct Stage {
+    sender: Sender,
+    socket: Socket,
+    now: Time,
+}
+
+impl Stage {
+    fn new(config: TcpConfig) -> Stage {
+        let config = TcpConfig { segment: 1000, initial_window: 4.0, timestamps: false, ..config };
+        let mut sender = Sender::new(config.into());
+        sender.on_peer_syn(1000, 1 << 30);
+        sender.establish(Time::ZERO, Some(RTT), false);
+        let mut stage = Stage { sender, socket: Socket { established: true, ..Socket::default() }, now: Time::ZERO };
+        stage.round(4);
+        stage.sender.cc.on_recovered(stage.now, 32.0);
+        stage
+    }
+
+    /// The application writes so many segments, which go out and are acknowledged a round trip later. How many went out at once.
+    fn round(&mut self, segments: u64) -> u64 {
+        self.socket.written += segments * 1000;
+        let before = self.sender.next_seq();
+        while self.sender.poll(self.now, &mut self.socket).is_some() {}
+        let sent = (self.sender.next_seq() - before) / 1000;
+        self.now += RTT;
+        for _ in 0..sent {
+            let ack = Segment { ack: self.sender.una + 1000, window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
+            self.sender.on_segment(self.now, &ack, TimestampEcho::default());
+        }
+        sent
+    }
+
+    fn pause(&mut self, time: Span) {
+        self.now += time;
+    }
+
+    fn window(&self) -> (f64, f64) {
+        (self.sender.cc.cwnd(), self.sender.cc.ssthresh())
+    }
+}
+
+fn with(idle_restart: IdleRestart) -> Stage {
+    Stage::new(TcpConfig { idle_restart, ..TcpConfig::default() })
+}
+
+#[test]
+fn without_a_rule_a_pause_is_followed_by_the_whole_window() {
+    let mut stage = with(IdleRestart::Off);
+    stage.pause(Span::from_secs(10));
+    assert_eq!(stage.round(100), 32);
+}
+
+/// RFC 5681, section 4.1: the restart window is the initial one, and the threshold stays.
+#[test]
+fn after_more_than_a_timeout_sending_starts_with_the_initial_window() {
+    let mut stage = with(IdleRestart::Restart);
+    stage.pause(Span::from_secs(10));
+    assert_eq!(stage.round(100), 4);
+    assert_eq!(stage.window(), (8.0, f64::INFINITY));
+}
+
+#[test]
+fn a_pause_shorter_than_the_timeout_changes_nothing() {
+    for rule in [IdleRestart::Restart, IdleRestart::Decay] {
+        let mut stage = with(rule);
+        stage.pause(Span::from_ms(50));
+        assert_eq!(stage.round(100), 32, "{rule:?}");
+    }
+}
+
+/// RFC 2861, section 3.1: half for each timeout, three quarters remembered (the threshold, here infinite, is never lowered).
+#[test]
+fn a_window_decays_by_half_for_each_timeout_down_to_the_initial_one() {
+    let rto = Span::from_ms(200);
+    for (timeouts, cwnd) in [(1, 16.0), (2, 8.0), (3, 4.0), (50, 4.0)] {
+        let idle = rto.saturating_mul(timeouts) + Span::from_ms(1);
+        let window = decayed(CongestionWindow { cwnd: 32.0, ssthresh: 10.0 }, 4.0, idle, rto);
+        assert_eq!((window.cwnd, window.ssthresh), (cwnd, 24.0), "{timeouts}");
+    }
+}
+
+#[test]
+fn a_window_below_the_initial_one_is_not_raised() {
+    let window = decayed(CongestionWindow { cwnd: 2.0, ssthresh: 10.0 }, 4.0, Span::from_secs(9), Span::from_ms(200));
+    assert_eq!(window.cwnd, 2.0);
+}
+
+/// RFC 2861, section 3.2: 10 of 32 used for a timeout: (32 + 10) / 2 = 21, then (21 + 10) / 2 = 15.
+#[test]
+fn a_window_that_is_not_used_goes_half_way_to_what_is() {
+    let mut stage = Stage::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
+    let mut seen = vec![];
+    for _ in 0..8 {
+        stage.round(10);
+        seen.push(stage.window().0);
+    }
+    seen.dedup();
+    assert_eq!(seen[..3], [32.0, 21.0, 15.0]);
+}
+
+#[test]
+fn a_window_that_is_used_is_kept() {
+    let mut stage = Stage::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
+    for _ in 0..8 {
+        stage.round(1000);
+    }
+    assert!(stage.window().0 > 32.0);
+}
+
+fn new_validation(idle_restart: IdleRestart) -> Stage {
+    Stage::new(TcpConfig { idle_restart, window_validation: WindowValidation::Rfc7661, ..TcpConfig::default() })
+}
+
+impl Stage {
+    /// `segments` go out, of which the first is lost and sent again: the window after the cut, and at the end of the recovery.
+    fn lose_first_of(&mut self, segments: u64) -> (f64, f64) {
+        self.socket.written += segments * 1000;
+        while self.sender.poll(self.now, &mut self.socket).is_some() {}
+        self.now += RTT;
+        let una = self.sender.una;
+        let mut sack = SackBlocks::default();
+        sack.push(una + 1000, self.sender.next_seq());
+        let ack = Segment { ack: una, window: 1 << 30, flags: Flags::ACK, sack, ..Segment::default() };
+        self.sender.on_segment(self.now, &ack, TimestampEcho::default());
+        let cut = self.sender.cc.cwnd();
+        while self.sender.poll(self.now, &mut self.socket).is_some() {}
+        self.now += RTT;
+        let ack = Segment { ack: self.sender.next_seq(), window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
+        self.sender.on_segment(self.now, &ack, TimestampEcho::default());
+        (cut, self.sender.cc.cwnd())
+    }
+}
+
+/// RFC 7661, sections 4.3 and 4.4: with 10 of 32 in use the window neither grows nor shrinks.
+#[test]
+fn a_window_of_which_less_than_half_is_used_stays_as_it_is() {
+    let mut stage = new_validation(IdleRestart::Off);
+    for round in 0..60 {
+        stage.round(10);
+        assert_eq!(stage.window().0, 32.0, "round {round}");
+    }
+}
+
+/// Section 4.3: 20 in use validate a window of up to 40, which each ACK lets grow by one in slow start.
+#[test]
+fn a_window_of_which_half_is_used_grows_until_it_is_twice_that() {
+    let mut stage = new_validation(IdleRestart::Off);
+    for _ in 0..20 {
+        stage.round(20);
+    }
+    assert_eq!(stage.window().0, 41.0);
+}
+
+/// Section 4.4: whatever else the host does about pauses, as this takes its place.
+#[test]
+fn a_window_is_kept_over_a_pause_and_does_not_grow_before_it_is_proven() {
+    for rule in [IdleRestart::Off, IdleRestart::Restart, IdleRestart::Decay] {
+        let mut stage = new_validation(rule);
+        stage.round(32);
+        let before = stage.window().0;
+        stage.pause(Span::from_secs(10));
+        assert_eq!(stage.round(1000), before as u64, "{rule:?}");
+        // The ACKs of its first round trip prove it, and what they are the last of is the first to make it grow.
+        assert!(stage.window().0 <= before + 1.0, "{rule:?} {}", stage.window().0);
+        stage.round(1000);
+        assert!(stage.window().0 >= 1.9 * before, "{rule:?}");
+    }
+}
+
+/// Section 4.4.3: five minutes.
+#[test]
+fn a_pause_of_five_minutes_halves_the_window_once() {
+    let mut stage = new_validation(IdleRestart::Off);
+    stage.pause(Span::from_secs(400));
+    stage.round(1);
+    assert_eq!(stage.window(), (16.0, f64::INFINITY));
+}
+
+/// Section 4.4.1, by hand: 10 of 32 used: 10/2, then (10 - 1)/2 in whole segments. After a pause: 32 in flight, 32/2, (32 - 1)/2.
+#[test]
+fn a_loss_cuts_what_was_used_of_a_window_and_what_was_lost_of_that() {
+    let mut used = new_validation(IdleRestart::Off);
+    for _ in 0..20 {
+        used.round(10);
+    }
+    assert_eq!(used.lose_first_of(10), (5.0, 4.0));
+    let mut paused = new_validation(IdleRestart::Off);
+    paused.pause(Span::from_secs(10));
+    assert_eq!(paused.lose_first_of(32), (16.0, 15.0));
+}
+
+/// Section 4.3: a validated window is cut as RFC 5681 says.
+#[test]
+fn a_loss_in_a_validated_window_is_cut_as_ever() {
+    let mut stage = new_validation(IdleRestart::Off);
+    for _ in 0..3 {
+        stage.round(1000);
+    }
+    let before = stage.window().0;
+    let (cut, after) = stage.lose_first_of(before as u64);
+    assert_eq!((cut, after), ((before / 2.0).floor(), (before / 2.0).floor()));
+}
