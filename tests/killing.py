@@ -17,7 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ackclock import leftovers
+from ackclock.storage import temporary_files
 
 CLI = [sys.executable, "-m", "ackclock"]
 EARLIEST_S = 0.2
@@ -63,7 +63,7 @@ class Killed:
                 continue
             self._complete(out)
             assert check_readable(out) == "finished"
-            assert not [path for path in self.place.rglob(".*.tmp") if leftovers.is_leftover_name(path.name)]
+            assert not [path for path in self.place.rglob(".*.tmp") if temporary_files.is_leftover_name(path.name)]
             if self.real:
                 assert _names(out) == _names(reference), f"seed {self.seed}, kill {number}"
             else:
@@ -97,8 +97,8 @@ def check_readable(folder: Path) -> str:
     if not folder.is_dir():
         return "absent"
     for root, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not leftovers.is_leftover_name(name)]
-        for path in (Path(root) / name for name in files if not leftovers.is_leftover_name(name)):
+        folders[:] = [name for name in folders if not temporary_files.is_leftover_name(name)]
+        for path in (Path(root) / name for name in files if not temporary_files.is_leftover_name(name)):
             if path.suffix == ".parquet":
                 pl.read_parquet(path, glob=False)
             elif path.suffix == ".json":

@@ -12,8 +12,8 @@ import polars as pl
 
 from ackclock import _native, analyze
 from ackclock.analysis.run import Analysis
-from ackclock.plan import Capture, build_plan
-from ackclock.scenario.draft import draft_of
+from ackclock.input.scenario.draft import draft_of
+from ackclock.simulation.plan import Capture, build_plan
 
 PLACES = ("server", "middle", "client")
 RETRANSMISSIONS = ("fast", "timeout", "go_back_n", "tail_probe", "handshake")

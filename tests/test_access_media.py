@@ -9,8 +9,8 @@ import pytest
 import ackclock
 from ackclock.comparison.asymmetry import asymmetry
 from ackclock.errors import InputError
-from ackclock.plan import build_plan
-from ackclock.scenario import draft_of
+from ackclock.input.scenario import draft_of
+from ackclock.simulation.plan import build_plan
 
 BULK = {"workload": {"kind": "bulk"}}
 RATE = {"down": "30 Mb/s", "up": "5 Mb/s"}

@@ -6,13 +6,13 @@ from statistics import mean
 
 import pytest
 
-from ackclock.engine import run
-from ackclock.papers import table1, table2, table3
+from ackclock.input.scenario.draft import read_draft
+from ackclock.papers.asymmetry import table1, table2, table3
 from ackclock.papers.experiments import Experiments, scheme
-from ackclock.papers.progress import pauses_s
+from ackclock.papers.pauses import pauses_s
 from ackclock.papers.scenarios import scenario_path
-from ackclock.plan import build_plan
-from ackclock.scenario.draft import read_draft
+from ackclock.simulation.engine import run
+from ackclock.simulation.plan import build_plan
 
 
 @pytest.fixture(scope="module")

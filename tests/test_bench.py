@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ackclock import catalogue
+from ackclock.input import catalogue
 
 BENCHES = Path(__file__).resolve().parent.parent / "benches"
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from ackclock.comparison import Comparison, compare
-from ackclock.engine import run
 from ackclock.errors import InputError
+from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.claims import claims_of
 from ackclock.papers.experiments import network as network_keys
 from ackclock.papers.ns2 import ns2_value
 from ackclock.papers.reproduce import reproduce
 from ackclock.papers.scenarios import scenario_path
-from ackclock.plan import build_plan
 from ackclock.report import for_run
-from ackclock.scenario.draft import read_draft
+from ackclock.simulation.engine import run
+from ackclock.simulation.plan import build_plan
 
 SMALL: dict[str, Any] = {"variants": ["reno", "cubic"], "buffers": ["32 KiB", "auto"], "seeds": 2, "duration": "5 s"}
 

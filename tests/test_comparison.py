@@ -10,11 +10,11 @@ import pytest
 from ackclock.comparison.ack_path import bottlenecks, unmarked
 from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
-from ackclock.comparison.metrics import of_flows, of_run, over_seeds
 from ackclock.comparison.ranking import check_rank_by, just_so, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.errors import InputError
-from ackclock.link.hop import Hop
+from ackclock.input.link.hop import Hop
+from ackclock.simulation.metrics import of_flows, of_run, over_seeds
 from tests.synthetic import flow, hop, summary
 
 CUBIC = Configuration("cubic", "auto", "auto", True)

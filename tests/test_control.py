@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ackclock
-from ackclock import control
+from ackclock import congestion_control
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK = {"hop": [{"name": "l", "rate": "5 Mb/s", "delay": "20 ms", "queue": {"kind": "droptail", "packets": 20}}]}
@@ -48,7 +48,7 @@ def test_renos_equations_in_python_give_the_built_in_renos_results(recovery: str
 
 
 def test_a_class_may_be_passed_itself() -> None:
-    assert figures(run(control.find(RENO))) == figures(run(RENO))
+    assert figures(run(congestion_control.find(RENO))) == figures(run(RENO))
 
 
 def test_runs_in_processes_are_those_in_threads() -> None:
@@ -61,7 +61,7 @@ def test_runs_in_processes_are_those_in_threads() -> None:
 def test_compare_ranks_it_among_the_others() -> None:
     done = ackclock.compare(
         LOSSY["hop"],
-        variants=["reno", control.find("python:own_control.TwoInQueue")],
+        variants=["reno", congestion_control.find("python:own_control.TwoInQueue")],
         buffers=["auto"],
         delayed_ack=[True],
         duration="5 s",
@@ -83,7 +83,7 @@ def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:
         def on_ack(self, ack: ackclock.Ack) -> None:
             self.cwnd = 10.0
 
-    control.named(Watcher)
+    congestion_control.named(Watcher)
     run(Watcher)
     # 10 segments of 1448 bytes in a round trip of 40 ms and a little.
     assert 180 < max(rate for rate in heard["rates"] if rate) < 260

@@ -6,12 +6,13 @@ import pytest
 
 from ackclock import analyze
 from ackclock.analysis.clocks import clock_said
-from ackclock.analysis.diagnosis import acks, allowed, bottleneck, limits, loss, path, repair
-from ackclock.analysis.diagnosis.view import View, view
-from ackclock.analysis.table import analysis_tables
+from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, loss_models, path, recovery_time
+from ackclock.analysis.diagnosis.bottleneck import has_queue
+from ackclock.analysis.diagnosis.flow_context import View, view
+from ackclock.analysis.terminal_tables import analysis_tables
+from ackclock.format import milliseconds, rate
 from ackclock.report.capture import page
-from ackclock.report.capture_tables import flows_table, handshakes_table, limits_table, waited
-from ackclock.report.numbers import milliseconds, rate
+from ackclock.report.capture_tables import flows_table, handshakes_table, limits_table
 from ackclock.report.page import Chart, Facts
 from tests.test_analyze import captured, found
 
@@ -153,16 +154,16 @@ def test_a_page_draws_no_round_trip_where_the_capture_is_at_the_receivers_end(fu
 
 
 def test_less_than_a_packet_is_no_queue():
-    assert not waited({"max_based": 59, "rate_bps": 1000.0})
-    assert waited({"max_based": 32_000, "rate_bps": 254e3})
-    assert not waited({"max_based": 2000, "rate_bps": 10e6})
-    assert not waited({"max_based": None, "rate_bps": None})
+    assert not has_queue({"max_based": 59, "rate_bps": 1000.0})
+    assert has_queue({"max_based": 32_000, "rate_bps": 254e3})
+    assert not has_queue({"max_based": 2000, "rate_bps": 10e6})
+    assert not has_queue({"max_based": None, "rate_bps": None})
 
 
 def test_one_loss_makes_no_model(full_queue):
     document = analyze(full_queue[0]).document
     few = seen(document, repairs={**document["flows"][0]["b2a"]["repairs"], "recoveries": 1, "timeouts": 0})
-    assert allowed.rate_models(few) == {}
+    assert loss_models.rate_models(few) == {}
 
 
 def test_a_link_does_not_carry_less_than_what_came_through_it(full_queue):
@@ -186,13 +187,13 @@ def test_what_was_not_needed_was_not_lost(full_queue):
     document = analyze(full_queue[0]).document
     repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 4, "timeouts": 0}
     again = seen(document, repairs=repairs, retransmitted_segments=427, spurious_retransmits=47)
-    assert "95 segments were lost at a time" in repair.finding(again, 0.3).advice
+    assert "95 segments were lost at a time" in recovery_time.finding(again, 0.3).advice
 
 
 def test_cubic_gets_no_less_than_a_reno_that_counts_segments(full_queue):
     document = analyze(full_queue[0]).document
     repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 200, "timeouts": 0}
-    models = allowed.rate_models(seen(document, repairs=repairs))
+    models = loss_models.rate_models(seen(document, repairs=repairs))
     assert models["cubic_bps"] >= models["counted_bps"] >= models["padhye_bps"]
 
 
@@ -200,7 +201,7 @@ def test_a_path_with_more_repair_than_queue_is_not_called_full(full_queue):
     document = analyze(full_queue[0]).document
     shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "path_rate": 0.34, "recovery": 0.64}
     repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 8, "timeouts": 3}
-    found = allowed.finding(seen(document, limited=shares, repairs=repairs))
+    found = loss_models.finding(seen(document, limited=shares, repairs=repairs))
     assert found is not None
     assert "repairs took 64 %" in found.advice
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ackclock import catalogue
+from ackclock.input import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

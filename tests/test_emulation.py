@@ -332,7 +332,7 @@ def test_emulation_is_refused_when_the_process_has_several_threads(line):
     """As root too: a child of one of several threads has copies of locks that the others held."""
     script = (
         "import sys, threading\n"
-        "from ackclock.emulation import Settings, emulate_here, emulation_scenario\n"
+        "from ackclock.emulation.config import Settings, emulate_here, emulation_scenario\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         "emulate_here(emulation_scenario(sys.argv[1]), 1, Settings(['true']))\n"
     )

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import ackclock
-from ackclock.emulation_run import open_emulation
+from ackclock.emulation.run import open_emulation
 from tests.live.cells import namespaces
 
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]

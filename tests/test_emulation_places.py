@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ackclock.emulation_run import open_emulation
+from ackclock.emulation.run import open_emulation
 from tests.live.cells import namespaces
 from tests.test_emulation import ECHO, until
 

@@ -7,10 +7,10 @@ import json
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ackclock import engine
 from ackclock.errors import InputError
-from ackclock.plan import build_plan
-from ackclock.scenario import draft_of
+from ackclock.input.scenario import draft_of
+from ackclock.simulation import engine
+from ackclock.simulation.plan import build_plan
 
 TIMES = st.sampled_from(["5 ms", "1 us", "20 ms", "300 ms", "2 s", "100 day"])
 SOON = st.sampled_from(["0 s", "1 ps", "5 ms", "60 ms", "399 ms"])

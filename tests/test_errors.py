@@ -77,14 +77,15 @@ def test_json_prints_one_error_document_when_the_command_line_or_its_input_is_wr
 
 @pytest.mark.finding("U18")
 def test_json_prints_the_error_of_failed_and_of_interrupted_work_when_it_ends_so(ackclock, monkeypatch, small):
-    from ackclock import simulation
+
+    from ackclock.simulation import run
 
     for raised, status, kind in ((RunFailed("no luck", "try again"), 1, "failed"), (KeyboardInterrupt(), 130, "interrupted")):
 
         def fail(*_: object, raised: BaseException = raised, **__: object) -> None:
             raise raised
 
-        monkeypatch.setattr(simulation, "simulate_scenario", fail)
+        monkeypatch.setattr(run, "simulate_scenario", fail)
         done = ackclock("simulate", small, "--json")
         assert done.returncode == status
         assert json.loads(done.stdout)["error"]["kind"] == kind

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import ackclock
-from ackclock import expected, models
+from ackclock import models
+from ackclock.simulation import throughput
 
 TCP = {
     "segment": 1000,
@@ -36,7 +37,7 @@ def flow_of(link: dict[str, Any], **tcp: Any) -> dict[str, Any]:
 
 
 def test_a_model_is_given_the_flows_own_figures() -> None:
-    found = expected.of_flow(FLOW, {**TCP, **TUNED})
+    found = throughput.of_flow(FLOW, {**TCP, **TUNED})
     assert found is not None
     assert found["loss"] == 0.01 and found["window_bps"] is None
     assert found["mathis_bps"] == pytest.approx(8000 * models.mathis(0.01, 0.1, 2.0))
@@ -45,19 +46,19 @@ def test_a_model_is_given_the_flows_own_figures() -> None:
 
 
 def test_a_host_that_counts_bytes_grows_as_if_each_segment_had_its_ack() -> None:
-    assert [expected.segments_per_ack({**TCP, "byte_counting": limit}) for limit in (0, 1, 2, 65535)] == [2.0, 2.0, 1.0, 1.0]
-    assert expected.segments_per_ack({**TCP, "delayed_ack": None}) == 1.0
+    assert [throughput.segments_per_ack({**TCP, "byte_counting": limit}) for limit in (0, 1, 2, 65535)] == [2.0, 2.0, 1.0, 1.0]
+    assert throughput.segments_per_ack({**TCP, "delayed_ack": None}) == 1.0
 
 
 def test_without_a_loss_the_window_is_the_limit_and_without_either_there_is_no_model() -> None:
     clean = {**FLOW, "window_cuts": 0}
-    found = expected.of_flow(clean, TCP)
+    found = throughput.of_flow(clean, TCP)
     assert found is not None
     # 20 segments of 8000 bits in 100 ms.
     assert found["padhye_bps"] == pytest.approx(1.6e6) and found["window_bps"] == pytest.approx(1.2e6)
     assert found["mathis_bps"] is None
-    assert expected.of_flow(clean, {**TCP, **TUNED}) is None
-    assert expected.of_flow({**clean, "rtt_ms": None}, TCP) is None
+    assert throughput.of_flow(clean, {**TCP, **TUNED}) is None
+    assert throughput.of_flow({**clean, "rtt_ms": None}, TCP) is None
 
 
 @pytest.mark.parametrize("loss", [1e-3, 1e-2])

@@ -11,7 +11,7 @@ import pytest
 from ackclock.cli import run
 from ackclock.errors import InputError
 from ackclock.export import export_link
-from ackclock.link import packaged_links
+from ackclock.input.link import packaged_links
 
 LINE = """title = "a line"
 source = "test"

@@ -133,7 +133,7 @@ def _drawn(screen: int) -> int:
 
 
 def test_a_growing_file_is_followed(lossy, tmp_path):
-    from ackclock.analysis.filters import Only
+    from ackclock.analysis.filter import Only
     from ackclock.analysis.run import document_of, open_capture
 
     whole, growing = lossy.read_bytes(), tmp_path / "growing.pcap"

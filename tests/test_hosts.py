@@ -3,11 +3,11 @@
 import pytest
 
 import ackclock
-from ackclock.catalogue import hosts
-from ackclock.plan import build_plan
-from ackclock.scenario import draft_of
-from ackclock.scenario.hosts import RECEIVE_TUNING, SEND_TUNING, resolve
-from ackclock.scenario.tcp import TcpKeys
+from ackclock.input.catalogue import hosts
+from ackclock.input.scenario import draft_of
+from ackclock.input.scenario.hosts import RECEIVE_TUNING, SEND_TUNING, resolve
+from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.simulation.plan import build_plan
 
 TUNED = ("linux-2.6.8", "linux-2.6.15", "linux-2.6.20")
 WIMAX = {"hop": [{"name": "air", "rate": "1.5 Mb/s", "delay": "60 ms", "queue": {"bytes": "64 KiB"}}]}

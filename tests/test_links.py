@@ -7,11 +7,11 @@ import tomllib
 import pytest
 
 import ackclock
-from ackclock.link import PACKAGED
-from ackclock.link.wimax import Wimax
-from ackclock.link.wimax_station import OFDM, OFDMA
-from ackclock.plan import build_plan
-from ackclock.scenario import draft_of
+from ackclock.input.link import PACKAGED
+from ackclock.input.link.wimax import Wimax
+from ackclock.input.link.wimax_station import OFDM, OFDMA
+from ackclock.input.scenario import draft_of
+from ackclock.simulation.plan import build_plan
 
 LINKS = sorted(PACKAGED.glob("*.toml"))
 

@@ -11,11 +11,11 @@ import sys
 import pytest
 
 import ackclock
-from ackclock.comparison.measured import beside
-from ackclock.document import Document
+from ackclock.comparison.measurement_rows import beside
 from ackclock.errors import InputError
+from ackclock.input.document import Document
 from ackclock.measurement.capacity import search
-from ackclock.measurement.hops import hops_of
+from ackclock.measurement.pathchar import hops_of
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep, overview
 

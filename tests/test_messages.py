@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.scenario import draft_of, read_draft
+from ackclock.input.scenario import draft_of, read_draft
 
 FLOW = """\
 link = "dumbbell-10m"

@@ -43,8 +43,8 @@ def test_pulse_error_has_file_line_and_option_when_it_crosses_into_python(tmp_pa
 
 @pytest.mark.finding("N4")
 def test_plan_error_names_its_part_when_it_crosses_into_python(small):
-    from ackclock.plan import build_plan
-    from ackclock.scenario import read_draft
+    from ackclock.input.scenario import read_draft
+    from ackclock.simulation.plan import build_plan
 
     plan = build_plan(read_draft(small).check(), 1).expanded()
     plan["hops"][0]["down"]["rate"]["bps"] = 0

@@ -10,21 +10,22 @@ from typing import Any
 
 import pytest
 
-from ackclock.cells import Cell, run_cells
 from ackclock.errors import InputError
-from ackclock.link import PACKAGED
-from ackclock.papers import arithmetic, asymmetry, table1
+from ackclock.input.link import PACKAGED
+from ackclock.input.scenario.draft import draft_of
+from ackclock.papers import asymmetry, closed_forms
+from ackclock.papers.asymmetry import table1
 from ackclock.papers.claims import PAPERS, Claim, Quantity, all_claims, claims_of
 from ackclock.papers.evidence import Evidence, judge
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.ns2 import ns2_values
 from ackclock.papers.reproduce import EVALUATORS, calibrated, calibrations, reproduce, untested
-from ackclock.papers.table import summary
+from ackclock.papers.terminal_tables import summary
 from ackclock.papers.tolerance import read_tolerance
 from ackclock.papers.wimax_measured.pchar import column
 from ackclock.report import paper_tables
 from ackclock.report.page import Table
-from ackclock.scenario.draft import draft_of
+from ackclock.simulation.runner import Cell, run_cells
 from ackclock.statistics import interval
 
 
@@ -122,13 +123,13 @@ def test_ns2_agrees_when_ours_is_within_a_tenth_of_its_values_spread(ns2: dict[s
 
 
 def test_k_is_what_the_paper_works_out() -> None:
-    k = arithmetic.normalized_bandwidth_ratio
+    k = closed_forms.normalized_bandwidth_ratio
     assert k(10e6, 100e3, 1000, 40) == pytest.approx(4.0)
     assert k(10e6, 28.8e3, 1000, 52) == pytest.approx(18.05, abs=0.01)
     assert k(10e6, 9.6e3, 1000, 40) == pytest.approx(41.7, abs=0.05)
-    assert arithmetic.ack_limited_throughput(10e6, 18.05, 2) == pytest.approx(1.1e6, rel=0.01)
-    assert arithmetic.ack_limited_throughput(10e6, 0.5, 1) == 10e6
-    assert arithmetic.transmission_time(1000, 28.8e3) == pytest.approx(0.2778, abs=1e-4)
+    assert closed_forms.ack_limited_throughput(10e6, 18.05, 2) == pytest.approx(1.1e6, rel=0.01)
+    assert closed_forms.ack_limited_throughput(10e6, 0.5, 1) == 10e6
+    assert closed_forms.transmission_time(1000, 28.8e3) == pytest.approx(0.2778, abs=1e-4)
 
 
 @pytest.fixture(scope="module")

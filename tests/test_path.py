@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ackclock.measurement.hops import Hop, hops_of
+from ackclock.measurement.pathchar import Hop, hops_of
 
 SIZES = (64, 300, 600, 900, 1200, 1500)
 

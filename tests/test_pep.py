@@ -8,8 +8,8 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError
-from ackclock.plan import build_plan
-from ackclock.scenario import draft_of
+from ackclock.input.scenario import draft_of
+from ackclock.simulation.plan import build_plan
 
 HOPS: list[dict[str, Any]] = [
     {"name": "core", "rate": "100 Mb/s", "delay": "10 ms"},

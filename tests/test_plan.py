@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackclock.link.trace import read_recording
-from ackclock.plan import Capture, build_plan
-from ackclock.scenario import draft_of, read_draft
-from ackclock.scenario.resolved import resolved, scenario_hash
-from ackclock.toml_write import to_toml
+from ackclock.input.link.trace import read_recording
+from ackclock.input.scenario import draft_of, read_draft
+from ackclock.input.scenario.resolution import resolved, scenario_hash
+from ackclock.input.toml_writer import to_toml
+from ackclock.simulation.plan import Capture, build_plan
 
 EVERYTHING = """\
 title = "every key once"

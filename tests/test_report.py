@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from ackclock.comparison.configuration import configurations
-from ackclock.comparison.metrics import of_run
 from ackclock.comparison.ranking import ranking
 from ackclock.errors import InputError
+from ackclock.format import rate, significant, three
 from ackclock.papers.reproduce import reproduce
 from ackclock.plot import Frames, panels_of_run, panels_of_runs, save
 from ackclock.plot.theme import spread
 from ackclock.report import comparison, for_run, reproduction, simulation, sweep
 from ackclock.report.link_path import link_path
-from ackclock.report.numbers import rate, significant, three
 from ackclock.report.render import html
+from ackclock.simulation.metrics import of_run
 from tests.synthetic import flow, hops, scenario, series, summary
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 import ackclock
-from ackclock import leftovers
 from ackclock.analysis import analyze
 from ackclock.comparison import compare
 from ackclock.errors import InputError
+from ackclock.input.scenario import read_draft
 from ackclock.measurement.schedule import Schedule, keep
 from ackclock.papers.reproduce import reproduce
 from ackclock.report import for_run
-from ackclock.run_folder import Identity, RunFolder, WriteFailed, sweep_runs
-from ackclock.scenario import read_draft
-from ackclock.sweeping import sweep_draft
+from ackclock.simulation.sweep import sweep_draft
+from ackclock.storage import temporary_files
+from ackclock.storage.run_folder import Identity, RunFolder, WriteFailed, sweep_runs
 
 CLI = [sys.executable, "-m", "ackclock"]
 COMPARED: dict[str, Any] = {
@@ -184,7 +184,7 @@ def test_same_experiment_is_done_at_once_and_its_files_stay(
         monkeypatch.setattr("ackclock.papers.reproduce._DRAWINGS", {})
     first = calls[name]()
     held = {file: data for file, (data, _) in contents(tmp_path / "run").items()}
-    monkeypatch.setattr("ackclock.engine.run", None)
+    monkeypatch.setattr("ackclock.simulation.engine.run", None)
     assert calls[name]() == first
     assert {file: data for file, (data, _) in contents(tmp_path / "run").items()} == held
 
@@ -242,10 +242,10 @@ def test_schedule_of_measurements_continues_only_when_the_plan_is_the_same(tmp_p
 def test_second_process_is_refused_while_another_writes_to_the_folder(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ackclock.run_folder.PATIENCE_S", 0.1)
+    monkeypatch.setattr("ackclock.storage.run_folder.PATIENCE_S", 0.1)
     holder = textwrap.dedent("""
         import sys
-        from ackclock.run_folder import Identity, RunFolder
+        from ackclock.storage.run_folder import Identity, RunFolder
         with RunFolder(sys.argv[1], Identity("simulate", "0")):
             print("entered", flush=True)
             sys.stdin.read()
@@ -270,7 +270,7 @@ def test_second_process_is_refused_while_another_writes_to_the_folder(
 
 @pytest.mark.finding("L6")
 def test_leftovers_go_only_when_their_process_has_ended(tmp_path: Path) -> None:
-    own = leftovers.beside(tmp_path / "live").name
+    own = temporary_files.beside(tmp_path / "live").name
     pid, start, space, boot = own.split(".")[2].split("-")
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
@@ -289,9 +289,9 @@ def test_leftovers_go_only_when_their_process_has_ended(tmp_path: Path) -> None:
     }
     for name in (*stays, *goes):
         (tmp_path / name).mkdir()
-    leftovers.sweep(tmp_path, alone=False)
+    temporary_files.sweep(tmp_path, alone=False)
     assert {path.name for path in tmp_path.iterdir()} == stays.keys()
-    leftovers.sweep(tmp_path, alone=True)
+    temporary_files.sweep(tmp_path, alone=True)
     elsewhere = {name for name, whose in stays.items() if whose.startswith("of another")}
     assert {path.name for path in tmp_path.iterdir()} == stays.keys() - elsewhere
 
@@ -317,14 +317,14 @@ def test_next_run_sweeps_folders_in_runs_when_their_processes_were_killed(
     killed = textwrap.dedent("""
         import os, signal, sys
         from pathlib import Path
-        from ackclock import leftovers, runs
-        from ackclock.run_folder import Identity, RunFolder
+        from ackclock.storage import temporary_files, atomic_files
+        from ackclock.storage.run_folder import Identity, RunFolder
         for name in ("bare", "begun", "whole"):
             run = RunFolder(Path("runs") / name, Identity("emulate", "0"))
             run.__enter__()
-            leftovers.beside(run.path / "live").mkdir()
+            temporary_files.beside(run.path / "live").mkdir()
             if name != "bare":
-                runs.write_json(run.path / "emulation.json", {})
+                atomic_files.write_json(run.path / "emulation.json", {})
             if name == "whole":
                 run.finish()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -347,8 +347,8 @@ def test_empty_run_folder_is_known_when_its_process_is_killed_while_clearing_it(
     killed = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from ackclock import leftovers
-        from ackclock.run_folder import Identity, RunFolder
+        from ackclock.storage import temporary_files
+        from ackclock.storage.run_folder import Identity, RunFolder
 
         def child(work):
             if os.fork() == 0:
@@ -363,12 +363,12 @@ def test_empty_run_folder_is_known_when_its_process_is_killed_while_clearing_it(
 
         def clear():
             calls = []
-            def counted(path, remove=leftovers.remove):
+            def counted(path, remove=temporary_files.remove):
                 calls.append(path)
                 if len(calls) > number:
                     os._exit(0)
                 remove(path)
-            leftovers.remove = counted
+            temporary_files.remove = counted
             run = RunFolder(folder, Identity("simulate", "0"))
             run.__enter__()
             run.__exit__(ValueError, ValueError(), None)

@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 
 import ackclock
-from ackclock.cells import Cell, Store, run_cells
-from ackclock.scenario import draft_of, read_draft
-from ackclock.scenario.resolved import scenario_hash
-from ackclock.simulation import simulate_scenario
-from ackclock.sweeping import sweep_draft
+from ackclock.input.scenario import draft_of, read_draft
+from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.simulation.run import simulate_scenario
+from ackclock.simulation.runner import Cell, Store, run_cells
+from ackclock.simulation.sweep import sweep_draft
 
 SERIES = ["seed", "flow", "time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms", "flight_bytes", "delivered_bytes",
           "retransmitted_segments"]  # fmt: skip
@@ -88,7 +88,7 @@ def test_a_run_keeps_the_traces_it_used_and_runs_again_without_the_originals(tmp
 def test_a_finished_run_is_found_and_not_run_again(small, tmp_path, monkeypatch):
     scenario = read_draft(small).check()
     first = simulate_scenario(scenario, folder=tmp_path / "run")
-    monkeypatch.setattr("ackclock.engine.run", None)
+    monkeypatch.setattr("ackclock.simulation.engine.run", None)
     second = simulate_scenario(scenario, folder=tmp_path / "run")
     assert second.summaries == first.summaries
     assert second.series.equals(first.series)
@@ -196,7 +196,7 @@ def test_a_failing_run_names_its_parameters_and_seed(small, monkeypatch):
     def fail(plan):
         raise ackclock.RunFailed("out of luck")
 
-    monkeypatch.setattr("ackclock.engine.run", fail)
+    monkeypatch.setattr("ackclock.simulation.engine.run", fail)
     with pytest.raises(ackclock.RunFailed, match=r"^tcp\.variant=reno seed 7: out of luck$"):
         run_cells([Cell(read_draft(small).check(), 7, {"tcp.variant": "reno"})])
 

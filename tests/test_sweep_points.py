@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.scenario import draft_of
+from ackclock.input.scenario import draft_of
 
 HOPS = [
     {"name": "core", "rate": "1 Gb/s"},

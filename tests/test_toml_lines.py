@@ -7,8 +7,8 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackclock.toml_lines import key_lines
-from ackclock.toml_write import to_toml
+from ackclock.input.toml_positions import key_lines
+from ackclock.input.toml_writer import to_toml
 
 
 def test_tables_arrays_dotted_keys_and_inline_tables_have_their_lines():

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         sweep,
     )
     from ackclock.comparison import Comparison, compare
-    from ackclock.control import CongestionControl
-    from ackclock.emulation_run import Emulation, emulate
+    from ackclock.congestion_control import CongestionControl
+    from ackclock.emulation.run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
-    from ackclock.simulation import Simulation
-    from ackclock.sweeping import Sweep
+    from ackclock.simulation.run import Simulation
+    from ackclock.simulation.sweep import Sweep
 
 _HOME = {
     "Analysis": "analysis",
@@ -40,20 +40,20 @@ _HOME = {
     "Congestion": "_native",
     "Loss": "_native",
     "Comparison": "comparison",
-    "CongestionControl": "control",
+    "CongestionControl": "congestion_control",
     "compare": "comparison",
     "Measurement": "measurement",
     "measure": "measurement",
     "serve": "measurement",
-    "Emulation": "emulation_run",
-    "emulate": "emulation_run",
+    "Emulation": "emulation.run",
+    "emulate": "emulation.run",
     "list_papers": "api",
     "reproduce": "papers.reproduce",
     "Reproduction": "papers.reproduce",
     "InputError": "errors",
     "RunFailed": "errors",
-    "Simulation": "simulation",
-    "Sweep": "sweeping",
+    "Simulation": "simulation.run",
+    "Sweep": "simulation.sweep",
     "list_hosts": "api",
     "list_links": "api",
     "list_queues": "api",

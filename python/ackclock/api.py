@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock import catalogue
-from ackclock.link.packaged import packaged_links
+from ackclock.input import catalogue
+from ackclock.input.link.catalog import packaged_links
 
 if TYPE_CHECKING:
-    from ackclock.scenario.draft import Draft
-    from ackclock.simulation import Simulation
-    from ackclock.sweeping import Sweep
+    from ackclock.input.scenario.draft import Draft
+    from ackclock.simulation.run import Simulation
+    from ackclock.simulation.sweep import Sweep
 
 _PAPERS = {
     "wimax-measured": "TCP over commercial fixed WiMAX (Halepovic et al.), measured",
@@ -60,7 +60,7 @@ def simulate(
         InputError: bad input, with file, line and key where there are any; or another run is in `out`, and stays as it is.
         RunFailed: the engine gave up on a run.
     """
-    from ackclock.simulation import simulate_scenario
+    from ackclock.simulation.run import simulate_scenario
 
     if captures is not None and captures not in ("pcap", "pcapng"):
         raise ValueError('captures is "pcap" or "pcapng"')
@@ -98,7 +98,7 @@ def sweep(
         A Sweep: `points` (params, metrics with 95 % intervals, runs), `metrics` and `flows` (Polars frames).
     """
     from ackclock.errors import InputError
-    from ackclock.sweeping import sweep_draft
+    from ackclock.simulation.sweep import sweep_draft
 
     if over is not None:
         keys["sweep"] = {path: list(values) for path, values in over.items()}
@@ -118,8 +118,8 @@ def _draft(
     keys: Mapping[str, Any],
 ) -> Draft:
     """The scenario the arguments describe: a link with flows, or a scenario some keys of which are replaced."""
-    from ackclock.control import named
-    from ackclock.scenario.draft import draft_of, read_draft
+    from ackclock.congestion_control import named
+    from ackclock.input.scenario.draft import draft_of, read_draft
 
     said: dict[str, Any] = named(dict(keys))
     if flows is not None:

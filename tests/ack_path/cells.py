@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.cells import Cell, CellResult, Store, run_cells
+from ackclock.cli.progress import progress
 from ackclock.comparison.ack_path import bottlenecks
-from ackclock.progress import progress
-from ackclock.scenario import draft_of
-from ackclock.scenario.model import Scenario
+from ackclock.input.scenario import draft_of
+from ackclock.input.scenario.model import Scenario
+from ackclock.simulation.runner import Cell, CellResult, Store, run_cells
 
 SEEDS = (1, 2, 3, 4, 5)
 VARIANTS = ("cubic", "bbr3")

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock.cells import Cell, CellResult, Store, run_cells
-from ackclock.link.packaged import PACKAGED
-from ackclock.progress import progress
-from ackclock.scenario import draft_of
-from ackclock.scenario.model import Scenario
+from ackclock.cli.progress import progress
+from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.scenario import draft_of
+from ackclock.input.scenario.model import Scenario
+from ackclock.simulation.runner import Cell, CellResult, Store, run_cells
 from ackclock.statistics import interval
 from tests.ack_path.cells import SEEDS, VARIANTS
 

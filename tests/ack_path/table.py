@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock.cells import CellResult
 from ackclock.comparison.asymmetry import asymmetry, implied
-from ackclock.plan import build_plan
+from ackclock.simulation.plan import build_plan
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import SAME_WITHIN, interval, paired_p
 from tests.ack_path import proxies
 from tests.ack_path.cells import LINKS, LOADS, SEEDS, TECHNIQUES, VARIANTS, run, scenario

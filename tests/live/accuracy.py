@@ -106,7 +106,7 @@ def losses() -> Iterator[Row]:
 
 def recorded(traces: Path | None) -> Iterator[Row]:
     """Opportunities of recorded links that were used while packets waited."""
-    from ackclock.link.trace import read_recording
+    from ackclock.input.link.trace import read_recording
 
     if traces is None:
         return

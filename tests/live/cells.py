@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import ackclock
-from ackclock.emulation import emulation_scenario
-from ackclock.kernel_cc import KERNEL_NAMES
-from ackclock.link.packaged import PACKAGED
+from ackclock.emulation.config import emulation_scenario
+from ackclock.emulation.kernel_cc import KERNEL_NAMES
+from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.scenario.resolution import resolved
 from ackclock.papers.live.job import deadline_of
-from ackclock.scenario.resolved import resolved
 from tests.live.kept import Figures, Transfer
 
 SYSCTL = Path("/proc/sys/net/ipv4")
@@ -212,7 +212,7 @@ def simulator(link: str, variant: str, seconds: float, began_s: float = 0.0, **t
     return [_of_seed(run, row) for row in run.flows.iter_rows(named=True)]
 
 
-def _of_seed(run: ackclock.simulation.Simulation, row: dict[str, Any]) -> Figures:
+def _of_seed(run: ackclock.simulation.run.Simulation, row: dict[str, Any]) -> Figures:
     srtt = run.series.filter(seed=row["seed"])["srtt_ms"].drop_nulls()
     return Figures(row["goodput_bps"], statistics.fmean(srtt), row["retransmitted_segments"])
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ackclock import cli, kernel_cc
-from ackclock.catalogue import variants
+from ackclock import cli
+from ackclock.emulation import kernel_cc
+from ackclock.input.catalogue import variants
 from tests.live.cells import LINKS, SEEDS, Unmeasured, faults, kernel, median, namespaces, simulator
 from tests.live.table import ABOUT_KERNEL_CC, BELOW, with_part
 

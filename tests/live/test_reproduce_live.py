@@ -11,6 +11,7 @@ from threading import Event, Timer
 import pytest
 
 from ackclock.errors import InputError, RunFailed
+from ackclock.papers.evaluators import Figures, at
 from ackclock.papers.evidence import Unobservable
 from ackclock.papers.experiments import book, places
 from ackclock.papers.live import job as live_job
@@ -18,7 +19,6 @@ from ackclock.papers.live import run as live_run
 from ackclock.papers.live.experiments import LiveExperiments
 from ackclock.papers.live.job import Budget, jobs_of
 from ackclock.papers.live.reproduction import reproduce_live
-from ackclock.papers.measures import Figures, at
 from ackclock.papers.wibro.datagrams import rate_mbps
 from tests.live.cells import namespaces
 

@@ -111,12 +111,12 @@ class Series:
         return next(t for t, acked in zip(self.time, self.acked, strict=True) if acked > 0)
 
 
-def our_run(scenario: Mapping[str, Any], seeds: int | Sequence[int] = 1) -> ackclock.simulation.Simulation:
+def our_run(scenario: Mapping[str, Any], seeds: int | Sequence[int] = 1) -> ackclock.simulation.run.Simulation:
     """The scenario over one or several seeds."""
     return ackclock.simulate(scenario, seed=seeds)
 
 
-def our_series(run: ackclock.simulation.Simulation) -> Series:
+def our_series(run: ackclock.simulation.run.Simulation) -> Series:
     """The series of a run of one seed and one flow."""
     flow, queue = run.series, run.hops.filter(hop="bottleneck", direction="down")
     return Series(

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from ackclock.engine import run
+from ackclock.input.scenario.draft import read_draft
+from ackclock.papers.asymmetry.table1 import PATHS, mbps
 from ackclock.papers.claims import claims_of
 from ackclock.papers.experiments import Experiments, Measured, network
 from ackclock.papers.ns2 import ns2_value
 from ackclock.papers.scenarios import scenario_path
-from ackclock.papers.table1 import PATHS, mbps
-from ackclock.plan import build_plan
-from ackclock.scenario.draft import read_draft
+from ackclock.simulation.engine import run
+from ackclock.simulation.plan import build_plan
 from tests.oracles.agreement import Check, Figure
 
 CELLS = {"P1-018": "9.6", "P1-021": "9.6 C", "P1-024": "28.8", "P1-027": "28.8 C"}

@@ -1,6 +1,6 @@
 """Captures: what happened to each flow, where and why."""
 
-from ackclock.analysis.filters import Only
+from ackclock.analysis.filter import Only
 from ackclock.analysis.run import Analysis, analyze
 
 __all__ = ["Analysis", "Only", "analyze"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, Refusal, not_readable
-from ackclock.units import PS_PER_S, time_ps
+from ackclock.input.units import PS_PER_S, time_ps
 
 PULSES_ERROR_S = 1e-4  # what a pulse on a serial line is good for
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock.analysis.clocks import Clocks
-from ackclock.analysis.filters import Only
-from ackclock.run_folder import Identity, RunFolder
-from ackclock.runs import write_json, write_parquet
+from ackclock.analysis.filter import Only
+from ackclock.storage.atomic_files import write_json, write_parquet
+from ackclock.storage.run_folder import Identity, RunFolder
 
 if TYPE_CHECKING:
     from ackclock.analysis.run import Analysis

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.diagnosis import diagnose
-from ackclock.analysis.filters import Only, parse_filter
+from ackclock.analysis.filter import Only, parse_filter
 from ackclock.errors import InputError, native_errors
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Analysis:
         """
         from ackclock.report.capture import page
         from ackclock.report.render import html
-        from ackclock.runs import atomic_write
+        from ackclock.storage.atomic_files import atomic_write
 
         target = Path(path)
         atomic_write(target, html(page(self)).encode())

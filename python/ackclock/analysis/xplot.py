@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError
-from ackclock.runs import atomic_write
+from ackclock.storage.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +35,7 @@ def write_xplot(done: Analysis, folder: Path) -> list[Path]:
     """Time sequence, RTT and outstanding data of the largest directions: `flow1-a2b.tsg.xpl`, `.rtt.xpl`, `.owin.xpl`."""
     import polars as pl
 
-    from ackclock.analysis.diagnosis.view import view
+    from ackclock.analysis.diagnosis.flow_context import view
 
     if done.series is None:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")

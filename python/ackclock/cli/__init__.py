@@ -77,7 +77,7 @@ def _command() -> Callable[..., object]:
 
 def _kept() -> str:
     """The message after Ctrl-C: the folder with the finished results."""
-    folders = sys.modules.get("ackclock.run_folder")  # not there where nothing was written
+    folders = sys.modules.get("ackclock.storage.run_folder")  # not there where nothing was written
     run = folders.RunFolder.last_kept if folders else None
     if run is None:
         return "nothing was written"
@@ -93,7 +93,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _complain(error: AckclockError, *, json: bool) -> int:
     if json:
         _print_document(error)
-    from ackclock.progress import status_line
+    from ackclock.cli.progress import status_line
 
     status_line(f"ackclock: {error}")
     return error.status

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli import captures, listing, live, measuring, scenarios, studies
+from ackclock.cli import analyze, compare, emulate, export, kernel_cc, list_, measure, report, reproduce, serve, simulate, sweep
 
 app = typer.Typer(
     name="ackclock",
@@ -33,17 +33,17 @@ def ackclock(
 
 
 for command in (
-    studies.compare,
-    scenarios.simulate,
-    scenarios.sweep,
-    captures.analyze,
-    studies.reproduce,
-    measuring.serve,
-    measuring.measure,
-    live.emulate,
-    live.export,
-    live.kernel_cc,
-    studies.report,
+    compare.compare,
+    simulate.simulate,
+    sweep.sweep,
+    analyze.analyze,
+    reproduce.reproduce,
+    serve.serve,
+    measure.measure,
+    emulate.emulate,
+    export.export,
+    kernel_cc.kernel_cc,
+    report.report,
 ):
     app.command()(command)
-app.command(name="list")(listing.list_)
+app.command(name="list")(list_.list_)

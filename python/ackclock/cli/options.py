@@ -23,6 +23,12 @@ Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Runs at a
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")]
 Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)]
 
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the far end.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="The file with the shared token.", envvar="ACKCLOCK_TOKEN_FILE", show_default=False),
+]
+
 
 @contextmanager
 def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[None]:
@@ -42,7 +48,7 @@ def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[No
 def time_of(text: str, option: str) -> int:
     """An option's time, such as "5 ms", in picoseconds. Raises InputError, which names the option."""
     from ackclock.errors import InputError, Refusal
-    from ackclock.units import time_ps
+    from ackclock.input.units import time_ps
 
     try:
         return time_ps(text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ackclock.progress import status_line
+from ackclock.cli.progress import status_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,7 +59,7 @@ def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path 
 
     Raises WriteFailed, such as on a full disk.
     """
-    from ackclock.run_folder import write_failed
+    from ackclock.storage.run_folder import write_failed
 
     try:
         return write()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.errors import InputError, one_of, show
-from ackclock.link.acks import PRESETS
-from ackclock.link.hop import Hop
-from ackclock.link.queue import QUEUES
-from ackclock.link.rate import TraceRate
+from ackclock.input.link.ack_handling import PRESETS
+from ackclock.input.link.hop import Hop
+from ackclock.input.link.queue import QUEUES
+from ackclock.input.link.rate import TraceRate
 
 AS_IS = "link"
 """The link file's own queue, or what it does to ACKs."""

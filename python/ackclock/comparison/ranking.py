@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.comparison.configuration import Configuration
-from ackclock.comparison.metrics import Run, over_seeds
 from ackclock.comparison.reasons import Standing, why
 from ackclock.errors import InputError, one_of, show
+from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, Place, rank
 
 RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmission_rate": False, "jain": True}

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.cells import CellResult
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
+from ackclock.simulation.runner import CellResult
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ackclock.plot.panels import Panel
+    from ackclock.plot.time_series import Panel
 
 MOST_SHOWN = 5
 """Runs laid over each other in the time-series charts."""
@@ -135,13 +135,13 @@ class Comparison:
 
     def panels(self) -> list[Panel]:
         """Window, RTT, goodput and queue over time of the runs in ``shown``."""
-        from ackclock.plot.panels import Frames, panels_of_runs
+        from ackclock.plot.time_series import Frames, panels_of_runs
 
         return panels_of_runs({label: Frames(one.series, one.hops) for label, one in self.shown().items()})
 
     def plot(self, path: Path | str) -> Path:
         """Write the panels as a figure; the suffix (.png, .svg, .pdf) is the format. Needs matplotlib."""
-        from ackclock.plot.figure import save
+        from ackclock.plot.mpl import save
 
         return save(self.panels(), Path(path), self.title or self.link)
 
@@ -153,7 +153,7 @@ class Comparison:
         """
         from ackclock.report.comparison import page
         from ackclock.report.render import html
-        from ackclock.runs import atomic_write
+        from ackclock.storage.atomic_files import atomic_write
 
         if path is None and self.folder is None:
             raise ValueError("no run folder was kept; give a path")

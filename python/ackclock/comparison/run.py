@@ -7,20 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ackclock import catalogue, runs
-from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
 from ackclock.comparison.ack_path import AS_IS, HOST, UNMARKED, Bottlenecks, bottlenecks, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, configurations
-from ackclock.comparison.measured import beside, read_measured
-from ackclock.comparison.metrics import of_flows
+from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
-from ackclock.control import CongestionControl, named
-from ackclock.run_folder import Identity, opened
-from ackclock.scenario import draft_of
-from ackclock.scenario.hosts import DEFAULT_HOST, host_file
-from ackclock.scenario.resolved import resolved
+from ackclock.congestion_control import CongestionControl, named
+from ackclock.input import catalogue
+from ackclock.input.scenario import draft_of
+from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
+from ackclock.input.scenario.resolution import resolved
+from ackclock.simulation import run_files
+from ackclock.simulation.metrics import of_flows
+from ackclock.simulation.runner import Cell, CellResult, Progress, Store, run_cells
+from ackclock.storage import atomic_files
+from ackclock.storage.run_folder import Identity, opened
 
 OPPOSITE = "opposite"
 """Base name of the flows beside those that are compared."""
@@ -167,9 +169,11 @@ def _write(comparison: Comparison, folder: Path) -> None:
     every = [one for of_choice in comparison.results.values() for one in of_choice]
     swept = {"sweep": swept} if (swept := _sweep(list(comparison.points.values()))) else {}
     scenario = first[0].cell.scenario
-    runs.write_scenario(folder, scenario, extra=swept)
-    runs.write_parquet(folder / "flows.parquet", runs.flows_frame([r.summary for r in every], [r.params for r in every]))
-    runs.write_json(folder / DOCUMENT, {**comparison.as_json(), "shown": comparison.shown_folders()})
+    run_files.write_scenario(folder, scenario, extra=swept)
+    atomic_files.write_parquet(
+        folder / "flows.parquet", run_files.flows_frame([r.summary for r in every], [r.params for r in every])
+    )
+    atomic_files.write_json(folder / DOCUMENT, {**comparison.as_json(), "shown": comparison.shown_folders()})
 
 
 def _sweep(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

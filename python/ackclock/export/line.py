@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
 
-from ackclock.link.framing import Atm
-from ackclock.link.hop import DIRECTIONS, Direction, Hop
-from ackclock.link.loss import Bernoulli, Loss
-from ackclock.link.queue import Queue
-from ackclock.link.rate import TraceRate
-from ackclock.units import show_rate
+from ackclock.input.link.framing import Atm
+from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
+from ackclock.input.link.loss import Bernoulli, Loss
+from ackclock.input.link.queue import Queue
+from ackclock.input.link.rate import TraceRate
+from ackclock.input.units import show_rate
 
 
 @dataclass

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import gcd
 
 from ackclock.export.line import Line
-from ackclock.link.aqm import CoDel, FqCoDel, Pie
-from ackclock.link.loss import Bernoulli
-from ackclock.link.queue import DropTail
-from ackclock.link.rate import TraceRate
-from ackclock.link.trace import BYTES_PER_CHANCE
-from ackclock.units import show_rate
+from ackclock.input.link.aqm import CoDel, FqCoDel, Pie
+from ackclock.input.link.loss import Bernoulli
+from ackclock.input.link.queue import DropTail
+from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.trace import BYTES_PER_CHANCE
+from ackclock.input.units import show_rate
 
 BITS_PER_CHANCE = 8 * BYTES_PER_CHANCE
 LONGEST_PERIOD_MS = 60_000

@@ -6,11 +6,11 @@ from math import ceil
 
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
-from ackclock.link.aqm import Cake
-from ackclock.link.jitter import NormalJitter, ParetoJitter, UniformJitter
-from ackclock.link.loss import Bernoulli, GilbertElliott, LossList
-from ackclock.link.rate import TraceRate
-from ackclock.units import PS_PER_S, show_rate
+from ackclock.input.link.aqm import Cake
+from ackclock.input.link.jitter import NormalJitter, ParetoJitter, UniformJitter
+from ackclock.input.link.loss import Bernoulli, GilbertElliott, LossList
+from ackclock.input.link.rate import TraceRate
+from ackclock.input.units import PS_PER_S, show_rate
 
 ETHERNET_HEADER = 14
 """Bytes that tc counts with each packet and a link file does not."""

@@ -7,9 +7,9 @@ from math import ceil
 from typing import Any
 
 from ackclock.export.line import Line
-from ackclock.link.acks import PRESETS, Acks
-from ackclock.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
-from ackclock.link.queue import DropTail, Queue
+from ackclock.input.link.ack_handling import PRESETS, Acks
+from ackclock.input.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
+from ackclock.input.link.queue import DropTail, Queue
 
 LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
 ENDLESS = 1_000_000  # packets in a queue that has no limit

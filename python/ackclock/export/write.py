@@ -11,9 +11,9 @@ from ackclock.errors import InputError, one_of
 from ackclock.export.line import Line, lines_of
 from ackclock.export.mahimahi import export_mahimahi
 from ackclock.export.tc import export_tc
-from ackclock.run_folder import Identity, RunFolder
-from ackclock.runs import atomic_write
-from ackclock.scenario.draft import draft_of
+from ackclock.input.scenario.draft import draft_of
+from ackclock.storage.atomic_files import atomic_write
+from ackclock.storage.run_folder import Identity, RunFolder
 
 FORMATS: dict[str, Callable[[str, dict[str, Line]], dict[str, str]]] = {"tc": export_tc, "mahimahi": export_mahimahi}
 

@@ -2,6 +2,6 @@
 
 from ackclock.measurement.result import Measurement
 from ackclock.measurement.run import measure
-from ackclock.measurement.serving import serve
+from ackclock.measurement.server import serve
 
 __all__ = ["Measurement", "measure", "serve"]

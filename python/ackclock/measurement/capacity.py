@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ackclock.errors import RunFailed
-from ackclock.measurement.link import Figures, low_rate, paced, trains
-from ackclock.units import show_rate
+from ackclock.input.units import show_rate
+from ackclock.measurement.session import Figures, low_rate, paced, trains
 
 Run = Callable[[list[dict[str, Any]], str], tuple[list[int], list[list[Figures]]]]
 

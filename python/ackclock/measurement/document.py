@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ackclock.measurement.capacity import capacity
-from ackclock.measurement.link import Figures
-from ackclock.measurement.steps import Done
-from ackclock.statistics.spread import spread
+from ackclock.measurement.session import Figures
+from ackclock.measurement.test_runner import Done
+from ackclock.statistics.quantiles import spread
 
 if TYPE_CHECKING:
     import polars as pl

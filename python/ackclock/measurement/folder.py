@@ -6,11 +6,11 @@ import json
 import tomllib
 from pathlib import Path
 
-from ackclock.document import Document
+from ackclock.input.document import Document
+from ackclock.input.toml_writer import to_toml
 from ackclock.measurement.plan import plan_of
 from ackclock.measurement.result import Measurement
-from ackclock.runs import atomic_write, write_json, write_parquet
-from ackclock.toml_write import to_toml
+from ackclock.storage.atomic_files import atomic_write, write_json, write_parquet
 
 DOCUMENT = "measurement.json"
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ackclock.measurement.hops import Hop, hops_of
-from ackclock.measurement.link import guarded
+from ackclock.measurement.pathchar import Hop, hops_of
 from ackclock.measurement.plan import Plan
+from ackclock.measurement.session import guarded
 
 LOOKS = 3
 """Probes for each hop while the path is looked for."""

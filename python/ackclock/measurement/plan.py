@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationError
 
-from ackclock.document import Document
 from ackclock.errors import Refusal, one_of, show
-from ackclock.quantities import SomeBytes, Span
-from ackclock.table import Count, Table, first_refusal, number
-from ackclock.units import PS_PER_S, show_size, size_bytes, time_ps
+from ackclock.input.document import Document
+from ackclock.input.quantity_fields import SomeBytes, Span
+from ackclock.input.schema import Count, Table, first_refusal, number
+from ackclock.input.units import PS_PER_S, show_size, size_bytes, time_ps
 
 TESTS = {
     "path": "probes that expire on the way: each hop's round trip and loss, the capacity of the link before it",

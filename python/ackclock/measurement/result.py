@@ -31,7 +31,7 @@ class Measurement:
     @property
     def flows(self) -> pl.DataFrame:
         """One row per TCP connection: the document's fields, nested names joined by underscores."""
-        from ackclock.runs import flows_frame
+        from ackclock.simulation.run_files import flows_frame
 
         return flows_frame([{"seed": 0, "flows": self.document["flows"]}])
 
@@ -47,7 +47,7 @@ class Measurement:
         """
         from ackclock.report.measurement import page
         from ackclock.report.render import html
-        from ackclock.runs import atomic_write
+        from ackclock.storage.atomic_files import atomic_write
 
         target = Path(path)
         atomic_write(target, html(page(self)).encode())

@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.document import Document
 from ackclock.errors import InputError, RunFailed
+from ackclock.input.document import Document
 from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
-from ackclock.measurement.link import PORT, Figures, Session, read_token
 from ackclock.measurement.path import Walked, walk
 from ackclock.measurement.plan import Plan, plan_of
 from ackclock.measurement.result import Measurement, MeasurementFailed
-from ackclock.measurement.steps import Done, Report, Steps
-from ackclock.run_folder import Identity, opened
+from ackclock.measurement.session import PORT, Figures, Session, read_token
+from ackclock.measurement.test_runner import Done, Report, Steps
+from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
     from ackclock.measurement.capture import Capture
@@ -221,7 +221,7 @@ def _capture(folder: Path, address: str) -> Capture:
 
 def _captured(folder: Path, session: Session) -> Figures:
     from ackclock.measurement.capture import header
-    from ackclock.runs import atomic_write
+    from ackclock.storage.atomic_files import atomic_write
 
     records, dropped = session.captured()
     atomic_write(folder / FAR, header() + records)

@@ -12,8 +12,8 @@ from typing import Any
 
 from ackclock.errors import InputError, RunFailed
 from ackclock.measurement.folder import DOCUMENT, is_complete
-from ackclock.run_folder import Identity, RunFolder
-from ackclock.runs import write_json
+from ackclock.storage.atomic_files import write_json
+from ackclock.storage.run_folder import Identity, RunFolder
 
 STATE = "schedule.json"
 LOOK_S = 1.0

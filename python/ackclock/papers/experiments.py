@@ -1,4 +1,4 @@
-"""The papers' tables and figures as experiments (``books/<paper>.toml``): schemes on networks, every point of a sweep, every seed.
+"""The papers' tables and figures as experiments (``<paper>/experiments.toml``): schemes on networks, every point of a sweep, every seed.
 
 An experiment names a scenario file and may leave out ``networks`` and ``schemes`` (then the scenario is run as it is), replace its
 ``sweep``, take fewer ``seeds``, ask for draws of its own for each place (``apart``), and for ``captures`` of both ends, which are read while
@@ -16,9 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ackclock.cells import Cell, CellResult, Progress, Store, run_cells
+from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.scenarios import scenario_path
-from ackclock.scenario.draft import read_draft
+from ackclock.simulation.runner import Cell, CellResult, Progress, Store, run_cells
 from ackclock.statistics import Interval, interval
 
 Measure = Callable[[CellResult], float]
@@ -66,8 +66,8 @@ def _is(swept: Any, wanted: Any) -> bool:
 
 @cache
 def book(paper: str) -> dict[str, Any]:
-    """A paper's networks, schemes and experiments (``books/<paper>.toml``)."""
-    return tomllib.loads(resources.files(__package__).joinpath("books", f"{paper}.toml").read_text("utf-8"))
+    """A paper's networks, schemes and experiments (``<paper>/experiments.toml``)."""
+    return tomllib.loads(resources.files(__package__).joinpath(paper.replace("-", "_"), "experiments.toml").read_text("utf-8"))
 
 
 def scheme(name: str, paper: str = "asymmetry") -> dict[str, Any]:

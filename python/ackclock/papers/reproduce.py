@@ -11,19 +11,19 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
-from ackclock import runs
-from ackclock.cells import Progress
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
 from ackclock.papers.claims import claims_of
-from ackclock.papers.drawing import Drawing
+from ackclock.papers.evaluators import Figures
 from ackclock.papers.evidence import Evaluate, Judged, Verdict, judge
 from ackclock.papers.experiments import Experiments
-from ackclock.papers.measures import Figures
-from ackclock.papers.wibro import drawn as wibro_figures
-from ackclock.papers.wimax_bursts import drawn as bursts_figures
-from ackclock.papers.wimax_measured import drawn as measured_figures
-from ackclock.papers.wimax_simulated import drawn as simulated_figures
-from ackclock.run_folder import Identity, opened
+from ackclock.papers.figure_data import Drawing
+from ackclock.papers.wibro import figures as wibro_figures
+from ackclock.papers.wimax_bursts import figures as bursts_figures
+from ackclock.papers.wimax_measured import figures as measured_figures
+from ackclock.papers.wimax_simulated import figures as simulated_figures
+from ackclock.simulation.runner import Progress
+from ackclock.storage import atomic_files
+from ackclock.storage.run_folder import Identity, opened
 
 DOCUMENT = "reproduce.json"
 QUICK_SEEDS = (1,)
@@ -73,7 +73,7 @@ class Reproduction:
         if path is None and self.folder is None:
             raise ValueError("no run folder was kept; give a path")
         target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
-        runs.atomic_write(target, html(page(self.as_json())).encode())
+        atomic_files.atomic_write(target, html(page(self.as_json())).encode())
         return target
 
 
@@ -115,7 +115,7 @@ def reproduce(
         drawn = _DRAWINGS[paper](Figures(experiments)) if paper in _DRAWINGS else ()
         done = Reproduction(paper, judged, folder, drawn)
         if run:
-            runs.write_json(run.path / DOCUMENT, done.as_json())
+            atomic_files.write_json(run.path / DOCUMENT, done.as_json())
             run.finish()
     return done
 

@@ -1,18 +1,28 @@
-"""The papers' experiments as scenario files."""
+"""The scenarios of the papers' experiments: `papers/PAPER/scenarios/NAME.toml` has the name `PAPER-NAME`."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-_TABLES = ("not_tested", "calibrated")
+
+
+@cache
+def _paths() -> dict[str, Path]:
+    paths = FOLDER.glob("*/scenarios/*.toml")
+    return {f"{path.parents[1].name.replace('_', '-')}-{path.stem}": path for path in sorted(paths)}
 
 
 def scenario_names() -> list[str]:
     """The packaged scenarios, by name."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem not in _TABLES)
+    return sorted(_paths())
 
 
 def scenario_path(name: str) -> Path:
-    """The file of a packaged scenario; `ackclock simulate` and `ackclock sweep` take it as it is."""
-    return FOLDER / f"{name}.toml"
+    """The file of a packaged scenario, which `ackclock simulate` and `ackclock sweep` accept.
+
+    Raises:
+        KeyError: no packaged scenario has this name.
+    """
+    return _paths()[name]

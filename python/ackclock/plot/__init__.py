@@ -4,7 +4,7 @@ late.
 
 from __future__ import annotations
 
-from ackclock.plot.figure import figure, save
-from ackclock.plot.panels import Frames, Line, Panel, panels_of_run, panels_of_runs
+from ackclock.plot.mpl import figure, save
+from ackclock.plot.time_series import Frames, Line, Panel, panels_of_run, panels_of_runs
 
 __all__ = ["Frames", "Line", "Panel", "figure", "panels_of_run", "panels_of_runs", "save"]

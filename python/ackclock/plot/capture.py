@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ackclock.plot.panels import Line, Panel
+from ackclock.plot.time_series import Line, Panel
 
 BINS = 240
 """Each bin keeps its least and its greatest value, so that no peak is lost."""

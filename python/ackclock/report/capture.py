@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ackclock.analysis.clocks import clock_said, known_clocks
-from ackclock.analysis.diagnosis.view import View, many, size, view
-from ackclock.analysis.truncated import truncations
-from ackclock.plot import chart
+from ackclock.analysis.diagnosis.flow_context import View, many, size, view
+from ackclock.analysis.truncation import truncations
+from ackclock.format import rate
+from ackclock.plot import vega
 from ackclock.plot.capture import end, panels
 from ackclock.plot.sequence import sequence
 from ackclock.report.capture_tables import between_table, flows_table, handshakes_table, limits_table
-from ackclock.report.numbers import rate
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Page, Section, Sequences, Table
 
 if TYPE_CHECKING:
@@ -129,14 +129,14 @@ def _direction(done: Analysis, seen: View) -> Section:
     ends = ends if seen.direction == "a2b" else ends[::-1]
     blocks: list[Block] = [Sequences("Time and sequence", _sequence_reading(seen), graph)]
     drawn = [p for p in panels(sent, back, delays) if not (seen.far and p.key in _SENDERS_OWN)]
-    blocks += [Chart(p.title, p.reading, chart.time_chart(p, end(drawn))) for p in drawn]
+    blocks += [Chart(p.title, p.reading, vega.time_chart(p, end(drawn))) for p in drawn]
     gaps = seen.figures["ack_interarrival_ms"]
     if gaps["count"] >= 20 and not seen.far:
         reading = (
             "How far apart the ACKs pass the capture. Evenly spaced ACKs clock the sender evenly; a heap at the left with a tail at the right is "
             "a way back that sends in turns, and releases bunches of data."
         )
-        blocks.append(Chart("Gaps between ACKs", reading, chart.histogram(_gap_bars(gaps), "Gap up to (ms)", "ACKs")))
+        blocks.append(Chart("Gaps between ACKs", reading, vega.histogram(_gap_bars(gaps), "Gap up to (ms)", "ACKs")))
     where = "at the sender's end" if seen.at_sender else {"unknown": "somewhere on the path", "middle": "in mid-path"}.get(
         seen.place, "at the receiver's end"
     )  # fmt: skip

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis import far
-from ackclock.analysis.diagnosis.allowed import rate_models
-from ackclock.analysis.diagnosis.view import ENOUGH_BYTES, View, size, view
-from ackclock.report.numbers import milliseconds, percent, rate
+from ackclock.analysis.diagnosis import receiver_vantage
+from ackclock.analysis.diagnosis.bottleneck import has_queue
+from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, View, size, view
+from ackclock.analysis.diagnosis.loss_models import rate_models
+from ackclock.format import milliseconds, percent, rate
 from ackclock.report.page import Cell, Column, Facts, Table
 
 _LIMITS = (
@@ -21,12 +22,10 @@ _LIMITS = (
 )
 _OFFERS = ("sack", "timestamps", "ecn")
 _OPTIONS = (("sack", "SACK"), ("timestamps", "time stamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
-_WAITED_S = 0.02
 _NOT_SEEN = (
     "How the time divides shows only at the sender's end, and this capture is not there, or too little was sent. The findings have what shows "
     "from here."
 )
-_PACKET_BYTES = 1500
 
 
 def _ways(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
@@ -78,7 +77,7 @@ def _round_trips(seen: View) -> list[Cell]:
     """Mean and p95: by ACKs at the sender's end, by the echoes of the receiver's stamps at the other."""
     if not seen.far:
         rtt, note = seen.figures["rtt_ms"], ""
-    elif far.round_trips(seen)[1] is not None:
+    elif receiver_vantage.round_trips(seen)[1] is not None:
         rtt, note = seen.other["timestamp_rtt_ms"], " (echoes)"
     else:
         return [Cell("-", tone="muted"), Cell("-", tone="muted")]
@@ -196,16 +195,11 @@ def _share(value: float | None, most: float) -> Cell:
     return Cell(f"{100 * value:.1f}", tone="good" if value == most else "")
 
 
-def waited(buffer: Mapping[str, Any]) -> bool:
-    """What stood before the bottleneck is more than a little jitter, which is no queue."""
-    return (buffer["max_based"] or 0) > _PACKET_BYTES and 0 < (buffer["rate_bps"] or 0.0) * _WAITED_S <= buffer["max_based"] * 8
-
-
 def _buffer(buffer: Mapping[str, Any]) -> Cell:
     if not buffer["max_based"]:
         return Cell("")
     if not buffer["filled"]:
-        if not waited(buffer):
+        if not has_queue(buffer):
             return Cell("")
         return Cell(f"over {size(buffer['max_based'])}")
     ends = [size(buffer[key]) for key in ("min_based", "max_based") if buffer[key]]

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
-from ackclock.comparison.measured import FIGURES, READING, WORDS, cells_of
+from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
 from ackclock.comparison.ranking import just_so
-from ackclock.plot import chart
-from ackclock.report.expected import bar, bars_reading
+from ackclock.format import milliseconds, percent, rate, three
+from ackclock.plot import vega
+from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
-from ackclock.report.numbers import measured, milliseconds, percent, rate, three
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
 from ackclock.report.sections import run_section, time_section
+from ackclock.report.throughput_models import bar, bars_reading
 from ackclock.statistics import SAME_WITHIN
 
 if TYPE_CHECKING:
-    from ackclock.plot.panels import Panel
+    from ackclock.plot.time_series import Panel
 
 Document = Mapping[str, Any]
 _RANKED_BY = {
@@ -207,11 +208,11 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
             [
                 Cell(f"{ranked['rank']}{'=' if ranked['tied_with'] else ''}"),
                 Cell(str(params["variant"]), ranked["label"].partition(", ")[2]),
-                measured(of.get("goodput_bps"), 1e-6),
-                measured(of.get("rtt_p95_ms")),
-                measured(of.get("retransmission_rate"), 100.0),
-                *([measured(of.get("jain"))] if several else []),
-                *([measured(of.get("opposite_goodput_bps"), 1e-6)] if beside else []),
+                metric_cell(of.get("goodput_bps"), 1e-6),
+                metric_cell(of.get("rtt_p95_ms")),
+                metric_cell(of.get("retransmission_rate"), 100.0),
+                *([metric_cell(of.get("jain"))] if several else []),
+                *([metric_cell(of.get("opposite_goodput_bps"), 1e-6)] if beside else []),
                 Cell(ranked["why"] + just_so(ranked["label"], twins.get(ranked["label"], []))),
             ]
         )
@@ -241,14 +242,14 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
         "Each point is a configuration, its lines the 95 % intervals; higher is faster, further left is more responsive, so the "
         "best choices lie towards the upper left. Point at one to see its name."
     )
-    return Chart("What delay the goodput costs", reading, chart.trade_off(rows))
+    return Chart("What delay the goodput costs", reading, vega.trade_off(rows))
 
 
 def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
     shown = [ranked["label"] for ranked in document["ranking"] if not ranked["same_as"]]
     rows = [row for label in shown if (row := bar(label, metrics[label]))]
     reading = bars_reading(rows, "In ranking order. Where the lines overlap widely, the choice hardly matters.")
-    return Chart("Goodput of every configuration", reading, chart.bars(rows, "Goodput (Mb/s)"))
+    return Chart("Goodput of every configuration", reading, vega.bars(rows, "Goodput (Mb/s)"))
 
 
 def _link_facts(document: Document) -> list[tuple[str, str]]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ackclock.format import milliseconds, percent, rate
 from ackclock.report.link_path import link_path
-from ackclock.report.numbers import milliseconds, percent, rate
 from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
 from ackclock.report.sections import run_section, time_section
 
 if TYPE_CHECKING:
-    from ackclock.emulation_run import Emulation
-    from ackclock.plot.panels import Panel
+    from ackclock.emulation.run import Emulation
+    from ackclock.plot.time_series import Panel
 
 Document = Mapping[str, Any]
 MOST_CLIENTS = 20

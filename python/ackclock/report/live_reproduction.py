@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ackclock.report.numbers import significant
+from ackclock.format import significant
 from ackclock.report.page import Cell, Column, Page, Section, Table
 
 Document = Mapping[str, Any]

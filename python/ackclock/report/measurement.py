@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ackclock.measurement.table import WAYS, delay_cells, loss, ms, path_cells
-from ackclock.plot import chart
-from ackclock.plot.panels import POINTS, Line, Panel
+from ackclock.format import milliseconds, percent, rate
+from ackclock.measurement.terminal_tables import WAYS, delay_cells, loss, ms, path_cells
+from ackclock.plot import vega
 from ackclock.plot.theme import MOST_LINES
-from ackclock.report.numbers import milliseconds, percent, rate
+from ackclock.plot.time_series import POINTS, Line, Panel
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section, Table
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _delay_charts(done: Measurement, kind: str) -> Iterator[Chart]:
         yield Chart(
             "Queueing delay",
             reading,
-            chart.time_chart(Panel("delay", "Queueing delay", "ms", reading, tuple(lines[:MOST_LINES]))),
+            vega.time_chart(Panel("delay", "Queueing delay", "ms", reading, tuple(lines[:MOST_LINES]))),
         )
 
 
@@ -238,7 +238,7 @@ def _flow_charts(done: Measurement) -> Iterator[Chart]:
                 lines.append(Line(flow["label"], (thin["time_s"] - start).to_list(), (thin[column] * scale).to_list()))
         if lines:
             reading = "As the sender's kernel has it."
-            yield Chart(title, reading, chart.time_chart(Panel(column, title, unit, reading, tuple(lines))))
+            yield Chart(title, reading, vega.time_chart(Panel(column, title, unit, reading, tuple(lines))))
 
 
 def _facts(document: Document) -> Facts:

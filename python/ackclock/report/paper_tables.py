@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.papers.figures import FAST
-from ackclock.report.numbers import significant
+from ackclock.format import significant
+from ackclock.papers.asymmetry.figures import FAST
 from ackclock.report.page import Cell, Column, Section, Table
 
 Claims = Mapping[str, Mapping[str, Any]]

@@ -29,7 +29,7 @@ def html(page: Page) -> str:
     ids = {id(chart): f"chart-{i}" for i, chart in enumerate(charts, 1)}
     script = ""
     if charts:
-        from ackclock.plot.chart import script as chart_script
+        from ackclock.plot.vega import script as chart_script
 
         script = chart_script()
     graphs = [block for section in page.sections for block in section.blocks if isinstance(block, Sequences)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ackclock.plot.swept import swept
+from ackclock.format import significant
+from ackclock.plot.sweep_chart import swept
 from ackclock.report import live_reproduction, paper_tables
-from ackclock.report.numbers import significant
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 
 Document = Mapping[str, Any]

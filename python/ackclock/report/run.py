@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ackclock.errors import InputError, whats_there
 from ackclock.report.page import Page
 from ackclock.report.render import html
-from ackclock.runs import atomic_write
+from ackclock.storage.atomic_files import atomic_write
 
 if TYPE_CHECKING:
-    from ackclock.plot.panels import Frames, Panel
+    from ackclock.plot.time_series import Frames, Panel
 
 REPORT = "report.html"
 DOCUMENTS = (
@@ -77,9 +77,9 @@ def _page(folder: Path) -> Page:
 
         return sweep.page(document, scenario, _of_runs(folder, _points(folder, document)), environment, toml)
     if summaries := _read(folder / "summary.json"):
-        from ackclock.plot.panels import panels_of_run
+        from ackclock.plot.time_series import panels_of_run
         from ackclock.report import simulation
-        from ackclock.report.expected import model_levels
+        from ackclock.report.throughput_models import model_levels
 
         listed = summaries if isinstance(summaries, list) else [summaries]
         return simulation.page(scenario, listed, panels_of_run(_frames(folder), model_levels(listed[0])), environment, toml)
@@ -87,8 +87,8 @@ def _page(folder: Path) -> Page:
 
 
 def _of_emulation(folder: Path, scenario: dict[str, Any], environment: dict[str, Any], toml: str) -> Page:
-    from ackclock.emulation_run import open_emulation
-    from ackclock.plot.panels import panels_of_run
+    from ackclock.emulation.run import open_emulation
+    from ackclock.plot.time_series import panels_of_run
     from ackclock.report import emulation
 
     panels = panels_of_run(_frames(folder)) if (folder / "hops.parquet").is_file() else []
@@ -108,14 +108,14 @@ def _text(path: Path) -> str:
 def _frames(folder: Path) -> Frames:
     import polars as pl
 
-    from ackclock.plot.panels import Frames
+    from ackclock.plot.time_series import Frames
 
     series, hops = (pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "hops"))
     return Frames(series, hops)
 
 
 def _of_runs(folder: Path, shown: dict[str, str]) -> list[Panel]:
-    from ackclock.plot.panels import panels_of_runs
+    from ackclock.plot.time_series import panels_of_runs
 
     return panels_of_runs({label: _frames(folder / "cells" / cell) for label, cell in shown.items()})
 

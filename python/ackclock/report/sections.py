@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ackclock.plot import chart
+from ackclock.plot import vega
 from ackclock.report.page import Block, Chart, Facts, Listing, Section
 
 if TYPE_CHECKING:
-    from ackclock.plot.panels import Panel
+    from ackclock.plot.time_series import Panel
 
 
 def time_section(panels: Sequence[Panel], which: str) -> Section:
     """The panels as charts; ``which`` says whose lines they are."""
-    blocks = [Chart(panel.title, panel.reading, chart.time_chart(panel)) for panel in panels]
+    blocks = [Chart(panel.title, panel.reading, vega.time_chart(panel)) for panel in panels]
     lead = (
         f"Lines are {which}. Hold Shift and scroll over a chart to look closer, drag to move."
         if blocks

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ackclock.comparison.metrics import LIMITS, of_run, over_seeds
-from ackclock.report.expected import model_table
+from ackclock.format import milliseconds, percent, rate, three
+from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
-from ackclock.report.numbers import measured, milliseconds, percent, rate, three
 from ackclock.report.page import Cell, Column, Page, Section, Table
 from ackclock.report.sections import run_section, time_section
+from ackclock.report.throughput_models import model_table
+from ackclock.simulation.metrics import LIMITS, of_run, over_seeds
 from ackclock.statistics import Interval, interval
 
 if TYPE_CHECKING:
-    from ackclock.plot.panels import Panel
+    from ackclock.plot.time_series import Panel
 
 Summary = Mapping[str, Any]
 _LIMIT_NAMES = {
@@ -110,13 +111,13 @@ def _flows(summaries: Sequence[Summary]) -> Table:
         rows.append(
             [
                 Cell(str(flow["flow"]), note),
-                measured(_over(summaries, "flows", index, "goodput_bps"), 1e-6),
-                measured(_over(summaries, "flows", index, "rtt_ms", "mean")),
-                measured(_over(summaries, "flows", index, "rtt_ms", "p95")),
-                measured(_over(summaries, "flows", index, "retransmission_rate"), 100.0),
-                measured(_over(summaries, "flows", index, "timeouts")),
-                measured(_over(summaries, "flows", index, "window_cuts")),
-                measured(_over(summaries, "flows", index, "idle_share"), 100.0),
+                metric_cell(_over(summaries, "flows", index, "goodput_bps"), 1e-6),
+                metric_cell(_over(summaries, "flows", index, "rtt_ms", "mean")),
+                metric_cell(_over(summaries, "flows", index, "rtt_ms", "p95")),
+                metric_cell(_over(summaries, "flows", index, "retransmission_rate"), 100.0),
+                metric_cell(_over(summaries, "flows", index, "timeouts")),
+                metric_cell(_over(summaries, "flows", index, "window_cuts")),
+                metric_cell(_over(summaries, "flows", index, "idle_share"), 100.0),
             ]
         )
     reading = (
@@ -137,11 +138,11 @@ def _hops(summaries: Sequence[Summary]) -> Table:
     rows = [
         [
             Cell(str(hop["hop"]), str(hop["direction"])),
-            measured(_over(summaries, "hops", index, "utilization"), 100.0),
-            measured(_over(summaries, "hops", index, "queue_delay_ms", "mean")),
-            measured(_over(summaries, "hops", index, "queue_delay_ms", "p95")),
-            measured(_over(summaries, "hops", index, "drops")),
-            measured(_over(summaries, "hops", index, "delivered")),
+            metric_cell(_over(summaries, "hops", index, "utilization"), 100.0),
+            metric_cell(_over(summaries, "hops", index, "queue_delay_ms", "mean")),
+            metric_cell(_over(summaries, "hops", index, "queue_delay_ms", "p95")),
+            metric_cell(_over(summaries, "hops", index, "drops")),
+            metric_cell(_over(summaries, "hops", index, "delivered")),
         ]
         for index, hop in enumerate(summaries[0]["hops"])
     ]

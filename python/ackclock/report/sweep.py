@@ -6,15 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ackclock.plot import chart
-from ackclock.report.expected import bar, bars_reading
+from ackclock.format import rate, three
+from ackclock.plot import vega
+from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
-from ackclock.report.numbers import measured, rate, three
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 from ackclock.report.sections import run_section, time_section
+from ackclock.report.throughput_models import bar, bars_reading
 
 if TYPE_CHECKING:
-    from ackclock.plot.panels import Panel
+    from ackclock.plot.time_series import Panel
 
 Document = Mapping[str, Any]
 
@@ -82,11 +83,11 @@ def _table(cells: Sequence[Document]) -> Table:
         [
             *(Cell(_value(cell["params"][key])) for key in keys),
             Cell(str(cell["n"])),
-            measured(cell["metrics"].get("goodput_bps"), 1e-6),
-            measured(cell["metrics"].get("rtt_p95_ms")),
-            measured(cell["metrics"].get("retransmission_rate"), 100.0),
-            measured(cell["metrics"].get("timeouts")),
-            measured(cell["metrics"].get("jain")),
+            metric_cell(cell["metrics"].get("goodput_bps"), 1e-6),
+            metric_cell(cell["metrics"].get("rtt_p95_ms")),
+            metric_cell(cell["metrics"].get("retransmission_rate"), 100.0),
+            metric_cell(cell["metrics"].get("timeouts")),
+            metric_cell(cell["metrics"].get("jain")),
         ]
         for cell in cells
     ]
@@ -96,4 +97,4 @@ def _table(cells: Sequence[Document]) -> Table:
 def _chart(cells: Sequence[Document]) -> Chart:
     rows = [row for cell in cells if (row := bar(label(cell["params"]), cell["metrics"]))]
     reading = bars_reading(rows, "Dots are means over seeds, lines their 95 % intervals.")
-    return Chart("Goodput at every point", reading, chart.bars(rows, "Goodput (Mb/s)"))
+    return Chart("Goodput at every point", reading, vega.bars(rows, "Goodput (Mb/s)"))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, path, sharing
-from ackclock.analysis.diagnosis.view import Finding, View, views
+from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, limits, loss, path
+from ackclock.analysis.diagnosis.flow_context import Finding, View, views
 
 RULES = (limits, bottleneck, loss, acks)
 
 
 def diagnose(document: dict[str, Any]) -> None:
     """Put `diagnosis` into each flow of the document: the findings about its directions, those that took most time first."""
-    shared = sharing.findings(document)
+    shared = concurrency.findings(document)
     for flow in document["flows"]:
         found = [finding for view in views(document, flow) for finding in _of(view)]
         found += shared.get(flow["flow"], [])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis.view import Finding, View, share
-from ackclock.report.numbers import milliseconds, rate
+from ackclock.analysis.diagnosis.flow_context import Finding, View, share
+from ackclock.format import milliseconds, rate
 
 _MOSTLY = 0.5
 _ENOUGH = 50

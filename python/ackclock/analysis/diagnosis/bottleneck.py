@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis.view import Finding, View, share, size
-from ackclock.report.numbers import rate
+from ackclock.analysis.diagnosis.flow_context import Finding, View, share, size
+from ackclock.format import rate
 
 _BY = {"arrivals": "packets arrive", "acks": "ACKs come back"}
 _NEARLY = 0.9
+_PACKET_BYTES = 1500
+_JITTER_S = 0.02
 _BESIDE = 0.004
 """Others' data beside the ACKs, by this direction's goodput, from which on the ACKs' spacing is no longer the data's: a fifth of what one ACK for two
 segments takes."""
@@ -43,3 +45,8 @@ def findings(view: View) -> Iterator[Finding]:
             evidence,
             advice="Short transfers see the peak, long ones the rate: judge the path by either, not by their mean.",
         )
+
+
+def has_queue(buffer: Mapping[str, Any]) -> bool:
+    """Whether the inferred buffer is more than jitter: above one packet, and at least 20 ms at the bottleneck's rate."""
+    return (buffer["max_based"] or 0) > _PACKET_BYTES and 0 < (buffer["rate_bps"] or 0.0) * _JITTER_S <= buffer["max_based"] * 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.analysis.diagnosis import acks, allowed, far, repair
-from ackclock.analysis.diagnosis.far import SLOW_READER, WORTH_SAYING
-from ackclock.analysis.diagnosis.view import Finding, View, many, share, size, waiting
-from ackclock.report.numbers import milliseconds, rate
+from ackclock.analysis.diagnosis import acks, loss_models, receiver_vantage, recovery_time
+from ackclock.analysis.diagnosis.flow_context import Finding, View, many, share, size, waiting
+from ackclock.analysis.diagnosis.receiver_vantage import SLOW_READER, WORTH_SAYING
+from ackclock.format import milliseconds, rate
 
 _MATTERS = 0.2
 _QUEUED = 0.2
@@ -25,7 +25,7 @@ _FULL = 0.9
 def findings(view: View) -> Iterator[Finding]:
     """Each limit that held the sender for long enough to speak of."""
     if not view.pace_seen:
-        yield far.finding(view)
+        yield receiver_vantage.finding(view)
         return
     for by, rule in _RULES.items():
         held = view.held(by)
@@ -95,7 +95,7 @@ def _receive_window(view: View, held: float) -> Finding:
             held,
             SLOW_READER,
         )
-    if slow := far.shrinking_window(view, held):
+    if slow := receiver_vantage.shrinking_window(view, held):
         return slow
     evidence = (
         f"The receive window, {size(window)} at most, was full {share(held)} of the time: one window each round trip of {milliseconds(rtt)} "
@@ -182,7 +182,7 @@ def _cwnd(view: View, held: float) -> Finding:
         advice = f"That is as good as the whole receive window of {size(window)}: the window is what to enlarge."
     elif (echoes := view.other["ecn"]["echoed"]) and not events:
         advice = f"{echoes} echoes of ECN marks held the window down: a queue that manages itself keeps delays short, and there is little to gain."
-    elif events >= allowed.EVENTS and view.figures["retransmitted_segments"]:
+    elif events >= loss_models.EVENTS and view.figures["retransmitted_segments"]:
         advice = _after_losses(view, events)
     elif view.figures["unique_bytes"] < 64 * segment:
         advice = (
@@ -223,5 +223,5 @@ _RULES = {
     "path_rate": _path_rate,
     "cwnd": _cwnd,
     "application": _application,
-    "recovery": repair.finding,
+    "recovery": recovery_time.finding,
 }

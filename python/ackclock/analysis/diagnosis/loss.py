@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ackclock.analysis.diagnosis import acks, allowed
-from ackclock.analysis.diagnosis.view import Finding, View, many, share, size
-from ackclock.report.numbers import milliseconds, percent, rate
+from ackclock.analysis.diagnosis import acks, loss_models
+from ackclock.analysis.diagnosis.flow_context import Finding, View, many, share, size
+from ackclock.format import milliseconds, percent, rate
 
 _BURST = 4
 
 
 def findings(view: View) -> Iterator[Finding]:
     """What losses did, and what they were."""
-    for rule in (_where, _buffer, _bursts, _capture_drops, allowed.finding, _spurious, _pairs, _twice, _reordered, _marked):
+    for rule in (_where, _buffer, _bursts, _capture_drops, loss_models.finding, _spurious, _pairs, _twice, _reordered, _marked):
         if (found := rule(view)) is not None:
             yield found
 

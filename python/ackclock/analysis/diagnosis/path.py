@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis.view import Finding, many, partner
-from ackclock.report.numbers import milliseconds
+from ackclock.analysis.diagnosis.flow_context import Finding, many, partner
+from ackclock.format import milliseconds
 
 _FAR = 0.6
 """An answer in less than this share of the least time that data takes did not come from the far end."""

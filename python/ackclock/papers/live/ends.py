@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from ackclock.measurement.link import PORT, Session
+from ackclock.measurement.session import PORT, Session
 
 EARLY_S = 1.0
 """A session begins so long before its test."""
@@ -50,7 +50,7 @@ def _come_first() -> None:
 
 
 def _serve(folder: Path) -> None:
-    from ackclock.measurement.serving import serve
+    from ackclock.measurement.server import serve
 
     serve("0.0.0.0", PORT, token_file=folder / "token", caps=LIMITS)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
-from ackclock.cells import CellResult, Progress
 from ackclock.errors import RunFailed
 from ackclock.papers.evidence import Unobservable
 from ackclock.papers.experiments import Experiments, Measured, Place, book, places
 from ackclock.papers.live import run as live
 from ackclock.papers.live.job import BUFFERS, NOTES, Budget, Job, jobs_of
+from ackclock.simulation.runner import CellResult, Progress
 from ackclock.statistics import Interval, interval
 
 if TYPE_CHECKING:

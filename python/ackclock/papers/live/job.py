@@ -10,14 +10,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ackclock.engine import engine_digest
-from ackclock.kernel_cc import KERNEL_NAMES
-from ackclock.measurement.link import HEADERS
+from ackclock.emulation.kernel_cc import KERNEL_NAMES
+from ackclock.input.scenario.flow import Flow
+from ackclock.input.scenario.model import Scenario, measured_ps
+from ackclock.input.scenario.resolution import resolved
+from ackclock.input.scenario.workload import Bulk, ConstantRate, Probe
+from ackclock.measurement.session import HEADERS
 from ackclock.papers.evidence import Unobservable
-from ackclock.scenario.flow import Flow
-from ackclock.scenario.model import Scenario, measured_ps
-from ackclock.scenario.resolved import resolved
-from ackclock.scenario.workload import Bulk, ConstantRate, Probe
+from ackclock.storage.environment import engine_digest
 
 PS = 1e12
 BACK = {"payload": 20, "gap_ns": 1_000_000_000}

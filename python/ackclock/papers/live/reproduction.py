@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ackclock import runs
-from ackclock.cells import Progress
 from ackclock.errors import InputError, one_of, show
 from ackclock.papers.claims import Claim, claims_of
 from ackclock.papers.evidence import Evaluate, Evidence, Judged, Unobservable, judge
@@ -16,7 +14,9 @@ from ackclock.papers.live.experiments import LiveExperiments
 from ackclock.papers.live.job import Budget
 from ackclock.papers.live.run import ATTEMPTS
 from ackclock.papers.reproduce import DOCUMENT, EVALUATORS, QUICK_SEEDS, Reproduction, calibrated, reproduce, untested
-from ackclock.run_folder import Identity, RunFolder
+from ackclock.simulation.runner import Progress
+from ackclock.storage import atomic_files
+from ackclock.storage.run_folder import Identity, RunFolder
 
 LIVE = ("wibro", "wimax-measured")
 """Papers whose experiments are measurements of a path, which can be made again over it."""
@@ -83,7 +83,7 @@ def reproduce_live(
         done = LiveReproduction(paper, judged, folder, (), simulated, experiments.document())
         # Invalid runs have been repeated.
         (folder / "report.html").unlink(missing_ok=True)
-        runs.write_json(folder / DOCUMENT, done.as_json())
+        atomic_files.write_json(folder / DOCUMENT, done.as_json())
         run.finish()
     return done
 

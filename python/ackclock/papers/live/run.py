@@ -14,10 +14,11 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ackclock import runs
 from ackclock.errors import RunFailed
+from ackclock.input.toml_writer import to_toml
 from ackclock.papers.live.job import Job, deadline_of
-from ackclock.toml_write import to_toml
+from ackclock.storage import atomic_files
+from ackclock.storage.environment import environment
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +69,7 @@ def run(store: Path, job: Job, stop: Event) -> LiveRun:
     """Do it, again up to three times in all while the emulation's audit calls it invalid, and not at all once ``stop`` is set. Raises RunFailed."""
     final = store / job.key
     shutil.rmtree(final, ignore_errors=True)
-    with runs.folder_by_rename(final) as folder:
+    with atomic_files.folder_by_rename(final) as folder:
         for attempt in range(1, ATTEMPTS + 1):
             shutil.rmtree(folder / "emulation", ignore_errors=True)
             audit, missing = _emulated(folder, job, stop), _missing(folder, job)
@@ -104,7 +105,7 @@ def _missing(folder: Path, job: Job) -> bool:
 
 
 def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
-    runs.write_json(folder / "job.json", job.document)
+    atomic_files.write_json(folder / "job.json", job.document)
     link = {"title": "one place of a live reproduction", "source": "ackclock reproduce --live", "hop": list(job.hops)}
     (folder / "link.toml").write_text(to_toml(link), "utf-8")
     ends = [sys.executable, "-m", "ackclock.papers.live.ends"]
@@ -162,15 +163,15 @@ def _keep(folder: Path, job: Job, audit: Mapping[str, Any]) -> None:
     """Captures and packet fates are large, and read by now: figures, samples and the audit stay."""
     import polars as pl
 
-    from ackclock.emulation_run import captures_in
+    from ackclock.emulation.run import captures_in
     from ackclock.papers.live import summary
 
     if job.walk is not None:
         found: dict[str, Any] = {"flows": [summary.of_walk(job.walk, pl.read_parquet(folder / "walk.parquet"))], "hops": []}
     else:
         found, series = summary.of_strands(job.document, folder, captures_in(folder / "emulation"))
-        runs.write_parquet(folder / "series.parquet", series)
+        atomic_files.write_parquet(folder / "series.parquet", series)
     shutil.rmtree(folder / "emulation", ignore_errors=True)
     (folder / "token").unlink(missing_ok=True)
-    runs.write_json(folder / "environment.json", runs.environment([job.seed]))
-    runs.write_json(folder / SUMMARY, {**found, "seed": job.seed, "audit": dict(audit)})
+    atomic_files.write_json(folder / "environment.json", environment([job.seed]))
+    atomic_files.write_json(folder / SUMMARY, {**found, "seed": job.seed, "audit": dict(audit)})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.statistics.spread import spread
+from ackclock.statistics.quantiles import spread
 
 if TYPE_CHECKING:
     import polars as pl

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ackclock.papers.evaluators import Figures
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import Experiments
-from ackclock.papers.measures import Figures
 from ackclock.papers.wibro import datagrams, downloads
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ackclock.cells import CellResult
+from ackclock.papers.evaluators import Figures, at, computed, flow_of, listed, number, says, true
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, at, computed, flow_of, listed, number, says, true
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval, interval
 
 WIRED_MS = 3.5

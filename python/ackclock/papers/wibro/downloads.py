@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ackclock.cells import CellResult
-from ackclock.papers import arithmetic as a
+from ackclock.papers import closed_forms as a
+from ackclock.papers.evaluators import Figures, at, flow_of, goodput_mbps, listed, number, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, at, flow_of, goodput_mbps, listed, number, says
 from ackclock.papers.wibro.datagrams import rate_mbps
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval, interval
 
 BUFFERS = ("17 KB", "32 KB", "64 KB", "128 KB", "256 KB", "512 KB", "1024 KB")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ackclock.papers.evaluators import Figures, at, computed, flow_of, listed, number, says, true
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import Experiments
-from ackclock.papers.measures import Figures, at, computed, flow_of, listed, number, says, true
 from ackclock.papers.wimax_bursts.day import FLOW, HOURS, Day
 from ackclock.statistics import Interval, interval
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock.cells import CellResult
-from ackclock.papers.measures import Figures, at, flow_of
+from ackclock.papers.evaluators import Figures, at, flow_of
+from ackclock.simulation.runner import CellResult
 
 HOURS = (18, 20, 22, 0, 2, 4, 6, 8, 10, 12, 14, 16)
 LOADS = ("9 s", "7 s", "11 s", "14 s", "19 s", "18 s", "17 s", "16 s", "13 s", "12 s", "10 s", "8 s")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ackclock.papers.evaluators import Figures, at, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, at, says
 
 
 def _histogram(figures: Figures, scheme: str) -> dict[str, int]:

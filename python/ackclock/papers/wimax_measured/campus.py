@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ackclock.cells import CellResult
 from ackclock.models import padhye_full
+from ackclock.papers.evaluators import Figures, Spot, at, cell, flow_of, goodput_mbps, listed, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, at, cell, flow_of, goodput_mbps, listed, says
 from ackclock.papers.wimax_measured.datagrams import goodput
 from ackclock.papers.wimax_measured.transfers import VARIANTS, retransmitted, rtt
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval, interval
 
 OVERLAP = (65.0, 240.0)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ackclock.cells import CellResult
+from ackclock.papers.evaluators import Figures, Spot, at, fairness, goodput_mbps, listed, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, at, fairness, goodput_mbps, listed, says
 from ackclock.papers.wimax_measured.transfers import (
     LINK_MBPS,
     PAYLOAD,
     VARIANTS,
 )
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval, interval
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ackclock.cells import CellResult
+from ackclock.papers.evaluators import Figures, Spot, at, flow_of, listed, number, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, at, flow_of, listed, number, says
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval
 
 RATES = ("510 kb/s", "1019 kb/s", "1427 kb/s", "1529 kb/s", "2038 kb/s", "3057 kb/s", "4076 kb/s")

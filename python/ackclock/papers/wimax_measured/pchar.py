@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from ackclock.cells import CellResult
+from ackclock.papers.evaluators import Figures, Spot, at, flow_of, listed, number, says, true
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, at, flow_of, listed, number, says, true
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval, interval
-from ackclock.statistics.line import least_squares
+from ackclock.statistics.linear_fit import least_squares
 
 RUNS = {
     "Jun 8": at("pchar", "", "Jun 8"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ackclock.cells import CellResult
 from ackclock.models import padhye_full, window_over_rtt
-from ackclock.papers.drawing import Drawing, Point, level, traced
-from ackclock.papers.measures import Figures, at, flow_of, goodput_mbps
+from ackclock.papers.evaluators import Figures, at, flow_of, goodput_mbps
+from ackclock.papers.figure_data import Drawing, Point, level, traced
 from ackclock.papers.wimax_measured.acks import histogram
 from ackclock.papers.wimax_measured.campus import campus_spot, rate_mbps
 from ackclock.papers.wimax_measured.concurrent import shares
 from ackclock.papers.wimax_measured.transfers import VARIANTS, retransmitted, rtt, spot
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import interval
 
 BDP_KB = 22.5

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 
-from ackclock.cells import CellResult
 from ackclock.models import window_over_rtt
+from ackclock.papers.evaluators import Figures, Spot, at, flow_of, goodput_mbps, listed, number, says, true
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, at, flow_of, goodput_mbps, listed, number, says, true
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval, interval
 
 VARIANTS = {"New Reno": "reno", "CUBIC": "cubic-2.0", "Vegas": "vegas", "Veno": "veno"}

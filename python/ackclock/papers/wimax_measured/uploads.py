@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ackclock.papers.evaluators import Figures, goodput_mbps, listed, number, says, true
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, goodput_mbps, listed, number, says, true
 from ackclock.papers.wimax_measured.transfers import (
     DOWN,
     PAYLOAD,

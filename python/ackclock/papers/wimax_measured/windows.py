@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ackclock.papers.evaluators import Figures, at, flow_of, listed, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, at, flow_of, listed, says
 from ackclock.papers.wimax_measured.transfers import (
     PAYLOAD,
     VARIANTS,

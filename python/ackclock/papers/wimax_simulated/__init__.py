@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ackclock.papers import arithmetic as a
+from ackclock.papers import closed_forms as a
+from ackclock.papers.evaluators import Figures, computed
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import Experiments
-from ackclock.papers.measures import Figures, computed
-from ackclock.papers.wimax_simulated import overall, shared, single, wifi
+from ackclock.papers.wimax_simulated import overall, scenario3, single, wifi
 
 CHANNEL_HZ, PREFIX, FRAME_S, GAPS_S = 7e6, 1 / 16, 5e-3, 10e-6
 
@@ -26,5 +26,5 @@ def arithmetic_evaluators() -> dict[str, Evaluate]:
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator; an experiment runs only when a claim needs it."""
     figures = Figures(runs)
-    parts = (single, shared, wifi, overall)
+    parts = (single, scenario3, wifi, overall)
     return {**arithmetic_evaluators(), **{claim: found for part in parts for claim, found in part.evaluators(figures).items()}}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ackclock.papers.evaluators import Figures, Spot, fairness, goodput_mbps, listed, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, fairness, goodput_mbps, listed, says
-from ackclock.papers.wimax_simulated import shared
+from ackclock.papers.wimax_simulated import scenario3
 from ackclock.papers.wimax_simulated.single import BIC_CAUSE, RATES, RATES2, of_five, scenario1, scenario2
 
 BAND = (7.0 - 15.0, 18.0 + 15.0)
@@ -13,7 +13,7 @@ BAND = (7.0 - 15.0, 18.0 + 15.0)
 def _places() -> dict[str, Spot]:
     first = {f"scenario 1 at {rate:g}": scenario1("New Reno", rate) for rate in RATES}
     second = {f"scenario 2 at {rate:g}": scenario2("New Reno", rate) for rate in RATES2}
-    third = {f"scenario 3 at {rate:g}": shared.errors("New Reno", rate) for rate in shared.RATES}
+    third = {f"scenario 3 at {rate:g}": scenario3.errors("New Reno", rate) for rate in scenario3.RATES}
     return {**first, **second, **third}
 
 
@@ -41,8 +41,8 @@ def _order(figures: Figures) -> tuple[bool, str]:
 
 
 def _fair(figures: Figures) -> tuple[bool, str]:
-    spots = [shared.errors("", rate) for rate in shared.RATES if rate <= 1e-2] + [
-        shared.ratio("", split) for split in shared.RATIOS
+    spots = [scenario3.errors("", rate) for rate in scenario3.RATES if rate <= 1e-2] + [
+        scenario3.ratio("", split) for split in scenario3.RATIOS
     ]
     found = {s: min(figures.mean(spot.of(s), fairness).mean for spot in spots) for s in ("Westwood", "BIC")}
     return min(found.values()) >= 0.9, "least index over error rates up to 1 % and all splits: " + listed(found)

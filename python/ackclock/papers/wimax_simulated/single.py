@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from ackclock.cells import CellResult
+from ackclock.papers.evaluators import Figures, Spot, at, flow_of, goodput_mbps, listed, number, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, at, flow_of, goodput_mbps, listed, number, says
+from ackclock.simulation.runner import CellResult
 from ackclock.statistics import Interval
 
 FIVE = ("New Reno", "Vegas", "Veno", "Westwood", "BIC")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from statistics import mean
 
-from ackclock.cells import CellResult
-from ackclock.papers.drawing import Drawing, Point, level, traced
+from ackclock.papers.evaluators import Figures, flow_of
 from ackclock.papers.experiments import hop_of
-from ackclock.papers.measures import Figures, flow_of
+from ackclock.papers.figure_data import Drawing, Point, level, traced
 from ackclock.papers.wimax_simulated.single import FIVE, LOW, scenario1
+from ackclock.simulation.runner import CellResult
 
 SEGMENT = 1024
 BETA = 3.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ackclock.papers.evaluators import Figures, Spot, at, goodput_mbps, listed, number, says
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.measures import Figures, Spot, at, goodput_mbps, listed, number, says
 from ackclock.papers.wimax_simulated.single import FIVE, QUEUES, of_five
 from ackclock.statistics import Interval, interval
 

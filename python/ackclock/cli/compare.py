@@ -1,0 +1,137 @@
+"""compare: TCP variants, socket buffers and ACK techniques over one link, ranked."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers, typed
+
+
+class DelayedAcks(StrEnum):
+    on = "on"
+    off = "off"
+    both = "both"
+
+
+class RankBy(StrEnum):
+    goodput = "goodput"
+    rtt = "rtt"
+    retransmissions = "retransmissions"
+    jain = "jain"
+
+
+ALL_BUFFERS, DURATION, SEEDS = "16 KiB,64 KiB,256 KiB,auto", "30 s", 10
+_QUICK = {ALL_BUFFERS: "64 KiB,auto", DURATION: "10 s"}
+QUICK_SEEDS = 3
+_METRIC = {
+    RankBy.goodput: "goodput_bps",
+    RankBy.rtt: "rtt_p95_ms",
+    RankBy.retransmissions: "retransmission_rate",
+    RankBy.jain: "jain",
+}
+_OPTIONS = {
+    "link": "LINK",
+    "duration": "--duration",
+    "seeds": "--seeds",
+    "tcp.host": "--host",
+    "sweep.tcp.variant": "--variants",
+    "sweep.tcp.send_buffer": "--buffers",
+    "sweep.tcp.receive_buffer": "--buffers",
+    "flow.flow.direction": "--direction",
+    "flow.flow.count": "--flows",
+    "flow.opposite.count": "--opposite",
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in ("variants", "buffers", "delayed_ack", "queue", "ack_policy", "ack", "rank_by")
+    },
+}
+"""Maps each key to its option."""
+_DELAYED = {DelayedAcks.on: (True,), DelayedAcks.off: (False,), DelayedAcks.both: (True, False)}
+
+
+def compare(
+    link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
+    variants: Annotated[str | None, typer.Option(help="TCP variants, with commas between (default: all).")] = None,
+    buffers: Annotated[
+        str, typer.Option(help='Socket buffers, with commas between; "send/receive" sets the two apart.')
+    ] = ALL_BUFFERS,
+    delayed_ack: Annotated[DelayedAcks, typer.Option(help="Delayed ACKs: on, off or both.")] = DelayedAcks.both,
+    queue: Annotated[
+        str, typer.Option(help="Queues where the data waits, with commas between: droptail, codel, fq-codel, .. (link: its own).")
+    ] = "link",
+    ack_policy: Annotated[
+        str,
+        typer.Option(
+            help="What the ACKs' bottleneck does to them: none, safe, p1, cake, acks-first, drop-front, red, .. (+ joins, link: its own)."
+        ),
+    ] = "link",
+    ack: Annotated[str, typer.Option(help="What hosts do for ACKs: none, acc, adapt, acc+adapt.")] = "none",
+    flows: Annotated[int, typer.Option(min=1, help="Bulk flows that share the link.")] = 1,
+    opposite: Annotated[
+        int, typer.Option(min=0, help="Bulk flows the other way beside them, in the ACKs' queue; they are not ranked.")
+    ] = 0,
+    direction: Annotated[str, typer.Option(help="down (server to client) or up.")] = "down",
+    duration: Annotated[str, typer.Option(help="Simulated time of a run.")] = DURATION,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 1..N for every configuration.")] = SEEDS,
+    host: Annotated[str | None, typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).")] = None,
+    rank_by: Annotated[RankBy, typer.Option(help="What the ranking goes by.")] = RankBy.goodput,
+    measured: Annotated[
+        Path | None, typer.Option("--measured", help="A run folder of `measure` to show beside it.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A look: 3 seeds, 10 s, buffers of 64 KiB and auto.")] = False,
+    workers: Workers = None,
+    report: Report = True,
+    json: Json = False,
+    out: Out = None,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Which TCP variant, socket buffer and ACK policy for this link, and why; with an HTML report."""
+    from ackclock.cli.output import deliver
+    from ackclock.cli.progress import progress
+    from ackclock.comparison import compare as run_comparison
+    from ackclock.comparison.terminal_tables import measured_table, ranking_table
+
+    if quick:  # what was said stands; only the defaults are cut
+        buffers, duration = _QUICK.get(buffers, buffers), _QUICK.get(duration, duration)
+        seeds = QUICK_SEEDS if seeds == SEEDS else seeds
+    with typed(_OPTIONS), progress("compare", quiet=quiet) as update:
+        done = run_comparison(
+            link,
+            variants=_listed(variants) if variants is not None else None,
+            buffers=[_pair(text) for text in _listed(buffers)],
+            delayed_ack=_DELAYED[delayed_ack],
+            queue=_listed(queue),
+            ack_policy=_listed(ack_policy),
+            ack=_listed(ack),
+            flows=flows,
+            opposite=opposite,
+            direction=direction,
+            duration=duration,
+            seeds=seeds if seed is None else [seed],
+            host=host,
+            rank_by=_METRIC[rank_by],
+            measured=measured,
+            workers=workers,
+            out=out,
+            force=force,
+            keep=True,
+            progress=update,
+        )
+    deliver(
+        done.as_json, lambda: [ranking_table(done), *measured_table(done)], done.folder, report=report, json=json, quiet=quiet
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _pair(text: str) -> str | tuple[str, str]:
+    send, slash, receive = text.partition("/")
+    return (send.strip(), receive.strip()) if slash else text

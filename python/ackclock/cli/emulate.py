@@ -1,0 +1,130 @@
+"""emulate: a command behind a link, in real time."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_above_zero, typed
+
+
+def emulate(
+    link: Annotated[
+        str, typer.Argument(help="A packaged link (`ackclock list links`), a link file or a scenario.", show_default=False)
+    ],
+    command: Annotated[
+        list[str] | None, typer.Argument(help="What to run behind the link, after --; a shell by default.", show_default=False)
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", help="What to run at the far end meanwhile, such as 'iperf3 -s'.", show_default=False),
+    ] = None,
+    ready: Annotated[
+        str,
+        typer.Option(
+            "--server-ready",
+            metavar="PORT|any|none",
+            help="Wait until the server listens: on this port (30 s, else fail), on any (5 s at most), or not at all.",
+        ),
+    ] = "any",
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", min=0.001, help="End the command with SIGTERM after this long.", show_default=False),
+    ] = None,
+    clients: Annotated[int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")] = 1,
+    pair: Annotated[
+        bool, typer.Option("--pair", help="Name both namespaces, for scripts, and stay until ended; no command is needed.")
+    ] = False,
+    name: Annotated[str, typer.Option("--name", help="With --pair: NAME-server and NAME-client.")] = "ackclock",
+    deadline: Annotated[str, typer.Option("--deadline", help="A packet that leaves later than this is late.")] = "1 ms",
+    internet: Annotated[
+        bool, typer.Option("--internet", help="The far end leads out through this machine. Needs root, and nftables or iptables.")
+    ] = False,
+    log: Annotated[
+        bool, typer.Option("--log/--no-log", help="Keep captures of both ends and every packet's fate in the run folder.")
+    ] = True,
+    report: Report = True,
+    json: Json = False,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)] = None,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """A command behind a link, in real time, both directions; no root needed where user namespaces are allowed.
+
+    The command stands at the client's end, with the server at $ACKCLOCK_SERVER its only neighbour. A scenario's simulated flows and
+    stations share the link with it.
+
+    The exit status is the command's own: 128 + n where signal n ended it (143 after --seconds or SIGTERM), 127 where it is not there;
+    1 where the emulation itself failed, 2 for bad input.
+    """
+    from ackclock.cli.output import deliver, print_json, remark
+    from ackclock.cli.tables import emulation_tables
+    from ackclock.emulation.config import PAIR_NAME, Settings, check_way_out, emulate_here, emulation_scenario, server_ready
+    from ackclock.emulation.run import Logging, default_folder, identity
+    from ackclock.errors import InputError
+    from ackclock.storage.run_folder import opened
+
+    with typed({"link": "LINK"}):
+        scenario = emulation_scenario(link, clients)
+    argv = command or ([] if pair else [os.environ.get("SHELL", "/bin/sh")])
+    if not PAIR_NAME.fullmatch(name):
+        raise InputError(f'"{name}"', "letters, digits, _, - and ., at most 64, the first none of - and .", option="--name")
+    if internet:
+        check_way_out()
+    ends = _command_line(server, "--server")
+    folder = (out or default_folder(scenario)) if out or log or report else None
+    with ExitStack() as stack:
+        run = stack.enter_context(opened(folder, identity(scenario, seed, argv, ends), seeds=scenario.seeds, force=force))
+        logging = stack.enter_context(Logging(run, scenario, log=log)) if run else None
+        settings = Settings(
+            argv,
+            ends,
+            server_ready(ready),
+            seconds,
+            quiet_stdout=json,
+            deadline_us=time_above_zero(deadline, "--deadline") / 10**6,
+            log=logging.growing if logging else None,
+            pair=name if pair else None,
+            internet=internet,
+        )
+        document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
+        if document["command"]["not_run"] is not None:  # standard error has its name and the reason; no results to keep
+            if json:
+                print_json(document)
+            raise SystemExit(document["command"]["exit"])
+        if logging:
+            document = logging.finish(document, lambda text: remark(text, quiet=False))
+    if not document["valid"]:
+        remark(f"INVALID: {document['why']}", quiet=False)
+    drawn = report and log and _drawn(folder, quiet=quiet)
+    deliver(lambda: document, lambda: emulation_tables(document), folder, report=drawn, json=json, quiet=quiet)
+    # Not returned: 130 would be an interrupt of this process.
+    raise SystemExit(document["command"]["exit"] or 0)
+
+
+def _drawn(folder: Path | None, *, quiet: bool) -> bool:
+    """Write the report; return whether it exists. The summary is printed also on a full disk, as an emulation is not repeatable."""
+    from ackclock.cli.output import remark, write_report
+    from ackclock.storage.run_folder import WriteFailed
+
+    try:
+        return folder is not None and write_report(folder, quiet=quiet) is not None
+    except WriteFailed as failed:
+        remark(f"no report: {failed}", quiet=False)
+        return False
+
+
+def _command_line(text: str | None, option: str) -> list[str]:
+    import shlex
+
+    from ackclock.errors import InputError
+
+    try:
+        return shlex.split(text or "")
+    except ValueError as error:
+        raise InputError(f"{text} ({str(error).lower()})", "a command line as a shell reads it", option=option) from None

@@ -1,0 +1,42 @@
+"""export: a link as files of Linux tc or mahimahi."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Force, Json, Quiet, typed
+
+
+class Emulator(StrEnum):
+    tc = "tc"
+    mahimahi = "mahimahi"
+
+
+def export(
+    link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
+    to: Annotated[Emulator, typer.Option("--to", help="Whose files to write.", show_default=False)],
+    json: Json = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The folder to write into (default: LINK-tc or LINK-mahimahi).", show_default=False),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """A link for Linux's tc or for mahimahi, with a list of what those cannot express."""
+    from ackclock.cli.output import print_json, remark
+    from ackclock.export import export_link
+
+    with typed({"link": "LINK"}):
+        exported = export_link(link, to.value)
+    if json:
+        print_json(exported.document())
+        return
+    for path in exported.write(out or Path(f"{Path(link).stem}-{to.value}"), force=force):
+        print(path)
+    for text in exported.missing:
+        remark(f"not expressed: {text}", quiet=quiet)

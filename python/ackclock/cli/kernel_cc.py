@@ -1,0 +1,32 @@
+"""kernel-cc: the papers' congestion controls in the running kernel."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json
+
+
+class KernelVerb(StrEnum):
+    load = "load"
+    unload = "unload"
+    list = "list"
+
+
+def kernel_cc(
+    verb: Annotated[KernelVerb, typer.Argument(help="What to do.", show_default=False)],
+    variants: Annotated[
+        list[str] | None, typer.Argument(help="vegas, veno, westwood+, bic, biad; all by default.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> int:
+    """The papers' congestion controls in the running kernel, for any program (TCP_CONGESTION); `make kernel-cc` builds them.
+
+    Loading needs root. They stay until they are unloaded or the machine restarts.
+    """
+    from ackclock.emulation.kernel_cc import run
+
+    return run(verb.value, variants or [], json=json)

@@ -1,0 +1,36 @@
+"""list: the names of packaged links, variants, hosts, queues and papers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Out, Quiet, Seed
+
+
+class Kind(StrEnum):
+    links = "links"
+    variants = "variants"
+    hosts = "hosts"
+    queues = "queues"
+    papers = "papers"
+
+
+def list_(
+    kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
+    json: Json = False,
+    out: Out = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Links, variants, hosts, queues or papers, by name."""
+    from ackclock import api
+    from ackclock.cli.output import print_json, print_names
+
+    names = getattr(api, f"list_{kind.value}")()
+    if json:
+        print_json({kind.value: [{"name": name, "title": title} for name, title in names.items()]})
+    else:
+        print_names(names)

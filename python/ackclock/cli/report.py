@@ -1,0 +1,28 @@
+"""report: the HTML report of a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Out, Quiet, Seed
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    json: Json = False,
+    out: Out = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """The HTML report of an earlier run, made again."""
+    from ackclock.cli.output import print_json
+    from ackclock.report import for_run
+
+    page = for_run(run)
+    if json:
+        print_json({"run": str(run), "report": str(page)})
+    else:
+        print(page)

@@ -1,0 +1,107 @@
+"""reproduce: the claims of papers, each beside the simulator's or the emulator's figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Force, Json, Out, Quiet, Seed, Workers
+
+
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(help="A paper (`ackclock list papers`); all when left out.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed: a look, not a result.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Every seed of the papers' scenarios (the default).")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All papers.")] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="By the running kernel's TCP and by probes over emulated links, beside the simulator (wibro, wimax-measured): minutes.",
+        ),
+    ] = False,
+    workers: Workers = None,
+    json: Json = False,
+    out: Out = None,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """The papers' tables and figures beside ours, claim by claim."""
+    from ackclock.cli.output import print_json, print_tables, remark, write_report
+    from ackclock.cli.progress import progress
+    from ackclock.errors import InputError
+    from ackclock.papers.claims import PAPERS
+    from ackclock.papers.reproduce import reproduce as run_paper
+    from ackclock.papers.terminal_tables import summary, summary_tables, verdict_table
+    from ackclock.storage.run_folder import Identity, opened
+
+    if quick and full:
+        raise InputError.problem("--quick and --full exclude each other", "leave one of them out", option="--full")
+    if paper and every:
+        raise InputError.problem(f"--all and the paper {paper} exclude each other", "leave one of them out", option="--all")
+    if live:
+        return _reproduce_live(paper, Live(quick, full, workers, out, force), seed, json=json, quiet=quiet)
+    papers = [paper] if paper else list(PAPERS)
+    all_done = []
+    seeds = None if seed is None else [seed]
+    everything = Identity.of("reproduce --all", [papers, quick, seeds], any_engine=True)
+    with opened(out if len(papers) > 1 else None, everything, force=force) as all_papers:
+        for name in papers:
+            with progress(f"reproduce {name}", quiet=quiet) as update:
+                folder = out / name if out and all_papers else out
+                done = run_paper(
+                    name, quick=quick, seeds=seeds, workers=workers, out=folder, force=force, keep=True, progress=update
+                )
+            all_done.append(done)
+            if not json and paper:
+                print_tables([verdict_table(done)])
+            if done.folder and (page := write_report(done.folder, quiet=quiet)):
+                remark(f"report: {page}", quiet=quiet)
+        if all_papers:
+            all_papers.finish()
+    documents = [done.as_json() for done in all_done]
+    if json:
+        print_json(documents[0] if paper else {"summary": summary(all_done), "papers": documents})
+    elif not paper:
+        print_tables(summary_tables(all_done))
+    return None
+
+
+@dataclass(frozen=True)
+class Live:
+    """How long live runs are, how many at a time, and where they are kept."""
+
+    quick: bool
+    full: bool
+    workers: int | None
+    out: Path | None
+    force: bool
+
+
+def _reproduce_live(paper: str | None, how: Live, seed: int | None, *, json: bool, quiet: bool) -> None:
+    from ackclock.cli.output import print_json, print_tables, remark, write_report
+    from ackclock.cli.progress import progress
+    from ackclock.errors import InputError
+    from ackclock.papers.live.reproduction import LIVE, reproduce_live
+    from ackclock.papers.live.terminal_tables import live_tables
+
+    if paper is None:
+        raise InputError.problem("--live requires a paper", f"name one of {', '.join(LIVE)}", option="--live")
+    if seed is not None:
+        raise InputError.problem(
+            "--live and --seed exclude each other: real traffic has no seed", "leave --seed out", option="--seed"
+        )
+    with progress(f"reproduce {paper} live", quiet=quiet) as update:
+        done = reproduce_live(
+            paper, quick=how.quick, full=how.full, workers=how.workers, out=how.out, force=how.force, progress=update
+        )
+    if not json:
+        print_tables(live_tables(done))
+    if done.folder and (page := write_report(done.folder, quiet=quiet)):
+        remark(f"report: {page}", quiet=quiet)
+    if json:
+        print_json(done.as_json())

@@ -1,0 +1,114 @@
+"""serve: the measurement server, bundled with the Python package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import (
+    Port,
+    Quiet,
+    TokenFile,
+)
+
+
+def serve(
+    listen: Annotated[str, typer.Option("--listen", help="The address to bind; 0.0.0.0 or :: for all.")] = "127.0.0.1",
+    port: Port = 4862,
+    token_file: TokenFile = None,
+    new_token: Annotated[
+        Path | None,
+        typer.Option(
+            "--new-token", metavar="FILE", help="Make a token in this new file (mode 0600), and exit.", show_default=False
+        ),
+    ] = None,
+    max_rate: Annotated[
+        int,
+        typer.Option(
+            "--max-rate", "--most-rate", min=1, help="Most Mb/s that are moved each way: all sessions and tests together."
+        ),
+    ] = 1000,
+    most_bytes: Annotated[int, typer.Option(min=1, help="Most MB that one session may move.")] = 20_000,
+    most_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 4,
+    allow_capture: Annotated[
+        int, typer.Option(min=0, help="MB of its own packets' headers that a client may have (needs CAP_NET_RAW).")
+    ] = 0,
+    stamp_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Answer STAMP probes here, too; with a key, or --stamp-open.", show_default=False),
+    ] = None,
+    stamp_key_file: Annotated[
+        Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
+    ] = None,
+    stamp_open: Annotated[bool, typer.Option("--stamp-open", help="Answer everybody's unauthenticated probes.")] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log", help="Add a JSON line for each session and refusal to this file, not to standard error.", show_default=False
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            help="User to switch to when started as root, once the ports are bound (default: nobody).",
+            show_default=False,
+        ),
+    ] = None,
+    clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """The far end of `measure`: answers whoever knows the token, within its limits, until Ctrl-C.
+
+    The token is read from --token-file, of mode 0600, which is made if it is not there; without one a token is made and shown once.
+    """
+    from ackclock.measurement.server import Reflecting
+    from ackclock.measurement.server import new_token as make_token
+    from ackclock.measurement.server import serve as run
+
+    if new_token is not None:
+        make_token(new_token)
+        print(f"a new token is in {new_token}")
+        return
+
+    _check_stamp(stamp_port, stamp_key_file, stamp_open=stamp_open)
+    stamp = None if stamp_port is None else Reflecting(stamp_port, stamp_key_file)
+
+    def announce(address: str, token: str | None) -> None:
+        print(f"listening at {address} (TCP and UDP)", flush=True)
+        if token is not None:
+            print(f"token: {token}", flush=True)
+
+    caps = {"rate_bps": max_rate * 1_000_000, "session_bytes": most_bytes * 1_000_000, "sessions": most_sessions}
+    caps["capture_bytes"] = allow_capture * 1_000_000
+    run(
+        listen,
+        port,
+        token_file=token_file,
+        caps=caps,
+        announce=announce,
+        stamp=stamp,
+        clock_shift_ns=clock_shift,
+        log=log,
+        logs=not quiet,
+        drop=True,
+        user=user,
+    )
+
+
+def _check_stamp(port: int | None, key_file: Path | None, *, stamp_open: bool) -> None:
+    """Check the options of STAMP: a port, and either a key file or --stamp-open."""
+    from ackclock.errors import InputError
+
+    if stamp_open and key_file is not None:
+        raise InputError.problem(
+            "--stamp-key-file and --stamp-open exclude each other", "leave one of them out", option="--stamp-open"
+        )
+    option = "--stamp-open" if stamp_open else "--stamp-key-file" if key_file is not None else ""
+    if option and port is None:
+        raise InputError.problem(f"{option} requires --stamp-port", "add --stamp-port PORT", option=option)
+    if port is not None and not option:
+        hint = "add --stamp-key-file FILE, or --stamp-open to reply to unauthenticated probes"
+        raise InputError.problem("--stamp-port requires a key", hint, option="--stamp-port")

@@ -1,0 +1,56 @@
+"""simulate: a scenario, every seed. Imports are late, so that --help is quick."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers
+
+
+class CaptureFormat(StrEnum):
+    pcap = "pcap"
+    pcapng = "pcapng"
+
+
+def simulate(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file.", show_default=False)],
+    pcap: Annotated[bool, typer.Option("--pcap", help="Write captures of every flow at both ends.")] = False,
+    pcap_format: Annotated[CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")] = CaptureFormat.pcap,
+    workers: Workers = None,
+    report: Report = True,
+    json: Json = False,
+    out: Out = None,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """One scenario: flows, hops, time series, captures."""
+    from ackclock.cli.output import deliver, remark
+    from ackclock.cli.progress import progress
+    from ackclock.cli.tables import simulation_tables
+    from ackclock.input.scenario.draft import read_draft
+    from ackclock.simulation.run import default_folder, simulate_scenario
+    from ackclock.simulation.sweep import check_points
+
+    draft = read_draft(scenario)
+    checked = draft.check()
+    if "sweep" in draft.document.data:
+        check_points(draft, None)  # a mistake in what is left out is a mistake all the same
+        remark(f"{scenario}: its [sweep] is left out here; `ackclock sweep` runs it", quiet=quiet)
+    if seed is not None:
+        checked = checked.model_copy(update={"seeds": (seed,)})
+    with progress("simulate", quiet=quiet) as update:
+        done = simulate_scenario(
+            checked,
+            name=str(scenario),
+            folder=out or default_folder(checked),
+            force=force,
+            captures=pcap_format.value if pcap else None,
+            workers=workers,
+            progress=update,
+        )
+    deliver(done.document, lambda: simulation_tables(done), done.folder, report=report, json=json, quiet=quiet)

@@ -1,0 +1,95 @@
+"""A measurement beside a comparison: what real TCP got on a path, next to what it gets over the link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError, whats_there
+
+Row = dict[str, Any]
+
+
+def read_measured(folder: str | Path) -> Mapping[str, Any]:
+    """The document of a measurement's run folder. Raises InputError."""
+    from ackclock.measurement.folder import DOCUMENT, read_folder
+
+    if not (Path(folder) / DOCUMENT).is_file():
+        raise InputError(whats_there(Path(folder)), "a run folder of `ackclock measure`", file=str(folder), option="--measured")
+    return read_folder(Path(folder)).document
+
+
+def beside(document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], direction: str) -> list[Row]:
+    """Each single bulk transfer of the measurement in this direction, with the simulated configuration of the same variant and buffers.
+
+    A measured buffer is what was asked for. Where both delayed-ACK settings were simulated, the host's rule is taken.
+    """
+    flows = [f for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == direction and not f["failed"]]
+    return [_row(flow, _alike(flow, cells)) for flow in flows]
+
+
+def _alike(flow: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    asked = flow["asked"]
+    same = [
+        c
+        for c in cells
+        if (c["variant"], c["send_buffer"], c["receive_buffer"]) == (flow["variant"], asked["buffer"], asked["buffer"])
+    ]
+    return max(same, key=lambda c: bool(c["delayed_ack"]), default=None)
+
+
+def _row(flow: Mapping[str, Any], cell: Mapping[str, Any] | None) -> Row:
+    rtt = flow["rtt_ms"] or {}
+    simulated = None
+    if cell is not None:
+        found = cell["metrics"]
+        simulated = {
+            "label": cell["label"],
+            **{name: found.get(name) for name in ("goodput_bps", "rtt_p95_ms", "retransmission_rate")},
+        }
+    mean = ((simulated or {}).get("goodput_bps") or {}).get("mean")
+    return {
+        "flow": flow["flow"],
+        "variant": flow["variant"],
+        "buffer": flow["asked"]["buffer"],
+        "goodput_bps": flow["goodput_bps"],
+        "rtt_p95_ms": rtt.get("p95"),
+        "retransmission_rate": flow["retransmission_rate"],
+        "simulated": simulated,
+        "goodput_ratio": flow["goodput_bps"] / mean if mean and flow["goodput_bps"] is not None else None,
+    }
+
+
+WORDS = ("variant", "buffers")
+FIGURES = ("measured Mb/s", "simulated Mb/s", "ratio", "measured p95 RTT ms", "simulated", "measured re-sent %", "simulated")
+READING = (
+    "Single bulk transfers of the measurement beside the simulated configuration with the same variant and buffers. The measured path had other traffic, "
+    "and its host is this machine's kernel."
+)
+
+
+def cells_of(row: Mapping[str, Any]) -> list[str]:
+    """A row as text, under WORDS and FIGURES."""
+    from ackclock.format import three
+
+    simulated = row["simulated"] or {}
+
+    def mean(name: str, scale: float) -> str:
+        value = (simulated.get(name) or {}).get("mean")
+        return "-" if value is None else three(scale * value)
+
+    def own(value: float | None, scale: float) -> str:
+        return "-" if value is None else three(scale * value)
+
+    return [
+        row["variant"] or "-",
+        row["buffer"],
+        own(row["goodput_bps"], 1e-6),
+        mean("goodput_bps", 1e-6),
+        own(row["goodput_ratio"], 1.0),
+        own(row["rtt_p95_ms"], 1.0),
+        mean("rtt_p95_ms", 1.0),
+        own(row["retransmission_rate"], 100.0),
+        mean("retransmission_rate", 100.0),
+    ]

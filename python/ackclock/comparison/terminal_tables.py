@@ -1,0 +1,112 @@
+"""The ranking and the verdicts as tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ackclock.comparison.ack_path import AS_IS, HOST
+from ackclock.comparison.asymmetry import implied, recorded_warning
+from ackclock.statistics import Interval
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ackclock.comparison.result import Comparison
+
+
+# A terminal shows the head of a long ranking and its last line; the report and --json have all of it.
+_HEAD = 15
+
+
+def ranking_table(comparison: Comparison) -> Table:
+    """One row per configuration, best first, those with the same figures in one; "=" marks ties, ranges are 95 %
+    intervals. Of a long ranking the first rows and the last.
+    """
+    from rich.table import Table
+
+    from ackclock.comparison.ranking import just_so
+
+    twins: dict[str, list[str]] = {}
+    for ranked in comparison.ranking:
+        if ranked.same_as:
+            twins.setdefault(ranked.same_as, []).append(ranked.configuration.label)
+
+    first = comparison.best.metrics
+    path = _varied(comparison)
+    table = Table(title=f"TCP over {comparison.title or comparison.link}", title_justify="left", box=None, pad_edge=False)
+    for column, justify in (
+        ("rank", "right"),
+        ("variant", "left"),
+        ("buffers", "left"),
+        ("delayed ACK", "left"),
+        *((name, "left") for name, _ in path),
+        ("goodput Mb/s", "right"),
+        ("95 % interval", "right"),
+        ("p95 RTT ms", "right"),
+        ("sent again %", "right"),
+        *([("Jain", "right")] if "jain" in first else []),
+        *([("other way Mb/s", "right")] if "opposite_goodput_bps" in first else []),
+        ("why", "left"),
+    ):
+        table.add_column(column, justify="right" if justify == "right" else "left", no_wrap=column != "why")
+    notes = []
+    if (found := comparison.asymmetry) is not None:
+        notes.append(f"k = {found.k:.3g}: {implied(found.k)}.")
+    if warning := recorded_warning(comparison.scenario):
+        notes.append(warning)
+    notes += comparison.notes
+    lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
+    if len(lines) > _HEAD + 2:
+        notes.append(f"{len(lines) - _HEAD - 1} rows before the last are left out here: see the report, or --json.")
+        lines = [*lines[:_HEAD], lines[-1]]
+    table.caption = "\n".join(notes) or None
+    for ranked in lines:
+        choice, of = ranked.configuration, ranked.metrics
+        goodput = of.get("goodput_bps")
+        buffers = choice.send_buffer
+        if choice.receive_buffer != buffers:
+            buffers = f"{buffers} / {choice.receive_buffer}"
+        table.add_row(
+            f"{ranked.rank}{'=' if ranked.tied_with else ' '}",
+            choice.variant,
+            buffers,
+            "on" if choice.delayed_ack else "off",
+            *(str(choice.params[key]) for _, key in path),
+            _mean(goodput, 1e-6, 3),
+            f"{goodput.lo * 1e-6:.3f} .. {goodput.hi * 1e-6:.3f}" if goodput and goodput.n > 1 else "-",
+            _mean(of.get("rtt_p95_ms"), 1.0, 1),
+            _mean(of.get("retransmission_rate"), 100.0, 2),
+            *([_mean(of.get("jain"), 1.0, 3)] if "jain" in first else []),
+            *([_mean(of.get("opposite_goodput_bps"), 1e-6, 3)] if "opposite_goodput_bps" in first else []),
+            ranked.why + just_so(choice.label, twins.get(choice.label, [])),
+        )
+    return table
+
+
+def _varied(comparison: Comparison) -> list[tuple[str, str]]:
+    """Headings and parameters of what is varied on the path."""
+    keys = (("queue", "queue"), ("ACK policy", "ack_policy"), ("hosts' ACKs", "ack_technique"))
+    usual = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST}
+    return [(name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)]
+
+
+def _mean(found: Interval | None, scale: float, decimals: int) -> str:
+    return f"{scale * found.mean:.{decimals}f}" if found else "-"
+
+
+def measured_table(comparison: Comparison) -> list[Table]:
+    """A measurement's transfers beside the simulated ones, if there are any."""
+    from rich.table import Table
+
+    from ackclock.comparison.measurement_rows import FIGURES, WORDS, cells_of
+
+    if not comparison.measured:
+        return []
+    table = Table(title="Measured beside simulated", title_justify="left", box=None, pad_edge=False)
+    for word in WORDS:
+        table.add_column(word)
+    for figure in FIGURES:
+        table.add_column(figure, justify="right")
+    for row in comparison.measured:
+        table.add_row(*cells_of(row))
+    return [table]

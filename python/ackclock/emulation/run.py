@@ -1,0 +1,330 @@
+"""The run folder of an emulation: its audit, the link's own log, captures of both ends, and what these show of each connection."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from ackclock.emulation.config import emulation_scenario
+from ackclock.errors import AckclockError, InputError, whats_there
+from ackclock.input.scenario.draft import read_draft
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.simulation import run_files
+from ackclock.storage import atomic_files, temporary_files
+from ackclock.storage.run_folder import RUNS, Identity, RunFolder
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DOCUMENT = "emulation.json"
+TABLES = ("fates", "hops", "series")
+PS_PER_S = 1e12
+ROOM, ROOM_EACH = 1 << 15, 1 << 10
+"""Bytes reserved for emulation.json and environment.json, in all and for each client."""
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """What an emulation gave: its document (as ``ackclock emulate --json`` prints it) and tables.
+
+    `flows` has a row per TCP connection that the captures show (columns as of `analyze`, with the client's number), `hops` one per hop,
+    direction, station and sample, `fates` one per packet, `series` one per simulated TCP flow and sample. They are empty without a log.
+    `folder` is the run folder, None when nothing was to be kept.
+    """
+
+    document: dict[str, Any]
+    flows: pl.DataFrame
+    hops: pl.DataFrame
+    fates: pl.DataFrame
+    series: pl.DataFrame
+    folder: Path | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether the link, and not this machine, set every packet's time."""
+        return bool(self.document["valid"])
+
+    @property
+    def captures(self) -> list[Path]:
+        """The server's capture, then the clients'; none without a run folder."""
+        return captures_in(self.folder) if self.folder else []
+
+    def report(self) -> Path:
+        """Write `report.html` into the run folder and return its path. Needs `out`."""
+        if self.folder is None:
+            raise ValueError("this emulation has no folder; pass out= to emulate")
+        from ackclock.report import for_run
+
+        return Path(for_run(self.folder))
+
+    def plot(self) -> Any:
+        """The queues over time, and simulated flows where there are any, as a matplotlib figure."""
+        from ackclock.plot import Frames, figure, panels_of_run
+
+        return figure(panels_of_run(Frames(self.series, self.hops)), str(self.document["link"]))
+
+
+def captures_in(folder: Path) -> list[Path]:
+    """A run folder's captures: the server's, then the clients' in order."""
+    return sorted((folder / "captures").glob("*.pcapng"), key=lambda path: (path.stem != "server", _number(path)))
+
+
+def _number(path: Path) -> int:
+    digits = path.stem.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else 0
+
+
+def default_folder(scenario: Scenario) -> Path:
+    """`runs/<hash>-<process>`: real traffic is never the same twice, so every emulation has a folder of its own."""
+    import time
+
+    return RUNS / f"{scenario_hash(scenario)}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
+
+
+def identity(scenario: Scenario, seed: int | None, command: Sequence[str], server: Sequence[str]) -> Identity:
+    """The identity of an emulation: the link with its seed, and the commands at both ends."""
+    resolved = [scenario_hash(scenario), scenario.seeds[0] if seed is None else seed, list(command), list(server)]
+    return Identity.of("emulate", resolved, once=True, any_engine=True)
+
+
+class Logging:
+    """The run folder of a running emulation as a context manager; `growing` is the folder of its log, None without one.
+
+    Disk space for emulation.json is reserved: it is written even after the log has filled the disk.
+    """
+
+    def __init__(self, run: RunFolder, scenario: Scenario, *, log: bool) -> None:
+        self._run = run
+        self._scenario = scenario
+        self._reserve = temporary_files.beside(run.path / "reserve")
+        self.growing = temporary_files.beside(run.path / "live") if log else None
+
+    def __enter__(self) -> Self:
+        run_files.keep_traces(self._run.path, self._scenario)
+        run_files.write_scenario(self._run.path, self._scenario)
+        with self._reserve.open("wb") as file:
+            file.write(bytes(ROOM + ROOM_EACH * self._scenario.clients))
+        if self.growing:
+            self.growing.mkdir(mode=0o700)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path in (self._reserve, self.growing):
+            if path:
+                temporary_files.remove(path)
+
+    def finish(self, document: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
+        """Write everything into the run folder, emulation.json first. Return the document with the folder in it.
+
+        A full disk does not end this: what is missing goes to `report`, and the log stays as it was written.
+        """
+        import polars as pl
+
+        folder = self._run.path
+        done = {**document, "folder": str(folder)}
+        self._reserve.unlink()
+        try:
+            atomic_files.write_json(folder / DOCUMENT, done)
+        except OSError as error:
+            report(f"the run folder {folder} has no {DOCUMENT} ({error.strerror})")
+            return done
+        if self.growing:
+            (self.growing / "captures").rename(folder / "captures")
+            try:
+                _write_tables(folder, self.growing, self._scenario)
+                flows = _flows(captures_in(folder))
+                if not flows.is_empty():
+                    atomic_files.write_parquet(folder / "flows.parquet", flows)
+            except (OSError, AckclockError, pl.exceptions.PolarsError) as error:
+                why = getattr(error, "strerror", None) or str(error)
+                kept = [path.rename(folder / path.name).name for path in sorted(self.growing.glob("*.csv"))]
+                report(f"tables are missing in {folder} ({why}); kept as logged: {', '.join(['captures', *kept])}")
+        try:
+            self._run.finish()
+        except OSError as error:
+            report(f"the run folder {folder} is not marked as finished ({error.strerror})")
+        return done
+
+
+def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
+    """An emulation that has ended, read back; with ``keep`` false its folder is about to go."""
+    import polars as pl
+
+    try:
+        document = json.loads((folder / DOCUMENT).read_text("utf-8"))
+    except OSError:
+        raise InputError(whats_there(folder), "a run folder of emulate", file=str(folder)) from None
+
+    def table(name: str) -> pl.DataFrame:
+        path = folder / f"{name}.parquet"
+        if path.is_file():
+            return pl.read_parquet(path, glob=False)
+        logged = folder / f"{name}.csv"
+        if not logged.is_file() or not logged.stat().st_size:
+            return pl.DataFrame()
+        return _table(name, folder, read_draft(folder / "scenario.toml").check()).collect()
+
+    frames = {name: table(name) for name in ("flows", *TABLES)}
+    return Emulation(
+        {key: value for key, value in document.items() if keep or key != "folder"}, **frames, folder=folder if keep else None
+    )
+
+
+def emulate(
+    link: str | Path | Mapping[str, Any],
+    command: Sequence[str],
+    *,
+    server: Sequence[str] = (),
+    server_ready: str | int = "any",
+    seconds: float | None = None,
+    clients: int = 1,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    log: bool = True,
+    deadline: str = "1 ms",
+) -> Emulation:
+    """Run a command behind a link, in real time; the command's output goes to standard error.
+
+    Args:
+        link: a packaged link's name, a link file, a scenario file, or one of the latter two as a dict.
+        command: what runs at the client's end, as a list of words. $ACKCLOCK_SERVER names the other end.
+        server: what runs at the server's end meanwhile. The command starts when it listens on a port, after 5 s at the latest.
+        server_ready: "none" to start the command at once, or the number of the port to wait for: 30 s, then the emulation fails.
+        seconds: end the command with SIGTERM after this long (its exit status is 143 then).
+        clients: how many clients have a namespace of their own; the command runs in the first.
+        seed: of the link's draws; default: the scenario's, else 1.
+        out: a run folder to write; without it nothing is kept.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
+        log: keep every packet's fate, queues and captures.
+        deadline: a packet that leaves later than this is late, such as "5 ms".
+
+    Returns:
+        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`. The command's
+        exit status is `document["command"]["exit"]`: 128 + n where signal n ended it.
+
+    Raises:
+        InputError: bad input, or another run in ``out``.
+        RunFailed: this machine allows no emulation, it failed, or the command could not be run.
+    """
+    import subprocess
+    import sys
+    import tempfile
+
+    from ackclock.errors import RunFailed, from_document
+    from ackclock.input.toml_writer import to_toml
+
+    with tempfile.TemporaryDirectory() as scratch:
+        if isinstance(link, Mapping):
+            path = Path(scratch) / "link.toml"
+            path.write_text(to_toml(dict(link)), "utf-8")
+            link = path
+        scenario = emulation_scenario(str(link), clients)  # bad input is an InputError here
+        folder = Path(out) if out is not None else Path(scratch) / "run"
+        RunFolder(folder, identity(scenario, seed, command, server), force=force).check()
+        options = {
+            "--server": shlex.join(server),
+            "--server-ready": server_ready,
+            "--seconds": seconds,
+            "--clients": clients,
+            "--seed": seed,
+            "--out": folder,
+        }
+        arguments = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
+        arguments += ["--force"] * force + ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
+        # A process of its own, as an emulation moves into namespaces, for which a process must have one thread.
+        argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *arguments, "--", *command]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
+        if not done.stdout:
+            raise RunFailed(f"the emulation ended with exit status {done.returncode}", "standard error says why")
+        document = json.loads(done.stdout)
+        if "error" in document:
+            raise from_document(document)
+        if document["command"]["not_run"] is not None:
+            raise RunFailed(f"{command[0]}: {document['why']}")
+        return open_emulation(folder, keep=out is not None)
+
+
+def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
+    """Convert the log to Parquet, a table at a time: a log may be larger than memory or than the free disk space."""
+    import polars as pl
+
+    # The smallest first: on a full disk most tables are converted.
+    for name in sorted(TABLES, key=lambda name: (growing / f"{name}.csv").stat().st_size):
+        if not (growing / f"{name}.csv").stat().st_size:  # the disk was full before its first row
+            continue
+        beside = growing / f"{name}.parquet"
+        try:
+            _table(name, growing, scenario).sink_parquet(beside, compression="zstd", compression_level=3)
+            pl.read_parquet_schema(beside)
+            beside.replace(folder / f"{name}.parquet")
+        except (OSError, pl.exceptions.PolarsError):
+            with beside.open("ab") as file:  # which error of the operating system it was, if it was one
+                file.write(bytes(1 << 16))
+            raise
+        finally:
+            beside.unlink(missing_ok=True)
+        (growing / f"{name}.csv").unlink()
+
+
+def _table(name: str, folder: Path, scenario: Scenario) -> pl.LazyFrame:
+    """A logged table with names in place of numbers."""
+    import polars as pl
+
+    from ackclock.simulation.plan import build_plan
+
+    plan = build_plan(scenario, 0, live=True).document
+    flows = [flow["name"] for flow in plan["flows"]]
+    hops = [hop["name"] for hop in plan["hops"]]
+
+    def named(column: str, names: list[str]) -> pl.Expr:
+        return pl.col(column).replace_strict(list(range(len(names))), names, return_dtype=pl.String)
+
+    logged = pl.scan_csv(folder / f"{name}.csv", schema=_schema(name))
+    if name == "hops":
+        return logged.with_columns(named("hop", hops))
+    if name == "series":
+        return logged.with_columns(named("flow", flows))
+    return logged.with_columns(
+        named("flow", flows),
+        named("hop", hops),
+        named("marked", hops),
+        pl.col("from").replace_strict([0, 1], ["server", "client"], return_dtype=pl.String),
+        (pl.col("sent_ps") / PS_PER_S).alias("sent_s"),
+        (pl.col("at_ps") / PS_PER_S).alias("at_s"),
+    ).drop("sent_ps", "at_ps")
+
+
+def _schema(table: str) -> dict[str, Any]:
+    import polars as pl
+
+    count, real = pl.UInt64, pl.Float64
+    if table == "fates":
+        columns = {"from": pl.Int64, "bytes": pl.UInt32, "sent_ps": count, "fate": pl.String, "at_ps": count}
+        return {"packet": count, "flow": pl.Int64, **columns, "hop": pl.Int64, "marked": pl.Int64}
+    if table == "hops":
+        counts = dict.fromkeys(("queue_packets", "queue_bytes", "drops", "marks", "delivered_bytes"), count)
+        return {"hop": pl.Int64, "direction": pl.String, "station": pl.UInt32, "time_s": real, **counts}
+    reals = dict.fromkeys(("time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms"), real)
+    return {"flow": pl.Int64, **reals, **dict.fromkeys(("flight_bytes", "delivered_bytes", "retransmitted_segments"), count)}
+
+
+def _flows(captures: list[Path]) -> pl.DataFrame:
+    """Every TCP connection as both of its ends' captures show it."""
+    import polars as pl
+
+    from ackclock.analysis import analyze
+
+    server, *clients = captures
+    frames = []
+    for number, client in enumerate(clients, 1):
+        frame = analyze(server, client).flows if len(clients) == 1 else analyze(client).flows
+        if not frame.is_empty():
+            frames.append(frame.with_columns(pl.lit(number).alias("client_number")))
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()

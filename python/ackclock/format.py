@@ -1,0 +1,57 @@
+"""Numbers as text: three significant digits with the unit that fits. `column_*` are for narrow columns, whose title has the unit."""
+
+from __future__ import annotations
+
+import math
+
+
+def significant(value: float, digits: int) -> str:
+    """``digits`` significant digits without an exponent: 0.0123, 1.23, 12.3, 123, 12300 for three."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0.0:
+        return "0"
+    # By the exponent of the rounded value: 9.996 is 10.0, not 10.00.
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:.{min(max(0, digits - 1 - exponent), 6)}f}"
+
+
+def three(value: float) -> str:
+    """Three significant digits: what a measured mean deserves."""
+    return significant(value, 3)
+
+
+def rate(bps: float | None) -> str:
+    """Bit/s with the prefix that leaves one to three digits before the point."""
+    if bps is None or not math.isfinite(bps):
+        return "-"
+    for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
+        if abs(bps) >= factor:
+            return f"{three(bps / factor)} {unit}"
+    return f"{three(bps)} b/s"
+
+
+def percent(share: float | None) -> str:
+    """A share (0..1) in percent."""
+    return "-" if share is None or not math.isfinite(share) else f"{three(100.0 * share)} %"
+
+
+def milliseconds(value: float | None) -> str:
+    """Milliseconds, whole above ten; below a tenth one digit says enough."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.0f} ms" if abs(value) >= 10.0 else f"{significant(value, 3 if abs(value) >= 0.1 else 1)} ms"
+
+
+def column_ms(value: float | None) -> str:
+    """Milliseconds, whole from ten on, without the unit."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def column_percent(share: float | None) -> str:
+    """A share (0..1) in percent with one decimal; below 0.05 % but above zero, `<0.1 %`."""
+    if share is None or not math.isfinite(share):
+        return "-"
+    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"

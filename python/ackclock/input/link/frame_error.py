@@ -1,0 +1,18 @@
+"""The share of a medium's data frames that arrive damaged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ackclock.input.schema import Probability, Table
+
+
+class FrameError(Table):
+    """In each direction; a bare number says both."""
+
+    down: Probability = 0.0
+    up: Probability = 0.0
+
+
+def both(value: Any) -> Any:
+    return {"down": value, "up": value} if isinstance(value, int | float) and not isinstance(value, bool) else value

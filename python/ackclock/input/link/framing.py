@@ -1,0 +1,63 @@
+"""What a line sends of a packet."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+from ackclock.errors import Refusal, one_of, show
+from ackclock.input.quantity_fields import Size
+from ackclock.input.schema import Table, word
+
+WORDS = ("none", "slip", "cslip")
+CELL, CELL_PAYLOAD, TRAILER = 53, 48, 8
+HEADER, COMPRESSED = 40, 6
+"""Bytes of IPv4 and TCP header without options, and what CSLIP sends instead (RFC 1144), options left as they are."""
+MOST = 1000
+
+
+def _overhead(size: int) -> int:
+    if size > MOST:
+        raise Refusal(show(size), f"an encapsulation of at most {MOST} B")
+    return size
+
+
+class Atm(Table):
+    """Whole ATM cells (AAL5, RFC 2684): `overhead` bytes of encapsulation and an 8-byte trailer go with each packet.
+
+    2 B is PPP over ATM with VC multiplexing, 32 B PPP over Ethernet, bridged with LLC/SNAP and without the Ethernet FCS.
+    """
+
+    kind: Annotated[str, word("atm")]
+    overhead: Annotated[Size, AfterValidator(_overhead)] = 2
+
+    def plan(self) -> dict[str, Any]:
+        return {"atm": {"overhead": self.overhead}}
+
+
+def _framing(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Atm.model_validate(value)
+    if value == "atm":
+        return Atm(kind="atm")
+    if value not in WORDS:
+        words = one_of([f'"{name}"' for name in (*WORDS, "atm")], show(value))
+        raise Refusal(show(value), f'{words}, or {{ kind = "atm", overhead = "32 B" }}')
+    return value
+
+
+Framing = Annotated[str | Atm, BeforeValidator(_framing)]
+
+
+def framing_plan(framing: str | Atm) -> Any:
+    """As the plan says it."""
+    return framing.plan() if isinstance(framing, Atm) else framing
+
+
+def on_wire(size: int, planned: Any) -> int:
+    """Bytes that a TCP packet of `size` bytes takes on a line with a plan's framing."""
+    if isinstance(planned, dict):
+        padded: int = size + planned["atm"]["overhead"] + TRAILER + CELL_PAYLOAD - 1
+        return padded // CELL_PAYLOAD * CELL
+    return size - (HEADER - COMPRESSED) if planned == "cslip" and size >= HEADER else size

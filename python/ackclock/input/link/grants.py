@@ -1,0 +1,244 @@
+"""A channel that a network shares out by requests and grants: cable, LTE, NR. docs/models/grants.md says what each key does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from ackclock.errors import Refusal, show
+from ackclock.input.link.roaming import Roaming
+from ackclock.input.quantity_fields import Rate, Size, SomeBytes, Span, Time
+from ackclock.input.schema import Count, Flag, Probability, Table, whole, word
+
+PS_PER_S = 10**12
+MS = 10**9
+WAYS = ("down", "up")
+PACKET = 1500
+"""Bytes of the packets that nominal rates are for."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What a standard says of one direction. Times in ps, sizes in bytes."""
+
+    interval: int
+    block: bool
+    packet_header: int
+    block_header: int
+    repair: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Standard:
+    """A parameter set: both directions, and how stations ask."""
+
+    down: Way
+    up: Way
+    grant_delay: int
+    requests: str
+    many_requests: bool
+    period: int = 10 * MS
+    first_grant: int = 100
+    contention: dict[str, Any] = field(default_factory=lambda: {"opportunities": 4, "backoff": (3, 10), "tries": 16})
+
+
+def _harq(round_trip: int, round_delay: int) -> dict[str, Any]:
+    """One transmission in ten fails, as link adaptation is set to; four are tried, and what still fails is asked for again."""
+    return {"error": 0.1, "attempts": 4, "delay_ps": round_trip, "rounds": 3, "round_delay_ps": round_delay}
+
+
+STANDARDS = {
+    # An Ethernet frame (18 B) with a 10 B MAC header around each packet, an 8 B segment header for each grant; MAP interval 2 ms.
+    "docsis-3.1": Standard(
+        Way(MS // 5, False, 28, 0), Way(2 * MS, False, 28, 8), 4 * MS, "contention", True
+    ),
+    # FDD, 1 ms subframes, 8 ms from one transmission of a block to the next. PDCP, RLC and MAC take 2 + 2 + 3 B a packet, 3 B a block.
+    "lte": Standard(
+        Way(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), Way(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), 7 * MS, "scheduled", False
+    ),
+    # TDD at 30 kHz: slots of 0.5 ms, of which the last of each five goes up (DDDSU). PDCP 3, RLC 3, SDAP 1, MAC 3 B.
+    "nr": Standard(
+        Way(MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
+        Way(5 * MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
+        3 * MS,
+        "scheduled",
+        False,
+    ),
+}  # fmt: skip
+
+
+def both(value: Any) -> Any:
+    """One value for both directions, or a table of them."""
+    return value if isinstance(value, dict) else {"down": value, "up": value}
+
+
+class Rates(Table):
+    down: Rate
+    up: Rate
+
+
+class SomeRates(Table):
+    down: Rate | None = None
+    up: Rate | None = None
+
+
+class Spans(Table):
+    down: Span | None = None
+    up: Span | None = None
+
+
+class Sizes(Table):
+    down: Size | None = None
+    up: Size | None = None
+
+
+class Errors(Table):
+    down: Probability | None = None
+    up: Probability | None = None
+
+
+def _backoff(value: Any) -> tuple[int, int]:
+    good = isinstance(value, list | tuple) and len(value) == 2 and all(type(n) is int and 0 <= n <= 20 for n in value)
+    if not good or value[0] > value[1]:
+        raise Refusal(show(value), "two powers of two from 0 to 20, such as [3, 10]: windows of 8 to 1024 opportunities")
+    return value[0], value[1]
+
+
+class Contention(Table):
+    """Requests in slots that are anybody's."""
+
+    opportunities: Count = 4
+    """In each interval."""
+    backoff: Annotated[tuple[int, int], BeforeValidator(_backoff)] = (3, 10)
+    tries: Count = 16
+
+
+class Repair(Table):
+    """What is done for a block that arrives damaged: sent again `attempts` times in all, `delay` apart, and then asked for again."""
+
+    error: Annotated[Errors, BeforeValidator(both)] = Errors()
+    attempts: Count | None = None
+    delay: Time | None = None
+    rounds: Annotated[int, whole(0, "a whole number of further rounds, 0 or more")] | None = None
+    round_delay: Time | None = None
+
+    def over(self, standard: dict[str, Any] | None, way: str) -> dict[str, Any] | None:
+        """A standard's repair, with what is said here in its place."""
+        base = standard or {"error": 0.0, "attempts": 1, "delay_ps": 0, "rounds": 0, "round_delay_ps": 0}
+        said = {
+            "error": getattr(self.error, way),
+            "attempts": self.attempts,
+            "delay_ps": self.delay,
+            "rounds": self.rounds,
+            "round_delay_ps": self.round_delay,
+        }
+        merged = {**base, **{key: value for key, value in said.items() if value is not None}}
+        return merged if merged["error"] else None
+
+
+class Grants(Table):
+    """One channel. `rate` is what all stations can be given, `cap` what one may use on average, after a first `burst`."""
+
+    kind: Annotated[str, word("grants")]
+    standard: Annotated[str, word(*STANDARDS)]
+    rate: Annotated[Rates, BeforeValidator(both)]
+    cap: Annotated[SomeRates, BeforeValidator(both)] = SomeRates()
+    burst: SomeBytes = 65536
+    interval: Annotated[Spans, BeforeValidator(both)] = Spans()
+    grant_delay: Time | None = None
+    requests: Annotated[str, word("contention", "scheduled")] | None = None
+    contention: Contention | None = None
+    period: Span | None = None
+    first_grant: SomeBytes | None = None
+    piggyback: Flag = True
+    many_requests: Flag | None = None
+    layout: Annotated[str, word("serial", "block")] | None = None
+    packet_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
+    block_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
+    repair: Repair = Repair()
+    handover: Roaming | None = None
+
+    def model_post_init(self, _context: Any) -> None:
+        for way in WAYS:
+            held = getattr(self.rate, way) * self._way(way)["interval_ps"] // (8 * PS_PER_S)
+            if held <= self._way(way)["block_header"]:
+                raise Refusal(
+                    f"{held} B in an interval", "a rate and an interval that hold more than a block's header", ("rate", way)
+                )
+            if getattr(self.cap, way) and self.burst <= self._way(way)["block_header"]:
+                raise Refusal(f"{self.burst} B", "a burst of more than a block's header", ("burst",))
+        if self._requests != "scheduled" and (self.period or self.first_grant):
+            raise Refusal(
+                "period or first_grant", 'these only with requests = "scheduled"', ("period" if self.period else "first_grant",)
+            )
+        if self._requests != "contention" and self.contention:
+            raise Refusal("contention", 'this only with requests = "contention"', ("contention",))
+        if self._requests == "scheduled" and self._ask()["first_grant"] <= self._way("up")["block_header"]:
+            raise Refusal(f"{self._ask()['first_grant']} B", "a first grant of more than a block's header", ("first_grant",))
+
+    @property
+    def _fixed(self) -> Standard:
+        return STANDARDS[self.standard]
+
+    @property
+    def _requests(self) -> str:
+        return self.requests or self._fixed.requests
+
+    def _way(self, way: str) -> dict[str, Any]:
+        fixed: Way = getattr(self._fixed, way)
+        cap = getattr(self.cap, way)
+
+        def said(table: Table, standard: int) -> int:
+            value = getattr(table, way)
+            return standard if value is None else value
+
+        return {
+            "bps": getattr(self.rate, way),
+            "interval_ps": said(self.interval, fixed.interval),
+            "block": fixed.block if self.layout is None else self.layout == "block",
+            "packet_header": said(self.packet_header, fixed.packet_header),
+            "block_header": said(self.block_header, fixed.block_header),
+            "cap": {"bps": cap, "burst": self.burst} if cap else None,
+            "repair": self.repair.over(fixed.repair, way),
+        }
+
+    def _ask(self) -> dict[str, Any]:
+        fixed = self._fixed
+        if self._requests == "scheduled":
+            first = self.first_grant or fixed.first_grant
+            return {"kind": "scheduled", "period_ps": self.period or fixed.period, "first_grant": first}
+        given = self.contention or Contention.model_validate(fixed.contention)
+        return {
+            "kind": "contention",
+            "opportunities": given.opportunities,
+            "backoff": list(given.backoff),
+            "tries": given.tries,
+        }
+
+    def plan(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "down": self._way("down"),
+            "up": self._way("up"),
+            "ask": self._ask(),
+            "grant_delay_ps": self._fixed.grant_delay if self.grant_delay is None else self.grant_delay,
+            "piggyback": self.piggyback,
+            "many_requests": self._fixed.many_requests if self.many_requests is None else self.many_requests,
+        }
+
+    def nominal_bps(self, way: str) -> int:
+        """What one station gets of 1500-byte packets when it always has some, in bits per second; a first burst aside."""
+        return granted_bps(self._way(way))
+
+
+def granted_bps(way: dict[str, Any], packet: int = PACKET) -> int:
+    """IP bits per second that one station's packets of one size get of a plan's direction."""
+    block: float = way["bps"] * way["interval_ps"] / (8 * PS_PER_S)
+    useful: float = (1 - way["block_header"] / block) * packet / (packet + way["packet_header"])
+    repair = way["repair"]
+    sent: float = 1 / (1 - repair["error"]) if repair and repair["error"] < 1 else 1.0
+    channel: float = way["bps"] / sent
+    cap: float = way["cap"]["bps"] if way["cap"] else channel
+    return max(1, round(min(channel, cap) * useful))

@@ -1,0 +1,188 @@
+"""A hop: what lies between two machines, in each direction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import model_validator
+
+from ackclock.errors import Refusal, one_of, show
+from ackclock.input.link.ack_handling import Reconstruction
+from ackclock.input.link.framing import Framing, framing_plan
+from ackclock.input.link.handover import Handover
+from ackclock.input.link.jitter import Jitter, Reorder
+from ackclock.input.link.loss import Duplication, Loss, Outages
+from ackclock.input.link.medium import Medium
+from ackclock.input.link.pep import Pep
+from ackclock.input.link.queue import Queue
+from ackclock.input.link.rate import LineRate, rate_plan
+from ackclock.input.quantity_fields import Time
+from ackclock.input.schema import Flag, Loc, Name, Table
+
+Plan = dict[str, Any]
+DIRECTIONS = ("down", "up")
+
+
+class Direction(Table):
+    """One direction of a hop: queue, then rate (and framing), then outage, loss and duplicates, delay, jitter, reorder,
+    handover, reconstruction of ACKs.
+
+    Left out: queue and rate unlimited, no loss, no delay.
+    """
+
+    queue: Queue | None = None
+    rate: LineRate | None = None
+    framing: Framing = "none"
+    outage: Outages = ()
+    loss: Loss | None = None
+    duplicate: Duplication | None = None
+    delay: Time = 0
+    jitter: Jitter | None = None
+    reorder: Reorder | None = None
+    handover: Handover | None = None
+    reconstruct: Reconstruction | None = None
+
+    def plan(self) -> Plan:
+        plan: Plan = {
+            "queue": self.queue.plan() if self.queue else None,
+            "rate": rate_plan(self.rate),
+            "framing": framing_plan(self.framing),
+            "outage": [outage.plan() for outage in self.outage],
+            "loss": self.loss.plan() if self.loss else None,
+            "duplicate": self.duplicate.plan() if self.duplicate else None,
+            "delay_ps": self.delay,
+            "jitter": self.jitter.plan() if self.jitter else None,
+            "reorder": self.reorder.plan() if self.reorder else None,
+        }
+        if self.queue and self.queue.ack:
+            plan["acks"] = self.queue.ack.plan()
+        if self.handover:
+            plan["handover"] = self.handover.plan()
+        if self.reconstruct:
+            plan["reconstruct"] = self.reconstruct.plan()
+        return plan
+
+    def written(self) -> dict[str, Any]:
+        """What is there, each part with all its keys; absent parts are left out."""
+        defaults = {name: field.default for name, field in Direction.model_fields.items()}
+        absent = {name for name, default in defaults.items() if getattr(self, name) == default}
+        return self.model_dump(exclude=absent, exclude_none=True)
+
+
+PER_DIRECTION = tuple(Direction.model_fields)
+
+
+def is_per_direction(value: Any) -> bool:
+    """Whether a key was written as `key.down = .., key.up = ..`."""
+    return isinstance(value, dict) and bool(value) and set(value) <= set(DIRECTIONS)
+
+
+class Hop(Table):
+    """One hop. Clients share it unless `per_client`; `only` makes it one-way (the other direction is None).
+
+    With a `medium` each client is a station with its own queue in each direction; `per_client` then says whether it also has its own
+    of what comes after the medium. A `pep` stands at its server's side.
+    """
+
+    name: Name
+    per_client: Flag = False
+    medium: Medium | None = None
+    pep: Pep | None = None
+    down: Direction | None
+    up: Direction | None
+
+    @classmethod
+    def written_keys(cls) -> list[str]:
+        return ["name", "only", "per_client", "medium", "pep", *PER_DIRECTION]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, data: Any) -> Any:
+        """Replaces Table's check: judges the keys as written, then splits them into `down` and `up`."""
+        if not isinstance(data, dict):
+            raise Refusal(show(data), "a [[hop]] table")
+        for key in data:
+            if key not in cls.written_keys():
+                raise Refusal(f'unknown key "{key}"', one_of(cls.written_keys(), key), (key,))
+        if "name" not in data:
+            raise Refusal("a hop without a name", 'name = "..." in every [[hop]]')
+        for key in ("rate", "framing"):
+            if "medium" in data and key in data:
+                raise Refusal(f"a medium and a {key}", f"either a medium or a {key} on one hop", (key,))
+        only = data.get("only")
+        if only is not None and only not in DIRECTIONS:
+            raise Refusal(show(only), '"down" or "up"', ("only",))
+        split: dict[str, Any] = {key: data[key] for key in ("name", "per_client", "medium", "pep") if key in data}
+        for way in DIRECTIONS:
+            split[way] = None if only not in (None, way) else _one_direction(data, way, only)
+        return split
+
+    def slowest_bps(self, way: str) -> int | None:
+        """What limits the direction `way` at any time: a fixed rate, or what its medium could carry at best. None without either."""
+        side: Direction | None = getattr(self, way)
+        if side is None or self.medium:
+            return self.medium.nominal_bps(way) if side and self.medium else None
+        return side.rate if isinstance(side.rate, int) else None
+
+    def has_stations(self) -> bool:
+        """Whether each client has queues of its own here."""
+        return self.per_client or self.medium is not None
+
+    def plan(self) -> Plan:
+        roaming = getattr(self.medium, "handover", None)
+        return {
+            "name": self.name,
+            "per_client": self.per_client,
+            "medium": self.medium.plan() if self.medium else None,
+            **({"roaming": roaming.plan()} if roaming else {}),
+            "down": self.down.plan() if self.down else None,
+            "up": self.up.plan() if self.up else None,
+        }
+
+    def written(self) -> dict[str, Any]:
+        """The hop as a link file would say it, shortest form: keys equal in both directions once."""
+        both = {way: side.written() for way in DIRECTIONS if (side := getattr(self, way))}
+        out: dict[str, Any] = {"name": self.name}
+        if len(both) == 1:
+            out["only"] = next(iter(both))
+        if self.per_client:
+            out["per_client"] = True
+        if self.medium:
+            out["medium"] = self.medium.model_dump(exclude_none=True)
+        if self.pep:
+            out["pep"] = self.pep.written()
+        for key in PER_DIRECTION:
+            values = {way: side[key] for way, side in both.items() if key in side}
+            if len(values) == len(both) and all(value == next(iter(values.values())) for value in values.values()):
+                out[key] = next(iter(values.values()))
+            elif values:
+                out[key] = values
+        return out
+
+
+def _one_direction(data: dict[str, Any], way: str, only: str | None) -> dict[str, Any]:
+    out = {}
+    for key in PER_DIRECTION:
+        if key not in data:
+            continue
+        value = data[key]
+        if isinstance(value, dict) and not is_per_direction(value) and set(value) & set(DIRECTIONS):
+            raise Refusal(show(value), f"either {key}.down and {key}.up, or one {key} for both", (key,))
+        if not is_per_direction(value):
+            out[key] = value
+        elif only is not None and set(value) != {only}:
+            extra = "up" if only == "down" else "down"
+            raise Refusal(f"{key}.{extra} on a hop with only = {show(only)}", f"{key} or {key}.{only}", (key, extra))
+        elif way in value:
+            out[key] = value[way]
+    return out
+
+
+def written_loc(data: Any, loc: Loc) -> Loc:
+    """Where a location in the checked hop (.., way, key, ..) stands in the hop as written."""
+    if len(loc) < 2 or loc[0] not in DIRECTIONS or not isinstance(data, dict):
+        return loc
+    way, key, *rest = loc
+    if is_per_direction(data.get(str(key))):
+        return (key, way, *rest)
+    return (key, *rest)

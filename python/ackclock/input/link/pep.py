@@ -1,0 +1,36 @@
+"""A performance-enhancing proxy that splits connections (RFC 3135, section 2.4). docs/models/pep.md."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from ackclock.input.quantity_fields import SomeBytes
+from ackclock.input.schema import Table, word
+
+
+def _tcp(value: Any) -> Any:
+    from ackclock.input.scenario.tcp import TcpKeys
+
+    return TcpKeys.model_validate(value)
+
+
+class Pep(Table):
+    """It stands where the hop begins, seen from the server. TCP connections end there and go on as others.
+
+    `buffer` bytes are kept each way at most. `handshake`: it answers a caller at once (`local`), or when it has itself been
+    answered (`through`). `tcp` are the proxy's own keys, over those of the flow.
+    """
+
+    buffer: SomeBytes = 4 * 1024 * 1024
+    handshake: Annotated[str, word("local", "through")] = "local"
+    tcp: Annotated[Any, BeforeValidator(_tcp)] = None
+
+    def written(self) -> dict[str, Any]:
+        """As a link file would say it."""
+        out = self.model_dump(exclude={"tcp"})
+        if self.tcp is None:
+            return out
+        said = type(self.tcp).model_construct(None, **self.tcp.said()).model_dump(exclude_none=True)
+        return {**out, "tcp": said} if said else out

@@ -1,0 +1,36 @@
+"""Where a packet waits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ackclock.input.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
+from ackclock.input.link.queue_limits import Plan, Waiting
+from ackclock.input.link.thresholds import Threshold, threshold_plan
+from ackclock.input.schema import by_kind, word
+
+
+class DropTail(Waiting):
+    """A first-in first-out queue that drops arrivals when full, or with `drop = "front"` those that came first. The packet
+    being sent does not count. Beyond `mark` ECN-capable packets are marked (RFC 8257, section 3.1).
+    """
+
+    kind: Annotated[str, word("droptail")]
+    mark: Threshold | None = None
+    drop: Annotated[str, word("tail", "front")] = "tail"
+
+    @property
+    def marks(self) -> bool:
+        return self.mark is not None
+
+    def plan(self) -> Plan:
+        plan: Plan = {"kind": self.kind, **self.limits()}
+        if self.mark is not None:
+            plan["mark"] = threshold_plan(self.mark)
+        if self.drop != "tail":
+            plan["drop"] = self.drop
+        return plan
+
+
+QUEUES = {"droptail": DropTail, "red": Red, "codel": CoDel, "fq-codel": FqCoDel, "cake": Cake, "pie": Pie, "dualpi2": DualPi2}
+Queue = Annotated[DropTail | Red | CoDel | FqCoDel | Cake | Pie | DualPi2, by_kind(QUEUES, default="droptail")]

@@ -1,0 +1,60 @@
+"""How a packet leaves: a fixed rate in bits per second or a recorded one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from ackclock.errors import InputError, Refusal, show
+from ackclock.input.link.trace import Recording, read_recording
+from ackclock.input.schema import Table
+from ackclock.input.units import rate_bps, show_rate
+
+
+def _trace_path(value: Any) -> Path:
+    if not isinstance(value, str) or not value:
+        raise Refusal(show(value), "the path of a trace file")
+    try:
+        return read_recording(Path(value)).path
+    except InputError as error:
+        if not Path(value).is_file():
+            raise Refusal(f"{error.found}, {show(value)}", error.allowed) from None
+        # The complaint belongs to the line that names the trace; the trace's own line is part of what was found.
+        at = f"line {error.line} of " if error.line else ""
+        raise Refusal(f"{error.found} in {at}{error.file}", error.allowed) from None
+
+
+class TraceRate(Table):
+    """A recorded rate: chances to send 1500 bytes (mahimahi's format), repeated from the start at the end."""
+
+    trace: Annotated[Path, BeforeValidator(_trace_path)]
+
+    @property
+    def recording(self) -> Recording:
+        return read_recording(self.trace)
+
+
+def _rate(value: Any) -> int | TraceRate:
+    if not isinstance(value, dict):
+        return rate_bps(value)
+    if "trace" not in value:
+        raise Refusal(show(value), 'a rate such as "10 Mb/s", { trace = "FILE" }, or .down and .up with one of these')
+    return TraceRate.model_validate(value)
+
+
+def _written(rate: int | TraceRate) -> str | dict[str, str]:
+    return show_rate(rate) if isinstance(rate, int) else {"trace": str(rate.trace)}
+
+
+def rate_plan(rate: int | TraceRate | None) -> dict[str, Any] | None:
+    """What the engine is told; a recording stands for its own times until the plan is written out."""
+    if rate is None:
+        return None
+    if isinstance(rate, int):
+        return {"kind": "fixed", "bps": rate}
+    return {"kind": "trace", "times_ms": rate.recording}
+
+
+LineRate = Annotated[int | TraceRate, BeforeValidator(_rate), PlainSerializer(_written)]

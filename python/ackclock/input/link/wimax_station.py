@@ -1,0 +1,180 @@
+"""What differs between the stations of an 802.16 cell: modulation, errors, channel, class of service, caps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from ackclock.errors import Refusal, one_of, show
+from ackclock.input.link.signal import Decibels, Fading, SomeDecibels, Spread, points
+from ackclock.input.quantity_fields import Rate, SomeBytes, Span
+from ackclock.input.schema import Table, listed, word
+
+Plan = dict[str, Any]
+
+OFDM = ("bpsk-1/2", "qpsk-1/2", "qpsk-3/4", "16qam-1/2", "16qam-3/4", "64qam-2/3", "64qam-3/4")
+"""IEEE 802.16-2004, Table 215, weakest first."""
+OFDMA = ("qpsk-1/2", "qpsk-3/4", "16qam-1/2", "16qam-3/4", "64qam-1/2", "64qam-2/3", "64qam-3/4", "64qam-5/6")
+"""IEEE 802.16e-2005, 8.4.9.2, weakest first."""
+ALL = tuple(dict.fromkeys(OFDM + OFDMA))
+
+SSI = {5: ("64qam-3/4", 1.0, 1.0), 4: ("64qam-2/3", 1.0, 1.0), 3: ("16qam-3/4", 1.0, 1.0),
+       2: ("16qam-1/2", 1.0, 0.88), 1: ("qpsk-3/4", 0.78, 0.88)}  # fmt: skip
+"""What a modem's five lights mean: modulation (our reading), and the shares of a cap that get through down and up, as
+`wimax-measured` reports them in its Figure 3."""
+
+
+def way(value: Any, direction: str) -> Any:
+    """One direction's part of a value that may be written as { down = .., up = .. }."""
+    return value[direction] if isinstance(value, dict) else value
+
+
+def per_way(check: Any, allowed: str) -> BeforeValidator:
+    """One value for both directions, or { down = .., up = .. }."""
+
+    def take(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return check(value)
+        if set(value) != {"down", "up"}:
+            raise Refusal(show(value), f"{allowed}, or {{ down = .., up = .. }} with both")
+        return {direction: check(value[direction]) for direction in ("down", "up")}
+
+    return BeforeValidator(take)
+
+
+def modulation(value: Any) -> str:
+    if not isinstance(value, str) or value not in ALL:
+        raise Refusal(show(value), one_of((f'"{name}"' for name in ALL), show(value)))
+    return value
+
+
+def _probability(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise Refusal(show(value), "a probability from 0 to 1")
+    return float(value)
+
+
+Modulation = Annotated[Any, per_way(modulation, "a modulation")]
+Error = Annotated[Any, per_way(_probability, "a probability")]
+SignalLosses = Annotated[Any, per_way(points, "a list of [decibels, share lost]")]
+
+
+class Amc(Table):
+    """How the base station follows the signal. `decade`: so many dB above a modulation's threshold `error` is a tenth."""
+
+    hysteresis: Spread = 1.0
+    delay: Span = 10 * 10**9
+    up_offset: Decibels = 0.0
+    decade: SomeDecibels = 2.0
+
+
+class Service(Table):
+    """A scheduling class; `interval` from one fixed grant or poll to the next, `bytes` of a fixed grant."""
+
+    kind: Annotated[str, word("ugs", "ertps", "rtps", "nrtps", "be")] = "be"
+    interval: Span | None = None
+    bytes: SomeBytes | None = None
+
+    def model_post_init(self, _context: Any) -> None:
+        if self.kind in ("ugs", "ertps") and (self.interval is None or self.bytes is None):
+            raise Refusal(f'kind = "{self.kind}"', "interval and bytes of its grants beside it")
+        if self.kind == "rtps" and self.interval is None:
+            raise Refusal('kind = "rtps"', "the interval of its polls beside it")
+
+    def plan(self, frame: int) -> Plan:
+        interval = frames(self.interval, frame) if self.interval else 0
+        return {"class": self.kind, "interval_frames": interval, "bytes": self.bytes or 0}
+
+
+class Connection(Table):
+    """A connection that each station has beside its first: what rides on it, and its scheduling class."""
+
+    traffic: Annotated[str, word("tcp", "udp")]
+    service: Annotated[Service, BeforeValidator(Service.model_validate)]
+
+    def plan(self, frame: int) -> Plan:
+        return {"traffic": self.traffic, "service": self.service.plan(frame)}
+
+
+class Cap(Table):
+    """A rate that is kept by a token bucket: `rate`, or one between `low` and `high` drawn anew `every` so often.
+
+    What is too fast is dropped, or waits behind at most `buffer`.
+    """
+
+    direction: Annotated[str, word("down", "up")]
+    traffic: Annotated[str, word("all", "tcp", "udp")] = "all"
+    rate: Rate | None = None
+    low: Rate | None = None
+    high: Rate | None = None
+    every: Span = 60 * 10**12
+    burst: SomeBytes = 3000
+    buffer: SomeBytes | None = None
+
+    def model_post_init(self, _context: Any) -> None:
+        if (self.rate is None) == (self.low is None or self.high is None) or (self.rate and (self.low or self.high)):
+            raise Refusal("a cap", "either rate, or low and high", ("rate",))
+        if self.low and self.high and self.low > self.high:
+            raise Refusal("low above high", "low up to high", ("low",))
+
+    def plan(self, share: float) -> Plan:
+        low, high = (self.rate or self.low or 0), (self.rate or self.high or 0)
+        return {
+            "traffic": self.traffic, "low_bps": max(1, round(low * share)), "high_bps": max(1, round(high * share)),
+            "every_ps": self.every, "burst": self.burst, "buffer": self.buffer,
+        }  # fmt: skip
+
+
+def lights(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in SSI:
+        raise Refusal(show(value), "a signal strength from 1 to 5")
+    return value
+
+
+class Station(Table):
+    """Keys that one station has of its own; those left out are the cell's."""
+
+    modulation: Modulation | None = None
+    error: Error | None = None
+    ssi: Annotated[int, BeforeValidator(lights)] | None = None
+    fading: Fading | None = None
+    signal_loss: SignalLosses | None = None
+    amc: Amc | None = None
+    service: Annotated[Service, BeforeValidator(Service.model_validate)] | None = None
+    caps: Annotated[tuple[Cap, ...], listed("a list of caps")] | None = None
+
+    def station_plan(self, default: str, frame: int) -> Plan:
+        """`default` is the modulation of a cell that names none, `frame` its length in ps."""
+        strength = SSI.get(self.ssi or 5, SSI[5])
+        chosen = self.modulation or (strength[0] if self.ssi else default)
+        shares = {"down": strength[1], "up": strength[2]} if self.ssi else {"down": 1.0, "up": 1.0}
+        caps = {d: [cap.plan(shares[d]) for cap in self.caps or () if cap.direction == d] for d in ("down", "up")}
+        amc = self.amc or Amc()
+        if self.signal_loss is not None and self.fading is None:
+            raise Refusal("signal_loss without fading", "fading beside it, which says how the signal moves", ("signal_loss",))
+        return {
+            "modulation": {d: way(chosen, d) for d in ("down", "up")},
+            "error": {d: way(self.error or 0.0, d) for d in ("down", "up")},
+            "service": (self.service or Service()).plan(frame),
+            "fading": self.fading.plan() if self.fading else None,
+            "signal_loss": {d: way(self.signal_loss, d) for d in ("down", "up")} if self.signal_loss else None,
+            "amc": {"hysteresis_db": amc.hysteresis, "delay_frames": frames(amc.delay, frame),
+                    "up_offset_db": amc.up_offset, "decade_db": amc.decade},
+            "caps": caps,
+        }  # fmt: skip
+
+    def over(self, base: Station) -> Station:
+        """This station's keys, and the cell's where it has none. Its signal strength says its modulation before the cell does."""
+        keys = {key: getattr(base if getattr(self, key) is None else self, key) for key in Station.model_fields}
+        if self.ssi and self.modulation is None:
+            keys["modulation"] = None
+        return Station.model_construct(**keys)
+
+
+def frames(span: int, frame: int) -> int:
+    """A time in whole frames, rounded up, at least one."""
+    return max(1, -(-span // frame))
+
+
+__all__ = ["OFDM", "OFDMA", "SSI", "Connection", "Station", "frames", "modulation"]

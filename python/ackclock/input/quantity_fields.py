@@ -1,0 +1,52 @@
+"""Fields that hold quantities: written with units, kept as whole numbers, written back exactly."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from ackclock.errors import Refusal, show
+from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
+
+LONGEST_PS = time_ps("100 day")  # the engine's clock holds 213 days, so now plus any span still fits
+
+
+def _span(text: Any) -> int:
+    time = time_ps(text)
+    if time > LONGEST_PS:
+        raise Refusal(show(text), "a time of at most 100 day")
+    return time
+
+
+def _not_negative(text: Any) -> int:
+    time = _span(text)
+    if time < 0:
+        raise Refusal(show(text), "a time of zero or more")
+    return time
+
+
+def _above_zero(text: Any) -> int:
+    time = _span(text)
+    if time <= 0:
+        raise Refusal(show(text), "a time above zero")
+    return time
+
+
+def _some_bytes(text: Any) -> int:
+    size = size_bytes(text)
+    if size == 0:
+        raise Refusal(show(text), "a size above zero")
+    return size
+
+
+Rate = Annotated[int, BeforeValidator(rate_bps), PlainSerializer(show_rate)]
+"""bits per second, above zero"""
+Time = Annotated[int, BeforeValidator(_not_negative), PlainSerializer(show_time)]
+"""picoseconds, zero or more"""
+Span = Annotated[int, BeforeValidator(_above_zero), PlainSerializer(show_time)]
+"""picoseconds, above zero"""
+Size = Annotated[int, BeforeValidator(size_bytes), PlainSerializer(show_size)]
+"""bytes, zero or more"""
+SomeBytes = Annotated[int, BeforeValidator(_some_bytes), PlainSerializer(show_size)]
+"""bytes, above zero"""

@@ -1,0 +1,8 @@
+"""Scenarios: what to run. `read_draft` reads a file; `Draft.check` gives a checked Scenario."""
+
+from ackclock.input.scenario.draft import Draft, draft_of, find_link, read_draft
+from ackclock.input.scenario.flow import Flow
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.tcp import TcpKeys
+
+__all__ = ["Draft", "Flow", "Scenario", "TcpKeys", "draft_of", "find_link", "read_draft"]

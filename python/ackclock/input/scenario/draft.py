@@ -1,0 +1,190 @@
+"""A scenario as written, in one file or two (its link), before it is checked."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ackclock.errors import InputError, Refusal, nearest, nearest_file, one_of, show
+from ackclock.input.document import Document, read_document, spoken
+from ackclock.input.link.catalog import PACKAGED, packaged_links
+from ackclock.input.link.hop import written_loc
+from ackclock.input.scenario import sweep_paths
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.schema import Loc, first_refusal
+
+LINK_KEYS = ("title", "source", "hop")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What was written. `check` turns one point of its sweep into a Scenario or raises InputError."""
+
+    document: Document
+
+    def points(self) -> list[sweep_paths.Point]:
+        """Every combination of swept values; one empty point when there is no sweep."""
+        try:
+            return list(sweep_paths.points(self.document.data.get("sweep", {})))
+        except Refusal as refusal:
+            raise self.document.error(_sweep_loc(self.document, refusal.key), refusal) from None
+
+    def replaced(self, keys: Mapping[str, Any]) -> Draft:
+        """The same scenario with some top-level keys said anew."""
+        if not keys:
+            return self
+        document = self.document
+        return Draft(Document({**document.data, **keys}, document.file, document.text))
+
+    def check(self, point: Mapping[str, Any] | None = None) -> Scenario:
+        """The scenario at one point of the sweep (values by dotted path), with its link read in."""
+        return _Checking(self.document, dict(point or {})).scenario()
+
+
+def _sweep_loc(document: Document, key: Loc) -> Loc:
+    """Where a swept path stands: "tcp.variant" = .. or tcp.variant = .."""
+    if key and ("sweep", *key) not in document.lines:
+        path, *rest = key
+        return ("sweep", *str(path).split("."), *rest)
+    return ("sweep", *key)
+
+
+@dataclass
+class _Checking:
+    """Checking one point: where each part came from, so that a complaint names the right file and line."""
+
+    document: Document
+    point: dict[str, Any]
+    data: dict[str, Any] = field(init=False)
+    link: Document | None = field(init=False, default=None)
+    swept: dict[Loc, str] = field(init=False, default_factory=dict)
+
+    def scenario(self) -> Scenario:
+        self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key != "sweep"})
+        self._absolute_traces(self.data, self.document.folder)
+        if "link" in self.point:
+            self._put("link", self.point["link"])
+        if self.document.file is not None and "hop" in self.data and not {"duration", "flow"} & self.data.keys():
+            raise a_link(self.document.file)
+        self._read_link()
+        for path, value in self.point.items():
+            if path != "link":
+                self._put(path, value)
+        self.data.setdefault("hop", [])
+        self.data.setdefault("flow", [])
+        try:
+            return Scenario.model_validate(self.data)
+        except ValidationError as error:
+            raise self._error(*first_refusal(error)) from None
+
+    def _put(self, path: str, value: Any) -> None:
+        value = copy.deepcopy(value)
+        if path.endswith(".trace") and isinstance(value, str):
+            value = str(self.document.folder / value)
+        self._absolute_traces(value, self.document.folder)
+        try:
+            self.swept[sweep_paths.put(self.data, path, value)] = path
+        except Refusal as refusal:
+            raise self.document.error(_sweep_loc(self.document, (path,)), refusal) from None
+
+    def _read_link(self) -> None:
+        if "link" not in self.data:
+            return
+        name = self.data.pop("link")
+        if "hop" in self.data:
+            raise self._error(("link",), Refusal("both link and [[hop]]", "either a link or [[hop]] tables, not both"))
+        if not isinstance(name, str) or not name:
+            raise self._error(("link",), Refusal(show(name), "the name of a packaged link or a link file"))
+        path = find_link(name, self.document.folder)
+        if path is None:
+            raise self._error(("link",), no_link(name, self.document.folder))
+        self.link = read_document(path)
+        if "flow" in self.link.data:
+            hint = f"run `ackclock simulate {path}`, or keep only its [[hop]] tables"
+            raise InputError.problem("a scenario, and no link: it has flows", hint, file=str(path))
+        for key in self.link.data:
+            if key not in LINK_KEYS:
+                raise self.link.error((key,), Refusal(f'unknown key "{key}"', one_of(LINK_KEYS, key)))
+        if not self.link.data.get("hop"):
+            raise self.link.error((), Refusal("no hops", "at least one [[hop]] in a link file"))
+        hops = copy.deepcopy(self.link.data["hop"])
+        self._absolute_traces(hops, self.link.folder)
+        self.data["hop"] = hops
+        for key in ("title", "source"):
+            self.data.setdefault(key, self.link.data.get(key, ""))
+
+    def _absolute_traces(self, value: Any, folder: Path) -> None:
+        """Trace paths are relative to the file that names them; here that is still known."""
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if key == "trace" and isinstance(inner, str) and inner:
+                    value[key] = str(folder / inner)
+                else:
+                    self._absolute_traces(inner, folder)
+        elif isinstance(value, list):
+            for inner in value:
+                self._absolute_traces(inner, folder)
+
+    def _error(self, loc: Loc, refusal: Refusal) -> InputError:
+        if loc[:1] == ("hop",) and len(loc) > 2:
+            loc = (*loc[:2], *written_loc(self.data["hop"][loc[1]], loc[2:]))
+        for place, path in self.swept.items():
+            if loc[: len(place)] == place or place[: len(loc)] == loc:
+                at = self.document.error(_sweep_loc(self.document, (path,)), refusal)
+                return InputError.of(refusal, file=at.file, line=at.line, key=f"sweep.{path}")
+        source = self.link if self.link and loc[:1] in (("hop",), ("title",), ("source",)) else self.document
+        error = source.error(loc, refusal)
+        return InputError.of(refusal, file=error.file, line=error.line, key=spoken(loc, self.data))
+
+
+def find_link(name: str, folder: Path) -> Path | None:
+    """A link file (relative to `folder`, `.toml` may be left out) or a packaged link; None when there is neither."""
+    for path in (folder / name, folder / f"{name}.toml", PACKAGED / f"{name}.toml"):
+        if path.is_file():
+            return path
+    return None
+
+
+def no_link(name: str, folder: Path) -> Refusal:
+    """The error for a name that is not a link: a missing file, a folder, or a name similar to a packaged link's."""
+    path = folder / name
+    if path.is_dir():
+        return Refusal(f"a folder, {show(name)}", "a link file or a packaged link")
+    if "/" in name or path.suffix:
+        near = nearest_file(path) or nearest(path.stem, list(packaged_links()))
+        return Refusal(
+            f"no such file, {show(name)}", f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}"
+        )
+    known = list(packaged_links())
+    near = nearest(name, known)
+    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
+    like = f" (did you mean {near}?)" if near else f" (such as {', '.join(close)})" if close else ""
+    return Refusal(f"no link {show(name)}", f"a link file or a packaged link{like}; `ackclock list links` names those")
+
+
+def a_link(name: str) -> InputError:
+    """The error for a link in place of a scenario."""
+    return InputError.problem(
+        "a link, and no scenario: it has no flows",
+        f'write a scenario with link = "{name}", duration = "60 s" and [[flow]] workload = {{ kind = "bulk" }}, '
+        f"or run `ackclock compare {name}`",
+        file=name,
+    )
+
+
+def read_draft(path: Path) -> Draft:
+    """Read a scenario file. Raises InputError when it is missing, broken TOML, or the name of a packaged link."""
+    if not path.exists() and str(path) in packaged_links():
+        raise a_link(str(path))
+    return Draft(read_document(path))
+
+
+def draft_of(data: Mapping[str, Any]) -> Draft:
+    """A scenario handed over in Python: the tables of a scenario file as dicts; paths relative to the working folder."""
+    return Draft(Document(dict(data)))

@@ -1,0 +1,93 @@
+"""Flows: who sends what, between which machines, over which hops, when."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from ackclock.errors import Refusal, show
+from ackclock.input.quantity_fields import Span
+from ackclock.input.scenario.random_time import SomeStart, Start
+from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.scenario.web import Web
+from ackclock.input.scenario.workload import UDP, WORKLOADS, Live, Workload
+from ackclock.input.schema import Count, Name, Table, word
+from ackclock.input.units import show_time
+
+
+class Repeat(Table):
+    """The flow again `every` so often, `times` in all."""
+
+    every: Span
+    times: Count
+
+
+def _hop_names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+        raise Refusal(show(value), 'a list of hop names, such as ["core"]')
+    return tuple(value)
+
+
+class Flow(TcpKeys):
+    """A [[flow]]: `count` flows in all, dealt to the clients in turn, with any key of [tcp] of their own."""
+
+    name: Name | None = None
+    direction: Annotated[Literal["down", "up"], word("down", "up")] = "down"
+    over: Annotated[tuple[str, ...], BeforeValidator(_hop_names)] | None = None
+    workload: Workload
+    count: Count = 1
+    start: SomeStart = Start(0, 0)
+    stop: Span | None = None
+    repeat: Repeat | None = None
+
+    @classmethod
+    def written_keys(cls) -> list[str]:
+        own = [key for key in cls.model_fields if key not in TcpKeys.model_fields]
+        return own + list(TcpKeys.model_fields)
+
+    @classmethod
+    def needed(cls, name: str) -> str:
+        if name == "workload":
+            return f'workload = {{ kind = "bulk" }} is needed here; kinds: {", ".join(WORKLOADS)}'
+        return super().needed(name)
+
+    def model_post_init(self, _context: Any) -> None:
+        if self.stop is not None and self.stop <= self.start.high_ps:
+            raise Refusal(f"stop = {show(show_time(self.stop))}", "a stop after the start", ("stop",))
+        if self.stop is not None and isinstance(self.workload, Web):
+            raise Refusal(f"stop = {show(show_time(self.stop))}", "no stop with web: its jobs end by themselves", ("stop",))
+
+    @property
+    def instances(self) -> int:
+        """How many single flows this stands for."""
+        return self.count * (self.repeat.times if self.repeat else 1)
+
+    @property
+    def connections(self) -> int:
+        """How many connections (or streams of datagrams) all of them take."""
+        return self.instances * (self.workload.connections if isinstance(self.workload, Web) else 1)
+
+    def instance_names(self, base: str) -> list[str]:
+        """Names of the single flows: `base` when there is one, else numbered from 1."""
+        return [base] if self.instances == 1 else [f"{base}-{number}" for number in range(1, self.instances + 1)]
+
+    @property
+    def is_udp(self) -> bool:
+        return isinstance(self.workload, UDP)
+
+    @property
+    def is_live(self) -> bool:
+        """Real hosts send and receive it."""
+        return isinstance(self.workload, Live)
+
+    @property
+    def data_bytes(self) -> int | None:
+        """IP size of a data packet where the workload fixes it (UDP)."""
+        return self.workload.packet if isinstance(self.workload, UDP) else None
+
+    def written(self) -> dict[str, Any]:
+        """The flow as a scenario would say it, without its TCP keys."""
+        out: dict[str, Any] = self.model_dump(exclude_none=True, exclude=set(TcpKeys.model_fields))
+        out["start"] = self.start.written()
+        return out

@@ -1,0 +1,242 @@
+"""A scenario: a link, flows over it, how long, how often, and what to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from ackclock.errors import Refusal, one_of, show
+from ackclock.input.link.hop import DIRECTIONS, Hop
+from ackclock.input.quantity_fields import Span, Time
+from ackclock.input.scenario.flow import Flow
+from ackclock.input.scenario.hosts import Tcp, resolve
+from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.scenario.web import Web
+from ackclock.input.scenario.workload import Probe
+from ackclock.input.schema import Count, Flag, Loc, Table, Text, listed
+from ackclock.input.units import show_time, time_ps
+
+PHASE_START_PS = 10 * 10**9  # flows start within 10 ms of the time asked for
+ALONE_OVERHEAD_PS = 100 * 10**6  # a packet waits in its sending host up to 100 us,
+SHARED_OVERHEAD_PS = 10**9  # or up to 1 ms where flows share a queue
+
+
+MOST_FLOWS = 100_000
+MOST_ROWS = 100_000_000
+LONGEST_PACKET = 65535
+
+
+def _seeds(value: Any) -> tuple[int, ...]:
+    allowed = "how many (10 means 1..10), or a list of different whole numbers from 0"
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**6:
+        return tuple(range(1, value + 1))
+    if not isinstance(value, list) or not value or len(set(map(str, value))) < len(value):
+        raise Refusal(show(value), allowed)
+    for index, seed in enumerate(value):
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+            raise Refusal(show(seed), allowed, (index,))
+    return tuple(value)
+
+
+def _window(value: Any) -> Any:
+    if value in ("all", "all-active"):
+        return value
+    if isinstance(value, list) and len(value) == 2:
+        return (time_ps(value[0]), time_ps(value[1]))
+    raise Refusal(show(value), '"all", "all-active", or two times such as ["5 s", "-5 s"] (negative: before the end)')
+
+
+class Measure(Table):
+    """What part of the run the figures are taken from."""
+
+    window: Annotated[str | tuple[int, int], BeforeValidator(_window)] = "all"
+
+
+class Scenario(Table):
+    """A checked scenario. Times in ps, rates in bits/s, sizes in bytes."""
+
+    title: Text = ""
+    source: Text = ""
+    hop: Annotated[tuple[Hop, ...], listed("[[hop]] tables")]
+    duration: Span
+    seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] = (1,)
+    clients: Count = 1
+    sample: Time = 100 * 10**9
+    phase_jitter: Flag = True
+    tcp: TcpKeys = TcpKeys()
+    flow: Annotated[tuple[Flow, ...], listed("[[flow]] tables")]
+    measure: Measure = Measure()
+
+    @classmethod
+    def written_keys(cls) -> list[str]:
+        return ["link", *cls.model_fields, "sweep"]
+
+    def model_post_init(self, _context: Any) -> None:
+        _check_hops(self.hop)
+        _check_flows(self)
+        _check_window(self.measure, self.duration)
+        each = sum(flow.connections for flow in self.flow) + 2 * sum(
+            self.clients if hop.has_stations() else 1 for hop in self.hop
+        )
+        if self.sample and self.duration // self.sample * each > MOST_ROWS:
+            shortest = show_time(-(-self.duration * each // MOST_ROWS))
+            raise Refusal(show(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",))
+
+    def tcp_of(self, flow: Flow, over: TcpKeys | None = None) -> Tcp:
+        """Every TCP key of a flow, resolved; `over` says some of them anew, as a proxy does for itself."""
+        return resolve(self.tcp, flow, *([over] if over else []))
+
+    def cuts(self, flow: Flow) -> list[int]:
+        """The hops before which a proxy splits a flow's connections, server first."""
+        crossed = self.hops_of(flow)
+        return [] if flow.is_udp else [index for index in crossed[1:] if self.hop[index].pep]
+
+    def hops_of(self, flow: Flow) -> list[int]:
+        """Indices of the hops a flow crosses, server first."""
+        return [index for index, hop in enumerate(self.hop) if flow.over is None or hop.name in flow.over]
+
+    def flow_names(self) -> list[str]:
+        """Base names of the [[flow]] tables, in order; nameless ones are called after their place."""
+        return [flow.name or f"flow{place}" for place, flow in enumerate(self.flow, start=1)]
+
+    def overhead_ps(self, flow: Flow) -> int:
+        """The most a packet waits in its sending host, in ps: as said, or a part of its service time at the slowest hop.
+
+        TCP flows that share a queue lock in phase until packets can change places (Floyd and Jacobson, On Traffic Phase Effects
+        in Packet-Switched Gateways, 1992), which takes half a service time: with a tenth, six flows did the same in every seed,
+        only dealt to other flows. A flow alone has nobody to lock with, and a tenth moves it as little as may be.
+        """
+        for said in (flow.overhead, self.tcp.overhead):
+            if said is not None:
+                return said
+        if not self.phase_jitter or flow.is_live:
+            return 0
+        keys = self.tcp_of(flow).keys
+        size = flow.data_bytes or keys["segment"] + keys["header"]
+        rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps(flow.direction))]
+        slowest = min(rates, default=0)
+        service = size * 8 * 10**12 // slowest if slowest else SHARED_OVERHEAD_PS
+        if flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1:
+            return min(ALONE_OVERHEAD_PS, service // 10)
+        return min(SHARED_OVERHEAD_PS, service // 2)
+
+    def start_ps(self, flow: Flow) -> tuple[int, int]:
+        """Bounds between which a flow's start is drawn, phase jitter included."""
+        low, high = flow.start.low_ps, flow.start.high_ps
+        if self.phase_jitter and not flow.start.is_random:
+            # A short flow's jitter ends before the flow does.
+            high = min(high + PHASE_START_PS, (flow.stop or self.duration) - 1)
+        return low, high
+
+
+def _check_hops(hops: tuple[Hop, ...]) -> None:
+    if not hops:
+        raise Refusal("no hops", "a link or at least one [[hop]]", ("hop",))
+    if hops[0].pep:
+        raise Refusal("a proxy before the first hop", "a pep on a later hop: the server is there already", ("hop", 0, "pep"))
+    names: set[str] = set()
+    for index, hop in enumerate(hops):
+        if hop.name in names:
+            raise Refusal(f'a second hop "{hop.name}"', "a different name for every hop", ("hop", index, "name"))
+        names.add(hop.name)
+
+
+def _check_flows(scenario: Scenario) -> None:
+    if not scenario.flow:
+        raise Refusal("no flows", "at least one [[flow]]", ("flow",))
+    names: set[str] = set()
+    connections = 0
+    hop_names = [hop.name for hop in scenario.hop]
+    for index, flow in enumerate(scenario.flow):
+        loc = ("flow", index)
+        connections += flow.connections
+        if connections > MOST_FLOWS:
+            raise Refusal(f"{connections} flows", f"at most {MOST_FLOWS} flows", (*loc, "count"))
+        for name in flow.instance_names(scenario.flow_names()[index]):
+            if name in names:
+                raise Refusal(f'a second flow "{name}"', "a different name for every flow", (*loc, "name"))
+            names.add(name)
+        for place, hop in enumerate(flow.over or ()):
+            if hop not in hop_names:
+                raise Refusal(show(hop), f"hops {one_of(hop_names, hop)}", (*loc, "over", place))
+        _check_route(scenario, flow, loc)
+        _check_proxies(scenario, flow)
+        if not flow.is_udp:
+            _check_tcp(scenario, flow, loc)
+        if isinstance(flow.workload, Web) and not flow.workload.persistent and scenario.measure.window == "all-active":
+            raise Refusal('"all-active"', "another window with web: its connections never all run at once", ("measure", "window"))
+        if flow.start.high_ps >= scenario.duration:
+            allowed = f"a start before the duration of {show_time(scenario.duration)} is over"
+            raise Refusal(show(flow.start.written()), allowed, (*loc, "start"))
+        if flow.repeat and flow.start.high_ps + flow.repeat.every * (flow.repeat.times - 1) >= scenario.duration:
+            raise Refusal(
+                f"{flow.repeat.times} times every {show_time(flow.repeat.every)}",
+                f"the last start before the duration of {show_time(scenario.duration)} is over",
+                (*loc, "repeat"),
+            )
+
+
+def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
+    keys = scenario.tcp_of(flow).keys
+    options = keys["timestamp_bytes"] + keys["sack_base_bytes"] + 4 * keys["sack_block_bytes"]
+    longest = keys["segment"] + keys["header"] + max(options, keys["syn_option_bytes"])
+    if longest > LONGEST_PACKET:
+        key = (*loc, "segment") if flow.segment else ("tcp", "segment")
+        raise Refusal(f"packets of up to {longest} B with headers and options", f"at most {LONGEST_PACKET} B", key)
+    hops = [scenario.hop[index] for index in scenario.hops_of(flow)]
+    if not _takes_time(hops):
+        raise Refusal("a path that takes no time", "a rate, a medium or a delay on one of its hops", loc)
+    if keys.get("ack_congestion_control") and not (keys["timestamps"] and keys["ecn"] is True):
+        key = (*loc, "ack_congestion_control") if flow.ack_congestion_control else ("tcp", "ack_congestion_control")
+        raise Refusal("ACK congestion control", 'timestamps = true and ecn = true (not "accecn") with it', key)
+    if keys["rto_min"] > keys["rto_max"]:
+        key = (*loc, "rto_min") if flow.rto_min else ("tcp", "rto_min")
+        raise Refusal(show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", key)
+
+
+def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:
+    crossed = scenario.hops_of(flow)
+    if crossed[-1] - crossed[0] + 1 != len(crossed):
+        raise Refusal(show(list(flow.over or ())), "hops that follow one another in the link", (*loc, "over"))
+    one_way = flow.is_udp and not isinstance(flow.workload, Probe)
+    ways = (flow.direction,) if one_way else DIRECTIONS
+    for way in ways:
+        if not any(getattr(scenario.hop[index], way) for index in crossed):
+            key = "over" if flow.over else "direction"
+            allowed = f"a path with at least one hop {way} (TCP needs both ways, UDP its own)"
+            raise Refusal(f"no hop that carries packets {way}", allowed, (*loc, key))
+
+
+def _check_proxies(scenario: Scenario, flow: Flow) -> None:
+    for index in scenario.cuts(flow):
+        loc = ("hop", index, "pep")
+        if flow.is_live or (isinstance(flow.workload, Web) and not flow.workload.persistent):
+            what = "a live flow" if flow.is_live else "web without persistent = true"
+            raise Refusal(f"a proxy on the path of {what}", "a proxy only for bulk, transfer and persistent web flows", loc)
+        crossed = scenario.hops_of(flow)
+        for side in ([i for i in crossed if i < index], [i for i in crossed if i >= index]):
+            hops = [scenario.hop[i] for i in side]
+            both = all(any(getattr(hop, way) for hop in hops) for way in DIRECTIONS)
+            if not both or not _takes_time(hops):
+                raise Refusal("a proxy with no path", "hops on both its sides that lead both ways and take some time", loc)
+
+
+def _takes_time(hops: Sequence[Hop]) -> bool:
+    return any(hop.medium or any(side.rate or side.delay for side in (hop.down, hop.up) if side) for hop in hops)
+
+
+def _check_window(measure: Measure, duration: int) -> None:
+    if isinstance(measure.window, str):
+        return
+    start, end = measured_ps(measure.window, duration)
+    if not 0 <= start < end <= duration:
+        allowed = f"a start before the end, both within the duration of {show_time(duration)}"
+        raise Refusal(f"{show_time(start)} to {show_time(end)}", allowed, ("measure", "window"))
+
+
+def measured_ps(window: tuple[int, int], duration: int) -> tuple[int, int]:
+    """A measurement window in ps from the start; negative times count from the end."""
+    start, end = (time if time >= 0 else duration + time for time in window)
+    return start, end

@@ -1,0 +1,44 @@
+"""A time that is given or drawn: when a flow starts, how long a user thinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from ackclock.errors import Refusal, show
+from ackclock.input.units import show_time, time_ps, uniform_ps
+
+
+@dataclass(frozen=True)
+class Start:
+    """When something starts: drawn uniformly from low to high, in ps. Equal bounds are a fixed time."""
+
+    low_ps: int
+    high_ps: int
+
+    @property
+    def is_random(self) -> bool:
+        return self.high_ps > self.low_ps
+
+    def written(self) -> str:
+        if self.is_random:
+            return f"uniform({show_time(self.low_ps)}, {show_time(self.high_ps)})"
+        return show_time(self.low_ps)
+
+    def plan(self) -> dict[str, int]:
+        return {"low_ps": self.low_ps, "high_ps": self.high_ps}
+
+
+def _start(text: Any) -> Start:
+    try:
+        low, high = uniform_ps(text) or (time_ps(text),) * 2
+    except Refusal as refusal:
+        raise Refusal(refusal.found, f"{refusal.allowed}; or uniform(5 s, 10 s)") from None
+    if low < 0 or high < low:
+        raise Refusal(show(text), "a start of zero or more; in uniform(a, b), b not before a")
+    return Start(low, high)
+
+
+SomeStart = Annotated[Start, BeforeValidator(_start), PlainSerializer(Start.written)]

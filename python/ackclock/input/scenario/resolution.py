@@ -1,0 +1,84 @@
+"""A scenario with every default said, as TOML that can be run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ackclock import congestion_control
+from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.trace import Recording, read_recording
+from ackclock.input.scenario.hosts import resolve
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.units import show_time
+
+BRINGING = ("host", "variant", "recovery")  # keys whose value brings others'
+
+
+def resolved(scenario: Scenario, trace_name: Callable[[Path], str] = str, swept: Collection[str] = ()) -> dict[str, Any]:
+    """The scenario as plain TOML values. `trace_name` says how trace files are to be named. Where a sweep sets a key that brings
+    others, such as the variant, TCP is left as it was said: a value that is written out would stand against what each cell brings."""
+    as_said = any(path.rsplit(".", 1)[-1] in BRINGING for path in swept)
+    shared = _said(scenario.tcp) if as_said else resolve(scenario.tcp).written()
+    if scenario.tcp.overhead is not None:
+        shared["overhead"] = show_time(scenario.tcp.overhead)
+    return {
+        "title": scenario.title,
+        "source": scenario.source,
+        "duration": show_time(scenario.duration),
+        "seeds": list(scenario.seeds),
+        "clients": scenario.clients,
+        "sample": show_time(scenario.sample),
+        "phase_jitter": scenario.phase_jitter,
+        "tcp": shared,
+        "measure": {"window": _window(scenario)},
+        "hop": [_renamed(hop.written(), trace_name) for hop in scenario.hop],
+        "flow": list(_flows(scenario, shared, as_said)),
+    }
+
+
+def _said(keys: TcpKeys) -> dict[str, Any]:
+    """What was said of TCP, and the host."""
+    said = {key: value for key, value in keys.said().items() if key != "overhead"}
+    return {"host": resolve(keys).host, **TcpKeys.model_construct(None, **said).model_dump(exclude_none=True)}
+
+
+def _flows(scenario: Scenario, shared: dict[str, Any], as_said: bool) -> Any:
+    for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
+        tcp = {} if flow.is_udp else scenario.tcp_of(flow).written()
+        own = {key: tcp[key] for key in flow.said() if key in tcp} if as_said else tcp
+        if flow.overhead is not None:
+            own["overhead"] = show_time(flow.overhead)
+        differing = {key: value for key, value in own.items() if shared.get(key) != value}
+        yield {"name": name, **flow.written(), **differing}
+
+
+def _window(scenario: Scenario) -> Any:
+    window = scenario.measure.window
+    return window if isinstance(window, str) else [show_time(time) for time in window]
+
+
+def _renamed(value: Any, trace_name: Callable[[Path], str]) -> Any:
+    if isinstance(value, dict):
+        return {key: trace_name(Path(inner)) if key == "trace" else _renamed(inner, trace_name) for key, inner in value.items()}
+    return value
+
+
+def scenario_hash(scenario: Scenario) -> str:
+    """16 hex digits over what the scenario does: titles do not count, the contents of its traces do."""
+    data = resolved(scenario, lambda path: read_recording(path).digest)
+    del data["title"], data["source"]
+    said = [table.get("variant") for table in (data["tcp"], *data["flow"])]
+    data["digests"] = {name: congestion_control.digest(name) for name in said if congestion_control.is_user(name)}
+    return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def recordings(scenario: Scenario) -> list[Recording]:
+    """The recorded rates a scenario uses, each once, in order of first use."""
+    sides = [side for hop in scenario.hop for side in (hop.down, hop.up) if side]
+    found = {side.rate.recording: None for side in sides if isinstance(side.rate, TraceRate)}
+    return list(found)

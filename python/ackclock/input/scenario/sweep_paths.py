@@ -1,0 +1,107 @@
+"""Dotted paths of a sweep, such as `tcp.variant` or `hop.air.loss.down.mean`, put into a scenario as written."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ackclock.errors import Refusal, one_of, show
+from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, is_per_direction
+from ackclock.input.schema import Loc
+
+Point = dict[str, Any]
+
+
+def points(sweep: Any) -> Iterator[Point]:
+    """Every combination of the swept values, the last path varying fastest; one empty point without a sweep."""
+    paths = _checked(sweep)
+    for values in itertools.product(*paths.values()):
+        yield dict(zip(paths, values, strict=True))
+
+
+def _checked(sweep: Any) -> dict[str, list[Any]]:
+    if not isinstance(sweep, dict):
+        raise Refusal(show(sweep), 'a table such as "tcp.variant" = ["reno", "cubic"]')
+    paths = _flattened(sweep)
+    for path, values in paths.items():
+        if not isinstance(values, list) or not values:
+            raise Refusal(show(values), "a list of at least one value", (path,))
+        for index, value in enumerate(values):
+            if value in values[:index]:
+                raise Refusal(f"{show(value)} twice", "different values", (path, index))
+    return paths
+
+
+def _flattened(sweep: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """Unquoted dotted keys arrive as nested tables: tcp.variant = [..] means "tcp.variant" = [..]."""
+    flat: dict[str, Any] = {}
+    for key, value in sweep.items():
+        path = f"{before}.{key}" if before else key
+        flat.update(_flattened(value, path) if isinstance(value, dict) else {path: value})
+    return flat
+
+
+def put(data: dict[str, Any], path: str, value: Any) -> Loc:
+    """Set one swept value in a scenario as written (which is changed). Returns where it now stands."""
+    parts = path.split(".")
+    if parts[0] in ("sweep", "seeds", "title", "source") or "" in parts:
+        raise Refusal(show(path), "a path such as tcp.variant, hop.NAME.rate.down, flow.NAME.count, link or duration")
+    if parts[0] in ("hop", "flow"):
+        return _put_in_element(data, parts, value)
+    return _set(data, (), parts, value)
+
+
+def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
+    kind, *rest = parts
+    elements = data.get(kind, [])
+    names = [
+        element.get("name", f"flow{place}" if kind == "flow" else "")
+        for place, element in enumerate(elements, start=1)
+        if isinstance(element, dict)
+    ]
+    if len(rest) < 2 or rest[0] not in names:
+        found = rest[0] if rest else ""
+        raise Refusal(show(".".join(parts)), f"{kind}.NAME.KEY with NAME one of {one_of(names, found)}")
+    index = names.index(rest[0])
+    element, keys = elements[index], rest[1:]
+    if kind == "hop" and keys[0] in PER_DIRECTION:
+        return _put_in_hop(element, (kind, index), keys, value)
+    return _set(element, (kind, index), keys, value)
+
+
+def _put_in_hop(hop: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
+    """Hop keys may be written per direction or for both; the path may name a direction or not."""
+    key, *rest = keys
+    current = hop.get(key)
+    if rest and rest[0] in DIRECTIONS:
+        if not is_per_direction(current):
+            # What was said for both directions is said for each, so that one can change.
+            hop[key] = {} if current is None else {way: _copy(current) for way in _ways(hop)}
+        return _set(hop, loc, keys, value)
+    if rest and isinstance(current, dict) and is_per_direction(current):
+        for way in current:
+            place = _set(hop, loc, [key, way, *rest], value)
+        return place
+    return _set(hop, loc, keys, value)
+
+
+def _ways(hop: dict[str, Any]) -> tuple[str, ...]:
+    return (hop["only"],) if hop.get("only") in DIRECTIONS else DIRECTIONS
+
+
+def _copy(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else value
+
+
+def _set(table: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
+    *parents, last = keys
+    for parent in parents:
+        inner = table.get(parent, {})
+        if not isinstance(inner, dict):
+            inner = {"mean": inner} if parent in (*DIRECTIONS, "loss", "duplicate") else {}
+        table[parent] = inner
+        table = inner
+        loc = (*loc, parent)
+    table[last] = value
+    return (*loc, last)

@@ -1,0 +1,70 @@
+"""Web pages: a request, and answers side by side, each on a connection of its own (asymmetry paper, section 6); or all on one
+persistent connection (its footnote 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from ackclock.errors import Refusal, show
+from ackclock.input.quantity_fields import SomeBytes
+from ackclock.input.scenario.random_time import SomeStart, Start
+from ackclock.input.schema import Count, Flag, Table, word
+from ackclock.input.units import show_size
+
+Plan = dict[str, Any]
+
+MOST_JOBS = 100_000
+MOST_BYTES = 1 << 40
+BACK = {"down": "up", "up": "down"}
+
+
+class Web(Table):
+    """`jobs` pages one after another: a `request`, then `answers` transfers of `size` bytes at once. `think` lies between the last byte
+    of a page and the next request. `persistent`: one connection for all of them, on which the answers follow one another."""
+
+    kind: Annotated[str, word("web")]
+    request: SomeBytes = 500
+    answers: Count = 4
+    size: SomeBytes = 10_000
+    jobs: Count = 1
+    think: SomeStart = Start(0, 0)
+    persistent: Flag = False
+
+    def model_post_init(self, _context: Any) -> None:
+        if self.jobs > MOST_JOBS:
+            raise Refusal(f"{self.jobs} jobs", f"at most {MOST_JOBS}", ("jobs",))
+        largest = max(self.request, self.answers * self.size)
+        if largest > MOST_BYTES:
+            raise Refusal(f"{show(show_size(largest))} in one page", f"at most {show_size(MOST_BYTES)}")
+
+    @property
+    def connections(self) -> int:
+        """How many of them all its jobs take."""
+        return 1 if self.persistent else self.jobs * (1 + self.answers)
+
+    def plan(self) -> Plan:
+        """The one persistent connection."""
+        return {"kind": "exchange", "request": self.request, "answer": self.answers * self.size, "jobs": self.jobs,
+                "think": self.think.plan()}  # fmt: skip
+
+    def spread(self, flow: Mapping[str, Any], first: int) -> Iterator[Plan]:
+        """The plan's flows for one `flow` of this kind, the first of which is the plan's number `first`."""
+        if self.persistent:
+            yield dict(flow)
+            return
+        awaited: list[int] = []
+        for number in range(self.jobs):
+            page = {**flow, "job": {"name": flow["name"], "number": number}}
+            name = f"{flow['name']}.{number + 1}" if self.jobs > 1 else flow["name"]
+            start = {"after": awaited, "start": self.think.plan()} if awaited else {}
+            yield {**page, "name": f"{name}.request", "direction": BACK[flow["direction"]], **_transfer(self.request), **start}
+            asked = first + number * (1 + self.answers)
+            for answer in range(1, self.answers + 1):
+                at_once = {"after": [asked], "start": Start(0, 0).plan()}
+                yield {**page, "name": f"{name}.answer-{answer}", **_transfer(self.size), **at_once}
+            awaited = list(range(asked + 1, asked + 1 + self.answers))
+
+
+def _transfer(size: int) -> Plan:
+    return {"workload": {"kind": "transfer", "bytes": size}}

@@ -1,0 +1,76 @@
+"""The papers' figures as ours: lines over a swept value, with intervals, as plain numbers that the report draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ackclock.papers.evaluators import Spot
+from ackclock.statistics import Interval, interval
+
+Point = tuple[float, Interval]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: its number and what it shows, what the paper says of it, its axes, and its lines by name.
+
+    ``paper`` has what the text states of its own lines, drawn beside ours; a ``trace`` has too many points to mark each; what is
+    above ``top`` is cut off.
+    """
+
+    title: str
+    paper_says: str
+    x: str
+    y: str
+    lines: Mapping[str, Sequence[Point]]
+    log_x: bool = False
+    paper: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    trace: bool = False
+    top: float | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """One entry of the ``figures`` list of ``reproduce``'s document."""
+        rows = [
+            {"line": name, "x": x, "y": value.mean, "lo": value.lo, "hi": value.hi}
+            for name, points in self.lines.items()
+            for x, value in points
+        ]
+        rows += [
+            {"line": f"paper: {name}", "x": x, "y": y, "lo": y, "hi": y, "paper": True}
+            for name, points in self.paper.items()
+            for x, y in points
+        ]
+        return {
+            "title": self.title,
+            "reading": self.paper_says,
+            "x": self.x,
+            "y": self.y,
+            "log_x": self.log_x,
+            "trace": self.trace,
+            **({"top": self.top} if self.top else {}),
+            "rows": rows,
+        }
+
+
+def traced(times: Iterable[float], values: Iterable[float | None], most: int = 500) -> list[Point]:
+    """A run's own series as a line, without its gaps and thinned to about ``most`` points."""
+    pairs = [(time, value) for time, value in zip(times, values, strict=True) if value is not None]
+    return [(time, interval([value])) for time, value in pairs[:: max(1, len(pairs) // most)]]
+
+
+def level(value: float, begin: float, end: float) -> list[tuple[float, float]]:
+    """A figure of the paper's that holds from one place to another."""
+    return [(begin, value), (end, value)]
+
+
+def lines(names: Sequence[str], xs: Sequence[float], find: Callable[[str, int], Interval]) -> dict[str, list[Point]]:
+    """Lines by name; ``find`` gives the figure of a name at the place of an x."""
+    return {name: [(x, find(name, place)) for place, x in enumerate(xs)] for name in names}
+
+
+def over(
+    spots: Sequence[Spot], xs: Sequence[float], names: Sequence[str], figure: Callable[[Spot], Interval]
+) -> dict[str, list[Point]]:
+    """Lines of schemes over places that differ in one swept value."""
+    return lines(names, xs, lambda name, place: figure(spots[place].of(name)))

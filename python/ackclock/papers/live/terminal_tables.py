@@ -1,0 +1,71 @@
+"""A live reproduction as tables for a terminal: verdicts beside the simulator's, what could not be tested, the emulator's audit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ackclock.papers.live.reproduction import LiveReproduction, sides
+from ackclock.papers.terminal_tables import by_reason, ours_said, totals_said
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def live_tables(done: LiveReproduction) -> list[Table]:
+    """The tables, in the order in which they are read."""
+    return [_verdicts(done), *_untested(done), _audit(done)]
+
+
+def _verdicts(done: LiveReproduction) -> Table:
+    from rich.table import Table
+
+    table = Table(title=f"{done.paper}, live: {totals_said(done.totals)}", title_justify="left", box=None, pad_edge=False)
+    for column in ("claim", "metric", "setting", "paper", "live", "simulated", "tolerance", "verdict live", "simulated", "why"):
+        table.add_column(column, no_wrap=column in ("claim", "verdict live"))
+    for live, simulated in sides(done):
+        if live.evidence is None:
+            continue
+        claim = live.claim
+        table.add_row(
+            claim.id,
+            claim.metric,
+            claim.parameters,
+            claim.value,
+            ours_said(live),
+            ours_said(simulated),
+            claim.tolerance,
+            live.verdict,
+            simulated.verdict,
+            live.why if live.verdict != "calibration" else "",
+        )
+    return table
+
+
+def _untested(done: LiveReproduction) -> list[Table]:
+    from rich.table import Table
+
+    why = by_reason(claim for claim in done.claims if claim.evidence is None)
+    table = Table(title="Without a live figure", title_justify="left", box=None, pad_edge=False)
+    table.add_column("claims", max_width=60)
+    table.add_column("why")
+    for reason, ids in why.items():
+        table.add_row(", ".join(ids), reason)
+    return [table] if table.row_count else []
+
+
+def _audit(done: LiveReproduction) -> Table:
+    from rich.table import Table
+
+    found = done.runs or {}
+    table = Table(title="The emulator's audit of each run", title_justify="left", box=None, pad_edge=False)
+    for column in ("run", "s", "valid", "release error us: p50", "p99", "most", "late", "lost"):
+        table.add_column(column, justify="left" if column in ("run", "valid") else "right")
+    for run in found.get("runs", ()):
+        error = run["release_error_us"]
+        figures = [f"{error[key]:.0f}" for key in ("p50", "p99", "max")]
+        valid = "yes" if run["valid"] else f"no: {run['why']}"
+        counts = [str(run["deadline_misses"]), str(run["unintended_drops"])]
+        table.add_row("; ".join(run["places"]), f"{run['seconds']:.0f}", valid, *figures, *counts)
+    for text in (*found.get("failed", ()), *found.get("notes", ())):
+        table.add_row(text)
+    return table

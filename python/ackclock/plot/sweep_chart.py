@@ -1,0 +1,84 @@
+"""Lines over a swept value or over time, with what a paper states beside them: a Vega-Lite specification for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.plot.theme import INK, MUTED, PALETTE
+from ackclock.plot.vega import LEGEND_COLUMNS, WIDTH, specification
+
+HEIGHT = 260
+LONG = 12
+"""Characters of a line's name from which a row of the legend holds fewer."""
+NAMED_PLACES = 12
+
+
+def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
+    """``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``, ``lo`` and ``hi``.
+
+    Rows that are the ``paper``'s own are dashed, in grey; a ``trace`` has no marks at its points; what is above ``top`` is cut off.
+    """
+    import altair as alt
+
+    rows = [row for row in figure["rows"] if row["y"] is not None]
+    ours, theirs = ([row for row in rows if bool(row.get("paper")) is paper] for paper in (False, True))
+    names, papers = (list(dict.fromkeys(str(row["line"]) for row in of)) for of in (ours, theirs))
+    on = {"x": _x(figure, ours), "y": _y(figure), "color": _colour(names, papers)}
+    # More lines than colours: those that share one are told apart by dots.
+    dots = alt.Scale(domain=names, range=[[1, 0] if at < len(PALETTE) else [2, 2] for at in range(len(names))])
+    base = alt.Chart(alt.InlineData(values=ours))
+    line = base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4, clip=True)
+    layers = [line.encode(**on, strokeDash=alt.StrokeDash("line:N", scale=dots, legend=None))]
+    if not figure.get("trace"):
+        layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=on["x"], y="lo:Q", y2="hi:Q", color=on["color"]))
+        layers.append(base.mark_point(filled=True, size=45, opacity=0.9).encode(**on, tooltip=_hover(figure)))
+    if theirs:
+        stated = alt.Chart(alt.InlineData(values=theirs))
+        layers.append(stated.mark_line(strokeWidth=1.2, strokeDash=[5, 4]).encode(**on))
+        layers.append(stated.mark_point(shape="diamond", size=50, filled=False).encode(**on, tooltip=_hover(figure)))
+    return specification(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
+
+
+def _x(figure: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A few places, of whole numbers on a linear axis, are named one by one, and nothing between them."""
+    import altair as alt
+
+    places = sorted({row["x"] for row in rows})
+    log = bool(figure["log_x"])
+    named = 1 < len(places) <= NAMED_PLACES and (log or all(float(place).is_integer() for place in places))
+    ticks: dict[str, Any] = {"values": places} if named else {"tickCount": 6}
+    if log:
+        ticks["format"] = "~g"
+    scale = alt.Scale(type="log" if log else "linear", nice=False, padding=12)
+    return alt.X("x:Q", title=figure["x"], scale=scale, axis=alt.Axis(grid=False, **ticks))
+
+
+def _y(figure: Mapping[str, Any]) -> Any:
+    import altair as alt
+
+    top = figure.get("top")
+    scale = alt.Scale(domain=[0, top]) if top else alt.Scale(zero=figure["y"] != "Jain's index")
+    return alt.Y("y:Q", title=figure["y"], scale=scale)
+
+
+def _colour(names: Sequence[str], papers: Sequence[str]) -> Any:
+    import altair as alt
+
+    scale = alt.Scale(
+        domain=[*names, *papers],
+        range=[PALETTE[i % len(PALETTE)] for i in range(len(names))] + [MUTED if i % 2 == 0 else INK for i in range(len(papers))],
+    )
+    columns = 5 if max((len(name) for name in (*names, *papers)), default=0) > LONG else LEGEND_COLUMNS
+    legend = alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)
+    return alt.Color("line:N", scale=scale, legend=legend)
+
+
+def _hover(figure: Mapping[str, Any]) -> list[Any]:
+    import altair as alt
+
+    return [
+        alt.Tooltip("line:N", title="line"),
+        alt.Tooltip("x:Q", title=figure["x"], format="~g"),
+        alt.Tooltip("y:Q", title=figure["y"], format=".4~g"),
+    ]

@@ -1,0 +1,201 @@
+"""Interactive charts for the report, by altair: the panels as Vega-Lite specifications, and the script that draws
+them.
+
+The script (Vega, Vega-Lite and vega-embed) is bundled by vl-convert and inlined once per page, so the page needs no
+network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ackclock.plot.theme import GRID, INK, MUTED, PALETTE, VEGA_DASHES, spread
+from ackclock.plot.time_series import Panel
+
+WIDTH = 700
+HEIGHT = 190
+LABEL_ROOM = 240
+LEGEND_COLUMNS = 9
+"""Names of variants a line: more would run out of the page."""
+_ZOOM = "wheel![event.shiftKey]"
+"""A bare wheel must scroll the page, not the chart the pointer happens to be over."""
+_CONFIG: dict[str, Any] = {
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": MUTED,
+        "titleColor": INK,
+        "titleFontWeight": "normal",
+        "gridColor": GRID,
+        "domainColor": MUTED,
+        "tickColor": MUTED,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+    },
+}
+
+
+_STYLES: dict[str, dict[str, Any]] = {"": {}, "steps": {"interpolate": "step-after"}, "samples": {"point": {"size": 9}}}
+
+
+@cache
+def script() -> str:
+    """JavaScript that defines ``ackclockDraw(id, spec)``, everything it needs included. Needs vl-convert.
+
+    Raises:
+        ImportError: vl-convert is not installed.
+    """
+    import vl_convert
+
+    bundle = str(
+        vl_convert.javascript_bundle(
+            "window.ackclockDraw = (id, spec) => vegaEmbed('#' + id, spec, {actions: false, renderer: 'svg'});"
+        )
+    )
+    # "</script" inside a string literal would end the page's script element early.
+    return bundle.replace("</script", "<\\/script")
+
+
+def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
+    """The Vega-Lite specification of one panel: lines over time, named at their ends, values on hover, zoomable in
+    time. ``until`` is where the axis ends, if not with the lines.
+    """
+    import altair as alt
+
+    names = [line.name for line in panel.lines]
+    rows = [
+        {"t": round(t, 4), "v": float(f"{v:.5g}"), "line": line.name}
+        for line in panel.lines
+        for t, v in zip(line.times, line.values, strict=True)
+    ]
+    end = until or max(line.times[-1] for line in panel.lines if line.times)
+    colour = alt.Color("line:N", scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])), legend=None)
+    dash = alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=list(VEGA_DASHES[: len(names)])), legend=None)
+    time = alt.X("t:Q", title="Time (s)", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(grid=False, tickCount=8))
+    value = alt.Y("v:Q", title=f"{panel.title} ({panel.unit})", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+    hover = [
+        alt.Tooltip("line:N", title="line"),
+        alt.Tooltip("t:Q", title="time (s)", format=".2f"),
+        alt.Tooltip("v:Q", title=panel.unit, format=".4~g"),
+    ]
+    lines = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(strokeWidth=1.4, clip=True, **_STYLES[panel.style])
+        .encode(x=time, y=value, color=colour, strokeDash=dash, tooltip=hover)
+        .add_params(alt.selection_interval(bind="scales", encodings=["x"], zoom=_ZOOM))
+    )
+    chart: Any = lines
+    if len(names) > 1:
+        labels = (
+            alt.Chart(alt.InlineData(values=_labels(panel)))
+            .mark_text(align="left", dx=6, fontSize=11, limit=LABEL_ROOM, clip=False)
+            .encode(x=alt.value(WIDTH), y=alt.Y("v:Q"), text="line:N", color=colour)
+        )
+        chart = alt.layer(lines, labels)
+    return specification(chart.properties(width=WIDTH, height=HEIGHT, padding={"right": 8, "left": 4, "top": 6, "bottom": 4}))
+
+
+def _labels(panel: Panel) -> list[dict[str, Any]]:
+    shown = [line for line in panel.lines if line.values]
+    top = max(max(line.values) for line in shown)
+    at = spread([line.values[-1] for line in shown], 0.075 * top)
+    # The page's scale starts at zero; a label pushed below it would move the axis.
+    lift = max(0.0, -min(at))
+    return [{"line": line.name, "v": y + lift} for line, y in zip(shown, at, strict=True)]
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """The chart in the reports' style, as JSON."""
+    spec: dict[str, Any] = json.loads(chart.configure(**_CONFIG).to_json())
+    # The schema's address is never fetched, but a page that promises to need no network should not name one.
+    spec.pop("$schema", None)
+    return spec
+
+
+def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Goodput against p95 RTT, a point per configuration with its 95 % intervals: up and to the left is better.
+
+    ``rows`` have ``label``, ``variant``, ``goodput``, ``goodput_lo``, ``goodput_hi`` (Mb/s), ``rtt``, ``rtt_lo``,
+    ``rtt_hi`` (ms).
+    """
+    import altair as alt
+
+    variants = sorted({str(row["variant"]) for row in rows})
+    base = alt.Chart(alt.InlineData(values=list(rows)))
+    low, high = min(row["rtt_lo"] for row in rows), max(row["rtt_hi"] for row in rows)
+    # Room for the names on the right, and none for negative times on the left.
+    domain = [max(0.0, low - 0.06 * (high - low)), high + 0.25 * (high - low) + 1e-3]
+    x = alt.X(
+        "rtt:Q",
+        title="95th percentile of the RTT (ms)",
+        scale=alt.Scale(domain=domain, nice=False),
+        axis=alt.Axis(grid=False),
+    )
+    y = alt.Y("goodput:Q", title="Goodput (Mb/s)", scale=alt.Scale(zero=True))
+    colour = alt.Color(
+        "variant:N",
+        scale=alt.Scale(domain=variants, range=[PALETTE[i % len(PALETTE)] for i in range(len(variants))]),
+        legend=alt.Legend(title=None, orient="top", symbolType="circle", labelFontSize=12, columns=LEGEND_COLUMNS),
+    )
+    hover = [
+        alt.Tooltip("label:N", title="configuration"),
+        alt.Tooltip("goodput:Q", title="goodput (Mb/s)", format=".4~g"),
+        alt.Tooltip("rtt:Q", title="p95 RTT (ms)", format=".4~g"),
+    ]
+    shape = alt.Shape("variant:N", scale=alt.Scale(domain=variants), legend=None)
+    across = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x="rtt_lo:Q", x2="rtt_hi:Q", y=y, color=colour)
+    along = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x=x, y="goodput_lo:Q", y2="goodput_hi:Q", color=colour)
+    points = base.mark_point(filled=True, size=70, opacity=0.9).encode(x=x, y=y, color=colour, shape=shape, tooltip=hover)
+    names = (
+        alt.Chart(alt.InlineData(values=_frontier(rows)))
+        .mark_text(align="left", dx=9, dy=11, fontSize=11, color=INK)
+        .encode(x=x, y=y, text="label:N")
+    )
+    return specification(alt.layer(across, along, points, names).properties(width=WIDTH, height=300))
+
+
+def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The configurations that no other beats in both goodput and delay; of near neighbours only the first is named."""
+    named: list[dict[str, Any]] = []
+    top = max((row["goodput"] for row in rows), default=0.0)
+    for row in sorted(rows, key=lambda row: (row["rtt"], -row["goodput"])):
+        if row["goodput"] > max((other["goodput"] for other in named), default=0.0) + 0.04 * top:
+            named.append(row)
+    return named
+
+
+def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
+    """A dot with its 95 % interval per row, best on top, and a hollow mark for the model where the row has one. ``rows`` have
+    ``label``, ``mean``, ``lo``, ``hi``, and perhaps ``model``, in display order.
+    """
+    import altair as alt
+
+    order = [str(row["label"]) for row in rows]
+    base = alt.Chart(alt.InlineData(values=list(rows)))
+    y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=320, grid=True))
+    ranges = base.mark_rule(strokeWidth=2, color=PALETTE[0], opacity=0.6).encode(
+        x=alt.X("lo:Q", title=title, scale=alt.Scale(zero=True)), x2="hi:Q", y=y
+    )
+    hover = [alt.Tooltip("label:N", title="configuration"), alt.Tooltip("mean:Q", title=title, format=".4~g")]
+    dots = base.mark_point(filled=True, size=55, color=PALETTE[0], opacity=1.0).encode(x="mean:Q", y=y, tooltip=hover)
+    layers = [ranges, dots]
+    if modelled := [row for row in rows if "model" in row]:
+        said = [hover[0], alt.Tooltip("model:Q", title="Padhye's model", format=".4~g")]
+        marks = alt.Chart(alt.InlineData(values=modelled)).mark_point(shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4)
+        layers.append(marks.encode(x="model:Q", y=y, tooltip=said))
+    return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
+
+
+def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:
+    """Counts by bin, in the order given."""
+    import altair as alt
+
+    rows = [{"bin": name, "count": count} for name, count in bars]
+    x = alt.X("bin:N", sort=[name for name, _ in bars], title=across, axis=alt.Axis(labelAngle=0))
+    y = alt.Y("count:Q", title=up, axis=alt.Axis(tickCount=5))
+    hover = [alt.Tooltip("bin:N", title=across), alt.Tooltip("count:Q", title=up)]
+    drawn = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=PALETTE[0]).encode(x=x, y=y, tooltip=hover)
+    return specification(drawn.properties(width=WIDTH, height=HEIGHT))

@@ -1,0 +1,71 @@
+"""Throughput models beside what was measured: what they are shown with, and how to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.format import significant
+from ackclock.report.cells import metric_cell
+from ackclock.report.page import Cell, Column, Table
+from ackclock.statistics import interval
+
+MARK_READING = (
+    "A hollow diamond is what Padhye's model gives a Reno flow with the same share of loss events and the same mean RTT: a dot to its right "
+    "gets more out of its losses than Reno would, one to its left was held back by something else; none is drawn where nothing was lost."
+)
+_MODELS = (
+    ("0.75 W/RTT", "window_bps"),
+    ("Mathis", "mathis_bps"),
+    ("Padhye, full", "padhye_bps"),
+    ("approximate", "padhye_approx_bps"),
+    ("CUBIC", "cubic_bps"),
+)
+
+
+def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """A row of the chart of goodputs: mean, interval, and the model's mean where there is one. None without a goodput."""
+    goodput, model = metrics.get("goodput_bps"), metrics.get("model_bps")
+    if not goodput or goodput["mean"] is None:
+        return None
+    row = {"label": label, **{key: goodput[key] / 1e6 for key in ("mean", "lo", "hi")}}
+    return {**row, "model": model["mean"] / 1e6} if model and model["mean"] is not None else row
+
+
+def bars_reading(rows: Sequence[Mapping[str, Any]], reading: str) -> str:
+    """How to read that chart, with the model's mark where it has one."""
+    return f"{reading} {MARK_READING}" if any("model" in row for row in rows) else reading
+
+
+def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
+    """Every flow's goodput beside each model's; None where no model has anything to go by."""
+    flows = summaries[0]["flows"]
+    known = [i for i in range(len(flows)) if any(summary["flows"][i].get("model") for summary in summaries)]
+    if not known:
+        return None
+    columns = [Column("Flow"), Column("Goodput (Mb/s)", numeric=True), Column("Loss events", numeric=True)]
+    columns += [Column(f"{name} (Mb/s)", numeric=True) for name, _ in _MODELS]
+    rows = []
+    for i in known:
+        found = [summary["flows"][i].get("model") or {} for summary in summaries]
+        losses = interval(model.get("loss") for model in found)
+        rows.append(
+            [
+                Cell(str(flows[i]["flow"]), str(flows[i]["variant"])),
+                metric_cell(interval(summary["flows"][i]["goodput_bps"] for summary in summaries).as_json(), 1e-6),
+                Cell(significant(losses.mean, 2), "a segment"),
+                *(metric_cell(interval(model.get(key) for model in found).as_json(), 1e-6) for _, key in _MODELS),
+            ]
+        )
+    return Table(
+        columns,
+        rows,
+        "What each model gives a flow with this one's loss events (window cuts) and mean RTT; 0.75 W/RTT is of its socket buffer. Reno should lie "
+        "near Padhye and CUBIC near the larger of its own and Padhye: far above, the losses did not slow it down; far below, something else did.",
+    )
+
+
+def model_levels(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Mb/s by flow: the levels to draw over the goodput of the run."""
+    models = {flow["flow"]: (flow.get("model") or {}).get("padhye_bps") for flow in summary["flows"]}
+    return {name: rate / 1e6 for name, rate in models.items() if rate is not None}

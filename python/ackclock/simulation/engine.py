@@ -1,0 +1,40 @@
+"""The Rust engine: a plan in, figures and tables out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ackclock.errors import RunFailed, native_errors
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ackclock.simulation.plan import Plan
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run of one seed: the summary (the fields of `simulate --json`) and the sampled tables."""
+
+    summary: dict[str, Any]
+    series: pl.DataFrame
+    hops: pl.DataFrame
+
+
+def run(plan: Plan) -> RunResult:
+    """Run a plan. The interpreter's lock is free meanwhile, so threads run side by side.
+
+    Raises RunFailed, with its traceback when a congestion control in Python raised.
+    """
+    import polars as pl
+
+    from ackclock import _native, congestion_control
+
+    try:
+        with native_errors():
+            done = _native.run(plan.text(), congestion_control.classes(congestion_control.names_in(plan.document)))
+    except _native.ControlError as error:
+        raise RunFailed(congestion_control.told(error)) from error.__cause__
+    return RunResult(json.loads(done.summary()), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))

@@ -1,0 +1,127 @@
+"""One run's summary boiled down to the numbers a comparison is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ackclock.statistics import Interval, interval, jain_index
+
+LIMITS = ("receive_window", "send_buffer", "cwnd", "application", "recovery")
+"""What can hold a sender back, by the engine's names."""
+
+Run = Mapping[str, float]
+"""Metric name to value for one run; NaN where the run has no such thing."""
+
+
+def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The comparison's metrics of one run, from its summary (``docs/plan.md``).
+
+    ``goodput_bps`` is the sum over the TCP flows, ``rtt_*_ms``, ``idle_share`` and the ``limited_*`` shares (0..1
+    of the flow's life) their mean, ``timeouts``, ``fast_retransmits``, ``window_cuts`` and ``retransmission_rate``
+    (of all segments sent) over all of them. ``queue_delay_ms`` is the mean a data packet waits, summed over the
+    hops. Of split connections the last part counts, and what is sent again on any. ``utilization`` is
+    that of the busiest hop the data crosses; ``ack_drop_share`` the share of packets lost on
+    the way back, ``ack_filter_share`` what ACK filters took of it; ``model_bps`` what Padhye's model gives Reno flows with the same
+    loss events and round trips (NaN where it has nothing to go by).
+    """
+    parts = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
+    sent = sum(flow["segments_sent"] for flow in parts)
+    flows = [flow for flow in parts if not flow.get("feeds")]
+    metrics = {
+        "goodput_bps": math.fsum(_numbers(flow["goodput_bps"] for flow in flows)),
+        "throughput_bps": math.fsum(_numbers(flow["throughput_bps"] for flow in flows)),
+        "retransmission_rate": sum(f["retransmitted_segments"] for f in parts) / sent if sent else math.nan,
+        "timeouts": float(sum(f["timeouts"] for f in parts)),
+        "fast_retransmits": float(sum(f["fast_retransmits"] for f in parts)),
+        "window_cuts": float(sum(f["window_cuts"] for f in parts)),
+        "idle_share": _mean(f["idle_share"] for f in flows),
+        **{f"rtt_{key}_ms": _mean(f["rtt_ms"][key] for f in flows) for key in ("min", "mean", "p95")},
+        **{f"limited_{limit}": _mean((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},
+        **_of_hops(summary["hops"], flows[0]["direction"] if flows else "down"),
+        "model_bps": _model(flows),
+    }
+    if len(flows) > 1:
+        metrics["jain"] = jain_index(flow["goodput_bps"] for flow in flows)
+    return metrics
+
+
+def _model(flows: Sequence[Mapping[str, Any]]) -> float:
+    """The sum of what Padhye's model gives each flow; NaN where it is not known of all."""
+    rates = [(flow.get("model") or {}).get("padhye_bps") for flow in flows]
+    return math.fsum(_numbers(rates)) if rates and None not in rates else math.nan
+
+
+def of_flows(summary: Mapping[str, Any], beside: str) -> dict[str, float]:
+    """:func:`of_run` without the flows whose names begin with `beside`; their goodput is a metric of its own, if there are any."""
+    apart = [flow for flow in summary["flows"] if flow["flow"].startswith(beside)]
+    rest = [flow for flow in summary["flows"] if not flow["flow"].startswith(beside)]
+    metrics = of_run({**summary, "flows": rest})
+    if apart:
+        metrics["opposite_goodput_bps"] = math.fsum(_numbers(flow["goodput_bps"] for flow in apart if not flow.get("feeds")))
+    return metrics
+
+
+def _of_hops(hops: Sequence[Mapping[str, Any]], direction: str) -> dict[str, float]:
+    data = [hop for hop in hops if hop["direction"] == direction]
+    back = [hop for hop in hops if hop["direction"] != direction]
+    return {
+        "utilization": max(_numbers(hop["utilization"] for hop in data), default=math.nan),
+        "queue_delay_ms": math.fsum(_numbers(hop["queue_delay_ms"]["mean"] for hop in data)),
+        "ack_queue_delay_ms": math.fsum(_numbers(hop["queue_delay_ms"]["mean"] for hop in back)),
+        "drops": float(sum(hop["drops"] for hop in data)),
+        "ack_drop_share": _lost_share(back),
+        "ack_filter_share": _filtered_share(back),
+    }
+
+
+def _filtered_share(hops: Iterable[Mapping[str, Any]]) -> float:
+    """Of all packets that came to the hop where filters took most, the share that they took."""
+    shares = [
+        hop.get("drops_by_cause", {}).get("ack_filter", 0) / offered
+        for hop in hops
+        if (offered := hop["drops"] + hop["delivered"])
+    ]
+    return max(shares, default=0.0)
+
+
+def _lost_share(hops: Iterable[Mapping[str, Any]]) -> float:
+    passed = 1.0
+    for hop in hops:
+        offered = hop["drops"] + hop["delivered"]
+        passed *= hop["delivered"] / offered if offered else 1.0
+    return 1.0 - passed
+
+
+def _numbers(values: Iterable[float | None]) -> list[float]:
+    return [v for v in values if v is not None and not math.isnan(v)]
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    known = _numbers(values)
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def over_seeds(runs: Iterable[Run]) -> dict[str, Interval]:
+    """Every metric's mean and 95 % interval over runs that differ in their seed only; metrics without values are
+    left out.
+    """
+    rows = list(runs)
+    names = dict.fromkeys(name for row in rows for name in row)
+    found = {name: interval(row.get(name) for row in rows) for name in names}
+    return {name: value for name, value in found.items() if value.n}
+
+
+def metrics_json(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Every metric's mean, lo, hi and sd over runs that differ in their seed only; rates in bits/s, times in ms.
+
+    UDP flows are the background of a run with TCP flows and do not count then.
+    """
+    rows = [{**of_run(_without_background(summary)), "jain": summary["jain"]} for summary in summaries]
+    return {name: dict(found.as_json()) for name, found in over_seeds(rows).items()}
+
+
+def _without_background(summary: Mapping[str, Any]) -> dict[str, Any]:
+    tcp = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
+    return {**summary, "flows": tcp or summary["flows"]}

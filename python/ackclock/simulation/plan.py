@@ -1,0 +1,151 @@
+"""Scenario and seed into a plan: all of one run in integers, as docs/plan.md says it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from ackclock import congestion_control
+from ackclock.errors import InputError
+from ackclock.input.link.trace import Recording
+from ackclock.input.scenario.hosts import Tcp
+from ackclock.input.scenario.model import Scenario, measured_ps
+from ackclock.input.scenario.web import Web
+from ackclock.simulation.split_tcp import split
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A packet capture to write: of which flow, at which end (server, client, or middle: after so many hops from the server), where, pcap or pcapng."""
+
+    flow: str
+    end: str
+    path: Path
+    format: str = "pcap"
+    after: int = 0
+
+    def plan(self) -> dict[str, str | int]:
+        said: dict[str, str | int] = {
+            "flow": self.flow,
+            "end": self.end,
+            "path": str(self.path.absolute()),
+            "format": self.format,
+        }
+        return {**said, "after": self.after} if self.end == "middle" else said
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan in which recordings still stand for their times, so that it is cheap to compare and to hash."""
+
+    document: dict[str, Any]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over everything but where captures go; the contents of recordings count."""
+        said = {key: value for key, value in self.document.items() if key != "captures"}
+        return hashlib.sha256(_dumps(said).encode()).hexdigest()
+
+    def text(self) -> str:
+        """The JSON the engine reads."""
+        text = _dumps(self.document)
+        for recording in _recordings(self.document):
+            text = text.replace(f'"{recording.digest}"', _times_text(recording))
+        return text
+
+    def expanded(self) -> dict[str, Any]:
+        """The whole plan as plain JSON values."""
+        plan: dict[str, Any] = json.loads(self.text())
+        return plan
+
+
+def _dumps(document: dict[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), default=lambda recording: recording.digest)
+
+
+@lru_cache(maxsize=16)
+def _times_text(recording: Recording) -> str:
+    return json.dumps(recording.times_ms, separators=(",", ":"))
+
+
+def _recordings(document: dict[str, Any]) -> set[Recording]:
+    sides = [side for hop in document["hops"] for side in (hop["down"], hop["up"]) if side]
+    return {side["rate"]["times_ms"] for side in sides if side["rate"] and side["rate"]["kind"] == "trace"}
+
+
+def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), *, live: bool = False) -> Plan:
+    """The plan of one run: `scenario` with one seed. A live flow is for real hosts, so only an emulation may have one.
+
+    Raises InputError for a live flow without ``live``.
+    """
+    if not live and any(flow.is_live for flow in scenario.flow):
+        raise InputError.problem(
+            'a flow with workload = { kind = "live" } is for real hosts', "run `ackclock emulate`, or give it another kind"
+        )
+    flows, proxies = _flows(scenario)
+    said: dict[str, Any] = {"proxies": proxies} if proxies else {}
+    return Plan(
+        {
+            **said,
+            "seed": seed,
+            "duration_ps": scenario.duration,
+            "sample_ps": scenario.sample,
+            "clients": scenario.clients,
+            "measure": _measure(scenario),
+            "hops": [hop.plan() for hop in scenario.hop],
+            "flows": flows,
+            "captures": [capture.plan() for capture in captures],
+        }
+    )
+
+
+def _measure(scenario: Scenario) -> dict[str, Any]:
+    window = scenario.measure.window
+    if isinstance(window, str):
+        return {"kind": window}
+    start, end = measured_ps(window, scenario.duration)
+    return {"kind": "interval", "from_ps": start, "to_ps": end}
+
+
+def _tcp(tcp: Tcp) -> dict[str, Any]:
+    keys = tcp.plan()
+    if congestion_control.is_user(keys["variant"]):
+        keys["variant_digest"] = congestion_control.digest(keys["variant"])
+    return keys
+
+
+def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The flows, and the proxies that stand between parts of split ones."""
+    flows: list[dict[str, Any]] = []
+    proxies: list[dict[str, Any]] = []
+    for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
+        shared = {
+            "direction": flow.direction,
+            "hops": scenario.hops_of(flow),
+            "overhead_ps": scenario.overhead_ps(flow),
+            "workload": flow.workload.plan(),
+            "tcp": None if flow.is_udp else _tcp(scenario.tcp_of(flow)),
+        }
+        low, high = scenario.start_ps(flow)
+        for index, name in enumerate(flow.instance_names(base)):
+            later, place = divmod(index, flow.count)
+            shift = later * (flow.repeat.every if flow.repeat else 0)
+            single = {
+                "name": name,
+                "client": place % scenario.clients,
+                "start": {"low_ps": low + shift, "high_ps": high + shift},
+                "stop_ps": None if flow.stop is None else flow.stop + shift,
+                **shared,
+            }
+            if isinstance(flow.workload, Web) and not flow.workload.persistent:
+                flows.extend(flow.workload.spread(single, len(flows)))
+                continue
+            parts, between = split(scenario, flow, single, len(flows), _tcp)
+            flows.extend(parts)
+            proxies.extend(between)
+    return flows, proxies

@@ -1,0 +1,63 @@
+"""The files that a simulated run leaves in its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.input.link.trace import Recording
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.resolution import recordings, resolved
+from ackclock.input.toml_writer import to_toml
+from ackclock.storage.atomic_files import atomic_write
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def write_scenario(folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None) -> None:
+    """The scenario as resolved; its trace files are named under `traces`, relative to the run folder."""
+    names = {recording.path: f"{traces}/{trace_file(recording)}" for recording in recordings(scenario)}
+    extra = extra or {}
+    data = resolved(scenario, lambda path: names[path], extra.get("sweep", ()))
+    atomic_write(folder / "scenario.toml", to_toml({**data, **extra}).encode())
+
+
+def trace_file(recording: Recording) -> str:
+    """Name of a trace's copy in a run folder: its own, with its hash in front, as two may share one name."""
+    return f"{recording.digest[:8]}-{recording.path.name}"
+
+
+def keep_traces(folder: Path, scenario: Scenario) -> None:
+    """Copy the traces a scenario uses into the run folder, so that it can be run again anywhere."""
+    for recording in recordings(scenario):
+        copy = folder / "traces" / trace_file(recording)
+        if not copy.exists():
+            copy.parent.mkdir(exist_ok=True)
+            atomic_write(copy, recording.path.read_bytes())
+
+
+def flows_frame(summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[str, Any]] | None = None) -> pl.DataFrame:
+    """One row per seed and flow: the fields of `simulate --json`, nested names joined by underscores."""
+    import polars as pl
+
+    summaries = list(summaries)
+    firsts = list(extra) if extra is not None else [{}] * len(summaries)
+    rows = [
+        {"seed": summary["seed"], **first, **_flat(flow)}
+        for summary, first in zip(summaries, firsts, strict=True)
+        for flow in summary["flows"]
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{before}{key}_"))
+        else:
+            flat[f"{before}{key}"] = value
+    return flat

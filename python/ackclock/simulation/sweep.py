@@ -1,0 +1,136 @@
+"""A scenario's [sweep]: every combination of its values, every seed, on all cores, resumable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.input.scenario.draft import Draft
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.simulation import run_files
+from ackclock.simulation.metrics import metrics_json
+from ackclock.simulation.runner import Cell, CellResult, Progress, Store, run_cells
+from ackclock.storage import atomic_files
+from ackclock.storage.run_folder import Identity, opened
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One combination of swept values and its runs, one per seed."""
+
+    params: Mapping[str, Any]
+    scenario: Scenario
+    results: tuple[CellResult, ...]
+
+    @property
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Every metric's mean, lo, hi and sd over the seeds (95 % interval)."""
+        return metrics_json(result.summary for result in self.results)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep gave. `folder` is None when nothing was written."""
+
+    points: tuple[SweepPoint, ...]
+    folder: Path | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The document `ackclock sweep --json` prints."""
+        cells = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
+        return {"cells": cells, **({"folder": str(self.folder)} if self.folder else {})}
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per point, seed and flow, with the swept values as columns and the cell's folder name."""
+        results = [(point, result) for point in self.points for result in point.results]
+        extra = [{**_columns(point.params), "cell": result.cell.key} for point, result in results]
+        return run_files.flows_frame([result.summary for _, result in results], extra)
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """One row per point: swept values, n, and `<metric>`, `<metric>_lo`, `<metric>_hi`, `<metric>_sd`."""
+        import polars as pl
+
+        rows = []
+        for point in self.points:
+            row: dict[str, Any] = {**_columns(point.params), "n": len(point.results)}
+            for name, found in point.metrics.items():
+                row[name] = found["mean"]
+                row.update({f"{name}_{part}": found[part] for part in ("lo", "hi", "sd")})
+            rows.append(row)
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _columns(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Swept values as table columns; what is no plain value is shown as JSON."""
+    return {key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in params.items()}
+
+
+def check_points(draft: Draft, seeds: Sequence[int] | None = None) -> list[tuple[dict[str, Any], Scenario]]:
+    """Every point of the sweep, checked. Raises InputError before anything has run."""
+    checked = [(dict(point), draft.check(point)) for point in draft.points()]
+    if seeds is not None:
+        checked = [(point, scenario.model_copy(update={"seeds": tuple(seeds)})) for point, scenario in checked]
+    return checked
+
+
+def sweep_draft(
+    draft: Draft,
+    *,
+    folder: Path | None = None,
+    force: bool = False,
+    workers: int | None = None,
+    dask: str | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Check a scenario's sweep and run it."""
+    points = check_points(draft)
+    return sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=progress)
+
+
+def sweep_checked(
+    draft: Draft,
+    checked: Sequence[tuple[dict[str, Any], Scenario]],
+    *,
+    folder: Path | None = None,
+    force: bool = False,
+    workers: int | None = None,
+    dask: str | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Run checked points. With a `folder`, finished cells are found there and new ones kept as they finish."""
+    cells = [Cell(scenario, seed, params) for params, scenario in checked for seed in scenario.seeds]
+    with opened(folder, identity(checked), seeds=checked[0][1].seeds, force=force) as run:
+        store = Store(folder) if folder else None
+        results = iter(run_cells(cells, workers=workers, store=store, progress=progress, dask=dask))
+        points = tuple(SweepPoint(params, scenario, tuple(next(results) for _ in scenario.seeds)) for params, scenario in checked)
+        sweep = Sweep(points, folder)
+        if run:
+            _write(run.path, sweep, checked[0][1], draft.document.data.get("sweep", {}))
+            run.finish()
+    return sweep
+
+
+def identity(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Identity:
+    """The identity of a sweep: all its points."""
+    return Identity.of("sweep", [[dict(params), scenario_hash(scenario)] for params, scenario in checked])
+
+
+def sweep_folder(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Path:
+    """`runs/<hash>`: the folder of a sweep without `out`."""
+    return identity(checked).default_folder()
+
+
+def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]) -> None:
+    """The sweep's own files."""
+    run_files.write_scenario(folder, first, extra={"sweep": dict(swept)})
+    atomic_files.write_parquet(folder / "flows.parquet", sweep.flows)
+    atomic_files.write_json(folder / "sweep.json", {"cells": sweep.document()["cells"]})

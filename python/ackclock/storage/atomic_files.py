@@ -1,0 +1,70 @@
+"""Files and folders written beside their name and renamed when complete, so that no reader finds a part."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.storage import temporary_files
+
+if TYPE_CHECKING:
+    import polars as pl
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+def atomic_write(path: Path, content: bytes) -> None:
+    """Write a file so that it is either the old one or the whole new one."""
+    beside = temporary_files.beside(path)
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_json(path: Path, document: Any) -> None:
+    atomic_write(path, (json.dumps(document, indent=2) + "\n").encode())
+
+
+def write_parquet(path: Path, frame: pl.DataFrame) -> None:
+    """Parquet with fixed settings: the same table gives the same bytes. Raises OSError, such as on a full disk."""
+    content = io.BytesIO()  # native code does not say which error of the operating system a write met
+    frame.write_parquet(content, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 18)
+    atomic_write(path, content.getvalue())
+
+
+def errno_of(error: BaseException) -> int | None:
+    """The errno of an exception, parsed from its message where native code raised it; None without one."""
+    if isinstance(error, OSError):
+        return error.errno
+    text = str(error).lower()
+    found = re.search(r"\(os error (\d+)\)", text)
+    if found:
+        return int(found[1])
+    return next((number for number in UNWRITABLE if f"({os.strerror(number).lower()})" in text), None)
+
+
+@contextlib.contextmanager
+def folder_by_rename(final: Path) -> Iterator[Path]:
+    """A folder to fill, which takes its name only when it is full. If another one was faster, that one stays."""
+    beside = temporary_files.beside(final)
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    try:
+        yield beside
+        try:
+            beside.rename(final)
+        except OSError:
+            if not final.is_dir():
+                raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,38 @@
+"""The versions and the machine that a run depended on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+
+def environment(seeds: Iterable[int]) -> dict[str, Any]:
+    """The document environment.json: versions, seeds and the machine."""
+    return {
+        "ackclock": version("ackclock"),
+        "engine": engine_digest(),
+        "seeds": list(seeds),
+        "host": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+            "cpus": os.cpu_count(),
+            "python": platform.python_version(),
+        },
+        "packages": {name: version(name) for name in ("polars", "pydantic")},
+    }
+
+
+@cache
+def engine_digest() -> str:
+    """16 hex digits over the engine's binary. Results of different engines are kept apart by it."""
+    from ackclock import _native
+
+    file = _native.__file__
+    return sha256(Path(file).read_bytes()).hexdigest()[:16] if file else "unknown"

@@ -1,0 +1,441 @@
+"""Run folders: the identity and state of the experiment in a folder, and a lock for one writer at a time.
+
+Every command that writes a run folder enters a `RunFolder`. Results are never overwritten: another experiment is refused before
+anything is done or written, or with ``force`` the old folder is moved aside. The identity stands in environment.json as
+``run = {kind, digest, state}``, however the rest is laid out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from ackclock.errors import InputError, RunFailed
+from ackclock.storage import atomic_files, temporary_files
+from ackclock.storage.environment import engine_digest, environment
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: what is built is renamed all the same
+    fcntl = None  # type: ignore[assignment]
+
+RUNS = Path("runs")
+"""Where runs go without `--out`."""
+ENVIRONMENT = "environment.json"
+BEGUN, FINISHED = "begun", "finished"
+INPUTS = (ENVIRONMENT, "scenario.toml", "traces")
+"""Files of a run folder without finished results."""
+WITHOUT_IDENTITY = {
+    "reproduce.json": "reproduce",
+    "analysis.json": "analyze",
+    "measurement.json": "measure",
+    "schedule.json": "measure --every",
+    "emulation.json": "emulate",
+    "compare.json": "compare",
+    "sweep.json": "sweep",
+    "summary.json": "simulate",
+    "cells": "sweep or compare",
+    "live": "reproduce --live",
+    **dict.fromkeys(INPUTS, "a run"),
+}
+"""The files that identify a run folder of an earlier version, which wrote no identity."""
+CROWDED = (
+    *("", "cells", "traces", "live", "xplot"),
+    *("analysis", "analysis/xplot", "simulated", "simulated/cells", "simulated/traces"),
+)
+"""Subfolders of a run folder that may hold temporary files."""
+PATIENCE_S = 2.0
+"""Timeout in seconds for a lock: a sweep of runs/ holds one for milliseconds."""
+FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file would be larger than this process may write",
+    errno.EROFS: "the file system is read-only",
+    errno.EIO: "the disk reports an I/O error",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+}
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+AGAIN = "run the same command again"
+REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise `ulimit -f`",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The identity of an experiment: the command, and 16 hex digits of a hash over its resolved input.
+
+    ``once``: it is never the same twice (real traffic), so what the same command has left is not replaced. ``any_engine``: its results do
+    not depend on the engine's version.
+    """
+
+    kind: str
+    digest: str
+    once: bool = False
+    any_engine: bool = False
+
+    @classmethod
+    def of(cls, kind: str, resolved: Any, *, once: bool = False, any_engine: bool = False) -> Self:
+        """`resolved` is the resolved input as plain JSON values."""
+        return cls(kind, sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()[:16], once, any_engine)
+
+    def default_folder(self) -> Path:
+        """`runs/<hash>`: where the run goes without ``--out``. Another engine's results are in another folder."""
+        engine = "" if self.any_engine else engine_digest()
+        return RUNS / sha256(f"{self.kind} {self.digest} {engine}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The existing contents of a folder. ``kind`` is "" for an empty folder, None for files of another origin."""
+
+    kind: str | None = ""
+    digest: str = ""
+    engine: str = ""
+    finished: bool = False
+    identified: bool = False
+
+
+class WriteFailed(RunFailed):
+    """A run folder could not be written, such as on a full disk. What was finished is kept."""
+
+
+class RunFolder:
+    """A run folder as a context manager: entered while a command writes to it.
+
+    ``finished`` is true where the folder holds the whole experiment; else the caller runs the missing part and calls `finish`. On exit
+    this process's temporary files are removed, and so is a folder without finished results.
+
+    Raises:
+        InputError: something else is there, or another process is writing to it; nothing is changed.
+        WriteFailed: the disk is full, or does not take writes.
+    """
+
+    last_kept: ClassVar[RunFolder | None] = None
+    """The run folder that last kept results, for the message after Ctrl-C."""
+
+    def __init__(self, path: str | Path, identity: Identity, *, seeds: Iterable[int] = (), force: bool = False) -> None:
+        self.path = Path(path)
+        self.identity = identity
+        self.finished = False
+        self._seeds = list(seeds)
+        self._force = force
+        self._lock: int | None = None
+        self._made: list[Path] = []
+        """The newly created folders, innermost first."""
+
+    def check(self) -> None:
+        """Raise the InputError that entering would raise; change nothing."""
+        try:
+            self.path.resolve()
+            held = _held(self.path)
+        except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
+            raise _refused(self.path, f"cannot be used ({getattr(error, 'strerror', None) or error})") from None
+        self._refusal(held)
+
+    def __enter__(self) -> Self:
+        self.check()
+        with self._entering():
+            if self.path.parent == RUNS:
+                sweep_runs(besides=self.path)
+            self._open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            RunFolder.last_kept = self
+            if error is None:
+                return
+            for name in CROWDED:
+                temporary_files.sweep_own(self.path / name)
+            empty = self._removed_if_empty()
+            if empty:
+                RunFolder.last_kept = None
+            then = AGAIN if empty or not self.identity.once else "run it again into another folder"
+            if not isinstance(error, WriteFailed) and (failed := write_failed(error, self.path, empty=empty, then=then)):
+                raise failed from error
+        finally:
+            self._unlock()
+
+    def finish(self, **more: Any) -> None:
+        """Mark the experiment as finished in environment.json, which also gets the fields of `more`."""
+        self._write(FINISHED, more)
+        self.finished = True
+
+    def reopen(self) -> None:
+        """Mark a finished run as unfinished while results are added; `finish` ends that."""
+        self._write(BEGUN, {})
+        self.finished = False
+
+    def _open(self) -> None:
+        """Lock the folder and read its contents; create it, or move the old one aside."""
+        while True:
+            place = self.path.resolve()
+            self._made = [parent for parent in (place, *place.parents) if not parent.exists()]
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                    raise
+                raise _refused(self.path, f"cannot be made ({error.strerror})") from None
+            if not self._locked():
+                continue
+            held = _held(self.path)
+            aside = self._refusal(held)
+            for name in CROWDED:
+                temporary_files.sweep(self.path / name, alone=self._lock is not None)
+            if not aside:
+                break
+            _set_aside(self.path)
+            self._unlock()
+        self.finished = bool(held.kind) and held.finished
+        if not held.kind:
+            try:
+                self._write(BEGUN, {})
+                for name in INPUTS[1:] if held.identified else ():  # another experiment's
+                    temporary_files.remove(self.path / name)
+            except BaseException:
+                self._removed_if_empty()
+                raise
+
+    def _removed_if_empty(self) -> bool:
+        """Remove a folder without results, or only its contents if the folder existed before; return whether it had none."""
+        if not _holds_nothing(self.path):
+            return False
+        _clear(self.path)
+        with contextlib.suppress(OSError):  # not where another process has begun something
+            for folder in self._made:
+                folder.rmdir()
+        return True
+
+    def _refusal(self, held: _Held) -> bool:
+        """Whether the existing folder is to be moved aside. Raises InputError where that is not allowed."""
+        if held.kind == "":
+            return False
+        if held.kind is None:
+            raise _refused(self.path, "is a folder with other files", "name a new or empty folder, or that of an earlier run")
+        reason = self._differs(held)
+        if reason and not self._force:
+            aside = _free_name(self.path.resolve()).name
+            hint = f"name another folder, or move this one to {aside} with --force (in Python: force=True)"
+            raise _refused(self.path, f"holds {reason}", hint)
+        return bool(reason)
+
+    def _differs(self, held: _Held) -> str:
+        """A description of the other experiment in the folder; empty if it is this one."""
+        what = f"the results of {held.kind}" if held.finished else f"an unfinished {held.kind}"
+        if not held.identified:
+            return f"the results of {held.kind} by an earlier version"
+        if held.kind != self.identity.kind:
+            return what
+        if held.digest != self.identity.digest:
+            return f"{what} with another input"
+        if self.identity.once and (held.finished or not _holds_nothing(self.path)):
+            return f"{what}, never the same twice"
+        if not self.identity.any_engine and held.engine != engine_digest():
+            return f"{what} by another version of the engine"
+        return ""
+
+    def _write(self, state: str, more: dict[str, Any]) -> None:
+        run = {"kind": self.identity.kind, "digest": self.identity.digest, "state": state}
+        atomic_files.write_json(self.path / ENVIRONMENT, {**environment(self._seeds), **more, "run": run})
+
+    def _locked(self) -> bool:
+        """Take the folder's lock, which ends with the process. False where the folder has been moved or removed meanwhile.
+
+        The lock is on the folder itself, so it leaves no file. Where a file system has no such locks, none is taken.
+        """
+        until = time.monotonic() + PATIENCE_S
+        try:
+            descriptor = os.open(self.path, _FOLDER)
+        except FileNotFoundError:
+            return False
+        except PermissionError:  # on Windows a folder is not opened
+            return True
+        while (taken := _flock(descriptor)) is False:
+            if time.monotonic() > until:
+                os.close(descriptor)
+                raise _refused(
+                    self.path, "is being written to by another process", "wait until it has ended, or name another folder"
+                )
+            time.sleep(0.05)
+        if taken is None:
+            os.close(descriptor)
+            return True
+        self._lock = descriptor
+        try:
+            same = os.path.samestat(os.fstat(descriptor), self.path.stat())
+        except FileNotFoundError:
+            same = False
+        if not same:
+            self._unlock()
+        return same
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @contextlib.contextmanager
+    def _entering(self) -> Any:
+        try:
+            yield
+        except BaseException as error:
+            self._unlock()
+            if isinstance(error, OSError) and (failed := write_failed(error, self.path, empty=_holds_nothing(self.path))):
+                raise failed from error
+            raise
+
+
+def write_failed(error: BaseException, folder: Path, *, empty: bool = False, then: str = AGAIN) -> WriteFailed | None:
+    """The error of a write below a run folder, with its remedy; None for any other error.
+
+    `empty`: no result is finished. `then`: the next step once the disk has space.
+    """
+    number = atomic_files.errno_of(error)
+    if number not in FULL:
+        return None
+    named = Path(str(error.filename)) if isinstance(error, OSError) and error.filename else None
+    if number in (errno.EACCES, errno.EPERM) and (named is None or folder not in (named, *named.parents)):
+        return None  # such as an input that may not be read, or a socket
+    kept = "nothing was finished" if empty else f"what was finished is kept in {folder}"
+    return WriteFailed(f"{FULL[number]}; {kept}", f"{REMEDIES.get(number, 'mend that')} and {then}")
+
+
+def _refused(path: Path, statement: str, hint: str = "name another folder") -> InputError:
+    return InputError.problem(f"--out {path} {statement}", hint, option="--out")
+
+
+def opened(
+    path: str | Path | None, identity: Identity, *, seeds: Iterable[int] = (), force: bool = False
+) -> AbstractContextManager[RunFolder | None]:
+    """A run folder as a context manager; an empty context without a folder."""
+    return contextlib.nullcontext() if path is None else RunFolder(path, identity, seeds=seeds, force=force)
+
+
+def sweep_runs(besides: Path | None = None) -> None:
+    """Remove the temporary files of ended processes from the folders in runs/, and their folders without finished results.
+
+    No later run names the folder of a killed emulation or measurement.
+    """
+    try:
+        folders = [path for path in RUNS.iterdir() if path != besides and path.is_dir() and not path.is_symlink()]
+    except OSError:
+        return
+    for folder in folders:
+        with contextlib.suppress(OSError, InputError):
+            _sweep_run(folder)
+
+
+def _sweep_run(folder: Path) -> None:
+    held = _held(folder)
+    if held.kind is None:
+        return
+    crowded = CROWDED[:1] if held.finished else CROWDED
+    names = [name for name in crowded if any(temporary_files.is_leftover_name(entry.name) for entry in _listed(folder / name))]
+    # Empty folders, and inputs without a run's identity, are of unknown origin and stay.
+    bare = held.kind == "" and (held.identified or bool(names))
+    if not names and not bare:
+        return
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        taken = _flock(descriptor)
+        if taken is False:
+            return
+        for name in names:
+            temporary_files.sweep(folder / name, alone=bool(taken))
+        if taken and bare and _held(folder).kind == "":
+            _clear(folder)
+            folder.rmdir()
+    finally:
+        os.close(descriptor)
+
+
+def _flock(descriptor: int) -> bool | None:
+    """Whether this process holds the lock now; None where there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # not on this file system
+        return None
+    return True
+
+
+def _held(path: Path) -> _Held:
+    """Read the contents of a folder. Raises InputError where the path is not a folder."""
+    if path.exists() and not path.is_dir():
+        raise _refused(path, "is a file")
+    names = {entry.name for entry in _listed(path) if not temporary_files.is_leftover_name(entry.name)}
+    if not names:
+        return _Held()
+    try:
+        environment = json.loads((path / ENVIRONMENT).read_text("utf-8"))
+        run = environment["run"]
+        finished = run["state"] == FINISHED
+        if not finished and _holds_nothing(path):  # left by a killed process; the lock excludes a running one
+            return _Held(identified=True)
+        return _Held(run["kind"], run["digest"], environment["engine"], finished, identified=True)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return _Held(next((kind for name, kind in WITHOUT_IDENTITY.items() if name in names), None))
+
+
+def _listed(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except PermissionError:
+        raise _refused(path, "may not be read") from None
+
+
+def _holds_nothing(path: Path) -> bool:
+    """Whether the folder has no results: only inputs, empty folders and temporary files."""
+    for entry in _listed(path):
+        if entry.name in INPUTS or temporary_files.is_leftover_name(entry.name):
+            continue
+        if not entry.is_dir() or entry.is_symlink() or not _holds_nothing(entry):
+            return False
+    return True
+
+
+def _clear(path: Path) -> None:
+    """Remove a folder's contents, its identity last: a process killed meanwhile leaves a folder that is still identified."""
+    for entry in sorted(_listed(path), key=lambda entry: entry.name == ENVIRONMENT):
+        temporary_files.remove(entry)
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    while os.path.lexists(there := path.with_name(f"{path.name}.{number}")):
+        number += 1
+    return there
+
+
+def _set_aside(path: Path) -> None:
+    """Move a run folder to NAME.1, or the first such name that is free. A link stays where it is; the folder it names moves."""
+    real = path.resolve()
+    while True:
+        try:
+            real.rename(_free_name(real))
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                continue  # taken in this very moment
+            raise _refused(path, f"cannot be moved aside ({error.strerror})") from None
+        return
