@@ -200,7 +200,7 @@ def test_journey_names_the_event_loop_and_both_drivers_that_call_it() -> None:
     journey = (ROOT / "docs" / "journey.md").read_text()
     loop = journey[journey.index("## The loop") : journey.index("## Out: a data packet")]
     assert "run_until" in loop
-    assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "settle.rs").read_text()
+    assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "event_loop.rs").read_text()
     drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^()]+(?:run|crossing)\.rs)\)", loop)]
     assert len(drivers) == 2
     for driver in drivers:
