@@ -5,10 +5,10 @@ use crate::errors::{failure, refusal};
 use crate::patient::{Patient, pause};
 use crate::table::Table;
 use ackclock_core::Problem;
+use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
 use ackclock_trace::analyze::{Analysis, Only};
 use ackclock_trace::infer::Recorder;
 use ackclock_trace::join::{Joined, Taken, join};
-use ackclock_trace::read::{Capture, Pulses, ReadError, plain};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
 use pyo3::prelude::*;
@@ -214,7 +214,7 @@ fn followed(py: Python<'_>, path: &Path) -> PyResult<(Capture, Option<Arc<Atomic
     let refused = |error: ReadError| refusal(error.problem(path));
     if path.as_os_str() == "-" {
         let (reader, ended) =
-            plain(Box::new(std::io::stdin())).and_then(|pipe| Patient::new(pipe, PAUSE)).map_err(|e| refused(e.into()))?;
+            decompress(Box::new(std::io::stdin())).and_then(|pipe| Patient::new(pipe, PAUSE)).map_err(|e| refused(e.into()))?;
         let capture = py.detach(|| Capture::from_reader(Box::new(reader))).map_err(refused)?;
         return Ok((capture, Some(ended)));
     }
@@ -232,7 +232,7 @@ fn timed(capture: Capture, pulses: Option<&PulseFile>) -> PyResult<Capture> {
     Ok(match pulses {
         Some((path, text)) => {
             let refused = |problem: Problem| refusal(problem.in_file(path).of_option("--pps"));
-            capture.with_pulses(Pulses::parse(text).map_err(refused)?)
+            capture.with_pps_clock(PpsClock::parse(text).map_err(refused)?)
         }
         None => capture,
     })

@@ -9,7 +9,7 @@ use ackclock_core::element::Port;
 use ackclock_core::network::{EndpointId, NodeId, Route};
 use ackclock_core::packet::{Arena, Body, Packet};
 use ackclock_core::probe::Probe;
-use ackclock_trace::write::{CaptureWriter, FlowFrames, HEADERS_ONLY, PcapWriter, PcapngWriter, Side};
+use ackclock_pcap::write::{CaptureWriter, FlowEnd, FlowFrames, HEADERS_SNAP_LEN, PcapWriter, PcapngWriter};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Captures {
     open: Vec<OnePlace>,
     /// By endpoint: which captures it feeds, and which end of its flow it is.
-    at: Vec<Vec<(u32, Side)>>,
+    at: Vec<Vec<(u32, FlowEnd)>>,
     /// Those between hops.
     gates: Vec<Gate>,
     numbers: Numbers,
@@ -28,7 +28,7 @@ pub struct Captures {
 struct Gate {
     at: (NodeId, Port),
     flow: u32,
-    from: Side,
+    from: FlowEnd,
     feed: u32,
 }
 
@@ -55,13 +55,13 @@ impl Captures {
                 End::Middle => format!("after {} hops", wanted.after),
             };
             match wanted.end {
-                End::Server => captures.at[world.flows[number].server.0 as usize].push((feed, Side::Server)),
-                End::Client => captures.at[world.flows[number].client.0 as usize].push((feed, Side::Client)),
+                End::Server => captures.at[world.flows[number].server.0 as usize].push((feed, FlowEnd::Server)),
+                End::Client => captures.at[world.flows[number].client.0 as usize].push((feed, FlowEnd::Client)),
                 End::Middle => captures.gates.extend(gates(plan, world, wanted, (number, feed))),
             }
             let writer = create(&wanted.path, wanted.format, &format!("{} at {place}", wanted.flow))
                 .map_err(|error| failure(&wanted.path, error))?;
-            let frames = FlowFrames::new(number as u32, plan.flows[number].client, HEADERS_ONLY);
+            let frames = FlowFrames::new(number as u32, plan.flows[number].client, HEADERS_SNAP_LEN);
             let truth = wanted.truth.as_ref().map(|path| truth(path).map_err(|error| failure(path, error))).transpose()?;
             captures.open.push(OnePlace { path: wanted.path.clone(), frames, writer, truth, failed: None });
         }
@@ -88,7 +88,7 @@ impl Captures {
 }
 
 impl OnePlace {
-    fn write(&mut self, now: Time, (from, number, sent): (Side, u16, bool), packet: &Packet, body: &Body) {
+    fn write(&mut self, now: Time, (from, number, sent): (FlowEnd, u16, bool), packet: &Packet, body: &Body) {
         if self.failed.is_some() {
             return;
         }
@@ -112,7 +112,7 @@ fn gates(plan: &Plan, world: &World, wanted: &plan::Capture, (flow, feed): (usiz
         let hop = of.path(&plan.hops, toward).into_iter().find(beyond)?;
         let lane = world.lanes.iter().find(|lane| lane.hop == hop && lane.toward == toward)?;
         let Route::Node(node, port) = lane.chain(of.client).entry() else { return None };
-        let from = if toward == Toward::Down { Side::Server } else { Side::Client };
+        let from = if toward == Toward::Down { FlowEnd::Server } else { FlowEnd::Client };
         Some(Gate { at: (node, port), flow: flow as u32, from, feed })
     };
     Toward::BOTH.into_iter().filter_map(gate).collect()
@@ -133,7 +133,7 @@ impl Probe for Captures {
         for gate in self.gates.iter().filter(|gate| gate.at == (at, port) && gate.flow == packet.flow) {
             let body = arena.get(packet.body);
             let number = self.numbers.received(packet, body);
-            let sent = gate.from == Side::Server;
+            let sent = gate.from == FlowEnd::Server;
             self.open[gate.feed as usize].write(now, (gate.from, number, sent), packet, body);
         }
     }
@@ -142,8 +142,8 @@ impl Probe for Captures {
 fn create(path: &Path, format: CaptureFormat, name: &str) -> io::Result<CaptureWriter<File>> {
     let file = File::create(path)?;
     Ok(match format {
-        CaptureFormat::Pcap => CaptureWriter::Pcap(PcapWriter::new(file, HEADERS_ONLY)?),
-        CaptureFormat::Pcapng => CaptureWriter::Pcapng(PcapngWriter::new(file, HEADERS_ONLY, name)?),
+        CaptureFormat::Pcap => CaptureWriter::Pcap(PcapWriter::new(file, HEADERS_SNAP_LEN)?),
+        CaptureFormat::Pcapng => CaptureWriter::Pcapng(PcapngWriter::new(file, HEADERS_SNAP_LEN, name)?),
     })
 }
 

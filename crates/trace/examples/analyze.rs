@@ -1,7 +1,7 @@
 //! Prints what `ackclock analyze --json` is made from, without Python: `cargo run -p ackclock-trace --example analyze -- CAPTURE`.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
 use ackclock_trace::report::Report;
 use std::path::Path;
 

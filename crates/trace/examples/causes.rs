@@ -1,9 +1,9 @@
 //! Prints every repeated or overtaken segment of a capture, and why: `cargo run -p ackclock-trace --example causes -- CAPTURE`.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, Only, Watch};
 use ackclock_trace::decode::Segment;
 use ackclock_trace::flow::{Data, Flow, Passed};
-use ackclock_trace::read::Capture;
 use std::path::Path;
 
 struct Print;

@@ -1,8 +1,8 @@
 //! Prints what two captures show together: `cargo run -p ackclock-trace --example join -- CAPTURE CAPTURE`.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::Only;
 use ackclock_trace::join::{Taken, join};
-use ackclock_trace::read::Capture;
 use ackclock_trace::report::Report;
 use std::path::Path;
 

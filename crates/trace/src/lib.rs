@@ -1,5 +1,7 @@
-//! Packet captures: reading them (`read`, `decode`), rebuilding flows and what happened to them (`flow`, `cause`,
-//! `metrics`, put together by `analyze`), and writing what the simulator sees (`write`).
+//! The capture analyzer. `decode` parses headers, `flow` rebuilds connections, `cause` classifies
+//! retransmissions, `metrics` collects statistics, `analyze` runs them over a capture, `report` builds
+//! the JSON document, `series` keeps a row per packet, `infer` estimates the path from one capture,
+//! `join` matches two captures. Capture files are read and written by `ackclock-pcap`.
 #![forbid(unsafe_code)]
 
 pub mod analyze;
@@ -9,8 +11,6 @@ pub mod flow;
 pub mod infer;
 pub mod join;
 pub mod metrics;
-pub mod read;
 pub mod report;
 pub mod series;
 mod stored;
-pub mod write;

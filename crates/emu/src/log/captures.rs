@@ -7,7 +7,7 @@ use super::background::Stream;
 use super::headers::header_len;
 use ackclock_core::Time;
 use ackclock_core::packet::{Body, Packet};
-use ackclock_trace::write::{FlowFrames, Frame, PcapngWriter, Side};
+use ackclock_pcap::write::{CapturedFrame, FlowEnd, FlowFrames, PcapngWriter};
 use std::io;
 
 const ETHERNET: usize = 14;
@@ -16,7 +16,7 @@ const LONGEST: u32 = 256;
 
 /// Of one host.
 struct One {
-    side: Side,
+    side: FlowEnd,
     frames: FlowFrames,
     writer: PcapngWriter<Stream>,
 }
@@ -41,10 +41,10 @@ impl Captures {
     pub fn new(streams: Vec<Stream>, epoch_ns: u64) -> io::Result<Captures> {
         let gates = streams.len();
         let one = |(gate, stream): (usize, Stream)| {
-            let side = if gate == 0 { Side::Server } else { Side::Client };
+            let side = if gate == 0 { FlowEnd::Server } else { FlowEnd::Client };
             let writer = PcapngWriter::new(stream, LONGEST, name(gate, gates).trim_end_matches(".pcapng"))?;
             let frames = FlowFrames::new(0, 0, LONGEST);
-            Ok(One { side, frames, writer: writer.starting_at(epoch_ns) })
+            Ok(One { side, frames, writer: writer.with_epoch(epoch_ns) })
         };
         let at = streams.into_iter().enumerate().map(one).collect::<io::Result<Vec<One>>>()?;
         Ok(Captures { at, failed: None })
@@ -56,8 +56,8 @@ impl Captures {
         let from = if sent { one.side } else { one.side.other() };
         let frame = one.frames.frame(from, packet.id as u16, packet, body);
         let kept = ETHERNET + header_len(frame.bytes.get(ETHERNET..).unwrap_or_default());
-        let frame = Frame { bytes: &frame.bytes[..kept.min(frame.bytes.len())], ..frame };
-        if let Err(error) = one.writer.write_numbered(now, &frame, packet.id) {
+        let frame = CapturedFrame { bytes: &frame.bytes[..kept.min(frame.bytes.len())], ..frame };
+        if let Err(error) = one.writer.write_with_id(now, &frame, packet.id) {
             self.failed.get_or_insert(error);
         }
     }

@@ -19,9 +19,9 @@ use ackclock_core::network::{EndpointId, NodeId};
 use ackclock_core::packet::{Body, Packet};
 use ackclock_core::probe::Probe;
 use ackclock_core::{Span, Time};
+use ackclock_pcap::write::{FlowEnd, FlowFrames};
 use ackclock_sim::Plan;
 use ackclock_sim::build::build_apart;
-use ackclock_trace::write::{FlowFrames, Side};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -64,7 +64,7 @@ impl Probe for Author {
 
 impl Script {
     fn note(&mut self, now: Time, gate: u32, packet: &Packet, body: &Body) {
-        let side = if gate == 0 { Side::Server } else { Side::Client };
+        let side = if gate == 0 { FlowEnd::Server } else { FlowEnd::Client };
         let frame = self.frames.frame(side, packet.id as u16, packet, body);
         let mut bytes = frame.bytes[ETHERNET..].to_vec();
         assert_eq!(bytes.len(), usize::from(packet.len), "a packet is as long as its bytes");

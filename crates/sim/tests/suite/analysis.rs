@@ -1,8 +1,8 @@
 //! What the analyzer says of our own captures, beside what really happened.
 
 use crate::common::{bulk, go, hop, plan, way};
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
 use ackclock_trace::report::{Direction, Place, Report};
 use serde_json::{Value, json};
 use std::path::Path;

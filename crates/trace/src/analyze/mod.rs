@@ -16,7 +16,7 @@ pub use shard::Tally;
 pub use watch::Watch;
 
 use crate::decode::{Found, Skip, plain, walk};
-use crate::read::{Capture, ReadError, Record};
+use ackclock_pcap::read::{Capture, ReadError, Record};
 use fragments::{Fragments, Whole};
 use shard::Shard;
 

@@ -107,7 +107,7 @@ impl Shard {
 mod tests {
     use super::*;
     use crate::decode::plain;
-    use crate::read::{LinkType, Record};
+    use ackclock_pcap::read::{LinkType, Record};
 
     /// A packet of this client.
     fn pass(shard: &mut Shard, client: u8, flags: u8) {

@@ -6,7 +6,7 @@ use super::fragments::Whole;
 use super::shard::Shard;
 use super::{Analysis, Only};
 use crate::decode::{Found, Key, Skip, key, plain, walk};
-use crate::read::{Capture, LinkType, ReadError, Record};
+use ackclock_pcap::read::{Capture, LinkType, ReadError, Record};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 /// A batch is handed over at this many bytes, or so many packets; so many may wait for each worker.

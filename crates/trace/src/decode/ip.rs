@@ -1,9 +1,9 @@
 //! IPv4 and IPv6 down to TCP, through extension headers and tunnels.
 
-use super::checksum::is_sound;
 use super::link::{self, Network};
 use super::{Skip, half};
-use crate::read::Record;
+use ackclock_pcap::checksum::is_valid;
+use ackclock_pcap::read::Record;
 
 /// What is needed of the IP headers around a TCP segment.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +106,7 @@ fn v4(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
         id: Some(id),
         ttl: header[8],
         ecn: header[1] & 3,
-        bad_checksum: record.bytes.get(at..at + header_len).is_some_and(|header| !is_sound(0, header)),
+        bad_checksum: record.bytes.get(at..at + header_len).is_some_and(|header| !is_valid(0, header)),
         total_len,
         tcp_at: at + header_len,
         tcp_len: total_len - header_len as u32,

@@ -1,7 +1,7 @@
 //! Link layers: where the network header starts, and of which protocol it is.
 
 use super::{Skip, half};
-use crate::read::{LinkType, Record};
+use ackclock_pcap::read::{LinkType, Record};
 
 /// The network protocol, as far as we read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

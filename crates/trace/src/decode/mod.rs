@@ -1,6 +1,5 @@
 //! From a captured record to the TCP segment in it: link layer, IP, TCP, options. Nothing here keeps state or copies payload.
 
-mod checksum;
 mod ip;
 mod key;
 mod link;
@@ -15,7 +14,7 @@ pub use options::{Blocks, Options, Stamps, SynChoices};
 pub use plain::key;
 pub use tcp::{Flags, Segment};
 
-use crate::read::{LinkType, Record};
+use ackclock_pcap::read::{LinkType, Record};
 
 /// An end of a flow; IPv4 addresses in their IPv6-mapped form (RFC 4291, section 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

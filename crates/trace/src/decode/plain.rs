@@ -1,9 +1,9 @@
 //! What nearly every packet is, without the general walk: IPv4 without options, not in pieces, straight behind Ethernet, Linux's cooked headers or at
 //! the front, and TCP. Each field lies at a fixed place, so one look at the length does for all. What is not of that form, or wrong, is left to the walk.
 
-use super::checksum::{folded, sum};
 use super::{Flags, Key, Options, Segment};
-use crate::read::{LinkType, Record};
+use ackclock_pcap::checksum::{fold, sum};
+use ackclock_pcap::read::{LinkType, Record};
 
 const HEADERS: usize = 40;
 
@@ -57,11 +57,11 @@ pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     }
     let here = &bytes[..bytes.len().min(total)];
     // Carries come back in, in whatever word they arise: one's complement sums can be taken eight bytes at a time (RFC 1071, section 2).
-    let bad_ip = folded(carried(carried(w0, w1), w2 >> 32)) != 0xffff;
+    let bad_ip = fold(carried(carried(w0, w1), w2 >> 32)) != 0xffff;
     let bad_tcp = here.len() == total && {
         let pseudo = (w1 & 0xffff_ffff) + 6 + total as u64 - 20;
         let fixed = carried(carried(carried(w2, w3), w4), pseudo);
-        folded(carried(fixed, behind(&here[HEADERS..]))) != 0xffff
+        fold(carried(fixed, behind(&here[HEADERS..]))) != 0xffff
     };
     let (key, from) = Key::v4([w1 as u32, (w2 >> 32) as u32], [(w2 >> 16) as u16, w2 as u16]);
     let mut options = Options::of(&here[HEADERS..ends.min(here.len())]);
@@ -100,6 +100,6 @@ fn behind(rest: &[u8]) -> u64 {
             carried(u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from(u32::from_be_bytes([i, j, k, l])))
         }
         // In the machine's order: what is folded may be turned.
-        _ => u64::from(u16::from_be(folded(sum(rest)) as u16)),
+        _ => u64::from(u16::from_be(fold(sum(rest)) as u16)),
     }
 }

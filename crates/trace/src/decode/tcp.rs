@@ -1,8 +1,8 @@
 //! The TCP header (RFC 9293, section 3.1), and how much payload was behind it on the wire.
 
-use super::checksum::is_sound;
 use super::{Endpoint, Ip, Key, Options, Side, Skip};
-use crate::read::Record;
+use ackclock_pcap::checksum::is_valid;
+use ackclock_pcap::read::Record;
 
 /// FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, from bit 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,7 +96,7 @@ pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
         ecn: ip.ecn,
         options,
         header_len: header_len as u8,
-        bad_checksum: ip.bad_checksum || (bytes.len() == ip.tcp_len as usize && !is_sound(pseudo_header(ip), bytes)),
+        bad_checksum: ip.bad_checksum || (bytes.len() == ip.tcp_len as usize && !is_valid(pseudo_header(ip), bytes)),
         captured: &bytes[header_len.min(bytes.len())..],
     })
 }

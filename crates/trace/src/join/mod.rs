@@ -28,8 +28,8 @@ pub use verdict::{Blame, Verdict};
 pub use way::Way;
 
 use crate::analyze::{Analysis, Only};
-use crate::read::{Capture, ReadError};
 use crate::series::Packets;
+use ackclock_pcap::read::{Capture, ReadError};
 use flows::Partner;
 use stream::Stream;
 

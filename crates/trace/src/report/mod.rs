@@ -17,7 +17,7 @@ pub use together::Pair;
 use crate::analyze::{Analysis, Pieces};
 use crate::decode::{Endpoint, Skip};
 use crate::flow::{Flow, Half, Moment, Side};
-use crate::read::{Capture, Truncated};
+use ackclock_pcap::read::{Capture, Truncation};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -30,7 +30,7 @@ pub struct Report {
     pub malformed: u64,
     pub malformed_kinds: BTreeMap<&'static str, u64>,
     /// Where a damaged file ends; none for a whole one.
-    pub truncated: Option<Truncated>,
+    pub truncated: Option<Truncation>,
     /// Sound packets that hold no TCP of ours.
     pub skipped: BTreeMap<&'static str, u64>,
     pub bad_checksums: u64,
@@ -162,7 +162,7 @@ impl Report {
             tcp_packets: tally.tcp,
             malformed: malformed + tally.broken_options,
             malformed_kinds,
-            truncated: capture.truncated(),
+            truncated: capture.truncation(),
             skipped,
             bad_checksums: tally.bad_checksums,
             fragments: FragmentReport::of(analysis.pieces()),

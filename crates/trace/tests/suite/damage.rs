@@ -1,8 +1,8 @@
 //! Nothing that a file can hold makes the readers or the flow engine panic, loop or take memory without bound. Every case is drawn
 //! from a seed; `ACKCLOCK_FUZZ_CASES` asks for more of them than the gate has time for.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, AtHand, Only};
-use ackclock_trace::read::Capture;
 use ackclock_trace::report::Report;
 use proptest::prelude::*;
 use std::io::Cursor;

@@ -1,7 +1,7 @@
 //! Datagrams in pieces: what they hold counts once, when it is whole.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, Only, Pieces};
-use ackclock_trace::read::Capture;
 use std::io::Cursor;
 
 const HEADER: [u8; 24] = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];

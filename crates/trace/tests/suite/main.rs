@@ -7,7 +7,6 @@ mod damage;
 mod feed;
 mod fragments;
 mod many_flows;
-mod readers;
 mod reading;
 mod repairs;
 mod wrapped;

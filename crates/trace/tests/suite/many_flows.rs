@@ -1,7 +1,7 @@
 //! More flows than a report lists.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
 use ackclock_trace::report::Report;
 use std::io::Cursor;
 

@@ -1,8 +1,8 @@
 //! The same conversation behind every link, in every tunnel and with every header that may stand before TCP gives the same figures: not only is the
 //! segment found, its payload, round trips and ends are the ones that were on the wire.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
 use std::io::Cursor;
 
 /// A TCP segment with a sound checksum, from the server (port 80) or to it.

@@ -2,9 +2,9 @@
 
 use crate::cases::Case;
 use crate::usage;
+use ackclock_pcap::read::Capture;
 use ackclock_sim::plan::{Capture as Wanted, CaptureFormat, End, Loss, Plan};
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

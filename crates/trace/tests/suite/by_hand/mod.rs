@@ -1,7 +1,7 @@
 //! Conversations of single packets, made by hand: from the packet to what the analyzer has read.
 
+use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, Only};
-use ackclock_trace::read::Capture;
 use std::io::Cursor;
 
 /// Link type of datagrams without a link header.

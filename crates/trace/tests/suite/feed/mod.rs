@@ -1,8 +1,8 @@
 //! All that the analyzer does with a file: read, rebuilt, kept packet by packet, joined with itself, reported.
 
+use ackclock_pcap::read::{Capture, ReadError};
 use ackclock_trace::analyze::Only;
 use ackclock_trace::join::{Taken, join};
-use ackclock_trace::read::{Capture, ReadError};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
 use std::fmt;

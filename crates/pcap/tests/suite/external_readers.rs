@@ -1,9 +1,9 @@
-//! What other people's readers say of our captures: every header, option and checksum, in both formats. A reader that is not
-//! installed is skipped with a line.
+//! What other people's readers say of our captures: every header, option and checksum, in both
+//! formats. A reader that is not installed is skipped with a line.
 
 use ackclock_core::packet::{Body, Datagram, Ecn, Flags, Kind, SackBlocks, SynOptions, Timestamps};
 use ackclock_core::{Arena, Packet, Segment, Time};
-use ackclock_trace::write::{CaptureWriter, FlowFrames, PcapWriter, PcapngWriter, Side};
+use ackclock_pcap::write::{CaptureWriter, FlowEnd, FlowFrames, PcapWriter, PcapngWriter};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,9 +20,10 @@ fn sack(blocks: &[(u64, u64)]) -> SackBlocks {
     all
 }
 
-/// A short connection that uses every option, an odd payload, ECN marks and a number beyond 32 bits; and a datagram.
-fn conversation() -> Vec<(Side, Ecn, Body)> {
-    let (server, client) = (Side::Server, Side::Client);
+/// A short connection that uses every option, an odd payload, ECN marks and a number beyond 32
+/// bits; and a datagram.
+fn conversation() -> Vec<(FlowEnd, Ecn, Body)> {
+    let (server, client) = (FlowEnd::Server, FlowEnd::Client);
     let syn = Some(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
     let hello = Segment { syn, timestamps: stamps(1), window: 70_000, ..Segment::default() };
     let ack = Segment { flags: Flags::ACK, seq: 1, ack: 1, window: 128_000, timestamps: stamps(3), ..Segment::default() };
@@ -130,7 +131,8 @@ fn tshark_reads_back_what_was_put_in() {
     fields.iter().for_each(|f| arguments.extend(["-e", f]));
     let Some(said) = read("tshark", &arguments) else { return };
     let rows: Vec<Vec<&str>> = said.lines().map(|l| l.split('\t').collect()).collect();
-    // Ethernet, IPv4, TCP with timestamps, payload: as long as on the wire although only headers were kept.
+    // Ethernet, IPv4, TCP with timestamps, payload: as long as on the wire although only headers
+    // were kept.
     assert_eq!(rows[3][..4], [(14 + 20 + 32 + 1001).to_string().as_str(), "1001", "1", "128000"]);
     assert_eq!(rows[0][3], "65535", "a SYN's window is never scaled");
     assert_eq!((rows[6][4], rows[7][4], rows[7][2]), ("1", "3", "1002"));

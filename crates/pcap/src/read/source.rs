@@ -1,11 +1,13 @@
 //! The bytes of a capture in order, read in large blocks.
 //!
-//! Plain reads instead of a memory map: a file that shrinks while it is read then simply ends, where a map would raise SIGBUS,
-//! and pipes and growing files work the same way ([ADR 4](../../../../docs/adr/0004-own-capture-reader.md)).
+//! Block reads instead of a memory map: a file that is truncated while it is read just ends, where
+//! a map raises SIGBUS, and pipes and growing files work the same way ([ADR
+//! 4](../../../../docs/adr/0004-own-capture-reader.md)).
 
 use std::io::{self, Read};
 
-/// One read: large enough that the system call costs nothing, small enough to stay in a core's second-level cache.
+/// Size of one read: large enough to make the system call's cost negligible, small enough to stay
+/// in the second-level cache.
 const BLOCK: usize = 256 << 10;
 
 pub struct Source {
@@ -13,7 +15,7 @@ pub struct Source {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Where in the capture the buffer begins.
+    /// Position in the capture at which the buffer begins.
     offset: u64,
 }
 
@@ -22,19 +24,20 @@ impl Source {
         Source { reader, buffer: Vec::new(), start: 0, end: 0, offset: 0 }
     }
 
-    /// True when at least `n` bytes are at hand. False at the end of what there is now; a growing file may have more later.
+    /// Buffers at least `n` bytes; false if the input ends before. A growing file may have more
+    /// later.
     #[inline]
     pub fn has(&mut self, n: usize) -> io::Result<bool> {
         if self.end - self.start >= n { Ok(true) } else { self.refill(n) }
     }
 
-    /// What is at hand. Call [`Source::has`] first.
+    /// The buffered bytes. Call [`Source::has`] first.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Steps over `n` bytes at hand and returns them.
+    /// Consumes `n` buffered bytes and returns them.
     #[inline(always)]
     pub fn take(&mut self, n: usize) -> &[u8] {
         let n = n.min(self.end - self.start);
@@ -43,6 +46,7 @@ impl Source {
         &self.buffer[from..from + n]
     }
 
+    #[inline]
     pub fn skip(&mut self, n: usize) {
         self.take(n);
     }
@@ -59,14 +63,14 @@ impl Source {
         self.offset += self.start as u64;
         self.end -= self.start;
         self.start = 0;
-        let room = n.max(BLOCK);
-        if self.buffer.len() < room {
-            self.buffer.resize(room, 0);
+        let size = n.max(BLOCK);
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
         }
         while self.end < n {
             match self.reader.read(&mut self.buffer[self.end..]) {
                 Ok(0) => return Ok(false),
-                Ok(got) => self.end += got,
+                Ok(len) => self.end += len,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -80,21 +84,21 @@ mod tests {
     use super::Source;
     use std::io::{self, Read};
 
-    /// Gives one byte a call, as a slow pipe may.
-    struct Drip(Vec<u8>);
+    /// Returns one byte per read, as a slow pipe may.
+    struct OneByteReader(Vec<u8>);
 
-    impl Read for Drip {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let n = into.len().min(1).min(self.0.len());
-            into[..n].copy_from_slice(&self.0[..n]);
+    impl Read for OneByteReader {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = buffer.len().min(1).min(self.0.len());
+            buffer[..n].copy_from_slice(&self.0[..n]);
             self.0.drain(..n);
             Ok(n)
         }
     }
 
     #[test]
-    fn short_reads_are_put_together_and_the_position_is_kept() {
-        let mut source = Source::new(Box::new(Drip((0..100).collect())));
+    fn source_joins_short_reads_and_tracks_offset() {
+        let mut source = Source::new(Box::new(OneByteReader((0..100).collect())));
         assert!(source.has(40).unwrap());
         assert_eq!(source.take(40)[39], 39);
         assert_eq!(source.offset(), 40);

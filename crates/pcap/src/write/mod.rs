@@ -1,28 +1,28 @@
-//! Writing captures: frames from simulated bodies, and the two file formats that carry them. Writers buffer one frame, never a capture.
+//! Writing captures: Ethernet frames of simulated packets, and writers of both file formats. A
+//! writer buffers one frame.
 
-mod checksum;
 mod frame;
-mod options;
 mod pcap;
 mod pcapng;
+mod tcp_options;
 
-pub use frame::{Address, FlowFrames, Frame, Side};
+pub use frame::{Address, CapturedFrame, FlowEnd, FlowFrames};
 pub use pcap::PcapWriter;
 pub use pcapng::PcapngWriter;
 
 use ackclock_core::Time;
 use std::io::{self, Write};
 
-/// Where a run's time 0 lies in a capture, in seconds of Unix time: 2000-01-01 00:00:00 UTC.
+/// Unix time of a simulation's time 0, in seconds: 2000-01-01 00:00:00 UTC.
 pub const EPOCH_S: u64 = 946_684_800;
 
-/// Enough of a packet for all its headers, as simulated payload is zeros.
-pub const HEADERS_ONLY: u32 = 128;
+/// Snapshot length that holds all headers; a simulated payload is zeros.
+pub const HEADERS_SNAP_LEN: u32 = 128;
 
-/// Ethernet, the one link type that every reader knows.
+/// Ethernet, which every reader supports.
 const LINKTYPE_ETHERNET: u16 = 1;
 
-/// Nanoseconds of Unix time of an instant of the run, cut off, as capture clocks do.
+/// Unix time of a simulated instant in nanoseconds, truncated as capture clocks truncate.
 fn unix_nanoseconds(at: Time) -> u64 {
     EPOCH_S * 1_000_000_000 + at.0 / 1000
 }
@@ -34,14 +34,14 @@ pub enum CaptureWriter<W: Write> {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    pub fn write(&mut self, at: Time, frame: &Frame<'_>) -> io::Result<()> {
+    pub fn write(&mut self, at: Time, frame: &CapturedFrame<'_>) -> io::Result<()> {
         match self {
             CaptureWriter::Pcap(w) => w.write(at, frame),
             CaptureWriter::Pcapng(w) => w.write(at, frame),
         }
     }
 
-    /// Writes what is still buffered.
+    /// Flushes buffered bytes.
     pub fn finish(self) -> io::Result<()> {
         match self {
             CaptureWriter::Pcap(w) => w.finish(),

@@ -1,10 +1,11 @@
-//! The classic capture file with nanosecond stamps (draft-ietf-opsawg-pcap, sections 4 and 5).
+//! Writer of the classic pcap format with nanosecond timestamps (draft-ietf-opsawg-pcap, sections 4
+//! and 5).
 
-use super::{Frame, LINKTYPE_ETHERNET, unix_nanoseconds};
+use super::{CapturedFrame, LINKTYPE_ETHERNET, unix_nanoseconds};
 use ackclock_core::Time;
 use std::io::{self, BufWriter, Write};
 
-/// Stamps are seconds and nanoseconds.
+/// Timestamps are seconds and nanoseconds.
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 
 pub struct PcapWriter<W: Write> {
@@ -24,10 +25,14 @@ impl<W: Write> PcapWriter<W> {
         Ok(PcapWriter { out })
     }
 
-    pub fn write(&mut self, at: Time, frame: &Frame<'_>) -> io::Result<()> {
-        let stamp = unix_nanoseconds(at);
-        let fields =
-            [(stamp / 1_000_000_000) as u32, (stamp % 1_000_000_000) as u32, frame.bytes.len() as u32, frame.original_len];
+    pub fn write(&mut self, at: Time, frame: &CapturedFrame<'_>) -> io::Result<()> {
+        let timestamp = unix_nanoseconds(at);
+        let fields = [
+            (timestamp / 1_000_000_000) as u32,
+            (timestamp % 1_000_000_000) as u32,
+            frame.bytes.len() as u32,
+            frame.original_len,
+        ];
         for field in fields {
             self.out.write_all(&field.to_le_bytes())?;
         }

@@ -1,7 +1,8 @@
-//! A simulated packet as an Ethernet frame: real headers with real checksums over a payload of zeros.
+//! Ethernet frames of simulated packets: IP, TCP and UDP headers with valid checksums over a
+//! payload of zeros.
 
-use super::checksum::Checksum;
-use super::options::Options;
+use super::tcp_options::TcpOptions;
+use crate::checksum::Checksum;
 use ackclock_core::packet::{Body, Datagram, Flags, Packet, Segment};
 
 const ETHERNET: usize = 14;
@@ -14,9 +15,9 @@ const TTL: u8 = 64;
 const DONT_FRAGMENT: u8 = 0x40;
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// An end of a flow, or who sent a packet.
+/// An end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum FlowEnd {
     Server,
     Client,
 }
@@ -28,32 +29,33 @@ pub struct Address {
     pub port: u16,
 }
 
-/// What is captured of a packet, and how long it was on the wire.
+/// The captured bytes of a frame and its length on the wire.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
+pub struct CapturedFrame<'a> {
     pub bytes: &'a [u8],
     pub original_len: u32,
 }
 
-/// Makes the frames of one flow. It keeps what a header depends on: addresses, initial sequence numbers, window scales.
+/// Builds the frames of one flow. Holds the state that headers depend on: addresses, initial
+/// sequence numbers, window scales.
 #[derive(Debug, Clone)]
 pub struct FlowFrames {
     address: [Address; 2],
     initial_sequence: [u32; 2],
-    /// What each side's SYN offered, once seen.
+    /// Window scale in each end's SYN, once sent.
     window_scale: [Option<u8>; 2],
     snap_len: usize,
-    /// IP identification of the frame that is being made.
-    number: u16,
+    /// IP identification of the frame under construction.
+    ip_id: u16,
     buffer: Vec<u8>,
 }
 
 impl FlowFrames {
-    /// Flow and client numbers give addresses and ports that no other flow of the run has.
+    /// Addresses and ports are unique to the pair of flow and client number.
     pub fn new(flow: u32, client: u32, snap_len: u32) -> FlowFrames {
-        // Documentation's 192.0.2.0/24 (RFC 5737) for the server, private 10.0.0.0/8 for its clients.
+        // 192.0.2.0/24 (TEST-NET-1, RFC 5737) for the server, private 10.0.0.0/8 for its clients.
         let [_, a, b, c] = (client + 1).to_be_bytes();
-        // Ports above those that readers take for a known protocol.
+        // Ports that readers do not map to a known protocol.
         let server = Address { ip: [192, 0, 2, 1], port: 40_000 + (flow / 16_384) as u16 };
         let client = Address { ip: [10, a, b, c], port: 49_152 + (flow % 16_384) as u16 };
         let initial_sequence = [0x2000_0000u32.wrapping_add(flow << 12), 0x1000_0000u32.wrapping_add(flow << 12)];
@@ -62,41 +64,41 @@ impl FlowFrames {
             initial_sequence,
             window_scale: [None; 2],
             snap_len: snap_len as usize,
-            number: 0,
+            ip_id: 0,
             buffer: Vec::new(),
         }
     }
 
-    pub fn address(&self, side: Side) -> Address {
-        self.address[side as usize]
+    pub fn address(&self, end: FlowEnd) -> Address {
+        self.address[end as usize]
     }
 
-    /// The frame of a packet that `from` sent, with `number` as its IP identification.
-    pub fn frame(&mut self, from: Side, number: u16, packet: &Packet, body: &Body) -> Frame<'_> {
+    /// The frame of a packet that `from` sent, with the IP identification `ip_id`.
+    pub fn frame(&mut self, from: FlowEnd, ip_id: u16, packet: &Packet, body: &Body) -> CapturedFrame<'_> {
         self.buffer.clear();
-        self.number = number;
+        self.ip_id = ip_id;
         let payload = match body {
             Body::Segment(segment) => self.tcp(from, packet, segment),
             Body::Datagram(datagram) => self.udp(from, packet, *datagram),
-            // Real bytes are a whole IP packet already.
+            // A raw body is a complete IP packet.
             Body::Raw(bytes) => {
                 self.ethernet(from);
                 if bytes.first().is_some_and(|first| first >> 4 == 6) {
                     self.buffer[ETHERNET - 2..].copy_from_slice(&ETHERTYPE_IPV6);
                 }
-                let shown = bytes.len().min(self.snap_len);
-                self.buffer.extend_from_slice(&bytes[..shown]);
-                bytes.len() - shown
+                let captured = bytes.len().min(self.snap_len);
+                self.buffer.extend_from_slice(&bytes[..captured]);
+                bytes.len() - captured
             }
         };
         let original = self.buffer.len() + payload;
         self.buffer.resize(original.min(self.snap_len), 0);
-        Frame { bytes: &self.buffer, original_len: original as u32 }
+        CapturedFrame { bytes: &self.buffer, original_len: original as u32 }
     }
 
-    fn tcp(&mut self, from: Side, packet: &Packet, segment: &Segment) -> usize {
+    fn tcp(&mut self, from: FlowEnd, packet: &Packet, segment: &Segment) -> usize {
         let (own, peer) = (self.initial_sequence[from as usize], self.initial_sequence[1 - from as usize]);
-        let options = Options::of(segment, peer);
+        let options = TcpOptions::of(segment, peer);
         let header_len = TCP + options.bytes().len();
         let payload = (segment.payload as usize).min(usize::from(u16::MAX) - IPV4 - header_len);
         if let Some(syn) = segment.syn {
@@ -109,7 +111,7 @@ impl FlowFrames {
         let acknowledged = if segment.flags.has(Flags::ACK) { (segment.ack as u32).wrapping_add(peer) } else { 0 };
         self.buffer.extend((segment.seq as u32).wrapping_add(own).to_be_bytes());
         self.buffer.extend(acknowledged.to_be_bytes());
-        // AE is the last of the bits between the header's length and the old flags.
+        // The AE flag (RFC 9768) is the bit below the data offset, above CWR.
         let [ae, flags] = segment.flags.0.to_be_bytes();
         self.buffer.extend([(header_len as u8 / 4) << 4 | ae, flags]);
         self.buffer.extend(self.window_field(from, segment).to_be_bytes());
@@ -120,8 +122,9 @@ impl FlowFrames {
         payload
     }
 
-    /// Scaled down once both SYNs have offered scaling; never in a SYN itself (RFC 7323, section 2.2).
-    fn window_field(&self, from: Side, segment: &Segment) -> u16 {
+    /// The window is scaled once both SYNs carried the option, and never in a SYN (RFC 7323,
+    /// section 2.2).
+    fn window_field(&self, from: FlowEnd, segment: &Segment) -> u16 {
         let scale = match self.window_scale {
             [Some(_), Some(_)] if segment.syn.is_none() => self.window_scale[from as usize].unwrap_or(0).min(14),
             _ => 0,
@@ -129,8 +132,9 @@ impl FlowFrames {
         u16::try_from(segment.window >> scale).unwrap_or(u16::MAX)
     }
 
-    /// The first eight bytes of payload are the datagram's number, as measurement tools do.
-    fn udp(&mut self, from: Side, packet: &Packet, datagram: Datagram) -> usize {
+    /// The first eight bytes of payload are the datagram's sequence number, as in measurement
+    /// tools.
+    fn udp(&mut self, from: FlowEnd, packet: &Packet, datagram: Datagram) -> usize {
         let payload = usize::from(packet.len).saturating_sub(IPV4 + UDP);
         self.ethernet(from);
         self.ipv4(from, packet, PROTOCOL_UDP, UDP + payload);
@@ -142,25 +146,25 @@ impl FlowFrames {
         let numbered = if payload >= number.len() { number.len() } else { 0 };
         self.buffer.extend(&number[..numbered]);
         let sum = self.transport_checksum(from, PROTOCOL_UDP, start, payload - numbered);
-        // Zero would say that there is none (RFC 768).
+        // A checksum of zero means that there is none (RFC 768).
         let sum = if sum == [0; 2] { [0xff; 2] } else { sum };
         self.buffer[start + 6..start + 8].copy_from_slice(&sum);
         payload - numbered
     }
 
-    fn ethernet(&mut self, from: Side) {
-        // Locally administered addresses, by side.
-        let mac = |side: Side| [2, 0, 0, 0, 0, side as u8 + 1];
+    fn ethernet(&mut self, from: FlowEnd) {
+        // Locally administered addresses, one per end.
+        let mac = |end: FlowEnd| [2, 0, 0, 0, 0, end as u8 + 1];
         self.buffer.extend(mac(from.other()));
         self.buffer.extend(mac(from));
         self.buffer.extend([0x08, 0x00]);
     }
 
-    fn ipv4(&mut self, from: Side, packet: &Packet, protocol: u8, payload: usize) {
+    fn ipv4(&mut self, from: FlowEnd, packet: &Packet, protocol: u8, payload: usize) {
         let start = self.buffer.len();
         self.buffer.extend([0x45, packet.ecn as u8]);
         self.buffer.extend(((IPV4 + payload) as u16).to_be_bytes());
-        self.buffer.extend(self.number.to_be_bytes());
+        self.buffer.extend(self.ip_id.to_be_bytes());
         self.buffer.extend([DONT_FRAGMENT, 0, TTL, protocol, 0, 0]);
         self.buffer.extend(self.address(from).ip);
         self.buffer.extend(self.address(from.other()).ip);
@@ -168,13 +172,14 @@ impl FlowFrames {
         self.buffer[start + 10..start + 12].copy_from_slice(&sum);
     }
 
-    fn ports(&mut self, from: Side) {
+    fn ports(&mut self, from: FlowEnd) {
         self.buffer.extend(self.address(from).port.to_be_bytes());
         self.buffer.extend(self.address(from.other()).port.to_be_bytes());
     }
 
-    /// Over the pseudo-header, the header and what is not zero of the payload (RFC 9293, section 3.1).
-    fn transport_checksum(&self, from: Side, protocol: u8, start: usize, zeros: usize) -> [u8; 2] {
+    /// Checksum over the pseudo-header, the header and the payload that is not zero (RFC 9293,
+    /// section 3.1). `zeros` is the length of the rest of the payload.
+    fn transport_checksum(&self, from: FlowEnd, protocol: u8, start: usize, zeros: usize) -> [u8; 2] {
         let len = (self.buffer.len() - start + zeros) as u16;
         Checksum::default()
             .add(&self.address(from).ip)
@@ -186,13 +191,13 @@ impl FlowFrames {
     }
 }
 
-impl Side {
-    pub fn other(self) -> Side {
+impl FlowEnd {
+    pub fn other(self) -> FlowEnd {
         match self {
-            Side::Server => Side::Client,
-            Side::Client => Side::Server,
+            FlowEnd::Server => FlowEnd::Client,
+            FlowEnd::Client => FlowEnd::Server,
         }
     }
 }
 
-const _: () = assert!(ETHERNET + IPV4 + TCP + 40 <= super::HEADERS_ONLY as usize);
+const _: () = assert!(ETHERNET + IPV4 + TCP + 40 <= super::HEADERS_SNAP_LEN as usize);

@@ -1,6 +1,7 @@
-//! The block-structured capture file (draft-ietf-opsawg-pcapng, section 4): one section, one interface, nanosecond stamps.
+//! Writer of the pcapng format (draft-ietf-opsawg-pcapng, section 4): one section, one interface,
+//! nanosecond timestamps.
 
-use super::{EPOCH_S, Frame, LINKTYPE_ETHERNET};
+use super::{CapturedFrame, EPOCH_S, LINKTYPE_ETHERNET};
 use ackclock_core::Time;
 use std::io::{self, BufWriter, Write};
 
@@ -11,22 +12,22 @@ const ENHANCED_PACKET: u32 = 6;
 const OPTION_IF_NAME: u16 = 2;
 const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_PACKET_ID: u16 = 5;
-/// The section's length is not known while it is written.
+/// The length of the section is not known when its header is written.
 const LENGTH_UNKNOWN: u64 = u64::MAX;
-/// Size of a block's type and length fields.
+/// Placeholder of a block's type and length fields.
 const HEAD: [u8; 8] = [0; 8];
 
 pub struct PcapngWriter<W: Write> {
     out: BufWriter<W>,
-    /// The block under construction: room for its type and length, then its body. It is written whole, so that a file whose device is full
-    /// ends with a block.
+    /// The block under construction: a placeholder for type and length, then the body. Each block
+    /// is one write, so that a file ends with a complete block when the device is full.
     block: Vec<u8>,
-    /// Unix time of the run's time 0, in nanoseconds.
+    /// Unix time of the simulation's time 0, in nanoseconds.
     epoch_ns: u64,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// `interface` names where the packets were seen.
+    /// Writes the section header and an interface description with the name `interface`.
     pub fn new(file: W, snap_len: u32, interface: &str) -> io::Result<PcapngWriter<W>> {
         let mut writer =
             PcapngWriter { out: BufWriter::new(file), block: Vec::with_capacity(256), epoch_ns: EPOCH_S * 1_000_000_000 };
@@ -45,30 +46,31 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// The run's time 0 was this Unix time, in nanoseconds: what real traffic is stamped with.
-    pub fn starting_at(mut self, epoch_ns: u64) -> PcapngWriter<W> {
+    /// Sets the Unix time of time 0, in nanoseconds, for captures of real traffic.
+    pub fn with_epoch(mut self, epoch_ns: u64) -> PcapngWriter<W> {
         self.epoch_ns = epoch_ns;
         self
     }
 
-    pub fn write(&mut self, at: Time, frame: &Frame<'_>) -> io::Result<()> {
-        self.put(at, frame);
+    pub fn write(&mut self, at: Time, frame: &CapturedFrame<'_>) -> io::Result<()> {
+        self.begin_packet(at, frame);
         self.end_block(ENHANCED_PACKET)
     }
 
-    /// A packet with its number (epb_packetid), by which other captures and logs know it.
-    pub fn write_numbered(&mut self, at: Time, frame: &Frame<'_>, number: u64) -> io::Result<()> {
-        self.put(at, frame);
+    /// Writes a packet with the option `epb_packetid`, which identifies it in other captures and
+    /// logs.
+    pub fn write_with_id(&mut self, at: Time, frame: &CapturedFrame<'_>, packet_id: u64) -> io::Result<()> {
+        self.begin_packet(at, frame);
         self.pad();
-        self.option(OPTION_PACKET_ID, &number.to_le_bytes());
+        self.option(OPTION_PACKET_ID, &packet_id.to_le_bytes());
         self.option(0, &[]);
         self.end_block(ENHANCED_PACKET)
     }
 
-    fn put(&mut self, at: Time, frame: &Frame<'_>) {
-        // Cut off, as capture clocks do.
-        let stamp = self.epoch_ns + at.0 / 1000;
-        for field in [0, (stamp >> 32) as u32, stamp as u32, frame.bytes.len() as u32, frame.original_len] {
+    fn begin_packet(&mut self, at: Time, frame: &CapturedFrame<'_>) {
+        // Truncated to nanoseconds, as capture clocks truncate.
+        let timestamp = self.epoch_ns + at.0 / 1000;
+        for field in [0, (timestamp >> 32) as u32, timestamp as u32, frame.bytes.len() as u32, frame.original_len] {
             self.block.extend(field.to_le_bytes());
         }
         self.block.extend(frame.bytes);
@@ -89,16 +91,16 @@ impl<W: Write> PcapngWriter<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// Writes the collected body between its type and its length, which stands on both sides.
+    /// Writes the block: type, length, padded body, length.
     fn end_block(&mut self, kind: u32) -> io::Result<()> {
         self.pad();
         let len = (self.block.len() as u32 + 4).to_le_bytes();
         self.block[..4].copy_from_slice(&kind.to_le_bytes());
         self.block[4..8].copy_from_slice(&len);
         self.block.extend(len);
-        let written = self.out.write_all(&self.block);
+        let result = self.out.write_all(&self.block);
         self.block.clear();
         self.block.extend(HEAD);
-        written
+        result
     }
 }
