@@ -8,7 +8,6 @@
 
 pub mod element;
 pub mod event_heap;
-pub mod histogram;
 pub mod in_flight;
 pub mod meter;
 pub mod packet;
@@ -16,6 +15,7 @@ pub mod probe;
 pub mod problem;
 pub mod ring;
 pub mod rng;
+pub mod statistics;
 pub mod throughput_models;
 pub mod timer_tree;
 pub mod units;

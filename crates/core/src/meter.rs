@@ -1,7 +1,7 @@
 //! Counters and queueing statistics of one link.
 
 use crate::element::fate::PacketCounts;
-use crate::histogram::Histogram;
+use crate::statistics::Histogram;
 use crate::units::{Span, Time};
 
 /// What a queue with a link behind it has seen since its measurement began. [`crate::Element::meter`] brings it up to date.

@@ -1,8 +1,7 @@
 //! Whether the figures can be believed: how exactly packets were released, how late they were taken in, and what was lost that no link
 //! asked to lose.
 
-use crate::report::Spread;
-use ackclock_core::histogram::Histogram;
+use ackclock_core::statistics::{Histogram, SummaryStats};
 use ackclock_core::{Span, Time};
 
 /// At most this share of releases may miss the deadline.
@@ -61,11 +60,13 @@ impl Audit {
     pub fn unintended(&self) -> u64 {
         self.unintended
     }
-    pub fn release_error(&self) -> Spread {
-        Spread::of(&self.release)
+    /// In microseconds.
+    pub fn release_error(&self) -> SummaryStats {
+        self.release.summary_ms().scaled(1e3)
     }
-    pub fn input_lateness(&self) -> Spread {
-        Spread::of(&self.input)
+    /// In microseconds.
+    pub fn input_lateness(&self) -> SummaryStats {
+        self.input.summary_ms().scaled(1e3)
     }
 
     /// Why this run is no measurement of its link; empty when it is one.

@@ -25,7 +25,7 @@ mod wait;
 mod warm;
 
 pub use options::Options;
-pub use report::{ClientReport, HopReport, Report, Spread};
+pub use report::{ClientReport, HopReport, Report};
 pub use server_ready::ServerReady;
 
 use ackclock_core::Problem;

@@ -3,7 +3,7 @@
 use crate::audit::{Audit, Audits};
 use crate::log::LogReport;
 use ackclock_core::element::Element;
-use ackclock_core::histogram::Histogram;
+use ackclock_core::statistics::SummaryStats;
 use ackclock_core::{Span, Time};
 use ackclock_sim::build::World;
 use ackclock_sim::plan::RatePlan;
@@ -19,9 +19,9 @@ pub struct Report {
     /// Deviations from the options that are no fault of the link, one sentence each.
     pub notes: Vec<String>,
     /// How much later than planned packets left.
-    pub release_error_us: Spread,
+    pub release_error_us: SummaryStats,
     /// How long packets from the hosts waited before the network took them in.
-    pub input_lateness_us: Spread,
+    pub input_lateness_us: SummaryStats,
     pub deadline_misses: u64,
     pub unintended_drops: u64,
     pub hops: Vec<HopReport>,
@@ -50,8 +50,8 @@ pub struct ClientReport {
     pub client: usize,
     pub valid: bool,
     pub why: String,
-    pub release_error_us: Spread,
-    pub input_lateness_us: Spread,
+    pub release_error_us: SummaryStats,
+    pub input_lateness_us: SummaryStats,
     pub deadline_misses: u64,
     pub unintended_drops: u64,
 }
@@ -77,27 +77,6 @@ pub struct CommandReport {
     pub exit: Option<i32>,
     /// The error of execve(2); none if the command was run.
     pub not_run: Option<&'static str>,
-}
-
-/// Of a time, in microseconds; null where nothing was measured.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Spread {
-    pub p50: Option<f64>,
-    pub p99: Option<f64>,
-    pub max: Option<f64>,
-    pub count: u64,
-}
-
-impl Spread {
-    pub fn of(histogram: &Histogram) -> Spread {
-        let us = |seconds: f64| seconds * 1e6;
-        Spread {
-            p50: histogram.quantile(0.5).map(us),
-            p99: histogram.quantile(0.99).map(us),
-            max: histogram.max().map(|max| us(max.as_secs())),
-            count: histogram.count(),
-        }
-    }
 }
 
 /// As `verdict`; none for a link over which no command ran.

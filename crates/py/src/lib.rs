@@ -9,6 +9,7 @@ mod hear;
 mod live;
 mod models;
 mod patient;
+mod statistics;
 mod table;
 
 use ackclock_core::Problem;
@@ -135,6 +136,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::responsiveness, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::summary_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::nearest_rank, module)?)?;
     module.add_function(wrap_pyfunction!(models::window_over_rtt, module)?)?;
     module.add_function(wrap_pyfunction!(models::mathis, module)?)?;
     module.add_function(wrap_pyfunction!(models::padhye_full, module)?)?;

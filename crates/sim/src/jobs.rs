@@ -6,6 +6,7 @@ use crate::plan::{Flow, Plan, Workload};
 use crate::tcp_of;
 use ackclock_core::Time;
 use ackclock_core::app::AnyApp;
+use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
 /// All jobs of a run that began in it.
@@ -15,7 +16,7 @@ pub struct Jobs {
     /// Those that came to their end; the figures below are theirs.
     pub completed: u64,
     pub mean_s: Option<f64>,
-    /// Over n - 1; none for fewer than two.
+    /// Over n - 1; 0 for one.
     pub sd_s: Option<f64>,
     pub p50_s: Option<f64>,
     pub p95_s: Option<f64>,
@@ -69,28 +70,18 @@ impl Jobs {
 
     fn over(rows: impl Iterator<Item = JobRow>) -> Jobs {
         let list: Vec<JobRow> = rows.collect();
-        let mut times: Vec<f64> = list.iter().filter_map(|row| row.completed_s).collect();
-        times.sort_by(f64::total_cmp);
-        let n = times.len() as f64;
-        let mean = (n > 0.0).then(|| times.iter().sum::<f64>() / n);
-        let squares = mean.map(|mean| times.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>());
+        let times = SummaryStats::of(list.iter().filter_map(|row| row.completed_s));
         Jobs {
             count: list.len() as u64,
-            completed: times.len() as u64,
-            mean_s: mean,
-            sd_s: squares.filter(|_| n > 1.0).map(|squares| (squares / (n - 1.0)).sqrt()),
-            p50_s: quantile(&times, 0.50),
-            p95_s: quantile(&times, 0.95),
-            max_s: times.last().copied(),
+            completed: times.count,
+            mean_s: times.mean,
+            sd_s: times.sd,
+            p50_s: times.p50,
+            p95_s: times.p95,
+            max_s: times.max,
             list,
         }
     }
-}
-
-/// The smallest of the sorted values that at least this share of them does not exceed.
-fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied()
 }
 
 /// The jobs of an exchange: the first begins with its connection.

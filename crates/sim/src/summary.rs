@@ -6,7 +6,7 @@ use crate::measure::{FlowFigures, HopFigures};
 use crate::plan::{Flow, Plan, Proxy};
 use ackclock_core::app::ProbeStats;
 use ackclock_core::element::DropReason;
-use ackclock_core::histogram::Histogram;
+use ackclock_core::statistics::{Histogram, SummaryStats};
 use ackclock_core::tcp::Limit;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -55,10 +55,10 @@ pub struct FlowRow {
     pub feeds: Option<String>,
     pub goodput_bps: Option<f64>,
     pub throughput_bps: Option<f64>,
-    pub rtt_ms: Spread,
+    pub rtt_ms: SummaryStats,
     /// From sender to receiver; only for streams of datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub one_way_delay_ms: Option<Spread>,
+    pub one_way_delay_ms: Option<SummaryStats>,
     /// Only for probes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeRow>,
@@ -89,7 +89,7 @@ pub struct ProbeRow {
     pub ip_bytes: u16,
     pub sent: u64,
     pub lost: u64,
-    pub rtt_ms: Spread,
+    pub rtt_ms: SummaryStats,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -97,7 +97,7 @@ pub struct HopRow {
     pub hop: String,
     pub direction: &'static str,
     pub utilization: Option<f64>,
-    pub queue_delay_ms: Waiting,
+    pub queue_delay_ms: SummaryStats,
     pub queue_packets_mean: f64,
     pub drops: u64,
     pub drops_by_cause: BTreeMap<&'static str, u64>,
@@ -105,25 +105,6 @@ pub struct HopRow {
     pub delivered: u64,
     /// Packets of the medium's own; wired hops have none.
     pub control_packets: u64,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Spread {
-    pub count: u64,
-    pub min: Option<f64>,
-    pub mean: Option<f64>,
-    pub p50: Option<f64>,
-    pub p95: Option<f64>,
-    pub max: Option<f64>,
-    pub sd: Option<f64>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Waiting {
-    pub count: u64,
-    pub mean: Option<f64>,
-    pub p95: Option<f64>,
-    pub max: Option<f64>,
 }
 
 /// Puts the figures into rows.
@@ -190,8 +171,8 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
         feeds: None,
         goodput_bps: f.rate(f.counts.payload),
         throughput_bps: f.rate(f.counts.ip_bytes),
-        rtt_ms: spread(&tcp.rtt),
-        one_way_delay_ms: f.delay.as_ref().map(spread),
+        rtt_ms: tcp.rtt.summary_ms(),
+        one_way_delay_ms: f.delay.as_ref().map(Histogram::summary_ms),
         probes: f.probed.iter().map(probe_row).collect(),
         retransmitted_segments: f.counts.retransmitted,
         retransmission_rate: share(f.counts.retransmitted as f64, f.counts.segments as f64),
@@ -210,7 +191,7 @@ fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
 }
 
 fn probe_row(p: &ProbeStats) -> ProbeRow {
-    ProbeRow { ip_bytes: p.size, sent: p.sent, lost: p.lost, rtt_ms: spread(&p.rtt) }
+    ProbeRow { ip_bytes: p.size, sent: p.sent, lost: p.lost, rtt_ms: p.rtt.summary_ms() }
 }
 
 fn share(part: f64, whole: f64) -> Option<f64> {
@@ -223,32 +204,17 @@ fn limits(spent: &[ackclock_core::Span; Limit::ALL.len()]) -> Option<BTreeMap<&'
 }
 
 fn hop_row(name: &str, direction: &'static str, h: &HopFigures) -> HopRow {
-    let delay = spread(&h.queue_delay);
     HopRow {
         hop: name.to_owned(),
         direction,
         utilization: h.utilization,
-        queue_delay_ms: Waiting { count: delay.count, mean: delay.mean, p95: delay.p95, max: delay.max },
+        queue_delay_ms: h.queue_delay.summary_ms(),
         queue_packets_mean: h.waiting,
         drops: h.drops.iter().sum(),
         drops_by_cause: DropReason::ALL.into_iter().map(|cause| (cause.name(), h.drops[cause as usize])).collect(),
         marks: h.marks,
         delivered: h.delivered,
         control_packets: h.control,
-    }
-}
-
-/// A histogram's figures in milliseconds.
-fn spread(h: &Histogram) -> Spread {
-    let ms = |s: f64| s * 1e3;
-    Spread {
-        count: h.count(),
-        min: h.min().map(|s| s.as_millis()),
-        mean: h.mean().map(ms),
-        p50: h.quantile(0.50).map(ms),
-        p95: h.quantile(0.95).map(ms),
-        max: h.max().map(|s| s.as_millis()),
-        sd: h.sd().map(ms),
     }
 }
 

@@ -1,9 +1,9 @@
 //! UDP traffic: a constant rate, or on and off by turns.
 
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::histogram::Histogram;
 use crate::packet::{Arena, Body, Datagram, Ecn, Kind};
 use crate::rng::Rng;
+use crate::statistics::Histogram;
 use crate::units::{Rate, Span, Time};
 
 /// When a source sends.

@@ -5,8 +5,8 @@
 //! does) back over the same hops; a flow over part of a path is just that. Routers answer at once here: the time they take and how many answers they allow a second are not modelled.
 
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::histogram::Histogram;
 use crate::packet::{Arena, Body, Datagram, Ecn, Kind};
+use crate::statistics::Histogram;
 use crate::units::{Span, Time};
 
 /// What is sent when.

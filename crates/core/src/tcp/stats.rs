@@ -1,6 +1,6 @@
 //! What a connection has done, counted where it happened.
 
-use crate::histogram::Histogram;
+use crate::statistics::Histogram;
 use crate::units::{Span, Time};
 
 /// What held the sender back (see [`SenderStats::limited`]).

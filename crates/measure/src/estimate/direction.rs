@@ -2,10 +2,10 @@
 
 use super::clocks::ClockModel;
 use super::one_way::OneWayTrain;
-use super::spread::Spread;
 use super::wilson::{Proportion, wilson_interval};
 use crate::Nanos;
 use crate::test_spec::Direction;
+use ackclock_core::statistics::SummaryStats;
 use ackclock_trace::join::{Fate, judge_probes};
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct DirectionStats {
     pub asked_gap_us: f64,
     /// What was really sent: datagrams, gaps, IP bits a second.
     pub sent: usize,
-    pub sent_gap_us: Option<Spread>,
+    pub sent_gap_us: Option<SummaryStats>,
     pub sent_bps: Option<f64>,
     pub received: usize,
     /// From the first arrival to the last.
@@ -28,9 +28,9 @@ pub struct DirectionStats {
     /// Runs of bins of 100 ms in which more than half was lost.
     pub loss_bursts: usize,
     /// Delay above the least of this train.
-    pub delay_variation_ms: Option<Spread>,
+    pub delay_variation_ms: Option<SummaryStats>,
     /// With the least delays of both ways taken as equal.
-    pub one_way_delay_ms: Option<Spread>,
+    pub one_way_delay_ms: Option<SummaryStats>,
     /// The least delay, for all that is known of the clocks.
     #[serde(rename = "least_delay_interval_ms")]
     pub min_delay_interval_ms: Option<[f64; 2]>,
@@ -83,7 +83,7 @@ pub fn direction_stats(one_way: &OneWayTrain, clocks: Option<&ClockModel>) -> Di
         ip_bytes: one_way.ip_len(),
         asked_gap_us: one_way.train.gap_ns as f64 * 1e-3,
         sent: one_way.sent.len(),
-        sent_gap_us: Spread::of(one_way.sent.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-3)),
+        sent_gap_us: SummaryStats::of(one_way.sent.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-3)).non_empty(),
         sent_bps: rate_of(&one_way.sent, one_way.ip_len()),
         received: arrivals.len(),
         received_bps: rate_of(&arrivals, one_way.ip_len()),
@@ -91,8 +91,8 @@ pub fn direction_stats(one_way: &OneWayTrain, clocks: Option<&ClockModel>) -> Di
         reordered: one_way.reordered,
         loss: wilson_interval(&lost),
         loss_bursts: judged.bursts.all.len(),
-        delay_variation_ms: Spread::of(delays.iter().map(|d| d - min)),
-        one_way_delay_ms: clocks.and_then(|_| Spread::of(delays.iter().copied())),
+        delay_variation_ms: SummaryStats::of(delays.iter().map(|d| d - min)).non_empty(),
+        one_way_delay_ms: clocks.and_then(|_| SummaryStats::of(delays.iter().copied()).non_empty()),
         min_delay_interval_ms: clocks.filter(|_| !delays.is_empty()).map(|c| c.bounds(one_way.direction, min)),
         bottleneck: Bottleneck {
             rate_bps: judged.buffer.rate_bps,

@@ -1,5 +1,6 @@
 //! Responsiveness under load: round trips a minute (draft-ietf-ippm-responsiveness, without TLS and HTTP).
 
+use ackclock_core::statistics::nearest_rank;
 use serde::Serialize;
 
 /// Beyond this quantile round trips are left out, as the draft does.
@@ -38,7 +39,7 @@ pub fn responsiveness(trips: &RttSamples) -> Option<Responsiveness> {
 fn trimmed_mean(values: &[f64]) -> Option<f64> {
     let mut all = values.to_vec();
     all.sort_unstable_by(f64::total_cmp);
-    let kept = ((all.len() as f64 * TRIM).ceil() as usize).min(all.len());
+    let kept = nearest_rank(all.len() as u64, TRIM) as usize;
     (kept > 0).then(|| all[..kept].iter().sum::<f64>() / kept as f64)
 }
 

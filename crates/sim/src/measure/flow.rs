@@ -5,8 +5,8 @@ use crate::plan::{Flow, Workload};
 use crate::tcp_of;
 use ackclock_core::app::ProbeStats;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::histogram::Histogram;
 use ackclock_core::network::Network;
+use ackclock_core::statistics::Histogram;
 use ackclock_core::tcp::Limit;
 use ackclock_core::{Span, Time};
 

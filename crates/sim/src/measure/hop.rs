@@ -2,8 +2,8 @@
 
 use crate::build::{Chain, Lane};
 use ackclock_core::element::{DropReason, Element};
-use ackclock_core::histogram::Histogram;
 use ackclock_core::network::Network;
+use ackclock_core::statistics::Histogram;
 use ackclock_core::{AnyElement, Time};
 
 type Drops = [u64; DropReason::ALL.len()];

@@ -2,6 +2,7 @@
 
 use super::counters::Counters;
 use crate::stored::stored;
+use ackclock_core::statistics::{BinCounts, SummaryStats, bin_of_rank, nearest_rank, sample_sd};
 
 /// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram (papers/README.md, 7.6).
 pub const ACK_BINS_MS: [u32; 20] = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600];
@@ -127,13 +128,22 @@ impl AckClock {
         self.bins.memory()
     }
 
-    /// Milliseconds: least, mean, most, standard deviation.
-    pub fn spread_ms(&self) -> Option<[f64; 4]> {
-        let n = f64::from(self.bins.total());
-        (n > 0.0).then(|| {
-            let variance = if n > 1.0 { (self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0) } else { 0.0 };
-            [self.min as f64 * 1e-6, self.sum / n, self.max as f64 * 1e-6, variance.sqrt()]
-        })
+    /// The summary of the gaps in milliseconds.
+    pub fn summary_ms(&self) -> SummaryStats {
+        let count = self.count();
+        if count == 0 {
+            return SummaryStats::default();
+        }
+        SummaryStats {
+            count,
+            min: Some(self.min as f64 * 1e-6),
+            mean: Some(self.sum / count as f64),
+            sd: sample_sd(count, self.sum, self.sum_of_squares),
+            p50: self.quantile_ms(0.50),
+            p95: self.quantile_ms(0.95),
+            p99: self.quantile_ms(0.99),
+            max: Some(self.max as f64 * 1e-6),
+        }
     }
 
     pub fn segments_per_ack(&self) -> Option<f64> {
@@ -149,21 +159,15 @@ impl AckClock {
         (self.comparable > 0).then(|| f64::from(self.compressed) / f64::from(self.comparable))
     }
 
-    /// Percentile in milliseconds from the histogram, laid evenly within its bin.
+    /// Quantile `q` (0 to 1) in milliseconds by nearest rank. The gaps of a bin count as evenly spaced
+    /// over the part of the bin between the shortest and the longest gap, as bins are up to 100 ms wide.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let wanted = q * f64::from(self.bins.total());
-        let mut below = 0.0;
-        for (bin, n) in self.bins.iter() {
-            let (i, n) = (usize::from(bin), f64::from(n));
-            if n > 0.0 && below + n >= wanted {
-                let (least, most) = (self.min as f64 * 1e-6, self.max as f64 * 1e-6);
-                let low = if i == 0 { 0.0 } else { f64::from(ACK_BINS_MS[i - 1]) }.max(least);
-                let high = ACK_BINS_MS.get(i).map_or(most, |&edge| f64::from(edge).min(most));
-                return Some(low + (high - low).max(0.0) * (wanted - below) / n);
-            }
-            below += n;
-        }
-        None
+        let rank = nearest_rank(self.count(), q);
+        let (bin, below, count) = bin_of_rank(self.bins.counts(), rank)?;
+        let (min, max) = (self.min as f64 * 1e-6, self.max as f64 * 1e-6);
+        let low = if bin == 0 { 0.0 } else { f64::from(ACK_BINS_MS[bin - 1]) }.max(min);
+        let high = ACK_BINS_MS.get(bin).map_or(max, |&edge| f64::from(edge).min(max));
+        Some(low + (high - low).max(0.0) * (rank - below) as f64 / count as f64)
     }
 }
 

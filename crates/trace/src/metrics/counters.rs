@@ -2,6 +2,7 @@
 //! be, one, two or four bytes each, all of one width.
 
 use crate::stored::{Reader, Stored, Writer};
+use ackclock_core::statistics::{BinCounts, LogBins};
 
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
@@ -38,6 +39,27 @@ impl Stored for Counters {
         let mut counters = Counters { bytes: vec![0; len].into_boxed_slice(), total, first, width };
         (0..counters.len()).for_each(|i| counters.set(i, u32::take(from)));
         counters
+    }
+}
+
+impl BinCounts for Counters {
+    #[inline]
+    fn add(&mut self, bin: usize) {
+        Counters::add(self, bin as u16);
+    }
+
+    fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.iter().map(|(bin, count)| (usize::from(bin), u64::from(count)))
+    }
+}
+
+impl Stored for LogBins<Counters> {
+    fn put(&self, to: &mut Writer) {
+        self.counts().put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> LogBins<Counters> {
+        LogBins::from_counts(Stored::take(from))
     }
 }
 

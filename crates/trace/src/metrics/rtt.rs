@@ -1,7 +1,8 @@
 //! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes comes back.
 
-use super::LogHistogram;
+use super::counters::Counters;
 use crate::stored::stored;
+use ackclock_core::statistics::{LogBins, SummaryStats, sample_sd};
 
 /// Sample statistics, and the smoothed estimate of RFC 6298 for comparison with timers.
 #[derive(Debug, Clone, Default)]
@@ -11,14 +12,14 @@ pub struct Rtt {
     /// Nanoseconds about the first sample, so that large offsets cost no precision.
     sum: f64,
     sum_of_squares: f64,
-    histogram: LogHistogram,
+    bins: LogBins<Counters>,
     origin: f32,
     /// An estimate with a gain of an eighth is good for seven digits.
     smoothed: f32,
     deviation: f32,
 }
 
-stored!(Rtt { min, max, sum, sum_of_squares, histogram, origin, smoothed, deviation });
+stored!(Rtt { min, max, sum, sum_of_squares, bins, origin, smoothed, deviation });
 
 const _: () = assert!(size_of::<Rtt>() == 72);
 
@@ -27,7 +28,7 @@ impl Rtt {
     pub fn add(&mut self, sample: i64) {
         let sample = sample.max(0);
         let about = sample as f32;
-        if self.histogram.count() > 0 {
+        if self.bins.counts().total() > 0 {
             self.min = self.min.min(sample);
             self.max = self.max.max(sample);
             // RFC 6298, section 2.3: gains 1/4 and 1/8, the old estimate in the deviation.
@@ -40,27 +41,27 @@ impl Rtt {
         let off = sample as f64 - f64::from(self.origin);
         self.sum += off;
         self.sum_of_squares += off * off;
-        self.histogram.add(sample as u64);
+        self.bins.add(sample as u64);
     }
 
     pub fn count(&self) -> u64 {
-        u64::from(self.histogram.count())
+        u64::from(self.bins.counts().total())
     }
 
     /// Smallest sample in nanoseconds; none without samples.
     #[inline]
     pub fn min(&self) -> Option<i64> {
-        (self.histogram.count() > 0).then_some(self.min)
+        (self.bins.counts().total() > 0).then_some(self.min)
     }
 
     pub fn max(&self) -> Option<i64> {
-        (self.histogram.count() > 0).then_some(self.max)
+        (self.bins.counts().total() > 0).then_some(self.max)
     }
 
     /// Smoothed RTT and mean deviation, RFC 6298.
     #[inline]
     pub fn smoothed(&self) -> Option<(i64, i64)> {
-        (self.histogram.count() > 0).then_some((self.smoothed as i64, self.deviation as i64))
+        (self.bins.counts().total() > 0).then_some((self.smoothed as i64, self.deviation as i64))
     }
 
     #[inline]
@@ -69,26 +70,35 @@ impl Rtt {
     }
 
     pub fn mean(&self) -> Option<f64> {
-        (self.histogram.count() > 0).then(|| f64::from(self.origin) + self.sum / f64::from(self.histogram.count()))
+        (self.bins.counts().total() > 0).then(|| f64::from(self.origin) + self.sum / f64::from(self.bins.counts().total()))
     }
 
-    /// Standard deviation of a sample (over n - 1); zero for a single one.
+    /// Standard deviation of the samples in nanoseconds.
     pub fn sd(&self) -> Option<f64> {
-        let n = f64::from(self.histogram.count());
-        match self.histogram.count() {
-            0 => None,
-            1 => Some(0.0),
-            _ => Some(((self.sum_of_squares - self.sum * self.sum / n).max(0.0) / (n - 1.0)).sqrt()),
+        sample_sd(self.count(), self.sum, self.sum_of_squares)
+    }
+
+    /// Quantile `q` (0 to 1) in nanoseconds.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.bins.quantile(q, self.min as u64, self.max as u64)
+    }
+
+    /// The summary in nanoseconds.
+    pub fn summary(&self) -> SummaryStats {
+        SummaryStats {
+            count: self.count(),
+            min: self.min().map(|ns| ns as f64),
+            mean: self.mean(),
+            sd: self.sd(),
+            p50: self.quantile(0.50),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
+            max: self.max().map(|ns| ns as f64),
         }
     }
 
-    pub fn quantile(&self, q: f64) -> Option<f64> {
-        // A bin's edges may lie beyond what was seen.
-        self.histogram.quantile(q).map(|v| v.clamp(self.min as f64, self.max as f64))
-    }
-
     pub fn memory(&self) -> usize {
-        self.histogram.memory()
+        self.bins.counts().memory()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Rtt;
 use crate::stored::{Reader, Stored, Writer};
+use ackclock_core::statistics::SummaryStats;
 
 #[derive(Debug, Clone, Default)]
 pub enum Samples {
@@ -96,6 +97,11 @@ impl Samples {
             }
             Samples::None => Rtt::default(),
         }
+    }
+
+    /// The summary in milliseconds.
+    pub fn summary_ms(&self) -> SummaryStats {
+        self.statistics().summary().scaled(1e-6)
     }
 
     /// Bytes held beside itself.

@@ -1,9 +1,10 @@
 //! The figures of one direction: data that one end sent, and what the other end's ACKs said of it.
 
-use super::{Limits, Place, Spread, limits, seconds};
+use super::{Limits, Place, limits, seconds};
 use crate::cause::Cause;
 use crate::flow::{Flow, Half, Side, Spurious};
 use crate::metrics::{ACK_BINS_MS, AckClock};
+use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,8 +24,8 @@ pub struct Direction {
     pub out_of_order: u32,
     pub network_duplicates: u32,
     pub duplicate_acks: u64,
-    pub rtt_ms: Spread,
-    pub timestamp_rtt_ms: Spread,
+    pub rtt_ms: SummaryStats,
+    pub timestamp_rtt_ms: SummaryStats,
     pub outstanding_bytes: Bytes,
     pub throughput_bps: Option<f64>,
     pub goodput_bps: Option<f64>,
@@ -75,7 +76,7 @@ pub struct WindowReport {
 #[derive(Debug, Default, Serialize)]
 pub struct AckGaps {
     #[serde(flatten)]
-    pub gaps: Spread,
+    pub gaps: SummaryStats,
     /// Upper edges in milliseconds; the last bin, which is open, has none.
     pub histogram: Vec<Bin>,
     pub segments_per_ack: Option<f64>,
@@ -164,8 +165,8 @@ impl Direction {
             out_of_order: tally.of(Cause::Reordered),
             network_duplicates: tally.of(Cause::NetworkDuplicate),
             duplicate_acks: u64::from(a.duplicate_acks),
-            rtt_ms: Spread::of_rtt(&half.rtt),
-            timestamp_rtt_ms: Spread::of_rtt(&half.stamp_rtt),
+            rtt_ms: half.rtt.summary_ms(),
+            timestamp_rtt_ms: half.stamp_rtt.summary_ms(),
             outstanding_bytes: Bytes::of(half),
             throughput_bps: rate(a.unique_ip_bytes),
             goodput_bps: rate(a.unique),
@@ -229,7 +230,7 @@ impl AckGaps {
     fn of(clock: &AckClock) -> AckGaps {
         let edges = ACK_BINS_MS.iter().copied().map(Some).chain([None]);
         AckGaps {
-            gaps: Spread::of_acks(clock),
+            gaps: clock.summary_ms(),
             histogram: edges.zip(clock.bins()).map(|(up_to, count)| Bin { up_to, count }).collect(),
             segments_per_ack: clock.segments_per_ack(),
             stretched_share: clock.stretched_share(),

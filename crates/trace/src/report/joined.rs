@@ -1,7 +1,8 @@
 //! What two captures add: to each direction, and to the document.
 
-use super::{Report, Spread, ms};
+use super::{Report, ms};
 use crate::join::{Bucket, Bursts, Clock, Doubt, Joined, Taken, Way};
+use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
 /// Beside the figures of a direction.
@@ -10,7 +11,7 @@ pub struct WayReport {
     /// The capture near this direction's sender: 1 or 2.
     pub sender_side_capture: u8,
     /// Under the offset that `clock.assumption` names.
-    pub one_way_delay_ms: Spread,
+    pub one_way_delay_ms: SummaryStats,
     pub loss_rate: Option<f64>,
     pub lost: LostReport,
     pub loss_bursts: BurstReport,
@@ -156,7 +157,7 @@ impl WayReport {
         let lost = way.lost.len() as u64;
         WayReport {
             sender_side_capture: if way.onward { 1 } else { 2 },
-            one_way_delay_ms: Spread::of_sorted_ns(&way.delays),
+            one_way_delay_ms: SummaryStats::of(way.delays.iter().map(|&ns| ns as f64)).scaled(1e-6),
             loss_rate: (way.sent > 0).then(|| lost as f64 / way.sent as f64),
             lost: LostReport {
                 sent: way.sent,

@@ -4,14 +4,12 @@ mod direction;
 mod inferred;
 mod joined;
 mod limits;
-mod spread;
 mod together;
 
 pub use direction::Direction;
 pub use inferred::InferredPath;
 pub use joined::{BucketReport, JoinReport, WayReport};
 pub use limits::Limits;
-pub use spread::Spread;
 pub use together::Pair;
 
 use crate::analyze::{Analysis, Pieces};

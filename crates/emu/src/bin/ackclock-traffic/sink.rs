@@ -1,6 +1,7 @@
 //! Who counts.
 
 use crate::{BATCH, Failure, HEADERS, STAMP};
+use ackclock_core::statistics::quantile_of_sorted;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrIn, recvmmsg, setsockopt, sockopt};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
@@ -61,10 +62,7 @@ impl Seen {
 
     fn document(mut self) -> String {
         self.delays_ns.sort_unstable();
-        let quantile = |q: f64| {
-            let last = self.delays_ns.len().checked_sub(1);
-            last.map_or(0.0, |last| self.delays_ns[(q * last as f64).round() as usize] as f64 * 1e-3)
-        };
+        let quantile = |q: f64| quantile_of_sorted(&self.delays_ns, q).map_or(0.0, |ns| ns as f64 * 1e-3);
         let seconds = (self.last_ns - self.first_ns) as f64 * 1e-9;
         // The first packet's bits came before its stamp.
         let bps = if seconds > 0.0 { (self.bytes - self.first_bytes) as f64 * 8.0 / seconds } else { 0.0 };

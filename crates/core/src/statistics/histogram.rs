@@ -1,0 +1,132 @@
+//! A sample of durations in constant memory.
+
+use super::{LogBins, SummaryStats, sample_sd};
+use crate::units::Span;
+
+/// Durations, kept in nanoseconds: finer than the clock of any host, and small enough for their
+/// squares. Extremes and mean are exact, quantiles are those of [`LogBins`].
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    bins: LogBins,
+    count: u64,
+    sum: f64,
+    sum_of_squares: f64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { bins: LogBins::default(), count: 0, sum: 0.0, sum_of_squares: 0.0, min: u64::MAX, max: 0 }
+    }
+}
+
+const PS_PER_NS: u64 = 1000;
+
+impl Histogram {
+    #[inline]
+    pub fn add(&mut self, span: Span) {
+        let ns = span.0 / PS_PER_NS;
+        self.count += 1;
+        let x = ns as f64;
+        self.sum += x;
+        self.sum_of_squares += x * x;
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+        self.bins.add(ns);
+    }
+
+    /// Adds all values of another.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.bins.merge(&other.bins);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn min(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span(self.min * PS_PER_NS))
+    }
+
+    pub fn max(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span(self.max * PS_PER_NS))
+    }
+
+    /// Mean in seconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64 * 1e-9)
+    }
+
+    /// Standard deviation of the sample, in seconds.
+    pub fn sd(&self) -> Option<f64> {
+        sample_sd(self.count, self.sum, self.sum_of_squares).map(|ns| ns * 1e-9)
+    }
+
+    /// Quantile `q` (0 to 1) in seconds.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.bins.quantile(q, self.min, self.max).map(|ns| ns * 1e-9)
+    }
+
+    /// The summary in milliseconds.
+    pub fn summary_ms(&self) -> SummaryStats {
+        let ms = |seconds: f64| seconds * 1e3;
+        SummaryStats {
+            count: self.count,
+            min: self.min().map(Span::as_millis),
+            mean: self.mean().map(ms),
+            sd: self.sd().map(ms),
+            p50: self.quantile(0.50).map(ms),
+            p95: self.quantile(0.95).map(ms),
+            p99: self.quantile(0.99).map(ms),
+            max: self.max().map(Span::as_millis),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_extremes_are_exact_and_quantiles_within_a_percent() {
+        let mut h = Histogram::default();
+        (1..=10_000).for_each(|us| h.add(Span::from_us(us)));
+        for q in [0.01, 0.5, 0.95, 0.999] {
+            let quantile = h.quantile(q).unwrap();
+            assert!((quantile / (q * 0.01) - 1.0).abs() < 0.01, "{q}: {quantile}");
+        }
+        assert!((h.mean().unwrap() - 5000.5e-6).abs() < 1e-12);
+        assert_eq!((h.min(), h.max()), (Some(Span::from_us(1)), Some(Span::from_ms(10))));
+    }
+
+    // finding("N1")
+    #[test]
+    fn the_summary_is_that_of_the_list_of_values() {
+        let mut h = Histogram::default();
+        (1..=20).for_each(|ns| h.add(Span::from_ns(ns)));
+        let list = SummaryStats::of((1..=20).map(f64::from)).scaled(1e-6);
+        let near = |a: Option<f64>, b: Option<f64>| (a.unwrap() / b.unwrap() - 1.0).abs() < 1e-12;
+        let stats = h.summary_ms();
+        assert!(near(stats.p95, list.p95) && near(stats.p50, list.p50) && near(stats.p99, list.p99));
+        assert!(near(stats.sd, list.sd) && near(stats.mean, list.mean));
+        assert!(near(stats.min, list.min) && near(stats.max, list.max));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures_and_merges_as_nothing() {
+        let mut h = Histogram::default();
+        assert_eq!(h.summary_ms(), SummaryStats::default());
+        h.add(Span::from_us(7));
+        let mut sum = h.clone();
+        sum.merge(&Histogram::default());
+        sum.merge(&h);
+        assert_eq!((sum.count(), sum.min(), sum.max()), (2, h.min(), h.max()));
+        assert_eq!(sum.quantile(0.9), h.quantile(0.9));
+    }
+}
