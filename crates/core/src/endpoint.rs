@@ -1,11 +1,11 @@
-//! Who sends and who receives: the ends of a flow, as the network sees them.
+//! The interface between endpoints of flows and the network.
 
 use crate::app::{ExternalHost, ProbeReflector, Prober, UdpSink, UdpSource};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
 use crate::tcp::TcpEndpoint;
 use crate::units::Time;
 
-/// What an endpoint hands to the network: where it has put the body, and what the header must say of it.
+/// A packet that an endpoint sends: its body in the arena, and the header fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     pub body: BodyId,
@@ -13,26 +13,27 @@ pub struct Outgoing {
     pub len: u16,
     pub kind: Kind,
     pub ecn: Ecn,
-    /// Nothing follows it at this instant: there is no need to ask again.
+    /// No other packet follows at this instant; `poll` need not be called again.
     pub no_more: bool,
 }
 
-/// An end of a flow: bodies and time in, bodies and the next due time out.
+/// An end of a flow: packet bodies and time in, packet bodies and the next due time out.
 pub trait Endpoint {
     /// A packet's body has arrived.
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn);
-    /// Likewise, and the next one arrives at this same instant.
+    /// Like `receive`, when another packet for this endpoint arrives at the same instant.
     fn receive_more_coming(&mut self, now: Time, body: &Body, ecn: Ecn) {
         self.receive(now, body, ecn);
     }
-    /// The due time has come (or an earlier one that has since moved: then nothing happens).
+    /// The due time is reached. The call may come early, if the due time has moved; then it does
+    /// nothing.
     fn on_timer(&mut self, now: Time);
-    /// The next packet to send at `now`; called until it says `None` or that it was the no_more.
+    /// The next packet to send at `now`. The caller repeats until `None` or `no_more`.
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing>;
     fn due(&self) -> Time;
 }
 
-/// Every kind of endpoint. TCP is boxed: it is large, and the network only needs its due time.
+/// Every kind of endpoint. TCP is boxed: it is large, and the network reads only its due time.
 pub enum AnyEndpoint {
     Tcp(Box<TcpEndpoint>),
     UdpSource(Box<UdpSource>),

@@ -1,4 +1,4 @@
-//! Things that are due at times of their own: the earliest first, and at one instant in the order in which they came.
+//! A heap of events, ordered by due time and then by insertion order.
 
 use crate::units::Time;
 use std::cmp::{Ordering, Reverse};
@@ -21,13 +21,13 @@ impl<T> EventHeap<T> {
         self.pushed += 1;
     }
 
-    /// When the first is due; `Time::NEVER` when there is none.
+    /// Due time of the first event; `Time::NEVER` if there is none.
     #[inline]
     pub fn due(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse(first)| first.due)
     }
 
-    /// The first, if it is due by `now`.
+    /// Removes the first event if it is due by `now`.
     pub fn pop(&mut self, now: Time) -> Option<T> {
         if self.heap.peek().is_none_or(|Reverse(first)| first.due > now) {
             return None;
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_comes_in_order_of_time_and_then_of_arrival() {
+    fn events_leave_in_order_of_due_time_then_insertion() {
         let mut timed = EventHeap::default();
         for (at, name) in [(30, "d"), (10, "a"), (20, "b"), (20, "c")] {
             timed.push(Time(at), name);

@@ -1,9 +1,11 @@
-//! ackclock's core: TCP endpoints, queues, links, media and the network that joins them, as pure state machines.
+//! ackclock's core: TCP endpoints, queues, links, media and the network that connects them, as pure
+//! state machines.
 //!
-//! Time and packets come in; packets and the next due time come out. Nothing here asks for the time, opens a file, starts a
-//! thread or draws a number that the seed does not fix, so the simulator and the real-time emulator drive the same code.
+//! Inputs are times and packets; outputs are packets and the next due time. No code in this crate
+//! reads a clock, opens a file, starts a thread or draws a random number that the seed does not
+//! fix, so the simulator and the real-time emulator drive the same code.
 //!
-//! The modules lie in the order in which a packet meets them: see `docs/journey.md`.
+//! `docs/journey.md` follows a packet through the modules.
 #![forbid(unsafe_code)]
 
 pub mod element;

@@ -1,20 +1,21 @@
-//! Who watches. The network tells a probe what it did; the probe `()` watches nothing and compiles away.
+//! Observation of a network's packets. The probe `()` observes nothing and compiles to nothing.
 
 use crate::element::fate::Event;
 use crate::network::route::{EndpointId, NodeId, Port};
 use crate::packet::{Arena, Body, Packet};
 use crate::units::Time;
 
-/// Facts as they happen. Every method defaults to nothing.
+/// Callbacks at each event. By default every method does nothing.
 pub trait Probe {
-    /// Whether elements should keep their notes at all.
+    /// False: elements record no events.
     const WATCHING: bool = true;
 
-    /// An element did something that it considers worth a note.
-    fn see(&mut self, _now: Time, _at: NodeId, _event: &Event) {}
-    /// An endpoint handed a packet to its first hop.
+    /// An element dropped, marked, copied or created a packet.
+    fn on_event(&mut self, _now: Time, _at: NodeId, _event: &Event) {}
+    /// An endpoint sent a packet to its first hop.
     fn sent(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}
-    /// A packet comes to an element on its way. Its body is looked up by those who want it: this is said once per packet and element.
+    /// A packet enters an element. Called once per packet and element, so the body is not looked
+    /// up.
     fn entered(&mut self, _now: Time, _at: NodeId, _port: Port, _packet: &Packet, _arena: &Arena) {}
     /// A packet reached an endpoint.
     fn received(&mut self, _now: Time, _by: EndpointId, _packet: &Packet, _body: &Body) {}

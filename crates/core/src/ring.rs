@@ -1,6 +1,6 @@
-//! A first-in-first-out ring of small `Copy` values, for packets in flight: every hop of every packet goes through one.
+//! A FIFO ring of small `Copy` values, for packets in flight. Every hop of every packet uses one.
 
-/// Grows by doubling and never shrinks. A power of two, so that wrapping is one `and`.
+/// Doubles when full and never shrinks. The size is a power of two: an index wraps with one `and`.
 #[derive(Clone, Debug, Default)]
 pub struct Ring<T> {
     slots: Vec<T>,
@@ -37,7 +37,7 @@ impl<T: Copy> Ring<T> {
         self.get(self.len.wrapping_sub(1))
     }
 
-    /// The value that is `offset` places behind the front.
+    /// The value `offset` places behind the front.
     #[inline]
     pub fn get(&self, offset: usize) -> Option<&T> {
         if offset < self.len { self.slots.get(self.slot(offset)) } else { None }
@@ -53,7 +53,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// How many at the front are `ahead`, of which none comes behind one that is not.
+    /// Number of values that satisfy `ahead`; all of them precede all others.
     pub fn partition_point(&self, ahead: impl Fn(&T) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len);
         while low < high {
@@ -63,7 +63,7 @@ impl<T: Copy> Ring<T> {
         low
     }
 
-    /// Puts a value `offset` places behind the front; those from there on move back by one.
+    /// Inserts a value `offset` places behind the front; later values move back by one.
     pub fn insert(&mut self, offset: usize, value: T) {
         self.push_back(value);
         for at in (offset + 1..self.len).rev() {
@@ -89,7 +89,7 @@ impl<T: Copy> Ring<T> {
         self.take_front().copied()
     }
 
-    /// The front where it lies; its place is free from the next push on.
+    /// Removes the front and returns a reference to its slot, valid until the next push.
     #[inline]
     pub fn take_front(&mut self) -> Option<&T> {
         if self.len == 0 {
@@ -114,7 +114,7 @@ impl<T: Copy> Ring<T> {
         (0..self.len).map(|i| &self.slots[self.slot(i)])
     }
 
-    /// Doubles the room; `filler` only initialises it.
+    /// Doubles the capacity; `filler` initialises the new slots.
     #[cold]
     fn grow(&mut self, filler: T) {
         self.slots.rotate_left(self.head);
@@ -130,7 +130,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn a_search_finds_the_first_that_is_not_ahead_wherever_the_ring_begins() {
+    fn partition_point_finds_the_boundary_when_the_ring_wraps() {
         let mut ring = Ring::new();
         for i in 0..100u32 {
             ring.push_back(i);
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(steps in prop::collection::vec(any::<bool>(), 0..400)) {
+        fn ring_matches_vec_deque(steps in prop::collection::vec(any::<bool>(), 0..400)) {
             let (mut ring, mut model) = (Ring::new(), VecDeque::new());
             for (i, push) in steps.into_iter().enumerate() {
                 if push {

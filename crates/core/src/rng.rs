@@ -1,15 +1,17 @@
-//! One random stream per element, fixed by the run's seed and the element's name, and the few distributions the papers use.
+//! Random numbers: one stream per element, fixed by the run's seed and the element's name, and the
+//! distributions of the models.
 
 use crate::units::Span;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// A named generator (PCG XSL 128/64 MCG), so that the values of a seed never change under us.
+/// PCG XSL 128/64 MCG. The algorithm is fixed, so that the values of a seed never change.
 #[derive(Clone, Debug)]
 pub struct Rng(Pcg64Mcg);
 
 impl Rng {
-    /// The stream of the element called `name` in the run with this `seed`. Neighbouring seeds share nothing.
+    /// The stream of the element `name` in the run with this `seed`. Streams of adjacent seeds are
+    /// independent.
     pub fn for_element(seed: u64, name: &str) -> Rng {
         let hash = fnv1a(name.as_bytes());
         let low = splitmix(seed ^ hash);
@@ -20,12 +22,12 @@ impl Rng {
         Rng(Pcg64Mcg::from_seed(state))
     }
 
-    /// A second stream for the same element, so that what it draws from one cannot shift the other.
+    /// A second, independent stream for the same element.
     pub fn fork(&mut self) -> Rng {
         Rng::for_element(self.0.next_u64(), "fork")
     }
 
-    /// Any 64 bits, for a hash that nobody outside can foresee.
+    /// 64 random bits, as the secret salt of a hash.
     pub fn salt(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -59,7 +61,8 @@ impl Rng {
         scale / libm::pow(1.0 - self.uniform(), 1.0 / shape)
     }
 
-    /// Normal, by Box and Muller (1958); the second value is thrown away to keep one draw one state.
+    /// Normal, by Box and Muller (1958). The second value is discarded, so that each draw uses the
+    /// same number of values.
     pub fn normal(&mut self, mean: f64, sd: f64) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log1p(-self.uniform()));
         mean + sd * radius * libm::cos(2.0 * std::f64::consts::PI * self.uniform())
@@ -70,7 +73,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Steele, Lea and Flood's mixing function (2014): spreads neighbouring seeds.
+/// The mixing function of Steele, Lea and Flood (2014): decorrelates adjacent seeds.
 fn splitmix(x: u64) -> u64 {
     let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -87,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_seeds_and_names_share_nothing() {
+    fn stream_differs_when_seed_or_name_differs() {
         let first = |seed, name| Rng::for_element(seed, name).uniform();
         let draws = [first(1, "a"), first(2, "a"), first(1, "b"), first(3, "a")];
         for (i, x) in draws.iter().enumerate() {
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_is_a_stream_of_its_own_and_fixed_by_the_seed() {
+    fn fork_is_independent_and_reproducible() {
         let draws = |mut rng: Rng| [rng.uniform(), rng.uniform(), rng.uniform()];
         let fork = |seed| Rng::for_element(seed, "a").fork();
         assert_eq!(draws(fork(1)), draws(fork(1)));
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distributions_have_the_means_they_are_asked_for() {
+    fn distributions_have_the_configured_means() {
         let mut rng = Rng::for_element(7, "test");
         assert!((mean(200_000, || rng.uniform()) - 0.5).abs() < 0.003);
         assert!((mean(200_000, || rng.exponential(2.0)) - 2.0).abs() < 0.03);
@@ -119,20 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn golden_values_pin_the_generator() {
+    fn generator_matches_golden_values() {
         let mut rng = Rng::for_element(1, "golden");
         let drawn: Vec<String> = (0..3).map(|_| format!("{:.12}", rng.uniform())).collect();
         assert_eq!(drawn, GOLDEN, "a seed's values changed: every published run would change with them");
     }
 
     #[test]
-    fn golden_values_pin_the_distributions() {
+    fn distributions_match_golden_values() {
         let mut rng = Rng::for_element(1, "golden");
         (0..3).for_each(|_| assert!(rng.uniform() < 1.0));
         let drawn = [rng.exponential(1.0), rng.pareto(1.0, 2.5), rng.normal(0.0, 1.0)].map(|x| format!("{x:.12}"));
         assert_eq!(drawn, ["0.949251523395", "0.643261616926", "0.786074991197"]);
     }
 
-    /// From the generator's and the distributions' definitions, calculated apart from this code.
+    /// Calculated from the definitions of the generator and the distributions, independently of
+    /// this code.
     const GOLDEN: [&str; 3] = ["0.083850025582", "0.068712983823", "0.844368806445"];
 }

@@ -1,33 +1,36 @@
-//! Who is due next: a winner tree over elements, never over packets, so that its size is the network's and not the traffic's.
+//! Timer tree: a winner tree over elements and endpoints, not over packets. Its size follows the
+//! network, not the traffic.
 
 use crate::units::Time;
 
-/// Who may be due, each kind numbered from 0.
+/// The owner of a timer, numbered from 0 within its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerOwner {
     Element(usize),
     Endpoint(usize),
 }
 
-/// Ties go to the one whose due time was set first.
+/// Equal due times are served in the order in which they were set.
 ///
-/// Elements move with every packet and are few, endpoints' timers rarely move and may be thousands: each kind has its own tree.
+/// Element timers change with every packet and are few; endpoint timers change rarely and may be
+/// thousands. Each kind has its own tree.
 #[derive(Debug)]
 pub struct TimerTree {
     elements: Tree,
     endpoints: Tree,
-    /// In entries, owners from here on are endpoints.
+    /// Owners from this number on are endpoints, in entries.
     split: usize,
-    stamp: u64,
+    sequence: u64,
 }
 
-/// Blocks of four, a cache line each. Block 0 is the top; what stands in place `i` of block `b` is the least of block `4 b + 1 + i`, and
-/// the owners' own entries are in the lowest level. Going all the way up without asking whether anything changed is faster than
-/// asking, as mostly the first entry is what changes.
+/// Blocks of four entries, one cache line each. Block 0 is the root; entry `i` of block `b` is the
+/// minimum of block `4 b + 1 + i`; the owners' entries are in the lowest level. An update always
+/// runs up to the root: it mostly changes the first entry, so a check for an early exit costs more
+/// than it saves.
 #[derive(Debug)]
 struct Tree {
     blocks: Vec<Block>,
-    /// The first block of the lowest level.
+    /// Index of the first block of the lowest level.
     lowest: usize,
     root: Entry,
 }
@@ -35,7 +38,8 @@ struct Tree {
 const FANOUT: usize = 4;
 type Block = [Entry; FANOUT];
 
-/// Due time in the upper 64 bits, order of setting in the next 40, the owner in the lowest 24: one comparison decides everything.
+/// Due time in the upper 64 bits, sequence number in the next 40, owner in the lowest 24: one
+/// comparison orders entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
@@ -44,8 +48,8 @@ const OWNER_BITS: u32 = 24;
 impl Entry {
     const NEVER: Entry = Entry(u128::MAX);
 
-    fn new(due: Time, stamp: u64, owner: usize) -> Entry {
-        Entry(u128::from(due.0) << 64 | u128::from(stamp << OWNER_BITS | owner as u64))
+    fn new(due: Time, sequence: u64, owner: usize) -> Entry {
+        Entry(u128::from(due.0) << 64 | u128::from(sequence << OWNER_BITS | owner as u64))
     }
     fn due(self) -> Time {
         Time((self.0 >> 64) as u64)
@@ -56,31 +60,31 @@ impl Entry {
 }
 
 #[inline]
-fn least(block: &Block) -> Entry {
+fn min_entry(block: &Block) -> Entry {
     block[0].min(block[1]).min(block[2].min(block[3]))
 }
 
 impl Tree {
     fn with_owners(n: usize) -> Tree {
-        let wanted = n.div_ceil(FANOUT).max(1);
+        let leaves = n.div_ceil(FANOUT).max(1);
         let (mut lowest, mut width) = (0, 1);
-        while width < wanted {
+        while width < leaves {
             lowest += width;
             width *= FANOUT;
         }
-        Tree { blocks: vec![[Entry::NEVER; FANOUT]; lowest + wanted], lowest, root: Entry::NEVER }
+        Tree { blocks: vec![[Entry::NEVER; FANOUT]; lowest + leaves], lowest, root: Entry::NEVER }
     }
 
     #[inline]
     fn set(&mut self, owner: usize, entry: Entry) {
-        let (mut at, mut place) = (self.lowest + owner / FANOUT, owner % FANOUT);
+        let (mut at, mut slot) = (self.lowest + owner / FANOUT, owner % FANOUT);
         let mut winner = entry;
         loop {
             let block = &mut self.blocks[at];
-            block[place] = winner;
-            winner = least(block);
+            block[slot] = winner;
+            winner = min_entry(block);
             let Some(below) = at.checked_sub(1) else { break };
-            (at, place) = (below / FANOUT, below % FANOUT);
+            (at, slot) = (below / FANOUT, below % FANOUT);
         }
         self.root = winner;
     }
@@ -91,10 +95,10 @@ impl TimerTree {
     /// With 2^24 owners or more.
     pub fn with_owners(elements: usize, endpoints: usize) -> TimerTree {
         assert!(elements + endpoints < 1 << OWNER_BITS, "fewer than 2^24 elements and endpoints");
-        TimerTree { elements: Tree::with_owners(elements), endpoints: Tree::with_owners(endpoints), split: elements, stamp: 0 }
+        TimerTree { elements: Tree::with_owners(elements), endpoints: Tree::with_owners(endpoints), split: elements, sequence: 0 }
     }
 
-    /// The earliest due time and whose it is, which means nothing if it is `NEVER`.
+    /// The earliest due time and its owner; the owner is meaningless if the time is `NEVER`.
     #[inline]
     pub fn first(&self) -> (Time, TimerOwner) {
         let first = self.elements.root.min(self.endpoints.root);
@@ -102,11 +106,11 @@ impl TimerTree {
         (first.due(), owner.checked_sub(self.split).map_or(TimerOwner::Element(owner), TimerOwner::Endpoint))
     }
 
-    /// Sets or moves a owner's due time; `NEVER` takes it out.
+    /// Sets an owner's due time; `NEVER` removes it.
     #[inline]
     pub fn set(&mut self, owner: TimerOwner, due: Time) {
-        self.stamp += 1;
-        let entry = |number| if due == Time::NEVER { Entry::NEVER } else { Entry::new(due, self.stamp, number) };
+        self.sequence += 1;
+        let entry = |number| if due == Time::NEVER { Entry::NEVER } else { Entry::new(due, self.sequence, number) };
         match owner {
             TimerOwner::Element(number) => self.elements.set(number, entry(number)),
             TimerOwner::Endpoint(number) => self.endpoints.set(number, entry(self.split + number)),
@@ -120,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ties_go_to_the_one_set_first() {
+    fn equal_due_times_are_served_in_the_order_of_setting() {
         let mut index = TimerTree::with_owners(3, 1);
         let owners = [TimerOwner::Element(2), TimerOwner::Element(0), TimerOwner::Endpoint(0), TimerOwner::Element(1)];
         for owner in owners {
@@ -136,17 +140,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_sorted_list(moves in prop::collection::vec((0usize..30, 0u64..50), 1..300)) {
+        fn timer_tree_matches_a_sorted_list(moves in prop::collection::vec((0usize..30, 0u64..50), 1..300)) {
             let mut index = TimerTree::with_owners(9, 21);
             let mut model: Vec<(u64, u64, TimerOwner)> = Vec::new();
-            for (stamp, (owner, t)) in moves.into_iter().enumerate() {
+            for (sequence, (owner, t)) in moves.into_iter().enumerate() {
                 let owner = owner.checked_sub(9).map_or(TimerOwner::Element(owner), TimerOwner::Endpoint);
                 model.retain(|m| m.2 != owner);
                 if t == 0 {
                     index.set(owner, Time::NEVER);
                 } else {
                     index.set(owner, Time(t));
-                    model.push((t, stamp as u64, owner));
+                    model.push((t, sequence as u64, owner));
                 }
                 let (first, whose) = index.first();
                 let first = (first != Time::NEVER).then_some((first, whose));

@@ -1,30 +1,30 @@
-//! Time, rate and size. Integers only, so that the same seed gives the same bytes on every machine.
+//! Time, rate and size as integers, so that a seed gives the same bytes on every machine.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Picoseconds in a second.
+/// Picoseconds per second.
 pub const PS_PER_S: u64 = 1_000_000_000_000;
 
-/// An instant: picoseconds since the start of the run (213 days fit).
+/// An instant: picoseconds since the start of the run (range 213 days).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(pub u64);
 
-/// A length of time in picoseconds.
+/// A duration in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(pub u64);
 
 impl Time {
     pub const ZERO: Time = Time(0);
-    /// Later than everything: the due time of an element that waits for nothing.
+    /// Later than every instant: the due time of an element without a timer.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// Seconds since the start, for reports and for equations that are written in real numbers.
+    /// Seconds since the start, for reports and for equations in real numbers.
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// How long ago `earlier` was; zero when it lies ahead.
+    /// Time since `earlier`; zero if `earlier` is in the future.
     #[inline]
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -51,9 +51,11 @@ impl Span {
         Span(s * PS_PER_S)
     }
 
-    /// The nearest span to `s` seconds; halves upward; negative values and NaN become zero, too large ones `MAX`.
+    /// The nearest duration to `s` seconds, halves upward. Negative values and NaN become zero,
+    /// values out of range `MAX`.
     pub fn from_secs_f64(s: f64) -> Span {
-        // `as` truncates, saturates, and turns NaN into 0; what it cut off is exact. Cheaper than a rounded double, for each paced segment.
+        // `as` truncates, saturates, and maps NaN to 0, and the truncated fraction is exact.
+        // Cheaper than rounding a double; used for each paced segment.
         let ps = s * PS_PER_S as f64;
         let whole = ps as u64;
         Span(whole.saturating_add(u64::from(ps - whole as f64 >= 0.5)))
@@ -67,7 +69,7 @@ impl Span {
         self.0 as f64 / 1e9
     }
 
-    /// The smallest multiple of `tick` that is not below this span (`tick` zero changes nothing).
+    /// The smallest multiple of `tick` not below this duration. A zero `tick` changes nothing.
     #[inline]
     pub fn round_up_to(self, tick: Span) -> Span {
         if tick.0 == 0 {
@@ -84,7 +86,7 @@ impl Span {
 
 impl Add<Span> for Time {
     type Output = Time;
-    /// Saturates at `NEVER`: a timer far beyond the end of the run is simply never due.
+    /// Saturates at `NEVER`: a timer beyond the range never expires.
     #[inline]
     fn add(self, rhs: Span) -> Time {
         Time(self.0.saturating_add(rhs.0))
@@ -133,11 +135,11 @@ impl fmt::Debug for Span {
     }
 }
 
-/// A bit rate, in bits per second, never zero.
+/// A bit rate in bits per second, never zero.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     bps: u64,
-    /// Picoseconds per byte when that is a whole number, else 0: most links avoid the division.
+    /// Picoseconds per byte if that is a whole number, else 0: avoids the division for most links.
     ps_per_byte: u64,
 }
 
@@ -146,7 +148,7 @@ impl Rate {
     const PS_BITS: u64 = 8 * PS_PER_S;
 
     /// # Panics
-    /// On zero: plans are checked before rates are made.
+    /// On zero: plans are validated before rates are made.
     pub const fn from_bps(bps: u64) -> Rate {
         assert!(bps > 0, "a rate is never zero");
         let whole = Self::PS_BITS.is_multiple_of(bps);
@@ -157,7 +159,7 @@ impl Rate {
         self.bps
     }
 
-    /// How long `bytes` take, to the nearest picosecond.
+    /// Transmission time of `bytes`, to the nearest picosecond.
     #[inline]
     pub fn time_to_send(self, bytes: u32) -> Span {
         if self.ps_per_byte != 0 {
@@ -171,7 +173,7 @@ impl Rate {
         Span(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// Whole bytes that fit into `span`.
+    /// Whole bytes transmitted in `span`.
     pub fn bytes_in(self, span: Span) -> u64 {
         (u128::from(span.0) * u128::from(self.bps) / u128::from(Self::PS_BITS)) as u64
     }
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_that_divides_is_exact_and_one_that_does_not_is_right_to_half_a_picosecond() {
+    fn time_to_send_is_exact_to_half_a_picosecond() {
         assert_eq!(Rate::from_bps(10_000_000).time_to_send(1064), Span(851_200_000));
         assert_eq!(Rate::from_bps(28_800).time_to_send(1000).0, 277_777_777_778);
         assert_eq!(Rate::from_bps(9_600).time_to_send(6), Span::from_ms(5));
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_become_the_nearest_picosecond_halves_upward() {
+    fn from_secs_f64_rounds_to_the_nearest_picosecond() {
         for ps in [0.0, 0.25, 0.5, 1.5, 2.49, 1e3 + 0.5, 851_200_000.75, 2.0_f64.powi(52) - 0.5, 1e16, 1.7e19] {
             let s = ps / PS_PER_S as f64;
             assert_eq!(Span::from_secs_f64(s).0, libm::round(s * PS_PER_S as f64) as u64, "{ps}");
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_saturate_instead_of_wrapping() {
+    fn time_arithmetic_saturates_on_overflow() {
         assert_eq!(Time::NEVER + Span(1), Time::NEVER);
         assert_eq!(Span::from_secs_f64(-1.0), Span::ZERO);
         assert_eq!(Span::from_secs_f64(f64::NAN), Span::ZERO);

@@ -14,7 +14,7 @@ pub struct Tap {
 }
 
 impl Probe for Tap {
-    fn see(&mut self, now: Time, at: NodeId, event: &Event) {
+    fn on_event(&mut self, now: Time, at: NodeId, event: &Event) {
         if let Some(log) = &mut self.log {
             log.see(now, at, event);
         }

@@ -90,7 +90,7 @@ fn exchanged(flow: &Flow, ends: &Ends, world: &World, start: Option<Time>) -> Ve
     let (Workload::Exchange { .. }, Some(AnyApp::Requester(asker)), Some(start)) = (flow.workload, asker, start) else {
         return Vec::new();
     };
-    let starts = std::iter::once(start).chain(asker.asked_again().iter().copied());
-    let ends = asker.answered().iter().copied().map(Some).chain(std::iter::once(None));
+    let starts = std::iter::once(start).chain(asker.later_request_times().iter().copied());
+    let ends = asker.response_times().iter().copied().map(Some).chain(std::iter::once(None));
     starts.zip(ends).map(|(start, end)| Course { start: Some(start), end }).collect()
 }

@@ -1,4 +1,4 @@
-//! A bulk sender: as much as TCP takes, without end, up to a size, or until it is told to stop.
+//! Bulk sender: sends as much as TCP accepts, without end, up to a size, or until a stop time.
 
 use super::{Application, Socket};
 use crate::units::Time;
@@ -10,7 +10,8 @@ pub struct BulkSource {
 }
 
 impl BulkSource {
-    /// Sends `bytes` (`u64::MAX`: no end) and closes; at `stop` it closes with what has been sent by then.
+    /// Sends `bytes` (`u64::MAX`: unlimited) and closes. At `stop` it closes after the bytes that
+    /// TCP has accepted by then.
     pub fn new(bytes: u64, stop: Time) -> BulkSource {
         BulkSource { bytes, stop }
     }

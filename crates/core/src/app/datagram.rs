@@ -1,4 +1,4 @@
-//! UDP traffic: a constant rate, or on and off by turns.
+//! UDP traffic: constant bit rate, or on/off with random periods.
 
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Datagram, Ecn, Kind};
@@ -6,14 +6,14 @@ use crate::rng::Rng;
 use crate::statistics::Histogram;
 use crate::units::{Rate, Span, Time};
 
-/// When a source sends.
+/// Sending pattern of a source.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// Without pause.
+    /// Without pauses.
     Constant,
-    /// On and off periods drawn from exponential distributions with these means.
+    /// Exponential on and off periods with these means.
     Exponential { on: Span, off: Span, rng: Rng },
-    /// On and off periods drawn from Pareto distributions with these means and this shape.
+    /// Pareto on and off periods with these means and this shape.
     Pareto { on: Span, off: Span, shape: f64, rng: Rng },
 }
 
@@ -26,7 +26,7 @@ impl Pattern {
         })
     }
 
-    /// The next on and off periods; none for a source without pauses.
+    /// The next on and off periods; `None` for a source without pauses.
     fn periods(&mut self) -> Option<(Span, Span)> {
         let (on, off, shape, rng) = match self {
             Pattern::Constant => return None,
@@ -38,7 +38,7 @@ impl Pattern {
     }
 }
 
-/// Sends packets of one size at one rate while it is on.
+/// Sends packets of one size at one rate during its on periods.
 #[derive(Clone, Debug)]
 pub struct UdpSource {
     packet: u16,
@@ -52,7 +52,7 @@ pub struct UdpSource {
 }
 
 impl UdpSource {
-    /// `rate` counts IP bytes of `packet` each; from `start` until `stop`.
+    /// `rate` counts IP bytes; every packet has `packet` bytes. Sends from `start` until `stop`.
     pub fn new(rate: Rate, packet: u16, mut pattern: Pattern, start: Time, stop: Time) -> UdpSource {
         let (on_until, off) = pattern.periods().map_or((Time::NEVER, Span::ZERO), |(on, off)| (start + on, off));
         UdpSource { packet, gap: rate.time_to_send(u32::from(packet)), pattern, stop, next: start, on_until, off, sent: 0 }
@@ -62,7 +62,7 @@ impl UdpSource {
         self.sent
     }
 
-    /// Moves the next packet out of the pauses.
+    /// Moves the next send time past the off periods.
     fn skip_pauses(&mut self) {
         while self.next >= self.on_until {
             let begin = self.on_until + self.off;
@@ -96,13 +96,13 @@ impl Endpoint for UdpSource {
     }
 }
 
-/// Counts what arrives.
+/// Counts received datagrams.
 #[derive(Clone, Debug, Default)]
 pub struct UdpSink {
     pub packets: u64,
     pub first: Option<Time>,
     pub last: Option<Time>,
-    /// What each packet took from the sender to here, since the meter last started.
+    /// One-way delay of each packet since the last start of the measurement.
     pub delay: Histogram,
 }
 

@@ -1,11 +1,11 @@
-//! Where a real host's traffic enters and leaves the network: an end of a flow that this process does not play.
+//! Endpoint of a flow whose host is outside this process.
 
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Ecn};
 use crate::units::Time;
 
-/// Sends nothing by itself and keeps nothing: what reaches it is for the driver's probe to take, and what a real host sends is handed to
-/// [`crate::Network::send_from`].
+/// Placeholder for a real host: the emulator's probe takes delivered packets, and packets that the
+/// host sends enter through [`crate::Network::send_from`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExternalHost;
 

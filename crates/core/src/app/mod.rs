@@ -1,4 +1,4 @@
-//! Who wants to send: applications above TCP, and sources and sinks above UDP.
+//! Traffic sources and sinks: applications over TCP, and UDP endpoints.
 
 mod bulk;
 mod datagram;
@@ -22,28 +22,29 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Socket {
     pub established: bool,
-    /// Bytes the application has offered so far, whether or not they have been sent; `u64::MAX` is no end.
+    /// Bytes that the application has written so far, sent or not; `u64::MAX` means unlimited.
     pub written: u64,
-    /// Bytes that TCP has taken over, which cannot be taken back.
+    /// Bytes that TCP has accepted. They cannot be withdrawn.
     pub sent: u64,
-    /// The application will write no more.
+    /// The application writes nothing more.
     pub closed: bool,
-    /// Bytes that have arrived in order.
+    /// Bytes received in order.
     pub arrived: u64,
-    /// Bytes the application has read.
+    /// Bytes that the application has read.
     pub read: u64,
-    /// The peer has said that no more will come.
+    /// The peer has sent FIN, and all data before it has arrived.
     pub peer_closed: bool,
 }
 
-/// What runs above a TCP connection.
+/// An application over a TCP connection.
 pub trait Application {
-    /// Reads, writes or closes; called when the connection opens, when data arrives and when `due` has come.
+    /// Reads, writes or closes. Called when the connection opens, when data arrives and at the due
+    /// time.
     fn act(&mut self, now: Time, socket: &mut Socket);
     fn due(&self) -> Time;
 }
 
-/// Every kind of application above TCP.
+/// Every kind of application over TCP.
 #[derive(Clone, Debug)]
 pub enum AnyApp {
     BulkSource(BulkSource),

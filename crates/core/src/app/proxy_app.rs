@@ -1,16 +1,17 @@
-//! One side of a proxy: what it may read and has been given to write is decided between its two sides ([`crate::tcp::pass`]).
+//! Application on one side of a split-TCP proxy. [`crate::tcp::pass`] sets what it may read and
+//! write.
 
 use super::{Application, Socket};
 use crate::units::Time;
 
-/// Bytes count from the start of the stream.
+/// Stream offsets in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProxyApp {
-    /// Read up to here.
+    /// May read up to this offset.
     pub read: u64,
-    /// Written up to here by the other side's peer.
+    /// Writes up to this offset, with data from the peer of the other side.
     pub written: u64,
-    /// The other side's peer has closed and all that it sent is written.
+    /// The peer of the other side has closed, and all its data is written.
     pub closed: bool,
 }
 

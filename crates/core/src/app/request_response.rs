@@ -1,65 +1,78 @@
-//! Requests and answers by turns on one connection, as a browser and a Web server do on a persistent one.
+//! Sequential requests and responses on one connection, as in HTTP over a persistent connection.
 
 use super::{Application, Socket};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
-/// Asks, reads the whole answer, thinks, and asks again.
+/// Sends a request, reads the whole response, waits for the think time, and repeats.
 #[derive(Clone, Debug)]
 pub struct Requester {
     request: u64,
-    answer: u64,
-    jobs: u32,
-    /// Pauses between an answer and the next request, drawn uniformly.
+    response: u64,
+    exchanges: u32,
+    /// Minimum and maximum think time between a response and the next request; drawn uniformly.
     think: (Span, Span),
     rng: Rng,
-    asked: u32,
-    /// When each answer was whole.
-    answered: Vec<Time>,
-    /// When each request but the first was made.
-    again: Vec<Time>,
+    requested: u32,
+    /// Completion time of each response.
+    response_times: Vec<Time>,
+    /// Time of each request after the first.
+    later_requests: Vec<Time>,
     next: Time,
 }
 
-/// Answers each request when all of it has come; closes when the asker has.
+/// Responds to each request once it has arrived in full. Closes when the requester has closed.
 #[derive(Clone, Debug)]
 pub struct Responder {
     request: u64,
-    answer: u64,
+    response: u64,
 }
 
 impl Requester {
-    /// `jobs` times `request` bytes for `answer` bytes; it closes after the last.
-    pub fn new(request: u64, answer: u64, jobs: u32, think: (Span, Span), rng: Rng) -> Requester {
-        Requester { request, answer, jobs, think, rng, asked: 0, answered: Vec::new(), again: Vec::new(), next: Time::ZERO }
+    /// Makes `exchanges` requests of `request` bytes for `response` bytes each, then closes.
+    pub fn new(request: u64, response: u64, exchanges: u32, think: (Span, Span), rng: Rng) -> Requester {
+        Requester {
+            request,
+            response,
+            exchanges,
+            think,
+            rng,
+            requested: 0,
+            response_times: Vec::new(),
+            later_requests: Vec::new(),
+            next: Time::ZERO,
+        }
     }
 
-    /// When the requests after the first were made. The first is made when the connection is open.
-    pub fn asked_again(&self) -> &[Time] {
-        &self.again
+    /// Times of the requests after the first. The first request is sent when the connection opens.
+    pub fn later_request_times(&self) -> &[Time] {
+        &self.later_requests
     }
 
-    pub fn answered(&self) -> &[Time] {
-        &self.answered
+    pub fn response_times(&self) -> &[Time] {
+        &self.response_times
     }
 }
 
 impl Application for Requester {
     fn act(&mut self, now: Time, socket: &mut Socket) {
         socket.read = socket.arrived;
-        let waits = self.answered.len() < self.asked as usize;
-        if waits && socket.arrived >= self.answer.saturating_mul(u64::from(self.asked)) {
-            self.answered.push(now);
-            self.next =
-                if self.asked < self.jobs { now + self.rng.uniform_span(self.think.0, self.think.1) } else { Time::NEVER };
-            socket.closed = self.asked == self.jobs;
+        let waits = self.response_times.len() < self.requested as usize;
+        if waits && socket.arrived >= self.response.saturating_mul(u64::from(self.requested)) {
+            self.response_times.push(now);
+            self.next = if self.requested < self.exchanges {
+                now + self.rng.uniform_span(self.think.0, self.think.1)
+            } else {
+                Time::NEVER
+            };
+            socket.closed = self.requested == self.exchanges;
         }
         if self.next <= now {
-            if self.asked > 0 {
-                self.again.push(now);
+            if self.requested > 0 {
+                self.later_requests.push(now);
             }
-            self.asked += 1;
-            socket.written = self.request.saturating_mul(u64::from(self.asked));
+            self.requested += 1;
+            socket.written = self.request.saturating_mul(u64::from(self.requested));
             self.next = Time::NEVER;
         }
     }
@@ -70,17 +83,17 @@ impl Application for Requester {
 }
 
 impl Responder {
-    /// The sizes that the asker has in mind, in bytes; `request` is above 0.
-    pub fn new(request: u64, answer: u64) -> Responder {
-        Responder { request, answer }
+    /// Sizes in bytes, as configured at the requester; `request` is above 0.
+    pub fn new(request: u64, response: u64) -> Responder {
+        Responder { request, response }
     }
 }
 
 impl Application for Responder {
     fn act(&mut self, _now: Time, socket: &mut Socket) {
         socket.read = socket.arrived;
-        let asked = socket.arrived.checked_div(self.request).unwrap_or(0);
-        socket.written = self.answer.saturating_mul(asked);
+        let requested = socket.arrived.checked_div(self.request).unwrap_or(0);
+        socket.written = self.response.saturating_mul(requested);
         socket.closed = socket.peer_closed;
     }
 

@@ -1,4 +1,5 @@
-//! A reader: takes what has arrived at once, or no faster than a rate, and closes when the sender has.
+//! Receiving application: reads at once or at a limited rate, and closes when the sender has
+//! closed.
 
 use super::{Application, Socket};
 use crate::units::{Rate, Span, Time};
@@ -6,16 +7,16 @@ use crate::units::{Rate, Span, Time};
 #[derive(Clone, Debug)]
 pub struct Sink {
     rate: Option<Rate>,
-    /// Up to when the reading so far has paid for itself.
+    /// The reads so far occupy the reader until this time.
     busy_until: Time,
     due: Time,
 }
 
-/// A slow reader reads this much at a time, as a program with a buffer does.
+/// Read size of a rate-limited reader, as of a program with a fixed buffer.
 const CHUNK: u64 = 4096;
 
 impl Sink {
-    /// `rate` none reads at once.
+    /// Without a `rate` it reads at once.
     pub fn new(rate: Option<Rate>) -> Sink {
         Sink { rate, busy_until: Time::ZERO, due: Time::NEVER }
     }

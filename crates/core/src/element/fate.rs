@@ -1,4 +1,4 @@
-//! What happens to packets in an element: drop reasons, counters, and the events that a probe receives.
+//! Outcomes of packets in an element: drop reasons, counters, and the events that a probe receives.
 
 use crate::packet::Packet;
 
@@ -6,23 +6,23 @@ use crate::packet::Packet;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum DropReason {
-    /// The queue's limit was reached.
+    /// The queue was full.
     QueueFull,
-    /// Lost on the line by chance or by list.
+    /// Random loss, or loss by list.
     Loss,
     /// Lost in a scheduled outage.
     Outage,
-    /// Nobody to hand it to: its flow has ended or has no route there.
+    /// No route: the flow has ended, or has no route at this element.
     NoRoute,
-    /// Beyond the rate that its class is allowed.
+    /// Above the rate limit of its traffic class.
     Policed,
-    /// The medium's attempts for it were used up.
+    /// The medium's retry limit was reached.
     Retries,
-    /// An active queue management chose it, though there was room.
+    /// Dropped by active queue management although the queue had room.
     Early,
-    /// A later ACK says all that it says, and more.
+    /// Superseded by a later ACK (ACK filtering).
     AckFilter,
-    /// Its station has left the cell in which it waited, or in which it was being sent.
+    /// Its station left the cell during queueing or transmission.
     Handover,
 }
 
@@ -54,24 +54,24 @@ impl DropReason {
     }
 }
 
-/// Something worth telling a probe.
+/// Events reported to a probe.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     Dropped(Packet, DropReason),
-    /// It now says that it met congestion.
+    /// The packet is now marked CE.
     Marked(Packet),
     Copied(Packet),
     Created(Packet),
 }
 
-/// What went through one element since the run began. Nothing is inferred: elements say what they do.
+/// Packet counters of one element since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     pub pushed: u64,
     pub forwarded: u64,
     pub copied: u64,
     pub created: u64,
-    /// Packets that were told of congestion; they are forwarded or dropped like others.
+    /// Packets marked CE; each is also counted as forwarded or dropped.
     pub marked: u64,
     pub dropped: [u64; DropReason::ALL.len()],
 }

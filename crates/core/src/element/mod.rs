@@ -1,4 +1,4 @@
-//! What stands on a path: takes packets in, gives packets out, and says when it wants to be woken.
+//! The contract of elements, the active parts of a path.
 
 pub mod fate;
 
@@ -11,43 +11,45 @@ use crate::packet::{Arena, Ecn, Packet};
 use crate::units::Time;
 use crate::view::TcpEdit;
 
-/// Which of an element's queues: most have but one, and take no notice. On a medium the link is the direction: 0 down, 1 up.
+/// Identifies one queue of an element; most elements have one. On a medium `link` is the direction:
+/// 0 downlink, 1 uplink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueId {
-    /// Of the links that it joins, in path order.
+    /// Index of the fused link, in path order.
     pub link: u32,
-    /// Of the clients that have their own.
+    /// Index of the client, where each client has its own queue.
     pub station: u32,
 }
 
 /// An active part of a path.
 ///
-/// Contract, tested for every kind: `wake` before `due` does nothing; packets that leave at one instant leave in the order in which
-/// they came; every pushed packet is held, forwarded or dropped (pushed + copied + created = forwarded + dropped + held).
+/// Contract, tested for every kind: `wake` before `due` does nothing; packets that leave at the
+/// same instant leave in arrival order; packets are conserved (pushed + copied + created =
+/// forwarded + dropped + occupancy).
 pub trait Element {
     /// A packet arrives.
     fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>);
-    /// The due time has come.
+    /// The due time is reached.
     fn wake(&mut self, now: Time, out: &mut Output<'_>);
-    /// When to wake it next; `Time::NEVER` when it waits only for packets.
+    /// Time of the next wake-up; `Time::NEVER` while only an arrival can change the state.
     fn due(&self) -> Time;
-    /// Packets inside.
+    /// Packets in the element: queued, being transmitted or in flight.
     fn occupancy(&self) -> u64;
-    /// The meter of its queue, up to date just before `now`, for elements that have one.
-    fn meter(&mut self, _now: Time, _place: QueueId) -> Option<&mut LinkMeter> {
+    /// Meter of one queue, up to date just before `now`, for elements that keep one.
+    fn meter(&mut self, _now: Time, _queue: QueueId) -> Option<&mut LinkMeter> {
         None
     }
-    /// Its queue just before `now`, for elements that have one.
-    fn sample(&mut self, _now: Time, _place: QueueId) -> Option<QueueSample> {
+    /// State of one queue just before `now`, for elements that keep a meter.
+    fn sample(&mut self, _now: Time, _queue: QueueId) -> Option<QueueSample> {
         None
     }
-    /// What became of the packets of one of its places, for elements that join several stations or directions.
-    fn counts(&self, _place: QueueId) -> Option<PacketCounts> {
+    /// Counters of one queue, for elements with several stations or directions.
+    fn counts(&self, _queue: QueueId) -> Option<PacketCounts> {
         None
     }
 }
 
-/// Where an element's output goes. The network carries it out in the order in which it was said.
+/// Receives what an element does. The network executes the hand-offs in order.
 pub struct Output<'a> {
     pub arena: &'a mut Arena,
     pub(crate) counts: &'a mut PacketCounts,
@@ -58,7 +60,7 @@ pub struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// An output that a test or a second driver keeps for itself.
+    /// An output for a test or for a driver without a network.
     pub fn new(
         arena: &'a mut Arena,
         counts: &'a mut PacketCounts,
@@ -69,25 +71,25 @@ impl<'a> Output<'a> {
         Output { arena, counts, ports: &NOWHERE, handoffs, events: None, next_id }
     }
 
-    /// Hands a packet on.
+    /// Hands a packet on through `port`.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
         self.counts.forwarded += 1;
         self.handoffs.push(Handoff { to: self.ports.to(port), port, packet });
     }
 
-    /// Ends a packet's journey.
+    /// Drops a packet and counts the reason.
     #[inline]
     pub fn drop(&mut self, packet: Packet, cause: DropReason) {
         self.counts.dropped[cause as usize] += 1;
-        match self.ports.lost {
+        match self.ports.drops {
             None => self.arena.release(packet.body),
             Some(to) => self.handoffs.push(Handoff { to, port: Port(0), packet }),
         }
         self.note(Event::Dropped(packet, cause));
     }
 
-    /// A second packet with the same body.
+    /// A duplicate of a packet; both share one body.
     pub fn copy(&mut self, packet: Packet) -> Packet {
         self.counts.copied += 1;
         self.arena.retain(packet.body);
@@ -97,7 +99,7 @@ impl<'a> Output<'a> {
         twin
     }
 
-    /// A packet that nobody sent: like `model` but for this edit.
+    /// A new packet: a copy of `model` with `edit` applied.
     pub fn create(&mut self, model: &Packet, edit: &TcpEdit) -> Packet {
         self.counts.created += 1;
         let body = self.arena.get(model.body).clone();
@@ -109,19 +111,19 @@ impl<'a> Output<'a> {
         packet
     }
 
-    /// Changes what a packet says; its twins keep saying what they said.
+    /// Changes a packet's body; copies of the packet keep the old body.
     pub fn edit(&mut self, packet: &mut Packet, edit: &TcpEdit) {
         packet.body = self.arena.edit(packet.body, edit);
         packet.ecn = edit.ecn.unwrap_or(packet.ecn);
     }
 
-    /// Sets Congestion Experienced on a packet whose sender understands it (RFC 3168, section 5). On others it does nothing and
-    /// returns false; then a queue drops instead.
+    /// Marks an ECN-capable packet CE (RFC 3168, section 5). Returns false for Not-ECT packets,
+    /// which a queue then drops.
     #[must_use]
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         match packet.ecn {
             Ecn::NotEct => false,
-            // It has met congestion before: the news is on its way.
+            // Marked upstream: the congestion is already signalled.
             Ecn::Ce => true,
             Ecn::Ect0 | Ecn::Ect1 => {
                 packet.ecn = Ecn::Ce;

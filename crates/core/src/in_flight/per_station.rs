@@ -1,4 +1,5 @@
-//! Packets in flight to several stations, in order per station: a packet that is early waits for the earlier ones.
+//! Packets in flight to several stations, in order per station: an early packet waits for earlier
+//! ones.
 
 use crate::event_heap::EventHeap;
 use crate::units::Time;
@@ -21,7 +22,8 @@ impl<T> InFlightPerStation<T> {
         self.heap.is_empty()
     }
 
-    /// Adds a packet of `station` that arrives at `at`, or with the station's previous packet if that arrives later.
+    /// Adds a packet of `station` that arrives at `at`, or with the station's previous packet if
+    /// that arrives later.
     pub fn push(&mut self, station: u32, at: Time, packet: T) {
         let last = &mut self.last[station as usize];
         *last = at.max(*last);

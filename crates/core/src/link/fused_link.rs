@@ -10,7 +10,7 @@
 use super::Framing;
 use super::lindley::{LindleyQueue, LinkConfig, Sending};
 use crate::element::{DropReason, Element, Output, Port, QueueId};
-use crate::in_flight::InFlightSorted;
+use crate::in_flight::InFlightByArrival;
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::{Packet, Shape};
 use crate::queue::Limit;
@@ -21,7 +21,7 @@ pub struct FusedLink {
     links: Vec<Link>,
     /// Each flow's client, for links of which every client has its own.
     clients: Arc<[u32]>,
-    in_flight: InFlightSorted,
+    in_flight: InFlightByArrival,
 }
 
 struct Link {
@@ -44,7 +44,7 @@ impl FusedLink {
     pub fn with_stations(config: LinkConfig, stations: u32, clients: Arc<[u32]>, metered: bool) -> FusedLink {
         let others = (1..stations).map(|_| LindleyQueue::new(metered)).collect();
         let link = Link { config, before: Default::default(), queue: LindleyQueue::new(metered), others };
-        FusedLink { links: vec![link], clients, in_flight: InFlightSorted::new() }
+        FusedLink { links: vec![link], clients, in_flight: InFlightByArrival::new() }
     }
 
     /// This fused_link, and straight after it another that nothing else leads to.
@@ -69,13 +69,13 @@ impl FusedLink {
     }
 
     /// Packets that reached the far end of the link at `place` before `now`; 0 without a meter.
-    pub fn delivered(&mut self, now: Time, place: QueueId) -> u64 {
-        self.queue_at(place).map_or(0, |(config, queue)| queue.delivered(&config, now))
+    pub fn delivered(&mut self, now: Time, queue: QueueId) -> u64 {
+        self.queue_at(queue).map_or(0, |(config, queue)| queue.delivered(&config, now))
     }
 
-    fn queue_at(&mut self, place: QueueId) -> Option<(LinkConfig, &mut LindleyQueue)> {
-        let link = self.links.get_mut(place.link as usize)?;
-        Some((link.config, link.station(place.station)?))
+    fn queue_at(&mut self, queue: QueueId) -> Option<(LinkConfig, &mut LindleyQueue)> {
+        let link = self.links.get_mut(queue.link as usize)?;
+        Some((link.config, link.station(queue.station)?))
     }
 }
 
@@ -134,11 +134,11 @@ impl Element for FusedLink {
         self.in_flight.len() as u64
     }
 
-    fn meter(&mut self, now: Time, place: QueueId) -> Option<&mut LinkMeter> {
-        self.queue_at(place).and_then(|(config, queue)| queue.meter(&config, now))
+    fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
+        self.queue_at(queue).and_then(|(config, queue)| queue.meter(&config, now))
     }
 
-    fn sample(&mut self, now: Time, place: QueueId) -> Option<QueueSample> {
-        self.queue_at(place).and_then(|(config, queue)| queue.sample(&config, now))
+    fn sample(&mut self, now: Time, queue: QueueId) -> Option<QueueSample> {
+        self.queue_at(queue).and_then(|(config, queue)| queue.sample(&config, now))
     }
 }

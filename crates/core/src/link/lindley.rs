@@ -24,10 +24,10 @@ pub struct LindleyQueue {
     free_at: Time,
     /// Packets wait, or somebody watches: nothing may go by unnoticed.
     tracked: bool,
-    /// Accepted and not yet begun: by the latest arrival, or by the present where somebody watches.
+    /// Accepted and not yet started: by the latest arrival, or by the present where somebody watches.
     queue: Ring<Waiting>,
-    /// How many of them will have begun by the latest arrival.
-    begun: usize,
+    /// How many of them will have started by the latest arrival.
+    started: usize,
     /// Bytes of the others.
     bytes: u64,
     metering: Option<Box<Metering>>,
@@ -45,13 +45,13 @@ struct Waiting {
 #[derive(Default)]
 struct Metering {
     meter: LinkMeter,
-    /// When the last packet begun will have been sent.
+    /// When the last packet started will have been sent.
     busy_until: Time,
     /// Sending time still ahead when the meter was last brought up to date.
-    owed: Span,
+    unsent: Span,
     /// Drops and departures that still lie ahead.
     drops: Ring<Time>,
-    leaving: Ring<Time>,
+    departures: Ring<Time>,
     delivered: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct Sending {
 impl LindleyQueue {
     pub fn new(metered: bool) -> LindleyQueue {
         let metering = metered.then(Box::default);
-        LindleyQueue { free_at: Time::ZERO, tracked: metered, queue: Ring::new(), begun: 0, bytes: 0, metering }
+        LindleyQueue { free_at: Time::ZERO, tracked: metered, queue: Ring::new(), started: 0, bytes: 0, metering }
     }
 
     /// A packet arrives at `at`, not before `now` and not before the one before it. When it reaches the far end; none if it is dropped.
@@ -89,7 +89,7 @@ impl LindleyQueue {
         }
         self.catch_up(at);
         let starts = self.free_at.max(at);
-        let waiting = (self.queue.len() - self.begun) as u64;
+        let waiting = (self.queue.len() - self.started) as u64;
         if starts > at && !config.limit.admits(waiting, self.bytes, packet.len) {
             self.track_drop(now, at);
             return false;
@@ -98,7 +98,7 @@ impl LindleyQueue {
         if starts > at {
             self.bytes += u64::from(packet.len);
         } else if self.metering.is_some() {
-            self.begun += 1;
+            self.started += 1;
         } else {
             self.tracked = false;
             return true;
@@ -106,7 +106,7 @@ impl LindleyQueue {
         self.tracked = true;
         self.queue.push_back(Waiting { since: at, starts, len: packet.len, wire_len: packet.wire_len });
         if let Some(metering) = &mut self.metering {
-            metering.leaving.push_back(self.free_at + config.delay);
+            metering.departures.push_back(self.free_at + config.delay);
         }
         true
     }
@@ -124,10 +124,10 @@ impl LindleyQueue {
     /// What begins by `at` takes no room from an arrival then.
     #[inline]
     fn catch_up(&mut self, at: Time) {
-        while let Some(next) = self.queue.get(self.begun).filter(|next| next.starts <= at) {
+        while let Some(next) = self.queue.get(self.started).filter(|next| next.starts <= at) {
             self.bytes -= u64::from(next.len);
             if self.metering.is_some() {
-                self.begun += 1;
+                self.started += 1;
             } else {
                 self.queue.pop_front();
             }
@@ -139,8 +139,8 @@ impl LindleyQueue {
         let Some(metering) = &mut self.metering else { return };
         while let Some(next) = self.queue.front().copied().filter(|next| next.starts <= now) {
             self.queue.pop_front();
-            match self.begun.checked_sub(1) {
-                Some(begun) => self.begun = begun,
+            match self.started.checked_sub(1) {
+                Some(started) => self.started = started,
                 None => self.bytes -= u64::from(next.len),
             }
             metering.begin(&next, config.service(next.wire_len));
@@ -149,8 +149,8 @@ impl LindleyQueue {
             metering.drops.pop_front();
             metering.meter.drops += 1;
         }
-        while metering.leaving.front().is_some_and(|&at| at <= now) {
-            metering.leaving.pop_front();
+        while metering.departures.front().is_some_and(|&at| at <= now) {
+            metering.departures.pop_front();
             metering.delivered += 1;
         }
     }
@@ -169,10 +169,10 @@ impl LindleyQueue {
         let counted_to = metering.meter.counted_to();
         metering.meter.packet_time += self.queue.iter().map(|w| u128::from((now - w.since.max(counted_to)).0)).sum::<u128>();
         metering.meter.integrate(now, 0, false);
-        // What it has begun to send and not sent lies ahead of `now` without a gap.
-        metering.meter.busy = metering.meter.busy + metering.owed;
-        metering.owed = metering.busy_until - now;
-        metering.meter.busy = metering.meter.busy - metering.owed;
+        // What it has started to send and not sent lies ahead of `now` without a gap.
+        metering.meter.busy = metering.meter.busy + metering.unsent;
+        metering.unsent = metering.busy_until - now;
+        metering.meter.busy = metering.meter.busy - metering.unsent;
         Some(&mut metering.meter)
     }
 

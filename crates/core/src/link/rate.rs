@@ -73,12 +73,12 @@ impl Element for RateLink {
         self.queue.packets() + u64::from(self.sending.is_some())
     }
 
-    fn meter(&mut self, now: Time, _place: QueueId) -> Option<&mut LinkMeter> {
+    fn meter(&mut self, now: Time, _queue: QueueId) -> Option<&mut LinkMeter> {
         self.integrate(now);
         Some(&mut self.meter)
     }
 
-    fn sample(&mut self, _now: Time, _place: QueueId) -> Option<QueueSample> {
+    fn sample(&mut self, _now: Time, _queue: QueueId) -> Option<QueueSample> {
         Some(self.meter.sample(self.queue.packets(), self.queue.bytes()))
     }
 }

@@ -91,14 +91,14 @@ impl TraceLink {
     }
 
     /// Spends one opportunity on what waits at `now`.
-    fn spend(&mut self, now: Time, out: &mut Output<'_>) {
+    fn use_opportunity(&mut self, now: Time, out: &mut Output<'_>) {
         let mut room = OPPORTUNITY_BYTES;
-        while let Some((mut packet, left)) = self.sending.take().or_else(|| self.begin_next(now, out)) {
-            let sent = left.min(room);
+        while let Some((mut packet, remaining)) = self.sending.take().or_else(|| self.begin_next(now, out)) {
+            let sent = remaining.min(room);
             room -= sent;
             self.meter.sent_bytes += u64::from(sent);
-            if sent < left {
-                self.sending = Some((packet, left - sent));
+            if sent < remaining {
+                self.sending = Some((packet, remaining - sent));
                 return;
             }
             packet.wire_len = packet.len;
@@ -141,7 +141,7 @@ impl Element for TraceLink {
         while self.due <= now && self.due != Time::NEVER {
             let at = self.due;
             self.integrate(at);
-            self.spend(at, out);
+            self.use_opportunity(at, out);
             self.next += 1;
             self.due = if self.idle() { Time::NEVER } else { self.opportunities.time_of(self.next) };
         }
@@ -156,14 +156,14 @@ impl Element for TraceLink {
         self.queue.packets() + u64::from(self.sending.is_some())
     }
 
-    fn meter(&mut self, now: Time, _place: QueueId) -> Option<&mut LinkMeter> {
+    fn meter(&mut self, now: Time, _queue: QueueId) -> Option<&mut LinkMeter> {
         self.integrate(now);
         let opportunities = self.opportunities.before(now) - self.opportunities.before(self.meter.since);
         self.meter.offered_bytes = Some(opportunities.saturating_mul(u64::from(OPPORTUNITY_BYTES)));
         Some(&mut self.meter)
     }
 
-    fn sample(&mut self, _now: Time, _place: QueueId) -> Option<QueueSample> {
+    fn sample(&mut self, _now: Time, _queue: QueueId) -> Option<QueueSample> {
         Some(self.meter.sample(self.queue.packets(), self.queue.bytes()))
     }
 }

@@ -81,13 +81,13 @@ impl<M: Medium> Element for M {
         self.queues().waiting() + self.in_service()
     }
 
-    fn meter(&mut self, now: Time, place: QueueId) -> Option<&mut LinkMeter> {
-        self.queues_mut().meter(now, place)
+    fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
+        self.queues_mut().meter(now, queue)
     }
-    fn sample(&mut self, _now: Time, place: QueueId) -> Option<QueueSample> {
-        self.queues().sample(place)
+    fn sample(&mut self, _now: Time, queue: QueueId) -> Option<QueueSample> {
+        self.queues().sample(queue)
     }
-    fn counts(&self, place: QueueId) -> Option<PacketCounts> {
-        self.queues().counts(place)
+    fn counts(&self, queue: QueueId) -> Option<PacketCounts> {
+        self.queues().counts(queue)
     }
 }

@@ -74,13 +74,13 @@ impl Stream {
     }
 
     /// Where its queue is asked for: the link is the direction.
-    pub fn place(self) -> QueueId {
+    pub fn queue_id(self) -> QueueId {
         QueueId { link: self.direction as u32, station: self.station }
     }
 
-    pub fn at(place: QueueId) -> Stream {
-        let direction = if place.link == 0 { Direction::Down } else { Direction::Up };
-        Stream { station: place.station, direction }
+    pub fn at(queue: QueueId) -> Stream {
+        let direction = if queue.link == 0 { Direction::Down } else { Direction::Up };
+        Stream { station: queue.station, direction }
     }
 }
 
@@ -92,7 +92,10 @@ mod tests {
     fn a_packet_leaves_at_the_other_side_of_the_same_station() {
         for index in [0, 1, 6, 7, 65_535] {
             let stream = Stream::from_index(index);
-            assert_eq!((stream.index(), Stream::entering(stream.entry()), Stream::at(stream.place())), (index, stream, stream));
+            assert_eq!(
+                (stream.index(), Stream::entering(stream.entry()), Stream::at(stream.queue_id())),
+                (index, stream, stream)
+            );
             assert_eq!(stream.exit().0 / 2, stream.entry().0 / 2);
             assert_ne!(stream.exit(), stream.entry());
         }

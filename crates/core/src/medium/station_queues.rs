@@ -120,17 +120,17 @@ impl StationQueues {
     }
 
     /// As [`crate::Element::meter`].
-    pub fn meter(&mut self, now: Time, place: QueueId) -> Option<&mut LinkMeter> {
-        self.queues.get_mut(Stream::at(place).index()).map(|queue| queue.meter(now))
+    pub fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
+        self.queues.get_mut(Stream::at(queue).index()).map(|queue| queue.meter(now))
     }
 
     /// As [`crate::Element::sample`].
-    pub fn sample(&self, place: QueueId) -> Option<QueueSample> {
-        self.queues.get(Stream::at(place).index()).map(MeteredQueue::sample)
+    pub fn sample(&self, queue: QueueId) -> Option<QueueSample> {
+        self.queues.get(Stream::at(queue).index()).map(MeteredQueue::sample)
     }
 
     /// As [`crate::Element::counts`].
-    pub fn counts(&self, place: QueueId) -> Option<PacketCounts> {
-        self.queues.get(Stream::at(place).index()).map(MeteredQueue::counts)
+    pub fn counts(&self, queue: QueueId) -> Option<PacketCounts> {
+        self.queues.get(Stream::at(queue).index()).map(MeteredQueue::counts)
     }
 }

@@ -12,17 +12,17 @@ use crate::units::Time;
 
 macro_rules! any_element {
     (small: $($kind:ident),*; large: $($large:ident),* $(,)?) => {
-        /// Every kind of element: an enum, so that a hop costs a jump and not an indirect call (ADR 3). Large kinds are boxed, so that
-        /// thousands of small ones lie close together.
+        /// Every kind of element. An enum makes a hop a jump instead of an indirect call (ADR 3).
+        /// Large kinds are boxed, so that many small ones stay close in memory.
         #[repr(u8)]
         pub enum AnyElement {
             $($kind($kind),)*
             $($large(Box<$large>),)*
-            /// A user's own.
+            /// User-defined.
             User(Box<dyn Element + Send>),
         }
 
-        /// Each with the due time after it, so that the kind is asked for once.
+        /// A call and the due time after it in one dispatch.
         impl AnyElement {
             #[inline]
             pub(crate) fn push_then_due(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) -> Time {
@@ -58,14 +58,14 @@ macro_rules! any_element {
             fn occupancy(&self) -> u64 {
                 match self { $(AnyElement::$kind(e) => e.occupancy(),)* $(AnyElement::$large(e) => e.occupancy(),)* AnyElement::User(e) => e.occupancy() }
             }
-            fn meter(&mut self, now: Time, place: QueueId) -> Option<&mut LinkMeter> {
-                match self { $(AnyElement::$kind(e) => e.meter(now, place),)* $(AnyElement::$large(e) => e.meter(now, place),)* AnyElement::User(e) => e.meter(now, place) }
+            fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
+                match self { $(AnyElement::$kind(e) => e.meter(now, queue),)* $(AnyElement::$large(e) => e.meter(now, queue),)* AnyElement::User(e) => e.meter(now, queue) }
             }
-            fn sample(&mut self, now: Time, place: QueueId) -> Option<QueueSample> {
-                match self { $(AnyElement::$kind(e) => e.sample(now, place),)* $(AnyElement::$large(e) => e.sample(now, place),)* AnyElement::User(e) => e.sample(now, place) }
+            fn sample(&mut self, now: Time, queue: QueueId) -> Option<QueueSample> {
+                match self { $(AnyElement::$kind(e) => e.sample(now, queue),)* $(AnyElement::$large(e) => e.sample(now, queue),)* AnyElement::User(e) => e.sample(now, queue) }
             }
-            fn counts(&self, place: QueueId) -> Option<PacketCounts> {
-                match self { $(AnyElement::$kind(e) => e.counts(place),)* $(AnyElement::$large(e) => e.counts(place),)* AnyElement::User(e) => e.counts(place) }
+            fn counts(&self, queue: QueueId) -> Option<PacketCounts> {
+                match self { $(AnyElement::$kind(e) => e.counts(queue),)* $(AnyElement::$large(e) => e.counts(queue),)* AnyElement::User(e) => e.counts(queue) }
             }
         }
 

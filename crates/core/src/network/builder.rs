@@ -1,4 +1,4 @@
-//! Putting a network together.
+//! Construction of a network.
 
 use super::AnyElement;
 use super::flow_dependencies::FlowDependencies;
@@ -10,7 +10,7 @@ use crate::packet::Arena;
 use crate::timer_tree::{TimerOwner, TimerTree};
 use crate::units::{Span, Time};
 
-/// Puts a network together; nothing handoffs until it is built.
+/// Collects elements, endpoints and routes. Nothing runs before `build`.
 #[derive(Default)]
 pub struct NetworkBuilder {
     nodes: Vec<Node>,
@@ -30,26 +30,27 @@ impl NetworkBuilder {
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// Packets that leave `from` by `port` go to `to`.
+    /// Routes packets that leave `from` through `port` to `to`.
     pub fn connect(&mut self, from: NodeId, port: Port, to: Route) {
         self.nodes[from.0 as usize].ports.set(port, to);
     }
 
-    /// A table of routes by flow number.
+    /// Adds a table of routes, indexed by flow.
     pub fn table(&mut self, routes: Vec<Route>) -> Route {
         self.tables.push(routes);
         Route::ByFlow(self.tables.len() as u32 - 1)
     }
 
-    /// An end of `flow` whose packets enter the network at `entry`.
+    /// Adds an endpoint of `flow`. Its packets enter the network at `entry`.
     pub fn endpoint(&mut self, endpoint: AnyEndpoint, flow: u32, entry: Route) -> EndpointId {
         let scheduled = endpoint.due();
         self.endpoints.push(EndpointSlot { endpoint, flow, entry, scheduled });
         EndpointId(self.endpoints.len() as u32 - 1)
     }
 
-    /// `node`, whose way out is connected already, is the first hop of these ends, by flow: of what leaves its first port and of what
-    /// it drops they hear, and bound what waits in it ([`crate::tcp::TcpConfig::tsq`]).
+    /// Makes `node`, whose port 0 is already connected, the host queue of these senders, indexed by
+    /// flow. Each sender is notified when its packets leave or are dropped there, which bounds what
+    /// it queues ([`crate::tcp::TcpConfig::tsq`]).
     pub fn host_queue(&mut self, node: NodeId, senders: Vec<Option<EndpointId>>) {
         for sender in senders.iter().flatten() {
             if let AnyEndpoint::Tcp(end) = &mut self.endpoints[sender.0 as usize].endpoint {
@@ -60,16 +61,17 @@ impl NetworkBuilder {
         let ports = &mut self.nodes[node.0 as usize].ports;
         self.host_queues.push(HostQueue { next: ports.to(Port(0)), senders });
         ports.set(Port(0), Route::HostDequeue(number));
-        ports.lost = Some(Route::HostDrop(number));
+        ports.drops = Some(Route::HostDrop(number));
     }
 
-    /// `opener`, which waits to be told ([`crate::tcp::TcpEndpoint::called_later`]), opens its connection `pause` after all of `awaited`
-    /// have heard everything that their peers had to say.
+    /// Opens the connection of `opener` (made by [`crate::tcp::TcpEndpoint::called_later`]) `pause`
+    /// after all of `awaited` have received all data of their peers.
     pub fn open_after(&mut self, awaited: &[EndpointId], opener: EndpointId, pause: Span) {
         self.dependencies.add(awaited, opener, pause);
     }
 
-    /// These two stand on one slot and pass on what they receive ([`crate::tcp::pass`]), each way through a buffer of so many bytes.
+    /// Joins two endpoints of one host into a split-TCP proxy ([`crate::tcp::pass`]) with a buffer
+    /// of `buffer` bytes per direction.
     pub fn proxy(&mut self, ends: [EndpointId; 2], buffer: u64) {
         self.proxies.add(ends, buffer);
     }

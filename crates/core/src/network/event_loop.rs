@@ -1,5 +1,5 @@
-//! The event loop: the element or endpoint with the earliest due time is woken, and its output is
-//! forwarded until no packet is left to move at this instant.
+//! The event loop: wakes the element or endpoint with the earliest due time and forwards its output
+//! until no packet is left to move at this instant.
 
 use super::AnyElement;
 use super::{EndpointId, EndpointSlot, Network, Node, NodeId, Route};
@@ -10,7 +10,7 @@ use crate::probe::Probe;
 use crate::timer_tree::TimerOwner;
 use crate::units::Time;
 
-/// An endpoint's output becomes a packet.
+/// Makes a packet of an endpoint's output.
 #[inline]
 fn packet_of(sent: Outgoing, flow: u32, next_id: &mut u64) -> Packet {
     let Outgoing { body, len, kind, ecn, no_more: _ } = sent;
@@ -38,13 +38,13 @@ impl Network {
         self.now = self.now.max(end);
     }
 
-    /// Hands a packet from outside to a node, now.
+    /// Pushes a packet from outside into a node, now.
     pub fn inject<P: Probe>(&mut self, at: NodeId, port: Port, packet: Packet, probe: &mut P) {
         self.push(at, port, packet, probe);
         self.deliver_pending(probe);
     }
 
-    /// What a real slot has sent enters the network where its end stands, now.
+    /// Sends a packet of a real host into the network at its endpoint's entry, now.
     pub fn send_from<P: Probe>(&mut self, by: EndpointId, sent: Outgoing, probe: &mut P) {
         let slot = by.0 as usize;
         let packet = packet_of(sent, self.endpoints[slot].flow, &mut self.next_id);
@@ -53,7 +53,7 @@ impl Network {
         self.deliver_pending(probe);
     }
 
-    /// A fresh packet number.
+    /// A new packet id.
     pub fn next_packet_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
@@ -76,7 +76,7 @@ impl Network {
     #[inline]
     fn wake_element<P: Probe>(&mut self, index: usize, probe: &mut P) {
         let Node { element, counts, ports, scheduled } = &mut self.nodes[index];
-        // A line has one packet to let go, as a rule, and nothing else to do.
+        // Shortcut for the most frequent case: a fused link with one packet to forward.
         if let AnyElement::FusedLink(wire) = element
             && let Some(packet) = wire.only_arrival(self.now)
         {
@@ -90,7 +90,7 @@ impl Network {
         }
     }
 
-    /// Hands over until nothing is left to do at this instant.
+    /// Executes hand-offs until none is left at this instant.
     #[inline]
     fn deliver_pending<P: Probe>(&mut self, probe: &mut P) {
         let mut done = 0;
@@ -123,7 +123,8 @@ impl Network {
         self.handoffs.clear();
     }
 
-    /// Whether the move of that number is for this endpoint: a frame brings several packets at one instant.
+    /// True if hand-off `number` goes to this endpoint. One link-layer frame may deliver several
+    /// packets at one instant.
     #[inline(never)]
     fn goes_to(&self, number: usize, id: EndpointId) -> bool {
         let next = &self.handoffs[number];
@@ -168,9 +169,10 @@ impl Network {
         }
     }
 
-    /// Takes what an endpoint has to send. Its due time is moved lazily: a later one waits for the earlier wake-up, as a
-    /// retransmission timer handoffs with every ACK.
-    // Always, as it is called from two places of which one matters.
+    /// Takes what an endpoint sends. A due time that moves later is not rescheduled at once: the
+    /// endpoint is woken at the earlier time and rescheduled then. A retransmission timer moves
+    /// with every ACK.
+    // inline(always): there are two call sites, and one of them is hot.
     #[inline(always)]
     pub(super) fn drain<P: Probe>(&mut self, number: usize, woken: bool, probe: &mut P) {
         let EndpointSlot { endpoint, scheduled, flow, entry } = &mut self.endpoints[number];
@@ -189,7 +191,7 @@ impl Network {
         }
     }
 
-    /// Does something to an element, which returns its due time.
+    /// Calls an element through `act`, which returns its new due time.
     #[inline]
     fn call<P: Probe>(&mut self, index: usize, probe: &mut P, act: impl FnOnce(&mut AnyElement, Time, &mut Output<'_>) -> Time) {
         let Node { element, counts, ports, scheduled } = &mut self.nodes[index];
@@ -203,7 +205,7 @@ impl Network {
         }
         if P::WATCHING {
             for event in self.events.drain(..) {
-                probe.see(self.now, NodeId(index as u32), &event);
+                probe.on_event(self.now, NodeId(index as u32), &event);
             }
         }
     }

@@ -1,15 +1,18 @@
-//! Connections that begin when others are through: a server's answers after the request, the next page after the last.
+//! Flows that start after other flows have finished: a server's responses after the request, the
+//! next page after the previous one.
 
 use super::{EndpointId, Network};
 use crate::endpoint::{AnyEndpoint, Endpoint};
 use crate::timer_tree::TimerOwner;
 use crate::units::Span;
 
-/// Who waits for whom. Waiting costs no packets: both ends of such a link stand on one slot, or one program knows of both.
+/// Which flows wait for which. The dependency costs no packets: both endpoints are on one host or
+/// belong to one program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowDependencies {
     waits: Vec<Wait>,
-    /// By endpoint: the waits that it is part of, emptied when it is through. Shorter than the endpoints where the last have none.
+    /// By endpoint: indices into `waits`; emptied when the endpoint has finished. May be shorter
+    /// than the list of endpoints.
     of: Vec<Vec<u32>>,
 }
 
@@ -34,13 +37,13 @@ impl FlowDependencies {
 }
 
 impl Network {
-    /// Whether anybody waits for this endpoint.
+    /// True if a flow waits for this endpoint.
     #[inline]
     pub(super) fn has_dependents(&self, slot: usize) -> bool {
         self.dependencies.of.get(slot).is_some_and(|waits| !waits.is_empty())
     }
 
-    /// Opens what has waited for this endpoint alone or for it last, if it is through.
+    /// Starts the flows for which this endpoint, if it has finished, was the last one missing.
     pub(super) fn open_dependents(&mut self, slot: usize) {
         let AnyEndpoint::Tcp(tcp) = &self.endpoints[slot].endpoint else { return };
         if tcp.receiver_stats().finished.is_none() {

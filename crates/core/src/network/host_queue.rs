@@ -1,4 +1,5 @@
-//! Senders that hear what becomes of their packets in the first hop's queue.
+//! Host queues: the sender is notified when its packets leave the queue of its first hop (TCP small
+//! queues).
 
 use super::Network;
 use crate::element::{Handoff, Port};
@@ -7,14 +8,14 @@ use crate::packet::Packet;
 use crate::probe::Probe;
 
 impl Network {
-    /// A packet leaves first hop `number`.
+    /// A packet leaves host queue `number`.
     #[inline(never)]
     pub(super) fn host_dequeue<P: Probe>(&mut self, number: u32, packet: Packet, probe: &mut P) {
         self.handoffs.push(Handoff { to: self.host_queues[number as usize].next, port: Port(0), packet });
         self.notify_sender(number, packet, probe);
     }
 
-    /// First hop `number` has dropped a packet.
+    /// Host queue `number` has dropped a packet.
     #[inline(never)]
     pub(super) fn host_drop<P: Probe>(&mut self, number: u32, packet: Packet, probe: &mut P) {
         self.notify_sender(number, packet, probe);

@@ -1,4 +1,5 @@
-//! Who hands what to whom: elements, their wiring, and the one loop that both the simulator and the emulator run.
+//! The network: elements and endpoints, the routes between them, and the event loop that simulator
+//! and emulator share.
 
 mod any_element;
 mod builder;
@@ -25,14 +26,14 @@ struct Node {
     element: AnyElement,
     counts: PacketCounts,
     ports: Ports,
-    /// Its entry in the index of due times.
+    /// Its entry in the timer tree.
     scheduled: Time,
 }
 
-/// A first hop whose queue counts as its senders' own.
+/// A first hop whose queue is the transmit queue of its senders.
 struct HostQueue {
     next: Route,
-    /// By flow, the end that sends into it.
+    /// By flow: the endpoint that sends into it.
     senders: Vec<Option<EndpointId>>,
 }
 
@@ -41,11 +42,11 @@ struct EndpointSlot {
     flow: u32,
     /// Where its packets enter the network.
     entry: Route,
-    /// Its entry in the index of due times, which may be earlier than it is due.
+    /// Its entry in the timer tree, which may be earlier than its due time.
     scheduled: Time,
 }
 
-/// Elements and endpoints, and the packets between them.
+/// Elements, endpoints, and the packets between them.
 pub struct Network {
     now: Time,
     nodes: Vec<Node>,
@@ -55,11 +56,11 @@ pub struct Network {
     due: TimerTree,
     pub arena: Arena,
     next_id: u64,
-    /// Hand-overs of this instant, first said first done.
+    /// Hand-offs of this instant, executed in order.
     handoffs: Vec<Handoff>,
     events: Vec<Event>,
     calls: u64,
-    /// Packets without a route: an endpoint's output has no counts of its own.
+    /// Packets without a route. Endpoints have no counters of their own.
     unrouted: u64,
     dependencies: FlowDependencies,
     proxies: Proxies,
@@ -74,7 +75,7 @@ impl Network {
         self.now
     }
 
-    /// Element and endpoint calls so far: what the engine's speed is counted in.
+    /// Calls of elements and endpoints so far: the unit of the engine's speed.
     pub fn calls(&self) -> u64 {
         self.calls
     }
@@ -99,12 +100,13 @@ impl Network {
         &mut self.endpoints[id.0 as usize].endpoint
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn poll_at(&self) -> Time {
         self.due.first().0
     }
 
-    /// Checks that every packet that ever entered an element was forwarded, dropped or is still held.
+    /// Checks that every packet that entered an element was forwarded, was dropped or is still
+    /// inside.
     pub fn conserved(&self) -> Result<(), String> {
         for (i, node) in self.nodes.iter().enumerate() {
             let t = node.counts;
@@ -116,12 +118,12 @@ impl Network {
         Ok(())
     }
 
-    /// Packets that had no route.
+    /// Packets without a route.
     pub fn unrouted(&self) -> u64 {
         self.unrouted
     }
 
-    /// Drops by cause, over all elements.
+    /// Drops with one reason, over all elements.
     pub fn drops(&self, cause: DropReason) -> u64 {
         self.nodes.iter().map(|n| n.counts.dropped[cause as usize]).sum()
     }

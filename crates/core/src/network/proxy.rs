@@ -1,15 +1,16 @@
-//! Proxies: pairs of endpoints that stand on one slot, each the end of a connection of its own, and pass on what they receive.
+//! Split-TCP proxies: two endpoints on one host, each the end of a separate connection, that relay
+//! data between them.
 
 use super::{EndpointId, Network};
 use crate::endpoint::AnyEndpoint;
 use crate::probe::Probe;
 use crate::tcp::{pass, shake_hands};
 
-/// Which endpoints belong together.
+/// The pairs of endpoints.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proxies {
     pairs: Vec<Pair>,
-    /// By endpoint: its pair. Shorter than the endpoints where the last have none.
+    /// By endpoint: its pair. May be shorter than the list of endpoints.
     of: Vec<Option<u32>>,
 }
 
@@ -17,8 +18,8 @@ pub(super) struct Proxies {
 struct Pair {
     ends: [EndpointId; 2],
     buffer: u64,
-    /// The most bytes that were held, from the first end to the second and back.
-    most: [u64; 2],
+    /// Maximum bytes buffered, from the first endpoint to the second and back.
+    max_buffered: [u64; 2],
 }
 
 impl Proxies {
@@ -29,18 +30,19 @@ impl Proxies {
             }
             self.of[by] = Some(self.pairs.len() as u32);
         }
-        self.pairs.push(Pair { ends, buffer, most: [0; 2] });
+        self.pairs.push(Pair { ends, buffer, max_buffered: [0; 2] });
     }
 }
 
 impl Network {
-    /// The most bytes that the proxy of which an endpoint is a side has held: from its first end to its second, and back.
+    /// Maximum bytes buffered in the proxy of an endpoint: from its first endpoint to its second,
+    /// and back.
     pub fn max_proxied(&self, id: EndpointId) -> Option<[u64; 2]> {
         let pair = self.proxies.of.get(id.0 as usize).copied().flatten()?;
-        Some(self.proxies.pairs[pair as usize].most)
+        Some(self.proxies.pairs[pair as usize].max_buffered)
     }
 
-    /// An endpoint has done something: its other side may go on.
+    /// Runs the proxy of an endpoint after the endpoint was called.
     #[inline]
     pub(super) fn run_proxy<P: Probe>(&mut self, slot: usize, probe: &mut P) {
         if let Some(pair) = self.proxies.of.get(slot).copied().flatten() {
@@ -49,13 +51,13 @@ impl Network {
     }
 
     fn pass_on<P: Probe>(&mut self, pair: usize, probe: &mut P) {
-        let Pair { ends: [a, b], buffer, most } = &mut self.proxies.pairs[pair];
+        let Pair { ends: [a, b], buffer, max_buffered } = &mut self.proxies.pairs[pair];
         let (a, b) = (a.0 as usize, b.0 as usize);
-        let Ok([one, other]) = self.endpoints.get_disjoint_mut([a, b]) else { return };
-        if let (AnyEndpoint::Tcp(one), AnyEndpoint::Tcp(other)) = (&mut one.endpoint, &mut other.endpoint) {
-            shake_hands(self.now, one, other);
-            most[0] = most[0].max(pass(self.now, one, other, *buffer));
-            most[1] = most[1].max(pass(self.now, other, one, *buffer));
+        let Ok([first, second]) = self.endpoints.get_disjoint_mut([a, b]) else { return };
+        if let (AnyEndpoint::Tcp(first), AnyEndpoint::Tcp(second)) = (&mut first.endpoint, &mut second.endpoint) {
+            shake_hands(self.now, first, second);
+            max_buffered[0] = max_buffered[0].max(pass(self.now, first, second, *buffer));
+            max_buffered[1] = max_buffered[1].max(pass(self.now, second, first, *buffer));
         }
         self.drain(a, false, probe);
         self.drain(b, false, probe);

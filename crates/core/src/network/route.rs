@@ -1,45 +1,46 @@
-//! Identifiers of elements, endpoints and ports, and routes between them.
+//! Identifiers of elements, endpoints and ports, and the routes between them.
 
 use crate::packet::Packet;
 
-/// A way in or out of an element. One-in-one-out elements use only `Port(0)`; on a medium it is station and side.
+/// An input or output of an element. Most elements use `Port(0)` only; on a medium the port encodes
+/// station and side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Port(pub u16);
 
-/// An element's number.
+/// Index of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
-/// An endpoint's number.
+/// Index of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct EndpointId(pub u32);
 
-/// Where a packet goes next.
+/// The next hop of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     Node(NodeId, Port),
     Endpoint(EndpointId),
-    /// Look it up by flow in this table.
+    /// Look the route up by flow in this table.
     ByFlow(u32),
-    /// It leaves a sender's own queue, which hears of it; then on as this first hop says.
+    /// Dequeued from this host queue: notify the sender, then forward.
     HostDequeue(u32),
-    /// It was dropped in a sender's own queue, which hears of it.
+    /// Dropped in this host queue: notify the sender.
     HostDrop(u32),
     Nowhere,
 }
 
-/// Where an element's ports lead: the first, and the others, which most elements do not have.
+/// Routes of an element's ports: port 0, and the others, which most elements lack.
 #[derive(Debug)]
 pub(crate) struct Ports {
     first: Route,
     others: Vec<Route>,
-    /// Who hears of its drops, of elements that hold a sender's own queue.
-    pub(crate) lost: Option<Route>,
+    /// Route of dropped packets, for host queues.
+    pub(crate) drops: Option<Route>,
 }
 
 impl Ports {
     pub(crate) const fn nowhere() -> Ports {
-        Ports { first: Route::Nowhere, others: Vec::new(), lost: None }
+        Ports { first: Route::Nowhere, others: Vec::new(), drops: None }
     }
 
     #[inline]
@@ -62,11 +63,11 @@ impl Ports {
     }
 }
 
-/// A packet on its way out of an element.
+/// A packet that leaves an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handoff {
     pub to: Route,
-    /// By which it left.
+    /// The port through which it left.
     pub port: Port,
     pub packet: Packet,
 }

@@ -46,8 +46,8 @@ struct Author {
 }
 
 impl Probe for Author {
-    fn see(&mut self, now: Time, at: NodeId, event: &Event) {
-        self.tap.see(now, at, event);
+    fn on_event(&mut self, now: Time, at: NodeId, event: &Event) {
+        self.tap.on_event(now, at, event);
     }
 
     fn sent(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {

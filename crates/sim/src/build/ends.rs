@@ -208,7 +208,7 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, reply_most } = flow.workload {
         let sizes: Vec<u16> = (first..=last).step_by(usize::from(step)).collect();
-        let responder = ProbeReflector::new(sizes.clone(), ReplyConfig { least: reply, most: reply_most });
+        let responder = ProbeReflector::new(sizes.clone(), ReplyConfig { min_bytes: reply, max_bytes: reply_most });
         let terms = ProbeConfig { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
         let prober = Prober::new(terms, start, stop(flow));
         return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::ProbeReflector(Box::new(responder)));

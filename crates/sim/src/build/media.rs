@@ -107,7 +107,7 @@ pub fn direction(toward: Toward) -> Direction {
 
 /// A chain that begins with a stream of a medium.
 fn on_stream(medium: NodeId, stream: Stream, after: Vec<NodeId>) -> Chain {
-    Chain { link: medium, place: stream.place(), ports: (stream.entry(), stream.exit()), after, joins: false }
+    Chain { link: medium, place: stream.queue_id(), ports: (stream.entry(), stream.exit()), after, joins: false }
 }
 
 /// One direction of a medium: a chain for each client, and what comes after, which all share unless the hop is `per_client`.

@@ -181,7 +181,7 @@ impl Drive {
     /// Requests that a station sent by itself.
     pub fn cell_control(&mut self, station: u32) -> u64 {
         let now = self.now;
-        self.cell.meter(now, up(station).place()).unwrap().control_packets
+        self.cell.meter(now, up(station).queue_id()).unwrap().control_packets
     }
 
     pub fn of(&self, stream: Stream) -> impl Iterator<Item = &Left> {

@@ -167,7 +167,7 @@ fn what_waits_in_a_shapers_buffer_waits_in_the_queues_figures() {
     for i in 0..2500 {
         drive.push(ms(4 * i), down(0), 500, Kind::DATA);
     }
-    let (at, place) = (drive.now, down(0).place());
+    let (at, place) = (drive.now, down(0).queue_id());
     let sample = ackclock_core::Element::sample(&mut drive.cell, at, place).unwrap();
     assert!((18..=21).contains(&sample.packets) && sample.bytes == 500 * sample.packets, "{sample:?}");
     let meter = ackclock_core::Element::meter(&mut drive.cell, at, place).unwrap();

@@ -101,7 +101,7 @@ impl Drive {
 
     /// Control frames sent for a stream.
     pub fn wlan_control(&mut self, stream: Stream) -> u64 {
-        self.wlan.meter(self.now, stream.place()).map_or(0, |meter| meter.control_packets)
+        self.wlan.meter(self.now, stream.queue_id()).map_or(0, |meter| meter.control_packets)
     }
 
     pub fn wake(&mut self) {
@@ -144,7 +144,7 @@ impl Drive {
     }
 
     fn fill(&mut self, stream: Stream, len: u16, depth: u64) {
-        while self.wlan.sample(self.now, stream.place()).is_some_and(|queue| queue.packets < depth) {
+        while self.wlan.sample(self.now, stream.queue_id()).is_some_and(|queue| queue.packets < depth) {
             self.push(stream, len);
         }
     }

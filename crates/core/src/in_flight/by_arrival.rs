@@ -1,4 +1,4 @@
-//! Packets on their way to one far end, in the order of their arrival there.
+//! Packets in flight to one destination, sorted by arrival time.
 
 use crate::packet::Packet;
 use crate::ring::Ring;
@@ -6,11 +6,12 @@ use crate::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A ring in order of arrival. Packets come in nearly sorted, so a new one moves forward by a few places at most; what would have to move
-/// further, as behind another station's long queue, waits in a heap.
-pub struct InFlightSorted {
+/// A ring sorted by arrival time. Packets are pushed nearly in order, so an insertion shifts by a
+/// few places. A packet that would shift further, for example behind another station's long queue,
+/// goes into a heap.
+pub struct InFlightByArrival {
     ring: Ring<InFlight>,
-    /// When the last in the ring arrives, or did when there was one.
+    /// Arrival time of the last packet of the ring, or of the last one that it held.
     last: Time,
     overflow: BinaryHeap<Reverse<ByArrival>>,
     order: u64,
@@ -20,14 +21,14 @@ pub struct InFlightSorted {
 #[derive(Clone, Copy)]
 struct InFlight {
     arrives: Time,
-    /// Ties arrive in the order in which they set out.
+    /// Packets with equal arrival times leave in push order.
     order: u64,
     packet: Packet,
 }
 
 struct ByArrival(InFlight);
 
-/// Places that a packet may move forward in the ring.
+/// Maximum number of places that an insertion may shift in the ring.
 const MAX_SHIFT: usize = 16;
 
 impl InFlight {
@@ -36,12 +37,12 @@ impl InFlight {
     }
 }
 
-impl InFlightSorted {
-    pub fn new() -> InFlightSorted {
-        InFlightSorted { ring: Ring::new(), last: Time::ZERO, overflow: BinaryHeap::new(), order: 0, next: Time::NEVER }
+impl InFlightByArrival {
+    pub fn new() -> InFlightByArrival {
+        InFlightByArrival { ring: Ring::new(), last: Time::ZERO, overflow: BinaryHeap::new(), order: 0, next: Time::NEVER }
     }
 
-    /// When the first one arrives.
+    /// Arrival time of the first packet.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
@@ -77,7 +78,7 @@ impl InFlightSorted {
         self.last = self.ring.back().map_or(arrives, |last| last.arrives);
     }
 
-    /// The first one, if it has arrived.
+    /// The first packet, if it has arrived.
     #[inline]
     pub fn arrived(&mut self, now: Time) -> Option<&Packet> {
         if self.next > now {
@@ -89,7 +90,7 @@ impl InFlightSorted {
         self.ring.front().map(|entry| &entry.packet)
     }
 
-    /// Takes out the first one, which has arrived.
+    /// Removes the first packet, which has arrived.
     #[inline]
     pub fn take_arrived(&mut self) {
         self.ring.take_front();
@@ -99,7 +100,7 @@ impl InFlightSorted {
         }
     }
 
-    /// The first one, if it has arrived and the second has not.
+    /// The first packet, if it has arrived and the second has not.
     #[inline]
     pub fn only_arrived(&self, now: Time) -> Option<&Packet> {
         let second = self.ring.get(1).map_or(Time::NEVER, |entry| entry.arrives);
@@ -109,7 +110,8 @@ impl InFlightSorted {
         self.ring.front().map(|entry| &entry.packet)
     }
 
-    /// Puts what arrives first of those overflow before the ring, if it arrives before that.
+    /// Moves the first packet of the heap to the front of the ring if it arrives before the ring's
+    /// first.
     #[cold]
     fn join_first(&mut self) {
         let overflow_first = match (self.ring.front(), self.overflow.peek()) {
@@ -150,28 +152,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_arrive_in_order_and_ties_as_they_set_out(times in prop::collection::vec(0u64..60, 1..200)) {
+        fn packets_leave_in_order_of_arrival_time_then_push(times in prop::collection::vec(0u64..60, 1..200)) {
             let mut arena = Arena::default();
-            let mut sorted = InFlightSorted::new();
+            let mut in_flight = InFlightByArrival::new();
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (id, &t) in times.iter().enumerate() {
                 let body = arena.insert(Body::Datagram(Datagram { number: 0, ..Datagram::default() }));
                 let (id, kind) = (id as u64, Kind::DATA);
-                sorted.push(Time(t), Packet { id, body, flow: 0, len: 1, wire_len: 1, ecn: Ecn::NotEct, class: 0, kind });
+                in_flight.push(Time(t), Packet { id, body, flow: 0, len: 1, wire_len: 1, ecn: Ecn::NotEct, class: 0, kind });
                 model.push((t, id));
             }
             model.sort();
-            prop_assert_eq!(sorted.len(), model.len());
+            prop_assert_eq!(in_flight.len(), model.len());
             for (t, id) in model {
-                prop_assert_eq!(sorted.next(), Time(t));
-                prop_assert!(t == 0 || sorted.arrived(Time(t - 1)).is_none());
-                let only = sorted.only_arrived(Time(t)).map(|p| p.id);
+                prop_assert_eq!(in_flight.next(), Time(t));
+                prop_assert!(t == 0 || in_flight.arrived(Time(t - 1)).is_none());
+                let only = in_flight.only_arrived(Time(t)).map(|p| p.id);
                 prop_assert!(only.is_none_or(|only| only == id));
-                prop_assert_eq!(sorted.arrived(Time(t)).map(|p| p.id), Some(id));
-                sorted.take_arrived();
-                prop_assert!(only.is_none() || sorted.arrived(Time(t)).is_none());
+                prop_assert_eq!(in_flight.arrived(Time(t)).map(|p| p.id), Some(id));
+                in_flight.take_arrived();
+                prop_assert!(only.is_none() || in_flight.arrived(Time(t)).is_none());
             }
-            prop_assert_eq!(sorted.next(), Time::NEVER);
+            prop_assert_eq!(in_flight.next(), Time::NEVER);
         }
     }
 }
