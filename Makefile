@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check format bench bench-peers accuracy analyze-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow findings check digest format bench bench-peers accuracy analyze-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,11 @@ check: build ## formatting, lints and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Some jobs only: make digest BASE=COMMIT ONLY='link/*'. Worktrees may share a store: DIGESTS=DIR.
+digest: build ## compare tables, captures and JSON of all examples, links, papers with those of commit BASE
+	@test -n "$(BASE)" || { echo "make digest requires BASE=COMMIT" >&2; exit 2; }
+	$(BIN)/python tools/digest.py $(BASE) --workers $(WORKERS) $(if $(ONLY),--only '$(ONLY)') $(if $(DIGESTS),--store '$(DIGESTS)')
 
 format: $(VENV)/.locked ## put Rust and Python sources in form
 	$(CARGO) fmt --all
