@@ -5,8 +5,8 @@
 //! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
 
 use ackclock_sim::plan::{
-    DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, IdleRestart, Loss, Measure, MetricsCache, NewRenoExit, Plan, Push,
-    Queue, RatePlan, RtoFloor, RtoRestart, Start, Tcp, Toward, Way, WindowRule, WindowValidation, Workload,
+    Direction, DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, HopDirection, IdleRestart, Loss, Measure, MetricsCache,
+    NewRenoExit, Plan, Push, Queue, RatePlan, RtoFloor, RtoRestart, Start, Tcp, WindowRule, WindowValidation, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
@@ -69,7 +69,7 @@ impl Case {
         let buffer = 2 * capacity(self.rate_bps) + 10 * u64::from(self.flows);
         let access = || way(10e9, 1, None);
         let loss = (!self.lost.is_empty()).then(|| Loss::List { packets: self.lost.clone() });
-        let down = Way { loss, ..way(self.rate_bps, 18, Some(buffer)) };
+        let down = HopDirection { loss, ..way(self.rate_bps, 18, Some(buffer)) };
         Plan {
             variants: Vec::new(),
             seed: 1,
@@ -94,7 +94,7 @@ impl Case {
         Flow {
             name: number.to_string(),
             client: number,
-            direction: Toward::Down,
+            direction: Direction::Down,
             hops: vec![0, 1, 2],
             start: Start { low_ps: start, high_ps: start },
             stop_ps: None,
@@ -112,12 +112,12 @@ fn capacity(rate_bps: f64) -> u64 {
     (rate_bps * ROUND_TRIP_S / PACKET_BITS) as u64
 }
 
-fn hop(name: &str, per_client: bool, down: Way, up: Way) -> Hop {
+fn hop(name: &str, per_client: bool, down: HopDirection, up: HopDirection) -> Hop {
     Hop { name: name.to_owned(), per_client, medium: None, roaming: None, down: Some(down), up: Some(up) }
 }
 
-fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> Way {
-    Way {
+fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
+    HopDirection {
         queue: buffer.map(|packets| Queue::Droptail { packets: Some(packets), bytes: None, mark: None, drop: DropFrom::Tail }),
         rate: Some(RatePlan::Fixed { bps: bps as u64 }),
         acks: None,

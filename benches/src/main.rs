@@ -17,7 +17,7 @@ mod usage;
 use ackclock_core::Time;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::tcp::Variant;
-use ackclock_sim::build::{Metering, Role, World, build};
+use ackclock_sim::build::{BuiltNetwork, Metering, Role, build};
 use ackclock_sim::{Plan, tcp_of};
 use cases::Case;
 use serde::Serialize;
@@ -150,17 +150,17 @@ fn run(asked: &Asked) -> Done {
     let mut world = build(&asked.plan, asked.metering);
     let end = Time(asked.plan.duration_ps);
     world.network.run_until(end, &mut ());
-    let World { network, flows, .. } = &world;
+    let BuiltNetwork { network, flows, .. } = &world;
     let mut done = Done { element_calls: network.calls(), ..Done::default() };
-    for ends in flows {
-        let tcp = |role| tcp_of(network.endpoint(ends.end(role)));
+    for endpoints in flows {
+        let tcp = |role| tcp_of(network.endpoint(endpoints.by_role(role)));
         if let (Some(sender), Some(receiver)) = (tcp(Role::Sender), tcp(Role::Receiver)) {
             let stats = sender.sender_stats(end);
             done.data_packets += receiver.receiver_stats().in_order_bytes / u64::from(cases::SEGMENT);
             done.retransmissions += stats.retransmitted_segments;
             done.timeouts += stats.timeouts;
         }
-        if let AnyEndpoint::UdpSink(sink) = network.endpoint(ends.end(Role::Receiver)) {
+        if let AnyEndpoint::UdpSink(sink) = network.endpoint(endpoints.by_role(Role::Receiver)) {
             done.data_packets += sink.packets;
         }
     }

@@ -11,7 +11,7 @@ use crate::place::{Addresses, MTU};
 use crate::tap::Tap;
 use ackclock_core::network::EndpointId;
 use ackclock_core::{Span, Time};
-use ackclock_sim::build::World;
+use ackclock_sim::build::BuiltNetwork;
 
 /// Most packets taken from one gate before what is due is looked after: more than its ring holds, as what is left behind would enter the
 /// network after its time.
@@ -29,7 +29,7 @@ struct LiveEnds {
 }
 
 pub struct Crossing<D> {
-    pub world: World,
+    pub world: BuiltNetwork,
     /// The server's, then the live clients' in order.
     pub doors: Vec<D>,
     pub audits: Audits,
@@ -51,7 +51,7 @@ struct Arrived {
 
 impl<D: Door> Crossing<D> {
     /// `live` are the flows that real hosts play, one for each of the first clients.
-    pub fn new(world: World, doors: Vec<D>, live: &[usize], addresses: Addresses, audits: Audits) -> Crossing<D> {
+    pub fn new(world: BuiltNetwork, doors: Vec<D>, live: &[usize], addresses: Addresses, audits: Audits) -> Crossing<D> {
         let ends = live.iter().map(|&flow| LiveEnds { server: world.flows[flow].server, client: world.flows[flow].client });
         let live: Vec<LiveEnds> = ends.collect();
         let mut places = vec![None; 2 * world.flows.len()];

@@ -16,7 +16,7 @@ use crate::wait::Wait;
 use crate::warm::Warm;
 use ackclock_core::{Span, Time};
 use ackclock_sim::Plan;
-use ackclock_sim::build::{Metering, build, build_apart};
+use ackclock_sim::build::{Metering, build, build_unfused};
 use ackclock_sim::plan::{Flow, Workload};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -32,7 +32,7 @@ const GRACE: Span = Span::from_secs(2);
 pub fn emulate(plan: &Plan, options: &Options) -> Result<Report, EmuError> {
     let live = live_flows(plan)?;
     // A log wants to know where and when each packet was dropped.
-    let world = if options.log.is_some() { build_apart(plan) } else { build(plan, Metering::On) };
+    let world = if options.log.is_some() { build_unfused(plan) } else { build(plan, Metering::On) };
     // With a command, Ctrl-C is the command's first.
     let wait = Wait::new(!options.command.is_empty())?;
     let (mut places, mut gates) = Places::make(options, live.len() as u32)?;

@@ -5,9 +5,9 @@ use crate::log::LogReport;
 use ackclock_core::element::Element;
 use ackclock_core::statistics::SummaryStats;
 use ackclock_core::{Span, Time};
-use ackclock_sim::build::World;
+use ackclock_sim::build::BuiltNetwork;
 use ackclock_sim::plan::RatePlan;
-use ackclock_sim::{Plan, measure};
+use ackclock_sim::{Plan, metrics};
 use serde::Serialize;
 
 /// The document of `ackclock emulate --json`, but for the link's name.
@@ -112,25 +112,25 @@ pub fn clients(audits: &Audits) -> Vec<ClientReport> {
 }
 
 /// Every hop's figures from the start until `now`.
-pub fn hops(plan: &Plan, world: &mut World, now: Time) -> Vec<HopReport> {
-    let World { network, lanes, .. } = world;
-    let figures = measure::hops(lanes, network, now);
+pub fn hops(plan: &Plan, world: &mut BuiltNetwork, now: Time) -> Vec<HopReport> {
+    let BuiltNetwork { network, directed_hops, .. } = world;
+    let figures = metrics::hops(directed_hops, network, now);
     let mut rows = Vec::new();
-    for (lane, figures) in lanes.iter().zip(figures) {
+    for (directed_hop, figures) in directed_hops.iter().zip(figures) {
         let (mut busy, mut sent) = (Span::ZERO, 0);
-        for chain in &lane.chains {
+        for chain in &directed_hop.chains {
             if let Some(meter) = network.element(chain.link).meter(now, chain.place) {
                 busy = busy + meter.busy;
                 sent += meter.sent_bytes;
             }
         }
-        let asked = match plan.hops[lane.hop].way(lane.toward).and_then(|way| way.rate.as_ref()) {
+        let asked = match plan.hops[directed_hop.hop].direction(directed_hop.direction).and_then(|config| config.rate.as_ref()) {
             Some(RatePlan::Fixed { bps }) => Some(*bps as f64),
             _ => None,
         };
         rows.push(HopReport {
-            hop: plan.hops[lane.hop].name.clone(),
-            direction: lane.toward.name(),
+            hop: plan.hops[directed_hop.hop].name.clone(),
+            direction: directed_hop.direction.name(),
             asked_bps: asked,
             achieved_bps: asked.filter(|_| busy > Span::ZERO).map(|_| sent as f64 * 8.0 / busy.as_secs()),
             drops: figures.drops.iter().sum(),

@@ -1,8 +1,8 @@
 //! Captures: a probe at some endpoints, or between hops, that writes each packet as it passes.
 
-use crate::build::World;
-use crate::numbers::Numbers;
-use crate::plan::{self, CaptureFormat, End, Plan, Toward};
+use crate::build::BuiltNetwork;
+use crate::ip_id::IpIds;
+use crate::plan::{self, CaptureFormat, Direction, End, Plan};
 use crate::run::RunError;
 use ackclock_core::Time;
 use ackclock_core::element::Port;
@@ -21,7 +21,7 @@ pub struct Captures {
     at: Vec<Vec<(u32, FlowEnd)>>,
     /// Those between hops.
     gates: Vec<Gate>,
-    numbers: Numbers,
+    numbers: IpIds,
 }
 
 /// A packet of this flow that comes to this element by this port passes a capture.
@@ -43,9 +43,9 @@ struct OnePlace {
 
 impl Captures {
     /// Opens all files.
-    pub fn create(plan: &Plan, world: &World) -> Result<Captures, RunError> {
+    pub fn create(plan: &Plan, world: &BuiltNetwork) -> Result<Captures, RunError> {
         let at = vec![Vec::new(); 2 * plan.flows.len()];
-        let mut captures = Captures { open: Vec::new(), at, gates: Vec::new(), numbers: Numbers::default() };
+        let mut captures = Captures { open: Vec::new(), at, gates: Vec::new(), numbers: IpIds::default() };
         for wanted in &plan.captures {
             let Some(number) = plan.flows.iter().position(|f| f.name == wanted.flow) else { continue };
             let feed = captures.open.len() as u32;
@@ -102,20 +102,21 @@ impl OnePlace {
 }
 
 /// Where a flow's packets pass a place between hops: as they come to the first hop beyond it, either way.
-fn gates(plan: &Plan, world: &World, wanted: &plan::Capture, (flow, feed): (usize, u32)) -> Vec<Gate> {
+fn gates(plan: &Plan, world: &BuiltNetwork, wanted: &plan::Capture, (flow, feed): (usize, u32)) -> Vec<Gate> {
     let of = &plan.flows[flow];
-    let gate = |toward| {
-        let beyond = |hop: &usize| match toward {
-            Toward::Down => *hop >= wanted.after as usize,
-            Toward::Up => *hop < wanted.after as usize,
+    let gate = |direction| {
+        let beyond = |hop: &usize| match direction {
+            Direction::Down => *hop >= wanted.after as usize,
+            Direction::Up => *hop < wanted.after as usize,
         };
-        let hop = of.path(&plan.hops, toward).into_iter().find(beyond)?;
-        let lane = world.lanes.iter().find(|lane| lane.hop == hop && lane.toward == toward)?;
-        let Route::Node(node, port) = lane.chain(of.client).entry() else { return None };
-        let from = if toward == Toward::Down { FlowEnd::Server } else { FlowEnd::Client };
+        let hop = of.path(&plan.hops, direction).into_iter().find(beyond)?;
+        let directed_hop =
+            world.directed_hops.iter().find(|directed_hop| directed_hop.hop == hop && directed_hop.direction == direction)?;
+        let Route::Node(node, port) = directed_hop.chain(of.client).entry() else { return None };
+        let from = if direction == Direction::Down { FlowEnd::Server } else { FlowEnd::Client };
         Some(Gate { at: (node, port), flow: flow as u32, from, feed })
     };
-    Toward::BOTH.into_iter().filter_map(gate).collect()
+    Direction::BOTH.into_iter().filter_map(gate).collect()
 }
 
 impl Probe for Captures {

@@ -1,7 +1,7 @@
 //! Jobs: what a user waits for, made of several connections or of one exchange on an open one.
 
-use crate::build::{Ends, Role, World};
-use crate::measure::FlowFigures;
+use crate::build::{BuiltNetwork, FlowEndpoints, Role};
+use crate::metrics::FlowMetrics;
 use crate::plan::{Flow, Plan, Workload};
 use crate::tcp_of;
 use ackclock_core::Time;
@@ -36,31 +36,31 @@ pub struct JobRow {
 }
 
 /// From when until when, as far as it has come.
-struct Course {
+struct JobTimes {
     start: Option<Time>,
     end: Option<Time>,
 }
 
 impl Jobs {
     /// The jobs of a run; none where the plan has no flow with jobs.
-    pub fn of(plan: &Plan, world: &World, figures: &[FlowFigures]) -> Option<Jobs> {
-        let mut found: Vec<(&str, u32, u32, Course)> = Vec::new();
-        for ((flow, ends), figures) in plan.flows.iter().zip(&world.flows).zip(figures) {
-            let start = ends.started(&world.network).filter(|t| t.0 < plan.duration_ps);
+    pub fn of(plan: &Plan, world: &BuiltNetwork, figures: &[FlowMetrics]) -> Option<Jobs> {
+        let mut found: Vec<(&str, u32, u32, JobTimes)> = Vec::new();
+        for ((flow, endpoints), figures) in plan.flows.iter().zip(&world.flows).zip(figures) {
+            let start = endpoints.started(&world.network).filter(|t| t.0 < plan.duration_ps);
             if let Some(job) = &flow.job {
                 let end = figures.completed;
                 match found.last_mut().filter(|last| (last.0, last.1) == (job.name.as_str(), job.number)) {
-                    Some((.., course)) => course.end = course.end.zip(end).map(|(a, b)| a.max(b)),
-                    None => found.push((&job.name, job.number, flow.client, Course { start, end })),
+                    Some((.., times)) => times.end = times.end.zip(end).map(|(a, b)| a.max(b)),
+                    None => found.push((&job.name, job.number, flow.client, JobTimes { start, end })),
                 }
             } else {
-                let courses = exchanged(flow, ends, world, start);
-                found.extend((0..).zip(courses).map(|(number, course)| (flow.name.as_str(), number, flow.client, course)));
+                let jobs = exchanged(flow, endpoints, world, start);
+                found.extend((0..).zip(jobs).map(|(number, times)| (flow.name.as_str(), number, flow.client, times)));
             }
         }
         let any = plan.flows.iter().any(|f| f.job.is_some() || matches!(f.workload, Workload::Exchange { .. }));
         any.then(|| {
-            Jobs::over(found.into_iter().filter_map(|(name, number, client, Course { start, end })| {
+            Jobs::over(found.into_iter().filter_map(|(name, number, client, JobTimes { start, end })| {
                 let start = start?;
                 let completed_s = end.map(|end| (end - start).as_secs());
                 Some(JobRow { job: name.to_owned(), number, client, start_s: start.as_secs(), completed_s })
@@ -85,12 +85,12 @@ impl Jobs {
 }
 
 /// The jobs of an exchange: the first begins with its connection.
-fn exchanged(flow: &Flow, ends: &Ends, world: &World, start: Option<Time>) -> Vec<Course> {
-    let asker = tcp_of(world.network.endpoint(ends.end(Role::Receiver))).map(|tcp| tcp.app());
+fn exchanged(flow: &Flow, endpoints: &FlowEndpoints, world: &BuiltNetwork, start: Option<Time>) -> Vec<JobTimes> {
+    let asker = tcp_of(world.network.endpoint(endpoints.by_role(Role::Receiver))).map(|tcp| tcp.app());
     let (Workload::Exchange { .. }, Some(AnyApp::Requester(asker)), Some(start)) = (flow.workload, asker, start) else {
         return Vec::new();
     };
     let starts = std::iter::once(start).chain(asker.later_request_times().iter().copied());
-    let ends = asker.response_times().iter().copied().map(Some).chain(std::iter::once(None));
-    starts.zip(ends).map(|(start, end)| Course { start: Some(start), end }).collect()
+    let endpoints = asker.response_times().iter().copied().map(Some).chain(std::iter::once(None));
+    starts.zip(endpoints).map(|(start, end)| JobTimes { start: Some(start), end }).collect()
 }

@@ -6,9 +6,9 @@
 pub mod build;
 pub mod capture;
 pub mod catalogue;
+mod ip_id;
 pub mod jobs;
-pub mod measure;
-mod numbers;
+pub mod metrics;
 pub mod plan;
 pub mod recorder;
 pub mod run;

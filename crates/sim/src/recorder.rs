@@ -1,7 +1,7 @@
 //! Time series as columns, at exact multiples of the sampling step and before the events of that instant.
 
-use crate::build::{Role, World};
-use crate::measure;
+use crate::build::{BuiltNetwork, Role};
+use crate::metrics;
 use crate::plan::Plan;
 use crate::tcp_of;
 use ackclock_core::element::Element;
@@ -64,11 +64,11 @@ impl Recorder {
     }
 
     /// Takes the sample of `now`, which is due.
-    pub fn take(&mut self, now: Time, world: &mut World) {
+    pub fn take(&mut self, now: Time, world: &mut BuiltNetwork) {
         self.due = now + self.step;
-        for (number, ends) in world.flows.iter().enumerate() {
-            let Some(sender) = tcp_of(world.network.endpoint(ends.end(Role::Sender))) else { continue };
-            if ends.started(&world.network).is_none_or(|start| now <= start) || self.ended[number] {
+        for (number, endpoints) in world.flows.iter().enumerate() {
+            let Some(sender) = tcp_of(world.network.endpoint(endpoints.by_role(Role::Sender))) else { continue };
+            if endpoints.started(&world.network).is_none_or(|start| now <= start) || self.ended[number] {
                 continue;
             }
             self.ended[number] = sender.finished();
@@ -77,18 +77,18 @@ impl Recorder {
         self.take_hops(now, world);
     }
 
-    fn take_hops(&mut self, now: Time, world: &mut World) {
-        for lane in &world.lanes {
-            for (station, chain) in lane.chains.iter().enumerate() {
+    fn take_hops(&mut self, now: Time, world: &mut BuiltNetwork) {
+        for directed_hop in &world.directed_hops {
+            for (station, chain) in directed_hop.chains.iter().enumerate() {
                 let Some(queue) = world.network.element(chain.link).sample(now, chain.place) else { continue };
                 let hops = &mut self.hops;
-                hops.hop.push(lane.hop as u32);
-                hops.direction.push(lane.toward.name());
-                hops.station.push(lane.per_client.then_some(station as u32));
+                hops.hop.push(directed_hop.hop as u32);
+                hops.direction.push(directed_hop.direction.name());
+                hops.station.push(directed_hop.per_client.then_some(station as u32));
                 hops.time_s.push(now.as_secs());
                 hops.queue_packets.push(queue.packets);
                 hops.queue_bytes.push(queue.bytes);
-                hops.drops.push(measure::drops(chain, &mut world.network, now).iter().sum());
+                hops.drops.push(metrics::drops(chain, &mut world.network, now).iter().sum());
                 hops.marks.push(queue.marks);
                 hops.delivered_bytes.push(queue.delivered_bytes);
             }

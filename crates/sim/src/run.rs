@@ -1,8 +1,8 @@
 //! One run: the virtual clock goes from mark to mark, and between marks the network runs by itself.
 
-use crate::build::{Metering, World, build};
+use crate::build::{BuiltNetwork, Metering, build};
 use crate::capture::Captures;
-use crate::measure::{Measurement, window};
+use crate::metrics::{MetricsSchedule, window};
 use crate::plan::{Plan, PlanError};
 use crate::recorder::{HopSeries, Recorder, Series};
 use crate::summary::{Summary, summarize};
@@ -58,7 +58,7 @@ pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<Ru
     }
     let mut world = build(plan, Metering::On);
     let window = window(plan, &world).map_err(RunError::Failed)?;
-    let mut measurement = Measurement::new(plan, &world, window);
+    let mut measurement = MetricsSchedule::new(plan, &world, window);
     let mut recorder = Recorder::new(plan);
     let mut course = Course { plan, keep_going, measurement: &mut measurement, recorder: &mut recorder };
     if plan.captures.is_empty() {
@@ -78,12 +78,12 @@ pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<Ru
 struct Course<'a> {
     plan: &'a Plan,
     keep_going: &'a mut dyn FnMut() -> bool,
-    measurement: &'a mut Measurement,
+    measurement: &'a mut MetricsSchedule,
     recorder: &'a mut Recorder,
 }
 
 impl Course<'_> {
-    fn run<P: Probe>(&mut self, world: &mut World, probe: &mut P) -> Result<(), RunError> {
+    fn run<P: Probe>(&mut self, world: &mut BuiltNetwork, probe: &mut P) -> Result<(), RunError> {
         let end = Time(self.plan.duration_ps);
         let stride = Span((end.0 / 1000).max(1));
         let mut asked = Time::ZERO;
@@ -108,7 +108,7 @@ impl Course<'_> {
 }
 
 /// A run that lost or invented a packet is no result.
-fn check(plan: &Plan, world: &World) -> Result<(), RunError> {
+fn check(plan: &Plan, world: &BuiltNetwork) -> Result<(), RunError> {
     let unrouted = world.network.unrouted();
     let lost = if unrouted > 0 { Err(format!("{unrouted} packets had no route")) } else { Ok(()) };
     lost.and_then(|()| world.network.conserved())

@@ -1,8 +1,8 @@
 //! One run's summary: the JSON that `docs/plan.md` promises, built from the measured figures.
 
-use crate::build::World;
+use crate::build::BuiltNetwork;
 use crate::jobs::Jobs;
-use crate::measure::{FlowFigures, HopFigures};
+use crate::metrics::{FlowMetrics, HopMetrics};
 use crate::plan::{Flow, Plan, Proxy};
 use ackclock_core::app::ProbeStats;
 use ackclock_core::element::DropReason;
@@ -108,7 +108,7 @@ pub struct HopRow {
 }
 
 /// Puts the figures into rows.
-pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopFigures]) -> Summary {
+pub fn summarize(plan: &Plan, world: &BuiltNetwork, flows: &[FlowMetrics], hops: &[HopMetrics]) -> Summary {
     let whole = flows.iter().enumerate().filter(|&(number, f)| f.tcp.is_some() && plan.feeds(number).is_none());
     let goodputs = whole.filter_map(|(_, f)| f.rate(f.counts.payload));
     Summary {
@@ -126,7 +126,12 @@ pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopF
                 FlowRow { feeds: plan.feeds(i).map(|next| plan.flows[next].name.clone()), variant, ..flow_row(flow, f, start) }
             })
             .collect(),
-        hops: world.lanes.iter().zip(hops).map(|(lane, h)| hop_row(&plan.hops[lane.hop].name, lane.toward.name(), h)).collect(),
+        hops: world
+            .directed_hops
+            .iter()
+            .zip(hops)
+            .map(|(directed_hop, h)| hop_row(&plan.hops[directed_hop.hop].name, directed_hop.direction.name(), h))
+            .collect(),
         proxies: plan.proxies.iter().map(|proxy| proxy_row(plan, world, proxy)).collect(),
         engine: Engine {
             elements_called: world.network.calls(),
@@ -135,7 +140,7 @@ pub fn summarize(plan: &Plan, world: &World, flows: &[FlowFigures], hops: &[HopF
     }
 }
 
-fn proxy_row(plan: &Plan, world: &World, proxy: &Proxy) -> ProxyRow {
+fn proxy_row(plan: &Plan, world: &BuiltNetwork, proxy: &Proxy) -> ProxyRow {
     let [down, up] = world.network.max_proxied(world.flows[proxy.near].client).unwrap_or_default();
     ProxyRow {
         proxy: proxy.name.clone(),
@@ -160,7 +165,7 @@ fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
-fn flow_row(flow: &Flow, f: &FlowFigures, start: Option<f64>) -> FlowRow {
+fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
     let span = f.span().as_secs();
     let tcp = f.tcp.clone().unwrap_or_default();
     FlowRow {
@@ -203,7 +208,7 @@ fn limits(spent: &[ackclock_core::Span; Limit::ALL.len()]) -> Option<BTreeMap<&'
     (all > 0.0).then(|| Limit::ALL.into_iter().map(|limit| (limit.name(), spent[limit as usize].as_secs() / all)).collect())
 }
 
-fn hop_row(name: &str, direction: &'static str, h: &HopFigures) -> HopRow {
+fn hop_row(name: &str, direction: &'static str, h: &HopMetrics) -> HopRow {
     HopRow {
         hop: name.to_owned(),
         direction,

@@ -26,12 +26,32 @@ pub use wimax::Wimax;
 pub use wlan::{Wlan, WlanConfig};
 
 use crate::element::{Port, QueueId};
+use serde::Deserialize;
 
-/// Towards the station, or from it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+/// Down is from the server to the client, on a medium to the station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
     Down,
     Up,
+}
+
+impl Direction {
+    pub const BOTH: [Direction; 2] = [Direction::Down, Direction::Up];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Down => "down",
+            Direction::Up => "up",
+        }
+    }
+
+    pub fn reverse(self) -> Direction {
+        match self {
+            Direction::Down => Direction::Up,
+            Direction::Up => Direction::Down,
+        }
+    }
 }
 
 /// The packets of one station in one direction.

@@ -14,8 +14,8 @@ use ackclock_core::element::Event;
 use ackclock_core::network::{EndpointId, NodeId};
 use ackclock_core::packet::{Body, Packet};
 use ackclock_sim::Plan;
-use ackclock_sim::build::World;
-use ackclock_sim::plan::Toward;
+use ackclock_sim::build::BuiltNetwork;
+use ackclock_sim::plan::Direction;
 use background::{Background, Broken};
 use captures::Captures;
 use fates::Fates;
@@ -47,7 +47,7 @@ struct Place {
 
 impl Log {
     /// Makes the files. `gates` is how many real hosts there are, `epoch_ns` the Unix time of the emulation's beginning.
-    pub fn create(folder: &Path, plan: &Plan, world: &World, gates: usize, epoch_ns: u64) -> Result<Log, EmuError> {
+    pub fn create(folder: &Path, plan: &Plan, world: &BuiltNetwork, gates: usize, epoch_ns: u64) -> Result<Log, EmuError> {
         let refused = EmuError::refused("writing the log");
         let start = || -> io::Result<(Background, Captures, Fates, Samples)> {
             let captured = folder.join("captures");
@@ -72,7 +72,7 @@ impl Log {
         self.samples.due()
     }
 
-    pub fn sample(&mut self, now: Time, world: &mut World) {
+    pub fn sample(&mut self, now: Time, world: &mut BuiltNetwork) {
         self.samples.take(now, world);
     }
 
@@ -144,16 +144,16 @@ fn report(broken: &Broken) {
     );
 }
 
-fn places(world: &World) -> Vec<Option<Place>> {
+fn places(world: &BuiltNetwork) -> Vec<Option<Place>> {
     let mut places = vec![None; world.network.nodes().count()];
-    for lane in &world.lanes {
-        let from = if lane.toward == Toward::Down { SERVER } else { CLIENT };
-        let place = Place { hop: lane.hop as u32, from: Some(from) };
-        for node in lane.after.iter().chain(lane.chains.iter().flat_map(|chain| &chain.after)) {
+    for directed_hop in &world.directed_hops {
+        let from = if directed_hop.direction == Direction::Down { SERVER } else { CLIENT };
+        let place = Place { hop: directed_hop.hop as u32, from: Some(from) };
+        for node in directed_hop.after.iter().chain(directed_hop.chains.iter().flat_map(|chain| &chain.after)) {
             places[node.0 as usize] = Some(place);
         }
-        for chain in &lane.chains {
-            places[chain.link.0 as usize] = Some(Place { from: place.from.filter(|_| !lane.medium), ..place });
+        for chain in &directed_hop.chains {
+            places[chain.link.0 as usize] = Some(Place { from: place.from.filter(|_| !directed_hop.medium), ..place });
         }
     }
     places

@@ -4,7 +4,7 @@ use super::background::Stream;
 use super::rows::Row;
 use ackclock_core::Time;
 use ackclock_sim::Plan;
-use ackclock_sim::build::World;
+use ackclock_sim::build::BuiltNetwork;
 use ackclock_sim::recorder::{HopSeries, Recorder, Series};
 
 const HOPS: &str = "hop,direction,station,time_s,queue_packets,queue_bytes,drops,marks,delivered_bytes";
@@ -29,7 +29,7 @@ impl Samples {
         self.recorder.due()
     }
 
-    pub fn take(&mut self, now: Time, world: &mut World) {
+    pub fn take(&mut self, now: Time, world: &mut BuiltNetwork) {
         self.recorder.take(now, world);
         let (hops, series) = (std::mem::take(&mut self.recorder.hops), std::mem::take(&mut self.recorder.series));
         for i in 0..hops.hop.len() {

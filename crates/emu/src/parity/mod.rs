@@ -21,7 +21,7 @@ use ackclock_core::probe::Probe;
 use ackclock_core::{Span, Time};
 use ackclock_pcap::write::{FlowEnd, FlowFrames};
 use ackclock_sim::Plan;
-use ackclock_sim::build::build_apart;
+use ackclock_sim::build::build_unfused;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -132,7 +132,7 @@ fn read(plan: &Value) -> Plan {
 /// Runs the simulator; its log is in `folder`.
 fn simulate(plan: &Value, folder: &Path) -> Script {
     let plan = read(plan);
-    let mut world = build_apart(&plan);
+    let mut world = build_unfused(&plan);
     let log = Log::create(folder, &plan, &world, 0, 0).unwrap();
     let outlet = Outlet::new(vec![None; 2 * plan.flows.len()], 0);
     let script = Script { frames: FlowFrames::new(0, 0, WHOLE), sent: Vec::new() };
@@ -158,7 +158,7 @@ fn emulate(plan: &Value, script: &Script, folder: &Path) -> Crossing<Host> {
         let mine = script.sent.iter().filter(|(_, by, _)| *by == gate).map(|(at, _, bytes)| (*at, bytes.clone()));
         Host { script: mine.collect(), now: now.clone(), sending: Vec::new(), got: 0 }
     };
-    let world = build_apart(&plan);
+    let world = build_unfused(&plan);
     let audits = Audits::new(1, Span::from_secs(1));
     let mut crossing = Crossing::new(world, vec![host(0), host(1)], &[0], HERE, audits);
     let log = Log::create(folder, &plan, &crossing.world, 2, 0).unwrap();

@@ -1,11 +1,11 @@
 //! Hops whose clients contend: one element for both directions, and what comes after it in each.
 
-use super::chain::{Chain, Mason};
-use super::{Lane, queue};
-use crate::plan::{self, Hop, Medium, Plan, Toward};
+use super::hop::{Chain, HopBuilder};
+use super::{DirectedHop, queue};
+use crate::plan::{self, Direction, Hop, Medium, Plan};
 use ackclock_core::element::Port;
 use ackclock_core::impairment::{Handover, HandoverConfig, Paths};
-use ackclock_core::medium::{Direction, Grants, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax, Wlan};
+use ackclock_core::medium::{Grants, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax, Wlan};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
 use ackclock_core::rng::Rng;
@@ -89,20 +89,13 @@ fn radio_config(radio: &plan::PacketRadio) -> RadioConfig {
 
 /// One queue for each client and direction, in the order of [`Stream::index`]; then the same for each further connection. A direction that the hop does not allow has one too.
 fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 'a {
-    let queue = move |client: u32, toward: Toward| {
-        let rng = Rng::for_element(plan.seed, &format!("hop.{}.queue.{}.{client}", hop.name, toward.name()));
+    let queue = move |client: u32, direction: Direction| {
+        let rng = Rng::for_element(plan.seed, &format!("hop.{}.queue.{}.{client}", hop.name, direction.name()));
         // How fast a medium empties one of its queues is decided by the others.
-        queue::build(hop.way(toward), None, rng)
+        queue::build(hop.direction(direction), None, rng)
     };
     let connections = 1 + hop.medium.as_ref().map_or(0, Medium::connections);
-    (0..plan.clients * connections).flat_map(move |client| Toward::BOTH.map(|toward| queue(client, toward)))
-}
-
-pub fn direction(toward: Toward) -> Direction {
-    match toward {
-        Toward::Down => Direction::Down,
-        Toward::Up => Direction::Up,
-    }
+    (0..plan.clients * connections).flat_map(move |client| Direction::BOTH.map(|direction| queue(client, direction)))
 }
 
 /// A chain that begins with a stream of a medium.
@@ -111,23 +104,22 @@ fn on_stream(medium: NodeId, stream: Stream, after: Vec<NodeId>) -> Chain {
 }
 
 /// One direction of a medium: a chain for each client, and what comes after, which all share unless the hop is `per_client`.
-pub fn lane(
+pub fn directed_hop(
     medium: NodeId,
-    (hop, toward): (usize, Toward),
+    (hop, direction): (usize, Direction),
     plan: &Plan,
-    mason: &Mason<'_>,
+    hop_builder: &HopBuilder<'_>,
     builder: &mut NetworkBuilder,
-) -> Lane {
-    let direction = direction(toward);
+) -> DirectedHop {
     let own = plan.hops[hop].per_client;
     let step =
         |client: u32, builder: &mut NetworkBuilder| step(plan, &plan.hops[hop], client).map(|element| builder.element(element));
-    let shared = if own { Vec::new() } else { mason.lay_apart(None, builder) };
+    let shared = if own { Vec::new() } else { hop_builder.lay_apart(None, builder) };
     let chain = |client: u32| {
         let stream = Stream::new(client, direction);
         let mut after: Vec<NodeId> = step(client, builder).into_iter().collect();
         if own {
-            after.extend(mason.lay_apart(Some(client), builder));
+            after.extend(hop_builder.lay_apart(Some(client), builder));
         }
         if let [first, second, ..] = after[..] {
             builder.connect(first, Port(0), Route::Node(second, Port(0)));
@@ -152,5 +144,5 @@ pub fn lane(
         let joins = !first.is_empty();
         chains.push(Chain { joins, ..on_stream(medium, stream, Vec::new()) });
     }
-    Lane { hop, toward, per_client: true, medium: true, rated: true, joined: false, chains, after: shared }
+    DirectedHop { hop, direction, per_client: true, medium: true, rated: true, joined: false, chains, after: shared }
 }

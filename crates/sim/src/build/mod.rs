@@ -1,42 +1,41 @@
-//! From a checked plan to a network: the hops' elements in path order, the flows' ends, and the routes between them.
+//! From a checked plan to a network: the hops' elements in path order, the flows' endpoints, and the routes between them.
 
-mod chain;
-mod ends;
-mod first_hop;
-mod lanes;
+mod endpoints;
+mod fuse_links;
+mod hop;
+mod host_queue;
 mod loss;
 mod media;
-mod parts;
+mod proxies;
 mod queue;
 mod routes;
 
-pub use chain::Chain;
-pub use ends::{Ends, Role};
-pub use media::direction;
+pub use endpoints::{FlowEndpoints, Role};
+pub use hop::Chain;
 
-use crate::plan::{Plan, Toward};
+use crate::plan::{Direction, Plan};
 use ackclock_core::element::Port;
 use ackclock_core::network::NetworkBuilder;
 use ackclock_core::{Network, NodeId};
 
 /// One direction of one hop: a chain of elements that all share, or one for each client.
 #[derive(Debug, Clone)]
-pub struct Lane {
+pub struct DirectedHop {
     pub hop: usize,
-    pub toward: Toward,
+    pub direction: Direction,
     pub per_client: bool,
     /// Its chains' links are the stations of one medium, so what they use of it adds up.
     pub medium: bool,
     /// Whether it has a rate, without which nothing ever waits and no share of it is used.
     pub rated: bool,
-    /// It continues the wire of the lane before it, so nothing is handed over between them.
+    /// It continues the wire of the directed_hop before it, so nothing is handed over between them.
     pub joined: bool,
     pub chains: Vec<Chain>,
     /// What all its chains lead into.
     pub after: Vec<NodeId>,
 }
 
-impl Lane {
+impl DirectedHop {
     /// The chain that a client's packets take.
     pub fn chain(&self, client: u32) -> &Chain {
         &self.chains[if self.per_client { client as usize } else { 0 }]
@@ -49,12 +48,12 @@ impl Lane {
 }
 
 /// A network and where its hops and flows are in it.
-pub struct World {
+pub struct BuiltNetwork {
     pub network: Network,
     /// Hop by hop, server first; down before up.
-    pub lanes: Vec<Lane>,
+    pub directed_hops: Vec<DirectedHop>,
     /// In the plan's order.
-    pub flows: Vec<Ends>,
+    pub flows: Vec<FlowEndpoints>,
 }
 
 /// Whether links measure their queues. A benchmark may leave that out.
@@ -65,31 +64,31 @@ pub enum Metering {
 }
 
 /// Puts the network together; nothing has moved yet.
-pub fn build(plan: &Plan, metering: Metering) -> World {
-    lay(plan, &Manner { metering, apart: false })
+pub fn build(plan: &Plan, metering: Metering) -> BuiltNetwork {
+    lay(plan, &BuildOptions { metering, apart: false })
 }
 
 /// The same network, slower: hops in a row that are only wires stay elements of their own, so that each drop happens where and when it does,
 /// not on the packet's arrival at the first of them.
-pub fn build_apart(plan: &Plan) -> World {
-    lay(plan, &Manner { metering: Metering::On, apart: true })
+pub fn build_unfused(plan: &Plan) -> BuiltNetwork {
+    lay(plan, &BuildOptions { metering: Metering::On, apart: true })
 }
 
 /// How a network is laid.
-struct Manner {
+struct BuildOptions {
     metering: Metering,
     /// No hop is joined to its neighbour.
     apart: bool,
 }
 
-fn lay(plan: &Plan, manner: &Manner) -> World {
+fn lay(plan: &Plan, options: &BuildOptions) -> BuiltNetwork {
     let mut builder = NetworkBuilder::default();
-    let lanes = lanes::lay(plan, manner, &mut builder);
-    let flows = ends::add(plan, &lanes, &mut builder);
-    parts::join(plan, &flows, &mut builder);
-    routes::connect(plan, &lanes, &flows, &mut builder);
-    first_hop::join(plan, &lanes, &flows, &mut builder);
+    let directed_hops = fuse_links::lay(plan, options, &mut builder);
+    let flows = endpoints::add(plan, &directed_hops, &mut builder);
+    proxies::join(plan, &flows, &mut builder);
+    routes::connect(plan, &directed_hops, &flows, &mut builder);
+    host_queue::join(plan, &directed_hops, &flows, &mut builder);
     let mut network = builder.build();
     network.arena.set_clients(plan.flows.iter().map(|flow| flow.client).collect());
-    World { network, lanes, flows }
+    BuiltNetwork { network, directed_hops, flows }
 }

@@ -1,6 +1,6 @@
 //! From a plan's queue to the core's.
 
-use crate::plan::{self, DropFrom, Mark, Queue, Way};
+use crate::plan::{self, DropFrom, HopDirection, Mark, Queue};
 use ackclock_core::queue::ack::{AckAwareQueue, AckFilter, AckFilterConfig, Duplicates, SackGuard, Survivor};
 use ackclock_core::queue::{
     self, AnyQueue, Cake, CakeConfig, CoDel, CoDelConfig, CoDelParameters, DropTail, DualPi2, DualPi2Config, FqCoDel,
@@ -16,10 +16,10 @@ pub fn limit(packets: Option<u64>, bytes: Option<u64>) -> Limit {
 
 /// The queue of one direction of a hop, with all that it does to ACKs. `rate` is how fast it is emptied, roughly; none where that cannot be
 /// said. A missing queue is a droptail without limit.
-pub fn build(way: Option<&Way>, rate: Option<Rate>, mut rng: Rng) -> AnyQueue {
-    let acks = way.and_then(|way| way.acks);
+pub fn build(config: Option<&HopDirection>, rate: Option<Rate>, mut rng: Rng) -> AnyQueue {
+    let acks = config.and_then(|config| config.acks);
     let order = if acks.is_some_and(|acks| acks.first) { Order::AcksFirst } else { Order::Arrival };
-    let queue = way.and_then(|way| way.queue).map_or_else(
+    let queue = config.and_then(|config| config.queue).map_or_else(
         || DropTail::new(Limit::NONE).in_order(order).into(),
         |queue| plain(queue, Site { order, rate, rng: rng.fork() }),
     );

@@ -1,6 +1,6 @@
 //! The flows of a plan: who sends what to whom, when, and over which hops.
 
-use super::{Tcp, nullable};
+use super::{Direction, Tcp, nullable};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Flow {
     pub name: String,
     pub client: u32,
-    pub direction: Toward,
+    pub direction: Direction,
     /// Indices of the hops it crosses, contiguous, server first whatever the direction.
     pub hops: Vec<usize>,
     pub start: Start,
@@ -35,14 +35,6 @@ pub struct Job {
     pub name: String,
     /// From 0.
     pub number: u32,
-}
-
-/// Down is from the server to the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Toward {
-    Down,
-    Up,
 }
 
 /// Drawn uniformly.
@@ -110,24 +102,6 @@ pub enum OnDistribution {
     Exponential,
 }
 
-impl Toward {
-    pub const BOTH: [Toward; 2] = [Toward::Down, Toward::Up];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Toward::Down => "down",
-            Toward::Up => "up",
-        }
-    }
-
-    pub fn back(self) -> Toward {
-        match self {
-            Toward::Down => Toward::Up,
-            Toward::Up => Toward::Down,
-        }
-    }
-}
-
 impl Workload {
     pub fn is_tcp(&self) -> bool {
         matches!(self, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. })
@@ -147,12 +121,12 @@ impl Workload {
 }
 
 impl Flow {
-    /// The indices of the hops its packets meet on their way `toward` an end, in that order.
-    pub fn path<'a>(&'a self, hops: &'a [super::Hop], toward: Toward) -> Vec<usize> {
-        let allowed = self.hops.iter().copied().filter(|&h| hops[h].way(toward).is_some());
-        match toward {
-            Toward::Down => allowed.collect(),
-            Toward::Up => allowed.rev().collect(),
+    /// The indices of the hops its packets meet on their way `direction` an end, in that order.
+    pub fn path<'a>(&'a self, hops: &'a [super::Hop], direction: Direction) -> Vec<usize> {
+        let allowed = self.hops.iter().copied().filter(|&h| hops[h].direction(direction).is_some());
+        match direction {
+            Direction::Down => allowed.collect(),
+            Direction::Up => allowed.rev().collect(),
         }
     }
 }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantsPlan {
-    pub down: GrantedWay,
-    pub up: GrantedWay,
+    pub down: GrantsDirection,
+    pub up: GrantsDirection,
     pub ask: Ask,
     pub grant_delay_ps: u64,
     pub piggyback: bool,
@@ -23,7 +23,7 @@ pub struct GrantsPlan {
 /// One direction.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GrantedWay {
+pub struct GrantsDirection {
     pub bps: u64,
     pub interval_ps: u64,
     /// Shares of an interval lie beside one another in frequency: what is sent arrives at its end.
@@ -65,7 +65,7 @@ pub enum Ask {
 const NO_REPAIR: RetransmissionConfig =
     RetransmissionConfig { error: 0.0, attempts: 1, delay: Span::ZERO, rounds: 0, round_delay: Span::ZERO };
 
-impl GrantedWay {
+impl GrantsDirection {
     fn terms(&self) -> Result<DirectionConfig, String> {
         if self.bps == 0 || self.cap.is_some_and(|cap| cap.bps == 0) {
             return Err("a rate of 0 b/s".into());
@@ -105,7 +105,7 @@ impl GrantsPlan {
         };
         let asking =
             RequestConfig { how, grant_delay: Span(self.grant_delay_ps), piggyback: self.piggyback, many: self.many_requests };
-        let way = |name: &str, way: &GrantedWay| way.terms().map_err(|e| format!("{name}: {e}"));
+        let way = |name: &str, way: &GrantsDirection| way.terms().map_err(|e| format!("{name}: {e}"));
         let terms = GrantConfig { down: way("down", &self.down)?, up: way("up", &self.up)?, asking };
         terms.check().map(|()| terms)
     }

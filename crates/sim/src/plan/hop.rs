@@ -18,15 +18,15 @@ pub struct Hop {
     #[serde(default)]
     pub roaming: Option<Roaming>,
     #[serde(deserialize_with = "nullable")]
-    pub down: Option<Way>,
+    pub down: Option<HopDirection>,
     #[serde(deserialize_with = "nullable")]
-    pub up: Option<Way>,
+    pub up: Option<HopDirection>,
 }
 
 /// One direction of a hop, in the order in which a packet meets its parts.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Way {
+pub struct HopDirection {
     /// Null waits without limit.
     #[serde(deserialize_with = "nullable")]
     pub queue: Option<Queue>,
@@ -144,10 +144,10 @@ pub struct Handover {
 }
 
 impl Hop {
-    pub fn way(&self, toward: super::Toward) -> Option<&Way> {
-        match toward {
-            super::Toward::Down => self.down.as_ref(),
-            super::Toward::Up => self.up.as_ref(),
+    pub fn direction(&self, direction: super::Direction) -> Option<&HopDirection> {
+        match direction {
+            super::Direction::Down => self.down.as_ref(),
+            super::Direction::Up => self.up.as_ref(),
         }
     }
 }

@@ -8,30 +8,32 @@ mod limits;
 mod medium;
 mod proxy;
 mod queue;
+mod radio_channel;
 mod roaming;
-mod signal;
 mod tcp;
-mod tcp_words;
+mod tcp_enums;
 mod wimax;
 mod wlan;
 
-pub use flow::{Flow, Job, OnDistribution, Start, Toward, Workload};
+pub use flow::{Flow, Job, OnDistribution, Start, Workload};
 pub use grants::GrantsPlan;
-pub use hop::{Duplication, Framing, Handover, Hop, Jitter, Loss, OutageSpan, RatePlan, Reordering, Way};
+pub use hop::{Duplication, Framing, Handover, Hop, HopDirection, Jitter, Loss, OutageSpan, RatePlan, Reordering};
 pub use limits::UDP_HEADER;
 pub use medium::{FrameError, Medium, PacketRadio};
 pub use proxy::{Handshake, Proxy};
 pub use queue::{
     AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
 };
+pub use radio_channel::{FadingPlan, curve};
 pub use roaming::{CellPlan, Roaming};
-pub use signal::{FadingPlan, curve};
 pub use tcp::{DelayedAck, Ecn, ReceiveTuning, SendTuning, Tcp};
-pub use tcp_words::{
+pub use tcp_enums::{
     EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation,
 };
 pub use wimax::WimaxPlan;
 pub use wlan::WlanPlan;
+
+pub use ackclock_core::medium::Direction;
 
 use ackclock_core::Problem;
 use ackclock_core::tcp::cc::UserVariant;

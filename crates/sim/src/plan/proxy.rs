@@ -1,6 +1,6 @@
 //! Split connections: which flows are halves of one, and who stands between them.
 
-use super::{Flow, Plan, Tcp, Toward};
+use super::{Direction, Flow, Plan, Tcp};
 use serde::Deserialize;
 
 /// A proxy joins the client's end of one flow to the server's end of the next: what arrives at either is sent on by the other.
@@ -29,10 +29,10 @@ pub enum Handshake {
 
 impl Plan {
     /// The proxy at a flow's end: at the server's where that end sends down.
-    pub fn proxy_at(&self, flow: usize, end: Toward) -> Option<&Proxy> {
+    pub fn proxy_at(&self, flow: usize, end: Direction) -> Option<&Proxy> {
         self.proxies.iter().find(|proxy| match end {
-            Toward::Down => proxy.far == flow,
-            Toward::Up => proxy.near == flow,
+            Direction::Down => proxy.far == flow,
+            Direction::Up => proxy.near == flow,
         })
     }
 
@@ -45,8 +45,8 @@ impl Plan {
     /// The flow that carries on what this one brings, where a proxy stands at its receiver.
     pub fn feeds(&self, flow: usize) -> Option<usize> {
         match self.flows[flow].direction {
-            Toward::Down => self.proxy_at(flow, Toward::Up).map(|proxy| proxy.far),
-            Toward::Up => self.proxy_at(flow, Toward::Down).map(|proxy| proxy.near),
+            Direction::Down => self.proxy_at(flow, Direction::Up).map(|proxy| proxy.far),
+            Direction::Up => self.proxy_at(flow, Direction::Down).map(|proxy| proxy.near),
         }
     }
 

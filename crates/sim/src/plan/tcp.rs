@@ -1,7 +1,7 @@
 //! A flow's TCP: every key of a host stack, resolved, and its translation into the core's terms.
 
 use super::nullable;
-use super::tcp_words::{
+use super::tcp_enums::{
     EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, Push, RtoFloor, RtoRestart, WindowGrowth, WindowRule,
     WindowValidation,
 };

@@ -1,7 +1,7 @@
 //! What a flow and its TCP must fulfil.
 
 use super::super::limits::{PACKET, UDP_HEADER, WINDOW};
-use super::super::{Ecn, Flow, Measure, Plan, Start, Tcp, Toward, Workload};
+use super::super::{Direction, Ecn, Flow, Measure, Plan, Start, Tcp, Workload};
 use super::{Checked, check_shape, ensure, span};
 use ackclock_core::{Rate, Span};
 
@@ -86,14 +86,16 @@ fn check_probe(plan: &Plan, flow: &Flow) -> Checked {
     ensure(rounds > 0, || "0 rounds".into())?;
     span("gap_ps", gap_ps).and_then(|()| span("timeout_ps", timeout_ps))?;
     ensure(gap_ps > 0 && timeout_ps > 0, || "gap_ps or timeout_ps is 0: it would never end".into())?;
-    ensure(!flow.path(&plan.hops, flow.direction.back()).is_empty(), || "no answer can come back over its hops".into())
+    ensure(!flow.path(&plan.hops, flow.direction.reverse()).is_empty(), || "no answer can come back over its hops".into())
 }
 
 /// A rate, a medium or a delay somewhere, or a bulk sender would send for ever at one instant.
 fn takes_time(plan: &Plan, flow: &Flow) -> bool {
-    Toward::BOTH.into_iter().any(|toward| {
-        let mut hops = flow.path(&plan.hops, toward).into_iter().map(|h| &plan.hops[h]);
-        hops.any(|hop| hop.medium.is_some() || hop.way(toward).is_some_and(|way| way.rate.is_some() || way.delay_ps > 0))
+    Direction::BOTH.into_iter().any(|direction| {
+        let mut hops = flow.path(&plan.hops, direction).into_iter().map(|h| &plan.hops[h]);
+        hops.any(|hop| {
+            hop.medium.is_some() || hop.direction(direction).is_some_and(|config| config.rate.is_some() || config.delay_ps > 0)
+        })
     })
 }
 

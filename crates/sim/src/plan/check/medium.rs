@@ -1,6 +1,6 @@
 //! What a medium and its hop must fulfil.
 
-use super::super::{Framing, Hop, Medium, PacketRadio, Plan, Roaming, Toward};
+use super::super::{Direction, Framing, Hop, Medium, PacketRadio, Plan, Roaming};
 use super::{Checked, ensure, fraction, span};
 use ackclock_core::Rate;
 use ackclock_core::medium::MAX_STATIONS;
@@ -11,9 +11,9 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
     };
     let most = MAX_STATIONS / (1 + medium.connections());
     ensure(plan.clients <= most, || format!("{} clients on a medium: at most {most} are possible", plan.clients))?;
-    for way in Toward::BOTH.into_iter().filter_map(|toward| hop.way(toward)) {
-        ensure(way.rate.is_none(), || "it has a medium and a rate: only one of them can send".into())?;
-        ensure(way.framing == Framing::None, || "it has a medium and a framing, which is for a line".into())?;
+    for config in Direction::BOTH.into_iter().filter_map(|direction| hop.direction(direction)) {
+        ensure(config.rate.is_none(), || "it has a medium and a rate: only one of them can send".into())?;
+        ensure(config.framing == Framing::None, || "it has a medium and a framing, which is for a line".into())?;
     }
     let roaming = hop.roaming.as_ref().map(Roaming::terms).transpose()?;
     match *medium {

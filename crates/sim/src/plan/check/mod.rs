@@ -1,13 +1,13 @@
 //! What a plan must fulfil beyond its grammar. Each failure says where, what was found and what is allowed, in one line.
 
+mod direction;
 mod flow;
 mod medium;
 mod proxy;
 mod queue;
-mod way;
 
 use super::limits::{LONGEST_PS, MEMBERS, ROWS};
-use super::{End, Hop, Measure, Plan, PlanError, Toward};
+use super::{Direction, End, Hop, Measure, Plan, PlanError};
 use std::collections::HashSet;
 
 pub(super) type Checked = Result<(), String>;
@@ -59,9 +59,9 @@ impl Plan {
             ensure(names.insert(&hop.name), || format!("two hops are called '{}'", hop.name))?;
             ensure(hop.down.is_some() || hop.up.is_some(), || format!("hop '{}' allows no direction", hop.name))?;
             medium::check(self, hop).map_err(|e| in_part(format!("hop '{}'", hop.name), e))?;
-            for toward in Toward::BOTH {
-                if let Some(way) = hop.way(toward) {
-                    way::check(way).map_err(|e| in_part(format!("hop '{}' {}", hop.name, toward.name()), e))?;
+            for direction in Direction::BOTH {
+                if let Some(config) = hop.direction(direction) {
+                    direction::check(config).map_err(|e| in_part(format!("hop '{}' {}", hop.name, direction.name()), e))?;
                 }
             }
         }
@@ -85,11 +85,11 @@ impl Plan {
             ensure(paths.insert(&capture.path), || format!("two captures go to {}", capture.path.display()))?;
             let flow = self.flows.iter().find(|f| f.name == capture.flow);
             let flow = flow.ok_or_else(|| format!("a capture names the unknown flow '{}'", capture.flow))?;
-            let between = |toward| {
-                let path = flow.path(&self.hops, toward);
+            let between = |direction| {
+                let path = flow.path(&self.hops, direction);
                 path.iter().any(|&hop| hop < capture.after as usize) && path.iter().any(|&hop| hop >= capture.after as usize)
             };
-            ensure(capture.end != End::Middle || Toward::BOTH.into_iter().all(between), || {
+            ensure(capture.end != End::Middle || Direction::BOTH.into_iter().all(between), || {
                 format!("a capture after {} hops: '{}' must cross hops on both sides of it, both ways", capture.after, flow.name)
             })?;
         }

@@ -1,13 +1,13 @@
 //! What a proxy and the two flows that it joins must fulfil.
 
-use super::super::{Plan, PlanError, Proxy, Toward, Workload};
+use super::super::{Direction, Plan, PlanError, Proxy, Workload};
 use super::{Checked, ensure, flow, in_part};
 use std::collections::HashSet;
 
 pub fn check(plan: &Plan) -> Result<(), PlanError> {
     let mut taken = HashSet::new();
     for proxy in &plan.proxies {
-        ensure(taken.insert((proxy.near, Toward::Up as u8)) && taken.insert((proxy.far, Toward::Down as u8)), || {
+        ensure(taken.insert((proxy.near, Direction::Up as u8)) && taken.insert((proxy.far, Direction::Down as u8)), || {
             "another proxy stands at the same end of a flow".into()
         })
         .map_err(|e| in_part(format!("proxy '{}'", proxy.name), e))?;

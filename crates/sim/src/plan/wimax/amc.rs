@@ -1,7 +1,7 @@
 //! How the base station follows a station's signal.
 
 use super::frames;
-use crate::plan::signal::decibels;
+use crate::plan::radio_channel::decibels;
 use ackclock_core::medium::wimax::amc::AmcConfig;
 use serde::Deserialize;
 

@@ -1,12 +1,12 @@
 //! An 802.16 cell in a plan, and what the core makes of it.
 
 mod amc;
-mod caps;
+mod rate_limits;
 mod station;
 
 pub use station::{ConnectionPlan, StationPlan};
 
-use super::Toward;
+use super::Direction;
 use ackclock_core::Span;
 use ackclock_core::medium::wimax::arq::ArqConfig;
 use ackclock_core::medium::wimax::contention::{BackoffConfig, Region, RegionLayout};
@@ -242,7 +242,7 @@ impl super::Plan {
     pub fn wimax_bps(text: &str) -> Result<[u64; 2], String> {
         let plan: WimaxPlan = serde_json::from_str(text).map_err(|e| e.to_string())?;
         let terms = plan.terms()?;
-        let way = |toward: Toward| terms.nominal_bps(crate::build::direction(toward));
-        Ok([way(Toward::Down)?, way(Toward::Up)?])
+        let way = |direction: Direction| terms.nominal_bps(direction);
+        Ok([way(Direction::Down)?, way(Direction::Up)?])
     }
 }

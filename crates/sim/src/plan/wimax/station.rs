@@ -1,10 +1,10 @@
 //! What differs between the stations of a cell.
 
 use super::amc::AmcPlan;
-use super::caps::{self, CapPlan, TrafficPlan};
+use super::rate_limits::{self, CapPlan, TrafficPlan};
 use super::{MOST, PerWay, frames, mcs, within};
 use crate::plan::nullable;
-use crate::plan::signal::{FadingPlan, Points, curve};
+use crate::plan::radio_channel::{FadingPlan, Points, curve};
 use ackclock_core::medium::wimax::phy::Channel;
 use ackclock_core::medium::wimax::qos_class::{QosClass, ServiceFlow};
 use ackclock_core::medium::wimax::{ConnectionConfig, StationConfig};
@@ -86,7 +86,7 @@ impl StationPlan {
             mcs: [mcs(channel, &self.modulation.down)?, mcs(channel, &self.modulation.up)?],
             error: [self.error.down, self.error.up],
             channel: fading,
-            rate_limits: [caps::terms(&self.caps.down)?, caps::terms(&self.caps.up)?],
+            rate_limits: [rate_limits::terms(&self.caps.down)?, rate_limits::terms(&self.caps.up)?],
         })
     }
 }

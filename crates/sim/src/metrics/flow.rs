@@ -1,6 +1,6 @@
 //! What one flow did in a window.
 
-use crate::build::{Ends, Role};
+use crate::build::{FlowEndpoints, Role};
 use crate::plan::{Flow, Workload};
 use crate::tcp_of;
 use ackclock_core::app::ProbeStats;
@@ -37,7 +37,7 @@ pub struct Tcp {
 
 /// One flow's figures over `from` to `to`.
 #[derive(Debug, Clone, Default)]
-pub struct FlowFigures {
+pub struct FlowMetrics {
     pub from: Time,
     pub to: Time,
     pub counts: Counts,
@@ -66,7 +66,7 @@ impl Counts {
     }
 }
 
-impl FlowFigures {
+impl FlowMetrics {
     pub fn span(&self) -> Span {
         self.to - self.from
     }
@@ -78,8 +78,9 @@ impl FlowFigures {
 }
 
 /// A flow's counters at `now`.
-pub fn counts(flow: &Flow, ends: &Ends, network: &Network, now: Time) -> Counts {
-    let (sender, receiver) = (network.endpoint(ends.end(Role::Sender)), network.endpoint(ends.end(Role::Receiver)));
+pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Time) -> Counts {
+    let (sender, receiver) =
+        (network.endpoint(endpoints.by_role(Role::Sender)), network.endpoint(endpoints.by_role(Role::Receiver)));
     if let (Some(sender), Some(receiver)) = (tcp_of(sender), tcp_of(receiver)) {
         let (s, r) = (sender.sender_stats(now), receiver.receiver_stats());
         return Counts {
@@ -122,31 +123,31 @@ fn datagram_size(flow: &Flow) -> u16 {
 }
 
 /// A measurement window begins.
-pub fn restart_meters(ends: &Ends, network: &mut Network, now: Time) {
-    if let AnyEndpoint::Tcp(sender) = network.endpoint_mut(ends.end(Role::Sender)) {
+pub fn restart_meters(endpoints: &FlowEndpoints, network: &mut Network, now: Time) {
+    if let AnyEndpoint::Tcp(sender) = network.endpoint_mut(endpoints.by_role(Role::Sender)) {
         sender.restart_meters(now);
     }
-    if let AnyEndpoint::UdpSink(sink) = network.endpoint_mut(ends.end(Role::Receiver)) {
+    if let AnyEndpoint::UdpSink(sink) = network.endpoint_mut(endpoints.by_role(Role::Receiver)) {
         sink.delay = Histogram::default();
     }
 }
 
-/// A flow's figures over `span`, which ends earlier where the transfer was complete before.
-pub fn read(flow: &Flow, ends: &Ends, network: &Network, span: (Time, Time), before: &Counts) -> FlowFigures {
+/// A flow's figures over `span`, which endpoints earlier where the transfer was complete before.
+pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Time, Time), before: &Counts) -> FlowMetrics {
     let (from, now) = span;
-    let finished = tcp_of(network.endpoint(ends.end(Role::Receiver))).and_then(|tcp| tcp.receiver_stats().finished);
+    let finished = tcp_of(network.endpoint(endpoints.by_role(Role::Receiver))).and_then(|tcp| tcp.receiver_stats().finished);
     let to = finished.map_or(now, |t| t.min(now));
-    let tcp = tcp_of(network.endpoint(ends.end(Role::Sender))).map(|sender| {
+    let tcp = tcp_of(network.endpoint(endpoints.by_role(Role::Sender))).map(|sender| {
         let stats = sender.sender_stats(to);
         Tcp { rtt: stats.rtt, idle: stats.idle, limited: stats.limited }
     });
     let transfer = matches!(flow.workload, Workload::Transfer { .. });
-    let counts = counts(flow, ends, network, now).since(before);
+    let counts = counts(flow, endpoints, network, now).since(before);
     let (mut delay, mut probed) = (None, Vec::new());
-    match (network.endpoint(ends.end(Role::Sender)), network.endpoint(ends.end(Role::Receiver))) {
+    match (network.endpoint(endpoints.by_role(Role::Sender)), network.endpoint(endpoints.by_role(Role::Receiver))) {
         (_, AnyEndpoint::UdpSink(sink)) => delay = Some(sink.delay.clone()),
         (AnyEndpoint::Prober(prober), _) => probed = prober.probed().to_vec(),
         _ => {}
     }
-    FlowFigures { from, to: to.max(from), counts, tcp, delay, probed, completed: finished.filter(|_| transfer) }
+    FlowMetrics { from, to: to.max(from), counts, tcp, delay, probed, completed: finished.filter(|_| transfer) }
 }

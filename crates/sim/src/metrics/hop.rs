@@ -1,6 +1,6 @@
 //! What one direction of one hop did in a window. Where each client has its own, their figures are added up.
 
-use crate::build::{Chain, Lane};
+use crate::build::{Chain, DirectedHop};
 use ackclock_core::element::{DropReason, Element};
 use ackclock_core::network::Network;
 use ackclock_core::statistics::Histogram;
@@ -8,16 +8,16 @@ use ackclock_core::{AnyElement, Time};
 
 type Drops = [u64; DropReason::ALL.len()];
 
-/// Counters of a lane when the window began.
+/// Counters of a directed_hop when the window began.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Before {
     drops: Drops,
     delivered: u64,
 }
 
-/// A lane's figures.
+/// A directed_hop's figures.
 #[derive(Debug, Clone, Default)]
-pub struct HopFigures {
+pub struct HopMetrics {
     /// The used share of what could have been sent, the mean over clients where each has its own; none without a rate. On a medium the
     /// share of its time that this direction used.
     pub utilization: Option<f64>,
@@ -34,28 +34,28 @@ pub struct HopFigures {
 }
 
 /// Meters start again; says what the counters were.
-pub fn restart(lane: &Lane, network: &mut Network, now: Time) -> Before {
-    for chain in &lane.chains {
+pub fn restart(directed_hop: &DirectedHop, network: &mut Network, now: Time) -> Before {
+    for chain in &directed_hop.chains {
         if let Some(meter) = network.element(chain.link).meter(now, chain.place) {
             meter.restart(now);
         }
     }
-    counters(lane, network, now)
+    counters(directed_hop, network, now)
 }
 
-fn counters(lane: &Lane, network: &mut Network, now: Time) -> Before {
+fn counters(directed_hop: &DirectedHop, network: &mut Network, now: Time) -> Before {
     let mut sum = Before::default();
-    for chain in &lane.chains {
+    for chain in &directed_hop.chains {
         for (total, more) in sum.drops.iter_mut().zip(drops(chain, network, now)) {
             *total += more;
         }
         sum.delivered += delivered(chain, network, now);
     }
-    for &node in &lane.after {
+    for &node in &directed_hop.after {
         let counts = network.counts(node);
         sum.drops.iter_mut().zip(counts.dropped).for_each(|(total, more)| *total += more);
     }
-    if let Some(&last) = lane.after.last() {
+    if let Some(&last) = directed_hop.after.last() {
         sum.delivered = network.counts(last).forwarded;
     }
     sum
@@ -95,11 +95,11 @@ pub fn drops(chain: &Chain, network: &mut Network, now: Time) -> Drops {
     drops
 }
 
-/// A lane's figures from when its meters last started until `now`.
-pub fn read(lane: &Lane, network: &mut Network, now: Time, before: &Before) -> HopFigures {
-    let mut figures = HopFigures::default();
+/// A directed_hop's figures from when its meters last started until `now`.
+pub fn read(directed_hop: &DirectedHop, network: &mut Network, now: Time, before: &Before) -> HopMetrics {
+    let mut figures = HopMetrics::default();
     let mut used = 0.0;
-    for chain in &lane.chains {
+    for chain in &directed_hop.chains {
         if let Some(meter) = network.element(chain.link).meter(now, chain.place) {
             figures.queue_delay.merge(&meter.queue_delay);
             figures.waiting += meter.mean_waiting(now);
@@ -108,10 +108,10 @@ pub fn read(lane: &Lane, network: &mut Network, now: Time, before: &Before) -> H
             used += meter.utilization(now);
         }
     }
-    let after = counters(lane, network, now);
+    let after = counters(directed_hop, network, now);
     figures.drops = std::array::from_fn(|i| after.drops[i] - before.drops[i]);
     figures.delivered = after.delivered - before.delivered;
-    let shares = if lane.medium { 1 } else { lane.chains.len().max(1) };
-    figures.utilization = lane.rated.then(|| used / shares as f64);
+    let shares = if directed_hop.medium { 1 } else { directed_hop.chains.len().max(1) };
+    figures.utilization = directed_hop.rated.then(|| used / shares as f64);
     figures
 }

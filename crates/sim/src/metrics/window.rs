@@ -1,6 +1,6 @@
 //! What the figures cover: all of the run, the time in which every flow runs, or a given interval.
 
-use crate::build::{Metering, Role, World, build};
+use crate::build::{BuiltNetwork, Metering, Role, build};
 use crate::plan::{Measure, Plan};
 use crate::tcp_of;
 use ackclock_core::{Span, Time};
@@ -13,7 +13,7 @@ pub struct Window {
 }
 
 /// The window of a run whose flows are already placed; an error where the flows never all run at once.
-pub fn window(plan: &Plan, world: &World) -> Result<Window, String> {
+pub fn window(plan: &Plan, world: &BuiltNetwork) -> Result<Window, String> {
     let end = Time(plan.duration_ps);
     match plan.measure {
         Measure::All {} => Ok(Window { from: Time::ZERO, to: end }),
@@ -25,7 +25,7 @@ pub fn window(plan: &Plan, world: &World) -> Result<Window, String> {
             if from < to {
                 return Ok(Window { from, to });
             }
-            Err(format!("the flows never all run at once: the last starts at {from:?}, the first ends at {to:?}"))
+            Err(format!("the flows never all run at once: the last starts at {from:?}, the first endpoints at {to:?}"))
         }
     }
 }
@@ -41,7 +41,9 @@ fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
     while now < until {
         now = until.min(now + step);
         world.network.run_until(now, &mut ());
-        let completed = |f: &crate::build::Ends| tcp_of(world.network.endpoint(f.end(Role::Receiver)))?.receiver_stats().finished;
+        let completed = |f: &crate::build::FlowEndpoints| {
+            tcp_of(world.network.endpoint(f.by_role(Role::Receiver)))?.receiver_stats().finished
+        };
         if let Some(first) = world.flows.iter().filter_map(completed).min() {
             // What happens at that instant still counts.
             return Some(first + Span(1));

@@ -1,11 +1,11 @@
 //! What one direction of a hop must fulfil.
 
 use super::super::limits::LONGEST_PS;
-use super::super::{Handover, Jitter, Loss, Queue, RatePlan, Way, curve};
+use super::super::{Handover, HopDirection, Jitter, Loss, Queue, RatePlan, curve};
 use super::{Checked, check_shape, ensure, fraction, queue, span};
 
-pub fn check(way: &Way) -> Checked {
-    match (&way.rate, way.queue) {
+pub fn check(config: &HopDirection) -> Checked {
+    match (&config.rate, config.queue) {
         (Some(RatePlan::Fixed { bps: 0 }), _) => return Err("the rate is 0 b/s".into()),
         (
             Some(RatePlan::Trace { .. }),
@@ -16,20 +16,20 @@ pub fn check(way: &Way) -> Checked {
         (Some(RatePlan::Trace { times_ms }), _) => check_trace(times_ms)?,
         _ => {}
     }
-    way.queue.map_or(Ok(()), |queue| queue::check(&queue))?;
-    way.acks.map_or(Ok(()), |acks| queue::check_acks(&acks, way.queue))?;
-    way.reconstruct.map_or(Ok(()), |made| queue::check_reconstruction(&made))?;
-    span("delay_ps", way.delay_ps)?;
-    way.loss.as_ref().map_or(Ok(()), check_loss)?;
-    way.jitter.as_ref().map_or(Ok(()), check_jitter)?;
-    way.duplicate.map_or(Ok(()), |d| fraction("duplicate.mean", d.mean))?;
-    if let Some(reorder) = way.reorder {
+    config.queue.map_or(Ok(()), |queue| queue::check(&queue))?;
+    config.acks.map_or(Ok(()), |acks| queue::check_acks(&acks, config.queue))?;
+    config.reconstruct.map_or(Ok(()), |made| queue::check_reconstruction(&made))?;
+    span("delay_ps", config.delay_ps)?;
+    config.loss.as_ref().map_or(Ok(()), check_loss)?;
+    config.jitter.as_ref().map_or(Ok(()), check_jitter)?;
+    config.duplicate.map_or(Ok(()), |d| fraction("duplicate.mean", d.mean))?;
+    if let Some(reorder) = config.reorder {
         fraction("reorder.mean", reorder.mean)?;
         span("reorder.delay_ps", reorder.delay_ps)?;
     }
-    way.handover.map_or(Ok(()), |handover| check_handover(&handover))?;
+    config.handover.map_or(Ok(()), |handover| check_handover(&handover))?;
     let mut ended = 0;
-    for outage in &way.outage {
+    for outage in &config.outage {
         let what = || {
             format!(
                 "an outage from {} to {} ps: outages must be in order and apart, and end after they start",

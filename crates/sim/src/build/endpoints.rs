@@ -1,7 +1,7 @@
-//! The two ends of each flow: endpoints, applications, start times, and the sender's overhead.
+//! The two endpoints of each flow: endpoints, applications, start times, and the sender's overhead.
 
-use super::{Lane, parts};
-use crate::plan::{Flow, OnDistribution, Plan, Tcp, Toward, Workload};
+use super::{DirectedHop, proxies};
+use crate::plan::{Direction, Flow, OnDistribution, Plan, Tcp, Workload};
 use crate::tcp_of;
 use ackclock_core::app::{
     AnyApp, BulkSource, ExternalHost, Pattern, ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, Sink,
@@ -17,12 +17,12 @@ use ackclock_core::{Network, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where a flow's ends are.
+/// Where a flow's endpoints are.
 #[derive(Debug, Clone, Copy)]
-pub struct Ends {
+pub struct FlowEndpoints {
     pub server: EndpointId,
     pub client: EndpointId,
-    pub toward: Toward,
+    pub direction: Direction,
     /// When it starts; of a flow after others, how long after them.
     pub start: Time,
     /// Who opens it.
@@ -37,11 +37,11 @@ pub enum Role {
     Receiver,
 }
 
-impl Ends {
-    pub fn end(&self, role: Role) -> EndpointId {
-        match (self.toward, role) {
-            (Toward::Down, Role::Sender) | (Toward::Up, Role::Receiver) => self.server,
-            (Toward::Up, Role::Sender) | (Toward::Down, Role::Receiver) => self.client,
+impl FlowEndpoints {
+    pub fn by_role(&self, role: Role) -> EndpointId {
+        match (self.direction, role) {
+            (Direction::Down, Role::Sender) | (Direction::Up, Role::Receiver) => self.server,
+            (Direction::Up, Role::Sender) | (Direction::Down, Role::Receiver) => self.client,
         }
     }
 
@@ -53,20 +53,20 @@ impl Ends {
         tcp_of(network.endpoint(self.opener)).and_then(TcpEndpoint::called)
     }
 
-    /// The end that packets going `toward` reach.
-    pub fn target(&self, toward: Toward) -> EndpointId {
-        match toward {
-            Toward::Down => self.client,
-            Toward::Up => self.server,
+    /// The end that packets going `direction` reach.
+    pub fn target(&self, direction: Direction) -> EndpointId {
+        match direction {
+            Direction::Down => self.client,
+            Direction::Up => self.server,
         }
     }
 }
 
 /// What each pair of hosts remembers of the path between them, server's end first. Hosts are the same where client and hops are.
 #[derive(Default)]
-struct Memories(BTreeMap<(u32, Vec<usize>), [SharedPathMetrics; 2]>);
+struct PathMetrics(BTreeMap<(u32, Vec<usize>), [SharedPathMetrics; 2]>);
 
-impl Memories {
+impl PathMetrics {
     fn of(&mut self, flow: &Flow, config: &TcpConfig) -> Option<[SharedPathMetrics; 2]> {
         let kept = config.metrics_cache != MetricsCache::Off;
         kept.then(|| self.0.entry((flow.client, flow.hops.clone())).or_default().clone())
@@ -76,51 +76,57 @@ impl Memories {
 /// A TCP flow's configuration, and the memory of its server and of its client.
 type Hosts = (Arc<TcpConfig>, Option<[SharedPathMetrics; 2]>);
 
-/// Adds both ends of every flow.
-pub fn add(plan: &Plan, lanes: &[Lane], builder: &mut NetworkBuilder) -> Vec<Ends> {
+/// Adds both endpoints of every flow.
+pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuilder) -> Vec<FlowEndpoints> {
     let mut config: Option<Arc<TcpConfig>> = None;
-    let mut memories = Memories::default();
+    let mut path_metrics = PathMetrics::default();
     let flows = plan.flows.iter().enumerate();
-    let ends: Vec<Ends> = flows
+    let endpoints: Vec<FlowEndpoints> = flows
         .map(|(number, flow)| {
             let shared = number.checked_sub(1).is_some_and(|before| plan.flows[before].tcp == flow.tcp);
             if !shared {
                 config = flow.tcp.as_ref().and_then(|tcp| configured(plan, tcp)).map(Arc::new);
             }
-            let hosts = config.clone().map(|config| (config.clone(), memories.of(flow, &config)));
-            add_flow(plan, lanes, number, hosts, builder)
+            let hosts = config.clone().map(|config| (config.clone(), path_metrics.of(flow, &config)));
+            add_flow(plan, directed_hops, number, hosts, builder)
         })
         .collect();
-    for (flow, own) in plan.flows.iter().zip(&ends).filter(|(flow, _)| !flow.after.is_empty()) {
-        let awaited: Vec<EndpointId> = flow.after.iter().map(|&before| ends[before].end(Role::Receiver)).collect();
-        builder.open_after(&awaited, own.end(Role::Sender), own.start - Time::ZERO);
+    for (flow, flow_endpoints) in plan.flows.iter().zip(&endpoints).filter(|(flow, _)| !flow.after.is_empty()) {
+        let awaited: Vec<EndpointId> = flow.after.iter().map(|&before| endpoints[before].by_role(Role::Receiver)).collect();
+        builder.open_after(&awaited, flow_endpoints.by_role(Role::Sender), flow_endpoints.start - Time::ZERO);
     }
-    ends
+    endpoints
 }
 
 pub fn configured(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
     Some(TcpConfig { user: plan.user_variant(tcp).cloned(), ..tcp.config().ok()? })
 }
 
-fn add_flow(plan: &Plan, lanes: &[Lane], number: usize, hosts: Option<Hosts>, builder: &mut NetworkBuilder) -> Ends {
+fn add_flow(
+    plan: &Plan,
+    directed_hops: &[DirectedHop],
+    number: usize,
+    hosts: Option<Hosts>,
+    builder: &mut NetworkBuilder,
+) -> FlowEndpoints {
     let flow = &plan.flows[number];
     // The parts of a split connection start together, whoever of them calls first.
     let start = draw_start(plan.seed, plan.last_part(number));
     // Endpoints are numbered in the order in which they are added: a flow's server is even, its client odd.
     let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
-    let opener = if opener(flow) == Toward::Up { client } else { server };
-    let ends = Ends { server, client, toward: flow.direction, start, opener, follows: !flow.after.is_empty() };
-    let (server_end, client_end) = endpoints(plan.seed, flow, hosts, start);
-    for (endpoint, toward, id) in [(server_end, Toward::Down, server), (client_end, Toward::Up, client)] {
-        let proxied = parts::end(plan, number, toward, id == opener).map(|end| AnyEndpoint::Tcp(Box::new(end)));
+    let opener = if opener(flow) == Direction::Up { client } else { server };
+    let endpoints = FlowEndpoints { server, client, direction: flow.direction, start, opener, follows: !flow.after.is_empty() };
+    let (server_endpoint, client_endpoint) = build_endpoints(plan.seed, flow, hosts, start);
+    for (endpoint, direction, id) in [(server_endpoint, Direction::Down, server), (client_endpoint, Direction::Up, client)] {
+        let proxied = proxies::end(plan, number, direction, id == opener).map(|end| AnyEndpoint::Tcp(Box::new(end)));
         let endpoint = proxied.unwrap_or(endpoint);
-        let mut entry = entry(plan, lanes, flow, &ends, toward);
-        if toward == flow.direction && flow.overhead_ps > 0 {
+        let mut entry = entry(plan, directed_hops, flow, &endpoints, direction);
+        if direction == flow.direction && flow.overhead_ps > 0 {
             entry = overhead(plan.seed, flow, entry, builder);
         }
         builder.endpoint(endpoint, number as u32, entry);
     }
-    ends
+    endpoints
 }
 
 fn draw_start(seed: u64, flow: &Flow) -> Time {
@@ -128,11 +134,11 @@ fn draw_start(seed: u64, flow: &Flow) -> Time {
     Time::ZERO + rng.uniform_span(Span(flow.start.low_ps), Span(flow.start.high_ps))
 }
 
-/// The first hop that packets going `toward` meet; the other end itself where no hop leads there.
-fn entry(plan: &Plan, lanes: &[Lane], flow: &Flow, ends: &Ends, toward: Toward) -> Route {
-    let first = flow.path(&plan.hops, toward).first().copied();
-    let lane = first.and_then(|hop| lanes.iter().find(|l| l.hop == hop && l.toward == toward));
-    lane.map_or(Route::Endpoint(ends.target(toward)), |lane| lane.chain(flow.client).entry())
+/// The first hop that packets going `direction` meet; the other end itself where no hop leads there.
+fn entry(plan: &Plan, directed_hops: &[DirectedHop], flow: &Flow, endpoints: &FlowEndpoints, direction: Direction) -> Route {
+    let first = flow.path(&plan.hops, direction).first().copied();
+    let directed_hop = first.and_then(|hop| directed_hops.iter().find(|l| l.hop == hop && l.direction == direction));
+    directed_hop.map_or(Route::Endpoint(endpoints.target(direction)), |directed_hop| directed_hop.chain(flow.client).entry())
 }
 
 /// A little time that the sending host takes for each packet: real hosts do, and clean runs would otherwise be phase-locked.
@@ -145,7 +151,7 @@ fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) 
 }
 
 /// The server's and the client's end.
-fn endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if flow.workload == (Workload::Live {}) {
         return (AnyEndpoint::ExternalHost(ExternalHost), AnyEndpoint::ExternalHost(ExternalHost));
     }
@@ -154,36 +160,36 @@ fn endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) -> (AnyE
         None => udp_endpoints(seed, flow, start),
     };
     match flow.direction {
-        Toward::Down => (sender, receiver),
-        Toward::Up => (receiver, sender),
+        Direction::Down => (sender, receiver),
+        Direction::Up => (receiver, sender),
     }
 }
 
 /// The direction in which the first SYN goes. The client opens connections, but for those of a job: there who has something to say does,
 /// and who asks where both have.
-fn opener(flow: &Flow) -> Toward {
+fn opener(flow: &Flow) -> Direction {
     match flow.workload {
-        Workload::Exchange { .. } => flow.direction.back(),
+        Workload::Exchange { .. } => flow.direction.reverse(),
         _ if flow.job.is_some() || !flow.after.is_empty() => flow.direction,
-        _ => Toward::Up,
+        _ => Direction::Up,
     }
 }
 
-fn tcp_endpoints(seed: u64, flow: &Flow, (config, memories): Hosts, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn tcp_endpoints(seed: u64, flow: &Flow, (config, path_metrics): Hosts, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     let (sender, receiver) = apps(seed, flow);
     let (at_server, at_client) = match flow.direction {
-        Toward::Down => (sender, receiver),
-        Toward::Up => (receiver, sender),
+        Direction::Down => (sender, receiver),
+        Direction::Up => (receiver, sender),
     };
     let open = |config, app| match flow.after.is_empty() {
         true => TcpEndpoint::client(config, app, start),
         false => TcpEndpoint::called_later(config, app),
     };
     let (mut server, mut client) = match opener(flow) {
-        Toward::Up => (TcpEndpoint::server(config.clone(), at_server), open(config, at_client)),
-        Toward::Down => (open(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
+        Direction::Up => (TcpEndpoint::server(config.clone(), at_server), open(config, at_client)),
+        Direction::Down => (open(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
     };
-    if let Some([of_server, of_client]) = memories {
+    if let Some([of_server, of_client]) = path_metrics {
         server.use_path_metrics(of_server);
         client.use_path_metrics(of_client);
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// What was numbered, by where its body lies.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub struct IpIds {
     /// By endpoint: the number of its next packet, less where it begins.
     next: Vec<u16>,
     given: BTreeMap<BodyId, Given>,
@@ -24,7 +24,7 @@ struct Given {
 /// Endpoints begin at numbers far apart (the golden ratio's share of the range).
 const APART: u32 = 40_503;
 
-impl Numbers {
+impl IpIds {
     /// An endpoint hands a packet to the network.
     pub fn sent(&mut self, by: EndpointId, packet: &Packet, body: &Body) -> u16 {
         let place = by.0 as usize;
@@ -66,7 +66,7 @@ mod tests {
             (Packet { id, body: place, flow: 0, len: 40, wire_len: 40, ecn: Ecn::NotEct, class: 0, kind: Kind::TCP }, body)
         };
         let ((a, first), (b, second), (c, made_up)) = (packet(7, 0), packet(9, 100), packet(11, 200));
-        let mut numbers = Numbers::default();
+        let mut numbers = IpIds::default();
         let one = numbers.sent(EndpointId(0), &a, &first);
         assert_eq!(numbers.sent(EndpointId(0), &b, &second), one.wrapping_add(1));
         assert_eq!(numbers.received(&a, &first), one);

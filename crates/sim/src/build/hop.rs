@@ -2,7 +2,7 @@
 //! queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, reconstruction of ACKs.
 
 use super::{Metering, loss, queue};
-use crate::plan::{self, Hop, Queue, RatePlan, Toward, Way};
+use crate::plan::{self, Direction, Hop, HopDirection, Queue, RatePlan};
 use ackclock_core::element::{Port, QueueId};
 use ackclock_core::impairment::{Delay, Distribution, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Paths, Reorder};
 use ackclock_core::link::{Framing, FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
@@ -50,11 +50,11 @@ pub enum Link {
 }
 
 /// Lays the chains of one direction of a hop.
-pub struct Mason<'a> {
+pub struct HopBuilder<'a> {
     seed: u64,
     hop: &'a Hop,
-    toward: Toward,
-    way: &'a Way,
+    direction: Direction,
+    config: &'a HopDirection,
     metered: bool,
     /// The link does nothing but queue and rate, so that what leaves it has left the queue.
     pub apart: bool,
@@ -62,24 +62,24 @@ pub struct Mason<'a> {
     times_ms: Arc<[u64]>,
 }
 
-impl<'a> Mason<'a> {
-    pub fn new(seed: u64, hop: &'a Hop, toward: Toward, way: &'a Way, metering: Metering) -> Mason<'a> {
-        let times_ms = match &way.rate {
+impl<'a> HopBuilder<'a> {
+    pub fn new(seed: u64, hop: &'a Hop, direction: Direction, config: &'a HopDirection, metering: Metering) -> HopBuilder<'a> {
+        let times_ms = match &config.rate {
             Some(RatePlan::Trace { times_ms }) => times_ms.as_slice().into(),
             _ => Arc::default(),
         };
-        Mason { seed, hop, toward, way, metered: metering == Metering::On, apart: false, times_ms }
+        HopBuilder { seed, hop, direction, config, metered: metering == Metering::On, apart: false, times_ms }
     }
 
     /// The link with all that it does itself, for `stations` clients, or for one that has its own.
     pub fn link(&self, stations: u32, client: Option<u32>, clients: Arc<[u32]>) -> Link {
-        let framing = match self.way.framing {
+        let framing = match self.config.framing {
             // SLIP sends the whole packet (RFC 1055); its end mark and escapes are left out.
             plan::Framing::None | plan::Framing::Slip => Framing::None,
             plan::Framing::Cslip => Framing::Cslip,
             plan::Framing::Atm { overhead } => Framing::Atm { overhead },
         };
-        let rate = match self.way.rate {
+        let rate = match self.config.rate {
             None => None,
             Some(RatePlan::Fixed { bps }) if self.queue_is_plain() => Some(Rate::from_bps(bps)),
             Some(RatePlan::Fixed { bps }) => {
@@ -95,21 +95,21 @@ impl<'a> Mason<'a> {
                 None
             }
         };
-        let limit = match self.way.queue {
+        let limit = match self.config.queue {
             Some(Queue::Droptail { packets, bytes, .. }) => queue::limit(packets, bytes),
             // Without a rate nothing ever waits.
             _ => Limit::NONE,
         };
-        let delay = if self.link_delays() { Span(self.way.delay_ps) } else { Span::ZERO };
+        let delay = if self.link_delays() { Span(self.config.delay_ps) } else { Span::ZERO };
         Link::FusedLink(FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, stations, clients, self.metered))
     }
 
     fn queue_is_plain(&self) -> bool {
-        self.way.acks.is_none() && self.way.queue.is_none_or(|queue| queue.is_plain())
+        self.config.acks.is_none() && self.config.queue.is_none_or(|queue| queue.is_plain())
     }
 
     fn queue(&self, client: Option<u32>, rate: Option<Rate>) -> AnyQueue {
-        queue::build(Some(self.way), rate, self.rng("queue", client))
+        queue::build(Some(self.config), rate, self.rng("queue", client))
     }
 
     /// What a recorded rate is on average.
@@ -121,7 +121,7 @@ impl<'a> Mason<'a> {
 
     /// Whether the link is a [`FusedLink`], which knows a packet's future on arrival.
     fn foreseen(&self) -> bool {
-        match self.way.rate {
+        match self.config.rate {
             None => self.hop.medium.is_none(),
             Some(RatePlan::Fixed { .. }) => self.queue_is_plain(),
             Some(RatePlan::Trace { .. }) => false,
@@ -130,14 +130,18 @@ impl<'a> Mason<'a> {
 
     /// Nothing stands between the rate and the delay, so the link can see to both.
     fn link_delays(&self) -> bool {
-        let way = self.way;
-        !self.apart && self.foreseen() && way.outage.is_empty() && way.loss.is_none() && way.duplicate.is_none()
+        let config = self.config;
+        !self.apart && self.foreseen() && config.outage.is_empty() && config.loss.is_none() && config.duplicate.is_none()
     }
 
     /// The link does all that this hop does.
     pub fn is_only_a_wire(&self) -> bool {
-        let way = self.way;
-        self.link_delays() && way.jitter.is_none() && way.reorder.is_none() && way.handover.is_none() && way.reconstruct.is_none()
+        let config = self.config;
+        self.link_delays()
+            && config.jitter.is_none()
+            && config.reorder.is_none()
+            && config.handover.is_none()
+            && config.reconstruct.is_none()
     }
 
     /// Adds what comes after the link, in path order, and joins it up.
@@ -159,21 +163,21 @@ impl<'a> Mason<'a> {
     }
 
     fn after(&self, client: Option<u32>) -> Vec<AnyElement> {
-        let way = self.way;
+        let config = self.config;
         let mut elements = self.between(client);
-        if !self.link_delays() && way.delay_ps > 0 {
-            elements.push(Delay::new(Span(way.delay_ps)).into());
+        if !self.link_delays() && config.delay_ps > 0 {
+            elements.push(Delay::new(Span(config.delay_ps)).into());
         }
-        if let Some(jitter) = way.jitter {
+        if let Some(jitter) = config.jitter {
             elements.push(jitter_element(jitter, self.rng("jitter", client)).into());
         }
-        if let Some(reorder) = way.reorder {
+        if let Some(reorder) = config.reorder {
             elements.push(Reorder::new(reorder.mean, Span(reorder.delay_ps), self.rng("reorder", client)).into());
         }
-        if let Some(handover) = way.handover {
+        if let Some(handover) = config.handover {
             elements.push(self.handover(handover, client).into());
         }
-        if let Some(made) = way.reconstruct {
+        if let Some(made) = config.reconstruct {
             let settings = AckReconstructorConfig { every: made.every, within: Span(made.within_ps) };
             elements.push(AckReconstructor::new(settings).into());
         }
@@ -196,15 +200,15 @@ impl<'a> Mason<'a> {
     /// What stands between the rate and the delay.
     fn between(&self, client: Option<u32>) -> Vec<AnyElement> {
         let mut elements = Vec::new();
-        let outages: Vec<_> = self.way.outage.iter().map(|o| (Time(o.start_ps), Time(o.end_ps))).collect();
+        let outages: Vec<_> = self.config.outage.iter().map(|o| (Time(o.start_ps), Time(o.end_ps))).collect();
         if !outages.is_empty() {
             elements.extend(Outage::new(outages).ok().map(AnyElement::from));
         }
-        if let Some(loss) = &self.way.loss {
+        if let Some(loss) = &self.config.loss {
             let (losses, signal) = (self.rng("loss", client), self.common_rng("signal", client));
             elements.push(Loss::new(loss::model(loss, losses, signal)).into());
         }
-        if let Some(duplicate) = self.way.duplicate {
+        if let Some(duplicate) = self.config.duplicate {
             elements.push(Duplicate::new(duplicate.mean, self.rng("duplicate", client)).into());
         }
         elements
@@ -219,7 +223,7 @@ impl<'a> Mason<'a> {
     /// Each element draws from a stream of its own, which its name and the seed fix.
     fn rng(&self, what: &str, client: Option<u32>) -> Rng {
         let station = client.map_or_else(String::new, |c| format!(".{c}"));
-        Rng::for_element(self.seed, &format!("hop.{}.{what}.{}{station}", self.hop.name, self.toward.name()))
+        Rng::for_element(self.seed, &format!("hop.{}.{what}.{}{station}", self.hop.name, self.direction.name()))
     }
 }
 
