@@ -93,10 +93,10 @@ impl<'a> Output<'a> {
     pub fn copy(&mut self, packet: Packet) -> Packet {
         self.counts.copied += 1;
         self.arena.retain(packet.body);
-        let twin = Packet { id: *self.next_id, ..packet };
+        let duplicate = Packet { id: *self.next_id, ..packet };
         *self.next_id += 1;
-        self.note(Event::Copied(twin));
-        twin
+        self.note(Event::Copied(duplicate));
+        duplicate
     }
 
     /// A new packet: a copy of `model` with `edit` applied.

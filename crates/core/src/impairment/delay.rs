@@ -1,4 +1,4 @@
-//! A fixed delay: what went in first comes out first.
+//! Constant delay; packets stay in order.
 
 use crate::element::{Element, Output, Port};
 use crate::in_flight::InFlightFifo;

@@ -1,4 +1,4 @@
-//! Packets that arrive twice.
+//! Random duplication.
 
 use crate::element::{Element, Output, Port};
 use crate::packet::Packet;
@@ -11,7 +11,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// Each packet is followed at once by a copy of itself with probability `mean`.
+    /// Duplicates each packet with probability `mean`; the duplicate follows at once.
     pub fn new(mean: f64, rng: Rng) -> Duplicate {
         Duplicate { mean, rng }
     }
@@ -21,8 +21,8 @@ impl Element for Duplicate {
     fn push(&mut self, _now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
         out.forward(Port(0), packet);
         if self.rng.chance(self.mean) {
-            let twin = out.copy(packet);
-            out.forward(Port(0), twin);
+            let duplicate = out.copy(packet);
+            out.forward(Port(0), duplicate);
         }
     }
 

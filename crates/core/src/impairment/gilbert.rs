@@ -1,10 +1,10 @@
-//! A channel that is good or bad for a while (Gilbert 1960; Elliott 1963), in continuous time: how long it stays bad is the channel's
-//! own, not a number of packets, so a faster sender loses more packets of one fade.
+//! Gilbert-Elliott channel (Gilbert 1960; Elliott 1963) in continuous time. The duration of a bad
+//! sojourn is a time and not a number of packets, so a faster sender loses more packets per fade.
 
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
-/// Mean sojourns, which are exponential, and the probability of loss in either state.
+/// Mean sojourn times, exponentially distributed, and the loss probability in each state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sojourns {
     pub good: Span,
@@ -14,13 +14,13 @@ pub struct Sojourns {
 }
 
 impl Sojourns {
-    /// The share of time in which the channel is bad.
+    /// Share of time in the bad state.
     pub fn bad_share(&self) -> f64 {
         let (good, bad) = (self.good.as_secs(), self.bad.as_secs());
         if bad > 0.0 { bad / (good + bad) } else { 0.0 }
     }
 
-    /// The share of packets lost when they come at times that know nothing of the channel.
+    /// Mean loss of packets whose arrival times are independent of the channel.
     pub fn mean_loss(&self) -> f64 {
         let bad = self.bad_share();
         bad * self.loss_bad + (1.0 - bad) * self.loss_good
@@ -31,49 +31,53 @@ impl Sojourns {
 pub struct GilbertElliott {
     sojourns: Sojourns,
     bad: bool,
-    /// When the present sojourn ends.
+    /// End of the current sojourn.
     until: Time,
-    /// Two streams, so that the channel fades at the same instants whatever is sent over it: runs with one seed stay comparable.
-    fades: Rng,
-    losses: Rng,
+    /// Two streams: the sojourns do not depend on the traffic, so runs with the same seed are
+    /// comparable.
+    sojourn_rng: Rng,
+    loss_rng: Rng,
 }
 
-/// After so many mean cycles the channel has forgotten its state (its autocorrelation is below e^-4000), and its
-/// state is drawn anew instead of followed through every sojourn of a long silence.
-const FORGETS_AFTER_CYCLES: u64 = 1000;
+/// After this many mean cycles the autocorrelation of the state is below e^-4000. After such an
+/// idle time the state is drawn from the stationary distribution instead of stepping through every
+/// sojourn.
+const DECORRELATION_CYCLES: u64 = 1000;
 
 impl GilbertElliott {
-    /// Starts good.
+    /// Starts in the good state.
     pub fn new(sojourns: Sojourns, mut rng: Rng) -> GilbertElliott {
-        let losses = rng.fork();
-        let mut channel = GilbertElliott { sojourns, bad: false, until: Time::ZERO, fades: rng, losses };
-        channel.stay();
+        let loss_rng = rng.fork();
+        let mut channel = GilbertElliott { sojourns, bad: false, until: Time::ZERO, sojourn_rng: rng, loss_rng };
+        channel.draw_sojourn();
         channel
     }
 
     pub fn loses(&mut self, now: Time) -> bool {
         self.advance(now);
         let p = if self.bad { self.sojourns.loss_bad } else { self.sojourns.loss_good };
-        self.losses.chance(p)
+        self.loss_rng.chance(p)
     }
 
     fn advance(&mut self, now: Time) {
         let cycle = self.sojourns.good + self.sojourns.bad;
-        if now - self.until > cycle.saturating_mul(FORGETS_AFTER_CYCLES) {
-            self.bad = self.fades.chance(self.sojourns.bad_share());
+        if now - self.until > cycle.saturating_mul(DECORRELATION_CYCLES) {
+            self.bad = self.sojourn_rng.chance(self.sojourns.bad_share());
             self.until = now;
-            // What is left of an exponential sojourn is as long as a whole one.
-            self.stay();
+            // The exponential distribution is memoryless: the residual sojourn has the distribution
+            // of a full one.
+            self.draw_sojourn();
         }
         while self.until <= now && self.until != Time::NEVER {
             self.bad = !self.bad;
-            self.stay();
+            self.draw_sojourn();
         }
     }
 
-    /// Draws how long the present state lasts: at least a picosecond, so that `advance` always comes to an end.
-    fn stay(&mut self) {
+    /// Draws the duration of the current sojourn: at least a picosecond, so that `advance`
+    /// terminates.
+    fn draw_sojourn(&mut self) {
         let mean = if self.bad { self.sojourns.bad } else { self.sojourns.good };
-        self.until += self.fades.exponential_span(mean).max(Span(1));
+        self.until += self.sojourn_rng.exponential_span(mean).max(Span(1));
     }
 }

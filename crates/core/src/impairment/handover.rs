@@ -1,4 +1,5 @@
-//! A path that is changed at fixed times: a satellite constellation gives each terminal another satellite, or a mobile moves to another cell.
+//! Handover at fixed times: a satellite constellation assigns another satellite to each terminal,
+//! or a mobile moves to another cell.
 
 use crate::element::{DropReason, Element, Output, Port};
 use crate::in_flight::InFlightFifo;
@@ -7,34 +8,36 @@ use crate::rng::Rng;
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
-/// When the path changes and what that does. Probabilities are shares of packets.
+/// Times and effects of handovers. Probabilities are shares of packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandoverConfig {
     pub every: Span,
-    /// The first change.
+    /// Time of the first handover.
     pub first: Span,
-    /// Nothing leaves for so long after a change: a share `loss` of what comes is lost, the rest waits.
+    /// Outage after a handover: a share `loss` of the arriving packets is lost, the others are
+    /// delayed until its end.
     pub gap: Span,
     pub loss: f64,
     pub paths: Paths,
 }
 
-/// What each path adds to the delay.
+/// Additional delay of each path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Paths {
-    /// Drawn uniformly anew at each change.
+    /// Drawn uniformly at each handover.
     Drawn { low: Span, high: Span },
-    /// These in turn; the first is the one before the first change.
+    /// A cyclic list; the first entry applies before the first handover.
     Listed(Arc<[Span]>),
 }
 
-/// Delays by what the present path adds. Packets stay in order: one on a shorter path waits for those sent before the change.
+/// Adds the delay of the current path. Packets stay in order: a packet on a shorter path waits for
+/// those sent before the handover.
 pub struct Handover {
     config: HandoverConfig,
-    /// Of the paths: two directions that are given the same have the same paths.
+    /// Seed of the paths: two directions with the same salt have the same paths.
     salt: u64,
     losses: Rng,
-    /// Which path, counted from 0 before the first change, and what it adds.
+    /// Index of the current path, 0 before the first handover, and its delay.
     path: Option<(u64, Span)>,
     last: Time,
     in_flight: InFlightFifo,
@@ -45,7 +48,7 @@ impl Handover {
         Handover { config, salt, losses, path: None, last: Time::ZERO, in_flight: InFlightFifo::default() }
     }
 
-    /// The path at `now`, counted from 0, and since when.
+    /// Index of the path at `now`, and the time of its handover.
     fn path_at(&self, now: Time) -> (u64, Time) {
         let HandoverConfig { every, first, .. } = self.config;
         let since = now.0.checked_sub(first.0).map(|since| since / every.0.max(1));

@@ -1,4 +1,4 @@
-//! A random delay for every packet, in order or not.
+//! Random delay per packet, with or without reordering.
 
 use crate::element::{Element, Output, Port};
 use crate::event_heap::EventHeap;
@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
-/// How long one packet is delayed. What would be negative is 0.
+/// Distribution of the delay. Negative values become 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     Uniform { low: Span, high: Span },
@@ -31,12 +31,13 @@ pub struct Jitter {
     in_order: bool,
     rng: Rng,
     in_flight: EventHeap<Packet>,
-    /// When the last packet leaves that was taken in.
+    /// Departure time of the last packet.
     last: Time,
 }
 
 impl Jitter {
-    /// In order, no packet leaves before the one ahead of it: it catches up and follows at the same instant. Otherwise packets overtake.
+    /// With `in_order` no packet leaves before an earlier one: it is delayed to the same instant.
+    /// Otherwise packets may be reordered.
     pub fn new(distribution: Distribution, in_order: bool, rng: Rng) -> Jitter {
         Jitter { distribution, in_order, rng, in_flight: EventHeap::default(), last: Time::ZERO }
     }

@@ -1,4 +1,4 @@
-//! Packets that the line loses: by chance, in bursts, with the signal, or by list.
+//! Packet loss: independent, in bursts, by signal quality, or by list.
 
 use super::{GilbertElliott, LossList, Sojourns};
 use crate::element::{DropReason, Element, Output, Port};
@@ -9,7 +9,7 @@ use crate::units::{Span, Time};
 
 #[derive(Clone, Debug)]
 pub enum LossModel {
-    /// Each packet is lost with probability `mean`, whatever became of the others.
+    /// Each packet is lost independently with probability `mean`.
     Bernoulli {
         mean: f64,
         rng: Rng,
@@ -19,10 +19,10 @@ pub enum LossModel {
     List(LossList),
 }
 
-/// The weaker the signal, the more is lost.
+/// Loss that rises as the signal quality falls.
 #[derive(Clone, Debug)]
 pub struct SignalLoss {
-    /// The signal moves once in each of these.
+    /// Interval at which the signal quality changes.
     step: Span,
     fading: Fading,
     curve: LossCurve,
@@ -30,7 +30,8 @@ pub struct SignalLoss {
 }
 
 impl SignalLoss {
-    /// `signal` moves the signal: two directions that are given the same have the same signal, and lose by themselves.
+    /// `signal` drives the signal quality: two directions with the same stream see the same signal,
+    /// but draw their losses independently.
     pub fn new(process: Process, step: Span, curve: LossCurve, signal: Rng, losses: Rng) -> SignalLoss {
         let step = step.max(Span(1));
         SignalLoss { step, fading: Fading::new(process, step, signal), curve, losses }

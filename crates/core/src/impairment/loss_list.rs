@@ -1,30 +1,31 @@
-//! Losses by list: exactly these packets, so that a test or a paper's trace can say which.
+//! Loss by list: drops exactly the listed packets, for tests and for the traces of papers.
 
 use crate::packet::{Kind, Packet};
 
-/// Numbers of data packets, counted from 1 at the first one that comes by; retransmissions count, SYNs and pure ACKs do not.
+/// Data packets counted from 1 as they arrive, retransmissions included; SYNs and pure ACKs do not
+/// count.
 #[derive(Clone, Debug)]
 pub struct LossList {
-    /// What is still to be lost, the next one last.
-    ahead: Vec<u64>,
-    seen: u64,
+    /// Packets still to be dropped, in descending order.
+    remaining: Vec<u64>,
+    count: u64,
 }
 
 impl LossList {
-    /// In any order; a number given twice is one loss.
+    /// In any order; a repeated number is one loss.
     pub fn new(mut packets: Vec<u64>) -> LossList {
         packets.sort_unstable_by(|a, b| b.cmp(a));
         packets.dedup();
-        // No packet has the number 0, and waiting for it would hide the others.
+        // Packet number 0 does not exist, and would block the others.
         packets.retain(|&number| number > 0);
-        LossList { ahead: packets, seen: 0 }
+        LossList { remaining: packets, count: 0 }
     }
 
     pub fn loses(&mut self, packet: &Packet) -> bool {
         if !packet.kind.has(Kind::DATA) {
             return false;
         }
-        self.seen += 1;
-        self.ahead.pop_if(|&mut next| next == self.seen).is_some()
+        self.count += 1;
+        self.remaining.pop_if(|&mut next| next == self.count).is_some()
     }
 }

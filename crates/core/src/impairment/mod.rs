@@ -1,4 +1,5 @@
-//! What distance does to packets once they have left a link.
+//! Impairments of a path segment after the link: delay, jitter, loss, reordering, duplication,
+//! outages and handovers.
 
 mod delay;
 mod duplicate;

@@ -1,4 +1,4 @@
-//! Times at which nothing gets through.
+//! Scheduled outages.
 
 use crate::element::{DropReason, Element, Output, Port};
 use crate::packet::Packet;
@@ -14,18 +14,18 @@ pub enum OutageError {
         start: Time,
         end: Time,
     },
-    #[error("outage {number} starts at {start:?}, before the one ahead of it has ended at {ended:?}")]
+    #[error("outage {number} starts at {start:?}, before the previous one has ended at {ended:?}")]
     Overlaps { number: usize, start: Time, ended: Time },
 }
 
-/// Loses what arrives from an outage's start until just before its end.
+/// Drops the packets that arrive from an outage's start until just before its end.
 pub struct Outage {
-    /// Those that have not ended, soonest first.
-    ahead: VecDeque<(Time, Time)>,
+    /// Outages that have not ended, earliest first.
+    remaining: VecDeque<(Time, Time)>,
 }
 
 impl Outage {
-    /// From start to end, in order and apart.
+    /// `outages` are (start, end) pairs, sorted and disjoint.
     pub fn new(outages: Vec<(Time, Time)>) -> Result<Outage, OutageError> {
         let mut ended = Time::ZERO;
         for (i, &(start, end)) in outages.iter().enumerate() {
@@ -38,16 +38,16 @@ impl Outage {
             }
             ended = end;
         }
-        Ok(Outage { ahead: outages.into() })
+        Ok(Outage { remaining: outages.into() })
     }
 }
 
 impl Element for Outage {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
-        while self.ahead.front().is_some_and(|&(_, end)| end <= now) {
-            self.ahead.pop_front();
+        while self.remaining.front().is_some_and(|&(_, end)| end <= now) {
+            self.remaining.pop_front();
         }
-        if self.ahead.front().is_some_and(|&(start, _)| start <= now) {
+        if self.remaining.front().is_some_and(|&(start, _)| start <= now) {
             out.drop(packet, DropReason::Outage);
         } else {
             out.forward(Port(0), packet);

@@ -1,4 +1,4 @@
-//! Packets that take a longer way and are overtaken.
+//! Random reordering: some packets are delayed, and later packets overtake them.
 
 use crate::element::{Element, Output, Port};
 use crate::in_flight::InFlightFifo;
@@ -14,7 +14,7 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// Each packet is held for `delay` with probability `mean`; the others pass at once.
+    /// Delays each packet by `delay` with probability `mean`; other packets pass at once.
     pub fn new(mean: f64, delay: Span, rng: Rng) -> Reorder {
         Reorder { mean, delay, rng, in_flight: InFlightFifo::default() }
     }
@@ -22,7 +22,7 @@ impl Reorder {
 
 impl Element for Reorder {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
-        // What leaves at this very instant came earlier.
+        // Packets that leave at this instant arrived earlier.
         self.wake(now, out);
         if self.rng.chance(self.mean) {
             self.in_flight.push(now + self.delay, packet);

@@ -1,29 +1,33 @@
-//! What a line sends of a packet: SLIP (RFC 1055) all of it, CSLIP (RFC 1144) a compressed TCP/IP header, ATM whole cells.
+//! Link-layer framing: SLIP (RFC 1055) sends the packet as it is, CSLIP (RFC 1144) compresses the
+//! TCP/IP header, ATM fills whole cells.
 
 use crate::packet::{Kind, Packet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Framing {
-    /// The packet as it is.
+    /// No framing overhead.
     #[default]
     None,
-    /// Van Jacobson's header compression.
+    /// Van Jacobson header compression (RFC 1144).
     Cslip,
-    /// ATM adaptation layer 5: so many bytes of encapsulation and an 8-byte trailer go with a packet, and all of it fills whole cells.
+    /// ATM adaptation layer 5: `overhead` bytes of encapsulation and an 8-byte trailer per packet,
+    /// in whole cells.
     Atm { overhead: u16 },
 }
 
-/// Bytes that RFC 1144 saves on a TCP segment: the 40 bytes of IP and TCP header become 6; options stay as they are.
-/// `asymmetry` counts 40 B as 6 B, and 52 B (with timestamps) as 18 B.
+/// Bytes that RFC 1144 saves per TCP segment: 40 bytes of IP and TCP header become 6; options are
+/// unchanged. `asymmetry` counts 40 B as 6 B, and 52 B (with timestamps) as 18 B.
 const CSLIP_SAVES: u16 = 34;
 
-/// AAL5 (RFC 2684, section 4): 48 of a cell's 53 bytes are payload, and the last 8 of a packet's are the trailer.
+/// AAL5 (RFC 2684, section 4): 48 of a cell's 53 bytes are payload, and the last 8 bytes of a
+/// packet's payload are the trailer.
 const CELL: u32 = 53;
 const CELL_PAYLOAD: u32 = 48;
 const TRAILER: u32 = 8;
 
 impl Framing {
-    /// Bytes on the line. SYN, FIN and RST are never compressed (RFC 1144, section 3.2.3).
+    /// Length on the link in bytes. SYN, FIN and RST are never compressed (RFC 1144, section
+    /// 3.2.3).
     #[inline]
     pub fn wire_len(self, packet: &Packet) -> u16 {
         match self {
@@ -51,8 +55,9 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_with_timestamps_takes_two_cells_and_a_full_packet_32() {
-        // PPPoA with VC multiplexing adds the 2 bytes of PPP: 52 + 2 + 8 = 62 bytes, and 1500 + 10 = 1510.
+    fn atm_takes_2_cells_for_an_ack_and_32_for_a_full_packet() {
+        // PPPoA with VC multiplexing adds the 2 bytes of PPP: 52 + 2 + 8 = 62 bytes, and 1500 + 10
+        // = 1510.
         for (len, cells) in [(38, 1), (39, 2), (52, 2), (1500, 32)] {
             assert_eq!(Framing::Atm { overhead: 2 }.wire_len(&packet(Kind::TCP, len)), cells * 53, "{len} B");
         }
@@ -60,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn header_compression_sends_what_rfc_1144_and_the_paper_say() {
+    fn cslip_lengths_match_rfc_1144_and_asymmetry() {
         let kind = |flags, payload| Segment { flags, payload, ..Segment::default() }.kind();
         let (ack, syn, fin, rst) = (Flags::ACK, Flags::SYN, Flags::FIN, Flags::RST);
         for (what, kind, len, wire_len) in [

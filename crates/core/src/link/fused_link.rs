@@ -1,11 +1,13 @@
-//! Fixed-rate links behind droptail queues, with the distance after each, as one element.
+//! Consecutive fixed-rate links with droptail queues and propagation delays, fused into one
+//! element.
 //!
-//! A packet's way through such links is known as soon as it reaches the first (see [`LindleyQueue`]), so the element has one due time, the next
-//! arrival at the far end, where every queue, link and delay would need its own. [`super::RateLink`] does the same work step by step for
-//! queues that decide later; tests hold the two together packet by packet.
+//! The arrival time of a packet at the end of such links is known when it reaches the first (see
+//! [`LindleyQueue`]). The element therefore has one due time, the next arrival, instead of one for
+//! each queue, transmission and delay. [`super::RateLink`] computes the same step by step, for
+//! queues that decide at dequeue time; tests compare the two packet by packet.
 //!
-//! Links may be joined where nothing can come in between: any number that all packets cross in one order, and at the end a link of
-//! which every client has its own.
+//! Links may be fused if no other traffic enters between them: any number of links that all packets
+//! cross in one order, followed by at most one link that exists once per client.
 
 use super::Framing;
 use super::lindley::{LindleyQueue, LinkConfig, Sending};
@@ -19,35 +21,35 @@ use std::sync::Arc;
 
 pub struct FusedLink {
     links: Vec<Link>,
-    /// Each flow's client, for links of which every client has its own.
+    /// By flow: the client, for a link that exists once per client.
     clients: Arc<[u32]>,
     in_flight: InFlightByArrival,
 }
 
 struct Link {
     config: LinkConfig,
-    /// What the packet before was and took: most are like it.
+    /// Shape and transmission of the previous packet: most packets repeat them.
     before: (Shape, Sending),
-    /// All packets', or the first client's.
+    /// The queue of all packets, or of the first client.
     queue: LindleyQueue,
-    /// The other clients', if each has its own.
+    /// The queues of the other clients, if each client has its own.
     others: Vec<LindleyQueue>,
 }
 
 impl FusedLink {
-    /// `rate` none is infinitely fast. With a meter it measures its queue.
+    /// Without a `rate` the link is infinitely fast. `metered` keeps statistics of its queue.
     pub fn new(rate: Option<Rate>, delay: Span, limit: Limit, framing: Framing, metered: bool) -> FusedLink {
         FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, 1, Arc::default(), metered)
     }
 
-    /// Every one of `stations` clients has its own; `clients` says whose a flow is.
+    /// One link per client, for `stations` clients; `clients` maps flows to clients.
     pub fn with_stations(config: LinkConfig, stations: u32, clients: Arc<[u32]>, metered: bool) -> FusedLink {
         let others = (1..stations).map(|_| LindleyQueue::new(metered)).collect();
         let link = Link { config, before: Default::default(), queue: LindleyQueue::new(metered), others };
         FusedLink { links: vec![link], clients, in_flight: InFlightByArrival::new() }
     }
 
-    /// This fused_link, and straight after it another that nothing else leads to.
+    /// Appends a link that receives packets from this one only.
     pub fn then(mut self, next: FusedLink) -> FusedLink {
         self.links.extend(next.links);
         if !next.clients.is_empty() {
@@ -56,19 +58,19 @@ impl FusedLink {
         self
     }
 
-    /// The packet that has arrived at the far end, if it is the only one.
+    /// The packet that has arrived at the end, if exactly one has.
     #[inline]
     pub fn only_arrival(&self, now: Time) -> Option<&Packet> {
         self.in_flight.only_arrived(now)
     }
 
-    /// Takes out the first packet that has arrived.
+    /// Removes the first packet that has arrived.
     #[inline]
     pub fn take_arrival(&mut self) {
         self.in_flight.take_arrived();
     }
 
-    /// Packets that reached the far end of the link at `place` before `now`; 0 without a meter.
+    /// Packets that reached the end of the link `queue` before `now`; 0 without a meter.
     pub fn delivered(&mut self, now: Time, queue: QueueId) -> u64 {
         self.queue_at(queue).map_or(0, |(config, queue)| queue.delivered(&config, now))
     }
@@ -87,7 +89,8 @@ impl Link {
         }
     }
 
-    /// When a packet that arrives at `at` reaches the far end; none if it is dropped.
+    /// Arrival time at the end of the link for a packet that arrives at `at`; `None` if it is
+    /// dropped.
     #[inline]
     fn accept(&mut self, clients: &[u32], now: Time, at: Time, packet: &Packet) -> Option<Time> {
         let Link { config, before: (shape, sending), queue, others } = self;

@@ -1,7 +1,8 @@
-//! One station's place at one fixed-rate link: its droptail queue and what is known of its future.
+//! A droptail queue before a fixed-rate link, computed by Lindley's recursion.
 //!
-//! In a first-in-first-out queue before a fixed rate, a packet's whole future is known when it arrives: it starts when the one before
-//! it ends (Lindley's recursion). So a lindley may be told of arrivals that lie ahead of the present, in their order.
+//! In a FIFO queue before a fixed rate, the departure time of a packet is known on arrival: its
+//! transmission starts when the previous one ends. The queue therefore accepts arrivals in the
+//! future, in order of time.
 
 use super::Framing;
 use crate::meter::{LinkMeter, QueueSample};
@@ -10,7 +11,7 @@ use crate::queue::Limit;
 use crate::ring::Ring;
 use crate::units::{Rate, Span, Time};
 
-/// What all stations of one link share. `rate` none is infinitely fast.
+/// Configuration of a link, shared by its clients. Without a `rate` it is infinitely fast.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkConfig {
     pub rate: Option<Rate>,
@@ -20,15 +21,15 @@ pub struct LinkConfig {
 }
 
 pub struct LindleyQueue {
-    /// When the last accepted packet will have been sent.
+    /// End of the transmission of the last accepted packet.
     free_at: Time,
-    /// Packets wait, or somebody watches: nothing may go by unnoticed.
+    /// Packets are queued, or a meter is attached: the fast path does not apply.
     tracked: bool,
-    /// Accepted and not yet started: by the latest arrival, or by the present where somebody watches.
+    /// Packets accepted and not yet started, as of the latest arrival; with a meter, as of now.
     queue: Ring<Waiting>,
-    /// How many of them will have started by the latest arrival.
+    /// Number of packets of `queue` that have started by the latest arrival.
     started: usize,
-    /// Bytes of the others.
+    /// IP bytes of the other packets of `queue`.
     bytes: u64,
     metering: Option<Box<Metering>>,
 }
@@ -41,21 +42,21 @@ struct Waiting {
     wire_len: u16,
 }
 
-/// What a metered lindley has done up to the present.
+/// Statistics up to now.
 #[derive(Default)]
 struct Metering {
     meter: LinkMeter,
-    /// When the last packet started will have been sent.
+    /// End of the transmission of the last started packet.
     busy_until: Time,
-    /// Sending time still ahead when the meter was last brought up to date.
+    /// Transmission time still ahead when the meter was last brought up to date.
     unsent: Span,
-    /// Drops and departures that still lie ahead.
+    /// Drops and departures in the future.
     drops: Ring<Time>,
     departures: Ring<Time>,
     delivered: u64,
 }
 
-/// What sending a packet takes.
+/// Lengths and transmission time of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sending {
     /// IP length in bytes.
@@ -70,11 +71,12 @@ impl LindleyQueue {
         LindleyQueue { free_at: Time::ZERO, tracked: metered, queue: Ring::new(), started: 0, bytes: 0, metering }
     }
 
-    /// A packet arrives at `at`, not before `now` and not before the one before it. When it reaches the far end; none if it is dropped.
+    /// Accepts a packet that arrives at `at`, in order of time and not before `now`. Returns its
+    /// arrival time at the end of the link; `None` if it is dropped.
     #[inline]
     pub fn accept(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &Sending) -> Option<Time> {
         if self.free_at <= at && !self.tracked {
-            // Idle and unwatched, as most are most of the time.
+            // Fast path: idle and without a meter.
             self.free_at = at + packet.service;
         } else if !self.track(config, now, at, packet) {
             return None;
@@ -82,7 +84,8 @@ impl LindleyQueue {
         Some(self.free_at + config.delay)
     }
 
-    /// Takes a packet where others wait or somebody watches, unless there is no room.
+    /// Accepts a packet if packets are queued or a meter is attached. Returns false if it is
+    /// dropped.
     fn track(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &Sending) -> bool {
         if self.metering.is_some() {
             self.advance(config, now);
@@ -121,7 +124,7 @@ impl LindleyQueue {
         }
     }
 
-    /// What begins by `at` takes no room from an arrival then.
+    /// Removes the packets whose transmission starts by `at`; they free their space in the queue.
     #[inline]
     fn catch_up(&mut self, at: Time) {
         while let Some(next) = self.queue.get(self.started).filter(|next| next.starts <= at) {
@@ -134,7 +137,7 @@ impl LindleyQueue {
         }
     }
 
-    /// Brings the metering to the present: what begins, is dropped or arrives by `now` has done so.
+    /// Brings the statistics up to `now`, inclusive.
     fn advance(&mut self, config: &LinkConfig, now: Time) {
         let Some(metering) = &mut self.metering else { return };
         while let Some(next) = self.queue.front().copied().filter(|next| next.starts <= now) {
@@ -155,7 +158,7 @@ impl LindleyQueue {
         }
     }
 
-    /// As just before `now`: what happens exactly then has not happened yet.
+    /// Brings the statistics up to just before `now`.
     fn advance_before(&mut self, config: &LinkConfig, now: Time) {
         if now > Time::ZERO {
             self.advance(config, Time(now.0 - 1));
@@ -169,14 +172,14 @@ impl LindleyQueue {
         let counted_to = metering.meter.counted_to();
         metering.meter.packet_time += self.queue.iter().map(|w| u128::from((now - w.since.max(counted_to)).0)).sum::<u128>();
         metering.meter.integrate(now, 0, false);
-        // What it has started to send and not sent lies ahead of `now` without a gap.
+        // The link is busy without a gap from `now` until `busy_until`.
         metering.meter.busy = metering.meter.busy + metering.unsent;
         metering.unsent = metering.busy_until - now;
         metering.meter.busy = metering.meter.busy - metering.unsent;
         Some(&mut metering.meter)
     }
 
-    /// The queue just before `now`.
+    /// State of the queue just before `now`.
     pub fn sample(&mut self, config: &LinkConfig, now: Time) -> Option<QueueSample> {
         self.advance_before(config, now);
         let metering = self.metering.as_deref()?;
@@ -184,7 +187,7 @@ impl LindleyQueue {
         Some(metering.meter.sample(here().count() as u64, here().map(|w| u64::from(w.len)).sum()))
     }
 
-    /// Packets that reached the far end before `now`.
+    /// Packets that reached the end of the link before `now`.
     pub fn delivered(&mut self, config: &LinkConfig, now: Time) -> u64 {
         self.advance_before(config, now);
         self.metering.as_ref().map_or(0, |metering| metering.delivered)

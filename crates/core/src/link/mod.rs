@@ -1,4 +1,4 @@
-//! How packets leave a queue. A link is active: it owns a queue and decides when the next packet goes.
+//! Links. A link is active: it owns a queue and decides when the next packet is transmitted.
 
 mod framing;
 mod fused_link;

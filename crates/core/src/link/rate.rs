@@ -1,4 +1,4 @@
-//! A fixed-rate link that owns any queue and asks it for the next packet each time it becomes free.
+//! Fixed-rate link with any queue: dequeues the next packet when the previous transmission ends.
 
 use super::Framing;
 use crate::element::{Element, Output, Port, QueueId};
@@ -11,7 +11,7 @@ pub struct RateLink {
     rate: Rate,
     framing: Framing,
     queue: AnyQueue,
-    /// What is being sent, and when its last bit will be out.
+    /// The packet in transmission and the end of its transmission.
     sending: Option<(Time, Packet)>,
     meter: LinkMeter,
 }
@@ -41,7 +41,8 @@ impl RateLink {
 
 impl Element for RateLink {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
-        // What ends at this very instant has ended, whoever the driver calls first: else the limit would depend on its order.
+        // A transmission that ends now has ended, in whatever order the driver calls: otherwise the
+        // queue limit would depend on that order.
         self.wake(now, out);
         self.integrate(now);
         let before = *out.counts;

@@ -1,8 +1,10 @@
-//! A recorded link: a list of instants at each of which up to 1500 bytes may leave, as cellular links are recorded.
+//! Recorded link: a list of transmission opportunities of up to 1500 bytes each, as recorded on
+//! cellular links.
 //!
-//! The format is mahimahi's: each line is a millisecond and one opportunity; several equal lines are several opportunities; the list
-//! is repeated with its last time as the period. An opportunity that finds nobody waiting is gone, and so is what a packet leaves
-//! of it, unless the next packet is already there. An arrival may use opportunities strictly after its own instant.
+//! The format is mahimahi's: each line is a time in milliseconds and stands for one opportunity;
+//! equal lines are several opportunities; the list repeats with its last time as the period. An
+//! opportunity is lost if the queue is empty, and so is the part that a packet leaves unused,
+//! unless another packet is queued. A packet uses only opportunities strictly after its arrival.
 
 use super::Framing;
 use crate::element::{Element, Output, Port, QueueId};
@@ -12,7 +14,7 @@ use crate::queue::{AnyQueue, Queue};
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
-/// What may leave at one opportunity.
+/// Bytes per opportunity.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +48,7 @@ impl Opportunities {
         Ok(Opportunities { times_ms, period_ms })
     }
 
-    /// How many lie at or before `t`.
+    /// Number of opportunities at or before `t`.
     fn until(&self, t: Time) -> u64 {
         let ms = t.0 / Span::from_ms(1).0;
         let rest = ms % self.period_ms;
@@ -54,7 +56,7 @@ impl Opportunities {
         (ms / self.period_ms).saturating_mul(self.times_ms.len() as u64) + within as u64
     }
 
-    /// How many lie before `t`.
+    /// Number of opportunities before `t`.
     fn before(&self, t: Time) -> u64 {
         if t == Time::ZERO { 0 } else { self.until(Time(t.0 - 1)) }
     }
@@ -71,16 +73,16 @@ pub struct TraceLink {
     opportunities: Opportunities,
     framing: Framing,
     queue: AnyQueue,
-    /// A packet that has begun to leave, and how many of its bytes still wait for an opportunity.
+    /// The packet in transmission and its remaining bytes.
     sending: Option<(Packet, u32)>,
-    /// The next opportunity while something waits.
+    /// The next opportunity while packets are queued.
     next: u64,
     due: Time,
     meter: LinkMeter,
 }
 
 impl TraceLink {
-    /// Opportunities at `times_ms`, in order, of 1500 bytes on the line each.
+    /// Opportunities at `times_ms`, sorted, of 1500 bytes on the link each.
     pub fn new(times_ms: Arc<[u64]>, framing: Framing, queue: AnyQueue) -> Result<TraceLink, TraceError> {
         let opportunities = Opportunities::new(times_ms)?;
         Ok(TraceLink { opportunities, framing, queue, sending: None, next: 0, due: Time::NEVER, meter: LinkMeter::default() })
@@ -90,7 +92,7 @@ impl TraceLink {
         self.sending.is_none() && self.queue.packets() == 0
     }
 
-    /// Spends one opportunity on what waits at `now`.
+    /// Uses one opportunity at `now` for queued packets.
     fn use_opportunity(&mut self, now: Time, out: &mut Output<'_>) {
         let mut room = OPPORTUNITY_BYTES;
         while let Some((mut packet, remaining)) = self.sending.take().or_else(|| self.begin_next(now, out)) {
@@ -123,7 +125,7 @@ impl TraceLink {
 
 impl Element for TraceLink {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
-        // What is due at this very instant goes first, whoever the driver calls first.
+        // Opportunities due now are used first, in whatever order the driver calls.
         self.wake(now, out);
         self.integrate(now);
         let was_idle = self.idle();

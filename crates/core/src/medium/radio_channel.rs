@@ -65,7 +65,7 @@ pub struct Fading {
 }
 
 /// A channel that was not looked at for longer than this many frames has forgotten where it was and is drawn anew.
-const FORGETS_AFTER: u64 = 1 << 20;
+const DECORRELATION_FRAMES: u64 = 1 << 20;
 
 impl Fading {
     pub fn new(process: Process, length: Span, rng: Rng) -> Fading {
@@ -97,7 +97,7 @@ impl Fading {
 
     /// The quality in `frame`, which is none that has been asked for before the last.
     pub fn at(&mut self, frame: u64) -> f64 {
-        if frame.saturating_sub(self.frame) > FORGETS_AFTER {
+        if frame.saturating_sub(self.frame) > DECORRELATION_FRAMES {
             self.frame = frame;
             self.begin();
         }

@@ -1,10 +1,10 @@
-//! Where bodies lie while their packets travel.
+//! Storage of packet bodies.
 
 use super::Segment;
 use crate::units::Time;
 use std::collections::BTreeMap;
 
-/// Where a packet's body lies in the [`Arena`].
+/// Index of a packet's body in the [`Arena`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BodyId(u32);
 
@@ -12,11 +12,11 @@ pub struct BodyId(u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Datagram {
     pub number: u64,
-    /// When its sender handed it to the network.
+    /// Send time.
     pub sent: Time,
 }
 
-/// What a packet carries: a simulated segment or datagram, or the bytes of a real one.
+/// Body of a packet: a simulated segment or datagram, or the bytes of a real packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
     Segment(Segment),
@@ -24,26 +24,26 @@ pub enum Body {
     Raw(Box<[u8]>),
 }
 
-/// A slot of its own for each body, so that what most packets carry of a segment, all but SACK blocks' edges, lies in one cache line.
+/// One slot per body, aligned so that a segment without SACK edges occupies one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Slot(Body);
 
 const _: () = assert!(size_of::<Slot>() <= 128);
 
-/// All bodies in flight. The network may duplicate a packet, so some are carried by several.
+/// All bodies in flight. Duplicated packets share a body.
 #[derive(Debug, Default)]
 pub struct Arena {
     slots: Vec<Slot>,
     free: Vec<BodyId>,
-    /// How many packets more than one carry a body, of those that several carry: few do.
-    twins: BTreeMap<BodyId, u32>,
-    /// Each simulated flow's client; empty where nobody asks.
+    /// Number of additional packets per shared body; few bodies are shared.
+    shared: BTreeMap<BodyId, u32>,
+    /// By simulated flow: the client; empty if no element needs it.
     clients: Vec<u32>,
 }
 
 impl Arena {
-    /// Says whose each simulated flow is, by flow: its client. Its server is its own.
+    /// Sets the client of each simulated flow. Each flow has its own server.
     pub fn set_clients(&mut self, clients: Vec<u32>) {
         self.clients = clients;
     }
@@ -54,28 +54,28 @@ impl Arena {
 
     #[inline]
     pub fn insert(&mut self, body: Body) -> BodyId {
-        let (id, place) = self.vacancy();
-        *place = body;
+        let (id, slot) = self.allocate();
+        *slot = body;
         id
     }
 
-    /// A segment to be written where it will lie: segments are never copied on their way. It says what an earlier one said there, so it
-    /// must be written whole, as [`Segment::write`] does.
+    /// A segment to write in place: segments are never copied in flight. It holds the fields of an
+    /// earlier segment, so all fields must be written, as [`Segment::write`] does.
     #[inline]
     pub fn segment(&mut self) -> (BodyId, &mut Segment) {
-        let (id, place) = self.vacancy();
-        if !matches!(place, Body::Segment(_)) {
-            *place = Body::Segment(Segment::default());
+        let (id, slot) = self.allocate();
+        if !matches!(slot, Body::Segment(_)) {
+            *slot = Body::Segment(Segment::default());
         }
-        match place {
+        match slot {
             Body::Segment(segment) => (id, segment),
             Body::Datagram(_) | Body::Raw(_) => unreachable!("a segment was put there"),
         }
     }
 
-    /// A slot for one packet: the one freed last, as it is likely to be in the cache still.
+    /// A slot for one body: the one freed last, which is likely in the cache.
     #[inline]
-    fn vacancy(&mut self) -> (BodyId, &mut Body) {
+    fn allocate(&mut self) -> (BodyId, &mut Body) {
         let id = self.free.pop().unwrap_or_else(|| self.add_slot());
         (id, self.get_mut(id))
     }
@@ -96,9 +96,9 @@ impl Arena {
         &mut self.slots[id.0 as usize].0
     }
 
-    /// A body that no other packet carries: itself, or a copy of it.
-    pub(crate) fn own(&mut self, id: BodyId) -> BodyId {
-        if !self.twins.contains_key(&id) {
+    /// A body with a single owner: the body itself, or a copy of it.
+    pub(crate) fn make_unique(&mut self, id: BodyId) -> BodyId {
+        if !self.shared.contains_key(&id) {
             return id;
         }
         let body = self.get(id).clone();
@@ -106,15 +106,15 @@ impl Arena {
         self.insert(body)
     }
 
-    /// One more packet carries this body.
+    /// Adds an owner to a body.
     pub fn retain(&mut self, id: BodyId) {
-        *self.twins.entry(id).or_insert(0) += 1;
+        *self.shared.entry(id).or_insert(0) += 1;
     }
 
-    /// One packet less carries this body; the last one frees it.
+    /// Removes an owner from a body; the last one frees it.
     #[inline]
     pub fn release(&mut self, id: BodyId) {
-        if !self.twins.is_empty() && self.lose_twin(id) {
+        if !self.shared.is_empty() && self.release_share(id) {
             return;
         }
         if let body @ Body::Raw(_) = self.get_mut(id) {
@@ -123,18 +123,18 @@ impl Arena {
         self.free.push(id);
     }
 
-    /// Whether other packets carry this body still.
+    /// True if the body has other owners.
     #[cold]
-    fn lose_twin(&mut self, id: BodyId) -> bool {
-        let Some(more) = self.twins.get_mut(&id) else { return false };
+    fn release_share(&mut self, id: BodyId) -> bool {
+        let Some(more) = self.shared.get_mut(&id) else { return false };
         *more -= 1;
         if *more == 0 {
-            self.twins.remove(&id);
+            self.shared.remove(&id);
         }
         true
     }
 
-    /// Bodies alive; zero after a run has drained, or something leaked.
+    /// Number of live bodies. A drained run has none.
     pub fn live(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_lives_until_its_last_packet_is_gone() {
+    fn body_is_freed_with_its_last_packet() {
         let mut arena = Arena::default();
         let id = arena.insert(Body::Datagram(Datagram { number: 1, ..Datagram::default() }));
         arena.retain(id);

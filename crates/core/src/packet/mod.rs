@@ -1,4 +1,4 @@
-//! What travels: a small `Copy` header, and a body that stays in one arena slot from sender to receiver.
+//! Packets: a small `Copy` header, and a body that stays in one arena slot from sender to receiver.
 
 mod arena;
 mod rare_options;
@@ -8,7 +8,7 @@ pub use arena::{Arena, Body, BodyId, Datagram};
 pub use rare_options::{AccEcn, RareOption, SendRoom, U24};
 pub use segment::{Flags, RetransmitReason, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
 
-/// The two ECN bits of the IP header (RFC 3168, section 5).
+/// The ECN field of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ecn {
@@ -19,17 +19,17 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// What an element may know of a packet without reading its body.
+/// Properties of a packet that elements may read without its body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Kind(u8);
 
 impl Kind {
     pub const TCP: Kind = Kind(1);
-    /// Carries no payload and no SYN, FIN or RST: it only acknowledges.
+    /// No payload and no SYN, FIN or RST.
     pub const PURE_ACK: Kind = Kind(2);
     /// Carries payload.
     pub const DATA: Kind = Kind(4);
-    /// Sets up or ends a connection (SYN, FIN, RST).
+    /// SYN, FIN or RST.
     pub const CONTROL: Kind = Kind(8);
 
     pub const fn with(self, other: Kind) -> Kind {
@@ -41,16 +41,16 @@ impl Kind {
     }
 }
 
-/// A packet's header: 24 bytes, copied from queue to queue.
+/// Packet header: 24 bytes, copied from queue to queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Unique in a run; a copy made by the network gets its own.
+    /// Unique in a run; a duplicate made by the network has its own.
     pub id: u64,
     pub body: BodyId,
     pub flow: u32,
     /// IP length in bytes.
     pub len: u16,
-    /// Bytes on the current line, which header compression makes fewer than `len`.
+    /// Length on the current link; less than `len` with header compression.
     pub wire_len: u16,
     pub ecn: Ecn,
     pub class: u8,
@@ -59,7 +59,7 @@ pub struct Packet {
 
 const _: () = assert!(size_of::<Packet>() <= 24);
 
-/// All that decides how long a line takes for a packet.
+/// The fields that determine the transmission time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shape(u32);
 

@@ -1,6 +1,7 @@
-//! Options that few stacks use. A segment carries one of them at most, in few bytes, as every segment has room for it.
+//! TCP options of few stacks. A segment carries at most one of them, in a compact form, since every
+//! segment reserves the space.
 
-/// A counter of 24 bits, as the AccECN option carries it.
+/// A 24-bit counter as in the AccECN option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct U24([u8; 3]);
 
@@ -13,7 +14,8 @@ impl U24 {
     pub fn bytes(self) -> [u8; 3] {
         self.0
     }
-    /// How far `count` must go forward to have these low bits; 0 if that is less than halfway back.
+    /// Smallest increment of `count` that gives these low bits; 0 if they are behind `count` (by
+    /// less than 2^23).
     pub fn ahead_of(self, count: u64) -> u32 {
         let [a, b, c] = self.0;
         let ahead = u32::from_be_bytes([0, a, b, c]).wrapping_sub(count as u32) & 0x00FF_FFFF;
@@ -21,7 +23,7 @@ impl U24 {
     }
 }
 
-/// Payload bytes that came with each codepoint (RFC 9768, section 3.2.3).
+/// Payload bytes received with each codepoint (RFC 9768, section 3.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AccEcn {
     pub ect0: U24,
@@ -29,13 +31,13 @@ pub struct AccEcn {
     pub ect1: U24,
 }
 
-/// What a sender may still send, in segments: what `asymmetry`'s ACK congestion control asks of a sender, so that a window never waits
-/// for an ACK that is being saved up.
+/// What the sender may still send, in segments. ACK congestion control of `asymmetry` requires it,
+/// so that a window never waits for a delayed ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SendRoom {
-    /// Segments that the window allows from the first byte not acknowledged to its end, counted from the end of this segment.
+    /// Segments that the window allows after this one.
     pub window: u16,
-    /// Segments that the application has left after this one.
+    /// Segments that the application has queued after this one.
     pub left: u16,
 }
 
@@ -48,7 +50,7 @@ pub enum RareOption {
 }
 
 impl RareOption {
-    /// What it takes in a header, with its padding.
+    /// Bytes in the header, padding included.
     pub fn wire_bytes(self) -> u16 {
         match self {
             RareOption::None => 0,
@@ -63,7 +65,7 @@ mod tests {
     use super::U24;
 
     #[test]
-    fn a_counter_of_24_bits_is_told_from_one_that_is_late() {
+    fn u24_counter_ignores_older_values() {
         assert_eq!(U24::new(1000).ahead_of(400), 600);
         assert_eq!(U24::new(0x0100_0010).ahead_of(0x00FF_FFF0), 0x20);
         assert_eq!(U24::new(400).ahead_of(1000), 0);

@@ -1,4 +1,4 @@
-//! A TCP segment as the two ends see it.
+//! A simulated TCP segment.
 
 use super::{Ecn, Kind, RareOption};
 
@@ -37,7 +37,8 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// Up to four SACK blocks, edges as the wire carries them: the low 32 bits of the sequence number (RFC 2018, section 3).
+/// Up to four SACK blocks with edges as on the wire: the low 32 bits of sequence numbers (RFC 2018,
+/// section 3).
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct SackBlocks {
@@ -46,7 +47,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; a fifth is left out, as the option has no room for it.
+    /// Adds a block. A fifth block is ignored, as the option has no room.
     pub fn push(&mut self, start: u64, end: u64) {
         if usize::from(self.len) < self.edges.len() {
             self.edges[usize::from(self.len)] = (start as u32, end as u32);
@@ -64,14 +65,14 @@ impl SackBlocks {
     pub fn raw(&self) -> &[(u32, u32)] {
         &self.edges[..usize::from(self.len)]
     }
-    /// The blocks with their edges in the 64-bit space, near `reference` (the segment's ACK number).
+    /// The blocks with 64-bit edges near `reference` (the segment's ACK number).
     pub fn near(&self, reference: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.raw().iter().map(move |&(s, e)| (unwrap_seq(s, reference), unwrap_seq(e, reference)))
     }
 }
 
 impl PartialEq for SackBlocks {
-    /// What lies beyond the last block is left over from an earlier use.
+    /// Entries after the last block are leftovers of an earlier segment.
     fn eq(&self, other: &SackBlocks) -> bool {
         self.raw() == other.raw()
     }
@@ -84,26 +85,26 @@ pub fn unwrap_seq(wire: u32, reference: u64) -> u64 {
     reference.wrapping_add_signed(i64::from(wire.wrapping_sub(reference as u32) as i32))
 }
 
-/// What made a sender send something again.
+/// Why a segment was retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum RetransmitReason {
     #[default]
     No,
-    /// A SYN, or its answer, whose own timer ran out.
+    /// A SYN or SYN-ACK whose timer expired.
     Handshake,
-    /// Duplicates, SACK or time said that it was lost.
+    /// Loss detected by duplicate ACKs, SACK or RACK.
     Fast,
-    /// The retransmission timer ran out.
+    /// The RTO expired.
     Timeout,
-    /// It comes after a timeout, up to where the sender had been.
+    /// Follows an RTO, up to the highest sequence number sent before it (go-back-N).
     AfterTimeout,
     /// A tail loss probe.
     Probe,
 }
 
 impl RetransmitReason {
-    /// As it stands in the truth beside a capture.
+    /// Its name in the ground truth of a capture.
     pub fn name(self) -> &'static str {
         match self {
             RetransmitReason::No => "",
@@ -116,7 +117,8 @@ impl RetransmitReason {
     }
 }
 
-/// A TCP segment. Sequence numbers count bytes from 0 at the SYN and never wrap here; the wire's are their low 32 bits.
+/// A TCP segment. Sequence numbers count bytes from 0 at the SYN and do not wrap; those on the wire
+/// are their low 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Segment {
@@ -124,27 +126,28 @@ pub struct Segment {
     pub ack: u64,
     /// Payload in bytes.
     pub payload: u32,
-    /// Advertised window in bytes, already scaled and as coarse as the scale makes it.
+    /// Advertised window in bytes, scaled and rounded to the window scale.
     pub window: u32,
     pub timestamps: Option<Timestamps>,
     pub flags: Flags,
-    /// IP length: what headers and options cost is the sending host's rule.
+    /// IP length; the sending host determines the header and option overhead.
     pub len: u16,
-    /// Maximum segment size and window scale, on SYNs only.
+    /// Options of SYNs.
     pub syn: Option<SynOptions>,
     pub ecn: Ecn,
-    /// This payload has been sent before.
+    /// The payload has been sent before.
     pub retransmission: bool,
-    /// Why, for who scores those that guess it from outside; [`RetransmitReason::No`] if it has not.
+    /// Why it was retransmitted; the ground truth for analyzers.
     pub reason: RetransmitReason,
-    /// A box on the path has left out enough duplicates of this ACK to call for a fast retransmit (`asymmetry`, sender adaptation).
+    /// An ACK filter has removed at least dupthresh duplicates of this ACK (`asymmetry`, sender
+    /// adaptation).
     pub dupacks_seen: bool,
     pub rare_option: RareOption,
-    /// Last, as few segments have any.
+    /// The last field, since few segments have any.
     pub sack: SackBlocks,
 }
 
-/// A segment without SACK blocks lies in one cache line (see [`super::Arena`]).
+/// A segment without SACK blocks fits into one cache line (see [`super::Arena`]).
 const _: () = assert!(std::mem::offset_of!(Segment, sack) + std::mem::offset_of!(SackBlocks, edges) <= 64);
 
 /// Options that only SYNs carry.
@@ -156,7 +159,7 @@ pub struct SynOptions {
 }
 
 impl Segment {
-    /// Becomes `other`, which has no SACK blocks: the room of those that are not there is neither read nor written.
+    /// Assigns `other`, which has no SACK blocks. The unused edges are neither read nor written.
     #[inline]
     pub fn write(&mut self, other: Segment) {
         debug_assert!(other.sack.is_empty());
@@ -182,7 +185,7 @@ impl Segment {
         (self.rare_option, self.sack.len) = (rare_option, 0);
     }
 
-    /// Sequence space used: payload, and one each for SYN and FIN.
+    /// SEG.LEN: payload, plus one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u64 {
         u64::from(self.payload) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
@@ -206,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequence_numbers_unwrap_to_the_nearest() {
+    fn unwrap_seq_returns_the_nearest_sequence_number() {
         let reference = (7u64 << 32) + 10;
         assert_eq!(unwrap_seq(20, reference), (7 << 32) + 20);
         assert_eq!(unwrap_seq(u32::MAX, reference), (7 << 32) - 1);

@@ -1,5 +1,6 @@
-//! CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): a fifo for each flow by a set-associative hash, COBALT in each, drr that are fair
-//! to hosts first and to their flows then. The rate, the framing and the ACK filter are elements of their own.
+//! The core of CAKE (Høiland-Jørgensen, Täht and Morton 2018): a FIFO per flow by a set-associative
+//! hash, COBALT in each, and DRR that is fair to hosts first and to their flows second. Shaper,
+//! framing and ACK filter are separate elements.
 
 use super::cobalt::Cobalt;
 use super::codel::CoDelParameters;
@@ -15,54 +16,56 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 pub struct CakeConfig {
     pub control: CoDelParameters,
-    /// Lines, in sets of eight; a flow may take any that is free in its set.
+    /// Number of FIFOs, in sets of eight; a flow may take any free one of its set.
     pub flows: u32,
-    /// Bytes in a turn of a flow whose hosts have no other.
+    /// Bytes per round of a flow whose hosts have no other flow.
     pub quantum: u32,
-    /// Packets in all lines, and bytes.
+    /// Limit of packets in all FIFOs; `memory` is the limit of bytes.
     pub limit: u64,
     pub memory: u64,
-    /// Fair to source and destination hosts before flows ("triple isolation", section III.B), as far as packets say who they are.
+    /// Fairness between source and destination hosts before flows ("triple isolation", section
+    /// III.B), for packets whose hosts are known.
     pub hosts: bool,
     pub order: Order,
 }
 
-/// Lines that a flow can choose from (section III.B).
-const WAYS: u32 = 8;
+/// Associativity of the hash: FIFOs that a flow can use (section III.B).
+const SET_SIZE: u32 = 8;
 
 #[derive(Debug, Default)]
 struct Flow {
     fifo: Fifo,
     cobalt: Cobalt,
-    /// Whose fifo it is, or was last.
+    /// The flow that has this FIFO, or had it last.
     owner: u64,
-    /// Flows that share it as their set was taken: they stay until it is empty, or their packets would overtake each other.
-    guests: Vec<u64>,
-    /// Its hosts, while it has a turn.
+    /// Other flows that share the FIFO because their set was full. They stay until it is empty:
+    /// moving earlier would reorder their packets.
+    shared_by: Vec<u64>,
+    /// The flow's hosts, while it is active.
     hosts: Option<Hosts>,
 }
 
-/// Where packets come from and go to, hashed.
+/// Hashes of a packet's source and destination.
 #[derive(Clone, Copy, Debug)]
 struct Hosts {
     from: u64,
     to: u64,
 }
 
-/// Flows that have a turn, by host.
+/// Number of active flows per host.
 #[derive(Debug, Default)]
-struct Busy {
+struct HostFlows {
     from: BTreeMap<u64, u32>,
     to: BTreeMap<u64, u32>,
 }
 
-impl Busy {
-    fn join(&mut self, hosts: Hosts) {
+impl HostFlows {
+    fn add(&mut self, hosts: Hosts) {
         *self.from.entry(hosts.from).or_default() += 1;
         *self.to.entry(hosts.to).or_default() += 1;
     }
 
-    fn leave(&mut self, hosts: Hosts) {
+    fn remove(&mut self, hosts: Hosts) {
         for (of, host) in [(&mut self.from, hosts.from), (&mut self.to, hosts.to)] {
             if let Some(flows) = of.get_mut(&host) {
                 *flows -= 1;
@@ -73,8 +76,8 @@ impl Busy {
         }
     }
 
-    /// Flows of the busier of the two hosts: the more it has, the less each may send.
-    fn most(&self, hosts: Hosts) -> u32 {
+    /// Active flows of the busier of the two hosts, which divides the quantum.
+    fn max(&self, hosts: Hosts) -> u32 {
         let of = |flows: &BTreeMap<u64, u32>, host| flows.get(&host).copied().unwrap_or(0);
         of(&self.from, hosts.from).max(of(&self.to, hosts.to)).max(1)
     }
@@ -85,7 +88,7 @@ pub struct Cake {
     config: CakeConfig,
     flows: Vec<Flow>,
     drr: DrrScheduler,
-    busy: Busy,
+    host_flows: HostFlows,
     packets: u64,
     bytes: u64,
     salt: u64,
@@ -94,27 +97,28 @@ pub struct Cake {
 
 impl Cake {
     pub fn new(config: CakeConfig, mut rng: Rng) -> Cake {
-        let lines = config.flows.max(1);
+        let count = config.flows.max(1);
         let flow = || Flow { fifo: Fifo::new(config.order), ..Flow::default() };
         let salt = rng.salt();
-        let flows = (0..lines).map(|_| flow()).collect();
-        Cake { config, flows, drr: DrrScheduler::new(lines), busy: Busy::default(), packets: 0, bytes: 0, salt, rng }
+        let flows = (0..count).map(|_| flow()).collect();
+        Cake { config, flows, drr: DrrScheduler::new(count), host_flows: HostFlows::default(), packets: 0, bytes: 0, salt, rng }
     }
 
-    /// The fifo of a packet's flow: the one that it has, else one of its set that nobody has, else one that it must share.
-    fn line_of(&self, packet: &Packet, out: &Output<'_>) -> (u32, u64) {
+    /// The FIFO of a packet's flow: the flow's own, else a free one of its set, else a shared one.
+    /// Also returns the flow's hash.
+    fn flow_of(&self, packet: &Packet, out: &Output<'_>) -> (u32, u64) {
         let owner = out.arena.flow_hash(packet, self.salt);
-        let lines = self.flows.len() as u64;
-        let wanted = (owner % lines) as u32;
-        let set = wanted - wanted % WAYS;
-        let ways = set..(set + WAYS).min(lines as u32);
+        let count = self.flows.len() as u64;
+        let preferred = (owner % count) as u32;
+        let first = preferred - preferred % SET_SIZE;
+        let set = first..(first + SET_SIZE).min(count as u32);
         let has = |&number: &u32| {
             let flow = &self.flows[number as usize];
-            self.drr.is_listed(number) && (flow.owner == owner || flow.guests.contains(&owner))
+            self.drr.is_active(number) && (flow.owner == owner || flow.shared_by.contains(&owner))
         };
-        let free = |number: &u32| !self.drr.is_listed(*number);
-        let number = ways.clone().find(has).or_else(|| Some(wanted).filter(free)).or_else(|| ways.clone().find(free));
-        (number.unwrap_or(wanted), owner)
+        let free = |number: &u32| !self.drr.is_active(*number);
+        let number = set.clone().find(has).or_else(|| Some(preferred).filter(free)).or_else(|| set.clone().find(free));
+        (number.unwrap_or(preferred), owner)
     }
 
     fn hosts_of(&self, packet: &Packet, out: &Output<'_>) -> Option<Hosts> {
@@ -122,17 +126,17 @@ impl Cake {
         Some(Hosts { from: hash(self.salt, &from), to: hash(self.salt, &to) })
     }
 
-    fn quantum(config: &CakeConfig, busy: &Busy, flow: &Flow) -> i64 {
-        i64::from(config.quantum) / flow.hosts.map_or(1, |hosts| i64::from(busy.most(hosts)))
+    fn quantum(config: &CakeConfig, host_flows: &HostFlows, flow: &Flow) -> i64 {
+        i64::from(config.quantum) / flow.hosts.map_or(1, |hosts| i64::from(host_flows.max(hosts)))
     }
 
-    fn too_full(&self) -> bool {
+    fn over_limit(&self) -> bool {
         self.packets > self.config.limit || self.bytes > self.config.memory
     }
 
-    /// The oldest packet of the longest fifo goes, and its BLUE is told.
-    fn drop_from_the_longest(&mut self, now: Time, out: &mut Output<'_>) {
-        // The first of equals, so that the choice depends on nothing else.
+    /// Drops the oldest packet of the longest FIFO and raises its BLUE probability.
+    fn drop_from_longest(&mut self, now: Time, out: &mut Output<'_>) {
+        // The first of several equal ones, to be deterministic.
         let Some(flow) = self.flows.iter_mut().rev().max_by_key(|flow| flow.fifo.bytes()) else { return };
         flow.cobalt.overflow(now, &self.config.control);
         if let Some(first) = flow.fifo.pop() {
@@ -145,49 +149,49 @@ impl Cake {
 
 impl Queue for Cake {
     fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
-        let (number, owner) = self.line_of(&packet, out);
-        let joins = !self.drr.is_listed(number);
-        let hosts = if joins { self.hosts_of(&packet, out) } else { None };
+        let (number, owner) = self.flow_of(&packet, out);
+        let activates = !self.drr.is_active(number);
+        let hosts = if activates { self.hosts_of(&packet, out) } else { None };
         let flow = &mut self.flows[number as usize];
         flow.fifo.push(now, packet);
         self.packets += 1;
         self.bytes += u64::from(packet.len);
-        if joins {
+        if activates {
             if flow.owner != owner {
-                // What was learnt of another flow says nothing about this one.
+                // Another flow's control state does not apply to this flow.
                 (flow.owner, flow.cobalt) = (owner, Cobalt::default());
             }
             flow.hosts = hosts;
             if let Some(hosts) = hosts {
-                self.busy.join(hosts);
+                self.host_flows.add(hosts);
             }
-            self.drr.join(number, Cake::quantum(&self.config, &self.busy, flow));
-        } else if flow.owner != owner && !flow.guests.contains(&owner) {
-            flow.guests.push(owner);
+            self.drr.activate(number, Cake::quantum(&self.config, &self.host_flows, flow));
+        } else if flow.owner != owner && !flow.shared_by.contains(&owner) {
+            flow.shared_by.push(owner);
         }
-        while self.too_full() {
-            self.drop_from_the_longest(now, out);
+        while self.over_limit() {
+            self.drop_from_longest(now, out);
         }
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         loop {
-            let (config, busy, flows) = (&self.config, &self.busy, &self.flows);
-            let quantum = |number: u32| Cake::quantum(config, busy, &flows[number as usize]);
+            let (config, host_flows, flows) = (&self.config, &self.host_flows, &self.flows);
+            let quantum = |number: u32| Cake::quantum(config, host_flows, &flows[number as usize]);
             let (number, is_new) = self.drr.next(quantum)?;
-            let Flow { fifo, cobalt, hosts, guests, .. } = &mut self.flows[number as usize];
+            let Flow { fifo, cobalt, hosts, shared_by, .. } = &mut self.flows[number as usize];
             let (packets, bytes) = (fifo.packets(), fifo.bytes());
-            let first = cobalt.take(now, fifo, &self.config.control, &mut self.rng, out);
+            let first = cobalt.dequeue(now, fifo, &self.config.control, &mut self.rng, out);
             self.packets -= packets - fifo.packets();
             self.bytes -= bytes - fifo.bytes();
             if let Some(first) = first {
-                self.drr.spend(number, first.packet.len);
+                self.drr.charge(number, first.packet.len);
                 return Some((first.since, first.packet));
             }
             if self.drr.retire(number, is_new) {
-                guests.clear();
+                shared_by.clear();
                 if let Some(hosts) = hosts.take() {
-                    self.busy.leave(hosts);
+                    self.host_flows.remove(hosts);
                 }
             }
         }
@@ -203,7 +207,7 @@ impl Queue for Cake {
         self.packets < self.config.limit && self.bytes + u64::from(packet.len) <= self.config.memory
     }
     fn with_fifo(&mut self, packet: &Packet, out: &mut Output<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Output<'_>)) {
-        let (number, _) = self.line_of(packet, out);
+        let (number, _) = self.flow_of(packet, out);
         let fifo = &mut self.flows[number as usize].fifo;
         let (packets, bytes) = (fifo.packets(), fifo.bytes());
         change(fifo, out);

@@ -1,4 +1,5 @@
-//! COBALT (Palmei et al. 2019): CoDel for flows that answer its signals, BLUE (Feng et al. 2002) for those that do not, side by side.
+//! COBALT (Palmei et al. 2019): CoDel for responsive flows, and BLUE (Feng et al. 2002) for
+//! unresponsive ones, in parallel.
 
 use super::codel::{CoDelParameters, CoDelState};
 use super::{Fifo, QueuedPacket};
@@ -6,22 +7,23 @@ use crate::element::{DropReason, Output};
 use crate::rng::Rng;
 use crate::units::Time;
 
-/// How much BLUE's probability grows when there is no room, and how much it shrinks when the fifo is empty (Palmei et al., section III).
-const MORE: f64 = 1.0 / 256.0;
-const LESS: f64 = 1.0 / 4096.0;
+/// BLUE's increment on overflow and its decrement on an empty FIFO (Palmei et al., section III).
+const INCREMENT: f64 = 1.0 / 256.0;
+const DECREMENT: f64 = 1.0 / 4096.0;
 
-/// State of one fifo.
+/// State of one FIFO.
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
-    law: CoDelState,
-    /// BLUE's probability, and when it last changed: no more than once in a target.
+    codel: CoDelState,
+    /// BLUE's probability, and the time of its last change: at most one change per target delay.
     probability: f64,
     changed: Option<Time>,
 }
 
 impl Cobalt {
-    /// The next packet of the fifo. BLUE drops those that understand marks, too: its flows have been told and did not answer.
-    pub fn take(
+    /// The next packet of the FIFO. BLUE drops ECN-capable packets as well: their flows did not
+    /// respond to marks.
+    pub fn dequeue(
         &mut self,
         now: Time,
         fifo: &mut Fifo,
@@ -30,8 +32,8 @@ impl Cobalt {
         out: &mut Output<'_>,
     ) -> Option<QueuedPacket> {
         loop {
-            let Some(first) = self.law.take(now, fifo, control, out) else {
-                self.change(now, control, -LESS);
+            let Some(first) = self.codel.dequeue(now, fifo, control, out) else {
+                self.change(now, control, -DECREMENT);
                 return None;
             };
             if self.probability <= 0.0 || !rng.chance(self.probability) {
@@ -41,9 +43,9 @@ impl Cobalt {
         }
     }
 
-    /// There was no room, and this fifo was the longest.
+    /// The queue overflowed, and this FIFO was the longest.
     pub fn overflow(&mut self, now: Time, control: &CoDelParameters) {
-        self.change(now, control, MORE);
+        self.change(now, control, INCREMENT);
     }
 
     fn change(&mut self, now: Time, control: &CoDelParameters, by: f64) {

@@ -1,4 +1,5 @@
-//! CoDel (RFC 8289): a queue that stays long is told so, ever more often until it is short again.
+//! CoDel (RFC 8289): drops or marks with increasing frequency while the sojourn time stays above
+//! the target.
 
 use super::{AqmSignal, Fifo, Limit, Order, Queue, QueuedPacket, SingleFifo, mark_or_drop};
 use crate::element::{DropReason, Output};
@@ -12,69 +13,77 @@ pub struct CoDelConfig {
     pub order: Order,
 }
 
-/// What the control law works with (RFC 8289, sections 4.2 and 4.3).
+/// Parameters of the control law (RFC 8289, sections 4.2 and 4.3).
 #[derive(Clone, Copy, Debug)]
 pub struct CoDelParameters {
-    /// A standing delay up to this is good.
+    /// Acceptable standing delay.
     pub target: Span,
-    /// How long it may last: a worst-case round trip.
+    /// Time that the delay may stay above the target: a worst-case RTT.
     pub interval: Span,
-    /// With less than this many bytes waiting nothing is wrong.
+    /// No signal with at most this many bytes queued.
     pub mtu: u64,
     pub signal: AqmSignal,
 }
 
-/// The law's state for one fifo (RFC 8289, section 5.2).
+/// State for one FIFO (RFC 8289, section 5.2).
 #[derive(Clone, Debug, Default)]
 pub struct CoDelState {
-    /// When the delay will have been above the target for an interval; none while it is below.
+    /// Time at which the delay will have been above the target for an interval; `None` while it is
+    /// below.
     first_above: Option<Time>,
-    /// Signals are being given, the next one then.
+    /// In the dropping state; the next signal is due at `drop_next`.
     dropping: bool,
-    next: Time,
-    /// Signals in this spell, and where the count stood when the spell began.
+    drop_next: Time,
+    /// Signals in this dropping state, and the count when the state was entered.
     count: u64,
     last_count: u64,
 }
 
 impl CoDelState {
-    /// The next packet of the fifo; what must go on the way there is dropped or marked (RFC 8289, sections 5.5 and 5.6).
-    pub fn take(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters, out: &mut Output<'_>) -> Option<QueuedPacket> {
-        let (mut first, mut bad) = self.look_on(now, fifo, control)?;
+    /// The next packet of the FIFO, after dropping or marking packets (RFC 8289, sections 5.5 and
+    /// 5.6).
+    pub fn dequeue(
+        &mut self,
+        now: Time,
+        fifo: &mut Fifo,
+        control: &CoDelParameters,
+        out: &mut Output<'_>,
+    ) -> Option<QueuedPacket> {
+        let (mut first, mut ok_to_drop) = self.do_dequeue_dropping(now, fifo, control)?;
         if self.dropping {
-            self.dropping = bad;
-            while self.dropping && now >= self.next {
+            self.dropping = ok_to_drop;
+            while self.dropping && now >= self.drop_next {
                 self.count += 1;
                 let stays = mark_or_drop(control.signal, &mut first.packet, out);
                 if stays {
-                    self.next = control_law(self.next, self.count, control.interval);
+                    self.drop_next = control_law(self.drop_next, self.count, control.interval);
                     return Some(first);
                 }
-                (first, bad) = self.look_on(now, fifo, control)?;
-                self.dropping = bad;
-                if bad {
-                    self.next = control_law(self.next, self.count, control.interval);
+                (first, ok_to_drop) = self.do_dequeue_dropping(now, fifo, control)?;
+                self.dropping = ok_to_drop;
+                if ok_to_drop {
+                    self.drop_next = control_law(self.drop_next, self.count, control.interval);
                 }
             }
-        } else if bad {
+        } else if ok_to_drop {
             let stays = mark_or_drop(control.signal, &mut first.packet, out);
-            self.begin(now, control.interval);
+            self.enter_dropping(now, control.interval);
             if !stays {
-                (first, _) = self.look(now, fifo, control)?;
+                (first, _) = self.do_dequeue(now, fifo, control)?;
             }
         }
         Some(first)
     }
 
-    /// The fifo may run dry under the law, which ends its spell.
-    fn look_on(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
-        let looked = self.look(now, fifo, control);
-        self.dropping &= looked.is_some();
-        looked
+    /// Like `do_dequeue`, and leaves the dropping state when the FIFO is empty.
+    fn do_dequeue_dropping(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
+        let dequeued = self.do_dequeue(now, fifo, control);
+        self.dropping &= dequeued.is_some();
+        dequeued
     }
 
-    /// The first of the fifo, and whether it may go (RFC 8289, section 5.4).
-    fn look(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
+    /// The first packet, and whether it is OK to drop it (RFC 8289, section 5.4).
+    fn do_dequeue(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
         let Some(first) = fifo.pop() else {
             self.first_above = None;
             return None;
@@ -87,13 +96,14 @@ impl CoDelState {
         Some((first, now >= above))
     }
 
-    /// A spell begins. Soon after another it goes on nearly where that ended (RFC 8289, section 5.5).
-    fn begin(&mut self, now: Time, interval: Span) {
+    /// Enters the dropping state. Soon after the previous one, the count continues near its last
+    /// value (RFC 8289, section 5.5).
+    fn enter_dropping(&mut self, now: Time, interval: Span) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
-        let recent = now.since(self.next) < interval.saturating_mul(16);
+        let recent = now.since(self.drop_next) < interval.saturating_mul(16);
         self.count = if delta > 1 && recent { delta } else { 1 };
-        self.next = control_law(now, self.count, interval);
+        self.drop_next = control_law(now, self.count, interval);
         self.last_count = self.count;
     }
 }
@@ -106,13 +116,13 @@ fn control_law(t: Time, count: u64, interval: Span) -> Time {
 #[derive(Debug)]
 pub struct CoDel {
     config: CoDelConfig,
-    law: CoDelState,
+    codel: CoDelState,
     fifo: Fifo,
 }
 
 impl CoDel {
     pub fn new(config: CoDelConfig) -> CoDel {
-        CoDel { config, law: CoDelState::default(), fifo: Fifo::new(config.order) }
+        CoDel { config, codel: CoDelState::default(), fifo: Fifo::new(config.order) }
     }
 }
 
@@ -122,14 +132,14 @@ impl SingleFifo for CoDel {
     }
 
     fn bypass(&mut self, _now: Time, packet: Packet, _out: &mut Output<'_>) -> Option<Packet> {
-        // It has not waited: below any target.
-        self.law.first_above = None;
-        self.law.dropping = false;
+        // The sojourn time is zero: below any target.
+        self.codel.first_above = None;
+        self.codel.dropping = false;
         Some(packet)
     }
 
     fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
-        self.law.take(now, &mut self.fifo, &self.config.control, out).map(|first| (first.since, first.packet))
+        self.codel.dequeue(now, &mut self.fifo, &self.config.control, out).map(|first| (first.since, first.packet))
     }
 
     fn fifo(&self) -> (&Fifo, Limit) {
@@ -145,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_control_law_is_the_interval_over_the_root_of_the_count() {
+    fn control_law_divides_the_interval_by_the_root_of_the_count() {
         let interval = Span::from_ms(100);
         for (count, ms) in [(1, 100.0), (2, 70.710_678), (4, 50.0), (9, 33.333_333), (100, 10.0)] {
             let next = control_law(Time::ZERO, count, interval);

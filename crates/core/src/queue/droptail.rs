@@ -1,4 +1,4 @@
-//! First in, first out, and what finds no room is dropped. It may mark beyond a threshold, as DCTCP wants it.
+//! Droptail: FIFO with a limit, and optionally a marking threshold as for DCTCP.
 
 use super::fifo::{Fifo, Order};
 use super::{Queue, SingleFifo};
@@ -6,7 +6,8 @@ use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
 
-/// How much may wait; the packet being sent does not count. The service unit is a packet: it is dropped whole.
+/// Limit of queued packets and bytes; the packet in transmission does not count. A packet is
+/// accepted or dropped as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub packets: u64,
@@ -23,31 +24,31 @@ impl Limit {
     pub const fn bytes(bytes: u64) -> Limit {
         Limit { packets: u64::MAX, bytes }
     }
-    /// Whether a packet of `len` bytes still fits beside what waits.
+    /// True if a packet of `len` bytes fits in addition to what is queued.
     #[inline]
     pub fn admits(self, packets: u64, bytes: u64, len: u16) -> bool {
         packets < self.packets && bytes.saturating_add(u64::from(len)) <= self.bytes
     }
 }
 
-/// Beyond what every ECN-capable packet is marked (RFC 8257, section 3.1). Others are not touched.
+/// Marking threshold K of DCTCP (RFC 8257, section 3.1). Not-ECT packets are left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// More than this many packets wait when it comes.
+    /// Mark on arrival if more packets than this are queued.
     Packets(u64),
-    /// More than this many IP bytes wait when it comes.
+    /// Mark on arrival if more IP bytes than this are queued.
     Bytes(u64),
-    /// It has waited longer than this when it goes.
+    /// Mark on departure if the sojourn time exceeds this.
     Time(Span),
 }
 
-/// Which packet goes when there is no room.
+/// Which packet is dropped when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum DropFrom {
-    /// The one that comes.
+    /// The arriving packet.
     #[default]
     Tail,
-    /// The ones that have waited longest, until the one that comes fits: its sender hears of it sooner.
+    /// The oldest packets, until the arriving one fits: its sender detects the loss earlier.
     Front,
 }
 
@@ -76,7 +77,7 @@ impl DropTail {
         DropTail { mark, ..self }
     }
 
-    /// Room at the front for a packet that could fit at all.
+    /// Drops from the front for a packet that fits into an empty queue.
     fn make_room(&mut self, packet: &Packet, out: &mut Output<'_>) {
         while self.from == DropFrom::Front && self.limit.admits(0, 0, packet.len) && !self.has_room(packet) {
             let Some(first) = self.fifo.pop() else { return };
@@ -91,13 +92,13 @@ impl SingleFifo for DropTail {
         if !self.has_room(&packet) {
             return out.drop(packet, DropReason::QueueFull);
         }
-        let beyond = match self.mark {
-            Some(Threshold::Packets(most)) => self.fifo.packets() > most,
-            Some(Threshold::Bytes(most)) => self.fifo.bytes() > most,
+        let above = match self.mark {
+            Some(Threshold::Packets(threshold)) => self.fifo.packets() > threshold,
+            Some(Threshold::Bytes(threshold)) => self.fifo.bytes() > threshold,
             Some(Threshold::Time(_)) | None => false,
         };
-        // A packet that cannot be marked is let through: this is no policer.
-        let _ = beyond && out.mark(&mut packet);
+        // A packet that cannot be marked passes: the threshold is not a policer.
+        let _ = above && out.mark(&mut packet);
         self.fifo.push(now, packet);
     }
 
@@ -107,8 +108,8 @@ impl SingleFifo for DropTail {
 
     fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         let mut first = self.fifo.pop()?;
-        let beyond = matches!(self.mark, Some(Threshold::Time(most)) if first.sojourn(now) > most);
-        let _ = beyond && out.mark(&mut first.packet);
+        let above = matches!(self.mark, Some(Threshold::Time(threshold)) if first.sojourn(now) > threshold);
+        let _ = above && out.mark(&mut first.packet);
         Some((first.since, first.packet))
     }
 

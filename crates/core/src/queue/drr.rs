@@ -1,16 +1,17 @@
-//! Deficit round robin with a list of new lines that go before the old ones (DRR++; RFC 8290, section 4.2).
+//! Deficit round robin with a list of new flows served before old ones (DRR++; RFC 8290, section
+//! 4.2).
 
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowState {
-    /// Bytes that it may still send in this turn.
-    credit: i64,
-    /// It stands on the list of new or old lines.
-    listed: bool,
+    /// Bytes that the flow may still send in this round.
+    deficit: i64,
+    /// The flow is in the list of new or old flows.
+    active: bool,
 }
 
-/// Whose turn it is among numbered lines.
+/// Schedules numbered flows.
 #[derive(Debug)]
 pub struct DrrScheduler {
     states: Vec<FlowState>,
@@ -23,17 +24,18 @@ impl DrrScheduler {
         DrrScheduler { states: vec![FlowState::default(); lines as usize], new: VecDeque::new(), old: VecDeque::new() }
     }
 
-    pub fn is_listed(&self, number: u32) -> bool {
-        self.states[number as usize].listed
+    pub fn is_active(&self, number: u32) -> bool {
+        self.states[number as usize].active
     }
 
-    /// A fifo that was empty for a while has packets again.
-    pub fn join(&mut self, number: u32, quantum: i64) {
-        self.states[number as usize] = FlowState { credit: quantum, listed: true };
+    /// A flow without packets has a packet again.
+    pub fn activate(&mut self, number: u32, quantum: i64) {
+        self.states[number as usize] = FlowState { deficit: quantum, active: true };
         self.new.push_back(number);
     }
 
-    /// Whose turn it is, and whether it is new: new lines first; who has no credit left gets a quantum and goes to the end of the old ones.
+    /// The next flow, and whether it is new: new flows first. A flow without deficit gets a quantum
+    /// and moves to the end of the old list.
     pub fn next(&mut self, quantum: impl Fn(u32) -> i64) -> Option<(u32, bool)> {
         loop {
             let (number, is_new) = match self.new.front() {
@@ -41,10 +43,10 @@ impl DrrScheduler {
                 None => (*self.old.front()?, false),
             };
             let state = &mut self.states[number as usize];
-            if state.credit > 0 {
+            if state.deficit > 0 {
                 return Some((number, is_new));
             }
-            state.credit += quantum(number).max(1);
+            state.deficit += quantum(number).max(1);
             if is_new {
                 self.new.pop_front();
             } else {
@@ -54,19 +56,19 @@ impl DrrScheduler {
         }
     }
 
-    pub fn spend(&mut self, number: u32, bytes: u16) {
-        self.states[number as usize].credit -= i64::from(bytes);
+    pub fn charge(&mut self, number: u32, bytes: u16) {
+        self.states[number as usize].deficit -= i64::from(bytes);
     }
 
-    /// An empty new fifo becomes an old one, so that it cannot come back as new at once; an empty old one leaves (RFC 8290, section 4.2).
-    /// Says whether it has left.
+    /// An empty new flow becomes an old one, so that it cannot be new again at once; an empty old
+    /// flow is removed (RFC 8290, section 4.2). Returns true if it was removed.
     pub fn retire(&mut self, number: u32, was_new: bool) -> bool {
         if was_new {
             self.new.pop_front();
             self.old.push_back(number);
         } else {
             self.old.pop_front();
-            self.states[number as usize].listed = false;
+            self.states[number as usize].active = false;
         }
         !was_new
     }

@@ -1,5 +1,5 @@
-//! DualPI2 (RFC 9332, appendix A): one queue for scalable (L4S) traffic with a very short delay, one for the rest, and a coupling that
-//! gives both about the same rate per flow.
+//! DualPI2 (RFC 9332, appendix A): an L4S queue with very low delay, a classic queue, and a
+//! coupling that gives flows of both about the same rate.
 
 use super::{Fifo, Limit, Queue};
 use crate::element::{DropReason, Output};
@@ -9,25 +9,26 @@ use crate::units::{Span, Time};
 /// Names and defaults as in RFC 9332, appendix A.1.
 #[derive(Clone, Copy, Debug)]
 pub struct DualPi2Config {
-    /// Of both queues together.
+    /// Limit of both queues together.
     pub limit: Limit,
-    /// For the classic queue.
+    /// Target delay of the classic queue.
     pub target: Span,
     pub update: Span,
-    /// Corrections per second of delay beyond the target, and per second of its change.
+    /// Gains per second: of the deviation from the target, and (`beta`) of the change in delay.
     pub alpha: f64,
     pub beta: f64,
-    /// How much likelier an L4S packet is marked than the root of a classic one's probability.
+    /// Coupling factor k: the L4S marking probability is k times the square root of the classic
+    /// probability.
     pub coupling: f64,
-    /// From this delay on every L4S packet is marked.
+    /// Every L4S packet is marked from this sojourn time on.
     pub step: Span,
-    /// Beyond this classic probability ECN-capable packets are dropped, too.
+    /// Above this classic probability ECN-capable packets are dropped as well.
     pub overload: f64,
-    /// The classic queue's least share of the fifo's bytes while both wait.
+    /// Minimum share of the bytes for the classic queue while both are backlogged.
     pub classic_share: f64,
 }
 
-/// Chooses one packet in 1/p evenly: no draw is needed (RFC 9332, appendix A.1, `recur`).
+/// Selects one of 1/p packets evenly, without random numbers (RFC 9332, appendix A.1, `recur`).
 #[derive(Debug, Default)]
 struct Recurrence(f64);
 
@@ -47,15 +48,16 @@ pub struct DualPi2 {
     config: DualPi2Config,
     l4s: Fifo,
     classic: Fifo,
-    /// p' of the controller: the classic probability is its square, the coupled one `coupling` times it.
+    /// p' of the controller: the classic probability is its square, the coupled one `coupling`
+    /// times it.
     base: f64,
     last_delay: Span,
     next_update: Time,
     l4s_count: Recurrence,
     classic_count: Recurrence,
     drop_count: Recurrence,
-    /// Bytes that the classic queue is owed.
-    owed: f64,
+    /// Bytes that the scheduler owes to the classic queue.
+    classic_credit: f64,
 }
 
 impl DualPi2 {
@@ -70,7 +72,7 @@ impl DualPi2 {
             l4s_count: Recurrence::default(),
             classic_count: Recurrence::default(),
             drop_count: Recurrence::default(),
-            owed: 0.0,
+            classic_credit: 0.0,
         }
     }
 
@@ -84,7 +86,7 @@ impl DualPi2 {
         (self.config.coupling * self.base).min(1.0)
     }
 
-    /// Corrections that were due since the last call; nothing came or went in between.
+    /// Executes the updates due since the last call. The queues have not changed in between.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             self.correct(self.classic.delay(self.next_update));
@@ -104,23 +106,25 @@ impl DualPi2 {
         self.last_delay = delay;
     }
 
-    /// L4S before classic, which still gets its share of the bytes (RFC 9332, section 4.1, a weighted round robin).
+    /// L4S has priority, except for the classic queue's share (RFC 9332, section 4.1, weighted
+    /// round robin).
     fn l4s_is_next(&mut self) -> bool {
         if self.l4s.is_empty() || self.classic.is_empty() {
-            self.owed = 0.0;
+            self.classic_credit = 0.0;
             return !self.l4s.is_empty();
         }
         let next = self.classic.first().map_or(0.0, |first| f64::from(first.packet.len));
-        self.owed < next
+        self.classic_credit < next
     }
 
     fn charge(&mut self, l4s: bool, packet: &Packet) {
         let (len, share) = (f64::from(packet.len), self.config.classic_share.clamp(0.0, 0.99));
-        self.owed += if l4s { len * share / (1.0 - share) } else { -len };
+        self.classic_credit += if l4s { len * share / (1.0 - share) } else { -len };
     }
 
-    /// Says whether the packet stays (RFC 9332, appendix A.1 and, for overload, A.2).
-    fn judge_l4s(&mut self, now: Time, since: Time, packet: &mut Packet, out: &mut Output<'_>) -> bool {
+    /// Marks or drops an L4S packet; false if dropped (RFC 9332, appendix A.1 and, for overload,
+    /// A.2).
+    fn signal_l4s(&mut self, now: Time, since: Time, packet: &mut Packet, out: &mut Output<'_>) -> bool {
         if self.config.coupling * self.base < 1.0 {
             let own = if now - since >= self.config.step { 1.0 } else { 0.0 };
             if self.l4s_count.chooses(self.coupled_probability().max(own)) {
@@ -136,7 +140,7 @@ impl DualPi2 {
         true
     }
 
-    fn judge_classic(&mut self, packet: &mut Packet, out: &mut Output<'_>) -> bool {
+    fn signal_classic(&mut self, packet: &mut Packet, out: &mut Output<'_>) -> bool {
         let probability = self.classic_probability();
         if !self.classic_count.chooses(probability) {
             return true;
@@ -167,7 +171,7 @@ impl Queue for DualPi2 {
     fn pass(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.catch_up(now);
         let stays =
-            if is_l4s(&packet) { self.judge_l4s(now, now, &mut packet, out) } else { self.judge_classic(&mut packet, out) };
+            if is_l4s(&packet) { self.signal_l4s(now, now, &mut packet, out) } else { self.signal_classic(&mut packet, out) };
         stays.then_some(packet)
     }
 
@@ -177,9 +181,9 @@ impl Queue for DualPi2 {
             let l4s = self.l4s_is_next();
             let mut first = if l4s { self.l4s.pop()? } else { self.classic.pop()? };
             let stays = if l4s {
-                self.judge_l4s(now, first.since, &mut first.packet, out)
+                self.signal_l4s(now, first.since, &mut first.packet, out)
             } else {
-                self.judge_classic(&mut first.packet, out)
+                self.signal_classic(&mut first.packet, out)
             };
             if stays {
                 self.charge(l4s, &first.packet);
@@ -222,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_moves_by_alpha_and_beta_and_the_two_probabilities_follow_from_it() {
+    fn base_probability_follows_alpha_and_beta() {
         let mut dual = dual();
         dual.base = 0.1;
         dual.last_delay = Span::from_ms(20);
@@ -234,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recurrence_chooses_exactly_its_share() {
+    fn recurrence_selects_the_exact_share() {
         let mut recurrence = Recurrence::default();
         let chosen = (0..1000).filter(|_| recurrence.chooses(0.25)).count();
         assert!((249..=250).contains(&chosen), "{chosen}");

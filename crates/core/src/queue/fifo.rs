@@ -1,15 +1,15 @@
-//! A fifo of waiting packets: the store on which every queue is built.
+//! A FIFO of packets: the store of every queue.
 
 use crate::packet::{Kind, Packet};
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// A packet and when it came.
+/// A packet and its enqueue time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedPacket {
     pub since: Time,
     pub packet: Packet,
-    /// What it says may be said nowhere else: no ACK filter takes it out.
+    /// ACK filters keep this packet: it carries information that no later ACK repeats.
     pub guarded: bool,
 }
 
@@ -19,20 +19,21 @@ impl QueuedPacket {
     }
 }
 
-/// Who goes first.
+/// Service order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Order {
     #[default]
     Arrival,
-    /// Pure ACKs before everything else, each kind in the order of arrival (`asymmetry`, acks-first scheduling).
+    /// Pure ACKs before other packets, in arrival order within each kind (`asymmetry`, acks-first
+    /// scheduling).
     AcksFirst,
 }
 
-/// First in, first out, or acks first.
+/// First in, first out, or ACKs first.
 #[derive(Debug, Default)]
 pub struct Fifo {
     order: Order,
-    /// Pure ACKs, where they go first.
+    /// Pure ACKs, with `Order::AcksFirst`.
     acks: VecDeque<QueuedPacket>,
     fifo: VecDeque<QueuedPacket>,
     bytes: u64,
@@ -59,12 +60,12 @@ impl Fifo {
         Some(first)
     }
 
-    /// What [`Fifo::pop`] would take_next.
+    /// The packet that [`Fifo::pop`] would return.
     pub fn first(&self) -> Option<&QueuedPacket> {
         self.acks.front().or_else(|| self.fifo.front())
     }
 
-    /// How long the first one has waited; zero when nobody waits.
+    /// Sojourn time of the first packet; zero if the FIFO is empty.
     pub fn delay(&self, now: Time) -> Span {
         self.first().map_or(Span::ZERO, |first| first.sojourn(now))
     }
@@ -80,7 +81,7 @@ impl Fifo {
         self.bytes
     }
 
-    /// Where pure ACKs wait.
+    /// The deque that holds pure ACKs.
     fn ack_fifo(&mut self) -> &mut VecDeque<QueuedPacket> {
         match self.order {
             Order::Arrival => &mut self.fifo,
@@ -88,22 +89,22 @@ impl Fifo {
         }
     }
 
-    /// QueuedPacket pure ACKs with their places, the oldest first.
+    /// Queued pure ACKs with their indices, oldest first.
     pub fn acks(&mut self) -> impl DoubleEndedIterator<Item = (usize, &mut QueuedPacket)> {
         self.ack_fifo().iter_mut().enumerate().filter(|(_, waiting)| waiting.packet.kind.has(Kind::PURE_ACK))
     }
 
-    /// Takes out the ACK at a place that [`Fifo::acks`] gave; those behind it move up.
-    pub fn take_ack(&mut self, place: usize) -> Option<Packet> {
-        let packet = self.ack_fifo().remove(place)?.packet;
+    /// Removes the ACK at an index from [`Fifo::acks`]; later indices decrease by one.
+    pub fn remove_ack(&mut self, index: usize) -> Option<Packet> {
+        let packet = self.ack_fifo().remove(index)?.packet;
         self.bytes -= u64::from(packet.len);
         Some(packet)
     }
 
-    /// Puts an ACK at a place, before the one that is there.
-    pub fn put_ack(&mut self, place: usize, waiting: QueuedPacket) {
+    /// Inserts an ACK before the packet at an index.
+    pub fn insert_ack(&mut self, index: usize, waiting: QueuedPacket) {
         self.bytes += u64::from(waiting.packet.len);
         let fifo = self.ack_fifo();
-        fifo.insert(place.min(fifo.len()), waiting);
+        fifo.insert(index.min(fifo.len()), waiting);
     }
 }

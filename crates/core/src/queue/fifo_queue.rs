@@ -1,11 +1,12 @@
-//! Queues with one fifo: how packets come and go is theirs, what waits is the fifo's to say.
+//! Queues with a single FIFO.
 
 use super::{Fifo, Limit, Queue};
 use crate::element::Output;
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// The three acts of a [`Queue`], by the same rules, and the fifo that they work on.
+/// The operations of a [`Queue`] that differ between queues with a single FIFO. The rest follows
+/// from the FIFO and its limit.
 pub trait SingleFifo {
     /// [`Queue::enqueue`]
     fn admit(&mut self, now: Time, packet: Packet, out: &mut Output<'_>);
@@ -13,7 +14,7 @@ pub trait SingleFifo {
     fn bypass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet>;
     /// [`Queue::dequeue`]
     fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)>;
-    /// What waits, and how much may.
+    /// The FIFO and its limit.
     fn fifo(&self) -> (&Fifo, Limit);
     fn fifo_mut(&mut self) -> &mut Fifo;
 }

@@ -1,4 +1,4 @@
-//! FQ-CoDel (RFC 8290): a fifo for each flow, served in drr, new flows first, and CoDel in each fifo.
+//! FQ-CoDel (RFC 8290): a FIFO per flow, DRR with new flows first, and CoDel in each FIFO.
 
 use super::codel::{CoDelParameters, CoDelState};
 use super::drr::DrrScheduler;
@@ -12,11 +12,11 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug)]
 pub struct FqCoDelConfig {
     pub control: CoDelParameters,
-    /// Lines; flows share one when their hashes do.
+    /// Number of FIFOs; flows with the same hash share one.
     pub flows: u32,
-    /// Bytes in a turn.
+    /// Bytes per round.
     pub quantum: u32,
-    /// Packets in all lines, and bytes.
+    /// Limit of packets in all FIFOs; `memory` is the limit of bytes.
     pub limit: u64,
     pub memory: u64,
     pub order: Order,
@@ -25,10 +25,10 @@ pub struct FqCoDelConfig {
 #[derive(Debug, Default)]
 struct Flow {
     fifo: Fifo,
-    law: CoDelState,
+    codel: CoDelState,
 }
 
-/// Most packets that go at once when there is no room (RFC 8290, section 4.1).
+/// Maximum number of packets dropped at once on overflow (RFC 8290, section 4.1).
 const BATCH: u64 = 64;
 
 #[derive(Debug)]
@@ -58,17 +58,17 @@ impl FqCoDel {
         (out.arena.flow_hash(packet, self.salt) % self.flows.len() as u64) as u32
     }
 
-    fn too_full(&self) -> bool {
+    fn over_limit(&self) -> bool {
         self.packets > self.config.limit || self.bytes > self.config.memory
     }
 
-    /// Half of the longest fifo's packets go, from its head, up to a batch (RFC 8290, section 4.1).
-    fn drop_from_the_longest(&mut self, out: &mut Output<'_>) {
-        // The first of equals, so that the choice depends on nothing else.
+    /// Drops half of the longest FIFO from its head, up to a batch (RFC 8290, section 4.1).
+    fn drop_from_longest(&mut self, out: &mut Output<'_>) {
+        // The first of several equal ones, to be deterministic.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.fifo.bytes());
         let Some(flow) = longest else { return };
-        let most = (flow.fifo.packets() / 2).clamp(1, BATCH);
-        for _ in 0..most {
+        let batch = (flow.fifo.packets() / 2).clamp(1, BATCH);
+        for _ in 0..batch {
             let Some(first) = flow.fifo.pop() else { break };
             self.packets -= 1;
             self.bytes -= u64::from(first.packet.len);
@@ -83,24 +83,24 @@ impl Queue for FqCoDel {
         self.flows[number as usize].fifo.push(now, packet);
         self.packets += 1;
         self.bytes += u64::from(packet.len);
-        if !self.drr.is_listed(number) {
-            self.drr.join(number, i64::from(self.config.quantum));
+        if !self.drr.is_active(number) {
+            self.drr.activate(number, i64::from(self.config.quantum));
         }
-        while self.too_full() {
-            self.drop_from_the_longest(out);
+        while self.over_limit() {
+            self.drop_from_longest(out);
         }
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         let quantum = i64::from(self.config.quantum);
         while let Some((number, is_new)) = self.drr.next(|_| quantum) {
-            let Flow { fifo, law } = &mut self.flows[number as usize];
+            let Flow { fifo, codel } = &mut self.flows[number as usize];
             let (packets, bytes) = (fifo.packets(), fifo.bytes());
-            let first = law.take(now, fifo, &self.config.control, out);
+            let first = codel.dequeue(now, fifo, &self.config.control, out);
             self.packets -= packets - fifo.packets();
             self.bytes -= bytes - fifo.bytes();
             if let Some(first) = first {
-                self.drr.spend(number, first.packet.len);
+                self.drr.charge(number, first.packet.len);
                 return Some((first.since, first.packet));
             }
             self.drr.retire(number, is_new);

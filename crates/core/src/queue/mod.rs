@@ -1,4 +1,4 @@
-//! Where packets wait. A queue is passive: a link takes from it what it can send.
+//! Queues. A queue is passive: a link dequeues packets when it can transmit.
 
 pub mod ack;
 mod cake;
@@ -28,38 +28,39 @@ use crate::units::Time;
 use ack::AckAwareQueue;
 use fifo_queue::SingleFifo;
 
-/// A waiting room with a policy.
+/// A packet queue with a drop policy.
 pub trait Queue {
-    /// Takes a packet in, or drops it (or another) through `out`.
+    /// Enqueues a packet, or drops it or others through `out`.
     fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>);
-    /// A packet finds the link idle and nobody waiting. A limit on what waits cannot drop it: it does not wait.
+    /// A packet arrives while the link is idle and the queue is empty. It does not queue, so a
+    /// limit cannot drop it.
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.enqueue(now, packet, out);
         self.dequeue(now, out).map(|(_, packet)| packet)
     }
-    /// The next packet to send and when it was enqueued, if any; an active queue management may drop others on the way.
+    /// The next packet and its enqueue time. Active queue management may drop others before it.
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)>;
     fn packets(&self) -> u64;
     fn bytes(&self) -> u64;
-    /// Whether there is room for it.
+    /// True if the packet fits.
     fn has_room(&self, packet: &Packet) -> bool;
-    /// Lets the fifo in which this packet would wait be changed.
+    /// Calls `change` with the FIFO that would hold this packet.
     fn with_fifo(&mut self, packet: &Packet, out: &mut Output<'_>, change: &mut dyn FnMut(&mut Fifo, &mut Output<'_>));
 }
 
-/// Congestion said by one packet: marked where that is wanted and understood, else dropped. Says whether it is still there.
-fn mark_or_drop(wanted: AqmSignal, packet: &mut Packet, out: &mut Output<'_>) -> bool {
-    if wanted == AqmSignal::Mark && out.mark(packet) {
+/// Marks the packet if ECN is enabled and it is ECT, otherwise drops it. Returns false if dropped.
+fn mark_or_drop(signal: AqmSignal, packet: &mut Packet, out: &mut Output<'_>) -> bool {
+    if signal == AqmSignal::Mark && out.mark(packet) {
         return true;
     }
     out.drop(*packet, DropReason::Early);
     false
 }
 
-/// How an active queue management says that there is congestion.
+/// How active queue management signals congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AqmSignal {
-    /// To senders that understand it (RFC 3168); packets of others are dropped.
+    /// Mark ECN-capable packets (RFC 3168); drop others.
     Mark,
     Drop,
 }

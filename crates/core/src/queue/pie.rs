@@ -1,4 +1,5 @@
-//! PIE (RFC 8033): a controller holds the delay near a target by dropping arrivals with a probability that it keeps correcting.
+//! PIE (RFC 8033): a PI controller keeps the delay near a target by dropping arriving packets with
+//! a probability that it updates periodically.
 
 use super::{AqmSignal, Fifo, Limit, Order, Queue, SingleFifo, mark_or_drop};
 use crate::element::{DropReason, Output};
@@ -11,17 +12,18 @@ use crate::units::{Span, Time};
 pub struct PieConfig {
     pub limit: Limit,
     pub target: Span,
-    /// How often the probability is corrected.
+    /// Update interval of the probability.
     pub update: Span,
-    /// Corrections per second of delay beyond the target, and per second of its change.
+    /// Gains per second: of the deviation from the target, and (`beta`) of the change in delay.
     pub alpha: f64,
     pub beta: f64,
-    /// After an idle time this much may come before the first drop.
+    /// Burst allowance: no drops for this time after the queue was idle.
     pub burst: Span,
     pub signal: AqmSignal,
-    /// Up to this probability ECN-capable packets are marked; beyond it they are dropped like others (section 5.1).
+    /// Up to this probability ECN-capable packets are marked; above it they are dropped (section
+    /// 5.1).
     pub mark_up_to: f64,
-    /// In bytes: two of these may always wait.
+    /// In bytes. No drops while at most two mean packets are queued.
     pub mean_packet: u64,
     pub order: Order,
 }
@@ -31,7 +33,7 @@ pub struct Pie {
     config: PieConfig,
     fifo: Fifo,
     probability: f64,
-    /// Sum of the probabilities since the last drop: none comes too early or too late (section 5.4).
+    /// Sum of the probabilities since the last drop, which spaces drops evenly (section 5.4).
     accumulated: f64,
     last_delay: Span,
     allowance: Span,
@@ -57,32 +59,33 @@ impl Pie {
         self.probability
     }
 
-    /// Carries out the corrections that were due since the last call. Nothing has come or gone in between, so they are what a timer
-    /// would have done at their instants; the delay is that of the packet that goes next (section 4.3, by time stamps).
+    /// Executes the updates due since the last call. The queue has not changed in between, so the
+    /// result is that of a timer. The delay is the sojourn time of the first packet (section 4.3,
+    /// by timestamps).
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             let delay = self.fifo.delay(self.next_update);
             self.update(delay);
             self.next_update += self.config.update;
-            if self.at_rest() {
-                // Further corrections of an empty queue change nothing.
+            if self.is_idle() {
+                // Further updates of an empty queue change nothing.
                 let missed = (now - self.next_update).0 / self.config.update.0.max(1);
                 self.next_update += self.config.update.saturating_mul(missed);
             }
         }
     }
 
-    fn at_rest(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.fifo.is_empty() && self.probability == 0.0 && self.last_delay == Span::ZERO && self.allowance == self.config.burst
     }
 
-    /// One correction (section 4.2), with the allowance for bursts (section 4.4).
+    /// One update (section 4.2), with the burst allowance (section 4.4).
     fn update(&mut self, delay: Span) {
         let s = self.config;
         let step = correction(&s, self.probability, delay, self.last_delay);
         let decay = if delay == Span::ZERO && self.last_delay == Span::ZERO { 0.98 } else { 1.0 };
         self.probability = ((self.probability + step) * decay).clamp(0.0, 1.0);
-        // 0.98^n never is zero; what cannot choose one packet in 10^12 is.
+        // 0.98^n never reaches zero; below 10^-12 it is zero in effect.
         if self.probability < 1e-12 {
             self.probability = 0.0;
         }
@@ -94,10 +97,10 @@ impl Pie {
     }
 
     /// Section 4.1, with the accumulated probability of section 5.4.
-    fn chosen(&mut self) -> bool {
+    fn drop_early(&mut self) -> bool {
         let s = self.config;
-        let calm = 2 * self.last_delay.0 < s.target.0 && self.probability < 0.2;
-        if self.allowance > Span::ZERO || calm || self.fifo.bytes() <= 2 * s.mean_packet {
+        let low_delay = 2 * self.last_delay.0 < s.target.0 && self.probability < 0.2;
+        if self.allowance > Span::ZERO || low_delay || self.fifo.bytes() <= 2 * s.mean_packet {
             return false;
         }
         self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + self.probability };
@@ -112,7 +115,8 @@ impl Pie {
     }
 }
 
-/// alpha (delay - target) + beta (delay - last), smaller where the probability is small // RFC 8033, section 4.2
+/// alpha (delay - target) + beta (delay - last), scaled down at small probabilities // RFC 8033,
+/// section 4.2
 fn correction(s: &PieConfig, probability: f64, delay: Span, last: Span) -> f64 {
     let secs = Span::as_secs;
     let step = s.alpha * (secs(delay) - secs(s.target)) + s.beta * (secs(delay) - secs(last));
@@ -126,7 +130,7 @@ fn correction(s: &PieConfig, probability: f64, delay: Span, last: Span) -> f64 {
         _ => 1.0,
     };
     let step = step / scale;
-    // Section 5.5: no leaps once it is high.
+    // Section 5.5: limited increase at high probability.
     if probability >= 0.1 { step.min(0.02) } else { step }
 }
 
@@ -137,8 +141,8 @@ impl SingleFifo for Pie {
             self.accumulated = 0.0;
             return out.drop(packet, DropReason::QueueFull);
         }
-        let gentle = if self.probability <= self.config.mark_up_to { self.config.signal } else { AqmSignal::Drop };
-        if !self.chosen() || mark_or_drop(gentle, &mut packet, out) {
+        let signal = if self.probability <= self.config.mark_up_to { self.config.signal } else { AqmSignal::Drop };
+        if !self.drop_early() || mark_or_drop(signal, &mut packet, out) {
             self.fifo.push(now, packet);
         }
     }
@@ -183,10 +187,11 @@ mod tests {
     }
 
     #[test]
-    fn corrections_follow_the_rfcs_table() {
+    fn probability_update_is_scaled_as_in_rfc_8033() {
         let s = pie().config;
         let ms = Span::from_ms;
-        // 35 ms of delay after 25: 0.125 * 0.020 + 1.25 * 0.010 = 0.015, divided as the probability demands.
+        // 35 ms of delay after 25: 0.125 * 0.020 + 1.25 * 0.010 = 0.015, divided by the scale of
+        // the probability.
         for (probability, expected) in [
             (0.0, 0.015 / 2048.0),
             (0.000_005, 0.015 / 512.0),
@@ -204,16 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_lets_the_probability_fade_by_2_percent_an_update() {
+    fn probability_decays_by_2_percent_per_update_when_the_queue_is_empty() {
         let mut pie = pie();
         pie.probability = 0.5;
         pie.update(Span::ZERO);
-        // -0.125 * 0.015 first.
+        // Includes one step of -0.125 * 0.015.
         assert!((pie.probability() - (0.5 - 0.001_875) * 0.98).abs() < 1e-12);
     }
 
     #[test]
-    fn a_burst_is_let_through_until_its_allowance_is_used_up() {
+    fn burst_allowance_lasts_150_ms_under_high_delay() {
         let mut pie = pie();
         for _ in 0..9 {
             pie.update(Span::from_ms(100));
@@ -224,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_idle_time_costs_no_more_than_a_short_one() {
+    fn update_terminates_after_a_long_idle_time() {
         let mut pie = pie();
         pie.catch_up(Time(u64::MAX / 2));
         assert!(pie.next_update > Time(u64::MAX / 2));

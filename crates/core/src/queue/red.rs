@@ -1,4 +1,5 @@
-//! Random early detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993): the longer the queue on average, the likelier a signal.
+//! Random early detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993): the probability of a
+//! signal rises with the average queue length.
 
 use super::{AqmSignal, Fifo, Limit, Order, Queue, SingleFifo, mark_or_drop};
 use crate::element::{DropReason, Output};
@@ -6,19 +7,19 @@ use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
-/// In what the queue is measured, and with it both thresholds.
+/// Unit of the queue length and of both thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueUnit {
     Packets,
-    /// IP bytes; a packet of half the mean length is half as likely to be chosen (the paper's section VII).
+    /// IP bytes; the probability is proportional to the packet length (section VII of the paper).
     Bytes,
 }
 
-/// Who may be chosen.
+/// Which packets may be marked or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Candidates {
     All,
-    /// Packets with payload: ACKs pass (`asymmetry`, "RED only for data").
+    /// Packets with payload only; pure ACKs pass (`asymmetry`, "RED only for data").
     Data,
 }
 
@@ -26,20 +27,21 @@ pub enum Candidates {
 pub struct RedConfig {
     pub limit: Limit,
     pub amount: QueueUnit,
-    /// Thresholds on the average, in packets or bytes.
+    /// Thresholds of the average, in packets or bytes.
     pub min: f64,
     pub max: f64,
     /// Weight of a new sample in the average, above 0 and up to 1.
     pub weight: f64,
-    /// The probability at the upper threshold.
+    /// Probability at the upper threshold.
     pub max_p: f64,
-    /// From there it rises to 1 at twice the threshold, not at once (Floyd's note on the gentle variant, 2000).
+    /// The probability rises to 1 at twice the upper threshold instead of at once (Floyd's note on
+    /// the gentle variant, 2000).
     pub gentle: bool,
     pub signal: AqmSignal,
     pub candidates: Candidates,
     /// In bytes.
     pub mean_packet: f64,
-    /// How long the fifo takes for one packet of that length: what an idle time is counted in.
+    /// Transmission time of a mean packet, the unit of idle time.
     pub service: Span,
     pub order: Order,
 }
@@ -49,7 +51,7 @@ pub struct Red {
     config: RedConfig,
     fifo: Fifo,
     average: f64,
-    /// Candidates since the last signal, or since the average rose above the lower threshold.
+    /// Candidates since the last signal, or since the average exceeded the lower threshold.
     count: u64,
     idle_since: Option<Time>,
     rng: Rng,
@@ -61,12 +63,13 @@ impl Red {
         Red { config, fifo, average: 0.0, count: 0, idle_since: Some(Time::ZERO), rng }
     }
 
-    /// The average queue, in packets or bytes.
+    /// Average queue length, in packets or bytes.
     pub fn average(&self) -> f64 {
         self.average
     }
 
-    /// avg = (1 - w) avg + w q; after m packets' worth of idle time avg = (1 - w)^m avg // section IV
+    /// avg = (1 - w) avg + w q; after m packets' worth of idle time avg = (1 - w)^m avg // section
+    /// IV
     fn sample(&mut self, now: Time) {
         let RedConfig { weight, service, amount, .. } = self.config;
         let queue = match amount {
@@ -76,14 +79,14 @@ impl Red {
         match self.idle_since.take() {
             Some(since) => {
                 let idle = if service > Span::ZERO { (now - since).as_secs() / service.as_secs() } else { f64::INFINITY };
-                // An empty queue has no average to lose, and 0 times infinity none at all.
+                // Avoids 0 times infinity.
                 self.average = if self.average > 0.0 { self.average * libm::pow(1.0 - weight, idle) } else { 0.0 };
             }
             None => self.average = (1.0 - weight) * self.average + weight * queue as f64,
         }
     }
 
-    fn chosen(&mut self, packet: &Packet) -> bool {
+    fn should_signal(&mut self, packet: &Packet) -> bool {
         if self.config.candidates == Candidates::Data && !packet.kind.has(Kind::DATA) {
             return false;
         }
@@ -114,7 +117,7 @@ fn base_probability(s: &RedConfig, average: f64) -> Option<f64> {
     }
 }
 
-/// p_a = p_b / (1 - count p_b): signals come evenly, not in clusters // section IV
+/// p_a = p_b / (1 - count p_b): signals are spaced evenly, not in clusters // section IV
 fn spread_probability(base: f64, count: u64) -> f64 {
     let rest = 1.0 - count as f64 * base;
     if rest > 0.0 { (base / rest).min(1.0) } else { 1.0 }
@@ -127,14 +130,14 @@ impl SingleFifo for Red {
             self.count = 0;
             return out.drop(packet, DropReason::QueueFull);
         }
-        if !self.chosen(&packet) || mark_or_drop(self.config.signal, &mut packet, out) {
+        if !self.should_signal(&packet) || mark_or_drop(self.config.signal, &mut packet, out) {
             self.fifo.push(now, packet);
         }
     }
 
     fn bypass(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.sample(now);
-        let stays = !self.chosen(&packet) || mark_or_drop(self.config.signal, &mut packet, out);
+        let stays = !self.should_signal(&packet) || mark_or_drop(self.config.signal, &mut packet, out);
         if !stays {
             self.idle_since = Some(now);
         }
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probability_is_a_line_between_the_thresholds() {
+    fn probability_is_linear_between_the_thresholds() {
         let plain = config();
         let gentle = RedConfig { gentle: true, ..plain };
         for (average, expected, gently) in [
@@ -199,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn signals_lie_evenly_spread_over_1_to_1_over_p_candidates() {
-        // The paper's method 2: the gap between signals is uniform on 1 .. 1/p.
+    fn gaps_between_signals_are_uniform_up_to_1_over_p() {
+        // Method 2 of the paper: the gap between signals is uniform on 1 .. 1/p.
         let p = 0.05;
         let mut rest = 1.0;
         for gap in 0..20u64 {
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_line_ages_the_average_by_as_many_packets_as_it_could_have_sent() {
+    fn average_decays_by_one_sample_per_packet_time_when_idle() {
         let mut red = Red::new(config(), Rng::for_element(1, "red"));
         (red.average, red.idle_since) = (4.0, Some(Time::ZERO));
         red.sample(Time::ZERO + Span::from_ms(250));

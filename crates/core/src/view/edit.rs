@@ -1,26 +1,28 @@
-//! Changes to a packet's body. A body that several packets carry is copied first, so that a change reaches one packet only.
+//! Edits of packet bodies. A shared body is copied first, so that an edit changes one packet only.
 
 use super::raw::{self, Header};
 use crate::packet::{Arena, Body, BodyId, Ecn, SackBlocks, Segment, Timestamps};
 
-/// What to set; what is `None` stays. Real bytes are rewritten with their checksums (RFC 1624). No packet grows or shrinks: an option
-/// that is not there is not put in, one with less to say is filled up with no-operations.
+/// Fields to set; `None` leaves a field unchanged. Real packets are rewritten with their checksums
+/// (RFC 1624). The length never changes: options are not inserted, and shorter options are padded
+/// with no-operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpEdit {
     pub ack: Option<u32>,
     /// The field as carried, see [`super::TcpView::window`].
     pub window: Option<u32>,
-    /// As many blocks as there were, at most.
+    /// At most as many blocks as before.
     pub sack: Option<SackBlocks>,
     pub timestamps: Option<Timestamps>,
-    /// Sets the mark of `asymmetry` (its section on sender adaptation): enough duplicates of this ACK have been left out to call for a fast
-    /// retransmit.
+    /// Sets the mark of `asymmetry` (section on sender adaptation): at least dupthresh duplicates
+    /// of this ACK have been removed.
     pub dupacks_seen: bool,
-    /// The two ECN bits of the IP header, of any packet.
+    /// The ECN field of the IP header, of any packet.
     pub ecn: Option<Ecn>,
 }
 
-/// The paper leaves the bit open; this is a reserved one of the TCP header that no standard uses (RFC 9293, section 3.1).
+/// The paper leaves the bit open. This is a reserved bit of the TCP header that no standard uses
+/// (RFC 9293, section 3.1).
 pub const DUPACKS_SEEN: u8 = 2;
 
 impl TcpEdit {
@@ -40,7 +42,7 @@ impl TcpEdit {
                 }
                 self.apply_to_bytes(bytes);
             }
-            // All that a datagram says stands in its packet's header.
+            // A simulated datagram has no editable fields.
             Body::Datagram(_) => {}
         }
     }
@@ -62,49 +64,49 @@ impl TcpEdit {
 
     fn apply_to_bytes(&self, bytes: &mut [u8]) {
         let Some((_, header)) = raw::locate(bytes) else { return };
-        let (mut sack_at, mut stamps_at) = (None, None);
+        let (mut sack_at, mut timestamps_at) = (None, None);
         let _ = raw::options(bytes, &header, |at, kind, value| match (kind, value.len()) {
             (raw::SACK, 8 | 16 | 24 | 32) => sack_at = Some((at, value.len() / 8)),
-            (raw::TIMESTAMPS, 8) => stamps_at = Some(at),
+            (raw::TIMESTAMPS, 8) => timestamps_at = Some(at),
             _ => {}
         });
-        let mut pen = Pen { bytes, header };
+        let mut writer = HeaderWriter { bytes, header };
         if let Some(ack) = self.ack {
-            pen.write(pen.header.start + 8, &ack.to_be_bytes());
+            writer.write(writer.header.start + 8, &ack.to_be_bytes());
         }
         if let Some(window) = self.window {
-            pen.write(pen.header.start + 14, &(window.min(0xFFFF) as u16).to_be_bytes());
+            writer.write(writer.header.start + 14, &(window.min(0xFFFF) as u16).to_be_bytes());
         }
         if let (Some(sack), Some((at, room))) = (&self.sack, sack_at) {
-            pen.write_sack(at, room, sack);
+            writer.write_sack(at, room, sack);
         }
-        if let (Some(stamps), Some(at)) = (self.timestamps, stamps_at) {
-            pen.write(at + 2, &stamps.value.to_be_bytes());
-            pen.write(at + 6, &stamps.echo.to_be_bytes());
+        if let (Some(timestamps), Some(at)) = (self.timestamps, timestamps_at) {
+            writer.write(at + 2, &timestamps.value.to_be_bytes());
+            writer.write(at + 6, &timestamps.echo.to_be_bytes());
         }
         if self.dupacks_seen {
-            let at = pen.header.start + 12;
-            pen.write(at, &[pen.bytes[at] | DUPACKS_SEEN]);
+            let at = writer.header.start + 12;
+            writer.write(at, &[writer.bytes[at] | DUPACKS_SEEN]);
         }
     }
 }
 
-fn first_blocks(sack: &SackBlocks, most: usize) -> SackBlocks {
+fn first_blocks(sack: &SackBlocks, max: usize) -> SackBlocks {
     let mut kept = SackBlocks::default();
-    sack.raw().iter().take(most).for_each(|&(start, end)| kept.push(u64::from(start), u64::from(end)));
+    sack.raw().iter().take(max).for_each(|&(start, end)| kept.push(u64::from(start), u64::from(end)));
     kept
 }
 
-/// Writes into a TCP header and keeps its checksum right.
-struct Pen<'a> {
+/// Writes into a TCP header and updates its checksum.
+struct HeaderWriter<'a> {
     bytes: &'a mut [u8],
     header: Header,
 }
 
-impl Pen<'_> {
+impl HeaderWriter<'_> {
     fn write(&mut self, at: usize, value: &[u8]) {
         for (at, &byte) in (at..).zip(value) {
-            // The checksum's words are counted from the TCP header's start.
+            // Checksum words are aligned to the start of the TCP header.
             let word = at - (at - self.header.start) % 2;
             let old = raw::be16(self.bytes, word).unwrap_or(0);
             self.bytes[at] = byte;
@@ -128,7 +130,7 @@ impl Pen<'_> {
     }
 }
 
-/// Sets the ECN bits: of the type of service in IPv4 (RFC 3168, section 5), of the traffic class in IPv6.
+/// Sets the ECN field: in IPv4's type of service (RFC 3168, section 5), in IPv6's traffic class.
 fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
     match bytes.first().map(|b| b >> 4) {
         Some(4) if bytes.len() >= 20 => {
@@ -143,7 +145,7 @@ fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
     }
 }
 
-/// The checksum after one of the words it covers has changed: HC' = ~(~HC + ~m + m') // RFC 1624 (Eq. 3)
+/// The checksum after a change of one word: HC' = ~(~HC + ~m + m') // RFC 1624 (Eq. 3)
 fn checksum_after(sum: u16, old: u16, new: u16) -> u16 {
     let mut total = u32::from(!sum) + u32::from(!old) + u32::from(new);
     while total > 0xFFFF {
@@ -153,9 +155,9 @@ fn checksum_after(sum: u16, old: u16, new: u16) -> u16 {
 }
 
 impl Arena {
-    /// Changes the body that one packet carries, and says where it lies now.
+    /// Edits the body of one packet and returns its index.
     pub fn edit(&mut self, id: BodyId, edit: &TcpEdit) -> BodyId {
-        let id = self.own(id);
+        let id = self.make_unique(id);
         edit.apply(self.get_mut(id));
         id
     }

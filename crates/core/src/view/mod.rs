@@ -1,4 +1,4 @@
-//! What the few elements that must read or change TCP may do with a packet's body, be it simulated or the bytes of a real one.
+//! Access to TCP headers for elements on the path, for simulated and real packets alike.
 
 mod edit;
 mod raw;
@@ -7,16 +7,16 @@ pub use edit::TcpEdit;
 
 use crate::packet::{Arena, Body, Ecn, Flags, Kind, Packet, RareOption, SackBlocks, Segment, Timestamps};
 
-/// Which connection a packet belongs to, and which way it goes.
+/// Connection and direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum Connection {
-    /// A simulated one: its flow's number.
+    /// Flow number of a simulated connection.
     Simulated(u32),
-    /// IPv4 addresses are written as IPv6 maps them (RFC 4291, section 2.5.5.2).
+    /// IPv4 addresses are IPv4-mapped IPv6 addresses (RFC 4291, section 2.5.5.2).
     Real { from: [u8; 16], to: [u8; 16], ports: (u16, u16) },
 }
 
-/// A TCP segment as a box on the path reads it.
+/// A TCP segment as an element on the path sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpView {
     pub connection: Connection,
@@ -25,27 +25,28 @@ pub struct TcpView {
     pub ack: u32,
     /// In bytes.
     pub payload: u32,
-    /// The field as carried: of real packets unscaled, of simulated ones in bytes. Good for comparing within a connection.
+    /// The field as carried: unscaled in real packets, bytes in simulated ones. Comparable within a
+    /// connection.
     pub window: u32,
     pub flags: Flags,
     pub sack: SackBlocks,
     pub timestamps: Option<Timestamps>,
-    /// It carries an option besides those of RFC 9293, RFC 7323 and RFC 2018, whose meaning nobody here knows.
+    /// An option other than those of RFC 9293, RFC 7323 and RFC 2018 is present.
     pub other_options: bool,
-    /// The three reserved bits beside the data offset.
+    /// The three reserved bits after the data offset.
     pub reserved: u8,
     pub ecn: Ecn,
-    /// None in IPv6.
+    /// `None` in IPv6.
     pub ip_id: Option<u16>,
 }
 
 impl TcpView {
-    /// Of the bytes of a real packet, from its IP header on.
+    /// Parses a real packet, from its IP header on.
     pub fn of_bytes(bytes: &[u8]) -> Option<TcpView> {
         raw::tcp(bytes)
     }
 
-    /// Says nothing but what has arrived and what may be sent.
+    /// ACK without payload, SYN, FIN, RST and URG.
     pub fn is_pure_ack(&self) -> bool {
         let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).with(URGENT);
         self.payload == 0 && self.flags.has(Flags::ACK) && !self.flags.any(control)
@@ -58,7 +59,7 @@ impl TcpView {
         }
     }
 
-    /// The header's summary of such a body.
+    /// The packet kind of such a body.
     pub fn kind(&self) -> Kind {
         Segment { payload: self.payload, flags: self.flags, ..Segment::default() }.kind()
     }
@@ -67,13 +68,13 @@ impl TcpView {
 /// The URG flag (RFC 9293, section 3.1).
 const URGENT: Flags = Flags(32);
 
-/// Whether sequence number `a` lies after `b` (RFC 9293, section 3.4).
+/// True if sequence number `a` is after `b` (RFC 9293, section 3.4).
 pub fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
 impl Arena {
-    /// A packet's TCP header; none when it carries none, a fragment of one, or one that cannot be read.
+    /// A packet's TCP header; `None` without TCP, for fragments and for malformed headers.
     pub fn tcp(&self, packet: &Packet) -> Option<TcpView> {
         match self.get(packet.body) {
             Body::Segment(segment) => Some(view_of(segment, packet)),
@@ -82,7 +83,7 @@ impl Arena {
         }
     }
 
-    /// A number that the packets of one flow share, different under another `salt`.
+    /// A hash of the packet's flow, keyed by `salt`.
     pub fn flow_hash(&self, packet: &Packet, salt: u64) -> u64 {
         let bytes = match self.get(packet.body) {
             Body::Raw(bytes) => raw::flow(bytes),
@@ -91,21 +92,21 @@ impl Arena {
         bytes.map_or_else(|| hash(salt, &packet.flow.to_le_bytes()), |flow| hash(salt, &flow))
     }
 
-    /// The hosts that a packet comes from and goes to: a real one's addresses; of a simulated one a server of its flow's own and its
-    /// client, in this order whichever way it goes, if the arena knows whose it is.
+    /// Source and destination host. A real packet has addresses; a simulated one has a server of
+    /// its own and its client, in this order in both directions, if the arena knows the client.
     pub fn addresses(&self, packet: &Packet) -> Option<([u8; 16], [u8; 16])> {
         match self.get(packet.body) {
             Body::Raw(bytes) => raw::Ip::read(bytes).map(|ip| (ip.from, ip.to)),
             Body::Segment(_) | Body::Datagram(_) => {
                 let client = self.client_of(packet.flow)?;
-                Some((named(b's', packet.flow), named(b'c', client)))
+                Some((simulated_address(b's', packet.flow), simulated_address(b'c', client)))
             }
         }
     }
 }
 
 /// An address for a simulated host.
-fn named(kind: u8, number: u32) -> [u8; 16] {
+fn simulated_address(kind: u8, number: u32) -> [u8; 16] {
     let mut address = [0; 16];
     address[0] = kind;
     address[12..].copy_from_slice(&number.to_be_bytes());
@@ -125,12 +126,12 @@ fn view_of(segment: &Segment, packet: &Packet) -> TcpView {
         other_options: segment.rare_option != RareOption::None,
         reserved: if segment.dupacks_seen { edit::DUPACKS_SEEN } else { 0 },
         ecn: packet.ecn,
-        // Captures number packets the same way.
+        // As in captures of simulated packets.
         ip_id: Some(packet.id as u16),
     }
 }
 
-/// FNV-1a over salt and bytes, and a final mix, as neighbours must not fall into neighbouring queues.
+/// FNV-1a over salt and bytes with a final mix, so that similar flows fall into distant buckets.
 pub fn hash(salt: u64, bytes: &[u8]) -> u64 {
     let fold = |h: u64, &b: &u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
     let sum = salt.to_le_bytes().iter().chain(bytes).fold(0xcbf2_9ce4_8422_2325, fold);

@@ -1,20 +1,20 @@
-//! The headers of real IPv4 and IPv6 packets, byte by byte. Nothing here trusts a length: no bytes make it panic.
+//! Parser of real IPv4 and IPv6 headers. No length field is trusted; no input panics.
 
 use super::{Connection, TcpView};
 use crate::packet::{Ecn, Flags, SackBlocks, Timestamps};
 
-/// TCP's and UDP's protocol numbers.
+/// IP protocol numbers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// An IP header that could be read, and where its payload lies.
+/// A parsed IP header and the range of its payload.
 pub struct Ip {
     pub from: [u8; 16],
     pub to: [u8; 16],
     protocol: u8,
     ecn: Ecn,
     id: Option<u16>,
-    /// One part of a packet: ports and flags may be in another.
+    /// A fragment: ports and flags may be in another one.
     fragment: bool,
     start: usize,
     end: usize,
@@ -42,7 +42,7 @@ impl Ip {
             address[12..].copy_from_slice(bytes.get(at..at + 4)?);
             Some(address)
         };
-        // More fragments, or not the first one.
+        // More fragments, or a nonzero offset.
         let fragment = be16(bytes, 6)? & 0x3FFF != 0;
         let (protocol, ecn, id) = (bytes[9], ecn(bytes[1]), Some(be16(bytes, 4)?));
         Some(Ip { from: mapped(12)?, to: mapped(16)?, protocol, ecn, id, fragment, start, end })
@@ -56,7 +56,8 @@ impl Ip {
         }
         let address = |at: usize| bytes.get(at..at + 16)?.try_into().ok();
         let (mut protocol, mut start, mut fragment) = (*bytes.get(6)?, 40, false);
-        // Hop-by-hop options, routing and destination options give their length, fragments have one.
+        // Hop-by-hop, routing and destination options carry their length; the fragment header has a
+        // fixed one.
         while let 0 | 43 | 44 | 60 = protocol {
             if start + 8 > end {
                 return None;
@@ -71,7 +72,7 @@ impl Ip {
     }
 }
 
-/// Reads a TCP header (RFC 9293, section 3.1).
+/// Parses a TCP header (RFC 9293, section 3.1).
 pub fn tcp(bytes: &[u8]) -> Option<TcpView> {
     let (ip, header) = locate(bytes)?;
     let word = |at: usize| Some(u32::from_be_bytes(bytes.get(header.start + at..header.start + at + 4)?.try_into().ok()?));
@@ -93,7 +94,7 @@ pub fn tcp(bytes: &[u8]) -> Option<TcpView> {
         ecn: ip.ecn,
         ip_id: ip.id,
     };
-    let whole = options(bytes, &header, |at, kind, value| match (kind, value.len()) {
+    let options_valid = options(bytes, &header, |at, kind, value| match (kind, value.len()) {
         (SACK, 8 | 16 | 24 | 32) => blocks(value).for_each(|(start, end)| view.sack.push(u64::from(start), u64::from(end))),
         (TIMESTAMPS, 8) => {
             view.timestamps = be32(bytes, at + 2).zip(be32(bytes, at + 6)).map(|(value, echo)| Timestamps { value, echo })
@@ -101,19 +102,19 @@ pub fn tcp(bytes: &[u8]) -> Option<TcpView> {
         (2, 2) | (3, 1) | (4, 0) => {}
         _ => view.other_options = true,
     });
-    whole.map(|()| view)
+    options_valid.map(|()| view)
 }
 
 pub const SACK: u8 = 5;
 pub const TIMESTAMPS: u8 = 8;
 
-/// From the first byte of a TCP header to the first of its payload.
+/// Byte range of a TCP header.
 pub struct Header {
     pub start: usize,
     pub end: usize,
 }
 
-/// Where the TCP header of a whole packet lies.
+/// Range of the TCP header of an unfragmented packet.
 pub fn locate(bytes: &[u8]) -> Option<(Ip, Header)> {
     let ip = Ip::read(bytes)?;
     if ip.protocol != TCP || ip.fragment || ip.start + 20 > ip.end {
@@ -124,7 +125,7 @@ pub fn locate(bytes: &[u8]) -> Option<(Ip, Header)> {
     (end >= ip.start + 20 && end <= ip.end).then_some((ip, header))
 }
 
-/// Shows each option: where it stands, its kind, its value. None when their lengths do not add up.
+/// Calls `show` with offset, kind and value of each option. `None` if the lengths are inconsistent.
 pub fn options(bytes: &[u8], header: &Header, mut show: impl FnMut(usize, u8, &[u8])) -> Option<()> {
     let mut at = header.start + 20;
     while at < header.end {
@@ -148,7 +149,7 @@ fn blocks(value: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     value.chunks_exact(8).filter_map(|block| be32(block, 0).zip(be32(block, 4)))
 }
 
-/// What tells a flow: addresses, protocol, and the ports where there are some.
+/// Flow key: addresses, protocol, and the ports if present.
 pub fn flow(bytes: &[u8]) -> Option<[u8; 37]> {
     let ip = Ip::read(bytes)?;
     let mut flow = [0u8; 37];

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 fn filtered(settings: AckFilterConfig) -> AckAwareQueue {
     let tail: AnyQueue = DropTail::new(Limit::NONE).into();
-    AckAwareQueue::new(tail).filtered(AckFilter::new(settings, Rng::for_element(1, "filter")))
+    AckAwareQueue::new(tail).with_filter(AckFilter::new(settings, Rng::for_element(1, "filter")))
 }
 
 fn at(ms: u64) -> Time {

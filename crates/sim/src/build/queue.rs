@@ -26,7 +26,7 @@ pub fn build(config: Option<&HopDirection>, rate: Option<Rate>, mut rng: Rng) ->
     let Some(acks) = acks.filter(|acks| acks.filter.is_some() || acks.drop == DropFrom::Front) else { return queue };
     let mut path = AckAwareQueue::new(queue);
     if let Some(filter) = acks.filter {
-        path = path.filtered(AckFilter::new(filter_settings(filter), rng.fork()));
+        path = path.with_filter(AckFilter::new(filter_settings(filter), rng.fork()));
     }
     if acks.drop == DropFrom::Front {
         path = path.drop_acks_from_front();

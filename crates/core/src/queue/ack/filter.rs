@@ -1,8 +1,10 @@
-//! ACK filtering (`asymmetry`, section on ACK filtering; RFC 3449, section 5.2.1): an ACK that comes takes older ones of its
-//! connection out of the queue, as it says all that they say.
+//! ACK filtering (`asymmetry`, section on ACK filtering; RFC 3449, section 5.2.1): an arriving ACK
+//! removes older ACKs of its connection that it makes redundant.
 //!
-//! Which of them it may take is the filter's rule. The paper's is `p1`: all with a lower number. The default keeps every ACK whose loss could
-//! be felt: one that says another window, brings SACK blocks, echoes congestion, or is a duplicate. SYN, FIN, RST and data are never taken.
+//! The configuration defines which ACKs are redundant. The rule of the paper, `p1`, removes every
+//! ACK with a lower number. The default keeps each ACK whose loss would have an effect: one that
+//! changes the window, brings SACK blocks, echoes congestion, or is a duplicate. SYN, FIN, RST and
+//! data are never removed.
 
 use super::last_ack::{AckDelta, LastAckTable, ecn_bits, within};
 use crate::element::{DropReason, Output};
@@ -13,58 +15,60 @@ use crate::view::{TcpEdit, TcpView, after};
 
 #[derive(Clone, Copy, Debug)]
 pub struct AckFilterConfig {
-    /// ACKs of a connection that stay, the one that comes included.
+    /// ACKs of a connection that stay queued, including the arriving one.
     pub keep: u32,
-    /// Nothing is taken out while fewer packets wait.
+    /// No ACK is removed while fewer packets are queued.
     pub occupancy: u64,
-    /// The chance of each that may go to go.
+    /// Probability that a redundant ACK is removed.
     pub probability: f64,
     pub survivor: Survivor,
-    /// Keeps ACKs that announce another window than the one before them or the survivor.
+    /// Keep ACKs whose window differs from that of the previous ACK or of the survivor.
     pub window: bool,
     pub sack: SackGuard,
-    /// Keeps ACKs whose echoes of congestion differ from the survivor's or from those before them, and ones with options that nobody here knows.
+    /// Keep ACKs whose congestion echo differs from that of the previous ACK or of the survivor,
+    /// and ACKs with unknown options.
     pub ecn_bits: bool,
     pub duplicates: Duplicates,
 }
 
-/// Where the ACK that comes is put.
+/// Position of the arriving ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survivor {
     Tail,
-    /// In the place of the oldest that it takes out.
+    /// In the position of the oldest ACK that it removes.
     Head,
 }
 
-/// Which ACKs with SACK blocks may go.
+/// Which ACKs with SACK blocks are redundant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SackGuard {
     /// All.
     Off,
     /// Those whose blocks the survivor reports or acknowledges.
     Covered,
-    /// Of those, the ones that brought nothing new when they came.
+    /// Of those, only ACKs that reported no new data on arrival.
     New,
 }
 
-/// Which duplicates may go.
+/// Which duplicate ACKs are redundant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
-    /// None: neither of the survivor's own number, nor those that were duplicates when they came.
+    /// None: neither duplicates of the survivor, nor ACKs that were duplicates on arrival.
     Keep,
-    /// What has a lower number goes, whatever it was when it came.
+    /// ACKs with a lower number, duplicates included.
     Below,
-    /// That, and what has the same number where the survivor reports more by SACK (as CAKE does).
+    /// As `Below`, and ACKs with the same number if the survivor reports more by SACK (as in CAKE).
     Sacked,
-    /// Both lower and equal numbers; after three equal ones the survivor is marked (`asymmetry`, sender adaptation).
+    /// Lower and equal numbers. After three equal ones the survivor is marked (`asymmetry`, sender
+    /// adaptation).
     Mark,
 }
 
-/// Duplicates that call for a fast retransmit (RFC 5681, section 3.2).
+/// dupthresh: duplicate ACKs that trigger a fast retransmit (RFC 5681, section 3.2).
 const THRESHOLD: u32 = 3;
 
 impl AckFilterConfig {
-    /// Takes out all that nobody can miss.
+    /// Removes only ACKs whose loss has no effect.
     pub const SAFE: AckFilterConfig = AckFilterConfig {
         keep: 1,
         occupancy: 0,
@@ -75,7 +79,7 @@ impl AckFilterConfig {
         ecn_bits: true,
         duplicates: Duplicates::Keep,
     };
-    /// The paper's rule.
+    /// The rule of the paper.
     pub const P1: AckFilterConfig = AckFilterConfig {
         window: false,
         sack: SackGuard::Off,
@@ -83,7 +87,8 @@ impl AckFilterConfig {
         duplicates: Duplicates::Below,
         ..AckFilterConfig::SAFE
     };
-    /// CAKE's conservative rule: of redundant ACKs two always stay (Høiland-Jørgensen, Täht and Morton 2018, section III.D).
+    /// CAKE's conservative rule: two redundant ACKs always stay (Høiland-Jørgensen, Täht and Morton
+    /// 2018, section III.D).
     pub const CAKE: AckFilterConfig = AckFilterConfig {
         keep: 2,
         window: false,
@@ -111,51 +116,54 @@ impl AckFilter {
         self.config.survivor
     }
 
-    /// Takes note of an ACK. Says whether it is to be kept, whatever comes after it.
-    pub fn hear(&mut self, view: &TcpView) -> bool {
+    /// Records an arriving ACK. True if it must be kept whatever follows.
+    pub fn record(&mut self, view: &TcpView) -> bool {
         let s = &self.config;
         if !s.window && !s.ecn_bits && s.sack != SackGuard::New && matches!(s.duplicates, Duplicates::Below) {
-            // The paper's filter keeps no state of connections.
+            // The filter of the paper keeps no per-connection state.
             return false;
         }
-        let AckDelta { window, sack, duplicate, ecn_bits } = self.last_acks.note(view);
+        let AckDelta { window, sack, duplicate, ecn_bits } = self.last_acks.update(view);
         (s.window && window)
             || (s.sack == SackGuard::New && sack)
             || (s.ecn_bits && (ecn_bits || view.other_options))
             || (s.duplicates == Duplicates::Keep && duplicate)
     }
 
-    /// Takes out what `newest` makes needless, the oldest first; says where the oldest one was. `waiting` packets are in the whole queue.
+    /// Removes the ACKs that `newest` makes redundant, oldest first, if `waiting` packets are at
+    /// least the configured occupancy. Returns the index of the oldest removed one.
     pub fn purge(&mut self, waiting: u64, newest: &TcpView, fifo: &mut Fifo, out: &mut Output<'_>) -> Option<usize> {
         if waiting < self.config.occupancy || !newest.is_pure_ack() {
             return None;
         }
         let mut of_connection = 1;
-        let mut needless = Vec::new();
-        for (place, old) in fifo.acks() {
+        let mut redundant = Vec::new();
+        for (index, old) in fifo.acks() {
             let Some(view) = out.arena.tcp(&old.packet).filter(|view| view.connection == newest.connection) else { continue };
             of_connection += 1;
-            if self.may_go(old, &view, newest) && (self.config.probability >= 1.0 || self.rng.chance(self.config.probability)) {
-                needless.push((place, view.ack == newest.ack));
+            if self.is_redundant(old, &view, newest)
+                && (self.config.probability >= 1.0 || self.rng.chance(self.config.probability))
+            {
+                redundant.push((index, view.ack == newest.ack));
             }
         }
-        needless.truncate((of_connection as usize).saturating_sub(self.config.keep.max(1) as usize));
-        // From behind, so that places stay what they are.
-        for &(place, equal) in needless.iter().rev() {
-            let Some(packet) = fifo.take_ack(place) else { continue };
+        redundant.truncate((of_connection as usize).saturating_sub(self.config.keep.max(1) as usize));
+        // In reverse order, so that the remaining indices stay valid.
+        for &(index, equal) in redundant.iter().rev() {
+            let Some(packet) = fifo.remove_ack(index) else { continue };
             out.drop(packet, DropReason::AckFilter);
             if let Some(last) = self.last_acks.last(&newest.connection).filter(|_| equal) {
-                last.taken_out += 1;
+                last.filtered += 1;
             }
         }
-        needless.first().map(|&(place, _)| place)
+        redundant.first().map(|&(index, _)| index)
     }
 
-    fn may_go(&self, old: &QueuedPacket, view: &TcpView, newest: &TcpView) -> bool {
+    fn is_redundant(&self, old: &QueuedPacket, view: &TcpView, newest: &TcpView) -> bool {
         let s = &self.config;
         let lower = match s.duplicates {
             Duplicates::Keep | Duplicates::Below => after(newest.ack, view.ack),
-            Duplicates::Sacked => after(newest.ack, view.ack) || newest.ack == view.ack && says_more(&newest.sack, &view.sack),
+            Duplicates::Sacked => after(newest.ack, view.ack) || newest.ack == view.ack && reports_more(&newest.sack, &view.sack),
             Duplicates::Mark => !after(view.ack, newest.ack),
         };
         lower
@@ -166,19 +174,20 @@ impl AckFilter {
             && (s.sack == SackGuard::Off || covered(view, newest))
     }
 
-    /// Once enough duplicates have been taken out, what survives says so.
+    /// Marks the survivor once dupthresh duplicates have been removed.
     pub fn mark_duplicates(&mut self, view: &TcpView, packet: &mut Packet, out: &mut Output<'_>) {
         if self.config.duplicates != Duplicates::Mark {
             return;
         }
-        if self.last_acks.last(&view.connection).is_some_and(|last| last.taken_out >= THRESHOLD) {
+        if self.last_acks.last(&view.connection).is_some_and(|last| last.filtered >= THRESHOLD) {
             out.edit(packet, &TcpEdit { dupacks_seen: true, ..TcpEdit::NOTHING });
         }
     }
 }
 
-/// Everything that the older ACK reports by SACK the newer one reports, or acknowledges. A D-SACK (RFC 2883) lies below the ACK or inside the second
-/// block, so only a block of the newer one can repeat it.
+/// True if the newer ACK reports or acknowledges all that the older one reports by SACK. A D-SACK
+/// (RFC 2883) is below the ACK or inside the second block, so only a block of the newer ACK can
+/// repeat it.
 fn covered(old: &TcpView, new: &TcpView) -> bool {
     let blocks = old.sack.raw();
     blocks.iter().enumerate().all(|(i, &(start, end))| {
@@ -188,7 +197,7 @@ fn covered(old: &TcpView, new: &TcpView) -> bool {
     })
 }
 
-/// The newer one's blocks cover the older one's and are not the same.
-fn says_more(new: &SackBlocks, old: &SackBlocks) -> bool {
+/// True if the newer ACK's blocks cover the older one's and add to them.
+fn reports_more(new: &SackBlocks, old: &SackBlocks) -> bool {
     old.raw().iter().all(|&block| within(block, new)) && new.raw().iter().any(|&block| !within(block, old))
 }

@@ -1,15 +1,16 @@
-//! What the last ACK of each connection said: what an ACK changes can only be told against the one before it.
+//! The last ACK of each connection, to detect what a new ACK changes.
 
 use crate::packet::{Flags, SackBlocks};
 use crate::view::{Connection, TcpView, after, hash};
 
-/// Connections that are remembered. Two that fall into one place forget each other, and what is not remembered is taken for a change.
-const PLACES: usize = 256;
+/// Size of the hash table. Colliding connections replace each other; the ACK after a replacement
+/// counts as a change.
+const SLOTS: usize = 256;
 
-/// The last ACK of each connection, in a table that does not grow.
+/// The last ACK of each connection, in a table of fixed size.
 #[derive(Debug, Default)]
 pub struct LastAckTable {
-    places: Vec<Option<LastAck>>,
+    slots: Vec<Option<LastAck>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -19,27 +20,27 @@ pub struct LastAck {
     window: u32,
     sack: SackBlocks,
     ecn_bits: (Flags, u8),
-    /// ACKs with this number that a filter has taken out.
-    pub taken_out: u32,
+    /// ACKs with this number that the filter has removed.
+    pub filtered: u32,
 }
 
-/// What an ACK says that the one before it did not.
+/// What differs between an ACK and the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct AckDelta {
-    /// Another window, or nobody knows.
+    /// The window differs, or the previous ACK is unknown.
     pub window: bool,
-    /// A SACK block beyond those of the one before it.
+    /// A SACK block that the previous ACK does not cover.
     pub sack: bool,
-    /// It acknowledges nothing new: its very coming is the message.
+    /// Acknowledges no new data: a duplicate ACK.
     pub duplicate: bool,
-    /// Other congestion echoes, or reserved bits.
+    /// The congestion echo or the reserved bits differ.
     pub ecn_bits: bool,
 }
 
 impl LastAckTable {
-    fn place(&mut self, connection: &Connection) -> &mut Option<LastAck> {
-        if self.places.is_empty() {
-            self.places.resize(PLACES, None);
+    fn slot(&mut self, connection: &Connection) -> &mut Option<LastAck> {
+        if self.slots.is_empty() {
+            self.slots.resize(SLOTS, None);
         }
         let key = match connection {
             Connection::Simulated(flow) => hash(0, &flow.to_le_bytes()),
@@ -48,16 +49,16 @@ impl LastAckTable {
                 hash(ends, [ports.0.to_le_bytes(), ports.1.to_le_bytes()].as_flattened())
             }
         };
-        &mut self.places[(key % PLACES as u64) as usize]
+        &mut self.slots[(key % SLOTS as u64) as usize]
     }
 
-    /// Takes note of an ACK, and says what is new in it.
-    pub fn note(&mut self, view: &TcpView) -> AckDelta {
-        let place = self.place(&view.connection);
-        let before = place.filter(|last| last.connection == view.connection);
-        let taken_out = before.filter(|last| last.ack == view.ack).map_or(0, |last| last.taken_out);
+    /// Stores an ACK and returns what it changes.
+    pub fn update(&mut self, view: &TcpView) -> AckDelta {
+        let slot = self.slot(&view.connection);
+        let before = slot.filter(|last| last.connection == view.connection);
+        let filtered = before.filter(|last| last.ack == view.ack).map_or(0, |last| last.filtered);
         let (connection, ack, window, sack) = (view.connection, view.ack, view.window, view.sack);
-        *place = Some(LastAck { connection, ack, window, sack, ecn_bits: ecn_bits(view), taken_out });
+        *slot = Some(LastAck { connection, ack, window, sack, ecn_bits: ecn_bits(view), filtered });
         let Some(last) = before else {
             return AckDelta { window: true, sack: !sack.is_empty(), duplicate: false, ecn_bits: true };
         };
@@ -69,19 +70,19 @@ impl LastAckTable {
         }
     }
 
-    /// The note on this connection's last ACK.
+    /// The last ACK of this connection.
     pub fn last(&mut self, connection: &Connection) -> Option<&mut LastAck> {
-        self.place(connection).as_mut().filter(|last| last.connection == *connection)
+        self.slot(connection).as_mut().filter(|last| last.connection == *connection)
     }
 }
 
-/// What a header says besides acknowledging: echoes of congestion (RFC 3168, RFC 9768) and bits that are not understood here.
+/// Congestion echo (RFC 3168, RFC 9768) and reserved bits.
 pub fn ecn_bits(view: &TcpView) -> (Flags, u8) {
     let echoes = Flags::ECE.with(Flags::CWR).with(Flags::AE);
     (Flags(view.flags.0 & echoes.0), view.reserved)
 }
 
-/// Whether one of these blocks contains it.
+/// True if one of these blocks contains the range.
 pub fn within((start, end): (u32, u32), blocks: &SackBlocks) -> bool {
     blocks.raw().iter().any(|&(from, to)| !after(from, start) && !after(end, to))
 }

@@ -1,6 +1,6 @@
-//! What a router may do to ACKs: a wrapper around any queue. Everything here looks at headers only, simulated or real.
+//! Router-side ACK handling: a wrapper around any queue. It reads headers only, simulated or real.
 //!
-//! Acks-first scheduling is the order of the fifo itself: [`super::Order::AcksFirst`].
+//! ACKs-first scheduling is a service order of the FIFO: [`super::Order::AcksFirst`].
 
 mod filter;
 mod last_ack;
@@ -14,33 +14,34 @@ use crate::element::{DropReason, Output};
 use crate::packet::{Kind, Packet};
 use crate::units::Time;
 
-/// A queue whose ACKs are looked after.
+/// A queue with ACK filtering or ACK drop-from-front.
 #[derive(Debug)]
 pub struct AckAwareQueue {
     inner: AnyQueue,
     filter: Option<AckFilter>,
-    /// An ACK that finds no room takes that of the oldest one (Lakshman, Madhow and Suter, INFOCOM 1997).
-    from_front: bool,
+    /// An ACK that finds the queue full replaces the oldest queued ACK (Lakshman, Madhow and Suter,
+    /// INFOCOM 1997).
+    drops_acks_from_front: bool,
 }
 
 impl AckAwareQueue {
     pub fn new(inner: AnyQueue) -> AckAwareQueue {
-        AckAwareQueue { inner, filter: None, from_front: false }
+        AckAwareQueue { inner, filter: None, drops_acks_from_front: false }
     }
 
-    pub fn filtered(self, filter: AckFilter) -> AckAwareQueue {
+    pub fn with_filter(self, filter: AckFilter) -> AckAwareQueue {
         AckAwareQueue { filter: Some(filter), ..self }
     }
 
     pub fn drop_acks_from_front(self) -> AckAwareQueue {
-        AckAwareQueue { from_front: true, ..self }
+        AckAwareQueue { drops_acks_from_front: true, ..self }
     }
 
-    /// Makes the oldest ACK of the fifo take_next way.
+    /// Drops the oldest ACK of the FIFO.
     fn make_room(&mut self, packet: &Packet, out: &mut Output<'_>) {
         self.inner.with_fifo(packet, out, &mut |fifo, out| {
-            let oldest = fifo.acks().next().map(|(place, _)| place);
-            if let Some(packet) = oldest.and_then(|place| fifo.take_ack(place)) {
+            let oldest = fifo.acks().next().map(|(index, _)| index);
+            if let Some(packet) = oldest.and_then(|index| fifo.remove_ack(index)) {
                 out.drop(packet, DropReason::QueueFull);
             }
         });
@@ -49,17 +50,17 @@ impl AckAwareQueue {
     fn enqueue_ack(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) {
         let mut guarded = false;
         if let (Some(filter), Some(view)) = (&mut self.filter, out.arena.tcp(&packet)) {
-            guarded = filter.hear(&view);
+            guarded = filter.record(&view);
             let waiting = self.inner.packets();
             let mut freed = None;
             self.inner.with_fifo(&packet, out, &mut |fifo, out| freed = filter.purge(waiting, &view, fifo, out));
             filter.mark_duplicates(&view, &mut packet, out);
-            if let Some(place) = freed.filter(|_| filter.survivor() == Survivor::Head) {
+            if let Some(index) = freed.filter(|_| filter.survivor() == Survivor::Head) {
                 let waiting = QueuedPacket { since: now, packet, guarded };
-                return self.inner.with_fifo(&packet, out, &mut |fifo, _| fifo.put_ack(place, waiting));
+                return self.inner.with_fifo(&packet, out, &mut |fifo, _| fifo.insert_ack(index, waiting));
             }
         }
-        if self.from_front && !self.inner.has_room(&packet) {
+        if self.drops_acks_from_front && !self.inner.has_room(&packet) {
             self.make_room(&packet, out);
         }
         self.inner.enqueue(now, packet, out);
@@ -81,7 +82,7 @@ impl Queue for AckAwareQueue {
 
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         if let (Some(filter), Some(view)) = (&mut self.filter, out.arena.tcp(&packet).filter(|view| view.is_pure_ack())) {
-            filter.hear(&view);
+            filter.record(&view);
         }
         self.inner.pass(now, packet, out)
     }
