@@ -1,11 +1,11 @@
-//! Whether the figures can be believed: how exactly packets were released, how late they were taken in, and what was lost that no link
-//! asked to lose.
+//! The audit of an emulation: release error, input lateness, and packets lost outside the network's
+//! elements. It decides whether the results are valid.
 
 use ackclock_core::statistics::{Histogram, SummaryStats};
 use ackclock_core::{Span, Time};
 
-/// At most this share of releases may miss the deadline.
-const MISSES_ALLOWED: f64 = 1e-3;
+/// Maximum share of packets that may miss the deadline in a valid run.
+const MAX_MISS_SHARE: f64 = 1e-3;
 
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
@@ -13,9 +13,9 @@ pub struct Audit {
     release: Histogram,
     input: Histogram,
     misses: u64,
-    /// Packets that the kernel or a full ring dropped on their way in or out.
+    /// Packets dropped between hosts and network: by the kernel or by a full RX ring.
     unintended: u64,
-    /// Longer than any packet that the interfaces carry.
+    /// Packets longer than the MTU.
     oversized: u64,
 }
 
@@ -24,19 +24,19 @@ impl Audit {
         Audit { deadline, ..Audit::default() }
     }
 
-    /// A packet planned for `planned` left at `actual`.
+    /// Counts a packet with planned release time `planned` that was sent at `actual`.
     pub fn released(&mut self, planned: Time, actual: Time) {
         let error = actual - planned;
         self.release.add(error);
         self.misses += u64::from(error > self.deadline);
     }
 
-    /// A packet that arrived at `arrived` could only be taken in when the network was already at `network`.
-    pub fn taken_in(&mut self, arrived: Time, network: Time) {
-        self.input.add(network - arrived);
+    /// Counts a packet received at `received` that entered the network at network time `entered`.
+    pub fn injected(&mut self, received: Time, entered: Time) {
+        self.input.add(entered - received);
     }
 
-    /// Takes another's counts in.
+    /// Adds the counts of another audit.
     pub fn merge(&mut self, other: &Audit) {
         self.release.merge(&other.release);
         self.input.merge(&other.input);
@@ -49,7 +49,7 @@ impl Audit {
         self.unintended += packets;
     }
 
-    pub fn too_long(&mut self) {
+    pub fn oversized(&mut self) {
         self.oversized += 1;
         self.unintended += 1;
     }
@@ -69,11 +69,11 @@ impl Audit {
         self.input.summary_ms().scaled(1e3)
     }
 
-    /// Why this run is no measurement of its link; empty when it is one.
+    /// Why the run is invalid, one sentence per fault; empty if it is valid.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let released = self.release.count();
-        if self.misses as f64 > MISSES_ALLOWED * released as f64 {
+        if self.misses as f64 > MAX_MISS_SHARE * released as f64 {
             faults.push(format!(
                 "{} of {released} packets left more than {:.0} us late: this machine, not the link, set their time",
                 self.misses,
@@ -81,7 +81,7 @@ impl Audit {
             ));
         }
         if self.unintended > 0 {
-            faults.push(format!("{} packets were lost between the hosts and the link, which no link asked for", self.unintended));
+            faults.push(format!("{} packets were lost between the hosts and the link", self.unintended));
         }
         if self.oversized > 0 {
             faults.push(format!("{} of them were longer than 1500 B: the hosts' offloads are on", self.oversized));
@@ -90,7 +90,7 @@ impl Audit {
     }
 }
 
-/// An audit for each live client, and one for what concerns them all.
+/// An audit per live client, and one for faults that concern all clients.
 #[derive(Debug)]
 pub struct Audits {
     clients: Vec<Audit>,
@@ -111,20 +111,20 @@ impl Audits {
         &mut self.common
     }
 
-    /// Each client's with what concerns all.
+    /// Each client's audit with the common faults.
     pub fn each(&self) -> impl Iterator<Item = Audit> + '_ {
-        self.clients.iter().map(|own| {
-            let mut audit = own.clone();
+        self.clients.iter().map(|client| {
+            let mut audit = client.clone();
             audit.merge(&self.common);
             audit
         })
     }
 
-    /// All together.
-    pub fn whole(&self) -> Audit {
-        let mut whole = self.common.clone();
-        self.clients.iter().for_each(|client| whole.merge(client));
-        whole
+    /// The sum of all audits.
+    pub fn total(&self) -> Audit {
+        let mut total = self.common.clone();
+        self.clients.iter().for_each(|client| total.merge(client));
+        total
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_late_packet_in_a_thousand_is_forgiven_and_two_are_not() {
+    fn run_is_invalid_when_more_than_one_packet_in_a_thousand_is_late() {
         let mut audit = Audit::new(Span::from_ms(1));
         for _ in 0..999 {
             audit.released(Time::ZERO, Time::ZERO + Span::from_us(10));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_packet_makes_a_run_invalid() {
+    fn run_is_invalid_when_a_packet_is_lost() {
         let mut audit = Audit::new(Span::from_ms(1));
         audit.lost(1);
         assert!(audit.faults()[0].contains("1 packets were lost"));

@@ -1,49 +1,53 @@
-//! The emulator: real hosts' packets cross the core's elements in real time.
+//! The emulator: packets of real hosts cross the simulator's network in real time.
 //!
-//! The network, its elements and its loop are the simulator's own; here are the clock, the namespaces in which real hosts stand, the
-//! packet sockets through which their traffic comes and goes, and the audit that says whether the figures can be believed.
+//! The network, its elements and its event loop are the simulator's. This crate adds network
+//! namespaces for the real hosts, packet sockets between them and the network, a clock that drives
+//! the network, and an audit that decides whether the results are valid.
 
+mod af_packet;
 mod audit;
+mod bridge;
+mod busy_wait;
+mod cache_warmup;
 mod clock;
-mod crossing;
-mod door;
-mod drive;
-mod gate;
-mod helper;
-mod log;
-mod machine;
-mod options;
-mod outlet;
-mod packet;
+mod config;
 #[cfg(test)]
-mod parity;
-mod place;
+mod driver_parity;
+mod egress;
+mod log;
+mod machine_load;
+mod netns;
+mod packet;
+mod poller;
+mod port;
+mod probe;
 mod report;
+mod run;
+mod scheduling;
 mod server_ready;
-mod tap;
-mod wait;
-mod warm;
+mod tx_thread;
 
-pub use options::Options;
-pub use report::{ClientReport, HopReport, Report};
+pub use config::EmulationConfig;
+pub use report::{ClientReport, EmulationReport, HopReport};
+pub use run::emulate;
 pub use server_ready::ServerReady;
 
 use ackclock_core::Problem;
 use ackclock_sim::PlanError;
 
-/// Why an emulation could not be had.
+/// Why an emulation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error("options cannot be read: {0}")]
-    Options(String),
-    /// What the operating system refused, and what it said.
+    Config(String),
+    /// An operation that the operating system refused, and its error.
     #[error("{}", Problem::refused(what, error))]
     Refused { what: &'static str, error: std::io::Error },
     #[error("{0}")]
     Failed(String),
-    /// The error carries its remedy.
+    /// An error with its remedy.
     #[error("{0}")]
     Problem(Problem),
 }
@@ -51,8 +55,8 @@ pub enum EmuError {
 impl From<EmuError> for Problem {
     fn from(error: EmuError) -> Problem {
         match error {
-            EmuError::Plan(bad) => bad.into(),
-            EmuError::Options(why) => Problem::new(format!("options cannot be read: {why}"), "correct them (docs/plan.md)"),
+            EmuError::Plan(error) => error.into(),
+            EmuError::Config(why) => Problem::new(format!("options cannot be read: {why}"), "correct them (docs/plan.md)"),
             EmuError::Refused { what, error } => Problem::refused(what, &error),
             EmuError::Failed(why) => Problem::new(why, ""),
             EmuError::Problem(problem) => problem,
@@ -65,5 +69,3 @@ impl EmuError {
         move |error| EmuError::Refused { what, error }
     }
 }
-
-pub use drive::emulate;

@@ -1,4 +1,4 @@
-//! What an emulation says of itself and of its link.
+//! The report of an emulation.
 
 use crate::audit::{Audit, Audits};
 use crate::log::LogReport;
@@ -10,40 +10,40 @@ use ackclock_sim::plan::RatePlan;
 use ackclock_sim::{Plan, metrics};
 use serde::Serialize;
 
-/// The document of `ackclock emulate --json`, but for the link's name.
+/// The document of `ackclock emulate --json` without the link's name.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct EmulationReport {
     pub valid: bool,
-    /// Why not, or that nothing speaks against it.
+    /// Why the run is invalid, or that it is valid.
     pub why: String,
-    /// Deviations from the options that are no fault of the link, one sentence each.
+    /// Warnings that do not invalidate the run, one sentence each.
     pub notes: Vec<String>,
-    /// How much later than planned packets left.
+    /// Time from a packet's planned release to its transmission.
     pub release_error_us: SummaryStats,
-    /// How long packets from the hosts waited before the network took them in.
+    /// Time from a packet's RX timestamp to its entry into the network.
     pub input_lateness_us: SummaryStats,
     pub deadline_misses: u64,
     pub unintended_drops: u64,
     pub hops: Vec<HopReport>,
-    /// Of each live client by itself.
+    /// One per live client.
     pub clients: Vec<ClientReport>,
     pub command: CommandReport,
     pub seconds: f64,
-    /// Unix time of the beginning, from which the log counts.
+    /// Unix time of the start, the origin of the log's times.
     pub started: f64,
-    /// Packets from the hosts, and packets to them.
+    /// Packets received from hosts, and packets sent to hosts.
     pub packets_in: u64,
     pub packets_out: u64,
-    /// 1-minute load and stolen CPU time, in percent, while it ran.
+    /// 1-minute load average, and stolen CPU time during the run in percent.
     pub load: f64,
     pub steal_percent: f64,
-    /// CPU time that the emulator itself used.
+    /// CPU time of the emulator.
     pub cpu_seconds: f64,
     /// Null without a log.
     pub log: Option<LogReport>,
 }
 
-/// How well one client's link kept its times.
+/// The audit of one client.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClientReport {
     /// From 0.
@@ -60,9 +60,9 @@ pub struct ClientReport {
 pub struct HopReport {
     pub hop: String,
     pub direction: &'static str,
-    /// Of a fixed rate; none on other links.
+    /// Configured rate; none for other rate models than a fixed rate.
     pub asked_bps: Option<f64>,
-    /// While it was sending.
+    /// Rate during the hop's busy time.
     pub achieved_bps: Option<f64>,
     pub drops: u64,
     pub marks: u64,
@@ -73,13 +73,13 @@ pub struct HopReport {
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandReport {
     pub argv: Vec<String>,
-    /// Its exit status; 128 and the signal's number if one ended it; none without a command.
+    /// Exit status; 128 + n if signal n killed the command; none without a command.
     pub exit: Option<i32>,
-    /// The error of execve(2); none if the command was run.
+    /// Error of execve(2); none if the command was run.
     pub not_run: Option<&'static str>,
 }
 
-/// As `verdict`; none for a link over which no command ran.
+/// As `verdict`, but invalid if the command was not run.
 pub fn verdict_of_run(audit: &Audit, command: &CommandReport) -> (bool, String) {
     match command.not_run {
         Some(error) => (false, format!("the command could not be run: {error}")),
@@ -87,16 +87,16 @@ pub fn verdict_of_run(audit: &Audit, command: &CommandReport) -> (bool, String) 
     }
 }
 
-/// Whether an audit found nothing, and what it found.
+/// Whether the audit found no fault, and the faults.
 pub fn verdict(audit: &Audit) -> (bool, String) {
     let faults = audit.faults();
     let why = if faults.is_empty() { "every packet kept its time".into() } else { faults.join("; ") };
     (faults.is_empty(), why)
 }
 
-/// Every client's audit.
+/// The report of each client.
 pub fn clients(audits: &Audits) -> Vec<ClientReport> {
-    let of = |(client, audit): (usize, Audit)| {
+    let report = |(client, audit): (usize, Audit)| {
         let (valid, why) = verdict(&audit);
         ClientReport {
             client,
@@ -108,12 +108,12 @@ pub fn clients(audits: &Audits) -> Vec<ClientReport> {
             unintended_drops: audit.unintended(),
         }
     };
-    audits.each().enumerate().map(of).collect()
+    audits.each().enumerate().map(report).collect()
 }
 
-/// Every hop's figures from the start until `now`.
-pub fn hops(plan: &Plan, world: &mut BuiltNetwork, now: Time) -> Vec<HopReport> {
-    let BuiltNetwork { network, directed_hops, .. } = world;
+/// The report of each hop from the start until `now`.
+pub fn hops(plan: &Plan, built: &mut BuiltNetwork, now: Time) -> Vec<HopReport> {
+    let BuiltNetwork { network, directed_hops, .. } = built;
     let figures = metrics::hops(directed_hops, network, now);
     let mut rows = Vec::new();
     for (directed_hop, figures) in directed_hops.iter().zip(figures) {
@@ -124,15 +124,15 @@ pub fn hops(plan: &Plan, world: &mut BuiltNetwork, now: Time) -> Vec<HopReport> 
                 sent += meter.sent_bytes;
             }
         }
-        let asked = match plan.hops[directed_hop.hop].direction(directed_hop.direction).and_then(|config| config.rate.as_ref()) {
+        let configured = match plan.hops[directed_hop.hop].direction(directed_hop.direction).and_then(|way| way.rate.as_ref()) {
             Some(RatePlan::Fixed { bps }) => Some(*bps as f64),
             _ => None,
         };
         rows.push(HopReport {
             hop: plan.hops[directed_hop.hop].name.clone(),
             direction: directed_hop.direction.name(),
-            asked_bps: asked,
-            achieved_bps: asked.filter(|_| busy > Span::ZERO).map(|_| sent as f64 * 8.0 / busy.as_secs()),
+            asked_bps: configured,
+            achieved_bps: configured.filter(|_| busy > Span::ZERO).map(|_| sent as f64 * 8.0 / busy.as_secs()),
             drops: figures.drops.iter().sum(),
             marks: figures.marks,
             delivered: figures.delivered,

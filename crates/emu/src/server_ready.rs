@@ -1,10 +1,11 @@
-//! Start of the client's command: not before the server's command listens, so that the first connection is not refused.
+//! Delays the client's command until the server's command listens, so that the first connection is
+//! not refused.
 
 use crate::EmuError;
-use crate::clock::RealTime;
-use crate::gate::Gate;
-use crate::place::{Addresses, Places};
-use crate::wait::Wait;
+use crate::af_packet::PacketSocket;
+use crate::clock::MonotonicClock;
+use crate::netns::{Addresses, Namespaces};
+use crate::poller::Poller;
 use ackclock_core::{Span, Time};
 use serde::Deserialize;
 use std::time::Duration;
@@ -15,81 +16,83 @@ use std::time::Duration;
 pub enum ServerReady {
     /// No condition.
     None,
-    /// Until the server has any open port, sends something itself, or ends, but not longer than `PATIENCE`.
+    /// The server has an open port, has sent a packet, or has ended; at the latest after
+    /// `ANY_PORT_TIMEOUT`.
     Any,
-    /// Until this port is open (TCP in LISTEN, or UDP). The emulation fails if it does not open in time.
+    /// This port is open (TCP in LISTEN, or UDP). The emulation fails after `PORT_TIMEOUT`.
     Port(u16),
 }
 
-/// Time limits for any port, and for a port given by number.
-const PATIENCE: Span = Span::from_secs(5);
-const PATIENCE_FOR_PORT: Span = Span::from_secs(30);
-/// How long to sleep between two looks, and how many times as long as a look takes: the kernel walks all its TCP sockets for it, in 4 ms
-/// where its table has 262,144 places.
-const PAUSE: Span = Span::from_ms(5);
-const PAUSE_PER_LOOK: u64 = 4;
+const ANY_PORT_TIMEOUT: Span = Span::from_secs(5);
+const PORT_TIMEOUT: Span = Span::from_secs(30);
+/// Interval between two checks, and its lower bound as a multiple of a check's duration: the kernel
+/// walks its whole TCP table for a check, which takes 4 ms at 262,144 buckets.
+const CHECK_INTERVAL: Span = Span::from_ms(5);
+const INTERVAL_PER_CHECK: u64 = 4;
 
-/// State of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Server {
+enum ServerState {
     Starting,
     Ready,
-    Ended(i32),
+    Exited(i32),
 }
 
-/// Waits until the started server's command is ready. Returns a warning where the client's command starts although it is not.
+/// Waits until the command of the started server is ready. Returns a warning if the client's
+/// command is to start although it is not.
 ///
-/// The network does not run yet: time counts from the client's command. What the server sends meanwhile enters the network then.
+/// The network does not run yet: time counts from the client's command. Packets that the server
+/// sends meanwhile enter the network then.
 pub fn wait_for_server(
-    asked: ServerReady,
-    places: &mut Places,
-    gates: &mut [Gate],
-    wait: &Wait,
+    condition: ServerReady,
+    namespaces: &mut Namespaces,
+    sockets: &mut [PacketSocket],
+    poller: &Poller,
 ) -> Result<Option<String>, EmuError> {
-    let patience = match asked {
+    let timeout = match condition {
         ServerReady::None => return Ok(None),
-        ServerReady::Any => PATIENCE,
-        ServerReady::Port(_) => PATIENCE_FOR_PORT,
+        ServerReady::Any => ANY_PORT_TIMEOUT,
+        ServerReady::Port(_) => PORT_TIMEOUT,
     };
-    let clock = RealTime::start();
-    let found = loop {
-        let before = clock.now();
-        let found = look(asked, places, &mut gates[0]);
-        // Checked after `look`: a signal to the process group also ends the server.
-        if wait.stop_signalled() {
+    let clock = MonotonicClock::start();
+    let state = loop {
+        let start = clock.now();
+        let state = check(condition, namespaces, &mut sockets[0]);
+        // Tested after `check`: a signal to the process group also ends the server.
+        if poller.stop_signalled() {
             return Err(EmuError::Failed("it was ended by a signal before its command started".into()));
         }
-        if found != Server::Starting || before >= Time::ZERO + patience {
-            break found;
+        if state != ServerState::Starting || start >= Time::ZERO + timeout {
+            break state;
         }
-        let pause = PAUSE.max(Span((clock.now() - before).0 * PAUSE_PER_LOOK));
-        wait.rest(Duration::from_secs_f64(pause.as_secs()));
+        let interval = CHECK_INTERVAL.max(Span((clock.now() - start).0 * INTERVAL_PER_CHECK));
+        poller.sleep_unconditionally(Duration::from_secs_f64(interval.as_secs()));
     };
-    let port = match asked {
+    let port = match condition {
         ServerReady::Port(port) => format!("port {port}"),
         _ => "any port".into(),
     };
-    let short = match found {
-        Server::Ready => return Ok(None),
-        Server::Ended(status) => format!("the server's command ended with status {status} before it listened on {port}"),
-        Server::Starting => format!("the server's command has not listened on {port} for {:.0} s", patience.as_secs()),
+    let problem = match state {
+        ServerState::Ready => return Ok(None),
+        ServerState::Exited(status) => format!("the server's command ended with status {status} before it listened on {port}"),
+        ServerState::Starting => format!("the server's command has not listened on {port} for {:.0} s", timeout.as_secs()),
     };
-    match asked {
-        ServerReady::Port(_) => Err(EmuError::Failed(short)),
-        _ => Ok(Some(short + "; the client's command starts without it")),
+    match condition {
+        ServerReady::Port(_) => Err(EmuError::Failed(problem)),
+        _ => Ok(Some(problem + "; the client's command starts without it")),
     }
 }
 
-fn look(asked: ServerReady, places: &mut Places, gate: &mut Gate) -> Server {
-    let ports = places.server_ports();
-    let ready = match asked {
+fn check(condition: ServerReady, namespaces: &mut Namespaces, socket: &mut PacketSocket) -> ServerState {
+    let ports = namespaces.server_ports();
+    let is_ready = match condition {
         ServerReady::Port(port) => ports.is_some_and(|open| open.contains(&port)),
-        // Where the ports cannot be read there is nothing to wait for. Who sends to a client is no server that is waited for.
-        _ => ports.is_none_or(|open| !open.is_empty()) || gate.has(Addresses::is_for_one),
+        // Unreadable port tables count as ready. So does a server that has sent a packet to a
+        // client: it is the active opener.
+        _ => ports.is_none_or(|open| !open.is_empty()) || socket.skip_until(Addresses::is_unicast),
     };
-    match places.server_ended() {
-        _ if ready => Server::Ready,
-        Some(status) => Server::Ended(status),
-        None => Server::Starting,
+    match namespaces.server_exit_status() {
+        _ if is_ready => ServerState::Ready,
+        Some(status) => ServerState::Exited(status),
+        None => ServerState::Starting,
     }
 }

@@ -13,7 +13,7 @@ mod statistics;
 mod table;
 
 use ackclock_core::Problem;
-use ackclock_emu::Options;
+use ackclock_emu::EmulationConfig;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
 use control::Faults;
 use errors::failure;
@@ -89,8 +89,8 @@ fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyRe
 #[pyfunction]
 fn emulate(py: Python<'_>, plan: &str, options: &str) -> PyResult<String> {
     let plan = Plan::from_json(plan).map_err(errors::of_plan)?;
-    let options = Options::from_json(options).map_err(errors::of_emulation)?;
-    let report = py.detach(|| ackclock_emu::emulate(&plan, &options)).map_err(errors::of_emulation)?;
+    let config = EmulationConfig::from_json(options).map_err(errors::of_emulation)?;
+    let report = py.detach(|| ackclock_emu::emulate(&plan, &config)).map_err(errors::of_emulation)?;
     serde_json::to_string(&report).map_err(failure)
 }
 

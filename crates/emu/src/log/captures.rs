@@ -1,69 +1,70 @@
-//! A capture at every real host: each packet as it passes between the host and the link, with its number and its length, headers only.
+//! A capture per real host: the headers of each packet between the host and the link, with packet
+//! number and original length.
 //!
-//! Stamps are the network's time: of a packet from the host the kernel's own stamp, of one to it the instant for which it was planned,
-//! which the audit says by how much it was missed.
+//! Timestamps are network time: the kernel's RX timestamp of a packet from the host, and the
+//! planned release of a packet to the host. The audit has the error of the latter.
 
-use super::background::Stream;
 use super::headers::header_len;
+use super::writer_thread::FileStream;
 use ackclock_core::Time;
 use ackclock_core::packet::{Body, Packet};
 use ackclock_pcap::write::{CapturedFrame, FlowEnd, FlowFrames, PcapngWriter};
 use std::io;
 
 const ETHERNET: usize = 14;
-/// The longest headers: IPv4 and TCP with all their options, and some extension headers of IPv6.
-const LONGEST: u32 = 256;
+/// Maximum captured length: IPv4 and TCP with all options, or IPv6 with some extension headers.
+const MAX_HEADERS: u32 = 256;
 
-/// Of one host.
-struct One {
+/// The capture of one host.
+struct HostCapture {
     side: FlowEnd,
     frames: FlowFrames,
-    writer: PcapngWriter<Stream>,
+    writer: PcapngWriter<FileStream>,
 }
 
-pub struct Captures {
-    /// By gate.
-    at: Vec<One>,
-    failed: Option<io::Error>,
+pub struct HostCaptures {
+    /// By port.
+    captures: Vec<HostCapture>,
+    error: Option<io::Error>,
 }
 
-/// The name of a gate's capture: the server's gate is the first.
-pub fn name(gate: usize, gates: usize) -> String {
-    match gate {
+/// File name of the capture at a port. Port 0 is the server's.
+pub fn name(port: usize, ports: usize) -> String {
+    match port {
         0 => "server.pcapng".into(),
-        _ if gates == 2 => "client.pcapng".into(),
-        _ => format!("client-{gate}.pcapng"),
+        _ if ports == 2 => "client.pcapng".into(),
+        _ => format!("client-{port}.pcapng"),
     }
 }
 
-impl Captures {
-    /// One for each stream. `epoch_ns` is when the emulation began, in Unix time.
-    pub fn new(streams: Vec<Stream>, epoch_ns: u64) -> io::Result<Captures> {
-        let gates = streams.len();
-        let one = |(gate, stream): (usize, Stream)| {
-            let side = if gate == 0 { FlowEnd::Server } else { FlowEnd::Client };
-            let writer = PcapngWriter::new(stream, LONGEST, name(gate, gates).trim_end_matches(".pcapng"))?;
-            let frames = FlowFrames::new(0, 0, LONGEST);
-            Ok(One { side, frames, writer: writer.with_epoch(epoch_ns) })
+impl HostCaptures {
+    /// One capture per stream. `epoch_ns`: Unix time of the emulation's start.
+    pub fn new(streams: Vec<FileStream>, epoch_ns: u64) -> io::Result<HostCaptures> {
+        let ports = streams.len();
+        let capture = |(port, stream): (usize, FileStream)| {
+            let side = if port == 0 { FlowEnd::Server } else { FlowEnd::Client };
+            let writer = PcapngWriter::new(stream, MAX_HEADERS, name(port, ports).trim_end_matches(".pcapng"))?;
+            let frames = FlowFrames::new(0, 0, MAX_HEADERS);
+            Ok(HostCapture { side, frames, writer: writer.with_epoch(epoch_ns) })
         };
-        let at = streams.into_iter().enumerate().map(one).collect::<io::Result<Vec<One>>>()?;
-        Ok(Captures { at, failed: None })
+        let captures = streams.into_iter().enumerate().map(capture).collect::<io::Result<Vec<HostCapture>>>()?;
+        Ok(HostCaptures { captures, error: None })
     }
 
-    /// A packet at a gate: one that its host has sent, or one for it.
-    pub fn pass(&mut self, now: Time, gate: u32, packet: &Packet, body: &Body, sent: bool) {
-        let Some(one) = self.at.get_mut(gate as usize) else { return };
-        let from = if sent { one.side } else { one.side.other() };
-        let frame = one.frames.frame(from, packet.id as u16, packet, body);
-        let kept = ETHERNET + header_len(frame.bytes.get(ETHERNET..).unwrap_or_default());
-        let frame = CapturedFrame { bytes: &frame.bytes[..kept.min(frame.bytes.len())], ..frame };
-        if let Err(error) = one.writer.write_with_id(now, &frame, packet.id) {
-            self.failed.get_or_insert(error);
+    /// Captures a packet at a port: `sent` by its host, or to be received by it.
+    pub fn capture(&mut self, now: Time, port: u32, packet: &Packet, body: &Body, sent: bool) {
+        let Some(capture) = self.captures.get_mut(port as usize) else { return };
+        let from = if sent { capture.side } else { capture.side.other() };
+        let frame = capture.frames.frame(from, packet.id as u16, packet, body);
+        let captured = ETHERNET + header_len(frame.bytes.get(ETHERNET..).unwrap_or_default());
+        let frame = CapturedFrame { bytes: &frame.bytes[..captured.min(frame.bytes.len())], ..frame };
+        if let Err(error) = capture.writer.write_with_id(now, &frame, packet.id) {
+            self.error.get_or_insert(error);
         }
     }
 
     pub fn finish(self) -> io::Result<()> {
-        let all = self.at.into_iter().try_for_each(|one| one.writer.finish());
-        self.failed.map_or(all, Err)
+        let finished = self.captures.into_iter().try_for_each(|capture| capture.writer.finish());
+        self.error.map_or(finished, Err)
     }
 }

@@ -1,19 +1,19 @@
-//! What became of every packet: a row for each, written when it is known.
+//! The fate of each packet: a row per packet, written when the packet is delivered or dropped.
 
-use super::background::Stream;
-use super::rows::Row;
+use super::csv_rows::CsvRow;
+use super::writer_thread::FileStream;
 use ackclock_core::Time;
 use ackclock_core::element::DropReason;
 use ackclock_core::packet::Packet;
 use std::collections::VecDeque;
 
-/// The columns. `from` is the end that sent it: 0 the server, 1 the client. `hop` is where it was dropped, `marked` where it was told of
-/// congestion; both are the hop's place in the link, server first.
+/// The columns. `from`: the sender, 0 for the server and 1 for the client. `hop`: the hop that
+/// dropped the packet. `marked`: the last hop that marked it. Hops are numbered from the server.
 pub const COLUMNS: &str = "packet,flow,from,bytes,sent_ps,fate,at_ps,hop,marked";
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct InFlightPacket {
     flow: u32,
     from: u8,
     bytes: u16,
@@ -21,38 +21,41 @@ struct Entry {
     marked: Option<u32>,
 }
 
-/// Packets on their way by number. Numbers are given in order, so a ring of those between the oldest and the newest holds them.
+/// Packets in flight by number. Numbers increase with time, so a deque from the oldest to the
+/// newest packet holds them.
 pub struct Fates {
-    out: Stream,
+    out: FileStream,
+    /// Number of the first packet in `in_flight`.
     first: u64,
-    travelling: VecDeque<Option<Entry>>,
+    in_flight: VecDeque<Option<InFlightPacket>>,
 }
 
 impl Fates {
-    pub fn new(mut out: Stream) -> Fates {
+    pub fn new(mut out: FileStream) -> Fates {
         out.bytes().extend_from_slice(COLUMNS.as_bytes());
         out.bytes().push(b'\n');
-        Fates { out, first: 0, travelling: VecDeque::new() }
+        Fates { out, first: 0, in_flight: VecDeque::new() }
     }
 
-    /// An end sent it, or the network made it itself, going the way that end sends.
+    /// A packet sent by an endpoint, or created by the network in the direction of that endpoint's
+    /// packets.
     pub fn sent(&mut self, now: Time, packet: &Packet, from: u8) {
-        self.enter(packet.id, Entry { flow: packet.flow, from, bytes: packet.len, sent: now, marked: None });
+        self.insert(packet.id, InFlightPacket { flow: packet.flow, from, bytes: packet.len, sent: now, marked: None });
     }
 
-    fn enter(&mut self, id: u64, entry: Entry) {
-        if self.travelling.is_empty() {
+    fn insert(&mut self, id: u64, entry: InFlightPacket) {
+        if self.in_flight.is_empty() {
             self.first = id;
         }
-        let Some(place) = id.checked_sub(self.first).map(|place| place as usize) else { return };
-        if self.travelling.len() <= place {
-            self.travelling.resize(place + 1, None);
+        let Some(index) = id.checked_sub(self.first).map(|index| index as usize) else { return };
+        if self.in_flight.len() <= index {
+            self.in_flight.resize(index + 1, None);
         }
-        self.travelling[place] = Some(entry);
+        self.in_flight[index] = Some(entry);
     }
 
-    fn entry(&mut self, id: u64) -> Option<&mut Option<Entry>> {
-        self.travelling.get_mut(id.checked_sub(self.first)? as usize)
+    fn entry(&mut self, id: u64) -> Option<&mut Option<InFlightPacket>> {
+        self.in_flight.get_mut(id.checked_sub(self.first)? as usize)
     }
 
     pub fn marked(&mut self, packet: &Packet, hop: u32) {
@@ -72,15 +75,15 @@ impl Fates {
     fn end(&mut self, packet: &Packet, now: Time, fate: &str, hop: Option<u32>) {
         let Some(entry) = self.entry(packet.id).and_then(Option::take) else { return };
         write(&mut self.out, packet.id, &entry, fate, Some(now), hop);
-        while let Some(None) = self.travelling.front() {
-            self.travelling.pop_front();
+        while let Some(None) = self.in_flight.front() {
+            self.in_flight.pop_front();
             self.first += 1;
         }
     }
 
-    /// What is still on its way is said to be.
+    /// Writes a row for each packet that is still in flight.
     pub fn finish(mut self) {
-        for (id, entry) in (self.first..).zip(&self.travelling) {
+        for (id, entry) in (self.first..).zip(&self.in_flight) {
             if let Some(entry) = entry {
                 write(&mut self.out, id, entry, "in_flight", None, None);
             }
@@ -88,15 +91,15 @@ impl Fates {
     }
 }
 
-fn write(out: &mut Stream, id: u64, entry: &Entry, fate: &str, at: Option<Time>, hop: Option<u32>) {
-    Row::new(out)
+fn write(out: &mut FileStream, id: u64, entry: &InFlightPacket, fate: &str, at: Option<Time>, hop: Option<u32>) {
+    CsvRow::new(out)
         .number(id)
         .number(entry.flow.into())
         .number(entry.from.into())
         .number(entry.bytes.into())
         .number(entry.sent.0)
         .word(fate)
-        .maybe(at.map(|at| at.0))
-        .maybe(hop.map(u64::from))
-        .maybe(entry.marked.map(u64::from));
+        .optional(at.map(|at| at.0))
+        .optional(hop.map(u64::from))
+        .optional(entry.marked.map(u64::from));
 }

@@ -1,4 +1,4 @@
-//! The snap length of a captured packet: the headers that an analysis reads, and at most one byte of payload.
+//! The captured length of a packet: its headers, and at most one byte of payload.
 
 const IPV4: u8 = 4;
 const IPV6: u8 = 6;
@@ -13,30 +13,32 @@ const UDP: u8 = 17;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
-/// Bytes kept of a protocol other than TCP and UDP: what an ICMP error quotes of a packet (RFC 792); type, code and checksum of an
-/// ICMP message itself.
-const OF_OTHERS: usize = 8;
-/// Bytes kept of TCP and UDP payload: the first byte of a QUIC packet holds the spin bit (RFC 9000, section 17.4).
-const OF_PAYLOAD: usize = 1;
+/// Captured bytes of protocols other than TCP and UDP: as many as an ICMP error quotes of a packet
+/// (RFC 792). Of an ICMP message they are type, code, checksum and the next word.
+const OTHER_PROTOCOL: usize = 8;
+/// Captured bytes of TCP and UDP payload: the first byte of a QUIC packet has the spin bit (RFC
+/// 9000, section 17.4).
+const PAYLOAD: usize = 1;
 
-/// How many bytes of an IP packet a capture keeps: its IP header with options and extension headers, the whole TCP header or the UDP header
-/// and one byte more, 8 bytes of any other protocol, and of a fragment after the first nothing more. At most the packet's own length.
+/// Captured length of an IP packet: the IP header with options and extension headers, then the TCP
+/// or UDP header and one byte of payload, 8 bytes of another protocol, or nothing of a fragment
+/// after the first. At most the packet's length.
 pub fn header_len(packet: &[u8]) -> usize {
-    let kept = match packet.first().map(|first| first >> 4) {
-        Some(IPV4) => of_ipv4(packet),
-        Some(IPV6) => of_ipv6(packet),
-        _ => OF_OTHERS,
+    let len = match packet.first().map(|first| first >> 4) {
+        Some(IPV4) => ipv4_len(packet),
+        Some(IPV6) => ipv6_len(packet),
+        _ => OTHER_PROTOCOL,
     };
-    kept.min(packet.len())
+    len.min(packet.len())
 }
 
-fn of_ipv4(packet: &[u8]) -> usize {
+fn ipv4_len(packet: &[u8]) -> usize {
     let header = usize::from(packet[0] & 15) * 4;
     let offset = u16::from_be_bytes([byte(packet, 6) & 0x1f, byte(packet, 7)]);
-    if offset > 0 { header } else { header + of_transport(byte(packet, 9), packet.get(header..).unwrap_or_default()) }
+    if offset > 0 { header } else { header + transport_len(byte(packet, 9), packet.get(header..).unwrap_or_default()) }
 }
 
-fn of_ipv6(packet: &[u8]) -> usize {
+fn ipv6_len(packet: &[u8]) -> usize {
     let (mut next, mut at) = (byte(packet, 6), IPV6_HEADER);
     while at < packet.len() {
         let header = &packet[at..];
@@ -49,19 +51,19 @@ fn of_ipv6(packet: &[u8]) -> usize {
                     return at;
                 }
             }
-            _ => return at + of_transport(next, header),
+            _ => return at + transport_len(next, header),
         }
         next = byte(header, 0);
     }
     at
 }
 
-fn of_transport(protocol: u8, header: &[u8]) -> usize {
+fn transport_len(protocol: u8, header: &[u8]) -> usize {
     match protocol {
         // A data offset below 20 bytes is a malformed header.
-        TCP => (usize::from(byte(header, 12) >> 4) * 4).max(TCP_HEADER) + OF_PAYLOAD,
-        UDP => UDP_HEADER + OF_PAYLOAD,
-        _ => OF_OTHERS,
+        TCP => (usize::from(byte(header, 12) >> 4) * 4).max(TCP_HEADER) + PAYLOAD,
+        UDP => UDP_HEADER + PAYLOAD,
+        _ => OTHER_PROTOCOL,
     }
 }
 
@@ -91,7 +93,7 @@ mod tests {
 
     // finding("L7")
     #[test]
-    fn capture_keeps_the_headers_and_one_byte_of_payload() {
+    fn captured_length_covers_headers_and_one_byte_of_payload() {
         assert_eq!(header_len(&ipv4(TCP, 5, 0x4000, &tcp(5))), 20 + 20 + 1);
         assert_eq!(header_len(&ipv4(TCP, 15, 0, &tcp(15))), 60 + 60 + 1);
         assert_eq!(header_len(&ipv4(UDP, 5, 0, &[0; 8])), 20 + 8 + 1);
@@ -105,7 +107,7 @@ mod tests {
 
     // finding("L7")
     #[test]
-    fn capture_keeps_extension_headers_of_ipv6() {
+    fn captured_length_covers_ipv6_extension_headers() {
         let packet = |next: u8, after: &[&[u8]]| {
             let mut packet = vec![0; IPV6_HEADER];
             (packet[0], packet[6]) = (0x60, next);
@@ -122,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn kept_bytes_stay_within_the_packet_when_it_is_truncated_or_malformed() {
-        let whole = ipv4(TCP, 5, 0, &tcp(15));
-        (0..whole.len()).for_each(|len| assert!(header_len(&whole[..len]) <= len));
+    fn captured_length_is_at_most_the_packet_length_when_headers_are_truncated_or_malformed() {
+        let packet = ipv4(TCP, 5, 0, &tcp(15));
+        (0..packet.len()).for_each(|len| assert!(header_len(&packet[..len]) <= len));
         assert_eq!(header_len(&[0xff; 40]), 8);
         assert_eq!(header_len(&[]), 0);
-        // Extension headers that never end.
+        // An endless chain of extension headers.
         let mut endless = vec![0; 1500];
         endless[0] = 0x60;
         assert!(header_len(&endless) <= 1500);

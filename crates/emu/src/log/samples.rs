@@ -1,7 +1,8 @@
-//! Queues and simulated flows at the sampling step, row by row, so that a long emulation needs no more memory than a short one.
+//! Samples of queues and simulated flows, written row by row: memory use does not grow with the
+//! emulation's length.
 
-use super::background::Stream;
-use super::rows::Row;
+use super::csv_rows::CsvRow;
+use super::writer_thread::FileStream;
 use ackclock_core::Time;
 use ackclock_sim::Plan;
 use ackclock_sim::build::BuiltNetwork;
@@ -12,12 +13,12 @@ const SERIES: &str = "flow,time_s,cwnd_bytes,ssthresh_bytes,srtt_ms,flight_bytes
 
 pub struct Samples {
     recorder: Recorder,
-    hops: Stream,
-    series: Stream,
+    hops: FileStream,
+    series: FileStream,
 }
 
 impl Samples {
-    pub fn new(plan: &Plan, mut hops: Stream, mut series: Stream) -> Samples {
+    pub fn new(plan: &Plan, mut hops: FileStream, mut series: FileStream) -> Samples {
         for (stream, columns) in [(&mut hops, HOPS), (&mut series, SERIES)] {
             stream.bytes().extend_from_slice(columns.as_bytes());
             stream.bytes().push(b'\n');
@@ -29,8 +30,8 @@ impl Samples {
         self.recorder.due()
     }
 
-    pub fn take(&mut self, now: Time, world: &mut BuiltNetwork) {
-        self.recorder.take(now, world);
+    pub fn take(&mut self, now: Time, built: &mut BuiltNetwork) {
+        self.recorder.take(now, built);
         let (hops, series) = (std::mem::take(&mut self.recorder.hops), std::mem::take(&mut self.recorder.series));
         for i in 0..hops.hop.len() {
             write_hop(&mut self.hops, &hops, i);
@@ -41,11 +42,11 @@ impl Samples {
     }
 }
 
-fn write_hop(out: &mut Stream, hops: &HopSeries, i: usize) {
-    Row::new(out)
+fn write_hop(out: &mut FileStream, hops: &HopSeries, i: usize) {
+    CsvRow::new(out)
         .number(hops.hop[i].into())
         .word(hops.direction[i])
-        .maybe(hops.station[i].map(u64::from))
+        .optional(hops.station[i].map(u64::from))
         .real(Some(hops.time_s[i]))
         .number(hops.queue_packets[i])
         .number(hops.queue_bytes[i])
@@ -54,8 +55,8 @@ fn write_hop(out: &mut Stream, hops: &HopSeries, i: usize) {
         .number(hops.delivered_bytes[i]);
 }
 
-fn write_flow(out: &mut Stream, series: &Series, i: usize) {
-    Row::new(out)
+fn write_flow(out: &mut FileStream, series: &Series, i: usize) {
+    CsvRow::new(out)
         .number(series.flow[i].into())
         .real(Some(series.time_s[i]))
         .real(Some(series.cwnd_bytes[i]))
