@@ -412,7 +412,7 @@ def test_pair_is_refused_when_its_notes_would_lie_in_another_users_directory(tmp
     argv += command(link, "--pair", "--seconds", "0.2", "--no-log", "--out", tmp_path / "run")
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
-    assert "/run/ackclock cannot hold notes that root believes: it belongs to user 65534; remove it" in done.stderr
+    assert "/run/ackclock cannot hold cleanup journals: it belongs to user 65534; remove it" in done.stderr
 
 
 @needs_root

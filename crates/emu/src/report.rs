@@ -124,12 +124,13 @@ pub fn hops(plan: &Plan, built: &mut BuiltNetwork, now: Time) -> Vec<HopReport> 
                 sent += meter.sent_bytes;
             }
         }
-        let configured = match plan.hops[directed_hop.hop].direction(directed_hop.direction).and_then(|way| way.rate.as_ref()) {
+        let hop = &plan.hops[directed_hop.hop];
+        let configured = match hop.direction(directed_hop.direction).and_then(|direction| direction.rate.as_ref()) {
             Some(RatePlan::Fixed { bps }) => Some(*bps as f64),
             _ => None,
         };
         rows.push(HopReport {
-            hop: plan.hops[directed_hop.hop].name.clone(),
+            hop: hop.name.clone(),
             direction: directed_hop.direction.name(),
             asked_bps: configured,
             achieved_bps: configured.filter(|_| busy > Span::ZERO).map(|_| sent as f64 * 8.0 / busy.as_secs()),
