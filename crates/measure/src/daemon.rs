@@ -1,4 +1,5 @@
-//! The command line of `ackclockd`, the far end of `ackclock measure`: for the binary and for the command of the Python package.
+//! Command line of `ackclockd`, the far end of `ackclock measure`. The binary and the Python
+//! command run it.
 
 use crate::net::log::LogTarget;
 use crate::net::server::{Server, ServerConfig, raise_descriptors};
@@ -14,56 +15,61 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The far end of `ackclock measure`: serves clients that know the token, within its limits. Writes nothing but a log, and a token file on request.
+/// The far end of `ackclock measure`: serves clients that know the token, within its limits. It
+/// writes a log, and a token file on request.
 #[derive(Parser)]
 #[command(name = "ackclockd", version)]
 struct Arguments {
-    /// The address to listen at; 0.0.0.0 or :: for all.
+    /// Address to listen at; 0.0.0.0 or :: for all.
     #[arg(long, default_value = "127.0.0.1")]
     listen: IpAddr,
     /// TCP and UDP port; 0 lets the kernel choose.
     #[arg(long, default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// A file with the shared token, of mode 0600; made if it is not there. Without it a token is made and shown once.
+    /// File with the shared token, of mode 0600; created if it does not exist. Without this option
+    /// a token is generated and printed once.
     #[arg(long)]
     token_file: Option<PathBuf>,
-    /// Make a token, write it to this new file with mode 0600, and exit.
+    /// Generate a token, write it to this new file with mode 0600, and exit.
     #[arg(long, value_name = "FILE", exclusive = true)]
     new_token: Option<PathBuf>,
-    /// Most bits a second that are moved each way, in Mb/s: all sessions and tests together.
+    /// Maximum rate in each direction, in Mb/s: all sessions and tests together.
     #[arg(long, visible_alias = "most-rate", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     max_rate: u64,
-    /// Most bytes that one session may move, in MB.
+    /// Maximum bytes that one session may move, in MB.
     #[arg(long = "most-bytes", default_value_t = 20_000)]
     max_bytes: u64,
-    /// Sessions at a time.
+    /// Maximum number of concurrent sessions.
     #[arg(long = "most-sessions", default_value_t = 4)]
     max_sessions: u32,
-    /// Sessions at a time from one address.
+    /// Maximum number of concurrent sessions from one address.
     #[arg(long = "most-sessions-per-peer", default_value_t = 2)]
     max_sessions_per_peer: u32,
-    /// Longest session in seconds.
+    /// Maximum duration of a session in seconds.
     #[arg(long = "most-seconds", default_value_t = 3600)]
     max_seconds: u32,
-    /// Let a client have its own session's packets' headers, so many MB of them at most (needs CAP_NET_RAW); 0: no captures.
+    /// Maximum size of a capture of a session's packet headers, in MB (needs CAP_NET_RAW); 0: no
+    /// captures.
     #[arg(long, default_value_t = 0, value_name = "MB")]
     allow_capture: u64,
-    /// A file to which a line for each session and each refusal is added, instead of standard error.
+    /// File to append log lines to, one for each session and each refusal, instead of standard
+    /// error.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// The user to switch to when started as root, once the ports are bound; "nobody" by default.
+    /// User to switch to when started as root, once the ports are bound; default: `nobody`.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Answer STAMP probes (RFC 8762) at this UDP port too; needs --stamp-key-file, or --stamp-open.
+    /// Also reply to STAMP probes (RFC 8762) at this UDP port; needs --stamp-key-file or
+    /// --stamp-open.
     #[arg(long)]
     stamp_port: Option<u16>,
-    /// A file with the key of STAMP's authenticated mode.
+    /// File with the key of STAMP's authenticated mode.
     #[arg(long, requires = "stamp_port")]
     stamp_key_file: Option<PathBuf>,
-    /// Reply to unauthenticated probes, each with as many bytes as it has.
+    /// Reply to unauthenticated STAMP probes, each reply as long as its probe.
     #[arg(long, requires = "stamp_port", conflicts_with = "stamp_key_file")]
     stamp_open: bool,
-    /// Set the clock wrong by so many nanoseconds, to try estimators.
+    /// Offset of this end's clock in nanoseconds, to test estimators.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     clock_shift: i64,
 }
@@ -74,9 +80,10 @@ extern "C" fn stop(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Serves until SIGINT or SIGTERM; the first of `words` is the program's name. Gives the exit status: 0 after a signal, after
-/// `--help` and `--version`; 1 where the machine refuses; 2 for a command line or a file that cannot be taken, in one line on
-/// standard error. The handlers of SIGINT and SIGTERM remain installed.
+/// Serves until SIGINT or SIGTERM; the first of `words` is the program's name. Returns the exit
+/// status: 0 after a signal, after `--help` and `--version`; 1 if the system refused; 2 for an
+/// invalid command line or file, with one line on standard error. The handlers of SIGINT and
+/// SIGTERM remain installed.
 pub fn run<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> u8 {
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
@@ -97,7 +104,7 @@ pub fn run<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> u8 
 
 fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler only stores to an atomic, which a handler may do.
+        // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
     if let Some(path) = &arguments.new_token {
@@ -124,7 +131,7 @@ fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
     let mut server = Server::open(ServerConfig { listen, token: token.clone(), quotas, clock_shift, stamp, log })?;
     server.drop_privileges(arguments.user.as_deref())?;
     let mut out = std::io::stdout().lock();
-    // The reader of standard output may have closed it (EPIPE); the far end serves all the same.
+    // The reader of standard output may have closed it (EPIPE); the far end serves nevertheless.
     let _ = writeln!(out, "listening at {} (TCP and UDP)", server.address()?);
     if made && arguments.token_file.is_none() {
         let _ = writeln!(out, "token: {}", token.reveal());
@@ -141,7 +148,7 @@ fn stamp(arguments: &Arguments) -> Result<Option<ReflectorConfig>, MeasureError>
         None if arguments.stamp_open => None,
         None => {
             return Err(MeasureError::Input(Problem::new(
-                "--stamp-port requires a key or none on purpose",
+                "--stamp-port requires --stamp-key-file or --stamp-open",
                 "add --stamp-key-file FILE or --stamp-open",
             )));
         }

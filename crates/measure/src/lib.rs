@@ -1,6 +1,9 @@
-//! Active tests of a live path. Sessions and estimators are state machines and functions without clock or sockets: bytes and times come
-//! in, bytes and figures come out (`control`, `udp`, `stamp`, `estimate`). `net` is the loop that has the sockets; `ackclockd` runs it at the far end.
-//! docs/measure.md says what is measured how, docs/adr/0006-measurement-protocol.md what is on the wire and who is kept out.
+//! Active tests of a live path. The protocol (`control`, `udp`, `stamp`, `path`) consists of state
+//! machines without sockets and clocks: bytes and times are arguments. The estimators (`estimate`)
+//! are functions of `record` and of tables. Only `net` opens sockets and reads clocks; `daemon` is
+//! the command line of `ackclockd`, which runs the server of `net`.
+//! docs/measure.md describes the tests and the estimators; docs/adr/0006-measurement-protocol.md
+//! describes the wire format and the threat model.
 
 pub mod control;
 pub mod daemon;
@@ -17,31 +20,31 @@ pub mod udp;
 
 use ackclock_core::Problem;
 
-/// Nanoseconds of an end's clock, from an origin that the other end does not know.
+/// Time in nanoseconds by one end's clock. The origins of the two ends differ.
 pub type Nanos = i64;
 
 pub const MS: Nanos = 1_000_000;
 pub const SECOND: Nanos = 1_000_000_000;
 
-/// TCP and UDP, unless said otherwise.
+/// Default port, TCP and UDP.
 pub const DEFAULT_PORT: u16 = 4862;
 
-/// Why a measurement could not be had.
+/// Error of a measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// What was asked cannot be: an unreachable host, a wrong token, a test beyond the far end's limits.
+    /// Bad input: an unreachable host, a wrong token, a test above the far end's limits.
     #[error("{0}")]
     Input(Problem),
-    /// It began, and did not end well.
+    /// The measurement started and failed.
     #[error("{0}")]
     Failed(Problem),
-    /// Somebody asked to stop.
+    /// The user stopped the measurement.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl MeasureError {
-    /// The same error, about this file.
+    /// Adds the file that the error is about.
     pub(crate) fn in_file(self, path: &std::path::Path) -> MeasureError {
         match self {
             MeasureError::Input(problem) => MeasureError::Input(problem.in_file(path)),

@@ -1,4 +1,4 @@
-//! What a far end allows. Whoever has the token may use the machine this much and no more.
+//! Limits of a far end: the use of its machine by clients that know the token.
 
 use crate::rate_budget::depth;
 use crate::test_spec::{Bulk, IPV4_UDP_HEADERS, MAX_PAYLOAD, TestSpec, Train, Transfers};
@@ -9,28 +9,30 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quotas {
-    /// Sessions at a time, in all and from one address.
+    /// Maximum number of concurrent sessions, in all and from one address.
     pub sessions: u32,
     pub sessions_per_peer: u32,
-    /// Maximum number of unauthenticated connections, in all and from one address; above it the oldest are evicted.
+    /// Maximum number of unauthenticated connections, in all and from one address; above it the
+    /// oldest are evicted.
     #[serde(rename = "strangers")]
     pub pending_connections: u32,
     #[serde(rename = "strangers_per_peer")]
     pub pending_per_peer: u32,
-    /// Bits a second of IP that the far end moves each way: all sessions, tests and reports together.
+    /// Maximum rate of IP in each direction, in b/s: all sessions, tests and reports together.
     pub rate_bps: u64,
-    /// IP bytes that one session may move, both ways together.
+    /// Maximum bytes of IP of one session, both directions together.
     pub session_bytes: u64,
-    /// The longest test, the longest session, and the longest silence between tests.
+    /// Maximum duration of a test and of a session, and idle timeout between tests.
     pub test_ns: Nanos,
     pub session_ns: Nanos,
     pub idle_ns: Nanos,
-    /// Tests at a time in one session, and connections in one test.
+    /// Maximum number of concurrent tests in one session, and of connections in one test.
     pub tests: u32,
     pub connections: u32,
-    /// Rows of packet logs (16 bytes; a sample counts as nine) that one session may make the server hold at a time.
+    /// Maximum rows of packet logs that the server holds for one session at a time. A row takes 16
+    /// bytes; a sample counts as nine rows.
     pub rows: u64,
-    /// Bytes of packets' headers that the server may keep for a client that asks for a capture; 0: it captures nothing.
+    /// Maximum bytes of captured packet headers of one session; 0: no captures.
     pub capture_bytes: u64,
 }
 
@@ -54,17 +56,18 @@ impl Default for Quotas {
     }
 }
 
-/// A sample has 18 values, a packet's row two; what is kept of a transfer is no larger than a sample.
+/// A sample has 18 values, a packet's row two. The record of a transfer is no larger than a sample.
 const ROWS_OF_A_SAMPLE: u64 = 9;
 
-/// Largest datagram that a train may have, in bytes of IP.
+/// Maximum datagram of a train, in bytes of IP.
 pub const MAX_DATAGRAM: u64 = (MAX_PAYLOAD + IPV4_UDP_HEADERS) as u64;
 
-/// Time limits of an unauthenticated connection: for its first bytes, and for the proof of the token.
+/// Timeouts of an unauthenticated connection: for its first bytes, and for the proof of the token.
 pub const SILENCE_NS: Nanos = 3 * SECOND;
 pub const HANDSHAKE_NS: Nanos = 5 * SECOND;
 
-/// Resources that a session has requested: total bytes, and rows of tests whose reports are not yet sent.
+/// Resources that a session has requested: total bytes, and rows of tests whose reports are not yet
+/// sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionUsage {
     pub bytes: u64,
@@ -72,7 +75,8 @@ pub struct SessionUsage {
 }
 
 impl Quotas {
-    /// Takes a test on, or says why not. `running` tests run already.
+    /// Admits a test, or returns the limit that it exceeds. `running` is the number of running
+    /// tests.
     pub fn admit(&self, spec: &TestSpec, running: usize, spent: &mut SessionUsage) -> Result<(), Problem> {
         spec.check()?;
         if running as u64 >= u64::from(self.tests) {
@@ -127,7 +131,7 @@ impl Quotas {
     }
 
     fn transfers(&self, t: &Transfers) -> Result<(u64, u64), Problem> {
-        // One after another: few stand at a time, but each leaves what is said of it.
+        // Transfers are sequential: few connections are open at a time, but each leaves one record.
         Ok((t.bytes.saturating_mul(u64::from(t.count)), u64::from(t.count) * ROWS_OF_A_SAMPLE))
     }
 
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_may_move_as_much_as_it_may_and_no_more() {
+    fn session_bytes_are_refused_when_they_exceed_the_quota() {
         let quotas = Quotas { session_bytes: 1_500_000, ..Quotas::default() };
         let mut spent = SessionUsage::default();
         assert_eq!(quotas.admit(&train(1000), 0, &mut spent), Ok(()));
@@ -159,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_time_rows_tests_and_connections_are_capped_each() {
+    fn rate_duration_rows_tests_and_connections_are_refused_when_each_exceeds_its_quota() {
         let quotas = Quotas { rate_bps: 7_999_999, test_ns: 10 * SECOND, rows: 20_000, ..Quotas::default() };
         let bulk = |down, seconds| {
             let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);

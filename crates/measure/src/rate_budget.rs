@@ -1,29 +1,31 @@
-//! The far end's rate budget in one direction, and its scheduler. A token bucket bounds the total; start-time fair queueing (Goyal, Vin and
-//! Cheng 1996) divides it, first among sessions, then among the tests of each, then among the connections of each: the next piece is from
-//! the member that has moved the fewest bytes, and an idle member gains no credit.
+//! The far end's rate budget in one direction, and its scheduler. A token bucket bounds the total.
+//! Start-time fair queueing (Goyal, Vin and Cheng 1996) divides it: first among sessions, then
+//! among the tests of a session, then among the connections of a test. The scheduler selects the
+//! backlogged member with the fewest bytes moved; an idle member gains no credit.
 
 use crate::quotas::MAX_DATAGRAM;
 use crate::{MS, Nanos, SECOND};
 
-/// A bucket's depth is the rate times this, so that a late wakeup of the loop loses no tokens,
+/// Depth of a bucket, as a time at its rate: a late wakeup of the loop loses no tokens.
 const DEPTH_NS: Nanos = 10 * MS;
-/// or the largest datagram, but never more than this: in no second more than 1.02 of the rate is moved.
+/// Maximum depth, reached where the largest datagram needs it: at most 1.02 of the rate is moved in
+/// any second.
 const MAX_DEPTH_NS: Nanos = 20 * MS;
-/// A burst that leaves the far end above its rate holds at most what the rate carries in this time: the bucket's depth, and the unsent data
-/// of all connections, which a client that reopens its receive windows gets at once.
+/// Maximum burst above the rate, as a time at the rate: the bucket's depth and the unsent data of
+/// all connections. A client that reopens its receive windows receives all of it at once.
 const MAX_BURST_NS: Nanos = 45 * MS;
-/// Minimum of a connection's unsent data: one segment of the Ethernet MTU.
+/// Minimum limit of a connection's unsent data: one segment of the Ethernet MTU.
 const MIN_UNSENT: u64 = TCP_PAYLOAD;
 const MAX_UNSENT: u64 = 1 << 20;
-/// Maximum debt of a bucket, as a time at its rate. Datagrams that arrived cannot be refused: debt beyond this would block the data of all
-/// other sessions.
+/// Maximum debt of a bucket, as a time at its rate. The server cannot refuse datagrams that have
+/// arrived; a larger debt would block the data of all other sessions.
 pub const MAX_DEBT_NS: Nanos = 100 * MS;
 
-/// IP and TCP headers, with timestamps, and the payload that they are sent with.
+/// IP and TCP headers with timestamps, and the payload of a segment.
 const TCP_HEADERS: u64 = 52;
 const TCP_PAYLOAD: u64 = 1448;
 
-/// Bytes of IP for a piece of a TCP stream, with segments of the Ethernet MTU assumed.
+/// Bytes of IP that carry this TCP payload, in segments of the Ethernet MTU.
 pub fn tcp_wire_bytes(payload: u64) -> u64 {
     payload + TCP_HEADERS * payload.div_ceil(TCP_PAYLOAD)
 }
@@ -37,15 +39,16 @@ fn carried(rate_bps: u64, time: Nanos) -> u64 {
     (u128::from(rate_bps) * time as u128 / (8 * SECOND as u128)) as u64
 }
 
-/// Bound of the unsent data of one session: bytes that were charged to the rate budget when they were written to a socket, and that have not
-/// left. An eighth is for the control connection.
+/// Limits of the unsent data of one session. Unsent bytes were charged to the rate budget when they
+/// were written to a socket, and are still in the socket. An eighth of them is for the control
+/// connection.
 #[derive(Debug, Clone, Copy)]
 pub struct UnsentLimits {
     session: u64,
 }
 
 impl UnsentLimits {
-    /// The room of each of `sessions` sessions, all of which the rate must carry in one burst.
+    /// Divides the maximum burst among all `sessions`.
     pub fn new(rate_bps: u64, sessions: u32) -> UnsentLimits {
         let whole = carried(rate_bps, MAX_BURST_NS).saturating_sub(depth(rate_bps));
         UnsentLimits { session: whole / u64::from(sessions.max(1)) }
@@ -55,8 +58,9 @@ impl UnsentLimits {
         (self.session / 8).clamp(MIN_UNSENT, MAX_UNSENT)
     }
 
-    /// The limit of one more connection: its part of the room if the session comes to have `planned` connections, but no more than is left
-    /// beside the limits of the others (`used`), and never less than a segment.
+    /// Limit of one more connection: its part of the session's limit if the session opens `planned`
+    /// connections, at most the part that other connections (`used`) leave, and at least one
+    /// segment.
     pub fn connection(self, planned: u64, used: u64) -> u64 {
         let room = self.session - self.session / 8;
         (room / planned.max(1)).min(room.saturating_sub(used)).clamp(MIN_UNSENT, MAX_UNSENT)
@@ -68,7 +72,7 @@ impl UnsentLimits {
 pub struct TokenBucket {
     rate_bps: u64,
     depth: u64,
-    /// Level in bits times 10^9. Negative after more was moved than the bucket held.
+    /// Level in bits times 10^9. Negative after a charge above the level.
     credit: i128,
     at: Nanos,
 }
@@ -84,7 +88,8 @@ impl TokenBucket {
         self.depth
     }
 
-    /// Whether so many bytes may be moved now. More than the depth needs a full bucket.
+    /// Whether the bucket holds tokens for these bytes. More bytes than the depth need a full
+    /// bucket.
     pub fn has(&mut self, now: Nanos, bytes: u64) -> bool {
         let passed = now.saturating_sub(self.at).max(0);
         self.at = self.at.max(now);
@@ -98,7 +103,7 @@ impl TokenBucket {
         self.credit = (self.credit - scaled(bytes)).max(floor);
     }
 
-    /// Time at which so many bytes may be moved, if no others are moved before.
+    /// Time at which the bucket will hold tokens for these bytes, without further charges.
     pub fn ready(&self, bytes: u64) -> Nanos {
         let missing = (scaled(bytes.min(self.depth)) - self.credit).max(0) as u128;
         let ns = missing.div_ceil(u128::from(self.rate_bps));
@@ -110,21 +115,22 @@ fn scaled(bytes: u64) -> i128 {
     i128::from(bytes) * 8 * i128::from(SECOND)
 }
 
-/// One level of fair queueing: the start tag of the last piece moved.
+/// One level of start-time fair queueing: the start tag of the last piece moved.
 #[derive(Debug, Clone, Default)]
 pub struct FairQueue {
     now: u64,
 }
 
 impl FairQueue {
-    /// Selects the next of the backlogged members, each with the bytes that it has moved.
+    /// Selects the backlogged member with the minimum start tag; each member comes with its finish
+    /// tag.
     pub fn select<T>(&mut self, ready: impl Iterator<Item = (T, u64)>) -> Option<T> {
         let (who, tag) = ready.map(|(who, moved)| (who, moved.max(self.now))).min_by_key(|(_, tag)| *tag)?;
         self.now = tag;
         Some(who)
     }
 
-    /// A member's service after these further bytes.
+    /// Finish tag of a member after these bytes.
     pub fn charge(&self, before: u64, bytes: u64) -> u64 {
         before.max(self.now) + bytes
     }
@@ -154,11 +160,8 @@ mod tests {
                     while left[last].0 - left[first].0 >= SECOND {
                         first += 1;
                     }
-                    let entropy_bits = 8 * (last - first + 1) as u64 * piece;
-                    assert!(
-                        entropy_bits as f64 <= 1.0201 * rate as f64,
-                        "{entropy_bits} bits in a second of {rate}, pieces of {piece}"
-                    );
+                    let bits = 8 * (last - first + 1) as u64 * piece;
+                    assert!(bits as f64 <= 1.0201 * rate as f64, "{bits} bits in a second of {rate}, pieces of {piece}");
                 }
             }
         }
@@ -182,7 +185,7 @@ mod tests {
 
     // finding("S2")
     #[test]
-    fn unsent_data_of_all_sessions_and_the_bucket_are_at_most_a_twentieth_of_a_second() {
+    fn unsent_data_and_bucket_depth_carry_at_most_50_ms_of_the_rate() {
         for rate in [10_000_000, 20_000_000, 100_000_000, 1_000_000_000, 10_000_000_000] {
             let (sessions, connections) = (4, 4);
             let room = UnsentLimits::new(rate, sessions);
@@ -196,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn connection_has_room_for_a_segment_when_others_have_all_of_it() {
+    fn connection_may_hold_one_segment_when_others_use_the_whole_limit() {
         let room = UnsentLimits::new(1_000_000, 100);
         assert_eq!(room.connection(64, 1 << 30), TCP_PAYLOAD);
         assert_eq!(room.control(), TCP_PAYLOAD);
     }
 
-    /// Bytes that each of several backlogged members has moved after so many turns.
+    /// Bytes that each of several backlogged members has moved after this number of rounds.
     fn shares(pieces: &[u64], rounds: usize) -> Vec<u64> {
         let (mut queue, mut moved) = (FairQueue::default(), vec![0; pieces.len()]);
         for _ in 0..rounds {
@@ -214,7 +217,7 @@ mod tests {
 
     // finding("S2")
     #[test]
-    fn shares_are_equal_whatever_the_size_of_the_pieces() {
+    fn shares_are_equal_when_pieces_differ_in_size() {
         let moved = shares(&[100, 1500, 16_384, 48], 20_000);
         let (min, max) = (moved.iter().min().unwrap(), moved.iter().max().unwrap());
         assert!(max - min <= 16_384, "{moved:?}");

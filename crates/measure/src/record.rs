@@ -1,4 +1,4 @@
-//! The record of a finished test, as the estimators read it. Plain data: this module has no sockets and no clock.
+//! Record of a finished test, the input of the estimators. The module has no sockets and no clock.
 
 use crate::Nanos;
 use crate::control::message::{FlowOutcome, TableId, TestOutcome};
@@ -6,7 +6,8 @@ use crate::control::table::IntTable;
 use crate::test_spec::TestSpec;
 use std::collections::BTreeMap;
 
-/// In order. Times in nanoseconds of the end that looks, rates in bits a second; bytes are payload. -1 is none.
+/// Columns of the table `Samples`. Times are in nanoseconds of the sampling end's clock, rates in
+/// b/s, bytes of payload. -1: no value.
 pub const SAMPLE_COLUMNS: [&str; 18] = [
     "time_ns",
     "flow",
@@ -28,19 +29,20 @@ pub const SAMPLE_COLUMNS: [&str; 18] = [
     "sndbuf_limited_us",
 ];
 
-/// What both ends have of a test that is over. Times are each end's own.
+/// Logs and results of a finished test from both ends. Times are by the clock of the end that took
+/// them.
 #[derive(Debug, Clone)]
 pub struct TestRecord {
     pub spec: TestSpec,
-    /// Bytes of IP and UDP.
+    /// Bytes of the IP and UDP headers of a datagram.
     pub headers: u32,
-    /// When it began here.
+    /// Start of the test by the near end's clock.
     pub began: Nanos,
-    /// Logs of datagrams and samples of connections: here, and at the far end.
+    /// Logs of datagrams and samples of connections, of the near and of the far end.
     pub near: BTreeMap<TableId, IntTable>,
     pub far: BTreeMap<TableId, IntTable>,
     pub flows: Vec<FlowOutcome>,
-    /// Of transfers: began, connected, first byte, last byte; here.
+    /// Times of each transfer at the near end: start, connected, first byte, last byte.
     pub times: Vec<[Option<Nanos>; 4]>,
     pub unsent: u64,
     pub outcome: TestOutcome,

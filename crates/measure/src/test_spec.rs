@@ -1,4 +1,5 @@
-//! What a test is: the words that both ends share. Everything is bounded here or by the far end's caps.
+//! Specification of a test, as it is sent to the far end. `check` and the far end's quotas bound
+//! every value.
 
 use crate::{MS, Nanos};
 use ackclock_core::Problem;
@@ -13,20 +14,20 @@ pub enum Direction {
     Up,
 }
 
-/// Evenly spaced datagrams.
+/// Datagrams at a constant interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
     /// UDP payload in bytes: 20 to 65,000.
     pub payload: u32,
-    /// Nanoseconds from one to the next.
+    /// Interval between datagrams in nanoseconds.
     pub gap_ns: i64,
     pub count: u32,
 }
 
 pub const MIN_PAYLOAD: u32 = 20;
 pub const MAX_PAYLOAD: u32 = 65_000;
-/// IPv4 and UDP, IPv6 and UDP.
+/// Bytes of IPv4 and UDP headers, and of IPv6 and UDP headers (RFC 791, RFC 8200, RFC 768).
 pub const IPV4_UDP_HEADERS: u32 = 28;
 pub const IPV6_UDP_HEADERS: u32 = 48;
 
@@ -35,12 +36,12 @@ impl Train {
         self.gap_ns.saturating_mul(i64::from(self.count))
     }
 
-    /// IP bytes of the whole.
+    /// Bytes of IP of the whole train.
     pub fn bytes(&self) -> u64 {
         u64::from(self.count) * u64::from(self.payload + IPV4_UDP_HEADERS)
     }
 
-    /// IP bits a second.
+    /// Rate of IP in b/s.
     pub fn rate_bps(&self) -> f64 {
         f64::from(self.payload + IPV4_UDP_HEADERS) * 8e9 / self.gap_ns as f64
     }
@@ -62,40 +63,40 @@ impl Train {
     }
 }
 
-/// TCP connections that send all they can.
+/// TCP connections with unlimited data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Connections each way.
+    /// Number of connections in each direction.
     pub down: u16,
     pub up: u16,
-    /// A congestion control by its kernel's name; none for the kernel's own choice.
+    /// Congestion control by its name in the kernel; none: the kernel's default.
     pub congestion: Option<String>,
-    /// `SO_SNDBUF` and `SO_RCVBUF`; none leaves the kernel to tune them.
+    /// `SO_SNDBUF` and `SO_RCVBUF`; none: autotuning.
     pub send_buffer: Option<u32>,
     pub receive_buffer: Option<u32>,
-    /// `TCP_WINDOW_CLAMP` of the end that receives: the most that it advertises, whatever its buffer is.
+    /// `TCP_WINDOW_CLAMP` of the receiving end: the maximum advertised window.
     #[serde(default)]
     pub receive_window: Option<u32>,
     pub duration_ns: i64,
-    /// Between two looks at TCP_INFO: 10 to 1000 ms.
+    /// Interval between samples of TCP_INFO: 10 to 1000 ms.
     pub sample_ns: i64,
 }
 
 impl Bulk {
-    /// Samples that one end takes at most.
+    /// Maximum number of samples at one end.
     pub fn samples(&self) -> u64 {
         (u64::from(self.down) + u64::from(self.up)) * (self.duration_ns / self.sample_ns.max(1) + 2) as u64
     }
 
-    /// A cap's part for each of the connections that share a direction.
+    /// Part of a rate limit for each of the connections that share a direction.
     pub fn rate_each(&self, direction: Direction, rate_bps: u64) -> u64 {
         let sharing = if direction == Direction::Down { self.down } else { self.up };
         (rate_bps / u64::from(sharing.max(1))).max(1)
     }
 }
 
-/// TCP connections one after another that carry so much each.
+/// Sequential TCP connections that transfer a fixed number of bytes each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {
@@ -104,9 +105,9 @@ pub struct Transfers {
     pub bytes: u64,
     pub count: u16,
     pub congestion: Option<String>,
-    /// From one's beginning to the next's at least.
+    /// Minimum interval between the starts of two transfers.
     pub every_ns: i64,
-    /// Given up after.
+    /// Timeout of the test.
     pub limit_ns: i64,
 }
 
@@ -118,11 +119,12 @@ pub enum TestSpec {
     Transfers(Transfers),
 }
 
-/// Longest name of a congestion control (linux/tcp.h: TCP_CA_NAME_MAX, with its end).
+/// Maximum length of a congestion control's name (linux/tcp.h: TCP_CA_NAME_MAX, less the
+/// terminating NUL).
 const MAX_NAME: usize = 15;
 
 impl TestSpec {
-    /// What no end could do, whatever its caps.
+    /// Rejects values that no far end accepts, whatever its quotas.
     pub fn check(&self) -> Result<(), Problem> {
         match self {
             TestSpec::Datagrams { down, up } => {
@@ -151,7 +153,7 @@ impl TestSpec {
         }
     }
 
-    /// How long it takes if all goes well, and at most.
+    /// Planned duration; for transfers, the timeout.
     pub fn duration(&self) -> Nanos {
         match self {
             TestSpec::Datagrams { down, up } => down.iter().chain(up).map(Train::duration).max().unwrap_or(0),

@@ -6,9 +6,9 @@ use crate::table::Table;
 use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
 use ackclock_measure::estimate::direction::direction_stats;
-use ackclock_measure::estimate::one_way::OneWayTrain;
 use ackclock_measure::estimate::responsiveness::{RttSamples, responsiveness as responsive};
 use ackclock_measure::estimate::results::{DelayRow, SampleRow, SessionAnalysis};
+use ackclock_measure::estimate::train_times::TrainTimes;
 use ackclock_measure::net::client::{Client, ClientConfig};
 use ackclock_measure::net::log::LogTarget;
 use ackclock_measure::net::path::{PathProbes, probe_path};
@@ -204,7 +204,7 @@ impl LiveSession {
         });
         let done = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
         let ways: Vec<Vec<_>> =
-            done.iter().map(|r| OneWayTrain::from_record(r).iter().map(|c| direction_stats(c, None)).collect()).collect();
+            done.iter().map(|r| TrainTimes::from_record(r).iter().map(|c| direction_stats(c, None)).collect()).collect();
         records.extend(done);
         serde_json::to_string(&ways).map_err(failure)
     }

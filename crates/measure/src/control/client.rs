@@ -1,4 +1,5 @@
-//! The client's side of the control connection. The server is believed only after it has proven the token, and never without bounds.
+//! Client side of a control connection. It accepts data after the server has proven the token, and
+//! bounds its amount.
 
 use super::frame::{FrameKind, FrameReader, FrameWriter};
 use super::hello::{HELLO_BYTES, HandshakeVerdict, OTHER_VERSION, VERDICT_BYTES, hello, nonce_of};
@@ -7,13 +8,13 @@ use super::message::{MAX_REPLY, MAX_REQUEST, Reply, Request, TableId};
 use crate::token::Token;
 use ackclock_core::Problem;
 
-/// What has come from the server.
+/// Message from the server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerMessage {
     Reply(Reply),
-    /// A piece of a table: test, name, columns, rows.
+    /// Rows of a table: test, table, columns, encoded rows.
     Rows(u32, TableId, usize, Vec<u8>),
-    /// Packets' headers, as a piece of a pcap file.
+    /// Packet headers, as a part of a pcap file.
     Packets(Vec<u8>),
 }
 
@@ -37,7 +38,7 @@ impl ClientSession {
         ClientSession { state: ClientState::Greeting, token, nonce, keys: None, inbox: Vec::new(), outbox: hello(&nonce) }
     }
 
-    /// Bytes from the server. Err ends the session, and says why.
+    /// Handles bytes from the server. Err: why the session ends.
     pub fn receive(&mut self, bytes: &[u8], received: &mut Vec<ServerMessage>) -> Result<(), Problem> {
         self.inbox.extend_from_slice(bytes);
         while self.advance(received)? {}
@@ -82,7 +83,7 @@ impl ClientSession {
         Ok(true)
     }
 
-    /// Says something. Err: it is too long to be said.
+    /// Sends a request. Err: there is no session, or the request is too long.
     pub fn send_request(&mut self, request: &Request) -> Result<(), Problem> {
         let ClientState::Open(open) = &mut self.state else {
             return Err(Problem::new("there is no session yet", "connect first"));
@@ -103,13 +104,13 @@ impl ClientSession {
         self.outbox.drain(..bytes);
     }
 
-    /// The keys, once there is a session.
+    /// The keys of the session, after the handshake.
     pub fn keys(&self) -> Option<&SessionKeys> {
         matches!(self.state, ClientState::Open(_)).then_some(self.keys.as_deref()).flatten()
     }
 }
 
-/// The first bytes are not those of this protocol's version.
+/// Error of a hello that is not of this protocol and version.
 fn hello_problem(why: &'static str) -> Problem {
     if why == OTHER_VERSION {
         return Problem::new(
@@ -123,7 +124,7 @@ fn hello_problem(why: &'static str) -> Problem {
     )
 }
 
-/// The far end violates the protocol.
+/// Error of a far end that violates the protocol.
 pub fn unexpected(what: &str) -> Problem {
     Problem::new(format!("the far end sent {what}"), "install the same ackclock at both ends, and measure again")
 }

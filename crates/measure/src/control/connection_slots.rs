@@ -1,6 +1,8 @@
-//! Places of unauthenticated connections. A newcomer always gets a place: when all are taken, a connection is evicted, silent ones first, then the
-//! oldest. It is one of the newcomer's own address if that has reached the limit for one address, else one of the address with the most places.
-//! An address that takes many places takes them from itself; sessions have places of their own (`registry`).
+//! Slots of unauthenticated connections. A new connection always gets a slot. If no slot is free, a
+//! connection is evicted: one without a hello first, then the oldest. It belongs to the new
+//! connection's own address if that address has reached its limit, else to the address with the
+//! maximum number of slots. An address that takes many slots evicts its own connections. Sessions
+//! are counted separately (`registry`).
 
 use super::registry::source_prefix;
 use std::collections::BTreeMap;
@@ -18,20 +20,20 @@ pub struct ConnectionSlots {
     capacity: u32,
     capacity_per_source: u32,
     next: u64,
-    /// Ordered by place number, and so by age.
+    /// Ordered by slot number, that is by age.
     slots: BTreeMap<u64, SlotUse>,
-    /// Number of places of each address.
+    /// Number of slots of each address.
     counts: BTreeMap<IpAddr, u32>,
 }
 
 impl ConnectionSlots {
-    /// `most` places in all, and a limit for one address or IPv6 /64.
+    /// `capacity` slots in all, `capacity_per_source` for one address or IPv6 /64.
     pub fn new(capacity: u32, capacity_per_source: u32) -> ConnectionSlots {
         let (slots, counts) = (BTreeMap::new(), BTreeMap::new());
         ConnectionSlots { capacity: capacity.max(1), capacity_per_source: capacity_per_source.max(1), next: 0, slots, counts }
     }
 
-    /// A new connection: its place, and the place of the connection evicted for it.
+    /// Takes a slot for a new connection. Returns the slot, and the slot of the evicted connection.
     pub fn acquire(&mut self, from: IpAddr) -> (u64, Option<u64>) {
         let of = source_prefix(from);
         let crowded = if self.counts.get(&of).copied().unwrap_or(0) >= self.capacity_per_source {
@@ -55,12 +57,12 @@ impl ConnectionSlots {
         own.min_by_key(|(number, p)| (p.has_hello, **number)).map(|(number, _)| *number)
     }
 
-    /// The place of the connection to evict when no other resource can be freed.
+    /// Slot of the connection to evict when another resource is exhausted.
     pub fn eviction_candidate(&self) -> Option<u64> {
         self.counts.iter().max_by_key(|(_, count)| **count).and_then(|(who, _)| self.oldest_of(*who))
     }
 
-    /// Whether the connection still has its place.
+    /// Whether the connection still has its slot.
     pub fn holds(&self, slot: u64) -> bool {
         self.slots.contains_key(&slot)
     }
@@ -71,7 +73,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// The connection has closed or authenticated: frees its place.
+    /// Frees the slot of a connection that has closed or authenticated.
     pub fn release(&mut self, slot: u64) {
         let Some(left) = self.slots.remove(&slot) else { return };
         if let Some(count) = self.counts.get_mut(&left.of) {
@@ -90,7 +92,7 @@ impl ConnectionSlots {
         self.slots.is_empty()
     }
 
-    /// Number of stored addresses: only those of open connections.
+    /// Number of stored addresses: those of open connections.
     pub fn addresses(&self) -> usize {
         self.counts.len()
     }
@@ -106,7 +108,7 @@ mod tests {
 
     // finding("S3")
     #[test]
-    fn newcomer_always_gets_a_place_when_others_hold_all_of_them() {
+    fn new_connection_gets_a_slot_when_others_hold_all_of_them() {
         let mut slots = ConnectionSlots::new(256, 80);
         let attackers: Vec<IpAddr> = (2..7).map(|n| at(&format!("127.0.0.{n}"))).collect();
         for n in 0..10_000 {
@@ -124,7 +126,7 @@ mod tests {
 
     // finding("S3")
     #[test]
-    fn connection_with_a_hello_stays_when_silent_ones_of_its_address_take_every_place() {
+    fn connection_with_a_hello_keeps_its_slot_when_silent_ones_of_its_address_take_all() {
         let mut slots = ConnectionSlots::new(256, 80);
         let here = at("192.0.2.1");
         let (mine, _) = slots.acquire(here);

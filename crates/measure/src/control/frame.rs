@@ -1,9 +1,10 @@
-//! Frames of an authenticated control channel: length, kind, payload, MAC. The MAC covers the frame's number, so one that is repeated,
-//! left out or moved is found at once. A length beyond the limit ends the channel before anything is stored.
+//! Frames of an authenticated control connection: length, kind, payload, MAC. The MAC covers the
+//! frame's sequence number, so a repeated, omitted or reordered frame is detected. A length above
+//! the limit closes the connection before any payload is stored.
 
 use super::keys::{Digest, MAC_BYTES, constant_time_eq, mac};
 
-/// Length of type and payload (4 bytes), then these, then the MAC.
+/// Bytes of the length field. The length counts kind and payload, not the MAC.
 const LENGTH_BYTES: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +12,9 @@ const LENGTH_BYTES: usize = 4;
 pub enum FrameKind {
     /// A JSON document.
     Message = 1,
-    /// A piece of a table.
+    /// Rows of a table.
     Table = 2,
-    /// Packets' headers, as records of a pcap file.
+    /// Packet headers, as records of a pcap file.
     Packets = 3,
 }
 
@@ -45,11 +46,11 @@ impl FrameWriter {
     }
 }
 
-/// Takes frames out of a stream, in which the other end may put anything.
+/// Reads frames from a stream that the peer controls.
 pub struct FrameReader {
     key: Digest,
     next: u64,
-    /// Longest payload that is taken.
+    /// Maximum payload of a frame.
     max_payload: usize,
 }
 
@@ -58,12 +59,13 @@ impl FrameReader {
         FrameReader { key, next: 0, max_payload }
     }
 
-    /// The most that a stream may hold before a frame in it is complete.
+    /// Maximum bytes of an incomplete frame.
     pub fn room(&self) -> usize {
         LENGTH_BYTES + 1 + self.max_payload + MAC_BYTES
     }
 
-    /// The first frame of the stream, once it is complete, and how many bytes it took. Err says what is wrong with it.
+    /// The first frame of the stream if it is complete, and its length in the stream. Err: why the
+    /// frame is rejected.
     pub fn take(&mut self, stream: &[u8]) -> Result<Option<(ControlFrame, usize)>, &'static str> {
         let Some((length, rest)) = stream.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
         let inside = u32::from_be_bytes(*length) as usize;
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_however_it_is_cut() {
+    fn frame_is_read_when_its_stream_is_cut_anywhere() {
         let (stream, first) = two();
         let mut reader = FrameReader::new([7; 32], 100);
         for cut in 0..first {
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_a_skipped_and_a_changed_frame_are_refused() {
+    fn frame_is_refused_when_it_is_repeated_skipped_or_changed() {
         let (stream, first) = two();
         let mut reader = FrameReader::new([7; 32], 100);
         assert!(reader.take(&stream[first..]).is_err());
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_beyond_the_limit_is_refused_before_its_bytes_have_come() {
+    fn length_above_the_limit_is_refused_when_no_payload_has_arrived() {
         let mut reader = FrameReader::new([7; 32], 100);
         assert!(reader.take(&102u32.to_be_bytes()).is_err());
         assert!(reader.take(&0u32.to_be_bytes()).is_err());

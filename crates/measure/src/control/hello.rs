@@ -1,34 +1,34 @@
-//! The first bytes of a connection, before anything is authenticated: fixed lengths, nothing to parse.
+//! First bytes of a connection, before authentication: messages of fixed length, without a parser.
 
 use super::keys::{Digest, MAC_BYTES, Nonce, SessionKeys, constant_time_eq, mac};
 
-/// First on every connection, either way.
+/// First bytes in both directions of every connection.
 const MAGIC: &[u8; 8] = b"ackclock";
 pub const VERSION: u8 = 2;
-/// Why a hello of another release is rejected.
+/// Reason for the rejection of a hello of another version.
 pub const OTHER_VERSION: &str = "another version of ackclock's protocol";
 const CONTROL: u8 = 1;
 const DATA: u8 = 2;
 
-/// Either end's first message on a control connection: magic, purpose, version, nonce.
+/// First message of both ends on a control connection: magic, purpose, version, nonce.
 pub const HELLO_BYTES: usize = MAGIC.len() + 2 + 32;
 /// The server's verdict and proof.
 pub const VERDICT_BYTES: usize = 1 + MAC_BYTES;
-/// A data connection's first and only message besides data.
+/// Header of a data connection; data follows.
 pub const DATA_HELLO_BYTES: usize = MAGIC.len() + 2 + 8 + 4 + 2 + 8 + MAC_BYTES;
 
 pub fn hello(nonce: &Nonce) -> Vec<u8> {
     [MAGIC.as_slice(), &[CONTROL, VERSION], nonce].concat()
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Control,
     Data,
 }
 
-/// Told from the first bytes, as soon as there are enough; Err is what is wrong with them.
+/// Purpose by the first bytes; None if there are too few. Err: why they are rejected.
 pub fn purpose(stream: &[u8]) -> Result<Option<Purpose>, &'static str> {
     let seen = stream.len().min(MAGIC.len());
     if stream[..seen] != MAGIC[..seen] {
@@ -43,7 +43,7 @@ pub fn purpose(stream: &[u8]) -> Result<Option<Purpose>, &'static str> {
     }
 }
 
-/// The nonce of a control connection's hello, once it is complete.
+/// Nonce of a control connection's hello, if the hello is complete.
 pub fn nonce_of(stream: &[u8]) -> Result<Option<Nonce>, &'static str> {
     match purpose(stream)? {
         Some(Purpose::Data) => Err("a data connection where control was expected"),
@@ -51,7 +51,7 @@ pub fn nonce_of(stream: &[u8]) -> Result<Option<Nonce>, &'static str> {
     }
 }
 
-/// What the server makes of a proof.
+/// The server's reply to a proof of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum HandshakeVerdict {
@@ -93,13 +93,13 @@ impl HandshakeVerdict {
     }
 }
 
-/// Which connection of which test a data connection is.
+/// Header of a data connection: its session, test and flow number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataHello {
     pub session: u64,
     pub test: u32,
     pub flow: u16,
-    /// Nanoseconds since the client began to connect.
+    /// Nanoseconds since the client's SYN.
     pub since: i64,
 }
 
@@ -119,7 +119,7 @@ impl DataHello {
         [MAGIC.as_slice(), &[DATA, VERSION], &fields, &digest].concat()
     }
 
-    /// The claim, and the MAC that is to prove it with the keys of the session that it names.
+    /// Fields and MAC. `verify` checks the MAC with the keys of the session that the fields name.
     pub fn read(stream: &[u8; DATA_HELLO_BYTES]) -> (DataHello, Digest) {
         let at = |from: usize| stream[10 + from..].iter().copied();
         fn take<const N: usize>(bytes: impl Iterator<Item = u8>) -> [u8; N] {
@@ -148,7 +148,7 @@ mod tests {
     use crate::token::Token;
 
     #[test]
-    fn a_data_hello_holds_for_its_session_test_and_flow_only() {
+    fn data_hello_is_rejected_when_session_or_flow_differs() {
         let token = Token::parse("kq7ZkX2mW9vB4nT8sL1rY6pD").unwrap();
         let keys = |n| SessionKeys::derive(&token, &Nonces { client: [n; 32], server: [0; 32] });
         let hello = DataHello { session: 0x0102_0304_0506_0708, test: 9, flow: 3, since: -5 };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_protocols_are_told_from_their_first_byte() {
+    fn foreign_protocol_is_rejected_when_its_first_byte_arrives() {
         assert!(purpose(b"GET / HTTP/1.1").is_err());
         assert_eq!(purpose(b"ack"), Ok(None));
         assert_eq!(purpose(&hello(&[0; 32])), Ok(Some(Purpose::Control)));

@@ -1,4 +1,5 @@
-//! What both ends derive from the token and one nonce of each: proofs that they know it, and a key for each use.
+//! Keys that both ends derive from the token and one nonce each: a proof for each end, and one key
+//! for each use.
 
 use crate::token::Token;
 use hmac::{Hmac, KeyInit, Mac};
@@ -9,7 +10,8 @@ pub const MAC_BYTES: usize = 32;
 pub type Digest = [u8; MAC_BYTES];
 pub type Nonce = [u8; 32];
 
-/// HMAC-SHA256 (RFC 2104) over a label and parts. The label's length goes first; all parts but the last have a fixed length for their label.
+/// HMAC-SHA256 (RFC 2104) over a label and parts. The label is preceded by its length; all parts
+/// except the last have a fixed length for each label.
 pub fn mac(key: &[u8], label: &str, parts: &[&[u8]]) -> Digest {
     let mut mac =
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
@@ -21,31 +23,32 @@ pub fn mac(key: &[u8], label: &str, parts: &[&[u8]]) -> Digest {
     mac.finalize().into_bytes().into()
 }
 
-/// Takes as long wherever the difference is.
+/// Comparison in constant time.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     bool::from(a.ct_eq(b))
 }
 
-/// Both nonces of a handshake: whatever is derived from them holds for one session only, so nothing of an earlier one can be replayed.
+/// Both nonces of a handshake. Keys derived from them are valid for one session, which prevents
+/// replay.
 #[derive(Clone, Copy)]
 pub struct Nonces {
     pub client: Nonce,
     pub server: Nonce,
 }
 
-/// A session's keys.
+/// Keys of a session.
 #[derive(Clone)]
 pub struct SessionKeys {
     pub client_proof: Digest,
     pub server_proof: Digest,
-    /// Control frames to the server, and to the client.
+    /// Control frames to the server and to the client.
     pub to_server: Digest,
     pub to_client: Digest,
     /// Hellos of data connections.
     pub data: Digest,
-    /// Datagrams' tags, knocks and echoes.
+    /// Tags of datagrams, and address validation.
     pub datagrams: Digest,
-    /// The session's public name.
+    /// Public identifier of the session.
     pub session_id: u64,
 }
 
@@ -63,7 +66,7 @@ impl SessionKeys {
         }
     }
 
-    /// What marks one test's datagrams in one direction. Who cannot see them cannot guess it.
+    /// Tag of a test's datagrams in one direction. A host off the path cannot guess it.
     pub fn tag(&self, test: u32, to_server: bool) -> u64 {
         first_64(&mac(&self.datagrams, "tag", &[&test.to_be_bytes(), &[u8::from(to_server)]]))
     }
@@ -82,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn the_mac_is_hmac_sha256_as_rfc_4231_has_it() {
-        // Test case 2, written as a label of 0x4f - 0x20 characters cannot be: so the primitive itself.
+    fn mac_primitive_matches_rfc_4231_test_case_2() {
+        // Test case 2 has no label, so this tests the primitive.
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(b"Jefe").unwrap();
         mac.update(b"what do ya want for nothing?");
         let digest = mac.finalize().into_bytes();
@@ -91,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_differ_by_use_by_token_and_by_either_nonce() {
+    fn keys_differ_when_use_token_or_either_nonce_differs() {
         let token = |c: char| Token::parse(&format!("{c}q7ZkX2mW9vB4nT8sL1rY6pD")).unwrap();
         let nonces = Nonces { client: [1; 32], server: [2; 32] };
         let k = SessionKeys::derive(&token('a'), &nonces);

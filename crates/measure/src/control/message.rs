@@ -1,32 +1,33 @@
-//! What the two ends say to each other, as JSON within authenticated frames. Unknown words and fields are errors.
+//! Messages of the control connection: JSON in authenticated frames. Unknown variants and fields
+//! are errors.
 
 use crate::quotas::Quotas;
 use crate::test_spec::TestSpec;
 use serde::{Deserialize, Serialize};
 
-/// Longest message of a client: a test's words, no more.
+/// Maximum payload of a client's frame.
 pub const MAX_REQUEST: usize = 4096;
-/// Longest frame of a server: a piece of a table.
+/// Maximum payload of a server's frame.
 pub const MAX_REPLY: usize = 65_536;
-/// Connections that one reply says something of: 400 bytes each at most.
+/// Maximum number of connections in one reply: at most 400 bytes each.
 pub const MAX_FLOWS: usize = 150;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Prepare a test; the client numbers its tests from 0, each number once.
+    /// Prepare a test. The client numbers its tests from 0, each number once.
     Start { test: u32, spec: TestSpec },
-    /// Begin to send.
+    /// Start sending.
     Go { test: u32 },
-    /// End a test once nothing has come in for so long, and report.
+    /// End a test after no data has arrived for `quiet_ns`, and report.
     Stop { test: u32, quiet_ns: i64 },
-    /// Keep this session's packets' headers from now on, so many bytes at most.
+    /// Start a capture of this session's packet headers, of at most `bytes`.
     Capture { bytes: u64 },
-    /// Keep no more, and send what there is.
+    /// End the capture and send it.
     Captured {},
-    /// Keepalive: no request, and the session is not idle.
+    /// Keepalive: resets the idle timeout.
     KeepAlive {},
-    /// The session is over.
+    /// End the session.
     Quit {},
 }
 
@@ -34,42 +35,42 @@ pub enum Request {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reply {
     Welcome(Welcome),
-    /// A test is prepared; its connections go to this port if it is not the usual one.
+    /// The test is prepared. Its connections go to this port if it differs from the control port.
     Ready {
         test: u32,
         port: Option<u16>,
     },
-    /// The client's UDP address is proven.
+    /// The client's UDP address is validated.
     Open {
         test: u32,
     },
-    /// A test is not to be had.
+    /// The test is refused.
     Refused {
         test: u32,
         reason: String,
-        /// The limit, where `reason` names a value above one.
+        /// The limit, if `reason` names a value above it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed: Option<String>,
     },
-    /// The last of a test's connections, where there are more than one reply holds.
+    /// The last of a test's connections, if one reply cannot hold all of them.
     Flows {
         test: u32,
         flows: Vec<FlowOutcome>,
     },
-    /// A test is over; its tables have been sent.
+    /// The test has ended; its tables were sent before.
     Done {
         test: u32,
         outcome: TestOutcome,
     },
-    /// A capture has begun, or why it has not.
+    /// The capture has started, or the reason why it has not.
     Capturing {
         refused: Option<String>,
     },
-    /// All packets have been sent; so many came that there was no room for.
+    /// All captured packets were sent; `dropped` counts the others.
     Captured {
         dropped: u64,
     },
-    /// The session ends, and why.
+    /// The session ends.
     Bye {
         reason: String,
     },
@@ -78,73 +79,73 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Welcome {
-    /// The far end's ackclock.
+    /// Version of the far end's ackclock.
     pub version: String,
     pub system: String,
     #[serde(rename = "caps")]
     pub quotas: Quotas,
-    /// What its kernel can do.
+    /// Congestion controls that the far end offers.
     pub congestion: Vec<String>,
     pub clock: ClockState,
 }
 
-/// How good a clock says it is.
+/// Clock quality by adjtimex(2).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockState {
-    /// Steered by NTP, PTP or PPS, as the kernel has it.
+    /// Synchronised by NTP, PTP or PPS.
     pub synchronised: bool,
-    /// A pulse per second comes in.
+    /// The kernel has a PPS signal.
     pub pps: bool,
-    /// The kernel's bound for the error against true time, nanoseconds.
+    /// The kernel's maximum error against true time, nanoseconds.
     #[serde(rename = "most_error_ns")]
     pub max_error_ns: i64,
 }
 
-/// What the server saw of a test besides tables.
+/// The server's results of a test, without the tables.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestOutcome {
     /// Datagrams that sendto rejected, or that were still unsent at the end of the test.
     pub unsent: u64,
-    /// Datagrams delayed by the shared rate.
+    /// Datagrams delayed by the shared rate budget.
     pub held: u64,
-    /// Connections, as the server had them.
+    /// Connections at the server.
     pub flows: Vec<FlowOutcome>,
-    /// Something ended the test early.
+    /// Why the test ended early.
     pub cut_short: Option<String>,
 }
 
-/// One end's view of a connection.
+/// Results of a connection at one end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowOutcome {
     pub flow: u16,
-    /// This end sent.
+    /// This end sends the data.
     pub sends: bool,
-    /// What the kernel says it uses.
+    /// The congestion control in use.
     pub congestion: String,
     pub send_buffer: u32,
     pub receive_buffer: u32,
     pub mss: u32,
     /// Payload written to or read from the socket.
     pub bytes: u64,
-    /// From the client's first SYN, by this end's clock, to the last byte counted; nanoseconds.
+    /// Time from the client's SYN to the last byte counted, by this end's clock, nanoseconds.
     pub elapsed_ns: i64,
     pub retransmitted: u64,
     pub segments_sent: u64,
     pub why_failed: Option<String>,
 }
 
-/// A table's name on the wire.
+/// Identifier of a table on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum TableId {
-    /// Datagrams sent: number, time.
+    /// Datagrams sent: sequence number, time.
     Sent = 0,
-    /// Datagrams received: number, time.
+    /// Datagrams received: sequence number, time.
     Received = 1,
-    /// Samples of connections: see `net::sample`.
+    /// Samples of connections: `record::SAMPLE_COLUMNS`.
     Samples = 2,
 }
 

@@ -1,5 +1,6 @@
-//! The control channel: who may speak (`keys`, `hello`), what is a frame (`frame`), what is said (`message`, `table`), and each end's
-//! state machine (`server`, `client`), which gets bytes and times and gives bytes and acts.
+//! The control connection: authentication (`hello`, `keys`), framing (`frame`), messages
+//! (`message`, `table`), and the state machines of the two ends (`server`, `client`). They take
+//! bytes and times, and return bytes and actions.
 
 pub mod client;
 pub mod connection_slots;

@@ -1,4 +1,5 @@
-//! The number of sessions, in all and for each address. Unauthenticated connections are counted in `unproven`.
+//! Number of sessions, in all and for each address. `connection_slots` counts unauthenticated
+//! connections.
 
 use super::hello::HandshakeVerdict;
 use crate::quotas::Quotas;
@@ -11,7 +12,8 @@ pub struct SessionRegistry {
     peers: BTreeMap<IpAddr, u32>,
 }
 
-/// An IPv6 host has a whole /64 to speak from; a mapped IPv4 address is that IPv4 address.
+/// Key of an address: the /64 of an IPv6 address, as a host may use all of it; the IPv4 address of
+/// a mapped one.
 pub fn source_prefix(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6((u128::from(v6) & !0xffff_ffff_ffff_ffff).into()),
@@ -46,7 +48,7 @@ impl SessionRegistry {
         }
     }
 
-    /// Addresses that are remembered: only of those who are there.
+    /// Number of stored addresses: those of open sessions.
     pub fn peers(&self) -> usize {
         self.peers.len()
     }
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn caps_hold_in_all_and_for_each_address_and_nobody_who_has_gone_is_remembered() {
+    fn sessions_are_refused_when_a_quota_is_reached_and_addresses_are_removed_at_the_end() {
         let quotas = Quotas { sessions: 3, sessions_per_peer: 2, ..Quotas::default() };
         let mut here = SessionRegistry::default();
         let (a, b): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());

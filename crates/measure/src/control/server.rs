@@ -1,5 +1,5 @@
-//! The server's side of one control connection. Bytes and times come in; acts for whoever has the sockets, and bytes, come out. Whatever
-//! comes in, it holds no more than one request, and two replies' worth of what has not been sent.
+//! Server side of a control connection. Input: bytes and times. Output: bytes, and actions for the
+//! owner of the sockets. It buffers at most one request and two replies.
 
 use super::frame::{FrameKind, FrameReader, FrameWriter};
 use super::hello::{HELLO_BYTES, HandshakeVerdict, VERDICT_BYTES, hello, nonce_of};
@@ -10,18 +10,18 @@ use crate::Nanos;
 use crate::quotas::{HANDSHAKE_NS, Quotas};
 use crate::token::Token;
 
-/// What whoever has the sockets is to do.
+/// Action for the owner of the sockets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// The client knows the token: decide with `admit`.
+    /// The client has proven the token: call `admit`.
     Authenticated,
     Request(Request),
-    /// Send the queued rest, then close. Err is the reason where the client did not end the session.
+    /// Send the queued output, then close. Err: the reason, if the client did not end the session.
     Close(Result<(), String>),
 }
 
 enum ServerState {
-    /// Hello, then proof.
+    /// Waits for the client's hello.
     AwaitingHello,
     AwaitingProof(Box<SessionKeys>),
     AwaitingAdmission(Box<SessionKeys>),
@@ -34,7 +34,7 @@ struct OpenState {
     reader: FrameReader,
     writer: FrameWriter,
     since: Nanos,
-    /// When the client last did anything.
+    /// Time of the client's last message.
     last_activity: Nanos,
 }
 
@@ -46,7 +46,7 @@ pub struct ServerSession {
     began: Nanos,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
-    /// Tests that are going on, which make a silent client an occupied one.
+    /// Number of running tests. A session with a running test is not idle.
     pub running: usize,
 }
 
@@ -65,12 +65,12 @@ impl ServerSession {
             let before = self.inbox.len();
             self.advance(now, actions);
             if room == 0 && self.inbox.len() == before {
-                self.fail("more than was agreed", actions);
+                self.fail("more data than the protocol allows", actions);
             }
         }
     }
 
-    /// The most that may lie in the inbox.
+    /// Maximum bytes of the inbox.
     fn room(&self) -> usize {
         match &self.state {
             ServerState::Open(s) => s.reader.room(),
@@ -134,7 +134,7 @@ impl ServerSession {
         Ok(true)
     }
 
-    /// Answers `Act::Proven`. A client waits for this; one that says much before it is not heard.
+    /// Completes `Action::Authenticated`. A client sends nothing between its proof and this reply.
     pub fn admit(&mut self, now: Nanos, verdict: HandshakeVerdict, welcome: Welcome, actions: &mut Vec<Action>) {
         let ServerState::AwaitingAdmission(keys) = std::mem::replace(&mut self.state, ServerState::Closed) else { return };
         if verdict != HandshakeVerdict::Welcome {
@@ -157,13 +157,14 @@ impl ServerSession {
 
     pub fn send_reply(&mut self, reply: &Reply) {
         let ServerState::Open(open) = &mut self.state else { return };
-        // A reply is made of numbers and short texts of our own; what does not fit is our mistake, and is left out.
+        // Serialization of a reply cannot fail: it has numbers and short strings only.
         if let Ok(text) = serde_json::to_vec(reply) {
             open.writer.write(FrameKind::Message, &text, &mut self.outbox);
         }
     }
 
-    /// Sends rows from `first` on as far as there is room; the row after them.
+    /// Sends rows from `first`, as many as the output buffer holds. Returns the index of the next
+    /// row.
     pub fn send_rows(&mut self, test: u32, name: TableId, table: &IntTable, first: usize) -> usize {
         let ServerState::Open(open) = &mut self.state else { return table.len() };
         if self.outbox.len() >= MAX_REPLY {
@@ -175,7 +176,8 @@ impl ServerSession {
         next
     }
 
-    /// Sends as much of a capture as there is room for; where to go on.
+    /// Sends captured packets from `first`, as many as the output buffer holds. Returns the next
+    /// offset.
     pub fn send_packets(&mut self, records: &[u8], first: usize) -> usize {
         let ServerState::Open(open) = &mut self.state else { return records.len() };
         if self.outbox.len() >= MAX_REPLY {
@@ -186,7 +188,7 @@ impl ServerSession {
         next
     }
 
-    /// Ends the session, from this side, with a reason for the client.
+    /// Ends the session with a reason for the client.
     pub fn terminate(&mut self, reason: &str, actions: &mut Vec<Action>) {
         if !self.is_closed() {
             self.fail(reason, actions);
@@ -206,7 +208,7 @@ impl ServerSession {
         }
     }
 
-    /// When the session ends by itself.
+    /// Time of the session's timeout.
     pub fn due(&self) -> Option<Nanos> {
         match &self.state {
             ServerState::Open(s) => {
@@ -223,21 +225,21 @@ impl ServerSession {
             return;
         }
         let reason = match &self.state {
-            ServerState::Open(s) if now - s.since >= self.quotas.session_ns => "the session has lasted as long as it may",
-            ServerState::Open(_) => "nothing was asked for too long",
+            ServerState::Open(s) if now - s.since >= self.quotas.session_ns => "the session has reached its maximum duration",
+            ServerState::Open(_) => "the session was idle for too long",
             _ => "no proof of the token in time",
         };
         self.terminate(reason, actions);
     }
 
-    /// A test has ended: silence counts from now.
+    /// Restarts the idle timeout.
     pub fn record_activity(&mut self, now: Nanos) {
         if let ServerState::Open(s) = &mut self.state {
             s.last_activity = now;
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }
@@ -257,7 +259,7 @@ impl ServerSession {
         matches!(self.state, ServerState::Closed)
     }
 
-    /// Bytes held, for tests of bounds.
+    /// Capacity of both buffers, for tests of their bound.
     pub fn buffered_bytes(&self) -> usize {
         self.inbox.capacity() + self.outbox.capacity()
     }

@@ -1,12 +1,13 @@
-//! Rows of integers, small on the wire: each value as its difference to the one above, in as few bytes as it needs.
+//! Tables of integers in a compact encoding: each value as its difference to the value above it, as
+//! a zigzag varint.
 
-/// Columns of a table, at most.
+/// Maximum number of columns.
 pub const MAX_COLUMNS: usize = 32;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntTable {
     pub columns: usize,
-    /// Row by row.
+    /// Row-major.
     pub values: Vec<i64>,
 }
 
@@ -32,7 +33,8 @@ impl IntTable {
         self.values.is_empty()
     }
 
-    /// As many rows from `first` on as fit into `most` bytes, and the row after them. A piece stands alone: its first row is in full.
+    /// Encodes rows from `first` on in at most `max_bytes`. Returns the encoding and the index of
+    /// the next row. Differences start from zero in each encoding.
     pub fn encode_rows(&self, first: usize, max_bytes: usize) -> (Vec<u8>, usize) {
         let mut out = Vec::new();
         let mut above = vec![0i64; self.columns];
@@ -50,7 +52,7 @@ impl IntTable {
         (out, next)
     }
 
-    /// Adds the rows of a piece, unless they are no rows or would make it longer than `most` rows.
+    /// Appends encoded rows, up to `max_rows` in all. Err: malformed rows, or too many.
     pub fn decode_rows(&mut self, piece: &[u8], max_rows: usize) -> Result<(), &'static str> {
         if self.columns == 0 || self.columns > MAX_COLUMNS {
             return Err("a table with no or too many columns");
@@ -78,7 +80,7 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Seven bits a byte, lowest first; the top bit says that more follow.
+/// Varint: seven bits a byte, least significant first; the top bit marks a continuation.
 fn write(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -107,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_comes_back_from_its_pieces(columns in 1usize..6, values in proptest::collection::vec(any::<i64>(), 0..200), max in 60usize..500) {
+        fn table_is_equal_when_its_encoded_rows_are_decoded(columns in 1usize..6, values in proptest::collection::vec(any::<i64>(), 0..200), max in 60usize..500) {
             let mut table = IntTable::new(columns);
             values.chunks_exact(columns).for_each(|row| table.push(row));
             let (mut back, mut next) = (IntTable::new(columns), 0);
@@ -121,7 +123,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_a_table_that_is_too_long(columns in 0usize..40, piece in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        fn table_length_is_bounded_when_any_bytes_are_decoded(columns in 0usize..40, piece in proptest::collection::vec(any::<u8>(), 0..2000)) {
             let mut table = IntTable::new(columns);
             let _ = table.decode_rows(&piece, 20);
             prop_assert!(table.len() <= 21);

@@ -1,12 +1,14 @@
-//! From packets' times to figures: pure functions over what both ends have noted.
+//! Estimators: pure functions of the records of both ends. They use no module with sockets (tested
+//! in `tests/suite/layers.rs`).
 //!
-//! A `Crossing` is one direction of a train with what became of each datagram (`crossing`). All trains of a session share one comparison of
-//! the two ends' clocks (`clocks`), which is the analyzer's. `way` has the figures of a direction, `interval` those of a share,
-//! `responsive` the round trips under load, `found` everything of a session.
+//! `train_times` joins the logs of both ends of a train. `clocks` compares the clocks of the ends
+//! by all trains of a session, with the analyzer's algorithm. `direction` has the statistics of a
+//! train, `wilson` the interval of a proportion, `responsiveness` the RTT under load, `results` the
+//! document of a session.
 
 pub mod clocks;
 pub mod direction;
-pub mod one_way;
 pub mod responsiveness;
 pub mod results;
+pub mod train_times;
 pub mod wilson;

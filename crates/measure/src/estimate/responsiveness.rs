@@ -1,32 +1,34 @@
-//! Responsiveness under load: round trips a minute (draft-ietf-ippm-responsiveness, without TLS and HTTP).
+//! Responsiveness under load in round trips per minute (draft-ietf-ippm-responsiveness, without TLS
+//! and HTTP).
 
 use ackclock_core::statistics::nearest_rank;
 use serde::Serialize;
 
-/// Beyond this quantile round trips are left out, as the draft does.
+/// Samples above this quantile are trimmed, as in the draft.
 const TRIM: f64 = 0.95;
 
-/// Milliseconds each.
+/// RTT samples in milliseconds.
 #[derive(Debug, Clone, Default)]
 pub struct RttSamples {
-    /// Of connections made beside the load: handshakes, and one byte asked for and had.
+    /// New connections beside the load: handshakes, and exchanges of one byte.
     pub handshakes: Vec<f64>,
     pub exchanges: Vec<f64>,
-    /// On the connections that make the load, as their senders' kernels have them.
+    /// Load-generating connections: SRTT of the senders' kernels.
     pub on_load: Vec<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Responsiveness {
-    /// Round trips a minute: 60,000 ms over the mean of the two parts.
+    /// Round trips per minute: 60,000 ms over the mean of the two parts.
     pub rpm: f64,
-    /// Trimmed means of handshakes and exchanges beside the load, averaged; and of round trips on the load.
+    /// Mean of the trimmed means of handshakes and exchanges beside the load, and trimmed mean on
+    /// the load.
     pub beside_load_ms: f64,
     pub on_load_ms: f64,
     pub probes: usize,
 }
 
-/// None without round trips of each kind.
+/// None if a kind has no samples.
 pub fn responsiveness(trips: &RttSamples) -> Option<Responsiveness> {
     let beside = (trimmed_mean(&trips.handshakes)? + trimmed_mean(&trips.exchanges)?) / 2.0;
     let on = trimmed_mean(&trips.on_load)?;
@@ -35,7 +37,7 @@ pub fn responsiveness(trips: &RttSamples) -> Option<Responsiveness> {
     (mean > 0.0).then(|| Responsiveness { rpm: 60_000.0 / mean, beside_load_ms: beside, on_load_ms: on, probes })
 }
 
-/// The mean of what is not above the 95th percentile.
+/// Mean of the samples up to the 95th percentile.
 fn trimmed_mean(values: &[f64]) -> Option<f64> {
     let mut all = values.to_vec();
     all.sort_unstable_by(f64::total_cmp);
@@ -48,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_round_trips_of_100_ms_are_600_a_minute_and_one_straggler_of_twenty_does_not_count() {
+    fn responsiveness_is_600_rpm_when_all_but_one_of_twenty_rtts_are_100_ms() {
         let mut handshakes = vec![100.0; 19];
         handshakes.push(5000.0);
         let trips = RttSamples { handshakes, exchanges: vec![100.0; 20], on_load: vec![100.0; 5] };

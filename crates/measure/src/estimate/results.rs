@@ -1,30 +1,30 @@
-//! All that a session's records show, as one document and two tables.
+//! Results of a session: one document and two tables.
 
 use super::clocks::{ClockEstimate, ClockModel};
 use super::direction::{DirectionStats, direction_stats};
-use super::one_way::OneWayTrain;
+use super::train_times::TrainTimes;
 use crate::Nanos;
 use crate::control::message::{ClockState, FlowOutcome, TableId};
 use crate::record::{SAMPLE_COLUMNS, TestRecord};
 use crate::test_spec::{Direction, TestSpec};
 use serde::Serialize;
 
-/// A test's figures.
+/// Results of one test.
 #[derive(Debug, Clone, Serialize)]
 pub struct TestResult {
     pub test: usize,
     pub spec: TestSpec,
     /// Seconds since the session's first test.
     pub began_s: f64,
-    /// Of datagrams, by direction.
+    /// Datagrams, by direction.
     #[serde(rename = "ways")]
     pub directions: Vec<DirectionStats>,
-    /// Of connections, as each end has them.
+    /// Connections, as each end reports them.
     pub near_flows: Vec<FlowOutcome>,
     pub far_flows: Vec<FlowOutcome>,
-    /// Of transfers, seconds since its beginning: connected, first byte, last byte.
+    /// Transfers: connected, first byte and last byte, in seconds since the start of each.
     pub transfers_s: Vec<[Option<f64>; 3]>,
-    /// Datagrams that an end's system would not send.
+    /// Datagrams that a kernel rejected, or that an end could not send in time.
     pub unsent: u64,
     /// Datagrams delayed by the far end's shared rate.
     pub held: u64,
@@ -37,7 +37,8 @@ pub struct SessionResults {
     pub tests: Vec<TestResult>,
 }
 
-/// A datagram's row: test, direction, number, seconds since the session's first test, delay and difference of stamps in ms (none: lost).
+/// Row of a datagram: test, direction, sequence number, sending time in seconds since the session's
+/// first test, and delay (none: lost).
 #[derive(Debug, Clone, Copy)]
 pub struct DelayRow {
     pub test: usize,
@@ -45,11 +46,12 @@ pub struct DelayRow {
     pub number: u32,
     pub sent_s: f64,
     pub delay_ms: Option<f64>,
-    /// When it came by the one clock less when it left by the other: its delay, if both clocks are right.
+    /// Receiver's timestamp minus sender's timestamp: the delay, if both clocks are true.
     pub difference_ms: Option<f64>,
 }
 
-/// A sample's row: test, whether the far end took it, seconds since the session's first test, the other columns of `SAMPLE_COLUMNS`.
+/// Row of a sample: test, whether the far end took it, seconds since the session's first test, and
+/// the further `SAMPLE_COLUMNS`.
 #[derive(Debug, Clone)]
 pub struct SampleRow {
     pub test: usize,
@@ -58,28 +60,29 @@ pub struct SampleRow {
     pub rest: Vec<i64>,
 }
 
-/// Records in the order of their tests; `near` and `far` are what the ends say of their clocks.
+/// Joins the records of a session, in the order of its tests.
 pub struct SessionAnalysis<'a> {
     records: &'a [TestRecord],
-    one_ways: Vec<(usize, OneWayTrain)>,
+    trains: Vec<(usize, TrainTimes)>,
     clocks: Option<ClockModel>,
     origin: Nanos,
 }
 
 impl<'a> SessionAnalysis<'a> {
     pub fn new(records: &'a [TestRecord], near: ClockState, far: ClockState) -> SessionAnalysis<'a> {
-        let of = |(i, r): (usize, &TestRecord)| OneWayTrain::from_record(r).into_iter().map(move |c| (i, c)).collect::<Vec<_>>();
-        let one_ways: Vec<(usize, OneWayTrain)> = records.iter().enumerate().flat_map(of).collect();
-        let all: Vec<OneWayTrain> = one_ways.iter().map(|c| c.1.clone()).collect();
+        let of = |(i, r): (usize, &TestRecord)| TrainTimes::from_record(r).into_iter().map(move |c| (i, c)).collect::<Vec<_>>();
+        let trains: Vec<(usize, TrainTimes)> = records.iter().enumerate().flat_map(of).collect();
+        let all: Vec<TrainTimes> = trains.iter().map(|c| c.1.clone()).collect();
         let origin = records.iter().map(|r| r.began).min().unwrap_or(0);
-        SessionAnalysis { records, one_ways, clocks: ClockModel::of(&all, [near, far]), origin }
+        SessionAnalysis { records, trains, clocks: ClockModel::of(&all, [near, far]), origin }
     }
 
     fn seconds(&self, at: Nanos) -> f64 {
         at.saturating_sub(self.origin) as f64 * 1e-9
     }
 
-    /// A time of the far end by the near one's clock; without a comparison the test's beginning is all that is known.
+    /// Converts a time of the far end to the near clock. Without a clock comparison, `first` is
+    /// taken as the start of the test.
     fn to_near_clock(&self, far: Nanos, first: Nanos, began: Nanos) -> Nanos {
         match &self.clocks {
             Some(clocks) => clocks.near(far),
@@ -93,7 +96,7 @@ impl<'a> SessionAnalysis<'a> {
     }
 
     fn test_result(&self, test: usize, record: &TestRecord) -> TestResult {
-        let own = self.one_ways.iter().filter(|c| c.0 == test);
+        let own = self.trains.iter().filter(|c| c.0 == test);
         let since = |times: &[Option<Nanos>; 4]| {
             let began = times[0].unwrap_or(0);
             [times[1], times[2], times[3]].map(|t| t.map(|t| (t - began) as f64 * 1e-9))
@@ -114,7 +117,7 @@ impl<'a> SessionAnalysis<'a> {
     }
 
     pub fn delays(&self) -> Vec<DelayRow> {
-        let of = |(test, c): &(usize, OneWayTrain)| -> Vec<DelayRow> {
+        let of = |(test, c): &(usize, TrainTimes)| -> Vec<DelayRow> {
             let first = c.sent.first().copied().unwrap_or(0);
             let began = self.records[*test].began;
             let row = |(number, (&sent, &received)): (usize, (&Nanos, &Option<Nanos>))| DelayRow {
@@ -128,7 +131,7 @@ impl<'a> SessionAnalysis<'a> {
             };
             c.sent.iter().zip(&c.received).enumerate().map(row).collect()
         };
-        self.one_ways.iter().flat_map(of).collect()
+        self.trains.iter().flat_map(of).collect()
     }
 
     pub fn samples(&self) -> Vec<SampleRow> {

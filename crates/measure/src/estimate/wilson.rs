@@ -1,8 +1,8 @@
-//! A share with its interval, where what is counted comes in bursts.
+//! Interval of a proportion of correlated events.
 
 use serde::Serialize;
 
-/// 95 % of a normal distribution lie within so many deviations.
+/// Standard deviations that contain 95 % of a normal distribution.
 const Z: f64 = 1.959_964;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -12,8 +12,9 @@ pub struct Proportion {
     pub hi: f64,
 }
 
-/// The share of `true`, with the 95 % interval of Wilson (JASA 1927). Losses that follow each other are fewer independent ones: with
-/// correlation r from one to the next, n of them count as n (1 - r) / (1 + r), as in a two-state chain (Gilbert 1960).
+/// Proportion of `true` with Wilson's 95 % interval (JASA 1927). Correlated losses count as fewer
+/// independent ones: with lag-one correlation r, n events count as n (1 - r) / (1 + r), as in a
+/// two-state chain (Gilbert 1960).
 pub fn wilson_interval(events: &[bool]) -> Option<Proportion> {
     let n = events.len() as f64;
     let p = events.iter().filter(|e| **e).count() as f64 / n;
@@ -27,7 +28,7 @@ pub fn wilson_interval(events: &[bool]) -> Option<Proportion> {
     Some(Proportion { rate: p, lo: ((middle - spread) / scale).max(0.0), hi: ((middle + spread) / scale).min(1.0) })
 }
 
-/// Of each event with the next one.
+/// Lag-one autocorrelation.
 fn correlation(events: &[bool], p: f64) -> f64 {
     let variance = p * (1.0 - p);
     if variance <= 0.0 || events.len() < 2 {
@@ -42,15 +43,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn independent_events_have_wilsons_interval() {
-        // 10 of 100, spread evenly: 0.0552 to 0.1744 (Newcombe 1998, method 3, worked by hand).
+    fn interval_is_wilsons_when_events_are_independent() {
+        // 10 of 100, evenly spaced: 0.0552 to 0.1744 (Newcombe 1998, method 3).
         let events: Vec<bool> = (0..100).map(|i| i % 10 == 5).collect();
         let s = wilson_interval(&events).unwrap();
         assert!((s.lo - 0.0552).abs() < 1e-4 && (s.hi - 0.1744).abs() < 1e-4, "{s:?}");
     }
 
     #[test]
-    fn a_burst_says_less_than_as_many_losses_alone() {
+    fn interval_is_wider_when_the_losses_are_a_burst() {
         let alone: Vec<bool> = (0..1000).map(|i| i % 50 == 7).collect();
         let burst: Vec<bool> = (0..1000).map(|i| (500..520).contains(&i)).collect();
         let (alone, burst) = (wilson_interval(&alone).unwrap(), wilson_interval(&burst).unwrap());
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lost_still_has_an_upper_bound() {
+    fn interval_has_an_upper_bound_above_zero_when_no_event_occurs() {
         let s = wilson_interval(&[false; 300]).unwrap();
         assert_eq!(s.rate, 0.0);
         assert!(s.lo < 1e-12 && (0.005..0.02).contains(&s.hi), "{s:?}");

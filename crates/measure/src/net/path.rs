@@ -4,7 +4,8 @@
 use super::client::addresses_of;
 use super::clock::HostClock;
 use super::wait::wait;
-use crate::path::{HopProber, IPV4_UDP_HEADERS, IPV6_UDP_HEADERS, PathConfig, PathProbe, ProbeRecord, ProbeReply, ReplyKind};
+use crate::path::{HopProber, PathConfig, PathProbe, ProbeRecord, ProbeReply, ReplyKind};
+use crate::test_spec::{IPV4_UDP_HEADERS, IPV6_UDP_HEADERS};
 use crate::{MeasureError, Nanos};
 use ackclock_core::Problem;
 use nix::cmsg_space;

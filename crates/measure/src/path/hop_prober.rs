@@ -1,22 +1,24 @@
-//! Which probe is next. First each hop limit in turn until the far end answers, then every size to every hop that has answered, round by
-//! round: a hop is not probed twice in a row, and changes over time affect all sizes alike. A hop is probed briskly until it leaves a
-//! probe unanswered; that probe is sent again, and later probes have the interval of a router's ICMP rate limit.
+//! Order and times of the probes. Discovery probes each hop limit until the far end replies.
+//! Measurement then sends every size to every hop that has replied, in rounds: consecutive probes
+//! go to different hops, and slow changes of the path affect all sizes alike. A hop is probed at
+//! the short interval until a probe remains unanswered. That probe is repeated, and later probes
+//! have the interval of an ICMP rate limit.
 
 use super::{PathConfig, PathProbe, ProbeRecord, ProbeReply, ReplyKind};
 use crate::Nanos;
 
-/// So many hops in a row that say nothing end the search.
+/// Consecutive hops without a reply that end the discovery.
 const SILENT: usize = 5;
 
-/// Where the walk is.
+/// Phase of the probing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProbingStage {
-    /// The path is looked for: this hop, so many looks so far.
+    /// Probes of this hop, and the number of probes sent to it.
     Discovery {
         hop: u8,
         looks: u32,
     },
-    /// Sizes are sent: the place among rounds times sizes times hops.
+    /// Position in rounds x sizes x hops.
     Measurement {
         index: usize,
     },
@@ -34,20 +36,20 @@ struct InFlight {
 pub struct HopProber {
     plan: PathConfig,
     stage: ProbingStage,
-    /// Those that answer and are asked with all sizes, in path order.
+    /// Hops that have replied, in path order.
     hops: Vec<u8>,
-    /// When each hop limit was last used.
+    /// Time of the last probe to each hop.
     last: [Option<Nanos>; 256],
-    /// Hops with an unanswered brisk probe: an ICMP rate limit is assumed.
+    /// Hops that left a probe at the short interval unanswered: an ICMP rate limit is assumed.
     limited: [bool; 256],
     in_flight: Option<InFlight>,
-    /// A packet of this length does not come through.
+    /// Minimum packet length for which a hop reported that it is too big.
     too_big: u32,
     pub records: Vec<ProbeRecord>,
 }
 
 impl HopProber {
-    /// Err says what of the plan cannot be.
+    /// Err: the rule that the configuration violates.
     pub fn new(plan: PathConfig) -> Result<HopProber, String> {
         plan.check()?;
         let stage = ProbingStage::Discovery { hop: 1, looks: 0 };
@@ -55,7 +57,7 @@ impl HopProber {
         Ok(HopProber { plan, stage, hops: Vec::new(), last, limited, in_flight: None, too_big: u32::MAX, records: Vec::new() })
     }
 
-    /// The probe that is to leave now, if one is.
+    /// The probe to send now, if one is due.
     pub fn poll(&mut self, now: Nanos) -> Option<PathProbe> {
         self.time_out(now);
         if self.in_flight.is_some() || self.due().is_none_or(|due| due > now) {
@@ -69,14 +71,14 @@ impl HopProber {
         Some(probe)
     }
 
-    /// It left at this time, later than `poll` was asked.
+    /// Corrects the sending time of the last probe.
     pub fn on_sent(&mut self, now: Nanos) {
         if let Some(in_flight) = &mut self.in_flight {
             in_flight.sent = now;
         }
     }
 
-    /// When there is something to do; none at the end.
+    /// Time of the next action; none at the end.
     pub fn due(&self) -> Option<Nanos> {
         if let Some(in_flight) = self.in_flight {
             return Some(in_flight.sent.saturating_add(self.plan.timeout_ns));
@@ -86,7 +88,8 @@ impl HopProber {
         Some(self.last[hop].map_or(Nanos::MIN, |last| last.saturating_add(after)))
     }
 
-    /// An answer. One to an earlier probe, which was given up, is noted with it and changes nothing else.
+    /// Handles a reply. A reply to a probe that has timed out is stored with that probe, without
+    /// further effect.
     pub fn on_reply(&mut self, answer: ProbeReply) {
         match self.in_flight {
             Some(in_flight) if in_flight.probe.number == answer.number => self.end(in_flight, Some(answer)),
@@ -99,7 +102,7 @@ impl HopProber {
         }
     }
 
-    /// The share of the probes that are known to come which have been sent.
+    /// Share of the planned probes that were sent.
     pub fn progress(&self) -> f64 {
         match self.stage {
             ProbingStage::Discovery { .. } => 0.0,
@@ -121,7 +124,8 @@ impl HopProber {
         self.in_flight = None;
         self.records.push(ProbeRecord { probe, sent, answer, brisk });
         if answer.is_none() && brisk && !std::mem::replace(&mut self.limited[usize::from(probe.hop)], true) {
-            // Send the same probe again, at the interval of a rate-limited router: a loss and a rate limit look the same.
+            // Repeat the probe at the interval of a rate-limited router: a loss and a rate limit
+            // are not distinguishable.
             return;
         }
         if answer.is_some_and(|a| a.kind == ReplyKind::TooBig) {
@@ -154,13 +158,13 @@ impl HopProber {
         self.plan.rounds as usize * self.plan.sizes.len() * self.hops.len()
     }
 
-    /// The next place, from this one on, whose packet may come through.
+    /// The next position, from this one on, whose packet is not too big.
     fn measure_from(&self, index: usize) -> ProbingStage {
         let next = (index..self.index_count()).find(|&at| self.at(at).1 < self.too_big);
         next.map_or(ProbingStage::Done, |index| ProbingStage::Measurement { index })
     }
 
-    /// Hop and size at a place: all hops with one size, then all with the next.
+    /// Hop and size at a position: all hops with one size, then all hops with the next size.
     fn at(&self, index: usize) -> (u8, u32) {
         let (round, hop) = (index / self.hops.len(), index % self.hops.len());
         (self.hops[hop], self.plan.sizes[round % self.plan.sizes.len()])
@@ -189,7 +193,7 @@ mod tests {
         IpAddr::V4(Ipv4Addr::new(10, 0, 0, hop))
     }
 
-    /// Runs a walk over a path of so many hops, of which those named say nothing; every answer takes 10 ms.
+    /// Probes a path of `hops` hops; those in `silent` do not reply. Each reply takes 10 ms.
     fn run(plan: PathConfig, hops: u8, no_reply: &[u8]) -> (HopProber, Nanos) {
         let mut prober = HopProber::new(plan).unwrap();
         let mut now = 0;
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn each_hop_is_looked_for_and_then_asked_with_every_size_in_turn() {
+    fn every_hop_is_discovered_and_then_probed_with_each_size_in_rounds() {
         let (prober, _) = run(plan(), 2, &[]);
         let round = [(1, 100), (2, 100), (1, 1000), (2, 1000)];
         assert_eq!(order(&prober), [&[(1, 100), (2, 100)][..], &round, &round].concat());
@@ -219,14 +223,14 @@ mod tests {
 
     // finding("M1")
     #[test]
-    fn walk_to_a_host_one_hop_away_ends_in_seconds_when_every_probe_is_answered() {
+    fn probing_of_a_host_one_hop_away_ends_in_seconds_when_every_probe_is_answered() {
         let (prober, now) =
             run(PathConfig { sizes: vec![64, 350, 650, 950, 1250, 1500], rounds: 10, looks: 3, ..plan() }, 1, &[]);
         assert_eq!(prober.records.len(), 3 + 60);
         assert_eq!(now, 62 * 20 * MS + 10 * MS);
     }
 
-    /// A router as Linux is one (icmp_ratelimit): six answers at once, then one a second.
+    /// A router with Linux's icmp_ratelimit: a burst of replies, then one per second.
     fn limited(plan: PathConfig, burst: i64) -> HopProber {
         let mut prober = HopProber::new(plan).unwrap();
         let (mut now, mut tokens, mut since) = (0, burst * SECOND, 0);
@@ -250,19 +254,19 @@ mod tests {
         let unanswered: Vec<usize> = (0..prober.records.len()).filter(|&n| prober.records[n].answer.is_none()).collect();
         assert_eq!(unanswered, [6]);
         assert!(prober.records[..7].iter().skip(1).all(|a| a.brisk) && !prober.records[0].brisk);
-        // The probe is sent again, and every planned probe is sent.
+        // The probe is repeated, and every planned probe is sent.
         assert_eq!((prober.records.len(), prober.records[7].probe.bytes), (1 + 20 + 1, prober.records[6].probe.bytes));
         assert!(prober.records[7..].windows(2).all(|two| two[1].sent - two[0].sent >= SECOND && !two[1].brisk));
     }
 
     #[test]
-    fn silent_hop_gets_exactly_the_planned_probes() {
+    fn hop_without_replies_gets_exactly_the_planned_probes() {
         let (prober, _) = run(PathConfig { rounds: 0, looks: 3, ..plan() }, 2, &[1]);
         assert_eq!(prober.records.iter().filter(|a| a.probe.hop == 1).count(), 3);
     }
 
     #[test]
-    fn a_silent_hop_is_passed_and_not_measured() {
+    fn hop_is_not_measured_when_it_does_not_reply() {
         let (prober, _) = run(plan(), 3, &[2]);
         let mut measured: Vec<u8> = prober.records.iter().skip(3).map(|a| a.probe.hop).collect();
         measured.dedup();
@@ -272,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn five_silent_hops_end_the_search() {
+    fn discovery_ends_when_five_consecutive_hops_do_not_reply() {
         let (prober, _) = run(PathConfig { rounds: 0, ..plan() }, 20, &[2, 3, 4, 5, 6, 7]);
         assert_eq!(order(&prober).last(), Some(&(6, 100)));
     }
 
     #[test]
-    fn what_is_too_big_once_is_not_sent_again() {
+    fn size_is_not_probed_when_a_hop_reported_it_as_too_big() {
         let mut prober = HopProber::new(plan()).unwrap();
         let mut now = 0;
         while let Some(due) = prober.due() {
@@ -291,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_comes_after_patience_has_ended_is_kept_with_its_probe() {
+    fn reply_is_stored_with_its_probe_when_it_arrives_after_the_timeout() {
         let mut prober = HopProber::new(PathConfig { max_hops: 1, looks: 2, rounds: 0, ..plan() }).unwrap();
         let first = prober.poll(0).unwrap();
         assert_eq!(prober.poll(2 * SECOND).unwrap().number, 1);
@@ -301,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_what_was_never_sent_and_second_answers_change_nothing() {
+    fn reply_has_no_effect_when_its_probe_was_never_sent() {
         let mut prober = HopProber::new(plan()).unwrap();
         let answer = ProbeReply { number: 7, from: router(1), at: 0, kind: ReplyKind::Reached };
         prober.on_reply(answer);
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_sizes_or_with_impossible_ones_is_refused() {
+    fn config_is_refused_when_sizes_are_missing_or_out_of_range() {
         assert!(HopProber::new(PathConfig { sizes: vec![], ..plan() }).is_err());
         assert!(HopProber::new(PathConfig { sizes: vec![20], ..plan() }).is_err());
         assert!(HopProber::new(PathConfig { max_hops: 0, ..plan() }).is_err());

@@ -1,44 +1,43 @@
-//! What a path is made of, hop by hop and without help of the far end: probes whose hop limit ends on the way, one at a time, and the
-//! routers' answers to them, as traceroute and pchar do it (van Jacobson's pathchar, 1997). `walk` decides what is sent when; the fit of a line
-//! through the least round trip of each size, and what a hop's capacity follows from it, is the reader's business.
+//! Hop-by-hop probing of a path without a far end, as in traceroute and pchar (Van Jacobson's
+//! pathchar, 1997): one probe at a time, with a hop limit that expires at a router, and the
+//! router's ICMP reply. `hop_prober` schedules the probes. The fit of a line through the minimum
+//! RTT of each size, and the capacity of each hop, are computed in Python.
 
 mod hop_prober;
 
+use crate::test_spec::IPV6_UDP_HEADERS;
 use crate::{MS, Nanos, SECOND};
 pub use hop_prober::HopProber;
 use serde::Deserialize;
 use std::net::IpAddr;
 
-/// IP and UDP headers before the payload of a probe, over IPv4 and IPv6 (RFC 791, RFC 8200, RFC 768).
-pub const IPV4_UDP_HEADERS: u32 = 28;
-pub const IPV6_UDP_HEADERS: u32 = 48;
-
-/// Largest hop limit there is.
+/// Maximum hop limit.
 const MAX_HOPS: u8 = 64;
 const MAX_SIZES: usize = 64;
 const MAX_ROUNDS: u32 = 1000;
-/// An IP packet's greatest length.
+/// Maximum length of an IP packet.
 const MAX_BYTES: u32 = 65_535;
 
-/// How a path is asked.
+/// Configuration of the probing.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathConfig {
-    /// Hop limits tried, 1 to 64.
+    /// Maximum hop limit of the discovery, 1 to 64.
     #[serde(rename = "most_hops")]
     pub max_hops: u8,
-    /// Probes for each hop while the path is looked for, at least 1.
+    /// Probes of each hop in the discovery, 1 or more.
     pub looks: u32,
-    /// IP packet lengths in bytes, each 48 to 65,535; the shortest looks for the path.
+    /// IP packet lengths in bytes, each 48 to 65,535. The discovery uses the shortest.
     pub sizes: Vec<u32>,
-    /// How often each size asks each hop; 0 looks for the path only.
+    /// Number of probes of each size to each hop; 0: discovery only.
     pub rounds: u32,
-    /// Minimum interval between probes to a hop with an ICMP rate limit: Linux's routers answer once a second, others not much more often
-    /// (RFC 1812, 4.3.2.8).
+    /// Interval between probes to a hop with an ICMP rate limit. Linux routers reply once per
+    /// second, others not much more often (RFC 1812, 4.3.2.8).
     pub every_ns: Nanos,
-    /// Interval between probes to any other hop: until a probe stays unanswered, no rate limit is assumed.
+    /// Interval between probes to any other hop. A rate limit is assumed once a probe remains
+    /// unanswered.
     pub brisk_ns: Nanos,
-    /// Who has not answered after this is not going to.
+    /// Timeout of a reply.
     #[serde(rename = "patience_ns")]
     pub timeout_ns: Nanos,
 }
@@ -58,7 +57,7 @@ impl Default for PathConfig {
 }
 
 impl PathConfig {
-    /// Err says what cannot be.
+    /// Err: the rule that the configuration violates.
     pub fn check(&self) -> Result<(), String> {
         let sizes = self.sizes.iter().all(|bytes| (IPV6_UDP_HEADERS..=MAX_BYTES).contains(bytes));
         let rules = [
@@ -79,27 +78,27 @@ impl PathConfig {
     }
 }
 
-/// One packet to send.
+/// A packet to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathProbe {
-    /// Counts from 0: what its answer is known by.
+    /// Counts from 0; identifies the reply.
     pub number: u32,
-    /// Hop limit it leaves with.
+    /// Hop limit of the packet.
     pub hop: u8,
-    /// Of the whole IP packet.
+    /// Length of the IP packet.
     pub bytes: u32,
 }
 
-/// What an answer means.
+/// Meaning of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyKind {
-    /// Its hop limit ended there (ICMP time exceeded).
+    /// Time exceeded: the router where the hop limit expired.
     Expired,
-    /// The far end has it (ICMP port unreachable).
+    /// Port unreachable: the target.
     Reached,
-    /// A hop's packets are shorter (ICMP fragmentation needed, packet too big), or this host's.
+    /// Fragmentation needed or packet too big, from a router or from this host.
     TooBig,
-    /// It goes no further, for another reason.
+    /// Another ICMP error.
     Refused,
 }
 
@@ -111,7 +110,7 @@ pub struct ProbeReply {
     pub kind: ReplyKind,
 }
 
-/// A probe and what became of it.
+/// A probe and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeRecord {
     pub probe: PathProbe,

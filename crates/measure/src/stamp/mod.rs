@@ -1,5 +1,6 @@
-//! Simple Two-Way Active Measurement Protocol (STAMP, RFC 8762): probes that other makers' reflectors answer, and a reflector for others' probes.
-//! Left out: RFC 8972's extensions and sequence numbers of a stateful reflector.
+//! Simple Two-Way Active Measurement Protocol (STAMP, RFC 8762): a sender for any reflector, and a
+//! stateless reflector for any sender. RFC 8972's extensions and the stateful reflector are not
+//! implemented.
 
 pub mod packet;
 pub mod reflector;

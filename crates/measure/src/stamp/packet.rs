@@ -1,11 +1,12 @@
-//! What is in a STAMP test packet (RFC 8762, sections 4.2 and 4.3).
+//! STAMP test packets (RFC 8762, sections 4.2 and 4.3).
 
 use super::time::ErrorEstimate;
 use crate::control::keys::constant_time_eq;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// A test packet's length without (4.2.1, 4.3.1) and with (4.2.2, 4.3.2) authentication; the same both ways.
+/// Length of a test packet without (4.2.1, 4.3.1) and with (4.2.2, 4.3.2) authentication, in both
+/// directions.
 pub const UNAUTHENTICATED_BYTES: usize = 44;
 pub const AUTHENTICATED_BYTES: usize = 112;
 /// HMAC-SHA-256 truncated to 128 bits (section 4.4).
@@ -15,7 +16,7 @@ const COVERED: usize = AUTHENTICATED_BYTES - HMAC_BYTES;
 /// None: the unauthenticated mode.
 pub type Key = Option<Vec<u8>>;
 
-/// What a sender says.
+/// Test packet of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StampProbe {
     pub number: u32,
@@ -23,7 +24,7 @@ pub struct StampProbe {
     pub error: ErrorEstimate,
 }
 
-/// What a reflector says.
+/// Test packet of a reflector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StampReply {
     pub number: u32,
@@ -34,7 +35,7 @@ pub struct StampReply {
     pub ttl: u8,
 }
 
-/// Where the fields of either mode lie: a probe's error estimate, and a reflection's fields.
+/// Offsets of the fields in one mode.
 struct FieldOffsets {
     bytes: usize,
     timestamp: usize,
@@ -68,7 +69,7 @@ fn seal(key: &Key, packet: &mut [u8]) {
     }
 }
 
-/// Long enough and, in the authenticated mode, authentic.
+/// The packet if it is long enough and, in the authenticated mode, has a valid HMAC.
 fn verified<'a>(key: &Key, packet: &'a [u8]) -> Option<&'a [u8]> {
     let packet = packet.get(..field_offsets(key).bytes)?;
     let authentic = key.as_ref().is_none_or(|key| constant_time_eq(&digest(key, packet), &packet[COVERED..]));
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn open_packets_are_laid_out_as_rfc_8762_draws_them() {
+    fn unauthenticated_packets_have_the_layout_of_rfc_8762() {
         let probe = ["01020304", "1112131415161718", "8001", &"00".repeat(30)].concat();
         assert_eq!(hex(&PROBE.write(&None)), probe);
         let fields = ["21222324", "3132333435363738", "0102", "0000", "4142434445464748"];
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn authentic_packets_are_laid_out_as_rfc_8762_draws_them() {
+    fn authenticated_packets_have_the_layout_of_rfc_8762() {
         let key = Some(b"shared".to_vec());
         let zeros = |n: usize| "00".repeat(n);
         let probe = ["01020304", &zeros(12), "1112131415161718", "8001", &zeros(70)].concat();
@@ -188,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn forged_and_short_packets_are_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0usize..112) {
+        fn packet_is_rejected_when_forged_or_short(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0usize..112) {
             let key = Some(b"shared".to_vec());
             prop_assert_eq!(StampProbe::read(&bytes, &key), None);
             let mut changed = PROBE.write(&key);

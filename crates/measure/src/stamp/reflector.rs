@@ -1,4 +1,4 @@
-//! The end that answers (RFC 8762, section 4.3), stateless: it copies the sender's number.
+//! Stateless reflector (RFC 8762, section 4.3): the reply has the sender's sequence number.
 
 use super::packet::{Key, StampProbe, StampReply, UNAUTHENTICATED_BYTES};
 use super::time::{ErrorEstimate, ntp};
@@ -6,10 +6,11 @@ use crate::control::message::ClockState;
 use crate::{Nanos, SECOND};
 use std::net::IpAddr;
 
-/// Longest packet that is answered: what follows a probe's fields is padding, and is sent back as zeros.
+/// Maximum length of a probe. Bytes after the fields are padding; the reply pads with zeros.
 const MAX_BYTES: usize = 1500;
 
-/// An answer has the length of what it answers, so nothing is amplified; and no more than so many leave in a second.
+/// Replies have the length of their probes, so the reflector does not amplify, and are limited in
+/// number per second.
 pub struct StampReflector {
     key: Key,
     max_per_second: u32,
@@ -17,7 +18,7 @@ pub struct StampReflector {
     answered: u32,
 }
 
-/// A probe as it came.
+/// A received probe.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedProbe<'a> {
     pub packet: &'a [u8],
@@ -27,12 +28,12 @@ pub struct ReceivedProbe<'a> {
 }
 
 impl StampReflector {
-    /// Without a key everybody is answered.
+    /// Without a key, unauthenticated probes are answered.
     pub fn new(key: Key, max_per_second: u32) -> StampReflector {
         StampReflector { key, max_per_second, second: Nanos::MIN, answered: 0 }
     }
 
-    /// What to send back; it leaves `now`.
+    /// The reply to a probe; `now` is its sending time.
     pub fn answer(&mut self, received: &ReceivedProbe<'_>, now: Nanos, clock: &ClockState) -> Option<Vec<u8>> {
         if received.packet.len() > MAX_BYTES || received.packet.len() < UNAUTHENTICATED_BYTES || !is_single(received.from) {
             return None;
@@ -54,7 +55,7 @@ impl StampReflector {
     }
 }
 
-/// Not a group's address, nor nobody's.
+/// A unicast address.
 fn is_single(from: IpAddr) -> bool {
     let broadcast = matches!(from, IpAddr::V4(v4) if v4.is_broadcast());
     !from.is_multicast() && !from.is_unspecified() && !broadcast
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_comes_back_as_long_as_it_was_and_a_second_has_its_limit() {
+    fn reply_has_the_probes_length_and_the_rate_limit_holds_when_probes_are_padded() {
         let mut reflector = StampReflector::new(None, 3);
         let mut probe = StampProbe { number: 7, timestamp: 9, error: ErrorEstimate(1) }.write(&None);
         probe.resize(900, 0xff);
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_key_only_those_that_have_it_are_answered() {
+    fn probe_is_answered_only_when_its_key_is_the_reflectors() {
         let key = Some(b"shared".to_vec());
         let mut reflector = StampReflector::new(key.clone(), 10);
         let probe = StampProbe { number: 7, timestamp: 9, error: ErrorEstimate(1) };
@@ -97,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_answer_is_longer_than_what_it_answers(bytes in proptest::collection::vec(any::<u8>(), 0..1600)) {
+        fn reply_has_the_probes_length_when_any_bytes_arrive(bytes in proptest::collection::vec(any::<u8>(), 0..1600)) {
             let mut reflector = StampReflector::new(None, u32::MAX);
             let answer = reflector.answer(&received(&bytes), 0, &CLOCK);
             prop_assert!(answer.is_none_or(|a| a.len() == bytes.len()));

@@ -1,4 +1,4 @@
-//! Times on the wire (RFC 8762, section 4.2.1), and how right they are said to be.
+//! Timestamps and error estimates (RFC 8762, section 4.2.1).
 
 use crate::Nanos;
 
@@ -6,14 +6,15 @@ use crate::Nanos;
 const NTP_EPOCH: i64 = 2_208_988_800;
 const NS: i128 = 1_000_000_000;
 
-/// An NTP timestamp (RFC 5905, section 6) of nanoseconds since 1970.
+/// NTP timestamp (RFC 5905, section 6) of nanoseconds since 1970.
 pub fn ntp(at: Nanos) -> u64 {
     let at = i128::from(at) + i128::from(NTP_EPOCH) * NS;
     let (seconds, rest) = (at.div_euclid(NS), at.rem_euclid(NS));
     (seconds as u64) << 32 | ((rest << 32) / NS) as u64
 }
 
-/// A timestamp in the format that an error estimate's Z bit names, in the era nearest to `near`.
+/// Nanoseconds of an NTP or PTP timestamp, in the era nearest to `near`. The Z bit of the error
+/// estimate names the format.
 pub fn time_of(timestamp: u64, ptp: bool, near: Nanos) -> Nanos {
     let (seconds, remove_closed) = (i128::from(timestamp >> 32), i128::from(timestamp as u32));
     let (rest, epoch) =
@@ -29,7 +30,7 @@ pub fn time_of(timestamp: u64, ptp: bool, near: Nanos) -> Nanos {
 pub struct ErrorEstimate(pub u16);
 
 impl ErrorEstimate {
-    /// The least that is at least this error; NTP format.
+    /// The minimum estimate that is not below this error, in NTP format.
     pub fn of(synchronised: bool, error_ns: i64) -> ErrorEstimate {
         let units = (i128::from(error_ns.max(1)) as u128).saturating_mul(1 << 32).div_ceil(NS as u128);
         let scale = (u128::BITS - units.leading_zeros()).saturating_sub(8).min(63);
@@ -55,8 +56,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamps_are_right_to_a_nanosecond_and_across_the_era_of_2036() {
-        // 2036-02-07 06:28:16 UTC: the seconds of NTP's first era end.
+    fn timestamp_converts_back_within_a_nanosecond_when_the_era_changes_in_2036() {
+        // 2036-02-07 06:28:16 UTC: the end of NTP's first era.
         for at in [0, 1_700_000_000_123_456_789, 2_085_978_495_999_999_999, 2_085_978_496_000_000_001, 4_000_000_000_500_000_000]
         {
             assert!((time_of(ntp(at), false, at + 1_000_000_000_000) - at).abs() <= 1, "{at}");
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_estimate_is_never_below_the_error_and_never_zero() {
+    fn error_estimate_is_neither_below_the_error_nor_zero_when_encoded() {
         for error in [0, 1, 1_000, 250_000, 5_000_000, 16_000_000_000, i64::MAX] {
             let said = ErrorEstimate::of(true, error);
             assert!(

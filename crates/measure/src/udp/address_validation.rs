@@ -1,15 +1,16 @@
-//! Nothing is sent to an address that has not shown that it hears us. A client knocks, gets a cookie as long as its knock, and echoes it from
-//! the address at which it got it. Knock and echo carry a MAC of the session, so strangers get nothing at all, and a client that forges
-//! another's address makes us send no more than it sends itself.
+//! Address validation (anti-amplification): the client must echo a stateless cookie before test
+//! traffic is sent to its address. The client sends an address hello, receives a cookie of the same
+//! length, and echoes the cookie. Hello and echo carry a MAC of the session: datagrams without it
+//! are not answered, and a client with a forged source address causes no more bytes than it sends.
 
 use crate::control::keys::{Digest, SessionKeys, constant_time_eq, mac};
 use std::net::{IpAddr, SocketAddr};
 
-/// Each of the three datagrams has this length: no answer is longer than what asks for it.
+/// Length of each of the three datagrams: no reply is longer than its request.
 pub const VALIDATION_BYTES: usize = 64;
 pub type ValidationPacket = [u8; VALIDATION_BYTES];
 const COVERED: usize = 48;
-/// Not a test's number, so that knocks have a tag of their own.
+/// Test number in the tag of hello and echo; no test has it.
 const VALIDATION_TAG_TEST: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ enum ValidationKind {
     Echo = 3,
 }
 
-/// The tag of a session's knocks and echoes.
+/// Tag of a session's address hellos and echoes.
 pub fn validation_tag(keys: &SessionKeys) -> u64 {
     keys.tag(VALIDATION_TAG_TEST, true)
 }
@@ -45,7 +46,7 @@ fn read(keys: &SessionKeys, kind: ValidationKind, datagram: &[u8]) -> Option<(u3
     (authentic && whole[8] == kind as u8).then(|| (u32::from_be_bytes([whole[12], whole[13], whole[14], whole[15]]), cookie))
 }
 
-/// The client's knock, and its echo of the cookie that came.
+/// The client's address hello.
 pub fn address_hello(keys: &SessionKeys, test: u32) -> ValidationPacket {
     write(keys, ValidationKind::Hello, test, [0; 16])
 }
@@ -55,16 +56,16 @@ pub fn echo(keys: &SessionKeys, test: u32, datagram: &[u8]) -> Option<Validation
     (of == test).then(|| write(keys, ValidationKind::Echo, test, cookie))
 }
 
-/// The server's part. It keeps nothing for those that knock: the cookie says all.
+/// The server's side. It stores nothing for an address: the cookie is a MAC of it.
 pub struct AddressValidator {
     secret: Digest,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum ValidationAction {
-    /// To be sent back, exactly as long as what came.
+    /// Reply with this cookie.
     SendCookie(ValidationPacket),
-    /// Whoever is at this address asks for this test.
+    /// The address is valid for this test.
     Validated(u32),
     Ignore,
 }
@@ -114,17 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_proven_by_whoever_hears_at_it_and_by_nobody_else() {
+    fn address_is_validated_only_when_the_echo_comes_from_the_cookies_address() {
         let (validator, keys) = (AddressValidator::new([5; 32]), keys(1));
         let (here, victim) = (at("192.0.2.1:5000"), at("198.51.100.9:53"));
         let ValidationAction::SendCookie(cookie) = validator.on_datagram(&keys, here, &address_hello(&keys, 4)) else { panic!() };
         assert_eq!(cookie.len(), address_hello(&keys, 4).len());
         let back = echo(&keys, 4, &cookie).unwrap();
         assert_eq!(validator.on_datagram(&keys, here, &back), ValidationAction::Validated(4));
-        // The same echo from a forged address, or another port of the same one.
+        // The same echo from a forged address, and from another port.
         assert_eq!(validator.on_datagram(&keys, victim, &back), ValidationAction::Ignore);
         assert_eq!(validator.on_datagram(&keys, at("192.0.2.1:5001"), &back), ValidationAction::Ignore);
-        // For another test, by another session, from a server that has been started anew.
+        // For another test, by another session, and after a restart of the server.
         assert_eq!(echo(&keys, 5, &cookie), None);
         assert_eq!(validator.on_datagram(&self::keys(2), here, &back), ValidationAction::Ignore);
         assert_eq!(AddressValidator::new([6; 32]).on_datagram(&keys, here, &back), ValidationAction::Ignore);
@@ -132,11 +133,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_datagram_brings_more_bytes_than_it_has(mut datagram in proptest::collection::vec(any::<u8>(), 0..200), byte in 0usize..64, start in 0u8..4) {
+        fn reply_is_no_longer_than_its_datagram_when_any_bytes_arrive(mut datagram in proptest::collection::vec(any::<u8>(), 0..200), byte in 0usize..64, start in 0u8..4) {
             let (validator, keys) = (AddressValidator::new([5; 32]), keys(1));
             let from = at("192.0.2.1:5000");
             if start > 0 {
-                // A real one with a byte changed, cut or made longer by what is drawn.
+                // An authentic hello with a byte changed, truncated or extended.
                 let mut real = address_hello(&keys, u32::from(start)).to_vec();
                 real[byte] = real[byte].wrapping_add(start - 1);
                 real.extend_from_slice(&datagram);

@@ -1,5 +1,5 @@
-//! Datagrams: what is in them (`packet`), when they leave and which have come (`train`), and how an address is proven before anything
-//! is sent to it (`proof`).
+//! Test datagrams: format (`packet`), sending and receiving of trains (`train`), and address
+//! validation (`address_validation`).
 
 pub mod address_validation;
 pub mod packet;

@@ -1,4 +1,5 @@
-//! A datagram of a train: tag, number, time of sending; the rest is filler. 20 bytes, the size of a small voice frame.
+//! Datagram of a train: tag, sequence number, sending time, filler. The header has 20 bytes, the
+//! payload of a small voice frame.
 
 use crate::Nanos;
 
@@ -12,7 +13,7 @@ pub struct DatagramHeader {
 }
 
 impl DatagramHeader {
-    /// Into the beginning of a datagram of at least 20 bytes.
+    /// Writes the header to a datagram of 20 bytes or more.
     pub fn write(&self, datagram: &mut [u8]) {
         datagram[..8].copy_from_slice(&self.tag.to_be_bytes());
         datagram[8..12].copy_from_slice(&self.number.to_be_bytes());
@@ -27,12 +28,12 @@ impl DatagramHeader {
     }
 }
 
-/// A datagram's tag, if it is long enough to have one.
+/// Tag of a datagram; none if it is too short.
 pub fn read_tag(datagram: &[u8]) -> Option<u64> {
     datagram.first_chunk().map(|tag| u64::from_be_bytes(*tag))
 }
 
-/// Filler that no link compresses: xorshift (Marsaglia 2003) from a fixed start.
+/// Incompressible filler: xorshift (Marsaglia 2003) from a fixed seed.
 pub fn filler(bytes: usize) -> Vec<u8> {
     let mut x = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_as_it_was_written_and_short_datagrams_have_none() {
+    fn header_is_equal_when_read_back_and_none_when_the_datagram_is_short() {
         let head = DatagramHeader { tag: 1 << 60 | 3, number: 7, at: -9 };
         let mut datagram = [0; HEADER_BYTES];
         head.write(&mut datagram);

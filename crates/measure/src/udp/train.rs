@@ -1,26 +1,28 @@
-//! A train's two ends. The sending one says when the next datagram is due and notes when each really left; the receiving one notes which
-//! came when.
+//! The two ends of a train. The sender schedules the datagrams and logs when each was sent; the
+//! receiver logs each arrival.
 
 use super::packet::{DatagramHeader, HEADER_BYTES, filler};
 use crate::control::table::IntTable;
 use crate::test_spec::{IPV4_UDP_HEADERS, Train};
 use crate::{MS, Nanos, SECOND};
 
-/// Whoever was held up makes up for this much of it and no more: what it owes would otherwise overflow queues that the asked rate never fills.
+/// Maximum delay that a late sender catches up. A longer catch-up overflows queues that the
+/// requested rate never fills.
 const MAX_CATCH_UP_NS: Nanos = 10_000_000;
-/// A train ends with unsent datagrams after a delay of half its duration plus this, or of the maximum.
+/// A train ends, with unsent datagrams, after its duration and an overrun: half the duration plus
+/// this, up to the maximum.
 const OVERRUN_NS: Nanos = SECOND;
 const MAX_OVERRUN_NS: Nanos = 20 * SECOND;
-/// Delays below this are attributed to the machine.
+/// Delays below this are attributed to the machine, not to the rate budget.
 const MIN_HELD_NS: Nanos = MS;
-/// Columns of both logs: number, time.
+/// Columns of both logs: sequence number, time.
 const COLUMNS: usize = 2;
 
 pub struct TrainSender {
     train: Train,
     tag: u64,
     start: Option<Nanos>,
-    /// Time at which the train ends, with or without unsent datagrams.
+    /// End of the train, with or without unsent datagrams.
     end: Nanos,
     next: u32,
     last: Nanos,
@@ -28,9 +30,9 @@ pub struct TrainSender {
     pub sent: IntTable,
     /// Datagrams that sendto rejected, or that were unsent at the end.
     pub unsent: u64,
-    /// Whether the next datagram waits for its share of the rate.
+    /// The due datagram waits for the rate budget.
     is_held: bool,
-    /// Number of datagrams delayed for that.
+    /// Datagrams delayed by the rate budget.
     pub held: u64,
 }
 
@@ -64,12 +66,12 @@ impl TrainSender {
         u64::from(self.train.payload + IPV4_UDP_HEADERS)
     }
 
-    /// Notes that the due datagram is held by the rate.
+    /// Marks the due datagram as delayed by the rate budget.
     pub fn mark_held(&mut self) {
         self.is_held = true;
     }
 
-    /// Counts the rest as unsent once the end time has passed.
+    /// Counts the remaining datagrams as unsent after the end.
     pub fn tick(&mut self, now: Nanos) {
         if now >= self.end && !self.is_done() {
             self.unsent += u64::from(self.train.count - self.next);
@@ -81,8 +83,8 @@ impl TrainSender {
         self.start.map(|start| start.saturating_add(self.train.gap_ns.saturating_mul(i64::from(self.next))))
     }
 
-    /// When the next one is to leave; none before the start and after the last. Whoever was held up catches up at twice the rate at most:
-    /// a burst would measure the burst.
+    /// Time of the next datagram; none before the start and after the last. A late sender catches
+    /// up at twice the rate at most: a burst would measure the burst.
     pub fn due(&self) -> Option<Nanos> {
         let planned = self.planned()?;
         (!self.is_done()).then(|| planned.max(self.last.saturating_add(self.train.gap_ns / 2)).min(self.end))
@@ -92,13 +94,13 @@ impl TrainSender {
         self.next >= self.train.count
     }
 
-    /// The datagram that leaves now.
+    /// The next datagram, with its sending time.
     pub fn datagram(&mut self, now: Nanos) -> &[u8] {
         DatagramHeader { tag: self.tag, number: self.next, at: now }.write(&mut self.datagram);
         &self.datagram
     }
 
-    /// It has left, or was not taken.
+    /// Logs the datagram, or counts it as unsent if sendto rejected it.
     pub fn on_sent(&mut self, now: Nanos, taken: bool) {
         if taken {
             self.sent.push(&[i64::from(self.next), now]);
@@ -118,9 +120,9 @@ impl TrainSender {
 pub struct TrainReceiver {
     train: Train,
     pub received: IntTable,
-    /// When the last one came.
+    /// Last arrival.
     pub last: Option<Nanos>,
-    /// More than the train can have, which a network's copies can be.
+    /// Datagrams above the train's size, such as copies made by the network.
     pub unexpected: u64,
 }
 
@@ -129,9 +131,10 @@ impl TrainReceiver {
         TrainReceiver { train, received: IntTable::new(COLUMNS), last: None, unexpected: 0 }
     }
 
-    /// Records a datagram. False if it is beyond the requested train: it is counted in `beyond` alone and does not delay the end.
+    /// Logs an arrival. False if the datagram is not part of the requested train: it is counted in
+    /// `unexpected` and does not postpone the end.
     pub fn on_datagram(&mut self, head: &DatagramHeader, now: Nanos) -> bool {
-        let is_planned = head.number < self.train.count && self.received.len() < self.max();
+        let is_planned = head.number < self.train.count && self.received.len() < self.max_rows();
         if is_planned {
             self.last = Some(now);
             self.received.push(&[i64::from(head.number), now]);
@@ -141,8 +144,8 @@ impl TrainReceiver {
         is_planned
     }
 
-    /// Rows that may be held: every datagram, and as many copies.
-    pub fn max(&self) -> usize {
+    /// Maximum rows of the log: each datagram and one copy.
+    pub fn max_rows(&self) -> usize {
         self.train.count as usize * 2
     }
 
@@ -157,20 +160,20 @@ mod tests {
     use crate::MS;
 
     #[test]
-    fn datagrams_leave_evenly_and_a_pause_is_made_up_for_without_a_burst() {
+    fn train_catches_up_without_a_burst_when_the_sender_was_late() {
         let mut train = TrainSender::new(Train { payload: 100, gap_ns: 10 * MS, count: 6 }, 1);
         assert_eq!(train.due(), None);
         train.start(5 * MS);
-        let mut on_sent = Vec::new();
+        let mut sent_ms = Vec::new();
         while let Some(due) = train.due() {
-            // The machine sleeps from 15 to 40 ms.
+            // The sender sleeps from 15 to 40 ms.
             let now = if (16 * MS..40 * MS).contains(&due) { 40 * MS } else { due };
             assert_eq!(train.datagram(now).len(), 100);
             train.on_sent(now, true);
-            on_sent.push(now / MS);
+            sent_ms.push(now / MS);
         }
-        // 15 ms late at 40, of which 10 are made up for.
-        assert_eq!(on_sent, [5, 15, 40, 45, 50, 60]);
+        // 15 ms late at 40 ms, of which 10 ms are caught up.
+        assert_eq!(sent_ms, [5, 15, 40, 45, 50, 60]);
         assert!(train.is_done());
         assert_eq!(train.sent.len(), 6);
     }
@@ -188,7 +191,7 @@ mod tests {
                 break;
             }
             out.on_sent(now, true);
-            // Each call of the system takes ten times the gap.
+            // Each system call takes ten times the gap.
             now += 10_000;
         }
         assert!(now <= train.duration() * 3 / 2 + SECOND + 10_000, "{now} ns");
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_with_the_right_tag_fills_no_memory() {
+    fn log_is_bounded_when_datagrams_with_the_right_tag_flood() {
         let mut incoming = TrainReceiver::new(Train { payload: 20, gap_ns: MS, count: 3 });
         for number in [0, 1, 1, 2, 2, 2, 2, 9] {
             incoming.on_datagram(&DatagramHeader { tag: 0, number, at: 0 }, 0);

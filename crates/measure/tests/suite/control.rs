@@ -176,10 +176,10 @@ fn idle_strangers_and_idle_sessions_are_let_go_of_and_busy_ones_are_not() {
     busy.tick(idle_ns, &mut actions);
     assert_eq!(actions, []);
     idle.tick(idle_ns, &mut actions);
-    assert_eq!(actions, [Action::Close(Err("nothing was asked for too long".into()))]);
+    assert_eq!(actions, [Action::Close(Err("the session was idle for too long".into()))]);
     let mut actions = Vec::new();
     busy.tick(Quotas::default().session_ns, &mut actions);
-    assert_eq!(actions, [Action::Close(Err("the session has lasted as long as it may".into()))], "nobody stays for ever");
+    assert_eq!(actions, [Action::Close(Err("the session has reached its maximum duration".into()))], "nobody stays for ever");
 }
 
 /// Hello and proof.
