@@ -262,4 +262,4 @@ def test_serve_names_the_port_and_how_to_free_it_when_it_is_taken(ackclock, ther
 def test_serve_names_the_address_when_it_is_another_machines(ackclock, there):
     done = ackclock("serve", "--listen", "192.0.2.9", "--token-file", "ok.token", "--quiet")
     assert done.returncode == 1
-    assert "192.0.2.9 is no address of this machine; " in done.stderr and "--listen" in done.stderr
+    assert "192.0.2.9 is not an address of this machine; " in done.stderr and "--listen" in done.stderr

@@ -1,4 +1,5 @@
-//! This end's clock: wall-clock time when the process began, and monotonic since, so that it never jumps.
+//! The host's clock for a session: CLOCK_REALTIME at its start, advanced by CLOCK_MONOTONIC, so
+//! that it never steps.
 
 use crate::Nanos;
 use crate::control::message::ClockState;
@@ -10,16 +11,17 @@ fn read(clock: ClockId) -> Nanos {
 
 #[derive(Debug, Clone, Copy)]
 pub struct HostClock {
-    /// This clock less the monotonic one.
+    /// This clock minus CLOCK_MONOTONIC.
     ahead: Nanos,
-    /// Whether it is true time that it began with.
+    /// A test has set the clock wrong.
     shifted: bool,
 }
 
 impl HostClock {
-    /// `shift`: set wrong by so much, to try estimators that must not believe clocks.
+    /// `shift` is an error for tests of the estimators, which must not trust clocks.
     pub fn start(shift: Nanos) -> HostClock {
-        // Whoever is held up between two looks is wrong by as long: the quickest of some looks counts.
+        // A preemption between two reads is an error of its length: take the pair of reads with the
+        // minimum duration.
         let looks = (0..8).map(|_| {
             let (before, wall, after) =
                 (read(ClockId::CLOCK_MONOTONIC), read(ClockId::CLOCK_REALTIME), read(ClockId::CLOCK_MONOTONIC));
@@ -33,14 +35,15 @@ impl HostClock {
         read(ClockId::CLOCK_MONOTONIC).saturating_add(self.ahead)
     }
 
-    /// What is to be added to the kernel's stamps of packets, which are wall-clock time. Renewed for every batch, as that clock is steered.
+    /// This clock minus CLOCK_REALTIME, to convert the kernel's timestamps. Called for each batch,
+    /// as CLOCK_REALTIME is adjusted.
     pub fn offset_from_realtime(&self) -> Nanos {
         self.now() - read(ClockId::CLOCK_REALTIME)
     }
 
-    /// What the kernel says of its clock.
+    /// Clock state by adjtimex(2).
     pub fn state(&self) -> ClockState {
-        // SAFETY: all-zero is a valid `timex`, which asks for nothing to be changed; the call only fills it in.
+        // SAFETY: all-zero is a valid `timex` that requests no change; the call only fills it in.
         let (state, timex) = unsafe {
             let mut timex: libc::timex = std::mem::zeroed();
             (libc::adjtimex(&raw mut timex), timex)

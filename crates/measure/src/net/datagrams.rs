@@ -1,4 +1,4 @@
-//! Datagrams in, with the time at which the kernel got them.
+//! Received datagrams with the kernel's timestamps.
 
 use super::clock::HostClock;
 use crate::Nanos;
@@ -8,23 +8,23 @@ use std::io::IoSliceMut;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Longest of all.
+/// Maximum length of a datagram.
 const ROOM: usize = 65_536;
-/// Taken at one go, so that sending is not held up.
+/// Datagrams read in one call, so that sending is not delayed.
 const BATCH: usize = 64;
 
 pub struct UdpReceiver {
     datagram: Vec<u8>,
     ancillary: Vec<u8>,
-    /// What the kernel dropped because nobody took it in time.
+    /// Datagrams that the kernel dropped for lack of buffer space (SO_RXQ_OVFL).
     pub overrun: u32,
 }
 
-/// One that came.
+/// A received datagram.
 pub struct ReceivedDatagram<'a> {
     pub from: SocketAddr,
     pub at: Nanos,
-    /// What is left of its hops, where that is asked for and told.
+    /// Remaining hop limit, if `enable_ttl` was called and the kernel reports it.
     pub ttl: Option<u8>,
     pub bytes: &'a [u8],
 }
@@ -35,7 +35,7 @@ impl UdpReceiver {
         UdpReceiver { datagram: vec![0; ROOM], ancillary, overrun: 0 }
     }
 
-    /// Takes what is there.
+    /// Reads the datagrams that have arrived, at most a batch.
     pub fn drain(&mut self, socket: &UdpSocket, clock: &HostClock, mut handle: impl FnMut(&ReceivedDatagram<'_>)) {
         let ahead = clock.offset_from_realtime();
         for _ in 0..BATCH {
@@ -44,14 +44,14 @@ impl UdpReceiver {
                 recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut self.ancillary), MsgFlags::MSG_DONTWAIT);
             let message = match result {
                 Ok(message) => message,
-                // An ICMP error for something sent earlier: the next call may have data.
+                // ICMP error of an earlier datagram: the next call may return data.
                 Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EINTR) => continue,
                 Err(_) => return,
             };
             let (bytes, from) = (message.bytes, message.address.as_ref().and_then(address));
             let (mut at, mut ttl) = (None, None);
-            for said in message.cmsgs().into_iter().flatten() {
-                match said {
+            for control_message in message.cmsgs().into_iter().flatten() {
+                match control_message {
                     ControlMessageOwned::ScmTimestampns(t) => at = Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead),
                     ControlMessageOwned::Ipv4Ttl(left) | ControlMessageOwned::Ipv6HopLimit(left) => ttl = u8::try_from(left).ok(),
                     ControlMessageOwned::RxqOvfl(count) => self.overrun = count,

@@ -1,5 +1,6 @@
-//! Log of sessions and refusals: a JSON object a line, with the time in UTC. Lines about unauthenticated peers are rate limited, and suppressed lines
-//! are counted, so that unauthenticated peers cannot fill a disk.
+//! Log of sessions and refusals: one JSON object per line, with the time in UTC. Lines about
+//! unauthenticated peers are rate limited, and suppressed lines are counted, so that
+//! unauthenticated peers cannot fill a disk.
 
 use crate::Nanos;
 use crate::SECOND;
@@ -14,7 +15,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Burst of lines about unauthenticated peers; the rate is one a second.
+/// Burst of lines about unauthenticated peers; the rate is one per second.
 const BURST: i64 = 20;
 
 /// Destination of the lines.
@@ -37,7 +38,8 @@ impl LogTarget {
 
 pub struct EventLog {
     target: LogTarget,
-    /// Token bucket of lines about unauthenticated peers: its level in nanoseconds, and the time of that level.
+    /// Token bucket of lines about unauthenticated peers: its level in nanoseconds, and the time of
+    /// that level.
     bucket: (i64, Nanos),
     suppressed: u64,
 }
@@ -58,7 +60,8 @@ impl EventLog {
         self.write(&Value::Object(line));
     }
 
-    /// Writes a line about an unauthenticated peer, within the rate limit; `now` is of any monotonic clock.
+    /// Writes a line about an unauthenticated peer, within the rate limit. `now` is of any
+    /// monotonic clock.
     pub fn write_limited(&mut self, now: Nanos, event: &str, mut more: Value) {
         let (left, at) = self.bucket;
         let left = left.saturating_add(now.saturating_sub(at).max(0)).min(BURST * SECOND);
@@ -80,7 +83,7 @@ impl EventLog {
             LogTarget::Nowhere => {}
             LogTarget::Stderr => {
                 let mut stderr = std::io::stderr().lock();
-                // A write error of the log does not end the far end.
+                // A write error of the log does not end the server.
                 let mut room = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
                 if poll(&mut room, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
                     let _ = stderr.write_all(text.as_bytes());

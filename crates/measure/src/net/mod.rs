@@ -1,5 +1,5 @@
-//! The sockets: one loop for the far end (`server`), one for the end that asks (`client`), and what both are made of. All that is decided
-//! here is when to look; what is said and sent is decided in `control` and `udp`.
+//! Sockets and clocks: the event loops of the server (`server`) and of the client (`client`), and
+//! their parts. The protocol's decisions are in `control` and `udp`.
 
 mod capture;
 pub mod client;

@@ -1,5 +1,5 @@
-//! Probes and answers as the kernel has them: a datagram socket whose error queue holds the routers' ICMP messages (ip(7), IP_RECVERR), so that
-//! no privilege is needed.
+//! Sockets of the path test: a UDP socket whose error queue has the routers' ICMP messages (ip(7),
+//! IP_RECVERR), which needs no privilege.
 
 use super::client::addresses_of;
 use super::clock::HostClock;
@@ -16,24 +16,27 @@ use std::io::IoSliceMut;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Where traceroute sends, as nobody listens there; one port for each probe tells their answers apart.
+/// First port of traceroute, on which no service listens. Each probe has a port of its own, which
+/// identifies its reply.
 const FIRST_PORT: u16 = 33_434;
 const PORTS: u32 = 1024;
-/// ICMP (RFC 792) and ICMPv6 (RFC 4443): time exceeded, unreachable, and of the latter the codes for a port and for a length.
+/// Type of ICMP (RFC 792) and of ICMPv6 (RFC 4443): time exceeded, destination unreachable, and the
+/// code of port unreachable.
 const EXPIRED: (u8, u8) = (11, 3);
 const UNREACHABLE: (u8, u8) = (3, 1);
 const PORT: (u8, u8) = (3, 4);
 const TOO_BIG_CODE_V4: u8 = 4;
 const TOO_BIG_V6: u8 = 2;
 
-/// What a walk found.
+/// Records of all probes.
 #[derive(Debug)]
 pub struct PathProbes {
     pub target: IpAddr,
     pub records: Vec<ProbeRecord>,
 }
 
-/// Walks the path to a host. `keep_going` hears the share that is done, and ends it by saying no.
+/// Probes the path to a host. `keep_going` receives the share of probes that were sent; false stops
+/// the test.
 pub fn probe_path(host: &str, config: &PathConfig, keep_going: &mut dyn FnMut(f64) -> bool) -> Result<PathProbes, MeasureError> {
     let target = addresses_of(host, FIRST_PORT)?[0].ip();
     let mut prober = HopProber::new(config.clone()).map_err(|rule| MeasureError::Input(Problem::new(rule, "change the plan")))?;
@@ -90,7 +93,7 @@ impl ProbeSocket {
         let payload = &self.payload[..(probe.bytes.saturating_sub(headers)) as usize];
         let to = SocketAddr::new(self.target, port);
         prober.on_sent(self.clock.now());
-        // An answer to an earlier probe makes the next send fail once, and the send after that succeed (ip(7)).
+        // A pending ICMP error makes the next send fail once (ip(7)); the send after it succeeds.
         let sent = match self.udp.send_to(payload, to) {
             Err(e) if is_earlier_answer(&e) => {
                 prober.on_sent(self.clock.now());
@@ -105,13 +108,13 @@ impl ProbeSocket {
                 prober.on_reply(ProbeReply { number: probe.number, from, at, kind: ReplyKind::TooBig });
                 Ok(())
             }
-            // A full queue here is a probe lost like any other.
+            // A full queue of this host is a loss.
             Err(e) if is_earlier_answer(&e) || matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => Ok(()),
             Err(e) => Err(MeasureError::Failed(Problem::refused(&format!("sending a probe to {}", self.target), &e))),
         }
     }
 
-    /// Takes what the error queue holds, and what a listener at the far end may have said.
+    /// Reads the error queue, and datagrams from a service of the target.
     fn receive_replies(&mut self, prober: &mut HopProber) {
         let ahead = self.clock.offset_from_realtime();
         while let Some(answer) = self.take(ahead, MsgFlags::MSG_ERRQUEUE, prober) {
@@ -130,12 +133,13 @@ impl ProbeSocket {
             match recvmsg::<SockaddrStorage>(self.udp.as_raw_fd(), &mut parts, Some(&mut self.ancillary), flags) {
                 Ok(message) => break message,
                 Err(Errno::EINTR) => {}
-                // An ICMP error, which the error queue has too.
+                // An ICMP error, which is in the error queue too.
                 Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH) if queue.is_empty() => {}
                 Err(_) => return None,
             }
         };
-        // Of an error the name is where the probe went, of data where it is from: either has the probe's port.
+        // The name is the probe's destination for an error, and the source for data: both have the
+        // probe's port.
         let peer = message.address.as_ref().and_then(plain)?;
         let number = number_of(peer.port(), prober.records.len())?;
         let mut reply = ProbeReply { number, from: peer.ip(), at: self.clock.now(), kind: ReplyKind::Reached };
@@ -157,7 +161,7 @@ impl ProbeSocket {
     }
 }
 
-/// The last probe that went to this port: those before it were given up long ago.
+/// The last probe to this port: earlier ones have timed out.
 fn number_of(port: u16, records: usize) -> Option<u32> {
     let place = u32::from(port.checked_sub(FIRST_PORT)?);
     let newest = u32::try_from(records).ok()?;
@@ -200,14 +204,15 @@ fn plain(address: &SockaddrStorage) -> Option<SocketAddr> {
     address.as_sockaddr_in6().map(|v6| SocketAddr::new(IpAddr::V6(v6.ip()), v6.port()))
 }
 
-/// A probe that is cut in two is not of its size; nor does what the kernel remembers of the path decide which may leave.
+/// Forbids fragmentation, which would change a probe's size, and ignores the kernel's cached path
+/// MTU.
 fn never_fragment(socket: &UdpSocket, target: IpAddr) -> std::io::Result<()> {
     let (level, name, probe) = if target.is_ipv4() {
         (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
     } else {
         (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)
     };
-    // SAFETY: the option's value is an int that lives through the call, and its length is said.
+    // SAFETY: the option's value is an int that outlives the call.
     let done = unsafe {
         libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const probe).cast(), size_of_val(&probe) as libc::socklen_t)
     };
@@ -219,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_tells_the_newest_probe_that_went_to_it() {
+    fn port_identifies_the_last_probe_that_was_sent_to_it() {
         assert_eq!(number_of(FIRST_PORT, 0), Some(0));
         assert_eq!(number_of(FIRST_PORT + 5, 5), Some(5));
         assert_eq!(number_of(FIRST_PORT + 4, 5), Some(4));

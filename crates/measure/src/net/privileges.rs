@@ -1,13 +1,14 @@
-//! Privileges are dropped once the sockets are bound: the far end becomes an unprivileged user and cannot regain privileges. With captures
-//! allowed it keeps CAP_NET_RAW, as each capture is opened for the address of the requesting client.
+//! Dropping of privileges after the sockets are bound: the server becomes an unprivileged user and
+//! cannot regain privileges. With captures allowed it keeps CAP_NET_RAW, as each capture is opened
+//! for the address of the requesting client.
 
 use crate::MeasureError;
 use ackclock_core::Problem;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User, geteuid, setgid, setgroups, setuid};
 
-/// The default user.
-const NOBODY: &str = "nobody";
+/// Default user.
+const DEFAULT_USER: &str = "nobody";
 const CAP_NET_RAW: u32 = 13; // linux/capability.h
 const LAST_CAPABILITY: u32 = 63;
 const VERSION_3: u32 = 0x2008_0522; // _LINUX_CAPABILITY_VERSION_3
@@ -36,26 +37,28 @@ pub struct RemainingPrivileges {
     pub no_other_user: bool,
 }
 
-/// Drops all privileges. Root becomes `user`, or "nobody"; any other user is unchanged.
+/// Drops all privileges. Root becomes `user`, or `nobody`; any other user is unchanged.
 ///
 /// # Errors
-/// Input: there is no such user, or the user is root. Refused: a system call failed, and the far end must not serve.
+/// Input: `user` does not exist, or is root. Failed: a system call failed, and the server must not
+/// start.
 pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<RemainingPrivileges, MeasureError> {
-    let refused = MeasureError::refused::<Errno>("giving up privileges");
+    let refused = MeasureError::refused::<Errno>("dropping privileges");
     let was_root = geteuid().is_root();
-    let name = user.unwrap_or(NOBODY);
+    let name = user.unwrap_or(DEFAULT_USER);
     let mut left = RemainingPrivileges { uid: geteuid().as_raw(), net_raw: false, no_other_user: false };
     let keep = keep_net_raw && permitted().map_err(&refused)? & 1 << CAP_NET_RAW != 0;
     if was_root {
         let who = unprivileged_user(name)?;
         clear_bounding(keep);
         if keep {
-            // SAFETY: the call takes plain numbers.
+            // SAFETY: the arguments are integers.
             Errno::result(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) }).map_err(&refused)?;
         }
         match become_user(who) {
             Ok(()) => left.uid = who.0.as_raw(),
-            // A user namespace made by an unprivileged user: its root is that user, with capabilities in the namespace only.
+            // A user namespace of an unprivileged user: its root is that user, with capabilities in
+            // the namespace only.
             Err(Errno::EINVAL | Errno::EPERM) if user.is_none() && only_root_is_mapped() => left.no_other_user = true,
             Err(error) => return Err(refused(error)),
         }
@@ -69,7 +72,7 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<RemainingPrivi
         set_capabilities(raw).map_err(&refused)?;
     }
     left.net_raw = keep;
-    // SAFETY: the call takes plain numbers.
+    // SAFETY: the arguments are integers.
     Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }).map_err(&refused)?;
     if was_root && !left.no_other_user && setuid(Uid::from_raw(0)).is_ok() {
         return Err(refused(Errno::EPERM));
@@ -82,7 +85,7 @@ fn unprivileged_user(name: &str) -> Result<(Uid, Gid), MeasureError> {
     let none = || MeasureError::Input(Problem::found(format!("\"{name}\""), "a user of this machine").of_option("--user"));
     let user = found.ok_or_else(none)?;
     if user.uid.is_root() {
-        let problem = Problem::found(format!("\"{name}\", who is root"), format!("a user without rights, such as {NOBODY}"));
+        let problem = Problem::found(format!("\"{name}\", who is root"), format!("an unprivileged user, such as {DEFAULT_USER}"));
         return Err(MeasureError::Input(problem.of_option("--user")));
     }
     Ok((user.uid, user.gid))
@@ -94,7 +97,7 @@ fn become_user((uid, gid): (Uid, Gid)) -> Result<(), Errno> {
     setuid(uid)
 }
 
-/// Only one number is mapped in this user namespace.
+/// The user namespace maps one UID.
 fn only_root_is_mapped() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let mut lines = map.lines();
@@ -105,7 +108,7 @@ fn only_root_is_mapped() -> bool {
 /// Reduces the bounding set to this. Without CAP_SETPCAP the call fails, and execve cannot add capabilities either.
 fn clear_bounding(keep_net_raw: bool) {
     for capability in (0..=LAST_CAPABILITY).filter(|c| !(keep_net_raw && *c == CAP_NET_RAW)) {
-        // SAFETY: the call takes plain numbers; the kernel rejects an unknown one with EINVAL.
+        // SAFETY: the arguments are integers; the kernel rejects an unknown capability with EINVAL.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0, 0, 0) };
     }
 }
@@ -121,7 +124,7 @@ fn current_sets() -> Result<[CapSets; 2], Errno> {
     Ok(sets)
 }
 
-/// Sets exactly these of the first 32 capabilities, and none of the others.
+/// Sets of exactly these of the first 32 capabilities.
 fn sets(first: u32) -> [CapSets; 2] {
     [CapSets { effective: first, permitted: first, inheritable: 0 }, CapSets::default()]
 }

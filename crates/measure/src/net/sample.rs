@@ -1,13 +1,13 @@
-//! A look at a connection: the columns of the table `Samples`.
+//! Samples of TCP_INFO, as rows of the table `Samples`.
 
 use super::tcp_info::TcpInfo;
 use crate::Nanos;
 use crate::record::SAMPLE_COLUMNS;
 
-/// The kernel's word for "no threshold yet" and "no pacing".
+/// TCP_INFINITE_SSTHRESH (linux/tcp.h).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// Which connection is looked at, and what went through it.
+/// Time, identity and byte count of a sampled connection.
 #[derive(Debug, Clone, Copy)]
 pub struct SampledFlow {
     pub at: Nanos,

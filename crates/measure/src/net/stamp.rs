@@ -1,4 +1,4 @@
-//! STAMP on sockets: answering probes, and probing.
+//! Sockets of the STAMP reflector and of the STAMP sender.
 
 use super::client::addresses_of;
 use super::clock::HostClock;
@@ -16,16 +16,17 @@ use nix::poll::{PollFd, PollFlags};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-/// How long the last answers are waited for.
+/// Time to wait for the last replies.
 const GRACE_NS: Nanos = 2 * SECOND;
-/// Answers a second, for all who ask: 64 kb/s for each of some tens.
+/// Maximum number of replies per second, all senders together.
 const MAX_ANSWERS: u32 = 2000;
-/// The fraction of the far end's rate for STAMP replies is one over this.
+/// Replies use at most the server's rate divided by this.
 const SHARE: u64 = 10;
-/// Unknown hops: what most hosts begin with would be a guess.
+/// Unknown hop limit. A default value would be a guess.
 const NO_TTL: u8 = 0;
 
-/// A reflector's port, and the key of its authenticated mode; without one everybody is answered.
+/// Port of a reflector, and the key of its authenticated mode; without a key it answers
+/// unauthenticated probes.
 #[derive(Debug, Clone)]
 pub struct ReflectorConfig {
     pub port: u16,
@@ -40,7 +41,7 @@ pub struct ReflectorSocket {
 }
 
 impl ReflectorSocket {
-    /// `rate_bps` is the far end's: replies use at most a tenth of it.
+    /// `rate_bps` is the server's rate: replies use at most a tenth of it.
     pub fn open(at: IpAddr, config: &ReflectorConfig, rate_bps: u64) -> Result<ReflectorSocket, MeasureError> {
         let socket = sockets::datagrams(SocketAddr::new(at, config.port))?;
         sockets::enable_ttl(&socket);
@@ -53,7 +54,7 @@ impl ReflectorSocket {
         })
     }
 
-    /// Replies to the received probes; returns the bytes of IP sent.
+    /// Replies to the probes that have arrived. Returns the bytes of IP sent.
     pub fn answer(&mut self, clock: &HostClock) -> u64 {
         let state = clock.state();
         let mut sent = 0;
@@ -70,7 +71,7 @@ impl ReflectorSocket {
                 return;
             }
             if let Some(answer) = reflector.answer(&probe, clock.now(), &state) {
-                // One that is not taken is a loss like others.
+                // A failed sendto is a loss.
                 let _ = socket.send_to(&answer, datagram.from);
                 bucket.take(bytes);
                 sent += bytes;
@@ -80,7 +81,7 @@ impl ReflectorSocket {
     }
 }
 
-/// What to ask a reflector.
+/// Configuration of a STAMP measurement.
 #[derive(Debug, Clone)]
 pub struct StampProbeConfig {
     pub host: String,
@@ -90,7 +91,8 @@ pub struct StampProbeConfig {
     pub count: u32,
 }
 
-/// Probes a reflector. `watch` is asked as in a session. Input: there is no such host, or nothing answers.
+/// Probes a reflector. `on_progress` is called as in a session. Input: the host does not exist, or
+/// no reply arrives.
 pub fn probe(config: &StampProbeConfig, on_progress: &mut dyn FnMut(Nanos) -> bool) -> Result<StampResults, MeasureError> {
     let to = addresses_of(&config.host, config.port)?[0];
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
@@ -107,7 +109,7 @@ pub fn probe(config: &StampProbeConfig, on_progress: &mut dyn FnMut(Nanos) -> bo
         receiver.drain(&socket, &clock, |datagram| sender.on_reply(datagram.bytes, datagram.at));
         if due.is_some_and(|due| due <= clock.now()) {
             let packet = sender.packet(clock.now());
-            // One that is not taken is a loss like others.
+            // A failed send is a loss.
             let _ = socket.send(&packet);
         }
         if due.is_none() && end == Nanos::MAX {

@@ -1,4 +1,5 @@
-//! One TCP connection of a test, at either end: who sends sends all it may, who receives counts.
+//! A TCP connection of a test, at either end: the sender writes as much data as its limits permit,
+//! the receiver counts it.
 
 use super::sample::{SampledFlow, sample_row};
 use super::sockets::{AppliedOptions, applied_options, reset_on_close, set_int_option, set_nodelay};
@@ -10,21 +11,21 @@ use nix::poll::PollFlags;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-/// Bytes written or read in one go.
+/// Maximum bytes of one read or write.
 pub const PIECE: usize = 1 << 18;
-/// What a rate's cap may be ahead of itself: 10 ms of it.
+/// Burst of a rate limit: the rate divided by this, that is 10 ms.
 const BURST_DIVISOR: i64 = 100;
 
-/// What a connection is to do.
+/// Direction and limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowSpec {
     pub number: u16,
     pub sends: bool,
-    /// Exactly so many bytes; none for all that time allows.
+    /// Bytes to transfer; none: until the end of the test.
     pub limit: Option<u64>,
-    /// Bits a second that pass at most; none where the caller limits the rate.
+    /// Maximum rate in b/s; none if the caller limits the rate.
     pub rate_bps: Option<u64>,
-    /// The most that is advertised, where it receives.
+    /// Maximum advertised window of a receiver.
     pub window: Option<u32>,
 }
 
@@ -32,12 +33,12 @@ pub struct FlowSpec {
 enum FlowPhase {
     Connecting,
     Open,
-    /// All is written: the peer's word that all has come is awaited.
+    /// All data is written; waits for the peer's confirmation of its arrival.
     Confirming,
     Ended,
 }
 
-/// Direction of the data, as seen from this end.
+/// Direction of the data at this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoDirection {
     Out = 0,
@@ -54,26 +55,26 @@ pub struct IoResult {
 
 pub struct TcpFlow {
     pub task: FlowSpec,
-    /// The socket is presumed ready: no EAGAIN since the last poll event.
+    /// No EAGAIN since the last poll event.
     pub ready: bool,
-    /// Service received within its test (`crate::rate_budget`).
+    /// Service within the test (`crate::rate_budget`).
     pub moved: u64,
-    /// None once it has ended.
+    /// None after the end.
     stream: Option<TcpStream>,
     phase: FlowPhase,
-    /// Written first, before data.
+    /// Bytes to write before data.
     hello: Vec<u8>,
-    /// The client's first SYN, by this end's clock; when it was connected; first and last byte.
+    /// Times by this end's clock: the client's SYN, end of the handshake, first and last byte.
     pub began: Nanos,
     pub connected: Option<Nanos>,
     pub first: Option<Nanos>,
     pub last: Option<Nanos>,
-    /// Bytes beyond this time do not count, and nothing is sent.
+    /// End of the transfer; later bytes are not counted.
     stop_at: Nanos,
     pub bytes: u64,
-    /// Limit of the data that was written and has not left; none where the caller limits no rate.
+    /// Limit of the written and unsent data; none if the caller limits no rate.
     pub unsent_limit: Option<u64>,
-    /// Bit-nanoseconds that have passed under the cap: when the next piece may pass.
+    /// Earliest time of the next write or read under the rate limit.
     free_at: Nanos,
     pub failed: Option<String>,
     ending: Option<(TcpInfo, AppliedOptions)>,
@@ -82,7 +83,7 @@ pub struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// At the client: it is on its way.
+    /// A client's connection in its handshake.
     pub fn connecting(task: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
         TcpFlow {
             task,
@@ -105,7 +106,7 @@ impl TcpFlow {
         }
     }
 
-    /// At the server: it has come, and said who it is.
+    /// A server's connection after its data hello.
     pub fn accepted(task: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
         TcpFlow { phase: FlowPhase::Open, ready: true, ..TcpFlow::connecting(task, stream, began, stop_at) }
     }
@@ -118,7 +119,7 @@ impl TcpFlow {
         self.phase == FlowPhase::Ended
     }
 
-    /// What it waits for; none while its cap holds it.
+    /// Poll events; none while the rate limit blocks.
     pub fn interest(&self, now: Nanos) -> PollFlags {
         match self.phase {
             FlowPhase::Connecting => PollFlags::POLLOUT,
@@ -147,7 +148,7 @@ impl TcpFlow {
         u64::from(more) * u64::from(info.mss)
     }
 
-    /// When it wants to be looked at, whatever its socket says.
+    /// Time of the next action without a poll event.
     pub fn due(&self, now: Nanos) -> Nanos {
         match self.phase {
             FlowPhase::Ended => Nanos::MAX,
@@ -156,15 +157,15 @@ impl TcpFlow {
         }
     }
 
-    /// One system call on a ready socket or at a due time, for at most the bytes that fit `scratch`. `hello` makes a
-    /// client's first bytes once it is connected.
+    /// Makes one system call on a ready socket or at a due time, for at most the bytes that fit
+    /// `scratch`. `hello` returns a client's first bytes after the handshake.
     pub fn advance(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) -> IoResult {
         let before = self.bytes;
         let blocked = self.step(now, scratch, hello);
         IoResult { bytes: self.bytes - before, blocked }
     }
 
-    /// True if the socket was not ready.
+    /// True if the system call returned EAGAIN.
     fn step(&mut self, now: Nanos, scratch: &mut [u8], hello: impl FnOnce(Nanos) -> Vec<u8>) -> bool {
         if self.phase == FlowPhase::Connecting
             && let Err(e) = self.connect(now, hello)
@@ -186,7 +187,7 @@ impl TcpFlow {
         };
         match done {
             Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => return true,
-            // Without a limit the end that counts ends it, by a reset.
+            // Without a byte limit the receiver ends the connection, by a reset.
             Err(_) if self.task.limit.is_none() && self.bytes > 0 => self.end(),
             Err(e) => self.fail(now, &e.to_string()),
             Ok(()) => {}
@@ -237,9 +238,9 @@ impl TcpFlow {
             return Ok(());
         }
         match self.task.limit {
-            Some(limit) if limit != self.bytes => self.fail(now, "it ended early"),
+            Some(limit) if limit != self.bytes => self.fail(now, "the connection ended early"),
             Some(_) => {
-                // If this is not delivered the peer finds out by itself.
+                // If the confirmation is lost, the peer detects that itself.
                 let _ = self.open()?.write(&[1]);
                 self.end();
             }
@@ -248,10 +249,12 @@ impl TcpFlow {
         Ok(())
     }
 
-    /// Says again how large the window may be: when data shows how much of a buffer a packet takes, Linux reckons the limit anew from the buffer.
+    /// Sets the window clamp again: Linux recomputes it from the receive buffer when the first data
+    /// shows the overhead of a packet.
     fn clamp_window(&self) {
         if let (Some(bytes), Some(stream), false) = (self.task.window, &self.stream, self.task.sends) {
-            // The handshake had it; a kernel that refuses it now goes by the buffer.
+            // The option was set before the handshake. If the kernel refuses it now, the receive
+            // buffer is the limit.
             let _ = set_int_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes);
         }
     }
@@ -279,18 +282,18 @@ impl TcpFlow {
         match (self.task.limit, self.phase) {
             (_, FlowPhase::Ended) => {}
             (None, FlowPhase::Open) => self.end(),
-            _ => self.fail(now, "it took longer than it may"),
+            _ => self.fail(now, "the transfer exceeded its time limit"),
         }
     }
 
-    /// Bytes that came with the hello.
+    /// Counts bytes that arrived with the hello.
     pub fn count_early_data(&mut self, now: Nanos, bytes: usize) {
         if bytes > 0 {
             self.count(now, bytes);
         }
     }
 
-    /// It cannot be what was asked for.
+    /// Ends a connection whose options the kernel refused.
     pub fn refuse(&mut self, why: String) {
         self.failed = Some(why);
         self.end();
@@ -302,7 +305,7 @@ impl TcpFlow {
         self.end();
     }
 
-    /// Ends it, if it has not ended: what is on the way is thrown away.
+    /// Ends the connection. Without a byte limit, unsent data is discarded.
     pub fn end(&mut self) {
         self.phase = FlowPhase::Ended;
         if let Some(stream) = self.stream.take() {

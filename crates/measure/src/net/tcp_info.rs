@@ -1,4 +1,4 @@
-//! What the kernel says of a connection: `struct tcp_info` (linux/tcp.h), of which older kernels fill less.
+//! TCP_INFO: `struct tcp_info` (linux/tcp.h). Older kernels fill a part of it.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -11,26 +11,27 @@ pub struct TcpInfo {
     pub lost: u32,
     pub rtt_us: u32,
     pub rttvar_us: u32,
-    /// Segments.
+    /// In segments.
     pub ssthresh: u32,
     pub cwnd: u32,
     pub total_retrans: u32,
-    /// Bytes a second; all ones means none.
+    /// In bytes per second; all ones: no pacing.
     pub pacing_rate: u64,
     pub bytes_acked: u64,
     pub notsent: u32,
     pub min_rtt_us: u32,
     pub data_segs_out: u32,
-    /// Bytes a second.
+    /// In bytes per second.
     pub delivery_rate: u64,
-    /// Microseconds in which there was something to send, in which the peer's window and in which the send buffer was the limit.
+    /// Microseconds with data to send, limited by the peer's window, and limited by the send
+    /// buffer.
     pub busy_us: u64,
     pub rwnd_limited_us: u64,
     pub sndbuf_limited_us: u64,
 }
 
 impl TcpInfo {
-    /// None where the kernel does not say.
+    /// None if the kernel refuses.
     pub fn of(socket: impl AsFd) -> Option<TcpInfo> {
         let mut raw = [0u8; BYTES];
         let mut length = BYTES as libc::socklen_t;

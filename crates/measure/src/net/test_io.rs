@@ -1,4 +1,4 @@
-//! One end's part in one test.
+//! One end of a running test.
 
 use super::tcp_flow::{PIECE, TcpFlow};
 use crate::Nanos;
@@ -10,16 +10,16 @@ use crate::udp::packet::DatagramHeader;
 use crate::udp::train::{TrainReceiver, TrainSender};
 use std::net::{SocketAddr, UdpSocket};
 
-/// Datagrams out, in, or both.
+/// Trains that this end sends and receives.
 pub struct TrainIo {
     pub out: Option<TrainSender>,
     pub incoming: Option<TrainReceiver>,
-    /// Where they go, once that is proven.
+    /// Destination, after its validation.
     pub to: Option<SocketAddr>,
 }
 
 impl TrainIo {
-    /// `tag` marks what is sent.
+    /// `tag` is that of the sent datagrams.
     pub fn new(out: Option<Train>, incoming: Option<Train>, tag: u64) -> TrainIo {
         TrainIo { out: out.map(|train| TrainSender::new(train, tag)), incoming: incoming.map(TrainReceiver::new), to: None }
     }
@@ -46,7 +46,7 @@ impl TrainIo {
         }
     }
 
-    /// Sends the due datagrams, at most so many: the caller has other sockets to serve.
+    /// Sends the due datagrams, at most `max`: the caller has other sockets to serve.
     pub fn advance(&mut self, socket: &UdpSocket, max: usize, now: impl Fn() -> Nanos) {
         self.tick(now());
         for _ in 0..max {
@@ -63,12 +63,12 @@ impl TrainIo {
         self.out.iter_mut().for_each(|out| out.tick(now));
     }
 
-    /// Records a datagram that arrived. False if no train or not this much of one was requested.
+    /// Logs an arrival. False if the datagram is not part of the requested train.
     pub fn on_datagram(&mut self, head: &DatagramHeader, at: Nanos) -> bool {
         self.incoming.as_mut().is_some_and(|incoming| incoming.on_datagram(head, at))
     }
 
-    /// All has been sent, and nothing has come in for so long.
+    /// All datagrams were sent, and none has arrived for `quiet`.
     pub fn is_quiet(&self, now: Nanos, since: Nanos, quiet: Nanos) -> bool {
         let sent = self.out.as_ref().is_none_or(TrainSender::is_done);
         let incoming = self.incoming.as_ref();
@@ -77,10 +77,10 @@ impl TrainIo {
     }
 }
 
-/// TCP connections.
+/// TCP connections of a test.
 pub struct FlowIo {
     pub flows: Vec<TcpFlow>,
-    /// Those that were laid aside.
+    /// Results of connections that were removed.
     ended: Vec<FlowOutcome>,
     pub samples: IntTable,
     sample_ns: Nanos,
@@ -89,12 +89,12 @@ pub struct FlowIo {
 }
 
 impl FlowIo {
-    /// For a bulk test; `now` is when it begins to be looked at.
+    /// Connections of a bulk test, sampled from `now` on.
     pub fn for_bulk(bulk: &Bulk, now: Nanos) -> FlowIo {
         FlowIo { sample_ns: bulk.sample_ns, next: now, max_rows: bulk.samples(), ..FlowIo::without_samples() }
     }
 
-    /// Connections at which nobody looks while they last.
+    /// Connections without samples.
     pub fn without_samples() -> FlowIo {
         let samples = IntTable::new(SAMPLE_COLUMNS.len());
         FlowIo { flows: Vec::new(), ended: Vec::new(), samples, sample_ns: Nanos::MAX, next: Nanos::MAX, max_rows: 0 }
@@ -106,7 +106,7 @@ impl FlowIo {
         first.min(if looked_at { self.next } else { Nanos::MAX })
     }
 
-    /// Looks at what is open every so often.
+    /// Samples the open connections at the sampling interval.
     pub fn tick(&mut self, now: Nanos) {
         if now < self.next {
             return;
@@ -129,7 +129,8 @@ impl FlowIo {
         self.flows.iter_mut().for_each(TcpFlow::end);
     }
 
-    /// Keeps of those that have ended only what is said of them, so that the many that were cost the few that are nothing.
+    /// Replaces ended connections by their results, so that a long sequence of transfers takes
+    /// little memory.
     pub fn drop_ended(&mut self) {
         self.ended.extend(self.flows.extract_if(.., |f| f.is_ended()).map(|f| f.outcome()));
     }
@@ -159,7 +160,7 @@ impl TestIo {
         }
     }
 
-    /// What it leaves: tables by name.
+    /// Logs and samples, by table.
     pub fn tables(&self) -> Vec<(TableId, &IntTable)> {
         match self {
             TestIo::Trains(t) => {
@@ -185,7 +186,7 @@ impl TestIo {
     }
 }
 
-/// A buffer for reading and writing, filled with what no link compresses.
+/// Buffer for reading and writing, filled with incompressible data.
 pub fn scratch() -> Vec<u8> {
     crate::udp::packet::filler(PIECE)
 }

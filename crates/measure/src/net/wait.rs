@@ -1,16 +1,17 @@
-//! Waiting for sockets until an instant, as exactly as the machine allows: sleep until shortly before it, then watch.
+//! Precise waiting: sleeps until shortly before the deadline, then polls without sleeping.
 
 use super::clock::HostClock;
 use crate::{MeasureError, Nanos};
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
 
-/// Never watch longer than this: on a machine that wakes later, watching would only take what others need.
+/// Maximum time of polling without sleep. On a machine with later wakeups, longer polling would
+/// only take processor time from others.
 const WATCH_NS: Nanos = 60_000;
-/// Look at signals and at those who have gone this often.
+/// Maximum sleep: signals and closed connections are handled at this interval.
 const LONGEST_NS: Nanos = 100_000_000;
 
-/// Comes back when a socket is ready or `due` has come, or after a tenth of a second.
+/// Returns when a socket is ready, at `due`, or after 100 ms.
 pub fn wait(clock: &HostClock, sockets: &mut [PollFd<'_>], due: Nanos) -> Result<(), MeasureError> {
     loop {
         let left = due.saturating_sub(clock.now()).clamp(0, LONGEST_NS);

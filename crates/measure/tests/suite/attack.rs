@@ -1,6 +1,6 @@
 //! `make attack`: load with and without the token against `ackclockd` in a process of its own,
-//! while another client opens twenty sessions a second. A minute in all, on loopback.
-#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+//! while a probing client opens twenty sessions per second on loopback. The tests take a minute.
+#![allow(clippy::disallowed_methods, reason = "the tests use real sockets and clocks")]
 
 use crate::far_end::connection_flood::flood_connections;
 use crate::far_end::daemon::Daemon;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const ANSWERED: Duration = Duration::from_millis(100);
-/// Sessions for the attackers, one for the probing client, one that is ending.
+/// Sessions of four attackers, one probing client, and one session that is ending.
 const SESSIONS: [&str; 4] = ["--most-sessions", "6", "--most-sessions-per-peer", "6"];
 
 fn bulk(down: u16, seconds: i64) -> TestSpec {
@@ -28,7 +28,8 @@ fn down(payload: u32, gap_ns: i64, count: u32) -> TestSpec {
     TestSpec::Datagrams { down: Some(Train { payload, gap_ns, count }), up: None }
 }
 
-/// Longest session set-up of the probing client, its number of attempts, and the largest wakeup delay of a sleeping thread.
+/// Maximum session set-up time of the probing client, its number of attempts, and the maximum
+/// wakeup delay of a sleeping thread.
 struct Answered {
     longest: Duration,
     times: usize,
@@ -49,7 +50,7 @@ fn probe_sessions(daemon: &Daemon, stop: &AtomicBool) -> Answered {
         let (mut longest, mut times) = (Duration::ZERO, 0);
         while !stop.load(Ordering::Relaxed) {
             let began = Instant::now();
-            let client = Client::connect(&daemon.config, &mut || true).expect("a client with the token is let in");
+            let client = Client::connect(&daemon.config, &mut || true).expect("a client with the token is admitted");
             longest = longest.max(began.elapsed());
             client.quit();
             times += 1;
@@ -59,16 +60,17 @@ fn probe_sessions(daemon: &Daemon, stop: &AtomicBool) -> Answered {
     })
 }
 
-/// Response times are valid only on an otherwise idle machine, so the test needs an environment variable.
-fn is_wanted() -> bool {
-    let wanted = std::env::var_os("ACKCLOCK_ATTACK").is_some();
-    if !wanted {
-        println!("skipped: `make attack` runs it");
+/// Response times need an otherwise idle machine, so an environment variable enables the tests.
+fn is_enabled() -> bool {
+    let enabled = std::env::var_os("ACKCLOCK_ATTACK").is_some();
+    if !enabled {
+        println!("skipped: run `make attack`");
     }
-    wanted
+    enabled
 }
 
-/// Runs an attack beside the probing client, up to three times where the machine's wakeups were late; returns the last result.
+/// Runs an attack beside the probing client, up to three times if the machine's wakeups were late.
+/// Returns the last result.
 fn run_attack<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&Daemon) -> T) -> T {
     raise_descriptors();
     for attempt in 1.. {
@@ -81,16 +83,16 @@ fn run_attack<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&D
             (asking.join().unwrap(), found)
         });
         let Answered { longest, times, machine } = answered;
-        println!("{name}: {times} of {times} let in, after {longest:.1?} at most; the machine was {machine:.1?} late at most");
+        println!("{name}: {times} of {times} admitted, after {longest:.1?} at most; the machine was {machine:.1?} late at most");
         if longest <= ANSWERED {
             return found;
         }
         assert!(attempt < 3 && machine > ANSWERED / 4, "{name}: answered after {longest:?}");
     }
-    unreachable!("an attempt ends it")
+    unreachable!("the last attempt returns")
 }
 
-/// Four sessions at once, each with its tests.
+/// Four concurrent sessions with their tests.
 fn four(daemon: &Daemon, tests: impl Fn(usize) -> Vec<TestSpec> + Sync) -> Vec<Vec<TestRecord>> {
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..4)
@@ -107,19 +109,20 @@ fn four(daemon: &Daemon, tests: impl Fn(usize) -> Vec<TestSpec> + Sync) -> Vec<V
 #[test]
 #[ignore = "make attack"]
 fn other_clients_are_answered_in_100_ms_when_trains_request_a_million_datagrams_a_second() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     run_attack("freeze", 8192, &[], |daemon| {
         let one = daemon.client().run(vec![down(20, 1000, 1_900_000)], &mut |_| true).unwrap();
-        println!("freeze: of 1,900,000 datagrams at 1 us {} left", one[0].far[&TableId::Sent].len());
+        println!("freeze: {} of 1,900,000 datagrams at 1 us were sent", one[0].far[&TableId::Sent].len());
         four(daemon, |_| (0..8).map(|_| down(20, 1000, 200_000)).collect());
         four(daemon, |_| (0..8).map(|_| bulk(8, 4)).collect());
     });
 }
 
-/// Maximum of the bytes received in a second: datagrams by their timestamps, connections by their samples.
-fn most_in_a_second(records: &[TestRecord]) -> f64 {
+/// Maximum of the bytes received in a second: datagrams by their timestamps, connections by their
+/// samples.
+fn max_in_a_second(records: &[TestRecord]) -> f64 {
     let mut came: Vec<(i64, f64)> = Vec::new();
     for record in records {
         for row in record.near.get(&TableId::Received).iter().flat_map(|table| table.rows()) {
@@ -149,7 +152,7 @@ fn most_in_a_second(records: &[TestRecord]) -> f64 {
 #[test]
 #[ignore = "make attack"]
 fn budget_is_kept_when_four_sessions_run_eight_tests_each() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     const BUDGET: f64 = 20e6;
@@ -160,16 +163,16 @@ fn budget_is_kept_when_four_sessions_run_eight_tests_each() {
         };
         four(daemon, tests).concat()
     });
-    let max = 8.0 * most_in_a_second(&records);
-    println!("rate: of 20 Mb/s at most {:.2} Mb/s came in a second", max / 1e6);
+    let max = 8.0 * max_in_a_second(&records);
+    println!("rate: at most {:.2} Mb/s of 20 Mb/s arrived in a second", max / 1e6);
     assert!(max <= 1.05 * BUDGET, "{max} b/s");
 }
 
 // finding("S3")
 #[test]
 #[ignore = "make attack"]
-fn clients_with_the_token_get_places_when_unauthenticated_connections_flood() {
-    if !is_wanted() {
+fn clients_with_the_token_get_slots_when_unauthenticated_connections_flood() {
+    if !is_enabled() {
         return;
     }
     run_attack("places", 8192, &[], |daemon| {
@@ -178,8 +181,8 @@ fn clients_with_the_token_get_places_when_unauthenticated_connections_flood() {
             let flooding = scope.spawn(|| flood_connections(daemon.at(), 5, 400, &stop));
             let done = daemon.client().run(vec![bulk(32, 8)], &mut |_| true).unwrap();
             stop.store(true, Ordering::Relaxed);
-            println!("places: {} connections came meanwhile", flooding.join().unwrap());
-            assert!(done[0].flows.iter().all(|f| f.why_failed.is_none()), "a session's connections are let in, too");
+            println!("slots: {} connections arrived meanwhile", flooding.join().unwrap());
+            assert!(done[0].flows.iter().all(|f| f.why_failed.is_none()), "a session's data connections are admitted");
             assert_eq!(done[0].outcome.flows.len(), 32);
         });
     });
@@ -189,7 +192,7 @@ fn clients_with_the_token_get_places_when_unauthenticated_connections_flood() {
 #[test]
 #[ignore = "make attack"]
 fn descriptors_remain_for_others_when_sessions_and_unauthenticated_connections_flood() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     run_attack("descriptors", 96, &[], |daemon| {
@@ -197,10 +200,10 @@ fn descriptors_remain_for_others_when_sessions_and_unauthenticated_connections_f
         let mut clients: Vec<Client> = (0..4).map(|_| daemon.client()).collect();
         std::thread::scope(|scope| {
             for client in &mut clients {
-                // As many connections as one session may have here, and one more, which is refused.
+                // The maximum number of connections of one session here; one more is refused.
                 scope.spawn(|| {
                     let max = (1..=64).rev().find(|n| client.run(vec![bulk(*n, 1)], &mut |_| true).is_ok());
-                    println!("descriptors: {max:?} connections were let into a session");
+                    println!("descriptors: {max:?} connections were admitted to a session");
                 });
             }
         });

@@ -1,4 +1,5 @@
-//! The control channel's state machines without sockets: who gets in, what is refused, and that nothing that comes in does harm.
+//! State machines of the control connection without sockets: authentication, refusals, and
+//! robustness against any input.
 
 use ackclock_measure::control::client::{ClientSession, ServerMessage};
 use ackclock_measure::control::frame::{FrameKind, FrameWriter};
@@ -12,7 +13,7 @@ use ackclock_measure::token::Token;
 use ackclock_measure::{MS, SECOND};
 use proptest::prelude::*;
 
-/// More than any session may ever hold: one request, two replies, and what vectors round up to.
+/// Bound of a session's buffers: one request and two replies, with the spare capacity of vectors.
 const BOUND: usize = 2 * (MAX_REQUEST + 4 * MAX_REPLY);
 
 fn token(c: char) -> Token {
@@ -28,7 +29,7 @@ fn welcome() -> Welcome {
     Welcome { version: "1".into(), system: String::new(), quotas: Quotas::default(), congestion: vec!["reno".into()], clock }
 }
 
-/// What the server makes of these bytes, answered as the loop answers it.
+/// Delivers bytes to the server, and completes an authentication as the event loop does.
 fn deliver(server: &mut ServerSession, now: i64, bytes: &[u8]) -> Vec<Action> {
     let mut actions = Vec::new();
     server.receive(now, bytes, &mut actions);
@@ -44,7 +45,7 @@ fn take(server: &mut ServerSession) -> Vec<u8> {
     out
 }
 
-/// Both ends in an open session.
+/// Both ends of an open session.
 fn open() -> (ServerSession, ClientSession) {
     let (mut server, mut client) = (server(), ClientSession::new(token('t'), [3; 32]));
     let mut received = Vec::new();
@@ -70,7 +71,7 @@ fn why(actions: &[Action]) -> Option<&str> {
 }
 
 #[test]
-fn two_that_know_the_token_understand_each_other() {
+fn messages_and_tables_are_equal_at_the_peer_when_both_ends_know_the_token() {
     let (mut server, mut client) = open();
     let request = Request::Stop { test: 3, quiet_ns: 7 };
     assert_eq!(deliver(&mut server, 1, &request_bytes(&mut client, &request)), [Action::Request(request)]);
@@ -91,7 +92,7 @@ fn two_that_know_the_token_understand_each_other() {
 }
 
 #[test]
-fn a_wrong_token_is_told_so_and_learns_nothing() {
+fn client_is_refused_without_a_proof_when_its_token_is_wrong() {
     let (mut server, mut client) = (server(), ClientSession::new(token('x'), [3; 32]));
     let mut received = Vec::new();
     deliver(&mut server, 0, client.outbox());
@@ -100,13 +101,13 @@ fn a_wrong_token_is_told_so_and_learns_nothing() {
     let actions = deliver(&mut server, 0, client.outbox());
     assert!(why(&actions).unwrap().contains("token"));
     let answer = take(&mut server);
-    assert_eq!(answer[1..], [0; 32], "no proof for those that have none");
+    assert_eq!(answer[1..], [0; 32], "no proof for a client without the token");
     assert!(client.receive(&answer, &mut received).unwrap_err().statement.contains("token"));
     assert_eq!(deliver(&mut server, 0, &[0; 1000]), []);
 }
 
 #[test]
-fn a_server_that_does_not_know_the_token_is_not_believed() {
+fn server_is_rejected_when_it_does_not_prove_the_token() {
     let mut client = ClientSession::new(token('t'), [3; 32]);
     let mut received = Vec::new();
     client.receive(&hello(&[9; 32]), &mut received).unwrap();
@@ -116,17 +117,17 @@ fn a_server_that_does_not_know_the_token_is_not_believed() {
 }
 
 #[test]
-fn what_was_said_in_one_session_is_nothing_in_another() {
+fn replay_is_rejected_when_a_handshake_or_a_frame_is_repeated() {
     let mut client = ClientSession::new(token('t'), [3; 32]);
     let mut recorded = client.outbox().to_vec();
     client.sent(recorded.len());
     client.receive(&hello(&[9; 32]), &mut Vec::new()).unwrap();
     recorded.extend_from_slice(client.outbox());
-    // The very same server nonce would accept it: the nonce is what stands against a replay.
+    // With the same server nonce the replay succeeds: the nonce prevents it.
     assert!(deliver(&mut server(), 0, &recorded).contains(&Action::Authenticated));
     let mut later = ServerSession::new(token('t'), Quotas::default(), [10; 32], 0);
     assert!(why(&deliver(&mut later, 0, &recorded)).unwrap().contains("token"));
-    // Within a session a frame is received once.
+    // Within a session a frame is accepted once.
     let (mut server, mut client) = open();
     let frame = request_bytes(&mut client, &Request::Go { test: 0 });
     assert_eq!(deliver(&mut server, 0, &frame).len(), 1);
@@ -135,7 +136,7 @@ fn what_was_said_in_one_session_is_nothing_in_another() {
 }
 
 #[test]
-fn malformed_messages_are_refused_with_a_reason_and_unknown_ones_too() {
+fn session_ends_with_a_reason_when_a_message_is_malformed_or_unknown() {
     let nonces = Nonces { client: [3; 32], server: [9; 32] };
     let bad: [(&[u8], &str); 6] = [
         (b"", "cannot be read"),
@@ -160,7 +161,7 @@ fn malformed_messages_are_refused_with_a_reason_and_unknown_ones_too() {
 }
 
 #[test]
-fn idle_strangers_and_idle_sessions_are_let_go_of_and_busy_ones_are_not() {
+fn handshakes_and_idle_sessions_time_out_and_a_running_test_postpones_it() {
     let mut unauthenticated = server();
     let mut actions = Vec::new();
     unauthenticated.receive(0, &hello(&[1; 32])[..20], &mut actions);
@@ -179,13 +180,17 @@ fn idle_strangers_and_idle_sessions_are_let_go_of_and_busy_ones_are_not() {
     assert_eq!(actions, [Action::Close(Err("the session was idle for too long".into()))]);
     let mut actions = Vec::new();
     busy.tick(Quotas::default().session_ns, &mut actions);
-    assert_eq!(actions, [Action::Close(Err("the session has reached its maximum duration".into()))], "nobody stays for ever");
+    assert_eq!(
+        actions,
+        [Action::Close(Err("the session has reached its maximum duration".into()))],
+        "a session has a maximum duration"
+    );
 }
 
 /// Hello and proof.
 const HANDSHAKE: usize = 74;
 
-/// A stream that a proper client could have sent, to be damaged.
+/// A valid client's stream.
 fn proper() -> Vec<u8> {
     let mut client = ClientSession::new(token('t'), [3; 32]);
     let mut stream = client.outbox().to_vec();
@@ -208,11 +213,11 @@ fn client_key() -> [u8; 32] {
     SessionKeys::derive(&token('t'), &Nonces { client: [3; 32], server: [9; 32] }).to_server
 }
 
-/// Feeds a stream in pieces and checks what must hold whatever is in it.
+/// Delivers a stream in pieces and checks the bound of the buffers.
 fn survive(stream: &[u8], pieces: usize) -> usize {
     let mut server = server();
     let mut requests = 0;
-    // A client waits for the verdict on its proof: what it says at once is received in one go.
+    // A client waits for the verdict on its proof, so the handshake is one piece.
     let (first, rest) = stream.split_at(stream.len().min(HANDSHAKE));
     for (i, piece) in std::iter::once(first).chain(rest.chunks(rest.len() / pieces + 1)).enumerate() {
         for act in deliver(&mut server, i as i64 * MS, piece) {
@@ -226,7 +231,7 @@ fn survive(stream: &[u8], pieces: usize) -> usize {
 }
 
 #[test]
-fn the_stream_that_is_damaged_below_is_a_proper_one() {
+fn stream_for_the_fuzzing_is_valid_when_undamaged() {
     assert_eq!(survive(&proper(), 1), 3);
     assert_eq!(survive(&proper(), 400), 3);
 }
@@ -235,7 +240,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_stream_does_no_harm(damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>(), 0u8..4), 1..8), pieces in 1usize..50) {
+    fn damaged_stream_yields_no_request_beyond_its_first_damage(damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>(), 0u8..4), 1..8), pieces in 1usize..50) {
         let mut stream = proper();
         let undamaged = stream.clone();
         for (at, byte, how) in damage {
@@ -249,13 +254,13 @@ proptest! {
             }
         }
         let requests = survive(&stream, pieces);
-        // What is received is what was sent before the first damage, never anything else.
+        // Requests precede the first damage.
         let intact = stream.iter().zip(&undamaged).take_while(|(a, b)| a == b).count();
         prop_assert!(requests == 0 || intact > HANDSHAKE + 36, "{requests} requests, {intact} bytes intact");
     }
 
     #[test]
-    fn any_bytes_to_either_end_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..600), after in 0u8..3) {
+    fn buffers_are_bounded_when_any_bytes_arrive_at_either_end(bytes in proptest::collection::vec(any::<u8>(), 0..600), after in 0u8..3) {
         let start = match after { 0 => Vec::new(), 1 => hello(&[1; 32]), _ => proper()[..HANDSHAKE].to_vec() };
         survive(&[start.as_slice(), &bytes].concat(), 3);
         let mut client = ClientSession::new(token('t'), [3; 32]);
@@ -267,7 +272,7 @@ proptest! {
     }
 }
 
-/// A cheap generator for many frames: splitmix64 (Steele, Lea and Flood 2014).
+/// Generator of many frames: SplitMix64 (Steele, Lea and Flood 2014).
 struct Random(u64);
 
 impl Random {
@@ -280,7 +285,8 @@ impl Random {
     }
 }
 
-/// Authentic frames with random insides: what somebody who knows the token could send. Those come through the MAC, so the parser sees them.
+/// Authentic frames with random payload, from a client with the token. They pass the MAC check, so
+/// the parser reads them.
 fn authentic_nonsense(frames: u64, seed: u64) -> u64 {
     let mut random = Random(seed);
     let words = [
@@ -330,7 +336,7 @@ fn authentic_nonsense(frames: u64, seed: u64) -> u64 {
     understood
 }
 
-/// A server in a session, without the cost of a client's side.
+/// A server with an open session, without a client.
 fn prepared() -> ServerSession {
     let mut server = server();
     deliver(&mut server, 0, &proper()[..HANDSHAKE]);
@@ -339,13 +345,13 @@ fn prepared() -> ServerSession {
 }
 
 #[test]
-fn forty_thousand_authentic_frames_of_nonsense_do_no_harm() {
+fn buffers_are_bounded_when_forty_thousand_authentic_frames_are_random() {
     authentic_nonsense(40_000, 1);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn two_million_random_and_mutated_frames_do_no_harm() {
+fn buffers_are_bounded_when_two_million_frames_are_random_or_mutated() {
     authentic_nonsense(1_000_000, 2);
     let (mut random, stream) = (Random(3), proper());
     for _ in 0..1_000_000 {

@@ -1,5 +1,6 @@
-//! Limits of a far end against clients with and without the token: work per turn of its loop, and bytes moved.
-#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+//! Limits of a far end against clients with and without the token: work per iteration of its loop,
+//! and bytes moved.
+#![allow(clippy::disallowed_methods, reason = "the tests use real sockets and clocks")]
 
 use crate::far_end::connection_flood::flood_connections;
 use crate::far_end::daemon::Daemon;
@@ -25,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Bytes that one system call may move beyond the limit of a turn.
+/// Bytes that one system call may move beyond the limit of an iteration.
 const PIECE: u64 = 70_000;
 
 fn bulk(down: u16, seconds: i64) -> TestSpec {
@@ -40,7 +41,7 @@ fn down(payload: u32, gap_ns: i64, count: u32) -> TestSpec {
 
 // finding("S1")
 #[test]
-fn turn_of_the_loop_is_bounded_when_a_train_requests_a_million_datagrams_a_second() {
+fn loop_iteration_is_bounded_when_a_train_requests_a_million_datagrams_a_second() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = seen.clone();
     let far = FarEnd::with_observer(Quotas::default(), move |work: &LoopWork| kept.lock().unwrap().push(*work));
@@ -52,9 +53,9 @@ fn turn_of_the_loop_is_bounded_when_a_train_requests_a_million_datagrams_a_secon
         far.client().quit();
     }
     let queues = seen.lock().unwrap()[from..].to_vec();
-    assert!(!running.is_finished(), "the train goes on beside those who come and go");
+    assert!(!running.is_finished(), "the train continues beside other clients");
     let max = queues.iter().map(|w| w.calls[0]).max().unwrap();
-    println!("20 clients were let in within {} turns, of at most {max} datagrams each", queues.len());
+    println!("20 clients were admitted within {} iterations, of at most {max} datagrams each", queues.len());
     assert!(
         max > 1
             && queues.iter().all(|w| w.calls[0] <= MAX_CALLS && w.bytes[0] <= MAX_BYTES + PIECE && w.accepted <= MAX_ACCEPTED)
@@ -65,7 +66,7 @@ fn turn_of_the_loop_is_bounded_when_a_train_requests_a_million_datagrams_a_secon
 
 // finding("S1")
 #[test]
-fn turn_of_the_loop_is_bounded_when_four_sessions_fill_every_connection_they_may_have() {
+fn loop_iteration_is_bounded_when_four_sessions_use_all_connections_of_their_quota() {
     let max = Arc::new(Mutex::new(LoopWork::default()));
     let kept = max.clone();
     let quotas = Quotas { sessions_per_peer: 4, ..Quotas::default() };
@@ -83,12 +84,12 @@ fn turn_of_the_loop_is_bounded_when_four_sessions_fill_every_connection_they_may
         }
     });
     let max = max.lock().unwrap();
-    println!("at most {:?} calls and {:?} bytes a turn, out and in", max.calls, max.bytes);
+    println!("at most {:?} calls and {:?} bytes per iteration, out and in", max.calls, max.bytes);
     assert!(max.calls[0] <= MAX_CALLS && max.bytes[0] <= MAX_BYTES + PIECE);
 }
 
 /// Maximum of the bytes of IP sent in a second.
-fn most_in_a_second(sent: &[(Instant, u64)]) -> u64 {
+fn max_in_a_second(sent: &[(Instant, u64)]) -> u64 {
     let (mut first, mut within, mut max) = (0, 0, 0);
     for (at, bytes) in sent {
         within += bytes;
@@ -109,7 +110,8 @@ fn received(records: &[TestRecord]) -> u64 {
 // finding("S1")
 #[test]
 fn far_end_reads_no_more_requests_when_a_client_does_not_read_its_answers() {
-    // What both kernels hold for a connection is some megabytes; what the far end holds for a session is two replies.
+    // Both kernels buffer some megabytes of a connection; the far end buffers two replies of a
+    // session.
     const KERNELS: usize = 14_000_000;
     let daemon = Daemon::start("answers", 1024, &[]);
     let resident = |daemon: &Daemon| {
@@ -119,22 +121,22 @@ fn far_end_reads_no_more_requests_when_a_client_does_not_read_its_answers() {
     };
     let before = resident(&daemon);
     let mut raw = RawClient::connect(daemon.at(), &daemon.config.token);
-    let said = raw.send_repeatedly(&Request::Capture { bytes: 0 }, Duration::from_secs(2));
+    let request_bytes = raw.send_repeatedly(&Request::Capture { bytes: 0 }, Duration::from_secs(2));
     let more = resident(&daemon).saturating_sub(before);
-    println!("it took {said} bytes of requests and {more} kB of memory");
-    assert!(said < KERNELS && more < 2_000, "{said} bytes of requests, {more} kB of memory");
+    println!("the far end read {request_bytes} bytes of requests and took {more} kB of memory");
+    assert!(request_bytes < KERNELS && more < 2_000, "{request_bytes} bytes of requests, {more} kB of memory");
     daemon.client().quit();
 }
 
 // finding("S1")
 #[test]
-fn report_arrives_whole_when_a_test_has_more_connections_than_a_reply_holds() {
+fn report_is_complete_when_a_test_has_more_connections_than_a_reply_holds() {
     let far = FarEnd::with(Quotas::default());
     let transfers =
         Transfers { direction: Direction::Down, bytes: 1, count: 700, congestion: None, every_ns: 0, limit_ns: 20 * SECOND };
     let done = far.client().run(vec![TestSpec::Transfers(transfers)], &mut |_| true).unwrap();
-    let said: Vec<u16> = done[0].outcome.flows.iter().map(|f| f.flow).collect();
-    assert_eq!(said, (0..700).collect::<Vec<_>>());
+    let reported: Vec<u16> = done[0].outcome.flows.iter().map(|f| f.flow).collect();
+    assert_eq!(reported, (0..700).collect::<Vec<_>>());
     assert!(done[0].outcome.flows.iter().all(|f| f.bytes == 1 && f.why_failed.is_none()));
 }
 
@@ -151,7 +153,8 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
         let running: Vec<_> = (0..4)
             .map(|n| {
                 let mut client = far.client();
-                // One session requests all that the caps allow; the others trains alone, connections alone, and a single test.
+                // One session requests all that the quotas permit; the others request trains alone,
+                // connections alone, and a single test.
                 let tests = match n {
                     0 => (0..8).map(|k| if k % 2 == 0 { bulk(4, 2) } else { down(972, 400_000, 5000) }).collect(),
                     1 => vec![bulk(1, 2)],
@@ -164,10 +167,13 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
         running.into_iter().map(|r| r.join().unwrap()).collect()
     });
     let seconds = began.elapsed().as_secs_f64();
-    let max = 8 * most_in_a_second(&sent.lock().unwrap());
-    println!("of {BUDGET} b/s at most {max} were sent in a second; the sessions got {session_bytes:?} bytes in {seconds:.1} s");
+    let max = 8 * max_in_a_second(&sent.lock().unwrap());
+    println!(
+        "of {BUDGET} b/s at most {max} were sent in a second; the sessions received {session_bytes:?} bytes in {seconds:.1} s"
+    );
     assert!(max as f64 <= 1.05 * BUDGET as f64, "{max} b/s");
-    // While all four ran each had a quarter, however many tests it had; the trains went on alone for a while.
+    // While all four sessions ran, each had a quarter, whatever its number of tests; the trains ran
+    // longer.
     let share = BUDGET as f64 / 8.0 / 4.0 * 2.0;
     assert!(
         session_bytes.iter().all(|bytes| (0.6 * share..4.5 * share).contains(&(*bytes as f64))),
@@ -176,7 +182,8 @@ fn far_end_sends_no_more_than_its_budget_when_four_sessions_run_eight_tests_each
     assert!((session_bytes[1] as f64) > 0.7 * session_bytes[3] as f64, "one test against eight: {session_bytes:?}");
 }
 
-/// Data connections of a test, opened by hand with a small receive buffer, that read nothing until `drain`.
+/// Data connections with a small receive buffer, opened without `Client`, that read nothing until
+/// `drain`.
 struct Stalled {
     /// Keeps the session open.
     _control: RawClient,
@@ -235,7 +242,7 @@ fn far_end_sends_no_more_than_its_budget_when_stalled_clients_read_all_at_once()
     let far = FarEnd::with(quotas);
     let mut busy = Stalled::open(&far, CONNECTIONS, 4);
     let mut stalled: Vec<Stalled> = (0..3).map(|_| Stalled::open(&far, CONNECTIONS, 4)).collect();
-    // One session uses the whole budget while the others' windows are closed; then all read.
+    // One session uses the whole budget while the windows of the others are closed; then all read.
     let (began, mut arrivals, mut before) = (Instant::now(), Vec::new(), 0);
     while began.elapsed() < Duration::from_millis(3500) {
         busy.drain();
@@ -243,12 +250,12 @@ fn far_end_sends_no_more_than_its_budget_when_stalled_clients_read_all_at_once()
             stalled.iter_mut().for_each(Stalled::drain);
         }
         let arrived = busy.arrived() + stalled.iter().map(Stalled::arrived).sum::<u64>();
-        // With headers, segments of 1,448 bytes assumed.
+        // With headers, for segments of 1,448 bytes.
         arrivals.push((Instant::now(), (arrived - before) * 1500 / 1448));
         before = arrived;
         std::thread::sleep(Duration::from_micros(500));
     }
-    let max = 8 * most_in_a_second(&arrivals);
+    let max = 8 * max_in_a_second(&arrivals);
     let total = 8.0 * before as f64 / began.elapsed().as_secs_f64();
     println!("of {BUDGET} b/s at most {max} arrived in a second, {total:.0} on average");
     assert!(stalled.iter().all(|s| s.read > 100_000) && total > 0.85 * BUDGET as f64, "{total} b/s on average");
@@ -257,7 +264,7 @@ fn far_end_sends_no_more_than_its_budget_when_stalled_clients_read_all_at_once()
 
 // finding("S2")
 #[test]
-fn upload_is_read_and_knocks_are_rationed_when_another_session_floods_datagrams() {
+fn upload_is_read_and_address_hellos_are_rationed_when_another_session_floods_datagrams() {
     const BUDGET: u64 = 20_000_000;
     let far = FarEnd::with(Quotas { rate_bps: BUDGET, ..Quotas::default() });
     let mut raw = RawClient::connect(far.at, &far.token);
@@ -291,14 +298,14 @@ fn upload_is_read_and_knocks_are_rationed_when_another_session_floods_datagrams(
     let upload = TestSpec::Bulk(Bulk { up: 1, ..bulk });
     let done = far.client().run(vec![upload], &mut |_| true).unwrap();
     let bytes: u64 = done[0].outcome.flows.iter().map(|f| f.bytes).sum();
-    println!("{cookies} of 2000 knocks were answered; the upload had {bytes} bytes in a second");
+    println!("{cookies} of 2000 address hellos were answered; the upload moved {bytes} bytes in a second");
     assert!((1.0..ration).contains(&(cookies as f64)), "{cookies} cookies, ration {ration}");
     assert!(bytes as f64 > 0.5 * BUDGET as f64 / 8.0, "{bytes} bytes");
 }
 
 // finding("S3")
 #[test]
-fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_place() {
+fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_slot() {
     raise_descriptors();
     let far = FarEnd::with(Quotas::default());
     let stop = AtomicBool::new(false);
@@ -310,7 +317,7 @@ fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_place
             .filter_map(|_| Client::connect(&far.config(&far.token), &mut || true).map(Client::quit).err())
             .map(|error| error.to_string())
             .collect();
-        // A session's data connections are not cut, either.
+        // Data connections of a session are not evicted either.
         let done = running.run(vec![bulk(16, 1)], &mut |_| true).unwrap();
         stop.store(true, Ordering::Relaxed);
         flooding.join().unwrap();
@@ -324,15 +331,15 @@ fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_place
 #[test]
 fn accept_neither_spins_nor_shuts_clients_out_when_descriptors_run_out() {
     let daemon = Daemon::start("descriptors", 14, &[]);
-    // More connections than the process may have descriptors, none of which says anything.
+    // More silent connections than the process may have descriptors.
     let held: Vec<TcpStream> = (0..60).filter_map(|_| TcpStream::connect(daemon.at()).ok()).collect();
     let before = daemon.cpu();
     std::thread::sleep(Duration::from_secs(1));
     let spent = daemon.cpu() - before;
-    let let_in = (0..5).filter(|_| Client::connect(&daemon.config, &mut || true).map(Client::quit).is_ok()).count();
-    println!("{spent} s of processor time in a second beside {} connections; {let_in} of 5 clients were let in", held.len());
+    let admitted = (0..5).filter(|_| Client::connect(&daemon.config, &mut || true).map(Client::quit).is_ok()).count();
+    println!("{spent} s of processor time in a second beside {} connections; {admitted} of 5 clients were admitted", held.len());
     assert!(spent < 0.3, "{spent} s of a second");
-    assert_eq!(let_in, 5);
+    assert_eq!(admitted, 5);
 }
 
 // finding("S6")
@@ -343,8 +350,8 @@ fn log_has_a_line_for_every_session_and_refusal() {
     client.run(vec![down(972, MS, 50)], &mut |_| true).unwrap();
     assert!(client.run(vec![down(972, MS, 5000)], &mut |_| true).is_err());
     client.quit();
-    let stranger = ClientConfig { token: Token::generate().unwrap(), ..daemon.config.clone() };
-    assert!(Client::connect(&stranger, &mut || true).is_err());
+    let other_token = ClientConfig { token: Token::generate().unwrap(), ..daemon.config.clone() };
+    assert!(Client::connect(&other_token, &mut || true).is_err());
     let until = Instant::now() + Duration::from_secs(5);
     let of = |log: &[serde_json::Value], event: &str| log.iter().find(|line| line["event"] == event).cloned();
     while of(&daemon.log(), "refused").is_none() && Instant::now() < until {
@@ -380,7 +387,7 @@ fn token_file_is_made_once_with_mode_0600_and_refused_with_any_other() {
     let made = std::fs::read_to_string(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
     let (status, why) = daemon("--new-token");
-    assert!(status == Some(2) && why.contains("already"), "{why}");
+    assert!(status == Some(2) && why.contains("exists"), "{why}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), made);
     for mode in [0o644, 0o666] {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();

@@ -1,5 +1,5 @@
-//! Both ends on this machine's loopback interface.
-#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+//! Both ends on the loopback interface.
+#![allow(clippy::disallowed_methods, reason = "the tests use real sockets and clocks")]
 
 use crate::far_end::FarEnd;
 use ackclock_measure::control::message::TableId;
@@ -11,7 +11,7 @@ use ackclock_measure::token::Token;
 use ackclock_measure::{MS, MeasureError, SECOND};
 
 #[test]
-fn datagrams_go_both_ways_and_both_ends_logs_come_home() {
+fn logs_of_both_ends_are_complete_when_datagrams_flow_in_both_directions() {
     let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 30 };
@@ -34,7 +34,7 @@ fn datagrams_go_both_ways_and_both_ends_logs_come_home() {
 }
 
 #[test]
-fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
+fn connections_have_the_requested_options_when_data_flows_in_both_directions() {
     let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
     let bulk = Bulk {
@@ -60,7 +60,7 @@ fn connections_carry_data_both_ways_at_once_with_what_was_asked_and_given() {
 }
 
 #[test]
-fn transfers_of_one_size_have_their_times() {
+fn transfers_have_all_their_times_when_they_complete() {
     let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
     let transfers = |direction, bytes| {
@@ -82,7 +82,7 @@ fn transfers_of_one_size_have_their_times() {
 
 // finding("U19", "N4")
 #[test]
-fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
+fn error_is_bad_input_when_token_session_count_or_test_is_refused() {
     let far = FarEnd::with(Quotas { sessions_per_peer: 1, ..Quotas::default() });
     let refused = |token: &Token| match Client::connect(&far.config(token), &mut || true) {
         Err(MeasureError::Input(why)) => why,
@@ -97,20 +97,20 @@ fn a_wrong_token_too_many_sessions_and_what_is_not_allowed_are_bad_input() {
         Err(MeasureError::Input(why)) => {
             assert_eq!((&*why.found, &*why.allowed), ("a test of 1000 s", "120 s at most, by the far end's limits"))
         }
-        _ => panic!("taken on"),
+        _ => panic!("admitted"),
     }
     client.quit();
-    // The place is free again.
-    let total_retrans = (0..50).find_map(|_| {
+    // The slot is free again.
+    let next = (0..50).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         Client::connect(&far.config(&far.token), &mut || true).ok()
     });
-    total_retrans.unwrap().quit();
+    next.unwrap().quit();
 }
 
-/// Connections that send nonsense, hang up, or say nothing, while one client goes on measuring.
+/// Connections that send random bytes, close, or remain silent, while one client measures.
 #[test]
-fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
+fn far_end_serves_clients_when_other_connections_send_random_bytes() {
     let far = FarEnd::with(Quotas { pending_connections: 40, pending_per_peer: 40, ..Quotas::default() });
     let mut client = far.client();
     let at = far.at;
@@ -129,7 +129,7 @@ fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
                 })
                 .collect();
             let mut stream = std::net::TcpStream::connect(at).unwrap();
-            // It may have hung up already.
+            // The far end may have closed the connection.
             let start: &[u8] = [b"".as_slice(), b"ackclock\x01\x01", b"ackclock\x02\x01", b"ackclock\x01\x09"][round % 4];
             let _ = stream.write_all(&[start, &bytes].concat());
             let _ = udp.send_to(&bytes, at);
@@ -146,7 +146,7 @@ fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 100 };
     let done = client.run(vec![TestSpec::Datagrams { down: Some(train), up: Some(train) }], &mut |_| true).unwrap();
     assert_eq!(done[0].near[&TableId::Received].len(), 100);
-    assert_eq!(noise.join().unwrap(), 0, "no stranger is ever answered by UDP");
+    assert_eq!(noise.join().unwrap(), 0, "no unauthenticated datagram is answered");
     client.quit();
     let free = (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -156,7 +156,7 @@ fn a_far_end_under_nonsense_goes_on_serving_and_lets_everybody_go() {
 }
 
 #[test]
-fn a_stamp_probe_is_answered_by_the_far_ends_reflector() {
+fn far_ends_reflector_answers_when_stamp_probes_arrive() {
     let far = FarEnd::with(Quotas::default());
     let probe_sessions =
         |port, key| probe(&StampProbeConfig { host: "127.0.0.1".into(), port, key, gap_ns: 5 * MS, count: 40 }, &mut |_| true);

@@ -1,8 +1,9 @@
-//! The tests of this crate's public interface, in one executable: one link step instead of one for each file.
+//! Tests of the crate's public interface, in one executable: one link step.
 
 mod attack;
 mod control;
 mod far_end;
+mod layers;
 mod limits;
 mod loopback;
 mod safety;

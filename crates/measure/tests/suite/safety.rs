@@ -1,6 +1,6 @@
-//! What an exposed far end is promised to stand (docs/adr/0006): over real sockets, each limit by itself; each prints what it
-//! saw (`cargo test -p ackclock-measure --test safety -- --nocapture`), as docs/measure.md has it.
-#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+//! Limits of an exposed far end (docs/adr/0006) over real sockets, one by one. Each test prints its
+//! figures for docs/measure.md (`cargo test -p ackclock-measure safety -- --nocapture`).
+#![allow(clippy::disallowed_methods, reason = "the tests use real sockets and clocks")]
 
 use crate::far_end::FarEnd;
 use ackclock_measure::control::hello::hello;
@@ -28,12 +28,12 @@ fn train(count: u32) -> TestSpec {
 fn refused<T>(done: Result<T, MeasureError>) -> String {
     match done {
         Err(error) => error.to_string(),
-        Ok(_) => panic!("it was let through"),
+        Ok(_) => panic!("the request succeeded"),
     }
 }
 
 #[test]
-fn a_session_ends_when_it_has_lasted_as_long_as_it_may_also_in_the_middle_of_a_test() {
+fn session_ends_at_its_maximum_duration_when_a_test_is_running() {
     let far = FarEnd::with(Quotas { session_ns: SECOND, ..Quotas::default() });
     let mut client = far.client();
     let began = Instant::now();
@@ -45,14 +45,14 @@ fn a_session_ends_when_it_has_lasted_as_long_as_it_may_also_in_the_middle_of_a_t
 }
 
 #[test]
-fn a_session_moves_as_many_bytes_as_it_may_and_is_then_cut_short_or_refused() {
+fn test_is_cut_short_or_refused_when_the_session_has_moved_its_maximum_bytes() {
     let far = FarEnd::with(Quotas { session_bytes: 5_000_000, rate_bps: 80_000_000, ..Quotas::default() });
     let mut client = far.client();
     let done = client.run(vec![bulk(1, 0, 10)], &mut |_| true).unwrap();
     let moved = done[0].outcome.flows[0].bytes;
     assert!(done[0].outcome.cut_short.as_ref().is_some_and(|why| why.contains("bytes")), "{:?}", done[0].outcome);
     println!("a session of at most 5,000,000 bytes moved {moved}");
-    // The loop looks after each piece of 256 KiB, and at what a tenth of a second brings.
+    // The loop checks the limit after each write of 256 KiB at most, and every 100 ms.
     assert!((4_700_000..7_000_000).contains(&moved), "{moved} bytes of 5,000,000");
     let why = refused(client.run(vec![train(5000)], &mut |_| true));
     assert!(why.contains("bytes in one session"), "{why}");
@@ -60,7 +60,7 @@ fn a_session_moves_as_many_bytes_as_it_may_and_is_then_cut_short_or_refused() {
 
 // finding("M1")
 #[test]
-fn rows_are_free_again_when_the_report_of_their_test_has_left() {
+fn rows_are_free_again_when_the_report_of_their_test_was_sent() {
     let far = FarEnd::with(Quotas { rows: 100, ..Quotas::default() });
     let mut client = far.client();
     for _ in 0..3 {
@@ -70,7 +70,7 @@ fn rows_are_free_again_when_the_report_of_their_test_has_left() {
 }
 
 #[test]
-fn neither_datagrams_nor_connections_pass_the_rate_that_is_allowed() {
+fn rate_is_within_the_maximum_when_datagrams_or_connections_request_more() {
     let far = FarEnd::with(Quotas { rate_bps: 20_000_000, ..Quotas::default() });
     let mut client = far.client();
     let done = client.run(vec![bulk(4, 4, 2)], &mut |_| true).unwrap();
@@ -85,17 +85,17 @@ fn neither_datagrams_nor_connections_pass_the_rate_that_is_allowed() {
 }
 
 #[test]
-fn a_session_that_asks_nothing_is_reaped_and_its_place_is_free() {
+fn session_ends_and_frees_its_slot_when_it_is_idle() {
     let far = FarEnd::with(Quotas { idle_ns: SECOND / 2, sessions_per_peer: 1, ..Quotas::default() });
     let mut client = far.client();
     let silent = Instant::now();
-    // The only place of this address: whoever else comes gets it when the silent one is gone.
+    // The only slot of this address: another client gets it after the idle session has ended.
     let freed = (0..300).find_map(|_| {
         std::thread::sleep(Duration::from_millis(10));
         Client::connect(&far.config(&far.token), &mut || true).ok().map(|next| (next, silent.elapsed()))
     });
-    let (next, took) = freed.expect("its place within 3 s");
-    println!("a session silent for 0.5 s: its place was free after {:.2} s", took.as_secs_f64());
+    let (next, took) = freed.expect("its slot within 3 s");
+    println!("a session silent for 0.5 s: its slot was free after {:.2} s", took.as_secs_f64());
     next.quit();
     let why = refused(client.run(vec![train(10)], &mut |_| true));
     assert!(why.contains("idle for too long") || why.contains("closed") || why.contains("reset"), "{why}");
@@ -103,7 +103,7 @@ fn a_session_that_asks_nothing_is_reaped_and_its_place_is_free() {
 
 // finding("M1")
 #[test]
-fn session_outlasts_the_silence_that_is_allowed_when_its_client_keeps_it_alive() {
+fn session_outlasts_the_idle_timeout_when_its_client_sends_keepalives() {
     let far = FarEnd::with(Quotas { idle_ns: SECOND / 2, ..Quotas::default() });
     let mut client = far.client();
     for _ in 0..60 {
@@ -113,24 +113,24 @@ fn session_outlasts_the_silence_that_is_allowed_when_its_client_keeps_it_alive()
     assert_eq!(client.run(vec![train(10)], &mut |_| true).unwrap().len(), 1);
 }
 
-/// All that one client says in its handshake, said again: the server's nonce is another one, and the proof is none.
+/// A recorded handshake, sent a second time: the server's nonce differs, so the proof is wrong.
 #[test]
-fn a_handshake_that_is_replayed_is_refused() {
+fn handshake_is_refused_when_it_is_replayed() {
     let far = FarEnd::with(Quotas::default());
     let recorded = far.recorded_handshake();
     let mut stream = TcpStream::connect(far.at).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     stream.write_all(&recorded).unwrap();
     let mut answer = Vec::new();
-    // The hello of 42 bytes, a verdict and no proof, and the end of it.
+    // The hello of 42 bytes, a verdict without a proof, and the end of the stream.
     let _ = stream.read_to_end(&mut answer);
     assert_eq!(answer.len(), 42 + 33, "{answer:?}");
     assert_eq!(answer[42], 1, "the verdict is that the token is wrong");
-    assert!(answer[43..].iter().all(|b| *b == 0), "nothing of the server's proof");
+    assert!(answer[43..].iter().all(|b| *b == 0), "no part of the server's proof");
 }
 
 #[test]
-fn a_slow_loris_is_let_go_after_five_seconds_however_many_bytes_it_has_left() {
+fn handshake_times_out_after_five_seconds_when_its_bytes_arrive_slowly() {
     let far = FarEnd::with(Quotas::default());
     let mut stream = TcpStream::connect(far.at).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
@@ -143,14 +143,14 @@ fn a_slow_loris_is_let_go_after_five_seconds_however_many_bytes_it_has_left() {
     });
     let limit = HANDSHAKE_NS as f64 * 1e-9;
     let took = gone.unwrap().as_secs_f64();
-    println!("a byte each 0.19 s of a handshake: let go after {took:.2} s");
-    assert!((limit - 0.5..limit + 3.0).contains(&took), "after {took} s; a stranger has {limit} s");
+    println!("one byte of a handshake per 0.19 s: closed after {took:.2} s");
+    assert!((limit - 0.5..limit + 3.0).contains(&took), "after {took} s; the timeout is {limit} s");
 }
 
-/// Connections that say nothing take the strangers' places, 80 of one address, and no more: a session goes on beside them as if they were
-/// not there, and when their five seconds are over everybody is let in again.
+/// Silent connections take the slots of unauthenticated connections, 80 of one address. A session
+/// beside them is not affected, and new clients are admitted after the timeout of five seconds.
 #[test]
-fn half_open_connections_take_the_strangers_places_only() {
+fn half_open_connections_take_no_more_than_their_slots_when_they_flood() {
     let far = FarEnd::with(Quotas::default());
     let mut client = far.client();
     let began = Instant::now();
@@ -173,12 +173,12 @@ fn half_open_connections_take_the_strangers_places_only() {
         std::thread::sleep(Duration::from_millis(100));
         Client::connect(&far.config(&far.token), &mut || true).is_ok()
     });
-    println!("everybody was let in {:.1} s after the first of them", began.elapsed().as_secs_f64());
-    assert!(free, "once the strangers' time is over");
+    println!("a new client was admitted {:.1} s after the first connection", began.elapsed().as_secs_f64());
+    assert!(free, "after the timeout of the unauthenticated connections");
 }
 
 #[test]
-fn everything_works_over_ipv6_too() {
+fn all_tests_complete_when_both_ends_use_ipv6() {
     let Some(far) = FarEnd::at("[::1]:0", Quotas::default()) else { return eprintln!("skipped: no IPv6 on loopback") };
     let mut client = far.client();
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 50 };
@@ -189,22 +189,22 @@ fn everything_works_over_ipv6_too() {
     assert_eq!((done[0].near[&TableId::Received].len(), done[0].far[&TableId::Received].len()), (50, 50));
     assert!(done[1].flows.iter().chain(&done[1].outcome.flows).all(|f| f.bytes > 1000 && f.why_failed.is_none()));
     assert!(done[2].flows.iter().all(|f| f.why_failed.is_none()));
-    // An IPv4 client reaches who listens at `::`.
+    // An IPv4 client connects to a listener at `::`.
     let both = FarEnd::at("[::]:0", Quotas::default()).unwrap();
     let at = std::net::SocketAddr::new("127.0.0.1".parse().unwrap(), both.at.port());
     Client::connect(&both.config_at(at), &mut || true).unwrap().quit();
 }
 
-/// With CAP_NET_RAW; without it the client hears that, and that is all.
+/// Needs CAP_NET_RAW; without it the test checks the refusal.
 #[test]
-fn a_capture_has_the_sessions_own_headers_and_nothing_of_others() {
+fn capture_has_the_sessions_own_headers_only_when_another_session_runs() {
     let far = FarEnd::with(Quotas { capture_bytes: 100_000, sessions_per_peer: 4, ..Quotas::default() });
     let mut client = far.client();
     if let Err(why) = client.begin_capture(1 << 30, &mut || true) {
         assert!(why.to_string().contains("Operation not permitted"), "{why}");
         return eprintln!("skipped: {why}");
     }
-    // Another session of the same address, at the same time.
+    // A concurrent session of the same address.
     let mut other = far.client();
     let beside = other.run(vec![train(40)], &mut |_| true).unwrap();
     let done = client.run(vec![train(30)], &mut |_| true).unwrap();
@@ -215,17 +215,17 @@ fn a_capture_has_the_sessions_own_headers_and_nothing_of_others() {
     assert_eq!(large, 30, "this session's datagrams and not the other's 40");
     assert!(packets.iter().all(|(_, headers)| headers.len() <= 28 || headers[9] == 6), "no payload of any datagram");
     println!(
-        "a capture of at most 100,000 bytes has {}, {large} datagrams of its own and none of the other's",
+        "a capture of at most 100,000 bytes has {}, {large} datagrams of its own and none of the other session",
         capture.records.len()
     );
     assert!(capture.records.len() <= 100_000);
-    assert!(refused(client.begin_capture(1, &mut || true)).contains("has been made already"));
+    assert!(refused(client.begin_capture(1, &mut || true)).contains("capture already"));
     let shut = FarEnd::with(Quotas::default());
     assert!(refused(shut.client().begin_capture(1, &mut || true)).contains("--allow-capture"));
 }
 
 #[test]
-fn a_capture_keeps_as_many_bytes_as_it_may_and_counts_the_rest() {
+fn capture_counts_packets_as_dropped_when_its_quota_is_used_up() {
     let far = FarEnd::with(Quotas { capture_bytes: 2_000, ..Quotas::default() });
     let mut client = far.client();
     if client.begin_capture(1 << 30, &mut || true).is_err() {
@@ -246,11 +246,12 @@ fn a_capture_keeps_as_many_bytes_as_it_may_and_counts_the_rest() {
     );
 }
 
-/// Short sessions beside connections that say damaged and random things, for as long as ACKCLOCK_SOAK_S says (20 minutes): memory and
-/// descriptors of this process, which is both ends, stay flat.
+/// Short sessions beside connections that send damaged and random bytes, for ACKCLOCK_SOAK_S
+/// seconds (default: 20 minutes). Memory and descriptors of this process, which runs both ends,
+/// must not grow.
 #[test]
 #[ignore = "twenty minutes"]
-fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descriptors_flat() {
+fn memory_and_descriptors_do_not_grow_when_sessions_run_for_twenty_minutes() {
     let seconds = std::env::var("ACKCLOCK_SOAK_S").ok().and_then(|s| s.parse().ok()).unwrap_or(1200);
     let far = FarEnd::with(Quotas { capture_bytes: 1_000_000, ..Quotas::default() });
     let (began, mut sessions, mut settled) = (Instant::now(), 0u64, None);
@@ -272,7 +273,7 @@ fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descript
         }
         client.quit();
         sessions += 1;
-        // It is to find leaks and may run beside other work, so it leaves the processor alone most of the time.
+        // The test detects leaks and may run beside other work, so it is idle most of the time.
         std::thread::sleep(Duration::from_millis(150));
         if sessions == 100 {
             settled = Some(crate::far_end::process_resources());
@@ -288,12 +289,12 @@ fn twenty_minutes_of_short_sessions_beside_fuzzed_ones_leave_memory_and_descript
     }
     stop.store(true, Ordering::Relaxed);
     let fuzzed = fuzz.join().unwrap();
-    // What the last of them left open has five seconds.
+    // The last connections time out after five seconds.
     std::thread::sleep(Duration::from_secs(7));
     let ((memory, descriptors), (memory_now, descriptors_now)) =
         (settled.expect("a hundred sessions"), crate::far_end::process_resources());
     println!(
-        "{sessions} sessions beside {fuzzed} fuzzed ones in {} s: {memory} kB and {descriptors} descriptors after 100, {memory_now} and {descriptors_now} at the end",
+        "{sessions} sessions beside {fuzzed} fuzzed connections in {} s: {memory} kB and {descriptors} descriptors after 100, {memory_now} and {descriptors_now} at the end",
         began.elapsed().as_secs()
     );
     assert!(memory_now <= memory + 4096, "{memory} kB, then {memory_now}");

@@ -1,16 +1,18 @@
-//! What the kernel hands over of all packets: those with one address at either end.
+//! Socket filter of a capture: packets with one address as source or destination.
 
 use nix::errno::Errno;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// A packet that is cut here would be told as short as it was cut: the reader takes no more than headers anyway.
+/// Return value of the filter: accept the whole packet. A smaller value would truncate the reported
+/// length.
 const WHOLE_PACKET: u32 = 0x4_0000;
 
-/// Where words of an address lie in the network header, and what they are.
+/// Offset and value of each word of an address in the network header.
 type AddressWords = Vec<(u32, u32)>;
 
-/// The kernel hands over what has this address at one of its ends (classic BPF over the network header).
+/// Attaches a classic BPF program over the network header. It accepts packets whose source or
+/// destination is `peer`.
 pub fn attach_address_filter(socket: &OwnedFd, peer: IpAddr) -> Result<(), Errno> {
     let (version, sides): (u32, [AddressWords; 2]) = match peer {
         IpAddr::V4(v4) => (4, [12, 16].map(|at| vec![(at, u32::from(v4))])),
@@ -31,7 +33,7 @@ pub fn attach_address_filter(socket: &OwnedFd, peer: IpAddr) -> Result<(), Errno
     Errno::result(done).map(drop)
 }
 
-/// Version, then all words of the one address, or all of the other.
+/// Checks the IP version, then all words of the source or all words of the destination.
 fn address_filter(version: u32, sides: &[AddressWords; 2]) -> Vec<libc::sock_filter> {
     let instruction =
         |code: u32, k: u32, jt: usize, jf: usize| libc::sock_filter { code: code as u16, jt: jt as u8, jf: jf as u8, k };
@@ -47,7 +49,7 @@ fn address_filter(version: u32, sides: &[AddressWords; 2]) -> Vec<libc::sock_fil
     let mut out = vec![instruction(load_byte, 0, 0, 0), instruction(shift, 4, 0, 0), instruction(equal, version, 0, last - 3)];
     for (side, length) in sides.iter().zip(lengths) {
         for (n, (at, value)) in side.iter().enumerate() {
-            // A word that differs leads past this address's `leave`.
+            // A differing word jumps past this address's `ret`.
             out.extend([instruction(load_word, *at, 0, 0), instruction(equal, *value, 0, length - 2 * (n + 1) + 1)]);
         }
         out.push(instruction(ret, WHOLE_PACKET, 0, 0));
@@ -61,7 +63,7 @@ mod tests {
     use super::super::headers::tests::{PEER, packet};
     use super::*;
 
-    /// What the kernel's machine does, for the five instructions that are used.
+    /// Interpreter of the five instructions in use.
     fn run(program: &[libc::sock_filter], packet: &[u8]) -> u32 {
         let (mut at, mut a) = (0, 0u32);
         loop {
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_takes_what_has_the_clients_address_at_either_end() {
+    fn filter_accepts_a_packet_only_when_either_address_is_the_clients() {
         let v4 = address_filter(4, &[12, 16].map(|at| vec![(at, u32::from_be_bytes(PEER))]));
         assert_eq!(run(&v4, &packet(PEER, [10, 0, 0, 1], [1, 2], 0)), WHOLE_PACKET);
         assert_eq!(run(&v4, &packet([10, 0, 0, 1], PEER, [1, 2], 0)), WHOLE_PACKET);

@@ -1,21 +1,22 @@
-//! What lies before a packet's payload, and whose it is.
+//! Headers of a packet, and its endpoints.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The longest IPv4 header and the longest TCP header; a packet's headers are less, mostly, and only they are kept.
+/// Maximum length of an IPv4 header and a TCP header. Only headers are stored.
 pub const MAX_HEADERS: usize = 120;
 const V6_HEADER: usize = 40;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// A packet's headers as far as they are kept, and its ports; none for what no connection of ours can be.
+/// Length of a packet's headers, and its endpoints.
 pub struct Headers {
     pub bytes: usize,
     pub source: SocketAddr,
     pub destination: SocketAddr,
 }
 
-/// Reads what lies before the payload. A fragment that is not the first has no ports.
+/// Parses IP and TCP or UDP headers. None for other protocols, and for fragments other than the
+/// first, which have no ports.
 pub fn parse(packet: &[u8]) -> Option<Headers> {
     let (ip, protocol, source, destination): (usize, u8, IpAddr, IpAddr) = match packet.first()? >> 4 {
         4 if packet.len() >= 20 && u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0 => {
@@ -58,7 +59,7 @@ pub mod tests {
     }
 
     #[test]
-    fn only_headers_are_read_and_who_has_which_end() {
+    fn headers_end_before_the_payload_when_a_segment_is_parsed() {
         let bytes = packet(PEER, [10, 0, 0, 1], [5000, 4862], 12);
         let headers = parse(&bytes[..MAX_HEADERS]).unwrap();
         assert_eq!(headers.bytes, 52);
@@ -73,7 +74,7 @@ pub mod tests {
 
     proptest! {
         #[test]
-        fn no_packet_is_read_beyond_its_end(bytes in proptest::collection::vec(any::<u8>(), 0..MAX_HEADERS)) {
+        fn headers_end_within_the_packet_when_any_bytes_are_parsed(bytes in proptest::collection::vec(any::<u8>(), 0..MAX_HEADERS)) {
             prop_assert!(parse(&bytes).is_none_or(|headers| headers.bytes <= bytes.len()));
         }
     }

@@ -1,5 +1,7 @@
-//! A session's packets at the far end, for a client that asks and an operator that allows it: headers only, within a number of bytes, in memory.
-//! What the kernel hands over are the packets from and to the client's address; what is given away are those of the session's own connections.
+//! Capture of a session's packet headers at the far end, on request of the client and with
+//! permission of the operator. The headers are stored in memory, within a quota. The socket filter
+//! selects packets of the client's address; the client receives those of the session's own
+//! connections and datagrams.
 
 mod filter;
 mod headers;
@@ -16,16 +18,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// Taken at one go, so that sending is not held up.
+/// Packets read in one call, so that other sockets are served.
 const BATCH: usize = 256;
-/// Kept packets examined in one call while a capture is sent.
+/// Stored packets examined in one call while a capture is sent.
 const MAX_EXAMINED: usize = 4096;
-/// A kept packet's book-keeping.
+/// Bytes of a stored packet besides its headers.
 const RECORD: usize = 16;
 const LOOPBACK: u16 = 772; // ARPHRD_LOOPBACK (net/if_arp.h)
 const OUTGOING: u8 = 4; // PACKET_OUTGOING (linux/if_packet.h)
 
-/// One packet: its time, its length on the wire, and where its headers are.
+/// Timestamp, length on the wire, and location of the headers of a packet.
 struct CapturedPacket {
     at: Nanos,
     length: u32,
@@ -38,17 +40,18 @@ pub struct HeaderCapture {
     max_bytes: u64,
     packets: Vec<CapturedPacket>,
     headers: Vec<u8>,
-    /// What there was no room for.
+    /// Packets that exceeded the quota.
     pub over_quota: u64,
     ancillary: Vec<u8>,
 }
 
 impl HeaderCapture {
-    /// Begins. Err says what the system refused, which is CAP_NET_RAW mostly.
+    /// Starts a capture. Err: the error of the system, mostly the lack of CAP_NET_RAW.
     pub fn open(peer: IpAddr, max_bytes: u64) -> Result<HeaderCapture, String> {
         let peer = peer.to_canonical();
         let refused = |e: Errno| format!("no capture ({})", e.desc());
-        // Nothing comes in before it is bound, so that the filter is there first.
+        // An unbound packet socket receives nothing, so the filter is attached before the first
+        // packet.
         let socket = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
             .map_err(refused)?;
         attach_address_filter(&socket, peer).map_err(refused)?;
@@ -64,7 +67,7 @@ impl HeaderCapture {
         self.socket.as_fd()
     }
 
-    /// Takes what is there.
+    /// Reads the packets that have arrived.
     pub fn drain(&mut self, clock: &HostClock) {
         let (ahead, mut packet) = (clock.offset_from_realtime(), [0; MAX_HEADERS]);
         for _ in 0..BATCH {
@@ -76,10 +79,10 @@ impl HeaderCapture {
                 Err(Errno::EINTR) => continue,
                 Err(_) => return,
             };
-            // With MSG_TRUNC the length is the packet's own.
+            // With MSG_TRUNC the length is that of the packet.
             let length = message.bytes;
             let link = message.address.as_ref().and_then(|a| a.as_link_addr());
-            // On loopback every packet is seen twice, leaving and coming: once is enough.
+            // On loopback each packet is captured as outgoing and as incoming: skip the first.
             let twice = link.is_some_and(|l| l.hatype() == LOOPBACK && l.pkttype() == OUTGOING);
             let at = message.cmsgs().into_iter().flatten().find_map(|counters| match counters {
                 nix::sys::socket::ControlMessageOwned::ScmTimestampns(t) => {
@@ -108,11 +111,11 @@ impl HeaderCapture {
         (self.headers.len() + self.packets.len() * RECORD) as u64
     }
 
-    /// What the kernel had no room for, since the last time it was asked.
+    /// Packets that the kernel dropped since the last call.
     pub fn dropped(&self) -> u64 {
         let mut counters = [0u32; 2];
         let mut length = size_of_val(&counters) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes, which `said` has.
+        // SAFETY: the kernel writes at most `length` bytes, the size of `counters`.
         let asked = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),
@@ -125,13 +128,14 @@ impl HeaderCapture {
         if asked == 0 { u64::from(counters[1]) } else { 0 }
     }
 
-    /// Number of kept packets.
+    /// Number of stored packets.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// The packets of these client endpoints from index `next`, as pcap records (little-endian, nanoseconds), at most so many
-    /// bytes. Advances `next` to the first packet that was not examined.
+    /// Packets of these client endpoints from index `next` on, as pcap records (little-endian,
+    /// nanoseconds), of at most `max_bytes`. Advances `next` to the first packet that was not
+    /// examined.
     pub fn records(&self, own: &BTreeSet<SocketAddr>, next: &mut usize, max_bytes: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for packet in self.packets[*next..].iter().take(MAX_EXAMINED) {
@@ -141,7 +145,7 @@ impl HeaderCapture {
                 break;
             }
             *next += 1;
-            // On one machine either end may be the client's.
+            // Where both ends are one machine, either endpoint may be the client's.
             if !parse(bytes).is_some_and(|h| own.contains(&h.source) || own.contains(&h.destination)) {
                 continue;
             }
@@ -154,7 +158,7 @@ impl HeaderCapture {
     }
 }
 
-/// The address that a session's packets are told apart by: an IPv4 address that IPv6 carries is that IPv4 address.
+/// An endpoint with an IPv4-mapped address as IPv4.
 pub fn canonical(at: SocketAddr) -> SocketAddr {
     SocketAddr::new(at.ip().to_canonical(), at.port())
 }

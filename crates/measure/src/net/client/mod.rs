@@ -1,4 +1,5 @@
-//! The end that asks: one session, in it one step after another, in each step tests that run at the same time.
+//! The client: a session with a far end. Steps of a session are sequential; the tests of a step are
+//! concurrent.
 
 mod remote_capture;
 mod run_tests;
@@ -20,9 +21,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
-/// An address that does not answer for so long is not reachable.
+/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
-/// The far end has this long for each answer.
+/// Timeout of the far end's replies.
 pub const REPLY_TIMEOUT_NS: Nanos = 20 * SECOND;
 const READ: usize = 1 << 16;
 
@@ -43,7 +44,7 @@ pub struct Client {
     receiver: UdpReceiver,
     scratch: Vec<u8>,
     next_test: u32,
-    /// Received messages that no call has handled yet.
+    /// Received messages that were not handled yet.
     pending: VecDeque<ServerMessage>,
     capture_bytes: u64,
     /// Time of the last keepalive.
@@ -51,7 +52,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A session with a far end that has proven to know the token.
+    /// Opens a session. The far end has proven the token when this returns.
     pub fn connect(config: &ClientConfig, keep_going: &mut dyn FnMut() -> bool) -> Result<Client, MeasureError> {
         let (control, server) = connect_any(&config.host, config.port)?;
         sockets::set_nodelay(&control);
@@ -87,11 +88,12 @@ impl Client {
             }
             if self.clock.now() > until {
                 return Err(MeasureError::Input(self.with_address(Problem::new(
-                    format!("nothing there has spoken ackclock's protocol within {} s", REPLY_TIMEOUT_NS / SECOND),
+                    format!("no reply in ackclock's protocol within {} s", REPLY_TIMEOUT_NS / SECOND),
                     "check the port: `ackclock serve` prints its own, --port names it here",
                 ))));
             }
-            // What the far end says in a handshake is about the token or its limits: bad input, not failed work.
+            // Errors in a handshake are about the token or the far end's limits: bad input, not a
+            // failure.
             self.exchange(&mut received).map_err(|why| MeasureError::Input(self.with_address(why)))?;
         }
         match received.remove(0) {
@@ -101,7 +103,7 @@ impl Client {
         self.control.set_nonblocking(true).map_err(MeasureError::refused("reaching the far end"))
     }
 
-    /// Writes what is to be said and reads what has been said; whether anything has come.
+    /// Writes queued output and reads input. True if messages have arrived.
     fn exchange(&mut self, received: &mut Vec<ServerMessage>) -> Result<bool, Problem> {
         while !self.session.outbox().is_empty() {
             match self.control.write(self.session.outbox()) {
@@ -122,8 +124,8 @@ impl Client {
         self.session.send_request(request).map_err(MeasureError::Failed)
     }
 
-    /// Keeps the session alive while no test runs: sends a keepalive after a fifth of the far end's idle timeout. Call this
-    /// more often than that. Failed: the far end has ended the session.
+    /// Keeps the session open while no test runs: sends a keepalive after a fifth of the far end's
+    /// idle timeout. Call it more often than that. Failed: the far end has ended the session.
     pub fn keep_alive(&mut self) -> Result<(), MeasureError> {
         let now = self.clock.now();
         if now < self.last_keepalive.saturating_add(self.welcome.quotas.idle_ns / 5) {
@@ -140,14 +142,14 @@ impl Client {
         Ok(())
     }
 
-    /// The problem, prefixed by the far end's address.
+    /// Adds the far end's address to a problem.
     fn with_address(&self, problem: Problem) -> Problem {
         at_address(self.server, problem)
     }
 
-    /// The session is over: the far end need not wait for it to be idle.
+    /// Ends the session. The far end frees it without waiting for the idle timeout.
     pub fn quit(mut self) {
-        // Whoever has gone finds out by itself.
+        // If the connection is lost, the far end detects that itself.
         let _ = self.session.send_request(&Request::Quit {});
         let _ = self.control.write_all(self.session.outbox());
     }
@@ -157,7 +159,7 @@ fn is_retryable(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut)
 }
 
-const CLOSED: &str = "its output says why: it may be full, or have ended; then try again";
+const CLOSED: &str = "the far end's log has the reason: it may be full, or have ended; then try again";
 
 fn connection_lost(error: &std::io::Error) -> Problem {
     Problem::new(format!("the connection to the far end broke ({})", reason(error)), CLOSED)
@@ -170,7 +172,7 @@ fn at_address(address: SocketAddr, problem: Problem) -> Problem {
     Problem { statement: format!("{address}: {}", problem.statement).into(), ..problem }
 }
 
-/// The addresses of a name. An input error names the argument HOST.
+/// Addresses of a name. An input error names the argument HOST.
 pub fn addresses_of(host: &str, port: u16) -> Result<Vec<SocketAddr>, MeasureError> {
     let unknown = |why: String| {
         let problem =
@@ -181,7 +183,7 @@ pub fn addresses_of(host: &str, port: u16) -> Result<Vec<SocketAddr>, MeasureErr
     if addresses.is_empty() { Err(unknown(String::new())) } else { Ok(addresses) }
 }
 
-/// The first address that answers.
+/// Connects to the first address that answers.
 fn connect_any(host: &str, port: u16) -> Result<(TcpStream, SocketAddr), MeasureError> {
     let mut why = None;
     for address in addresses_of(host, port)? {
@@ -194,7 +196,7 @@ fn connect_any(host: &str, port: u16) -> Result<(TcpStream, SocketAddr), Measure
     Err(MeasureError::Input(why.unwrap_or_else(none)))
 }
 
-/// Each cause of a failed connection has its own remedy.
+/// Error of a connection attempt, with the remedy for its cause.
 fn unreachable(address: SocketAddr, error: &std::io::Error) -> Problem {
     let port = address.port();
     match error.kind() {
@@ -217,7 +219,7 @@ fn unreachable(address: SocketAddr, error: &std::io::Error) -> Problem {
     }
 }
 
-/// Until the far end has said who it is.
+/// Placeholder until the far end's welcome arrives.
 fn empty_welcome() -> Welcome {
     let clock = crate::control::message::ClockState { synchronised: false, pps: false, max_error_ns: 0 };
     Welcome {

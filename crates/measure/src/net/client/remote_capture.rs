@@ -1,4 +1,4 @@
-//! The far end's packets of a session.
+//! Capture of the session's packets by the far end.
 
 use super::super::wait::wait;
 use super::{Client, REPLY_TIMEOUT_NS};
@@ -9,43 +9,43 @@ use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
 use std::os::fd::AsFd;
 
-/// Headers of the session's packets, as the far end's kernel saw them.
+/// Packet headers that the far end has captured.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteCapture {
     /// Records of a pcap file: little-endian, nanoseconds, IP.
     pub records: Vec<u8>,
-    /// What there was no room for.
+    /// Packets that the far end could not store.
     pub dropped: u64,
 }
 
 impl Client {
-    /// The far end keeps this session's packets' headers from now on. Input: it does not allow that, or its system does not.
+    /// Starts a capture at the far end. Input: the far end or its system refuses.
     pub fn begin_capture(&mut self, bytes: u64, keep_going: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
         self.capture_bytes = bytes;
         self.send_request(&Request::Capture { bytes })?;
         match self.wait_for_message(keep_going)? {
             ServerMessage::Reply(Reply::Capturing { refused: None }) => Ok(()),
             ServerMessage::Reply(Reply::Capturing { refused: Some(why) }) => Err(MeasureError::Input(refusal(why, None))),
-            _ => Err(self.protocol_error("an answer out of order")),
+            _ => Err(self.protocol_error("a message out of order")),
         }
     }
 
-    /// What it has kept. It takes as long as the path takes to carry it.
+    /// Ends the capture and receives it. The duration depends on the path's rate.
     pub fn end_capture(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<RemoteCapture, MeasureError> {
         self.send_request(&Request::Captured {})?;
         let mut records: Vec<u8> = Vec::new();
         loop {
             match self.wait_for_message(keep_going)? {
-                // Records say more of each packet than the far end's own book.
+                // A record of the file is not larger than the far end's count of its bytes.
                 ServerMessage::Packets(more) if (records.len() + more.len()) as u64 <= self.capture_bytes => records.extend(more),
-                ServerMessage::Packets(_) => return Err(self.protocol_error("a capture that is larger than was asked for")),
+                ServerMessage::Packets(_) => return Err(self.protocol_error("a capture above the requested size")),
                 ServerMessage::Reply(Reply::Captured { dropped }) => return Ok(RemoteCapture { records, dropped }),
-                _ => return Err(self.protocol_error("an answer out of order")),
+                _ => return Err(self.protocol_error("a message out of order")),
             }
         }
     }
 
-    /// Waits for the far end to say something.
+    /// Waits for one message from the far end.
     fn wait_for_message(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<ServerMessage, MeasureError> {
         let mut deadline = self.clock.now() + REPLY_TIMEOUT_NS;
         while self.pending.is_empty() {
@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// The far end ended the session with a reason.
+    /// Error: the far end ended the session.
     pub(super) fn session_ended(&self, reason: &str) -> MeasureError {
         MeasureError::Failed(self.with_address(Problem::new(format!("the far end ended the session: {reason}"), "measure again")))
     }
@@ -79,7 +79,7 @@ impl Client {
     pub(super) fn no_reply(&self) -> MeasureError {
         MeasureError::Failed(self.with_address(Problem::new(
             format!("the far end has not answered for {} s", REPLY_TIMEOUT_NS / SECOND),
-            "check that it still runs and that the path carries TCP, and measure again",
+            "check that it is running and that the path carries TCP, and measure again",
         )))
     }
 
@@ -88,10 +88,10 @@ impl Client {
     }
 }
 
-/// The far end's refusal, with its reason.
+/// Error: the far end refuses a request.
 pub(super) fn refusal(reason: String, allowed: Option<String>) -> Problem {
     match allowed {
         Some(allowed) => Problem::found(reason, format!("{allowed}, by the far end's limits")),
-        None => Problem::new(format!("the far end refuses: {reason}"), "ask its operator, or ask for something else"),
+        None => Problem::new(format!("the far end refuses: {reason}"), "ask its operator, or change the request"),
     }
 }

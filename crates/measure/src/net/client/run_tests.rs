@@ -1,4 +1,4 @@
-//! Tests that run at the same time, from asking for them to having what both ends saw.
+//! Concurrent tests of a step, from their requests to the records of both ends.
 
 use super::super::test_io::TestIo;
 use super::super::wait::wait;
@@ -19,11 +19,12 @@ use std::os::fd::AsFd;
 /// Maximum number of datagrams sent before the next receive.
 const DATAGRAMS: usize = 64;
 
-/// Asked ten times a second at least, with the nanoseconds since the tests began; false stops.
+/// Callback with the nanoseconds since the tests began, at least ten times per second. False stops
+/// the tests.
 pub type ProgressCallback<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 
 impl Client {
-    /// Runs tests side by side.
+    /// Runs tests concurrently.
     pub fn run(&mut self, specs: Vec<TestSpec>, on_progress: ProgressCallback<'_>) -> Result<Vec<TestRecord>, MeasureError> {
         let now = self.clock.now();
         let mut tests = Vec::new();
@@ -58,12 +59,12 @@ impl Client {
 
     fn udp_blocked(&self) -> MeasureError {
         MeasureError::Failed(self.with_address(Problem::new(
-            format!("UDP has not come through for {} s, although TCP does", REPLY_TIMEOUT_NS / SECOND),
+            format!("no UDP datagram has arrived for {} s, although TCP works", REPLY_TIMEOUT_NS / SECOND),
             format!("let firewalls pass UDP port {}, or measure without datagrams (--tests tcp)", self.server.port()),
         )))
     }
 
-    /// All begin together; each ends by itself.
+    /// Starts all tests together; each test ends on its own.
     fn begin_and_end(&mut self, tests: &mut [ClientTest]) -> Result<(), MeasureError> {
         if tests.iter().all(|t| t.phase == TestPhase::Ready) {
             for test in tests.iter_mut() {
@@ -82,7 +83,7 @@ impl Client {
         Ok(())
     }
 
-    /// Waits once, and does what there is to do. True if the far end said something.
+    /// One iteration: waits for events and handles them. True if messages have arrived.
     fn poll_once(&mut self, tests: &mut [ClientTest]) -> Result<bool, MeasureError> {
         let ready = self.poll(tests)?;
         self.receive_datagrams(tests);
@@ -131,7 +132,7 @@ impl Client {
             && now >= test.next_hello
             && let Some(keys) = self.session.keys()
         {
-            // One that is not taken is said again.
+            // If sendto fails, the hello is repeated.
             let _ = self.udp.send_to(&address_hello(keys, number), self.server);
             test.next_hello = now + HELLO_INTERVAL_NS;
         }
@@ -192,7 +193,7 @@ impl Client {
             }
         };
         let Some(test) = tests.iter_mut().find(|t| t.number == number) else {
-            return Err(self.protocol_error("an answer about no test"));
+            return Err(self.protocol_error("a message about an unknown test"));
         };
         match message {
             ServerMessage::Rows(_, name, columns, piece) => {
@@ -214,12 +215,12 @@ impl Client {
                 test.done(outcome);
                 Ok(())
             }
-            ServerMessage::Reply(_) | ServerMessage::Packets(_) => Err(self.protocol_error("an answer out of order")),
+            ServerMessage::Reply(_) | ServerMessage::Packets(_) => Err(self.protocol_error("a message out of order")),
         }
     }
 }
 
-/// This end's kernel refuses the socket options of the test.
+/// Error: this end's kernel refuses the socket options of a test.
 fn cannot_open(why: &str) -> Problem {
     Problem::new(
         format!("this machine cannot open the test's connection ({why})"),

@@ -1,4 +1,4 @@
-//! A test as the end that asks has it.
+//! State of a test at the client.
 
 use super::super::sockets::{self, SocketOptions};
 use super::super::tcp_flow::{FlowSpec, TcpFlow};
@@ -13,17 +13,17 @@ use crate::{MS, Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Silence after which nothing more is expected, at least.
+/// Minimum time without arrivals that ends a test.
 const QUIET_NS: Nanos = 500 * MS;
-/// A knock every so often until the far end opens.
+/// Interval of the address hellos until the far end replies.
 pub const HELLO_INTERVAL_NS: Nanos = 100 * MS;
-/// Rows that a far end may send of one table of flows.
+/// Maximum rows of a table of samples from the far end.
 const MAX_SAMPLES: usize = 4_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TestPhase {
     Requested,
-    /// Waits until its address is proven.
+    /// Waits for the validation of its address.
     Validating,
     Ready,
     Running,
@@ -42,7 +42,7 @@ pub struct ClientTest {
     server: SocketAddr,
     next_transfer: (u16, Nanos),
     far: BTreeMap<TableId, IntTable>,
-    /// The last of what the far end says of connections, before it is done.
+    /// Reported connections that precede the far end's last message.
     far_flows: Vec<FlowOutcome>,
     outcome: Option<TestOutcome>,
 }
@@ -76,16 +76,16 @@ impl ClientTest {
         }
     }
 
-    /// The far end has prepared it.
+    /// The far end has prepared the test.
     pub fn ready(&mut self, port: Option<u16>) {
         if let Some(port) = port {
             self.server.set_port(port);
         }
-        let knocks = matches!(self.spec, TestSpec::Datagrams { down: Some(_), .. });
-        self.phase = if knocks { TestPhase::Validating } else { TestPhase::Ready };
+        let needs_validation = matches!(self.spec, TestSpec::Datagrams { down: Some(_), .. });
+        self.phase = if needs_validation { TestPhase::Validating } else { TestPhase::Ready };
     }
 
-    /// Begins. Err: connections could not be begun.
+    /// Starts the test. Err: a connection could not be opened.
     pub fn go(&mut self, now: Nanos, rate_bps: u64) -> Result<(), String> {
         (self.phase, self.began) = (TestPhase::Running, now);
         match (&mut self.run, &self.spec) {
@@ -111,7 +111,7 @@ impl ClientTest {
         Ok(())
     }
 
-    /// Begins the next transfer when it is time.
+    /// Starts the next transfer when it is due.
     pub fn begin_transfer(&mut self, now: Nanos, rate_bps: u64) -> Result<(), String> {
         let (TestIo::Flows(flows), TestSpec::Transfers(t)) = (&mut self.run, &self.spec) else { return Ok(()) };
         let (number, at) = self.next_transfer;
@@ -136,7 +136,7 @@ impl ClientTest {
         Ok(())
     }
 
-    /// A connection's first bytes.
+    /// First bytes of a data connection.
     pub fn hello(number: u32, flow: u16, keys: &SessionKeys, since: Nanos) -> Vec<u8> {
         DataHello { session: keys.session_id, test: number, flow, since }.write(keys)
     }
@@ -156,13 +156,13 @@ impl ClientTest {
         matches!(&self.run, TestIo::Flows(flows) if flows.all_ended())
     }
 
-    /// How long there must be silence before this is over.
+    /// Time without arrivals that ends the test.
     pub fn quiet(&self) -> Nanos {
         let TestSpec::Datagrams { down, up } = &self.spec else { return SECOND };
         down.iter().chain(up).map(|t| t.gap_ns * 4).max().unwrap_or(0).clamp(QUIET_NS, 10 * SECOND)
     }
 
-    /// This end has nothing more to do.
+    /// This end has finished the test.
     pub fn is_over(&self, now: Nanos) -> bool {
         match (&self.run, &self.spec) {
             (TestIo::Trains(trains), _) => trains.is_quiet(now, self.began + self.spec.duration(), self.quiet()),
@@ -173,7 +173,7 @@ impl ClientTest {
         }
     }
 
-    /// Rows that the far end has.
+    /// Rows from the far end.
     pub fn rows(&mut self, name: TableId, columns: usize, piece: &[u8]) -> Result<(), &'static str> {
         let max = match &self.spec {
             TestSpec::Datagrams { down, up } => down.iter().chain(up).map(|t| t.count as usize * 2).max().unwrap_or(0),
@@ -181,15 +181,15 @@ impl ClientTest {
         };
         let table = self.far.entry(name).or_insert_with(|| IntTable::new(columns.min(MAX_COLUMNS)));
         if table.columns != columns {
-            return Err("a table that changes its columns");
+            return Err("a table with a changed number of columns");
         }
         table.decode_rows(piece, max)
     }
 
-    /// What the far end says of its last connections: each piece goes before the earlier ones.
+    /// Connections from the far end; each message precedes the earlier ones.
     pub fn flows(&mut self, mut flows: Vec<FlowOutcome>) -> Result<(), &'static str> {
         if flows.len() + self.far_flows.len() > usize::from(u16::MAX) + 1 {
-            return Err("more connections than a test has");
+            return Err("more connections than the test has");
         }
         flows.append(&mut self.far_flows);
         self.far_flows = flows;

@@ -1,5 +1,6 @@
-//! What one turn of the far end's loop moves: pieces of a bounded size, a bounded number of them, in the order of fair queueing (`crate::rate_budget`).
-//! The loop returns to poll after these, whatever the requests of the clients.
+//! Data transfer in one iteration of the server's loop: a bounded number of system calls of bounded
+//! size, in the order of fair queueing (`crate::rate_budget`). The loop then returns to poll,
+//! whatever the clients request.
 
 use super::super::tcp_flow::{IoDirection, PIECE};
 use super::ServerContext;
@@ -7,14 +8,14 @@ use super::session::Session;
 use crate::Nanos;
 use crate::rate_budget::{FairQueue, TokenBucket, tcp_wire_bytes};
 
-/// Maximum of data system calls in one turn and direction, and of bytes of IP.
+/// Maximum number of data system calls and of bytes of IP, in one iteration and direction.
 pub const MAX_CALLS: u32 = 64;
 pub const MAX_BYTES: u64 = 1 << 19;
-/// Bytes of payload of one system call: the larger size where the budget allows it, else the smaller.
+/// Payload of one system call: the larger size if the budget holds tokens for it, else the smaller.
 const CHUNK: usize = 1 << 16;
 const GRAIN: usize = 1 << 14;
 
-/// Work of one turn, for each direction: data system calls, and bytes of IP.
+/// Amount of work of one iteration: data system calls and bytes of IP of each direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoopWork {
     pub calls: [u32; 2],
@@ -23,19 +24,19 @@ pub struct LoopWork {
     pub accepted: u32,
 }
 
-/// One direction: the rate budget and the fair queueing state.
+/// Scheduler of one direction: the rate budget and the fair queueing of sessions.
 pub struct DirectionScheduler {
     pub bucket: TokenBucket,
     queue: FairQueue,
-    /// No data moves before this time.
+    /// Time at which the budget holds tokens again.
     pub resume: Option<Nanos>,
 }
 
-/// Result of one piece.
+/// Result of one scheduled system call.
 pub enum IoStep {
-    /// Bytes of IP; 0 if the socket was not ready after all.
+    /// Bytes of IP; 0 if the socket was not ready.
     Moved(u64),
-    /// The budget lacks tokens for so many bytes of IP.
+    /// The budget lacks tokens for these bytes of IP.
     Wait(u64),
 }
 
@@ -44,12 +45,12 @@ impl DirectionScheduler {
         DirectionScheduler { bucket: TokenBucket::new(rate_bps, now), queue: FairQueue::default(), resume: None }
     }
 
-    /// The time until which this direction is blocked; none if it is not.
+    /// Time until which this direction is blocked; none if it is not.
     pub fn held(&self, now: Nanos) -> Option<Nanos> {
         self.resume.filter(|at| now < *at)
     }
 
-    /// Bytes of payload that a connection may move now; Err: bytes of IP for which the budget lacks tokens.
+    /// Payload that a connection may move now. Err: bytes of IP for which the budget lacks tokens.
     pub fn chunk(&mut self, now: Nanos) -> Result<usize, u64> {
         let grain = GRAIN.min(self.bucket.depth() as usize / 2).max(1);
         for size in [CHUNK, grain] {
@@ -61,7 +62,7 @@ impl DirectionScheduler {
         if self.bucket.has(now, min) { Ok(grain) } else { Err(min) }
     }
 
-    /// Moves the data of one turn.
+    /// Moves the data of one iteration.
     pub fn run(
         &mut self,
         direction: IoDirection,

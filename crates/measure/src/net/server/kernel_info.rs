@@ -1,6 +1,6 @@
-//! What a far end says of its kernel.
+//! Kernel version and congestion controls, as sent to clients.
 
-/// Kernel and machine.
+/// Name, release and machine of the kernel.
 pub fn system() -> String {
     nix::sys::utsname::uname().map_or_else(
         |_| String::new(),
@@ -8,12 +8,12 @@ pub fn system() -> String {
     )
 }
 
-/// The congestion controls of this kernel.
+/// Congestion controls of this kernel.
 pub fn available() -> Vec<String> {
     words("/proc/sys/net/ipv4/tcp_available_congestion_control")
 }
 
-/// Those of them that need no privilege.
+/// Congestion controls that need no privilege.
 pub fn unrestricted() -> Vec<String> {
     words("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 }

@@ -1,5 +1,7 @@
-//! The far end: one thread, one event loop, all sessions. The caps and the sessions decide what is admitted; this module polls the sockets. One turn
-//! of the loop does a bounded amount of each kind of work (data transfer in `moving`), which bounds the response time of every client.
+//! The server: one thread and one event loop for all sessions. Quotas and `ServerSession` decide
+//! what is admitted; this module polls the sockets. An iteration of the loop does a bounded amount
+//! of each kind of work (data transfer in `io_scheduler`), which bounds the response time for every
+//! client.
 
 mod io_scheduler;
 mod kernel_info;
@@ -40,26 +42,26 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
-/// Maximum number of connections accepted in one turn.
+/// Maximum number of connections accepted in one iteration.
 pub const MAX_ACCEPTED: u32 = 32;
 /// Back-off of the listeners after accept fails.
 const PAUSE_NS: Nanos = 50 * MS;
-/// Interval of reading the kernels' retransmission counters.
+/// Interval of reading the kernel's retransmission counters.
 const RETRANS_POLL_NS: Nanos = 50 * MS;
 /// Descriptors reserved for sessions under a low RLIMIT_NOFILE.
 const DESCRIPTORS_LEFT: u64 = 64;
-/// Minimum number of places for unauthenticated connections.
+/// Minimum number of slots for unauthenticated connections.
 const MIN_SLOTS: u32 = 4;
 
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// TCP and UDP.
+    /// Address and port, TCP and UDP.
     pub listen: SocketAddr,
     pub token: Token,
     pub quotas: Quotas,
-    /// The clock set wrong by so many nanoseconds, to try estimators.
+    /// Error of the clock in nanoseconds, to test estimators.
     pub clock_shift: Nanos,
-    /// Answer STAMP probes too.
+    /// Reply to STAMP probes too.
     pub stamp: Option<ReflectorConfig>,
     /// Log of sessions and refusals.
     pub log: LogTarget,
@@ -73,7 +75,7 @@ pub struct Server {
     receiver: UdpReceiver,
     stamp: Option<ReflectorSocket>,
     scratch: Vec<u8>,
-    /// Rate budgets, outbound and inbound.
+    /// Outbound and inbound.
     schedulers: [DirectionScheduler; 2],
     next_retrans_poll: Nanos,
     /// Spare descriptor: closed for a moment at EMFILE, to accept and close a connection.
@@ -83,29 +85,29 @@ pub struct Server {
     not_accepted: u64,
 }
 
-/// What every session may use.
+/// State that all sessions share.
 pub struct ServerContext {
     pub config: ServerConfig,
     pub clock: HostClock,
     pub udp: UdpSocket,
     pub address_validator: AddressValidator,
     pub registry: SessionRegistry,
-    /// Unauthenticated connections, and connections that tests await.
+    /// Slots of unauthenticated connections, and of connections that tests wait for.
     pub pending_slots: ConnectionSlots,
     pub awaited_slots: ConnectionSlots,
     pub congestion: Vec<String>,
     /// Listeners with a congestion control that needs CAP_NET_ADMIN, opened before the privileges are dropped.
     pub restricted: Vec<(TcpListener, String)>,
     pub log: EventLog,
-    /// Descriptors that one session's tests may take.
+    /// Maximum number of descriptors of one session's tests.
     pub descriptors: u64,
-    /// Bytes of IP sent outside the rate budget, to be charged to it.
+    /// Bytes of IP that were sent outside the rate budget and are not charged yet.
     pub unscheduled_bytes: u64,
-    /// Bound of each session's unsent data.
+    /// Limits of each session's unsent data.
     pub unsent: UnsentLimits,
 }
 
-/// Whose socket is ready.
+/// A socket in the poll set.
 #[derive(Clone, Copy)]
 enum PollTarget {
     Listener(ListenerId),
@@ -114,7 +116,7 @@ enum PollTarget {
     Pending(usize),
     Control(usize),
     Capture(usize),
-    /// A peer's test's connection.
+    /// Connection of a test: session, test, index.
     Flow(usize, u32, usize),
 }
 
@@ -179,18 +181,20 @@ impl Server {
         })
     }
 
-    /// Where it listens: with the port that the kernel chose, if that was left to it.
+    /// Address and port, with the port that the kernel chose for port 0.
     pub fn address(&self) -> Result<SocketAddr, MeasureError> {
         self.listener.local_addr().map_err(MeasureError::refused("listening for connections"))
     }
 
-    /// Where STAMP probes are answered, if they are.
+    /// Address of the STAMP reflector.
     pub fn stamp_address(&self) -> Option<SocketAddr> {
         self.stamp.as_ref()?.socket.local_addr().ok()
     }
 
-    /// Drops the privileges that only binding needed (`privileges`): root becomes `user`, or "nobody", and keeps CAP_NET_RAW only where captures are allowed.
-    /// Congestion controls that the kernel keeps for the privileged get listeners of their own before that, at ports that the kernel chooses.
+    /// Drops the privileges that only binding needed (`privileges`): root becomes `user`, or
+    /// `nobody`, and keeps CAP_NET_RAW only if captures are allowed. Before that, each congestion
+    /// control that needs a privilege gets a listener of its own, at a port that the kernel
+    /// chooses.
     pub fn drop_privileges(&mut self, user: Option<&str>) -> Result<(), MeasureError> {
         let (at, free) = (self.address()?.ip(), unrestricted());
         let kept: Vec<String> = self.context.congestion.iter().filter(|name| !free.contains(name)).cloned().collect();
@@ -203,7 +207,7 @@ impl Server {
         Ok(())
     }
 
-    /// Serves for as long as `keep_going` says so; it is asked ten times a second at least.
+    /// Serves while `keep_going` returns true; it is called at least ten times per second.
     pub fn run(&mut self, mut keep_going: impl FnMut() -> bool) -> Result<(), MeasureError> {
         while keep_going() {
             self.poll_once()?;
@@ -211,11 +215,11 @@ impl Server {
         Ok(())
     }
 
-    /// One turn: polls once and handles every event. Returns the amount of work.
+    /// One iteration: polls once and handles all events. Returns the amount of work.
     pub fn poll_once(&mut self) -> Result<LoopWork, MeasureError> {
         let mut work = LoopWork::default();
         let (ready, mut accepts) = (self.wait()?, Vec::new());
-        // Datagrams first: their times matter most, and connections can wait.
+        // Datagrams first: their timestamps matter most.
         for target in ready {
             match target {
                 PollTarget::Udp => self.receive_datagrams(),
@@ -223,7 +227,8 @@ impl Server {
                     let answered = self.stamp.as_mut().map_or(0, |s| s.answer(&self.context.clock));
                     self.context.unscheduled_bytes += answered;
                 }
-                // Last: accepting may evict a connection, and the events above are indexed by place.
+                // Last: accepting may evict a connection, and the other events are indices of
+                // connections.
                 PollTarget::Listener(listener_id) => accepts.push(listener_id),
                 PollTarget::Pending(i) => self.pending_connections[i].ready = true,
                 PollTarget::Control(i) => self.sessions[i].on_control_ready(&mut self.context, &mut self.scratch),
@@ -292,7 +297,7 @@ impl Server {
         Ok(targets.iter().zip(&polled).filter(|(_, p)| is_ready(p)).map(|(t, _)| t.0).collect())
     }
 
-    /// The next connection there.
+    /// The next connection of a listener.
     fn next_at(&mut self, listener_id: ListenerId) -> std::io::Result<TcpStream> {
         let accepted = match listener_id {
             ListenerId::Control => self.listener.accept(),
@@ -323,8 +328,9 @@ impl Server {
         }
     }
 
-    /// EMFILE. Poll would report the listener as ready for ever: an unauthenticated connection is closed, or else the new one. True if the
-    /// next may be accepted; if not, the listeners pause.
+    /// Handles EMFILE: poll would report the listener as ready until a descriptor is free. Closes
+    /// an unauthenticated connection, or else the new one. True if the next accept can succeed; if
+    /// not, the listeners pause.
     fn free_descriptor(&mut self, listener_id: ListenerId, error: &std::io::Error) -> bool {
         let now = self.context.clock.now();
         self.not_accepted += 1;
@@ -332,7 +338,7 @@ impl Server {
         self.context.log.write_limited(now, "not-accepted", json!({"why": why, "count": self.not_accepted}));
         if let Some(slot) = self.context.pending_slots.eviction_candidate() {
             self.context.pending_slots.release(slot);
-            // A handshake's socket is closed at the end of the turn.
+            // The socket of a handshake is closed at the end of the iteration.
             return self.evict(slot, false);
         }
         self.accept_resume_at = now + PAUSE_NS;
@@ -366,7 +372,7 @@ impl Server {
         if is_awaited { &mut self.context.awaited_slots } else { &mut self.context.pending_slots }
     }
 
-    /// Closes the evicted connection whose place is reassigned. True if its socket is closed.
+    /// Closes the connection whose slot is reassigned. True if its socket is closed.
     fn evict(&mut self, slot: u64, is_awaited: bool) -> bool {
         let now = self.context.clock.now();
         let before = self.pending_connections.len();
@@ -381,7 +387,11 @@ impl Server {
                 })
             };
         if let Some(from) = evicted_address {
-            self.context.log.write_limited(now, "refused", json!({"from": from.to_string(), "why": "its place was needed"}));
+            self.context.log.write_limited(
+                now,
+                "refused",
+                json!({"from": from.to_string(), "why": "evicted for a new connection"}),
+            );
         }
         self.pending_connections.len() < before
     }
@@ -390,7 +400,7 @@ impl Server {
         let now = self.context.clock.now();
         for mut pending in std::mem::take(&mut self.pending_connections) {
             if !self.slots(pending.is_awaited).holds(pending.slot) {
-                self.log_refusal(now, pending.address, "its place was needed");
+                self.log_refusal(now, pending.address, "evicted for a new connection");
                 continue;
             }
             match pending.classify(now) {
@@ -410,7 +420,7 @@ impl Server {
                     let DataHello { session: id, .. } = hello;
                     let of = self.sessions.iter_mut().find(|p| p.control.keys().is_some_and(|k| k.session_id == id));
                     let proven = of.filter(|p| p.control.keys().is_some_and(|k| hello.verify(&digest, k)));
-                    // Whoever is not proven is closed without a word.
+                    // An unproven connection is closed without a reply.
                     match proven {
                         Some(session) => session.attach(hello, pending, &self.context),
                         None => self.log_refusal(now, pending.address, "a data connection of no session"),
@@ -424,7 +434,8 @@ impl Server {
         self.context.log.write_limited(now, "refused", json!({"from": from.to_string(), "why": why}));
     }
 
-    /// A control connection: it counts as unauthenticated, whichever place it had before.
+    /// Starts the session of a control connection. Until it authenticates it needs a slot of
+    /// unauthenticated connections.
     fn start_session(&mut self, mut pending: PendingConnection) {
         if pending.is_awaited {
             self.context.awaited_slots.release(pending.slot);
@@ -448,7 +459,8 @@ impl Server {
                 if session.validation_tag == tag {
                     let Some(keys) = session.control.keys() else { return };
                     match context.address_validator.on_datagram(keys, datagram.from, datagram.bytes) {
-                        // As many bytes as came. If it is not taken the client knocks again.
+                        // The reply is as long as its request. If sendto fails, the client repeats
+                        // the hello.
                         ValidationAction::SendCookie(cookie) if session.take_reply_ration(HELLO, now) => {
                             context.unscheduled_bytes += cookie.len() as u64 + u64::from(IPV4_UDP_HEADERS);
                             drop(context.udp.send_to(&cookie, datagram.from));
@@ -469,7 +481,7 @@ impl Server {
         schedulers[IoDirection::In as usize].bucket.take(received_bytes);
     }
 
-    /// Lets go of those who have gone.
+    /// Removes closed sessions.
     fn remove_closed(&mut self) {
         let context = &mut self.context;
         self.sessions.retain_mut(|session| {
@@ -480,7 +492,7 @@ impl Server {
         });
     }
 
-    /// Sessions at this moment, and connections that are not sessions.
+    /// Number of sessions, and of connections that are not sessions.
     pub fn present(&self) -> (u32, usize) {
         (self.context.registry.sessions(), self.pending_connections.len() + self.sessions.iter().filter(|p| !p.is_open()).count())
     }
@@ -498,14 +510,16 @@ impl ServerContext {
     }
 }
 
-/// Number of places for unauthenticated connections: the operator's option, or half of the descriptors beside those of sessions.
+/// Number of slots for unauthenticated connections: the operator's option, or half of the
+/// descriptors that are not reserved for sessions.
 fn slot_count(quotas: &Quotas) -> u32 {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
     let room = u32::try_from(soft.saturating_sub(DESCRIPTORS_LEFT) / 2).unwrap_or(u32::MAX);
     quotas.pending_connections.min(room.max(MIN_SLOTS))
 }
 
-/// Descriptors for each session's tests, so that some remain for every session and for unauthenticated connections.
+/// Descriptors for each session's tests, so that some remain for other sessions and for
+/// unauthenticated connections.
 fn descriptors_each(quotas: &Quotas, slot_count: u32) -> u64 {
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((u64::MAX, u64::MAX));
     let sessions = u64::from(quotas.sessions.max(1));

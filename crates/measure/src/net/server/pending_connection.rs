@@ -1,5 +1,5 @@
-//! A connection before its first message. Connections that a session's tests await, by their address or at a test's own port, have places of
-//! their own and cannot be evicted by others.
+//! A connection before its first message. Connections that a session's tests wait for, by their
+//! address or at a test's own port, have slots of their own and cannot be evicted by others.
 
 use crate::Nanos;
 use crate::control::hello::{DATA_HELLO_BYTES, DataHello, Purpose, purpose};
@@ -13,17 +13,17 @@ pub struct PendingConnection {
     pub address: SocketAddr,
     pub accepted_at: Nanos,
     pub received: Vec<u8>,
-    /// There is something to read.
+    /// The socket is readable.
     pub ready: bool,
-    /// Its place, and whether that is among the awaited connections.
+    /// Its slot, and whether that is one of the awaited connections.
     pub slot: u64,
     pub is_awaited: bool,
 }
 
-/// Kind of the connection after its first bytes.
+/// Class of a connection by its first bytes.
 pub enum ConnectionClass {
     Pending,
-    /// The reason.
+    /// With the reason.
     Rejected(&'static str),
     Control,
     Data(DataHello, Digest),
@@ -34,7 +34,7 @@ impl PendingConnection {
         self.accepted_at.saturating_add(if self.received.is_empty() { SILENCE_NS } else { HANDSHAKE_NS })
     }
 
-    /// Reads what is there, but not beyond the longest first message.
+    /// Reads the bytes that have arrived, at most the longest first message.
     pub fn classify(&mut self, now: Nanos) -> ConnectionClass {
         if now >= self.due() {
             return ConnectionClass::Rejected("no hello in time");

@@ -1,4 +1,4 @@
-//! A test as the far end has it: prepared, running, stopped, reported.
+//! State of a test at the server: prepared, running, stopped, reported.
 
 use super::super::sockets::{SocketOptions, applied_options};
 use super::super::tcp_flow::{FlowSpec, IoDirection, TcpFlow};
@@ -20,11 +20,11 @@ use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A test may outlast its plan by this much before it is cut short.
+/// Time after the planned end at which a test is cut short.
 const SLACK_NS: Nanos = 30 * SECOND;
-/// Longest silence that may be waited for.
+/// Maximum time without arrivals that a client may request.
 const MAX_QUIET_NS: Nanos = 10 * SECOND;
-/// Connections of a row of transfers that stand at a time.
+/// Maximum number of concurrent connections of a transfer test.
 pub const AT_A_TIME: usize = 4;
 
 pub struct ServerTest {
@@ -32,20 +32,21 @@ pub struct ServerTest {
     pub spec: TestSpec,
     pub run: TestIo,
     pub tag: u64,
-    /// For connections whose receive buffer must be known from the start.
+    /// Listener of connections whose receive buffer must be set before the handshake.
     pub listener: Option<TcpListener>,
     attached: BTreeSet<u16>,
-    /// Rows that it may occupy in this end's memory (`Caps::rows`), until its report is sent.
+    /// Rows of this end's memory (`Quotas::rows`) that are reserved until the report is sent.
     pub rows: u64,
-    /// Asked to end: when, and after how much silence.
+    /// Requested end: its time, and the time without arrivals before it.
     stop: Option<(Nanos, Nanos)>,
     must_end: Nanos,
     cut_short: Option<String>,
-    /// The table that is being sent, and its next row.
+    /// Table that is being sent, and its next row.
     reported: (usize, usize),
-    /// What is said last, once it is begun.
+    /// The report's last message, once the tables are sent.
     outcome: Option<TestOutcome>,
-    /// Service received within its session in each direction, and the fair queueing state of its connections.
+    /// Bytes of IP in each direction within the session, and the fair queueing of the test's
+    /// connections.
     pub moved: [u64; 2],
     queues: [FairQueue; 2],
 }
@@ -89,7 +90,7 @@ impl ServerTest {
         self.stop.get_or_insert((now, quiet.clamp(0, MAX_QUIET_NS)));
     }
 
-    /// The client's address, if this test sends datagrams and has not begun to.
+    /// Sets the client's address. False if the test sends no datagrams or has started to.
     pub fn on_address_validated(&mut self, at: SocketAddr) -> bool {
         match &mut self.run {
             TestIo::Trains(trains) if trains.out.as_ref().is_some_and(|out| out.sent.is_empty()) => {
@@ -100,7 +101,7 @@ impl ServerTest {
         }
     }
 
-    /// Records a datagram that arrived. False if it is beyond the requested train.
+    /// Logs an arrival. False if the datagram is not part of the requested train.
     pub fn on_datagram(&mut self, head: &DatagramHeader, at: Nanos) -> bool {
         match &mut self.run {
             TestIo::Trains(trains) => trains.on_datagram(head, at),
@@ -108,9 +109,10 @@ impl ServerTest {
         }
     }
 
-    /// What a connection of this test is to do; Err if it is none of this test's, or one too many.
+    /// Direction and limits of a connection. Err if it is not a connection of this test, or one too
+    /// many.
     fn task(&self, number: u16) -> Result<FlowSpec, ()> {
-        // No rate limit here: `moving` enforces the rate of the whole far end.
+        // `io_scheduler` limits the rate of the whole server.
         let rate_bps = None;
         let TestIo::Flows(flows) = &self.run else { return Err(()) };
         if self.stop.is_some() || self.attached.contains(&number) {
@@ -128,7 +130,7 @@ impl ServerTest {
         }
     }
 
-    /// A connection that has proven to be of this session says that it is this test's.
+    /// Adds a data connection of this session to the test.
     pub fn attach(&mut self, hello: DataHello, pending: PendingConnection, unsent_limit: u64, now: Nanos) {
         let Ok(task) = self.task(hello.flow) else { return };
         let TestIo::Flows(flows) = &mut self.run else { return };
@@ -137,7 +139,7 @@ impl ServerTest {
             TestSpec::Transfers(t) => SocketOptions { congestion: t.congestion.clone(), ..SocketOptions::default() },
             TestSpec::Datagrams { .. } => return,
         };
-        // The listener's port may have set the control already; an end that only receives needs none.
+        // The listener may have set the congestion control already; a receiver needs none.
         if !task.sends
             || socket_options.congestion.as_ref().is_some_and(|name| applied_options(&pending.stream).congestion == *name)
         {
@@ -149,10 +151,11 @@ impl ServerTest {
         if task.sends {
             super::super::sockets::limit_unsent(&pending.stream, unsent_limit);
         }
-        // The hello left `since` after the first SYN and took half a round trip, of which the handshake has given an idea.
+        // The hello was sent `since` after the SYN, and took half an RTT; the handshake has
+        // measured the RTT.
         let half = TcpInfo::of(&pending.stream).map_or(0, |info| i64::from(info.rtt_us) * 500);
         let began = now - hello.since.clamp(0, self.spec.duration()) - half;
-        // What it sends is ended by whoever counts.
+        // The receiver ends a bulk connection; the sender's deadline is later.
         let more = if task.sends && task.limit.is_none() { SLACK_NS } else { 0 };
         let mut flow = TcpFlow::accepted(task, pending.stream, began, began + self.spec.duration() + more);
         flow.unsent_limit = task.sends.then_some(unsent_limit);
@@ -165,7 +168,7 @@ impl ServerTest {
         flows.flows.push(flow);
     }
 
-    /// Maximum number of connections on which this end sends at a time.
+    /// Maximum number of concurrent connections on which this end sends.
     pub fn planned_senders(&self) -> u64 {
         match &self.spec {
             TestSpec::Bulk(bulk) => u64::from(bulk.down),
@@ -174,13 +177,13 @@ impl ServerTest {
         }
     }
 
-    /// Sum of the limits of its connections' unsent data.
+    /// Sum of the limits of unsent data of its connections.
     pub fn unsent_limits(&self) -> u64 {
         let TestIo::Flows(flows) = &self.run else { return 0 };
         flows.flows.iter().filter(|f| !f.is_ended()).filter_map(|f| f.unsent_limit).sum()
     }
 
-    /// Number of connections that have not arrived yet.
+    /// Whether connections of the test have not arrived yet.
     pub fn awaits(&self) -> bool {
         match (&self.spec, &self.stop) {
             (_, Some(_)) | (TestSpec::Datagrams { .. }, _) => false,
@@ -189,7 +192,7 @@ impl ServerTest {
         }
     }
 
-    /// The sockets to poll; a data socket already known to be ready is left out.
+    /// Sockets to poll, without data sockets that are known to be ready.
     pub fn sockets(&self, now: Nanos) -> Vec<(usize, BorrowedFd<'_>, PollFlags)> {
         let TestIo::Flows(flows) = &self.run else { return Vec::new() };
         let polled = |(i, flow): (usize, &'_ TcpFlow)| {
@@ -209,7 +212,7 @@ impl ServerTest {
         }
     }
 
-    /// Moves one piece, of the connection that fair queueing selects.
+    /// Moves data of the connection that fair queueing selects.
     pub fn move_chunk(
         &mut self,
         direction: IoDirection,
@@ -244,7 +247,8 @@ impl ServerTest {
                     return IoStep::Moved(0);
                 }
                 let done = flow.advance(now, &mut scratch[..max], |_| Vec::new());
-                // A read that fills its buffer may leave data in the socket; a shorter one has emptied it.
+                // A read that fills the buffer may leave data in the socket; a shorter one has
+                // emptied it.
                 flow.ready = !done.blocked && done.bytes == max as u64;
                 let bytes = tcp_wire_bytes(done.bytes);
                 flow.moved = queue.charge(flow.moved, bytes);
@@ -262,7 +266,7 @@ impl ServerTest {
     /// Time of the next action; in each direction no data moves before `held`.
     pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
         let quiet = self.stop.map_or(Nanos::MAX, |(asked, quiet)| match &self.run {
-            // While it still sends that says when to look.
+            // The train's own schedule comes first.
             TestIo::Trains(t) if t.out.as_ref().is_some_and(|out| !out.is_done()) => Nanos::MAX,
             TestIo::Trains(t) => t.incoming.as_ref().and_then(|i| i.last).unwrap_or(asked).max(asked) + quiet,
             TestIo::Flows(_) => asked + quiet,
@@ -277,13 +281,13 @@ impl ServerTest {
         run.min(self.must_end).min(quiet)
     }
 
-    /// Does what is due. True once the test is over.
+    /// Handles timeouts. True once the test has ended.
     pub fn tick(&mut self, now: Nanos, scratch: &mut [u8]) -> bool {
         match &mut self.run {
             TestIo::Trains(trains) => trains.tick(now),
             TestIo::Flows(flows) => {
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
-                    // The time limit has passed.
+                    // The deadline of the connection has passed.
                     flow.advance(now, scratch, |_| Vec::new());
                 }
                 flows.tick(now);
@@ -310,7 +314,7 @@ impl ServerTest {
         self.cut_short.get_or_insert_with(|| why.to_owned());
     }
 
-    /// Ends everything, before the report.
+    /// Closes all connections before the report.
     pub fn end(&mut self) {
         self.listener = None;
         if let TestIo::Flows(flows) = &mut self.run {
@@ -318,7 +322,7 @@ impl ServerTest {
         }
     }
 
-    /// Says more of the report. True once it is complete.
+    /// Sends more of the report. True once it is complete.
     pub fn report(&mut self, control: &mut ServerSession) -> bool {
         let tables = self.run.tables();
         while let Some((name, table)) = tables.get(self.reported.0) {

@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Holds `each` connections from each of the `addresses`, and replaces the oldest by new ones; returns their total number.
+/// Holds `each` connections from each of the `addresses`, and replaces the oldest by new ones.
+/// Returns the number of connections opened.
 pub fn flood_connections(at: SocketAddr, addresses: u8, each: usize, stop: &AtomicBool) -> u64 {
     let mut held: Vec<Vec<TcpStream>> = (0..addresses).map(|_| Vec::new()).collect();
     let mut opened = 0;

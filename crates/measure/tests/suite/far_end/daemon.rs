@@ -15,7 +15,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts it with a limit of descriptors and further options.
+    /// Starts the daemon with a limit of descriptors and further options.
     pub fn start(name: &str, descriptors: u64, more: &[&str]) -> Daemon {
         let folder = std::env::temp_dir().join(format!("ackclock-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -27,11 +27,11 @@ impl Daemon {
             setrlimit(Resource::RLIMIT_NOFILE, descriptors, descriptors)?;
             Ok(())
         };
-        // SAFETY: setrlimit may be called between fork and exec.
+        // SAFETY: setrlimit is async-signal-safe.
         let mut child = unsafe { command.pre_exec(limit) }.spawn().unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let at: SocketAddr = said.split_whitespace().nth(2).unwrap().parse().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let at: SocketAddr = line.split_whitespace().nth(2).unwrap().parse().unwrap();
         let token = Token::read(&token).unwrap();
         Daemon { child, folder, config: ClientConfig { host: at.ip().to_string(), port: at.port(), token } }
     }
@@ -53,7 +53,7 @@ impl Daemon {
         std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
     }
 
-    /// Seconds of processor time.
+    /// Processor time in seconds.
     pub fn cpu(&self) -> f64 {
         let stat = self.proc("stat");
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

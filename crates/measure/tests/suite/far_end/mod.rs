@@ -1,6 +1,6 @@
-//! A far end on this machine's loopback interface, in a thread of its own.
-#![allow(dead_code, reason = "each file of tests uses a part of it")]
-#![allow(clippy::disallowed_methods, reason = "both ends are real, and so is their time")]
+//! A far end on the loopback interface, in a thread of its own.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::disallowed_methods, reason = "the tests use real sockets and clocks")]
 
 pub mod connection_flood;
 pub mod daemon;
@@ -35,12 +35,12 @@ impl FarEnd {
         FarEnd::at("127.0.0.1:0", quotas).expect("loopback")
     }
 
-    /// None where there is no such address. Its clock is 5 s ahead.
+    /// None if the host has no such address. The far end's clock is 5 s ahead.
     pub fn at(listen: &str, quotas: Quotas) -> Option<FarEnd> {
         FarEnd::with_stamp_key(listen, quotas, None)
     }
 
-    /// With a key for its reflector's authenticated mode.
+    /// With a key of its STAMP reflector.
     pub fn with_stamp_key(listen: &str, quotas: Quotas, key: Option<Vec<u8>>) -> Option<FarEnd> {
         let token = Token::generate().unwrap();
         let listen = listen.parse().unwrap();
@@ -55,7 +55,7 @@ impl FarEnd {
         Some(FarEnd { at, token, stamp_port, stop, thread: Some(thread) })
     }
 
-    /// A far end whose turns are passed to `watch`.
+    /// A far end that reports the work of each loop iteration to `observe`.
     pub fn with_observer(quotas: Quotas, mut observe: impl FnMut(&LoopWork) + Send + 'static) -> FarEnd {
         let token = Token::generate().unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
@@ -83,7 +83,7 @@ impl FarEnd {
         Client::connect(&self.config(&self.token), &mut || true).unwrap()
     }
 
-    /// What a client that knows the token has said in a handshake that went well.
+    /// Bytes of a client in a successful handshake.
     pub fn recorded_handshake(&self) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.at).unwrap();
         let client = [3; 32];
@@ -95,12 +95,12 @@ impl FarEnd {
         stream.write_all(&keys.client_proof).unwrap();
         let mut verdict = [9; 33];
         stream.read_exact(&mut verdict).unwrap();
-        assert_eq!(verdict[0], 0, "it was welcome");
+        assert_eq!(verdict[0], 0, "the client was admitted");
         [hello(&client).as_slice(), &keys.client_proof].concat()
     }
 }
 
-/// A client that has the token, and says what it likes.
+/// A client with the token that sends any requests.
 pub struct RawClient {
     pub stream: TcpStream,
     pub session: ClientSession,
@@ -118,9 +118,9 @@ impl RawClient {
     }
 
     pub fn flush(&mut self) {
-        let said = self.session.outbox().to_vec();
-        self.stream.write_all(&said).unwrap();
-        self.session.sent(said.len());
+        let output = self.session.outbox().to_vec();
+        self.stream.write_all(&output).unwrap();
+        self.session.sent(output.len());
     }
 
     fn receive(&mut self) {
@@ -129,23 +129,23 @@ impl RawClient {
         self.session.receive(&bytes[..read], &mut Vec::new()).unwrap();
     }
 
-    /// Says it as often as the far end takes it within this time; how many bytes it took.
+    /// Sends the request as often as the far end reads it, for `min`. Returns the bytes sent.
     pub fn send_repeatedly(&mut self, request: &Request, min: Duration) -> usize {
-        let (until, mut said) = (std::time::Instant::now() + min, 0);
+        let (until, mut sent) = (std::time::Instant::now() + min, 0);
         self.stream.set_nonblocking(true).unwrap();
         while std::time::Instant::now() < until {
             while self.session.outbox().len() < 65_536 {
                 self.session.send_request(request).unwrap();
             }
             match self.stream.write(self.session.outbox()) {
-                Ok(taken) => {
-                    said += taken;
-                    self.session.sent(taken);
+                Ok(written) => {
+                    sent += written;
+                    self.session.sent(written);
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(1)),
             }
         }
-        said
+        sent
     }
 }
 
@@ -156,7 +156,7 @@ impl Drop for FarEnd {
     }
 }
 
-/// The packets of a capture: length on the wire, and headers.
+/// Packets of a capture: length on the wire, and headers.
 pub fn records(bytes: &[u8]) -> Vec<(u32, &[u8])> {
     let (mut out, mut rest) = (Vec::new(), bytes);
     while let Some((head, more)) = rest.split_first_chunk::<16>() {
@@ -168,7 +168,7 @@ pub fn records(bytes: &[u8]) -> Vec<(u32, &[u8])> {
     out
 }
 
-/// Resident memory of this process in kB, and its open descriptors.
+/// Resident memory of this process in kB, and its number of open descriptors.
 pub fn process_resources() -> (u64, usize) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
@@ -176,9 +176,10 @@ pub fn process_resources() -> (u64, usize) {
     (memory, std::fs::read_dir("/proc/self/fd").unwrap().count())
 }
 
-/// Connections that say what a good handshake was, damaged, cut short, or followed by nonsense, twenty a second until `more` says no; how many.
+/// Opens connections that send a valid handshake damaged, truncated or extended, or random bytes,
+/// until `more` returns false. Returns their number.
 pub fn fuzz(at: SocketAddr, good: &[u8], more: impl Fn() -> bool) -> u64 {
-    let (mut state, mut said) = (1_u64, 0);
+    let (mut state, mut connections) = (1_u64, 0);
     let mut random = move || {
         // SplitMix64.
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -196,12 +197,12 @@ pub fn fuzz(at: SocketAddr, good: &[u8], more: impl Fn() -> bool) -> u64 {
             _ => bytes[(random() % length) as usize] ^= random() as u8,
         }
         if let Ok(mut stream) = TcpStream::connect(at) {
-            // Whatever it answers, and whenever it closes.
+            // The reply and the time of the close do not matter.
             let _ = stream.set_read_timeout(Some(Duration::from_millis(40))).and_then(|()| stream.write_all(&bytes));
             let _ = stream.read(&mut [0; 200]);
-            said += 1;
+            connections += 1;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    said
+    connections
 }

@@ -1,4 +1,4 @@
-//! One client: its control connection, its tests, and what it has used up.
+//! Session of one client: its control connection, its tests, and its resource usage.
 
 mod requests;
 
@@ -27,15 +27,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
-/// What has not been sent so long after the end is not sent.
+/// Time after the end in which queued output may leave.
 const LINGER_NS: Nanos = 2 * SECOND;
-/// Bytes of control that are read at a time.
+/// Maximum bytes of one read from the control connection.
 const READ: usize = 4096;
 /// Control output up to this size is sent at once; longer reports are scheduled.
 const SHORT: usize = 4096;
-/// Part of the rate that a session's knocks may cause in answers, and its echoes.
+/// Replies to a session's address hellos, and its echoes, use at most the rate divided by this.
 const RATION_SHARE: u64 = 100;
-/// Index of each ration.
+/// Index of each reply ration.
 pub const HELLO: usize = 0;
 pub const ECHO: usize = 1;
 
@@ -54,43 +54,43 @@ pub struct Session {
     pub is_gone: bool,
     pub capture: Option<HeaderCapture>,
     has_captured: bool,
-    /// The client's ends of this session's connections and datagrams.
+    /// The client's endpoints of this session.
     own_endpoints: BTreeSet<SocketAddr>,
-    /// A capture in transfer: the next packet, and the number of dropped ones.
+    /// A capture that is being sent: the next packet, and the number of dropped ones.
     packets: Option<(HeaderCapture, usize, u64)>,
     pub address: SocketAddr,
     pub auth: AuthState,
-    /// Its place among unauthenticated connections, until it is authenticated.
+    /// Slot of an unauthenticated connection.
     pub slot: u64,
     pub accepted_at: Nanos,
-    /// Bytes of IP in each direction: the service received (fair queueing), and the total for the log.
+    /// Bytes of IP in each direction: for fair queueing, and in total for the log.
     pub moved: [u64; 2],
     pub total: [u64; 2],
-    /// The session's public name.
+    /// Public identifier of the session.
     session_id: u64,
-    /// Reason of the end.
+    /// Reason for the end.
     pub why: Option<String>,
     /// The control socket is writable.
     writable: bool,
-    /// Limit of the control output that was written and has not left.
+    /// Limit of the written and unsent control output.
     unsent_limit: u64,
-    /// Service received by reports, and the fair queueing state of the session.
+    /// Bytes of scheduled control output, and the fair queueing of the session's tests.
     output_service: u64,
     queues: [FairQueue; 2],
-    /// Over, and waiting for their reports to leave.
+    /// Ended tests whose reports are not sent yet.
     reports: VecDeque<ServerTest>,
     next_test: u32,
     refusals: u32,
     usage: SessionUsage,
     closing: Option<Nanos>,
-    /// Counts among its address's sessions.
+    /// The session is counted in the registry.
     is_registered: bool,
-    /// Rations of answers to knocks and to echoes.
+    /// Token buckets of replies to address hellos and to echoes.
     reply_rations: [TokenBucket; 2],
 }
 
 impl Session {
-    /// What a stranger becomes that wants to control.
+    /// Starts the handshake of a control connection.
     pub fn new(pending: PendingConnection, context: &mut ServerContext) -> Session {
         let config = &context.config;
         let mut nonce = [0; 32];
@@ -148,7 +148,8 @@ impl Session {
         if self.closing.is_some() || self.is_full() { write } else { write | PollFlags::POLLIN }
     }
 
-    /// So much is to be said that no more is asked: a client that does not read its answers is not read either.
+    /// While a frame's size of output is queued, no request is read: a client must read its
+    /// replies.
     fn is_full(&self) -> bool {
         self.control.outbox().len() >= MAX_REPLY
     }
@@ -172,7 +173,7 @@ impl Session {
         (direction == IoDirection::Out && self.has_queued_output()) || self.tests.values().any(|t| t.has_data(direction, now))
     }
 
-    /// Moves one piece: of the next test, or of the control output.
+    /// Moves data once: for a test, or of the control output.
     pub fn move_chunk(
         &mut self,
         direction: IoDirection,
@@ -203,7 +204,7 @@ impl Session {
         piece
     }
 
-    /// Sends a piece of a report.
+    /// Sends control output.
     fn send_output_piece(&mut self, now: Nanos, scheduler: &mut DirectionScheduler) -> IoStep {
         match scheduler.chunk(now) {
             Ok(max) => IoStep::Moved(tcp_wire_bytes(self.write_some(now, max) as u64)),
@@ -211,7 +212,7 @@ impl Session {
         }
     }
 
-    /// The control connection is ready.
+    /// Handles an event of the control connection.
     pub fn on_control_ready(&mut self, context: &mut ServerContext, scratch: &mut [u8]) {
         self.writable = true;
         let mut actions = Vec::new();
@@ -263,13 +264,13 @@ impl Session {
         }
     }
 
-    /// A connection at a test's own listener.
+    /// Accepts a connection at a test's own listener.
     pub fn accept(&mut self, test: u32) -> std::io::Result<TcpStream> {
         let listener = self.tests.get(&test).and_then(|t| t.listener.as_ref());
         listener.ok_or_else(|| ErrorKind::WouldBlock.into()).and_then(|l| l.accept()).map(|(stream, _)| stream)
     }
 
-    /// Whether its tests await connections from this address.
+    /// Whether its tests wait for connections from this address.
     pub fn awaits(&self, from: IpAddr) -> bool {
         self.is_open() && self.address.ip().to_canonical() == from.to_canonical() && self.tests.values().any(ServerTest::awaits)
     }
@@ -283,8 +284,8 @@ impl Session {
         }
     }
 
-    /// Records a datagram with this tag. Bytes of IP to charge to the rate budget, none if the datagram is beyond its train; None if the
-    /// tag is of no test of this session.
+    /// Logs a datagram with this tag. Returns the bytes of IP to charge to the rate budget, 0 if
+    /// the datagram is not part of its train; None if no test of this session has the tag.
     pub fn on_tagged_datagram(&mut self, tag: u64, datagram: &ReceivedDatagram<'_>) -> Option<u64> {
         let test = self.tests.values_mut().find(|t| t.tag == tag)?;
         if !DatagramHeader::read(datagram.bytes).is_some_and(|head| test.on_datagram(&head, datagram.at)) {
@@ -298,7 +299,8 @@ impl Session {
         Some(bytes)
     }
 
-    /// Whether the ration of the session allows one more answer to a knock (`KNOCK`) or an echo (`ECHO`), which is charged to it.
+    /// Takes tokens for a reply to an address hello (`HELLO`) or to an echo (`ECHO`). False if the
+    /// ration is used up.
     pub fn take_reply_ration(&mut self, what: usize, now: Nanos) -> bool {
         let bytes = VALIDATION_BYTES as u64 + u64::from(IPV4_UDP_HEADERS);
         let may = self.reply_rations[what].has(now, bytes);
@@ -309,14 +311,14 @@ impl Session {
     }
 
     pub fn on_address_validated(&mut self, test: u32, at: SocketAddr) {
-        // One whose answers wait is not answered: its client knocks again.
+        // While output is queued, echoes are not answered: the client repeats its hello.
         if !self.is_full() && self.tests.get_mut(&test).is_some_and(|t| t.on_address_validated(at)) {
             self.own_endpoints.insert(canonical(at));
             self.control.send_reply(&Reply::Open { test });
         }
     }
 
-    /// A test's connection is ready: its data is scheduled, its handshake continues at once.
+    /// Handles an event of a test's connection: data is scheduled, a handshake continues at once.
     pub fn ready_flow(&mut self, test: u32, flow: usize, context: &ServerContext, scratch: &mut [u8]) {
         if let Some(ServerTest { run: TestIo::Flows(flows), .. }) = self.tests.get_mut(&test)
             && let Some(flow) = flows.flows.get_mut(flow)
@@ -335,15 +337,15 @@ impl Session {
         bytes
     }
 
-    /// What time brings.
+    /// Handles timeouts and ended tests.
     pub fn tick(&mut self, context: &mut ServerContext, scratch: &mut [u8]) {
         let now = context.clock.now();
-        // Datagrams and transfers were counted when they were admitted.
+        // Datagrams and transfers were counted at their admission.
         let moved: u64 = self.tests.values().filter(|t| matches!(t.spec, TestSpec::Bulk(_))).map(|t| t.run.bytes()).sum();
         let over_budget = self.usage.bytes.saturating_add(moved) > context.config.quotas.session_bytes;
         for test in self.tests.values_mut() {
             if over_budget {
-                test.cut("the session has moved as many bytes as it may");
+                test.cut("the session has reached its maximum number of bytes");
             }
         }
         let over: Vec<u32> = self.tests.iter_mut().filter_map(|(n, t)| t.tick(now, scratch).then_some(*n)).collect();
@@ -388,7 +390,7 @@ impl Session {
         }
     }
 
-    /// Sends control output that is short enough to be sent at once.
+    /// Sends control output that is too short to be scheduled.
     fn write(&mut self, context: &mut ServerContext) {
         if (1..=SHORT).contains(&self.control.outbox().len()) {
             let written = tcp_wire_bytes(self.write_some(context.clock.now(), SHORT) as u64);
@@ -424,14 +426,15 @@ impl Session {
         self.leave_registry(context);
     }
 
-    /// Frees the session's place as soon as the session is over: the same client's next connection may be decided on in this turn.
+    /// Leaves the registry as soon as the session ends: the same client's next connection may be
+    /// admitted in this iteration.
     fn leave_registry(&mut self, context: &mut ServerContext) {
         if std::mem::take(&mut self.is_registered) {
             context.registry.release(self.address.ip());
         }
     }
 
-    /// Frees its place and writes its log line.
+    /// Frees its slot and writes its log line.
     pub fn close(&mut self, context: &mut ServerContext) {
         self.leave_registry(context);
         let (now, from) = (context.clock.now(), self.address.to_string());
@@ -448,7 +451,7 @@ impl Session {
         context.log.write_event("session-ended", what);
     }
 
-    /// Its identifier in the log.
+    /// Identifier of the session in the log.
     pub fn log_id(&self) -> String {
         format!("{:016x}", self.session_id)
     }

@@ -1,4 +1,4 @@
-//! What a client asks for: tests begun and ended, a capture.
+//! Requests of a client: tests and a capture.
 
 use super::super::super::capture::HeaderCapture;
 use super::super::super::sockets::{self, SocketOptions};
@@ -60,7 +60,7 @@ impl Session {
         }
     }
 
-    /// Of a test that is over nothing more is to be said; of one that never was, that is a mistake.
+    /// A request for an ended test is ignored; for a test that was not started it ends the session.
     fn with_test(&mut self, test: u32, more: &mut Vec<Action>, act: impl FnOnce(&mut ServerTest)) {
         match self.tests.get_mut(&test) {
             Some(test) => act(test),
@@ -69,7 +69,7 @@ impl Session {
         }
     }
 
-    /// Prepares a test; the port for its connections, where that is another one.
+    /// Prepares a test. Returns the port for its connections if that is not the control port.
     fn prepare(&mut self, number: u32, spec: TestSpec, context: &ServerContext, now: Nanos) -> Result<Option<u16>, Problem> {
         let Some(keys) = self.control.keys() else { return Err(Problem::new("there is no session", "connect first")) };
         let congestion = match &spec {
@@ -95,8 +95,8 @@ impl Session {
         if let (Some(_), Some(_), TestSpec::Bulk(Bulk { down: 1.., .. })) = (&listener, restricted, &spec) {
             let control = congestion.map_or("", String::as_str);
             return Err(Problem::found(
-                format!("{control} both ways with a receive buffer, for which the far end lacks a right"),
-                format!("one way at a time, or one of {}", context.congestion.join(", ")),
+                format!("{control} in both directions with a receive buffer, for which the far end lacks a privilege"),
+                format!("one direction at a time, or one of {}", context.congestion.join(", ")),
             ));
         }
         let rows = self.usage.rows;
@@ -108,7 +108,7 @@ impl Session {
         Ok(port)
     }
 
-    /// A listener at the address to which the client has come.
+    /// A listener at the address that the client has connected to.
     fn own_listener(&self, spec: &TestSpec) -> Result<Option<TcpListener>, Problem> {
         let TestSpec::Bulk(bulk) = spec else { return Ok(None) };
         let socket_options = SocketOptions::of(bulk);
@@ -119,13 +119,13 @@ impl Session {
         sockets::listen(SocketAddr::new(here.ip(), 0), &socket_options).map(Some).map_err(|e| Problem::new(e.to_string(), ""))
     }
 
-    /// One for a session: what it may keep is what the operator allows, and no more than the client asks for.
+    /// Starts the session's only capture, of at most the quota and the requested bytes.
     fn begin_capture(&mut self, bytes: u64, quotas: &Quotas) -> Result<(), String> {
         if quotas.capture_bytes == 0 {
             return Err("it allows no capture; start it with --allow-capture MB".into());
         }
         if self.has_captured {
-            return Err("one capture in a session has been made already".into());
+            return Err("the session has had its capture already".into());
         }
         self.capture = Some(HeaderCapture::open(self.address.ip(), bytes.min(quotas.capture_bytes))?);
         self.has_captured = true;
@@ -140,7 +140,7 @@ impl Session {
     }
 }
 
-/// Maximum number of descriptors of a test: its connections, and its own port where it has one.
+/// Maximum number of descriptors of a test: its connections, and its own listener.
 fn descriptors(spec: &TestSpec) -> u64 {
     match spec {
         TestSpec::Datagrams { .. } => 0,
