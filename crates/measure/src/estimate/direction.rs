@@ -1,11 +1,11 @@
 //! Statistics of a train in one direction.
 
 use super::clocks::ClockModel;
-use ackclock_core::statistics::SummaryStats;
 use super::train_times::TrainTimes;
 use super::wilson::{Proportion, wilson_interval};
 use crate::Nanos;
 use crate::test_spec::Direction;
+use ackclock_core::statistics::SummaryStats;
 use ackclock_trace::join::{Fate, judge_probes};
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ pub fn direction_stats(train_times: &TrainTimes, clocks: Option<&ClockModel>) ->
         ip_bytes: train_times.ip_len(),
         asked_gap_us: train_times.train.gap_ns as f64 * 1e-3,
         sent: train_times.sent.len(),
-        sent_gap_us: SummaryStats::of(train_times.sent.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-3)),
+        sent_gap_us: SummaryStats::of(train_times.sent.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-3)).non_empty(),
         sent_bps: rate_of(&train_times.sent, train_times.ip_len()),
         received: arrivals.len(),
         received_bps: rate_of(&arrivals, train_times.ip_len()),
@@ -92,8 +92,8 @@ pub fn direction_stats(train_times: &TrainTimes, clocks: Option<&ClockModel>) ->
         reordered: train_times.reordered,
         loss: wilson_interval(&lost),
         loss_bursts: loss_report.bursts.all.len(),
-        delay_variation_ms: SummaryStats::of(delays.iter().map(|d| d - min)),
-        one_way_delay_ms: clocks.and_then(|_| SummaryStats::of(delays.iter().copied())),
+        delay_variation_ms: SummaryStats::of(delays.iter().map(|d| d - min)).non_empty(),
+        one_way_delay_ms: clocks.and_then(|_| SummaryStats::of(delays.iter().copied()).non_empty()),
         min_delay_interval_ms: clocks.filter(|_| !delays.is_empty()).map(|c| c.bounds(train_times.direction, min)),
         bottleneck: Bottleneck {
             rate_bps: loss_report.buffer.rate_bps,
