@@ -63,7 +63,7 @@ class Exemption:
         return (
             fnmatch(finding.path, self.path)
             and self.kind in ("*", finding.kind)
-            and self.word.lower() in ("*", finding.word.lower())
+            and fnmatch(finding.word.lower(), self.word.lower())
         )
 
 
@@ -194,10 +194,10 @@ def findings(path: str, text: str, patterns: list[Pattern]) -> Iterator[Finding]
 
 
 def _retired(name: str, patterns: list[Pattern]) -> Pattern | None:
-    """The pattern that a part of this name matches; `at_least` and `at_most` are right."""
+    """The pattern that a part of this name matches; `at_least`, `at_most` and `one_way` (RFC 7679) are right."""
     named = parts(name)
     for at, part in enumerate(named):
-        if part in ("least", "most") and at and named[at - 1] == "at":
+        if at and (named[at - 1], part) in (("at", "least"), ("at", "most"), ("one", "way")):
             continue
         for pattern in patterns:
             if pattern.kind == "identifier" and pattern.expression.match(part):

@@ -50,8 +50,8 @@ pub struct UnsentLimits {
 impl UnsentLimits {
     /// Divides the maximum burst among all `sessions`.
     pub fn new(rate_bps: u64, sessions: u32) -> UnsentLimits {
-        let whole = carried(rate_bps, MAX_BURST_NS).saturating_sub(depth(rate_bps));
-        UnsentLimits { session: whole / u64::from(sessions.max(1)) }
+        let total = carried(rate_bps, MAX_BURST_NS).saturating_sub(depth(rate_bps));
+        UnsentLimits { session: total / u64::from(sessions.max(1)) }
     }
 
     pub fn control(self) -> u64 {

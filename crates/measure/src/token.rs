@@ -26,8 +26,8 @@ const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 pub struct Token(String);
 
 impl Token {
-    /// Reads a token without surrounding white space: printable ASCII of at least 128 estimated bits, such as 22 characters of base64url
-    /// or 32 hexadecimal digits.
+    /// Reads a token without surrounding white space: printable ASCII of at least 128 estimated
+    /// bits, such as 22 characters of base64url or 32 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Token, MeasureError> {
         let text = text.trim();
         let why = if text.len() > MAX_CHARACTERS || !text.bytes().all(|b| b.is_ascii_graphic()) {
@@ -127,8 +127,10 @@ fn is_credential(path: &Path) -> bool {
     std::env::var_os(CREDENTIALS).is_some_and(|folder| !folder.is_empty() && path.parent() == Some(Path::new(&folder)))
 }
 
-/// Upper bound of a token's entropy in bits, from the smallest usual alphabet that holds it, without repeated substrings: hexadecimal digits, letters of
-/// one case with digits (base32), or all of them. A random token gets its full entropy; a word or a pattern gets less, though mostly more than it has.
+/// Upper bound of a token's entropy in bits, from the smallest usual alphabet that holds it,
+/// without repeated substrings: hexadecimal digits, letters of one case with digits (base32), or
+/// all of them. A random token gets its full entropy; a word or a pattern gets less, though mostly
+/// more than it has.
 fn entropy_bits(token: &[u8]) -> f64 {
     let all = |fits: fn(&u8) -> bool| token.iter().all(fits);
     let (upper, lower) = (all(|b| !b.is_ascii_lowercase()), all(|b| !b.is_ascii_uppercase()));
@@ -148,7 +150,8 @@ fn entropy_bits(token: &[u8]) -> f64 {
     if distinct < usual { (distinct.max(1) as f64).log2() * novel_characters / 2.0 } else { each * novel_characters }
 }
 
-/// Number of characters outside repeated substrings, of the text or of its differences from one character to the next (`abcd`, `4321`).
+/// Number of characters outside repeated substrings, of the text or of its differences from one
+/// character to the next (`abcd`, `4321`).
 fn novel_characters(token: &[u8], repeat: usize) -> usize {
     let steps: Vec<u8> = token.windows(2).map(|two| two[1].wrapping_sub(two[0])).collect();
     let mut old = vec![false; token.len()];
@@ -252,7 +255,8 @@ mod tests {
             let base64 = &encode(&made)[..22];
             let hex: String = made[..16].iter().map(|b| format!("{b:02x}")).collect();
             Token::parse(&hex).unwrap_or_else(|e| panic!("{hex}: {e}"));
-            // Two in 100,000 have letters of one case only and count as base32, of which 22 characters are too few.
+            // Two in 100,000 have letters of one case only and count as base32, of which 22
+            // characters are too few.
             assert!(Token::parse(base64).is_ok() || one_case(base64), "{base64}");
             Token::parse(&encode(&[made, made.map(|b| b.rotate_left(3) ^ 0x5a)].concat()[..24])).unwrap();
         }

@@ -81,9 +81,9 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<RemainingPrivi
 }
 
 fn unprivileged_user(name: &str) -> Result<(Uid, Gid), MeasureError> {
-    let found = User::from_name(name).ok().flatten();
+    let entry = User::from_name(name).ok().flatten();
     let none = || MeasureError::Input(Problem::found(format!("\"{name}\""), "a user of this machine").of_option("--user"));
-    let user = found.ok_or_else(none)?;
+    let user = entry.ok_or_else(none)?;
     if user.uid.is_root() {
         let problem = Problem::found(format!("\"{name}\", who is root"), format!("an unprivileged user, such as {DEFAULT_USER}"));
         return Err(MeasureError::Input(problem.of_option("--user")));
@@ -105,7 +105,8 @@ fn only_root_is_mapped() -> bool {
     lines.next().is_none() && matches!(first.as_slice(), ["0", _, "1"])
 }
 
-/// Reduces the bounding set to this. Without CAP_SETPCAP the call fails, and execve cannot add capabilities either.
+/// Reduces the bounding set to this. Without CAP_SETPCAP the call fails, and execve cannot add
+/// capabilities either.
 fn clear_bounding(keep_net_raw: bool) {
     for capability in (0..=LAST_CAPABILITY).filter(|c| !(keep_net_raw && *c == CAP_NET_RAW)) {
         // SAFETY: the arguments are integers; the kernel rejects an unknown capability with EINVAL.

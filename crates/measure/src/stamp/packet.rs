@@ -58,8 +58,8 @@ fn digest(key: &[u8], packet: &[u8]) -> [u8; HMAC_BYTES] {
     let mut mac =
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     mac.update(&packet[..COVERED]);
-    let whole = mac.finalize().into_bytes();
-    std::array::from_fn(|i| whole[i])
+    let digest = mac.finalize().into_bytes();
+    std::array::from_fn(|i| digest[i])
 }
 
 fn seal(key: &Key, packet: &mut [u8]) {

@@ -25,7 +25,8 @@ pub fn time_of(timestamp: u64, ptp: bool, near: Nanos) -> Nanos {
     i64::try_from(at + eras * era).unwrap_or(near)
 }
 
-/// Error estimate (section 4.2.1): S, Z, scale and multiplier; the error is multiplier * 2^scale / 2^32 s.
+/// Error estimate (section 4.2.1): S, Z, scale and multiplier; the error is multiplier * 2^scale /
+/// 2^32 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorEstimate(pub u16);
 
@@ -70,13 +71,13 @@ mod tests {
     #[test]
     fn error_estimate_is_neither_below_the_error_nor_zero_when_encoded() {
         for error in [0, 1, 1_000, 250_000, 5_000_000, 16_000_000_000, i64::MAX] {
-            let said = ErrorEstimate::of(true, error);
+            let estimate = ErrorEstimate::of(true, error);
             assert!(
-                said.error_ns() * 1.000_001 >= error.min(1 << 60) as f64 && said.0 & 0xff > 0,
+                estimate.error_ns() * 1.000_001 >= error.min(1 << 60) as f64 && estimate.0 & 0xff > 0,
                 "{error}: {}",
-                said.error_ns()
+                estimate.error_ns()
             );
-            assert!(said.is_synchronised() && !said.is_ptp());
+            assert!(estimate.is_synchronised() && !estimate.is_ptp());
         }
     }
 }

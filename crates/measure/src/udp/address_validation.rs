@@ -39,11 +39,11 @@ fn write(keys: &SessionKeys, kind: ValidationKind, test: u32, cookie: [u8; 16]) 
 
 /// Test and cookie of an authentic datagram of this kind.
 fn read(keys: &SessionKeys, kind: ValidationKind, datagram: &[u8]) -> Option<(u32, [u8; 16])> {
-    let whole: &ValidationPacket = datagram.try_into().ok()?;
-    let digest = mac(&keys.datagrams, "proof", &[&whole[..COVERED]]);
-    let authentic = constant_time_eq(&digest[..VALIDATION_BYTES - COVERED], &whole[COVERED..]);
-    let cookie = whole[16..32].try_into().ok()?;
-    (authentic && whole[8] == kind as u8).then(|| (u32::from_be_bytes([whole[12], whole[13], whole[14], whole[15]]), cookie))
+    let packet: &ValidationPacket = datagram.try_into().ok()?;
+    let digest = mac(&keys.datagrams, "proof", &[&packet[..COVERED]]);
+    let authentic = constant_time_eq(&digest[..VALIDATION_BYTES - COVERED], &packet[COVERED..]);
+    let cookie = packet[16..32].try_into().ok()?;
+    (authentic && packet[8] == kind as u8).then(|| (u32::from_be_bytes([packet[12], packet[13], packet[14], packet[15]]), cookie))
 }
 
 /// The client's address hello.

@@ -76,16 +76,16 @@ fn run_attack<T>(name: &str, descriptors: u64, more: &[&str], attack: impl Fn(&D
     for attempt in 1.. {
         let daemon = Daemon::start(name, descriptors, &[&SESSIONS[..], more].concat());
         let stop = AtomicBool::new(false);
-        let (answered, found) = std::thread::scope(|scope| {
+        let (answered, result) = std::thread::scope(|scope| {
             let asking = scope.spawn(|| probe_sessions(&daemon, &stop));
-            let found = attack(&daemon);
+            let result = attack(&daemon);
             stop.store(true, Ordering::Relaxed);
-            (asking.join().unwrap(), found)
+            (asking.join().unwrap(), result)
         });
         let Answered { longest, times, machine } = answered;
         println!("{name}: {times} of {times} admitted, after {longest:.1?} at most; the machine was {machine:.1?} late at most");
         if longest <= ANSWERED {
-            return found;
+            return result;
         }
         assert!(attempt < 3 && machine > ANSWERED / 4, "{name}: answered after {longest:?}");
     }
@@ -123,24 +123,24 @@ fn other_clients_are_answered_in_100_ms_when_trains_request_a_million_datagrams_
 /// Maximum of the bytes received in a second: datagrams by their timestamps, connections by their
 /// samples.
 fn max_in_a_second(records: &[TestRecord]) -> f64 {
-    let mut came: Vec<(i64, f64)> = Vec::new();
+    let mut arrivals: Vec<(i64, f64)> = Vec::new();
     for record in records {
         for row in record.near.get(&TableId::Received).iter().flat_map(|table| table.rows()) {
             let TestSpec::Datagrams { down: Some(train), .. } = record.spec else { continue };
-            came.push((row[1], f64::from(train.payload + record.headers)));
+            arrivals.push((row[1], f64::from(train.payload + record.headers)));
         }
         let mut before = std::collections::BTreeMap::new();
         for row in record.near.get(&TableId::Samples).iter().flat_map(|table| table.rows()) {
             let last = before.insert(row[1], row[3]).unwrap_or(0);
-            came.push((row[0], (row[3] - last) as f64));
+            arrivals.push((row[0], (row[3] - last) as f64));
         }
     }
-    came.sort_by_key(|(at, _)| *at);
+    arrivals.sort_by_key(|(at, _)| *at);
     let (mut first, mut within, mut max) = (0, 0.0, 0.0);
-    for (at, bytes) in &came {
+    for (at, bytes) in &arrivals {
         within += bytes;
-        while at - came[first].0 >= SECOND {
-            within -= came[first].1;
+        while at - arrivals[first].0 >= SECOND {
+            within -= arrivals[first].1;
             first += 1;
         }
         max = f64::max(max, within);

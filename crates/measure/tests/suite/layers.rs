@@ -1,4 +1,5 @@
-//! Layers of the crate: `net` has the sockets and clocks, `daemon` starts it, and no other module depends on either.
+//! Layers of the crate: `net` has the sockets and clocks, `daemon` starts it, and no other module
+//! depends on either.
 
 use std::path::{Path, PathBuf};
 
@@ -53,8 +54,8 @@ fn estimators_and_protocol_depend_on_no_module_with_sockets_when_searched_by_pat
     }
     // `lib.rs` declares the modules and uses none of them.
     assert!(without.len() > 25, "{without:?}");
-    let found: Vec<String> = without.iter().flat_map(|file| violations(file)).collect();
-    assert!(found.is_empty(), "{found:#?}");
+    let uses: Vec<String> = without.iter().flat_map(|file| violations(file)).collect();
+    assert!(uses.is_empty(), "{uses:#?}");
     // The search finds the sockets where they are.
     assert!(with_sockets.iter().any(|file| !violations(file).is_empty()));
 }

@@ -96,7 +96,8 @@ pub struct ServerContext {
     pub pending_slots: ConnectionSlots,
     pub awaited_slots: ConnectionSlots,
     pub congestion: Vec<String>,
-    /// Listeners with a congestion control that needs CAP_NET_ADMIN, opened before the privileges are dropped.
+    /// Listeners with a congestion control that needs CAP_NET_ADMIN, opened before the privileges
+    /// are dropped.
     pub restricted: Vec<(TcpListener, String)>,
     pub log: EventLog,
     /// Maximum number of descriptors of one session's tests.

@@ -56,8 +56,8 @@ impl PendingConnection {
             Ok(Some(Purpose::Control)) => ConnectionClass::Control,
             Ok(Some(Purpose::Data)) => match self.received.first_chunk() {
                 None => ConnectionClass::Pending,
-                Some(whole) => {
-                    let (hello, digest) = DataHello::read(whole);
+                Some(bytes) => {
+                    let (hello, digest) = DataHello::read(bytes);
                     ConnectionClass::Data(hello, digest)
                 }
             },

@@ -200,8 +200,8 @@ impl ServerTest {
             let known = flow.ready && flow.moves().is_some();
             Some((i, interest)).filter(|_| !known && !interest.is_empty())
         };
-        let wanted = flows.flows.iter().enumerate().filter_map(polled);
-        wanted.filter_map(|(i, interest)| Some((i, flows.flows[i].stream()?.as_fd(), interest))).collect()
+        let polled = flows.flows.iter().enumerate().filter_map(polled);
+        polled.filter_map(|(i, interest)| Some((i, flows.flows[i].stream()?.as_fd(), interest))).collect()
     }
 
     /// Whether a connection has data to move in that direction.
@@ -337,8 +337,8 @@ impl ServerTest {
                 self.reported = (self.reported.0 + 1, 0);
             }
         }
-        let whole = || TestOutcome { cut_short: self.cut_short.clone(), ..self.run.outcome() };
-        let outcome = self.outcome.get_or_insert_with(whole);
+        let new_outcome = || TestOutcome { cut_short: self.cut_short.clone(), ..self.run.outcome() };
+        let outcome = self.outcome.get_or_insert_with(new_outcome);
         let from = outcome.flows.len().saturating_sub(MAX_FLOWS);
         let flows = outcome.flows.split_off(from);
         if from > 0 {

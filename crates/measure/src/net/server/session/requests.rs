@@ -83,10 +83,10 @@ impl Session {
                 format!("{}: those of its kernel", context.congestion.join(", ")),
             ));
         }
-        let wanted = descriptors(&spec) + self.tests.values().map(|t| descriptors(&t.spec)).sum::<u64>();
-        if wanted > context.descriptors {
+        let needed = descriptors(&spec) + self.tests.values().map(|t| descriptors(&t.spec)).sum::<u64>();
+        if needed > context.descriptors {
             return Err(Problem::found(
-                format!("{wanted} connections and ports in one session"),
+                format!("{needed} connections and ports in one session"),
                 format!("{} at most, as the far end may open few files", context.descriptors),
             ));
         }
