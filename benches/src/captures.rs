@@ -4,7 +4,7 @@ use crate::cases::Case;
 use crate::usage;
 use ackclock_pcap::read::Capture;
 use ackclock_sim::plan::{Capture as Wanted, CaptureFormat, End, Loss, Plan};
-use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::analyze::{Analysis, PacketFilter};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -140,7 +140,7 @@ struct Cost {
 pub fn read(path: &Path, workers: usize) -> Result<String, String> {
     let watch = usage::Watch::start();
     let mut capture = Capture::open(path).map_err(|e| e.to_string())?;
-    let mut analysis = Analysis::with_workers(Only::default(), workers);
+    let mut analysis = Analysis::with_workers(PacketFilter::default(), workers);
     analysis.read_all(&mut capture, u64::MAX).map_err(|e| e.to_string())?;
     let used = watch.stop();
     let flows = analysis.flows();

@@ -6,7 +6,7 @@ use crate::patient::{Patient, pause};
 use crate::table::Table;
 use ackclock_core::Problem;
 use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
-use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::infer::Recorder;
 use ackclock_trace::join::{Joined, Taken, join};
 use ackclock_trace::report::Report;
@@ -53,7 +53,7 @@ impl CaptureReader {
         pulses: Option<PulseFile>,
         follow: bool,
     ) -> PyResult<CaptureReader> {
-        let only: Only = serde_json::from_str(only).map_err(failure)?;
+        let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let (capture, ended) =
             if follow { followed(py, &path)? } else { (Capture::open(&path).map_err(|e| refusal(e.problem(&path)))?, None) };
         let capture = timed(capture, pulses.as_ref())?;
@@ -138,7 +138,7 @@ impl CapturePairReader {
         pulses: Option<(PulseFile, PulseFile)>,
         clock_error_ns: Option<f64>,
     ) -> PyResult<CapturePairReader> {
-        let only: Only = serde_json::from_str(only).map_err(failure)?;
+        let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let (one, other) = pulses.unzip();
         let open = |path: &Path, pulses: Option<PulseFile>| -> PyResult<Taken> {
             let capture = Capture::open(path).map_err(|e| refusal(e.problem(path)))?;

@@ -1,15 +1,15 @@
 //! Prints every repeated or overtaken segment of a capture, and why: `cargo run -p ackclock-trace --example causes -- CAPTURE`.
 
 use ackclock_pcap::read::Capture;
-use ackclock_trace::analyze::{Analysis, Only, Watch};
+use ackclock_trace::analyze::{Analysis, PacketFilter, PacketObserver};
 use ackclock_trace::decode::Segment;
 use ackclock_trace::flow::{Data, Flow, Passed};
 use std::path::Path;
 
 struct Print;
 
-impl Watch for Print {
-    fn passed(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+impl PacketObserver for Print {
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
         let spurious = passed.heard.map_or(0, |h| h.spurious);
         if let Data::Odd(verdict) = passed.data {
             let (since, id) = ((at - flow.first_at) as f64 * 1e-9, s.ip_id.unwrap_or(0));
@@ -30,7 +30,7 @@ impl Watch for Print {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in std::env::args().skip(1) {
         let mut capture = Capture::open(Path::new(&path))?;
-        Analysis::new(Only::default()).read(&mut capture, &mut Print, u64::MAX)?;
+        Analysis::new(PacketFilter::default()).read(&mut capture, &mut Print, u64::MAX)?;
     }
     Ok(())
 }

@@ -5,7 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod analyze;
-pub mod cause;
+pub mod classify;
+mod compact;
 pub mod decode;
 pub mod flow;
 pub mod infer;
@@ -13,4 +14,3 @@ pub mod join;
 pub mod metrics;
 pub mod report;
 pub mod series;
-mod stored;

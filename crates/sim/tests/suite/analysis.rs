@@ -2,7 +2,7 @@
 
 use crate::common::{bulk, go, hop, plan, way};
 use ackclock_pcap::read::Capture;
-use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::report::{Direction, Place, Report};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -16,7 +16,7 @@ fn scratch(name: &str) -> String {
 /// The data's direction of the only flow, and where the capture was found to stand.
 fn analyze(path: &str) -> (Direction, Place) {
     let mut capture = Capture::open(Path::new(path)).expect("a capture");
-    let mut analysis = Analysis::new(Only::default());
+    let mut analysis = Analysis::new(PacketFilter::default());
     analysis.read(&mut capture, &mut (), u64::MAX).expect("readable");
     capture.finish();
     let mut report = Report::of(&analysis, &capture);

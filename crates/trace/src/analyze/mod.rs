@@ -1,33 +1,36 @@
-//! One pass over a capture: records in, flows out. Memory follows the flows that are there, not the packets.
+//! Analysis of a capture in one pass: records in, flows out. Memory depends on the number of flows,
+//! not of packets.
 
-mod flows;
-mod fragments;
-mod only;
-mod roll;
+mod filter;
+mod flow_list;
+mod flow_store;
+mod observer;
+mod reassembly;
 mod shard;
-mod watch;
 mod workers;
 
-pub use flows::{AtHand, Seen};
-pub use fragments::Pieces;
-pub use only::Only;
-pub use roll::Roll;
-pub use shard::Tally;
-pub use watch::Watch;
+pub use filter::PacketFilter;
+pub use flow_list::FlowList;
+pub use flow_store::{CachePolicy, FlowRef};
+pub use observer::PacketObserver;
+pub use reassembly::FragmentCounts;
+pub use shard::PacketCounts;
 
-use crate::decode::{Found, Skip, plain, walk};
+use crate::decode::{Decoded, Skip, decode, decode_fast};
 use ackclock_pcap::read::{Capture, ReadError, Record};
-use fragments::{Fragments, Whole};
+use reassembly::{ReassembledSegment, Reassembly};
 use shard::Shard;
 
-/// What a capture held, beside its flows.
+/// Totals of a capture.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
     pub packets: u64,
     pub bytes: u64,
     pub first_at: Option<i64>,
     pub last_at: i64,
-    pub cut_short: u64,
+    /// Packets of which fewer bytes were captured than were on the wire.
+    pub truncated: u64,
+    /// Packets with an earlier timestamp than their predecessor's.
     pub backwards: u64,
 }
 
@@ -35,111 +38,114 @@ pub struct Totals {
 #[derive(Debug)]
 pub struct Analysis {
     shards: Vec<Shard>,
-    fragments: Fragments,
+    reassembly: Reassembly,
     pub totals: Totals,
-    only: Only,
+    filter: PacketFilter,
 }
 
 impl Analysis {
-    pub fn new(only: Only) -> Analysis {
-        Analysis::with_workers(only, 1)
+    pub fn new(filter: PacketFilter) -> Analysis {
+        Analysis::with_workers(filter, 1)
     }
 
-    /// With so many threads, each of which has the flows that fall to it. The result does not depend on their number.
-    pub fn with_workers(only: Only, workers: usize) -> Analysis {
-        let all = AtHand::default();
-        Analysis::with_rule(only, workers, AtHand { most: all.most / workers.max(1), ..all })
+    /// Analyzes with `workers` threads, each of which owns a part of the flows. The result does not
+    /// depend on their number.
+    pub fn with_workers(filter: PacketFilter, workers: usize) -> Analysis {
+        let policy = CachePolicy::default();
+        Analysis::with_policy(filter, workers, CachePolicy { max_hot: policy.max_hot / workers.max(1), ..policy })
     }
 
-    /// The same, with a rule of its own for putting flows by. No figure depends on it.
-    pub fn with_rule(only: Only, workers: usize, rule: AtHand) -> Analysis {
+    /// As [`Analysis::with_workers`], with a policy for freezing flows. The result does not depend
+    /// on it.
+    pub fn with_policy(filter: PacketFilter, workers: usize, policy: CachePolicy) -> Analysis {
         let workers = workers.max(1);
-        let shards = (0..workers).map(|_| Shard::new(rule, workers)).collect();
-        Analysis { shards, fragments: Fragments::default(), totals: Totals::default(), only }
+        let shards = (0..workers).map(|_| Shard::new(policy, workers)).collect();
+        Analysis { shards, reassembly: Reassembly::default(), totals: Totals::default(), filter }
     }
 
-    /// In the order in which they appeared.
-    pub fn flows(&self) -> Roll<'_> {
-        let mut places: Vec<(u64, u32, u32)> = Vec::new();
-        // A worker's own flows are in order already.
+    /// All flows, in the order of their first packets.
+    pub fn flows(&self) -> FlowList<'_> {
+        let mut order: Vec<(u64, u32, u32)> = Vec::new();
+        // The flows of one worker are in order already.
         if self.shards.len() > 1 {
-            for (shard, held) in self.shards.iter().enumerate() {
-                places.extend(held.born.iter().enumerate().map(|(number, &born)| (born, shard as u32, number as u32)));
+            for (number, shard) in self.shards.iter().enumerate() {
+                let flows = shard.first_packet.iter().enumerate();
+                order.extend(flows.map(|(flow, &packet)| (packet, number as u32, flow as u32)));
             }
-            places.sort_unstable();
+            order.sort_unstable();
         }
-        Roll { shards: &self.shards, places }
+        FlowList { shards: &self.shards, order }
     }
 
-    /// Bytes that are held for the flows, those for finding them included.
+    /// Memory of all flows and of their index in bytes.
     pub fn memory(&self) -> usize {
         self.shards.iter().map(Shard::memory).sum()
     }
 
-    pub fn tally(&self) -> Tally {
-        let mut sum = Tally::default();
-        self.shards.iter().for_each(|shard| sum.add(&shard.tally));
-        sum.skipped[Skip::Fragment as usize] += self.pieces().unused;
+    pub fn counts(&self) -> PacketCounts {
+        let mut sum = PacketCounts::default();
+        self.shards.iter().for_each(|shard| sum.add(&shard.counts));
+        sum.skipped[Skip::Fragment as usize] += self.fragment_counts().unused;
         sum
     }
 
-    /// What became of IP fragments that hold TCP.
-    pub fn pieces(&self) -> Pieces {
-        self.fragments.pieces()
+    /// Counts of IP fragments with TCP in them.
+    pub fn fragment_counts(&self) -> FragmentCounts {
+        self.reassembly.counts()
     }
 
-    /// Takes what the capture has now, up to `most` packets; the number taken. A watcher sees them in order, so with one all is done in this
-    /// thread by the first worker; ask for one worker then.
-    pub fn read(&mut self, capture: &mut Capture, watch: &mut impl Watch, most: u64) -> Result<u64, ReadError> {
-        capture.packets(most, |record| self.record(record, watch))
+    /// Analyzes up to `max` of the packets that are available now; returns their number. The
+    /// observer is called in packet order, so that all work is done in this thread by the first
+    /// worker: create the analysis with one worker.
+    pub fn read(&mut self, capture: &mut Capture, observer: &mut impl PacketObserver, max: u64) -> Result<u64, ReadError> {
+        capture.packets(max, |record| self.record(record, observer))
     }
 
-    /// The same without a watcher, by all workers.
-    pub fn read_all(&mut self, capture: &mut Capture, most: u64) -> Result<u64, ReadError> {
-        if self.shards.len() == 1 { self.read(capture, &mut (), most) } else { workers::read(self, capture, most) }
+    /// As [`Analysis::read`], without an observer and with all workers.
+    pub fn read_all(&mut self, capture: &mut Capture, max: u64) -> Result<u64, ReadError> {
+        if self.shards.len() == 1 { self.read(capture, &mut (), max) } else { workers::read(self, capture, max) }
     }
 
-    /// One captured packet.
     #[inline(always)]
-    fn record(&mut self, record: &Record<'_>, watch: &mut impl Watch) {
-        if !self.totals.take(record, &self.only) {
+    fn record(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
+        if !self.totals.add(record, &self.filter) {
             return;
         }
         let (packet, shard) = (self.totals.packets, &mut self.shards[0]);
-        match &plain(record) {
-            Some(segment) => shard.take(record.at, packet, segment, &self.only, watch),
-            None => self.odd_record(record, watch),
+        match &decode_fast(record) {
+            Some(segment) => shard.add(record.at, packet, segment, &self.filter, observer),
+            None => self.slow_path(record, observer),
         }
     }
 
-    /// One that is not of the common form.
+    /// A packet that the fast path of the decoder rejects.
     #[inline(never)]
-    fn odd_record(&mut self, record: &Record<'_>, watch: &mut impl Watch) {
+    fn slow_path(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
         let (packet, shard) = (self.totals.packets, &mut self.shards[0]);
-        match walk(record) {
-            Ok(Found::Segment(segment)) => shard.take(record.at, packet, &segment, &self.only, watch),
-            Ok(Found::Piece(ip, bytes)) => {
-                let Some(place) = ip.piece else { return };
-                if let Some(whole) = self.fragments.add(record.at, &ip, place, bytes) {
-                    shard.whole(record.at, packet, &whole, &self.only, watch);
+        match decode(record) {
+            Ok(Decoded::Segment(segment)) => shard.add(record.at, packet, &segment, &self.filter, observer),
+            Ok(Decoded::Fragment(ip, bytes)) => {
+                let Some(fragment) = ip.fragment else { return };
+                if let Some(reassembled) = self.reassembly.add(record.at, &ip, fragment, bytes) {
+                    shard.add_reassembled(record.at, packet, &reassembled, &self.filter, observer);
                 }
             }
-            Err(skip) => shard.tally.skipped[skip as usize] += 1,
+            Err(skip) => shard.counts.skipped[skip as usize] += 1,
         }
     }
 }
 
 impl Totals {
-    /// Counts a packet; false if it lies outside the time asked for.
+    /// Counts a packet; returns false if it lies outside the filter's interval.
     #[inline(always)]
-    fn take(&mut self, record: &Record<'_>, only: &Only) -> bool {
+    fn add(&mut self, record: &Record<'_>, filter: &PacketFilter) -> bool {
         let first_at = *self.first_at.get_or_insert(record.at);
-        if !only.spans(record.at, first_at) {
+        if !filter.selects_time(record.at, first_at) {
             return false;
         }
         self.packets += 1;
         self.bytes += u64::from(record.original_len);
-        self.cut_short += u64::from(record.bytes.len() < record.original_len as usize);
+        self.truncated += u64::from(record.bytes.len() < record.original_len as usize);
         self.backwards += u64::from(record.at < self.last_at && self.last_at != 0);
         self.last_at = record.at;
         true
@@ -147,10 +153,17 @@ impl Totals {
 }
 
 impl Shard {
-    fn whole(&mut self, at: i64, packet: u64, whole: &Whole, only: &Only, watch: &mut impl Watch) {
-        match whole.segment() {
-            Some(segment) => self.take(at, packet, &segment, only, watch),
-            None => self.tally.skipped[Skip::BadTcp as usize] += 1,
+    fn add_reassembled(
+        &mut self,
+        at: i64,
+        packet: u64,
+        reassembled: &ReassembledSegment,
+        filter: &PacketFilter,
+        observer: &mut impl PacketObserver,
+    ) {
+        match reassembled.segment() {
+            Some(segment) => self.add(at, packet, &segment, filter, observer),
+            None => self.counts.skipped[Skip::BadTcp as usize] += 1,
         }
     }
 }

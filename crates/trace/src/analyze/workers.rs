@@ -1,28 +1,31 @@
-//! One capture read by several threads. The calling one reads records, looks which flow each is of and hands them out in batches; each worker has the
-//! flows of its share of the keys, and takes its packets in the capture's order. So every flow sees what it would see alone, and nothing of the
-//! result depends on how many workers there are.
+//! Analysis of one capture by several threads. The calling thread reads records, hashes the flow
+//! key of each and hands them to the workers in batches. A worker owns the flows of its part of the
+//! keys and processes its packets in capture order, so that the result does not depend on the
+//! number of workers.
 
-use super::fragments::Whole;
+use super::reassembly::ReassembledSegment;
 use super::shard::Shard;
-use super::{Analysis, Only};
-use crate::decode::{Found, Key, Skip, key, plain, walk};
+use super::{Analysis, PacketFilter};
+use crate::decode::{Decoded, Key, Skip, decode, decode_fast, key};
 use ackclock_pcap::read::{Capture, LinkType, ReadError, Record};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-/// A batch is handed over at this many bytes, or so many packets; so many may wait for each worker.
+/// Maximum size of a batch in bytes.
 const BATCH_BYTES: usize = 256 << 10;
+/// Maximum number of packets in a batch.
 const BATCH_PACKETS: usize = 4096;
-const WAITING: usize = 4;
+/// Maximum number of batches that wait for a worker.
+const QUEUED_BATCHES: usize = 4;
 
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
     packets: Vec<Packet>,
-    /// Fragments that were put together, by their place among the packets.
-    wholes: Vec<(usize, Whole)>,
+    /// Reassembled segments, with their index among the packets.
+    reassembled: Vec<(usize, ReassembledSegment)>,
 }
 
-/// A record without its bytes, which lie in the batch.
+/// A record without its bytes, which are in [`Batch::bytes`].
 struct Packet {
     at: i64,
     number: u64,
@@ -31,63 +34,64 @@ struct Packet {
     link: LinkType,
 }
 
-/// What the reading thread has of one worker.
-struct Share {
-    filling: Batch,
+/// The reading thread's end of a worker.
+struct WorkerQueue {
+    batch: Batch,
     full: SyncSender<Batch>,
     empty: Receiver<Batch>,
 }
 
-pub fn read(analysis: &mut Analysis, capture: &mut Capture, most: u64) -> Result<u64, ReadError> {
-    let Analysis { shards, fragments, totals, only } = analysis;
+pub fn read(analysis: &mut Analysis, capture: &mut Capture, max: u64) -> Result<u64, ReadError> {
+    let Analysis { shards, reassembly, totals, filter } = analysis;
     std::thread::scope(|scope| {
-        let only = &*only;
-        let mut shares: Vec<Share> = shards
+        let filter = &*filter;
+        let mut queues: Vec<WorkerQueue> = shards
             .iter_mut()
             .map(|shard| {
-                let ((full, batches), (done, empty)) = (sync_channel(WAITING), channel());
-                scope.spawn(move || work(shard, only, &batches, &done));
-                Share { filling: Batch::default(), full, empty }
+                let ((full, batches), (done, empty)) = (sync_channel(QUEUED_BATCHES), channel());
+                scope.spawn(move || work(shard, filter, &batches, &done));
+                WorkerQueue { batch: Batch::default(), full, empty }
             })
             .collect();
-        let workers = shares.len();
-        let taken = capture.packets(most, |record| {
-            if !totals.take(record, only) {
+        let workers = queues.len();
+        let count = capture.packets(max, |record| {
+            if !totals.add(record, filter) {
                 return;
             }
             let number = totals.packets;
             if let Some(key) = key(record) {
-                shares[of(&key, workers)].add(record, number);
+                queues[worker_of(&key, workers)].add(record, number);
                 return;
             }
-            match walk(record) {
-                Ok(Found::Segment(segment)) => shares[of(&segment.key, workers)].add(record, number),
-                Ok(Found::Piece(ip, bytes)) => {
-                    let Some(whole) = ip.piece.and_then(|place| fragments.add(record.at, &ip, place, bytes)) else { return };
-                    let worker = whole.segment().map_or(0, |segment| of(&segment.key, workers));
-                    shares[worker].whole(record, number, whole);
+            match decode(record) {
+                Ok(Decoded::Segment(segment)) => queues[worker_of(&segment.key, workers)].add(record, number),
+                Ok(Decoded::Fragment(ip, bytes)) => {
+                    let reassembled = ip.fragment.and_then(|fragment| reassembly.add(record.at, &ip, fragment, bytes));
+                    let Some(reassembled) = reassembled else { return };
+                    let worker = reassembled.segment().map_or(0, |segment| worker_of(&segment.key, workers));
+                    queues[worker].add_reassembled(record, number, reassembled);
                 }
-                Err(_) => shares[0].add(record, number),
+                Err(_) => queues[0].add(record, number),
             }
         })?;
-        shares.iter_mut().for_each(Share::hand_over);
-        Ok(taken)
+        queues.iter_mut().for_each(WorkerQueue::send);
+        Ok(count)
     })
 }
 
-/// The worker that has this flow.
+/// The worker that owns the flow.
 #[inline]
-fn of(key: &Key, workers: usize) -> usize {
+fn worker_of(key: &Key, workers: usize) -> usize {
     ((u64::from(key.hash(SEED)) * workers as u64) >> 32) as usize
 }
 
-/// Not the tables' own seed: a worker's keys fall anywhere in its table.
+/// Differs from the seeds of the flow indexes, so that a worker's keys are spread over its index.
 const SEED: u64 = 0x5851_f42d_4c95_7f2d;
 
-impl Share {
+impl WorkerQueue {
     #[inline]
     fn add(&mut self, record: &Record<'_>, number: u64) {
-        let batch = &mut self.filling;
+        let batch = &mut self.batch;
         batch.bytes.extend_from_slice(record.bytes);
         batch.packets.push(Packet {
             at: record.at,
@@ -97,44 +101,45 @@ impl Share {
             link: record.link,
         });
         if batch.bytes.len() >= BATCH_BYTES || batch.packets.len() >= BATCH_PACKETS {
-            self.hand_over();
+            self.send();
         }
     }
 
-    fn whole(&mut self, record: &Record<'_>, number: u64, whole: Whole) {
-        self.filling.wholes.push((self.filling.packets.len(), whole));
+    fn add_reassembled(&mut self, record: &Record<'_>, number: u64, reassembled: ReassembledSegment) {
+        self.batch.reassembled.push((self.batch.packets.len(), reassembled));
         self.add(&Record { bytes: &[], ..*record }, number);
     }
 
-    /// Emptied batches come back, so that no more exist than can wait.
+    /// Sends the batch; reuses a batch that the worker has emptied.
     #[cold]
-    fn hand_over(&mut self) {
+    fn send(&mut self) {
         let next = self.empty.try_recv().unwrap_or_default();
-        // A worker that is gone has panicked, which ends this thread too when the scope does.
-        let _ = self.full.send(std::mem::replace(&mut self.filling, next));
+        // Sending fails only if the worker has panicked; the panic is propagated at the end of the
+        // scope.
+        let _ = self.full.send(std::mem::replace(&mut self.batch, next));
     }
 }
 
-fn work(shard: &mut Shard, only: &Only, batches: &Receiver<Batch>, done: &Sender<Batch>) {
+fn work(shard: &mut Shard, filter: &PacketFilter, batches: &Receiver<Batch>, done: &Sender<Batch>) {
     while let Ok(mut batch) = batches.recv() {
-        let (mut from, mut wholes) = (0, batch.wholes.drain(..).peekable());
+        let (mut from, mut segments) = (0, batch.reassembled.drain(..).peekable());
         for (i, packet) in batch.packets.iter().enumerate() {
             let to = from + packet.len as usize;
             let bytes = &batch.bytes[from..to];
             from = to;
-            if let Some((_, whole)) = wholes.next_if(|(place, _)| *place == i) {
-                shard.whole(packet.at, packet.number, &whole, only, &mut ());
+            if let Some((_, reassembled)) = segments.next_if(|(index, _)| *index == i) {
+                shard.add_reassembled(packet.at, packet.number, &reassembled, filter, &mut ());
                 continue;
             }
             let record = Record { at: packet.at, link: packet.link, original_len: packet.original_len, bytes };
-            let found = plain(&record).map_or_else(|| walk(&record), |segment| Ok(Found::Segment(segment)));
-            match found {
-                Ok(Found::Segment(segment)) => shard.take(packet.at, packet.number, &segment, only, &mut ()),
-                Ok(Found::Piece(..)) => shard.tally.skipped[Skip::Fragment as usize] += 1,
-                Err(skip) => shard.tally.skipped[skip as usize] += 1,
+            let decoded = decode_fast(&record).map_or_else(|| decode(&record), |segment| Ok(Decoded::Segment(segment)));
+            match decoded {
+                Ok(Decoded::Segment(segment)) => shard.add(packet.at, packet.number, &segment, filter, &mut ()),
+                Ok(Decoded::Fragment(..)) => shard.counts.skipped[Skip::Fragment as usize] += 1,
+                Err(skip) => shard.counts.skipped[skip as usize] += 1,
             }
         }
-        drop(wholes);
+        drop(segments);
         batch.bytes.clear();
         batch.packets.clear();
         let _ = done.send(batch);

@@ -1,10 +1,10 @@
-//! Which flow a segment belongs to: its two ends, in an order that does not depend on the direction.
+//! Flow key: the two endpoints, in an order that does not depend on the packet's direction.
 
 use super::Endpoint;
-use super::ip::MAPPED;
-use crate::stored::{Reader, Stored, Writer};
+use super::ip::V4_MAPPED;
+use crate::compact::{Compact, Reader, Writer};
 
-/// One of a flow's two ends, by address.
+/// One end of a flow, by the order of the endpoints in the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Side {
@@ -12,12 +12,12 @@ pub enum Side {
     High,
 }
 
-impl Stored for Side {
-    fn put(&self, to: &mut Writer) {
+impl Compact for Side {
+    fn encode(&self, to: &mut Writer) {
         to.bit(*self == Side::High);
     }
 
-    fn take(from: &mut Reader<'_>) -> Side {
+    fn decode(from: &mut Reader<'_>) -> Side {
         if from.bit() { Side::High } else { Side::Low }
     }
 }
@@ -32,57 +32,57 @@ impl Side {
     }
 }
 
-/// IPv4's need 12 bytes.
+/// Addresses and ports of both ends. An IPv4 key takes 12 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    V4(Four),
-    V6(Six),
+    V4(KeyV4),
+    V6(KeyV6),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Four {
+pub struct KeyV4 {
     ip: [u32; 2],
     ports: [u16; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Six {
-    /// Upper and lower half of each, which need no padding.
+pub struct KeyV6 {
+    /// Upper and lower half of each address: `u128` would be aligned to 16 bytes.
     ip: [[u64; 2]; 2],
     ports: [u16; 2],
 }
 
-/// Bytes of a key in front of a flow that is put by, at most.
-const HEAD: usize = 1 + 2 * (16 + 2);
+/// Maximum length of an encoded key.
+const ENCODED_LEN: usize = 1 + 2 * (16 + 2);
 
 #[inline(always)]
-fn in_order<T: Copy>([first, second]: [T; 2], turned: bool) -> [T; 2] {
-    if turned { [second, first] } else { [first, second] }
+fn ordered<T: Copy>([first, second]: [T; 2], swapped: bool) -> [T; 2] {
+    if swapped { [second, first] } else { [first, second] }
 }
 
 impl Key {
-    /// Of what goes between two addresses of IPv4, and which end sent it.
+    /// The key of a packet between IPv4 addresses (source first), and the end that sent it.
     #[inline(always)]
     pub fn v4(ip: [u32; 2], ports: [u16; 2]) -> (Key, Side) {
-        let turned = (ip[0], ports[0]) > (ip[1], ports[1]);
-        let key = Key::V4(Four { ip: in_order(ip, turned), ports: in_order(ports, turned) });
-        (key, if turned { Side::High } else { Side::Low })
+        let swapped = (ip[0], ports[0]) > (ip[1], ports[1]);
+        let key = Key::V4(KeyV4 { ip: ordered(ip, swapped), ports: ordered(ports, swapped) });
+        (key, if swapped { Side::High } else { Side::Low })
     }
 
-    /// The same between any addresses.
+    /// The key of a packet between any addresses (source first), and the end that sent it.
     pub fn of(ip: [u128; 2], ports: [u16; 2]) -> (Key, Side) {
-        if ip.iter().all(|ip| ip >> 32 == MAPPED >> 32) {
+        if ip.iter().all(|ip| ip >> 32 == V4_MAPPED >> 32) {
             return Key::v4(ip.map(|ip| ip as u32), ports);
         }
-        let turned = (ip[0], ports[0]) > (ip[1], ports[1]);
-        let ip = in_order(ip, turned).map(|ip| [(ip >> 64) as u64, ip as u64]);
-        (Key::V6(Six { ip, ports: in_order(ports, turned) }), if turned { Side::High } else { Side::Low })
+        let swapped = (ip[0], ports[0]) > (ip[1], ports[1]);
+        let ip = ordered(ip, swapped).map(|ip| [(ip >> 64) as u64, ip as u64]);
+        (Key::V6(KeyV6 { ip, ports: ordered(ports, swapped) }), if swapped { Side::High } else { Side::Low })
     }
 
-    pub fn end(&self, side: Side) -> Endpoint {
+    pub fn endpoint(&self, side: Side) -> Endpoint {
         let side = side as usize;
         match self {
-            Key::V4(four) => Endpoint { ip: MAPPED | u128::from(four.ip[side]), port: four.ports[side] },
+            Key::V4(four) => Endpoint { ip: V4_MAPPED | u128::from(four.ip[side]), port: four.ports[side] },
             Key::V6(six) => {
                 let [upper, lower] = six.ip[side];
                 Endpoint { ip: u128::from(upper) << 64 | u128::from(lower), port: six.ports[side] }
@@ -90,11 +90,11 @@ impl Key {
         }
     }
 
-    /// The key in front of a flow that is put by: whether the addresses are IPv4's, addresses, ports.
-    pub(crate) fn head(&self) -> ([u8; HEAD], usize) {
-        let (mut head, mut n) = ([0; HEAD], 1);
+    /// The prefix of a frozen flow and its length: a flag for IPv4, addresses, ports.
+    pub(crate) fn encode(&self) -> ([u8; ENCODED_LEN], usize) {
+        let (mut encoded, mut n) = ([0; ENCODED_LEN], 1);
         let mut add = |bytes: &[u8]| {
-            head[n..n + bytes.len()].copy_from_slice(bytes);
+            encoded[n..n + bytes.len()].copy_from_slice(bytes);
             n += bytes.len();
         };
         let ports = match self {
@@ -108,46 +108,47 @@ impl Key {
             }
         };
         ports.iter().for_each(|port| add(&port.to_le_bytes()));
-        head[0] = u8::from(matches!(self, Key::V4(_)));
-        (head, n)
+        encoded[0] = u8::from(matches!(self, Key::V4(_)));
+        (encoded, n)
     }
 
-    /// What is put by is a flow with this key.
+    /// True if `bytes` is a frozen flow with this key.
     #[inline(never)]
-    pub fn is_head_of(&self, bytes: &[u8]) -> bool {
-        let (head, n) = self.head();
-        bytes.starts_with(&head[..n])
+    pub fn is_prefix_of(&self, bytes: &[u8]) -> bool {
+        let (encoded, n) = self.encode();
+        bytes.starts_with(&encoded[..n])
     }
 
-    pub(crate) fn of_head(bytes: &[u8]) -> (Key, &[u8]) {
+    /// The key at the front of a frozen flow, and the bytes after it.
+    pub(crate) fn decode(bytes: &[u8]) -> (Key, &[u8]) {
         let is_v4 = bytes.first() == Some(&1);
         let mut rest = bytes.get(1..).unwrap_or_default();
         let mut number = |n: usize| {
-            let (number, behind) = rest.split_at_checked(n).unwrap_or_default();
-            rest = behind;
+            let (number, after) = rest.split_at_checked(n).unwrap_or_default();
+            rest = after;
             number.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
         };
         let key = if is_v4 {
             let ip = [number(4) as u32, number(4) as u32];
-            Key::V4(Four { ip, ports: [number(2) as u16, number(2) as u16] })
+            Key::V4(KeyV4 { ip, ports: [number(2) as u16, number(2) as u16] })
         } else {
             let ip = [[number(8), number(8)], [number(8), number(8)]];
-            Key::V6(Six { ip, ports: [number(2) as u16, number(2) as u16] })
+            Key::V6(KeyV6 { ip, ports: [number(2) as u16, number(2) as u16] })
         };
         (key, rest)
     }
 
-    /// Spreads keys over 32 bits: multiplications of 64 by 64 bits whose halves are folded, as in wyhash. Who does not know the seed cannot choose
-    /// addresses that fall together.
+    /// Hash of the key: folded 64 x 64 bit multiplications, as in wyhash. The seed protects against
+    /// collisions chosen by a sender of packets.
     #[inline(always)]
     pub fn hash(&self, seed: u64) -> u32 {
-        let near = match self {
-            Key::V4(Four { ip, ports }) => {
+        let mixed = match self {
+            Key::V4(KeyV4 { ip, ports }) => {
                 fold((u64::from(ip[0]) | u64::from(ip[1]) << 32) ^ seed, (u64::from(ports[0]) | u64::from(ports[1]) << 16) ^ ODD)
             }
-            Key::V6(six) => six.spread(seed),
+            Key::V6(six) => six.mix(seed),
         };
-        (fold(near ^ ODD, seed) >> 32) as u32
+        (fold(mixed ^ ODD, seed) >> 32) as u32
     }
 }
 
@@ -159,50 +160,50 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-impl Six {
+impl KeyV6 {
     #[inline(never)]
-    fn spread(&self, seed: u64) -> u64 {
+    fn mix(&self, seed: u64) -> u64 {
         let [[a_upper, a], [b_upper, b]] = self.ip;
         let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
         fold(a ^ seed, b.rotate_left(32) ^ ports ^ ODD) ^ fold(a_upper ^ ODD, b_upper ^ seed)
     }
 }
 
-/// A key as a flow keeps it.
+/// A key in 16 bytes: an IPv6 key is boxed.
 #[derive(Debug)]
-pub enum Kept {
-    V4(Four),
-    V6(Box<Six>),
+pub enum BoxedKey {
+    V4(KeyV4),
+    V6(Box<KeyV6>),
 }
 
-const _: () = assert!(size_of::<Kept>() == 16);
+const _: () = assert!(size_of::<BoxedKey>() == 16);
 
-impl Kept {
-    pub fn of(key: Key) -> Kept {
+impl BoxedKey {
+    pub fn of(key: Key) -> BoxedKey {
         match key {
-            Key::V4(four) => Kept::V4(four),
-            Key::V6(six) => Kept::V6(Box::new(six)),
+            Key::V4(four) => BoxedKey::V4(four),
+            Key::V6(six) => BoxedKey::V6(Box::new(six)),
         }
     }
 
     pub fn key(&self) -> Key {
         match self {
-            Kept::V4(four) => Key::V4(*four),
-            Kept::V6(six) => Key::V6(**six),
+            BoxedKey::V4(four) => Key::V4(*four),
+            BoxedKey::V6(six) => Key::V6(**six),
         }
     }
 
     #[inline(always)]
     pub fn is(&self, other: &Key) -> bool {
         match (self, other) {
-            (Kept::V4(four), Key::V4(other)) => four == other,
-            (Kept::V6(six), Key::V6(other)) => **six == *other,
+            (BoxedKey::V4(four), Key::V4(other)) => four == other,
+            (BoxedKey::V6(six), Key::V6(other)) => **six == *other,
             _ => false,
         }
     }
 
-    /// Bytes held beside itself.
+    /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
-        if let Kept::V6(_) = self { size_of::<Six>() } else { 0 }
+        if let BoxedKey::V6(_) = self { size_of::<KeyV6>() } else { 0 }
     }
 }

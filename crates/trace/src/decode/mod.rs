@@ -1,46 +1,45 @@
-//! From a captured record to the TCP segment in it: link layer, IP, TCP, options. Nothing here keeps state or copies payload.
+//! Decoding of a captured record: link layer, IP, TCP, options. Stateless; does not copy payload.
 
+mod fast_path;
 mod ip;
 mod key;
 mod link;
 mod options;
-mod plain;
 mod tcp;
 
-pub use ip::{Ip, Place};
-pub(crate) use key::Kept;
+pub use fast_path::key;
+pub use ip::{FragmentInfo, Ip};
+pub(crate) use key::BoxedKey;
 pub use key::{Key, Side};
-pub use options::{Blocks, Options, Stamps, SynChoices};
-pub use plain::key;
+pub use options::{Options, SackBlocks, SynOptions, Timestamps};
 pub use tcp::{Flags, Segment};
 
 use ackclock_pcap::read::{LinkType, Record};
 
-/// An end of a flow; IPv4 addresses in their IPv6-mapped form (RFC 4291, section 2.5.5.2).
+/// Address and port of one end of a flow; IPv4 addresses in IPv6-mapped form (RFC 4291, section
+/// 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     pub ip: u128,
     pub port: u16,
 }
 
-/// Why a record gave no TCP segment.
+/// Why a record has no TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Skip {
-    /// Sound, and not for us.
     NotIp,
     NotTcp,
-    /// A piece of a datagram that could not be put together.
+    /// A fragment of a datagram that was not reassembled.
     Fragment,
     UnknownLink,
-    /// Cut by the capture before the TCP header ended.
+    /// The captured bytes end before the TCP header does.
     CutOff,
-    /// Wrong in itself.
     BadLink,
     BadIpv4,
     BadIpv6,
     BadTcp,
-    /// More headers inside one another than any network puts there.
+    /// More nested headers than any network uses.
     Nested,
 }
 
@@ -58,6 +57,7 @@ impl Skip {
         Skip::Nested,
     ];
 
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Skip::NotIp => "not_ip",
@@ -73,47 +73,49 @@ impl Skip {
         }
     }
 
-    /// True for packets that are wrong, as opposed to not ours.
+    /// True for malformed packets, false for valid packets without TCP.
     pub fn is_malformed(self) -> bool {
         !matches!(self, Skip::NotIp | Skip::NotTcp | Skip::Fragment | Skip::UnknownLink)
     }
 }
 
-/// What a record holds of TCP.
+/// The TCP content of a record.
 #[derive(Debug, Clone, Copy)]
-pub enum Found<'a> {
+pub enum Decoded<'a> {
     Segment(Segment<'a>),
-    /// A piece of a datagram, and what was captured of its part of the TCP segment.
-    Piece(Ip, &'a [u8]),
+    /// A fragment of a datagram, and the captured bytes of its part of the TCP segment.
+    Fragment(Ip, &'a [u8]),
 }
 
-/// The segment of a record that is of the most common form; none says nothing of it.
+/// The segment of a record in the most common form (see `fast_path`); none for all others, which
+/// need [`decode`].
 #[inline]
-pub fn plain<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
-    plain::segment(record)
+pub fn decode_fast<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
+    fast_path::segment(record)
 }
 
-/// Header by header, whatever they are.
+/// Decodes any record, header by header.
 #[inline(never)]
-pub fn walk<'a>(record: &Record<'a>) -> Result<Found<'a>, Skip> {
-    let (protocol, at) = link::network(record)?;
+pub fn decode<'a>(record: &Record<'a>) -> Result<Decoded<'a>, Skip> {
+    let (protocol, at) = link::network_header(record)?;
     let ip = ip::transport(record, protocol, at)?;
-    if ip.piece.is_none() {
-        return tcp::segment(record, &ip).map(Found::Segment);
+    if ip.fragment.is_none() {
+        return tcp::segment(record, &ip).map(Decoded::Segment);
     }
-    let here = record.bytes.get(ip.tcp_at..).ok_or(Skip::CutOff)?;
-    Ok(Found::Piece(ip, &here[..here.len().min(ip.tcp_len as usize)]))
+    let captured = record.bytes.get(ip.tcp_at..).ok_or(Skip::CutOff)?;
+    Ok(Decoded::Fragment(ip, &captured[..captured.len().min(ip.tcp_len as usize)]))
 }
 
-/// The segment of a datagram put together: `ip` is the first piece's with the whole length, `head` the front of TCP.
-pub fn whole<'a>(ip: &Ip, head: &'a [u8]) -> Result<Segment<'a>, Skip> {
+/// The segment of a reassembled datagram: `ip` is the first fragment's with the total length,
+/// `head` the first bytes of TCP.
+pub fn reassembled<'a>(ip: &Ip, head: &'a [u8]) -> Result<Segment<'a>, Skip> {
     let record = Record { at: 0, link: LinkType(101), original_len: ip.total_len, bytes: head };
     tcp::segment(&record, &Ip { tcp_at: 0, ..*ip })
 }
 
-/// Two bytes, big endian; none beyond the end.
+/// Two bytes, big endian; none past the end.
 #[inline]
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]))
 }
 
@@ -123,12 +125,12 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Bytes near those of a plain packet, with some of them turned: where the short look has an answer it is the walk's.
+        /// Packets of the common form with up to two bytes changed.
         #[test]
-        fn the_short_look_and_the_walk_agree(
+        fn decode_fast_equals_decode_when_it_returns_a_segment(
             mut bytes in proptest::collection::vec(any::<u8>(), 34..90),
             (link, at, kind) in prop_oneof![Just((1u16, 14, Some(12))), Just((101, 0, None)), Just((113, 16, Some(14))), Just((276, 20, Some(0)))],
-            turned in proptest::collection::vec((0usize..60, any::<u8>()), 0..3),
+            changes in proptest::collection::vec((0usize..60, any::<u8>()), 0..3),
             total in 30u8..90,
             offset in 5u8..16,
         ) {
@@ -138,14 +140,14 @@ mod tests {
             if let Some(kind) = kind {
                 bytes[kind..kind + 2].copy_from_slice(&[8, 0]);
             }
-            for (place, value) in turned {
-                let place = place % bytes.len();
-                bytes[place] = value;
+            for (at, value) in changes {
+                let at = at % bytes.len();
+                bytes[at] = value;
             }
             let record = Record { at: 0, link: LinkType(link), original_len: bytes.len() as u32, bytes: &bytes };
-            if let Some(short) = plain::segment(&record) {
-                let Ok(Found::Segment(walked)) = walk(&record) else { panic!("the walk finds none") };
-                prop_assert_eq!(format!("{short:?}"), format!("{walked:?}"));
+            if let Some(fast) = decode_fast(&record) {
+                let Ok(Decoded::Segment(full)) = decode(&record) else { panic!("decode finds no segment") };
+                prop_assert_eq!(format!("{fast:?}"), format!("{full:?}"));
             }
         }
     }

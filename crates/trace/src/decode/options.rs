@@ -1,20 +1,21 @@
-//! TCP options by our own walk: what is not known is stepped over, what is broken ends the walk and spoils nothing before it.
+//! TCP option parser. Unknown options are skipped; a malformed option ends parsing but keeps the
+//! options before it.
 
-/// Timestamps (RFC 7323, section 3).
+/// Timestamps option (RFC 7323, section 3): TSval and TSecr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stamps {
+pub struct Timestamps {
     pub value: u32,
     pub echo: u32,
 }
 
-/// Up to four blocks, left and right edge.
+/// Up to four SACK blocks (RFC 2018), left and right edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Blocks {
+pub struct SackBlocks {
     blocks: [(u32, u32); 4],
     count: u8,
 }
 
-impl std::ops::Deref for Blocks {
+impl std::ops::Deref for SackBlocks {
     type Target = [(u32, u32)];
 
     #[inline]
@@ -23,12 +24,13 @@ impl std::ops::Deref for Blocks {
     }
 }
 
-impl Blocks {
-    /// A second SACK option in one segment may bring more than there is room for.
+impl SackBlocks {
+    /// Appends the blocks of an option. Blocks beyond the fourth, possible with a second SACK
+    /// option, are ignored.
     fn add(&mut self, value: &[u8]) {
-        let room = &mut self.blocks[usize::from(self.count)..];
-        for (place, block) in room.iter_mut().zip(value.chunks_exact(8)) {
-            *place = (word(block, 0), word(block, 4));
+        let free = &mut self.blocks[usize::from(self.count)..];
+        for (slot, block) in free.iter_mut().zip(value.chunks_exact(8)) {
+            *slot = (word(block, 0), word(block, 4));
             self.count += 1;
         }
     }
@@ -36,61 +38,62 @@ impl Blocks {
 
 const SACK: u8 = 5;
 
-/// What a SYN offers.
+/// Options of a SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SynChoices {
+pub struct SynOptions {
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub sack_permitted: bool,
 }
 
-/// The options of one segment: time stamps, which most have. The others are left as they came until somebody asks.
+/// The options of one segment. Timestamps, which most segments have, are parsed at once, other
+/// options on demand.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    pub stamps: Option<Stamps>,
-    /// All of them; empty where there are none but time stamps.
-    all: &'a [u8],
-    /// The walk ended at an option whose length cannot be.
-    pub broken: bool,
+    pub timestamps: Option<Timestamps>,
+    /// The option bytes; empty if there are no options but timestamps.
+    bytes: &'a [u8],
+    /// Parsing ended at an option with an invalid length.
+    pub malformed: bool,
 }
 
-/// Two paddings, then timestamps: what most segments have and nothing else.
-const ONLY_STAMPS: [u8; 4] = [1, 1, 8, 10];
+/// NOP, NOP, timestamps: the only options of most segments.
+const TIMESTAMPS_PREFIX: [u8; 4] = [1, 1, 8, 10];
 
 impl<'a> Options<'a> {
     #[inline(always)]
     pub fn of(bytes: &'a [u8]) -> Options<'a> {
         match <&[u8; 12]>::try_from(bytes) {
-            Ok(only) if only[..4] == ONLY_STAMPS => {
-                let stamps = Some(Stamps { value: word(only, 4), echo: word(only, 8) });
-                Options { stamps, all: &[], broken: false }
+            Ok(option) if option[..4] == TIMESTAMPS_PREFIX => {
+                let timestamps = Some(Timestamps { value: word(option, 4), echo: word(option, 8) });
+                Options { timestamps, bytes: &[], malformed: false }
             }
             _ if bytes.is_empty() => Options::default(),
-            _ => Options::walked(bytes),
+            _ => Options::parse(bytes),
         }
     }
 
     #[inline(never)]
-    fn walked(all: &'a [u8]) -> Options<'a> {
-        let mut options = Options { all, ..Options::default() };
-        options.broken = walk(all, |kind, value| {
+    fn parse(bytes: &'a [u8]) -> Options<'a> {
+        let mut options = Options { bytes, ..Options::default() };
+        options.malformed = for_each_option(bytes, |kind, value| {
             if (kind, value.len()) == (8, 8) {
-                options.stamps = Some(Stamps { value: word(value, 0), echo: word(value, 4) });
+                options.timestamps = Some(Timestamps { value: word(value, 0), echo: word(value, 4) });
             }
         });
         options
     }
 
-    /// There are none but time stamps.
+    /// True if the segment has no options but timestamps.
     #[inline]
-    pub fn are_plain(&self) -> bool {
-        self.all.is_empty()
+    pub fn only_timestamps(&self) -> bool {
+        self.bytes.is_empty()
     }
 
-    /// What selective acknowledgement names (RFC 2018).
-    pub fn sack(&self) -> Blocks {
-        let mut blocks = Blocks::default();
-        walk(self.all, |kind, value| {
+    /// The SACK blocks (RFC 2018).
+    pub fn sack(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for_each_option(self.bytes, |kind, value| {
             if kind == SACK {
                 blocks.add(value);
             }
@@ -98,10 +101,10 @@ impl<'a> Options<'a> {
         blocks
     }
 
-    /// What a SYN offers.
-    pub fn syn(&self) -> SynChoices {
-        let mut syn = SynChoices::default();
-        walk(self.all, |kind, value| match (kind, value.len()) {
+    /// The options that only a SYN carries.
+    pub fn syn(&self) -> SynOptions {
+        let mut syn = SynOptions::default();
+        for_each_option(self.bytes, |kind, value| match (kind, value.len()) {
             (2, 2) => syn.mss = Some(u16::from_be_bytes([value[0], value[1]])),
             (3, 1) => syn.window_scale = Some(value[0]),
             (4, 0) => syn.sack_permitted = true,
@@ -111,9 +114,10 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Each option with its value, up to the end or to one whose length cannot be: true if there was such a one.
+/// Calls `each` with kind and value of every option. Returns true if an option has an invalid
+/// length; parsing ends there.
 #[inline]
-fn walk(bytes: &[u8], mut each: impl FnMut(u8, &[u8])) -> bool {
+fn for_each_option(bytes: &[u8], mut each: impl FnMut(u8, &[u8])) -> bool {
     let mut rest = bytes;
     while let Some(&kind) = rest.first() {
         match kind {
@@ -142,16 +146,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_options_are_stepped_over_and_a_broken_one_keeps_what_came_before() {
+    fn options_keep_earlier_options_when_an_option_is_unknown_or_malformed() {
         let bytes = [253, 6, 1, 2, 3, 4, 2, 4, 5, 0xb4, 3, 3, 7, 8, 99];
         let options = Options::of(&bytes);
         assert_eq!((options.syn().mss, options.syn().window_scale), (Some(1460), Some(7)));
-        assert!(options.broken && options.stamps.is_none());
-        assert!(Options::of(&[8, 0]).broken && Options::of(&[8]).broken);
+        assert!(options.malformed && options.timestamps.is_none());
+        assert!(Options::of(&[8, 0]).malformed && Options::of(&[8]).malformed);
     }
 
     #[test]
-    fn two_sack_options_give_four_blocks_at_most() {
+    fn sack_returns_at_most_four_blocks_when_there_are_two_options() {
         let three = [[5u8, 26].as_slice(), &[7; 24]].concat();
         let twice = [three.clone(), three].concat();
         let options = Options::of(&twice);

@@ -1,10 +1,10 @@
-//! The TCP header (RFC 9293, section 3.1), and how much payload was behind it on the wire.
+//! The TCP header (RFC 9293, section 3.1).
 
 use super::{Endpoint, Ip, Key, Options, Side, Skip};
 use ackclock_pcap::checksum::is_valid;
 use ackclock_pcap::read::Record;
 
-/// FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, from bit 0.
+/// TCP flags: FIN, SYN, RST, PSH, ACK, URG, ECE, CWR from bit 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u8);
 
@@ -23,7 +23,7 @@ impl Flags {
     }
 }
 
-/// One TCP segment as it was on the wire.
+/// One TCP segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
     pub key: Key,
@@ -31,11 +31,11 @@ pub struct Segment<'a> {
     pub seq: u32,
     pub ack: u32,
     pub flags: Flags,
-    /// As in the header: not scaled.
+    /// The window field, not scaled.
     pub window: u16,
-    /// Payload on the wire; the capture may have less of it.
+    /// Length of the payload on the wire.
     pub payload: u32,
-    /// The datagram, IP header included, on the wire.
+    /// Length of the IP datagram on the wire.
     pub ip_len: u32,
     pub ip_id: Option<u16>,
     pub ttl: u8,
@@ -43,30 +43,30 @@ pub struct Segment<'a> {
     pub options: Options<'a>,
     pub header_len: u8,
     pub bad_checksum: bool,
-    /// What was captured of the payload.
+    /// The captured bytes of the payload.
     pub captured: &'a [u8],
 }
 
 impl Segment<'_> {
     pub fn source(&self) -> Endpoint {
-        self.key.end(self.from)
+        self.key.endpoint(self.from)
     }
 
-    /// Both ends, in the order of the key.
-    pub fn ends(&self) -> [Endpoint; 2] {
-        [self.key.end(Side::Low), self.key.end(Side::High)]
+    /// Both endpoints, in the order of the key.
+    pub fn endpoints(&self) -> [Endpoint; 2] {
+        [self.key.endpoint(Side::Low), self.key.endpoint(Side::High)]
     }
 
-    /// Sequence space: payload, and one number each for SYN and FIN.
+    /// SEG.LEN (RFC 9293, section 3.4): payload, plus one for each of SYN and FIN.
     #[inline]
-    pub fn space(&self) -> u32 {
+    pub fn seq_len(&self) -> u32 {
         self.payload + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
     }
 }
 
 #[inline]
 pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
-    // What lies behind the datagram is the link's padding.
+    // Bytes after the datagram are link-layer padding.
     let bytes = record.bytes.get(ip.tcp_at..).ok_or(Skip::CutOff)?;
     let bytes = &bytes[..bytes.len().min(ip.tcp_len as usize)];
     let Some(header) = bytes.first_chunk::<20>() else {
@@ -78,9 +78,9 @@ pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
     }
     let half = |i: usize| u16::from_be_bytes([header[i], header[i + 1]]);
     let word = |i: usize| u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
-    // A capture may have cut the options: what is there still counts.
+    // Options that the snapshot length cut off are not malformed.
     let mut options = Options::of(&bytes[20..header_len.min(bytes.len())]);
-    options.broken &= bytes.len() >= header_len;
+    options.malformed &= bytes.len() >= header_len;
     let (key, from) = Key::of([ip.source, ip.destination], [half(0), half(2)]);
     Ok(Segment {
         key,
@@ -101,8 +101,8 @@ pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
     })
 }
 
-/// Addresses, protocol and length as 16-bit words (RFC 9293, section 3.1). The mapped form's extra ones add up to zero.
-/// Words of 32 bits do as well: what they carry over is folded in later.
+/// Sum of the pseudo-header (RFC 9293, section 3.1) in 32-bit words. The prefix ::ffff of a mapped
+/// IPv4 address is zero in one's complement arithmetic.
 fn pseudo_header(ip: &Ip) -> u64 {
     const TCP: u64 = 6;
     let words = |address: u128| {

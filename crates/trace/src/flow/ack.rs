@@ -5,7 +5,7 @@ use super::half::Half;
 use super::seq::{ahead, before, later};
 use super::told::Word;
 use super::trouble::Trouble;
-use crate::decode::{Blocks, Flags, Segment};
+use crate::decode::{Flags, SackBlocks, Segment};
 use crate::metrics::Samples;
 
 /// What an acknowledgement said.
@@ -42,7 +42,7 @@ impl Half {
         }
         self.echoed(now, s);
         let mut heard = Heard::default();
-        let blocks = if s.options.are_plain() { Blocks::default() } else { s.options.sack() };
+        let blocks = if s.options.only_timestamps() { SackBlocks::default() } else { s.options.sack() };
         if !blocks.is_empty() {
             heard.spurious += self.duplicate_report(s.ack, &blocks);
         }
@@ -86,7 +86,7 @@ impl Half {
         let (una, duplicates) = (self.una, self.duplicates);
         let Some(episode) = self.trouble.as_deref_mut().and_then(|trouble| trouble.episode.as_deref_mut()) else { return };
         if let Some(told) = &mut episode.told {
-            let stamp = s.options.stamps.map(|t| t.value);
+            let stamp = s.options.timestamps.map(|t| t.value);
             told.passes(Word { at: now, first: now, stamp, una, duplicates, sack_high: episode.sack_high });
         }
     }
@@ -109,7 +109,7 @@ impl Half {
     /// The time from a stamp to its echo (RFC 7323, section 4).
     #[inline]
     fn echoed(&mut self, now: i64, s: &Segment<'_>) {
-        if let (Some(stamps), Some(at)) = (s.options.stamps, self.watched_at.get()) {
+        if let (Some(stamps), Some(at)) = (s.options.timestamps, self.watched_at.get()) {
             let past = ahead(self.watched, stamps.echo);
             if past >= 0 {
                 self.watched_at.clear();

@@ -37,7 +37,7 @@ impl Half {
         let turn = View::of(self, other).turn.unwrap_or(0);
         let Some(episode) = self.trouble.as_deref_mut().and_then(Trouble::open_episode) else { return };
         let Some(told) = &mut episode.told else { return };
-        told.sent(now, s.options.stamps, turn);
+        told.sent(now, s.options.timestamps, turn);
         let (known, over) = (told.known(), told.is_up_to_date());
         if let Some(known) = known {
             episode.reached(now, known.una);

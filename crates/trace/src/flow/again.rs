@@ -9,7 +9,7 @@ use super::seq::{ahead, before, earlier, later};
 use super::told::{Told, Word};
 use super::trouble::Repair;
 use super::view::View;
-use crate::cause::{Cause, Filler, Repeat, Verdict, filled, why};
+use crate::classify::{Classification, GapFill, RetransmissionEvidence, SegmentKind, classify_gap_fill, classify_retransmission};
 use crate::decode::{Flags, Segment};
 
 /// One old byte after less silence than this is a retransmission, not a keep-alive: timers of common stacks ask after minutes or hours.
@@ -21,7 +21,7 @@ const SHORTEST_INITIAL: i64 = 900_000_000;
 impl Half {
     /// At least a part has been due before.
     pub(super) fn again(&mut self, now: i64, s: &Segment<'_>, view: &View, both_ways: bool) -> Data {
-        let (start, end) = (s.seq, s.seq.wrapping_add(s.space()));
+        let (start, end) = (s.seq, s.seq.wrapping_add(s.seq_len()));
         // Old data of one byte, or none, from a sender that has nothing outstanding.
         let long_silent = now - self.last_sent_at >= KEEP_ALIVE || self.window == 0;
         if s.payload == 1
@@ -48,30 +48,34 @@ impl Half {
     /// The segment brings what had not been seen.
     fn fill(&mut self, now: i64, s: &Segment<'_>, view: &View, hole: Hole) -> Data {
         let counts_ids = self.counts_ids();
-        let filler = Filler {
+        let filler = GapFill {
             waited: now - hole.found_at,
-            turn: view.turn,
-            stamp: s.options.stamps.zip(hole.stamp).map(|(mine, after)| ahead(after, mine.value)),
-            id: s.ip_id.zip(hole.id).filter(|_| counts_ids).map(|(mine, after)| mine.wrapping_sub(after) as i16),
+            sender_rtt: view.turn,
+            tsval_diff: s.options.timestamps.zip(hole.stamp).map(|(mine, after)| ahead(after, mine.value)),
+            ip_id_diff: s.ip_id.zip(hole.id).filter(|_| counts_ids).map(|(mine, after)| mine.wrapping_sub(after) as i16),
         };
-        let mut verdict = filled(&filler);
+        let mut verdict = classify_gap_fill(&filler);
         let start = later(s.seq, hole.start);
-        let end = earlier(s.seq.wrapping_add(s.space()), hole.end);
+        let end = earlier(s.seq.wrapping_add(s.seq_len()), hole.end);
         let segments = self.segments_in(s.payload, s.header_len);
-        if verdict.cause != Cause::Reordered {
+        if verdict.kind != SegmentKind::Reordered {
             let found = self.situation(now, s, view, None);
             let again = self.went_back(s.seq, &hole);
             // Without SACK the sender has only duplicates to go by, and not all of them need have been seen.
-            let mut likely =
-                why(&Repeat { sacked_above: found.sacked_above || !view.sack, first_repeat: !again, seen: false, ..found });
-            if likely.cause == Cause::Unexplained {
+            let mut likely = classify_retransmission(&RetransmissionEvidence {
+                sacked_above: found.sacked_above || !view.sack,
+                is_first_retransmission: !again,
+                was_captured: false,
+                ..found
+            });
+            if likely.kind == SegmentKind::Unexplained {
                 // It was missing, so there was a reason.
-                likely = Verdict::new(Cause::Fast, 0.6);
+                likely = Classification::new(SegmentKind::Fast, 0.6);
             }
-            verdict = Verdict::new(likely.cause, likely.confidence * verdict.confidence);
+            verdict = Classification::new(likely.kind, likely.confidence * verdict.confidence);
             verdict = self.outpaces(now, s, view, verdict);
             self.repaired(now, s, verdict, segments);
-            self.lost_with(verdict.cause, s, view);
+            self.lost_with(verdict.kind, s, view);
             self.suspects(now, s, verdict, again, view.acks);
             let trouble = self.trouble_mut();
             trouble.oddities_mut().lost_upstream += segments;
@@ -93,7 +97,7 @@ impl Half {
     /// What lies behind the hole has been repaired since it was there: a recovery begins at the lowest (RFC 6675, section 4), so that this has been
     /// sent again before, and lost.
     fn went_back(&self, start: u32, hole: &Hole) -> bool {
-        let behind = |r: &Repair| before(start, r.start) && r.at > hole.found_at && r.cause == Cause::Fast;
+        let behind = |r: &Repair| before(start, r.start) && r.at > hole.found_at && r.kind == SegmentKind::Fast;
         self.trouble.as_ref().is_some_and(|t| t.repairs.iter().any(behind))
     }
 
@@ -109,24 +113,24 @@ impl Half {
         let doubled = || earlier_one.is_some_and(|first| self.is_same_packet(now, s, &first)) || self.is_old_packet(s, end);
         if !answer && doubled() {
             if self.comes_after_its_repair(s, segments) {
-                return self.odd(Verdict::new(Cause::Reordered, 0.9), segments);
+                return self.odd(Classification::new(SegmentKind::Reordered, 0.9), segments);
             }
-            return self.odd(Verdict::new(Cause::NetworkDuplicate, 0.95), segments);
+            return self.odd(Classification::new(SegmentKind::NetworkDuplicate, 0.95), segments);
         }
         if answer {
             self.answered_before(now, segments);
         }
         let verdict = if opening {
-            Verdict::new(Cause::Handshake, 0.99)
+            Classification::new(SegmentKind::Handshake, 0.99)
         } else if let Some(verdict) = self.asked_before(now, s.seq, view) {
             verdict
         } else {
-            self.goes_on(now, s, view, why(&self.situation(now, s, view, earlier_one.as_ref())))
+            self.goes_on(now, s, view, classify_retransmission(&self.situation(now, s, view, earlier_one.as_ref())))
         };
         let verdict = self.outpaces(now, s, view, verdict);
         self.learn_probes(&verdict, end);
         self.repaired(now, s, verdict, segments);
-        self.lost_with(verdict.cause, s, view);
+        self.lost_with(verdict.kind, s, view);
         self.mark_again(now, s, at, end);
         let again = self.trouble.as_ref().is_some_and(|t| t.repairs.iter().filter(|r| r.start == s.seq).count() > 1);
         self.suspects(now, s, verdict, again, view.acks);
@@ -144,7 +148,7 @@ impl Half {
         let repairs = self.trouble.as_deref_mut().into_iter().flat_map(|trouble| &mut trouble.repairs);
         let Some(repair) = repairs.rev().find(|repair| repair.start == s.seq && repair.filled) else { return false };
         // The repair itself, twice.
-        if s.ip_id == Some(repair.ip_id) && repair.stamp == s.options.stamps.map(|stamps| stamps.value) {
+        if s.ip_id == Some(repair.ip_id) && repair.stamp == s.options.timestamps.map(|stamps| stamps.value) {
             return false;
         }
         repair.filled = false;
@@ -156,39 +160,39 @@ impl Half {
     /// A second answer to a SYN that came twice: no timer is as short (RFC 6298, section 2.1: one second), so what passed for the first was
     /// one sent again, too.
     fn answered_before(&mut self, now: i64, segments: u32) {
-        let first = self.trouble.as_ref().is_none_or(|t| t.tally.of(Cause::Handshake) == 0);
+        let first = self.trouble.as_ref().is_none_or(|t| t.tally.count(SegmentKind::Handshake) == 0);
         if !first || now - self.last_sent_at > SHORTEST_INITIAL {
             return;
         }
-        let verdict = Verdict::new(Cause::Handshake, 0.9);
+        let verdict = Classification::new(SegmentKind::Handshake, 0.9);
         self.counts.retransmitted = self.counts.retransmitted.saturating_add(segments);
         let trouble = self.trouble_mut();
         trouble.tally.add(verdict, segments);
-        trouble.episode_mut().amended = Some(Amended { was: Cause::Handshake, is: verdict, before_it: None });
+        trouble.episode_mut().amended = Some(Amended { was: SegmentKind::Handshake, is: verdict, before_it: None });
     }
 
     /// A timeout that its stamp showed to be spurious was not taken back: what nobody asked for comes again, or the very ACK with that stamp lets
     /// more go out again. Who takes it back has nothing lost before the next one (RFC 4015, section 3.2).
-    fn goes_on(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Verdict) -> Verdict {
+    fn goes_on(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Classification) -> Classification {
         let episode = self.trouble.as_ref().map(|t| t.episode());
         let kept = episode.and_then(|e| e.taken_back).filter(|&point| before(s.seq, point));
         let at_once = self.at_sender(view)
             && episode.is_some_and(|e| e.taken_at == self.last_heard_at)
             && now - self.last_heard_at < AT_ONCE;
-        if kept.is_none() || verdict.cause != Cause::Unexplained && !at_once {
+        if kept.is_none() || verdict.kind != SegmentKind::Unexplained && !at_once {
             return verdict;
         }
         let trouble = self.trouble_mut();
         trouble.keeps_timeouts = true;
         let episode = trouble.episode_mut();
         (episode.loss_point, episode.taken_back) = (kept, None);
-        Verdict::new(Cause::GoBackN, 0.9)
+        Classification::new(SegmentKind::GoBackN, 0.9)
     }
 
     /// One packet that the network doubled carries the same number and stamp, and comes within the time in which nobody can have asked for it.
     fn is_same_packet(&self, now: i64, s: &Segment<'_>, first: &Sent) -> bool {
         let soon = now - first.last_at < self.rtt.min().unwrap_or(20_000_000).max(2_000_000) / 2;
-        match s.options.stamps {
+        match s.options.timestamps {
             // Nobody sends a segment again within the millisecond that a stamp is good for.
             Some(stamps) => soon && stamps.value == first.stamp,
             None => soon && s.ip_id.is_some_and(|id| id == first.ip_id) && self.counts_ids(),
@@ -202,6 +206,7 @@ impl Half {
             return self.id_step() <= 0;
         }
         let newest = !before(end, self.next);
-        s.options.stamps.is_some() && self.sending.as_ref().is_some_and(|sending| sending.stamp_clock.step() < i32::from(newest))
+        s.options.timestamps.is_some()
+            && self.sending.as_ref().is_some_and(|sending| sending.stamp_clock.step() < i32::from(newest))
     }
 }

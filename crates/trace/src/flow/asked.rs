@@ -3,8 +3,8 @@
 use super::half::Half;
 use super::seq::before;
 use super::view::View;
-use crate::cause::{Cause, Verdict};
-use crate::stored::stored;
+use crate::classify::{Classification, SegmentKind};
+use crate::compact::compact;
 
 #[derive(Debug, Clone, Copy)]
 struct Third {
@@ -12,7 +12,7 @@ struct Third {
     at: i64,
 }
 
-stored!(Third { seq, at });
+compact!(Third { seq, at });
 
 /// The last of them, in order of time.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Asked {
     until: i64,
 }
 
-stored!(Asked { thirds, point, until });
+compact!(Asked { thirds, point, until });
 
 /// Kept at most: as many as reordering causes in a round trip.
 const MOST: usize = 16;
@@ -68,7 +68,7 @@ impl Half {
     }
 
     /// It is below what has been acknowledged here, and a third duplicate asked for it before: both were on their way at once.
-    pub(super) fn asked_before(&mut self, now: i64, seq: u32, view: &View) -> Option<Verdict> {
+    pub(super) fn asked_before(&mut self, now: i64, seq: u32, view: &View) -> Option<Classification> {
         let (next, una, turn) = (self.next, self.una, view.turn?);
         if !before(seq, una) || self.at_sender(view) {
             return None;
@@ -80,6 +80,6 @@ impl Half {
             return None;
         }
         (trouble.asked.point, trouble.asked.until) = (next, now + longest * 2 + LEEWAY);
-        Some(Verdict::new(Cause::Fast, 0.9))
+        Some(Classification::new(SegmentKind::Fast, 0.9))
     }
 }

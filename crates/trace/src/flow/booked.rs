@@ -4,37 +4,36 @@ use super::doubt::Doubt;
 use super::half::Half;
 use super::seq::before;
 use super::trouble::Repair;
-use crate::cause::{Cause, Verdict};
+use crate::classify::{Classification, SegmentKind};
 use crate::decode::Segment;
 
 impl Half {
     /// A timer that sends the beginning of several outstanding segments, with no probe before, is that of a sender without probes.
-    pub(super) fn learn_probes(&mut self, verdict: &Verdict, end: u32) {
+    pub(super) fn learn_probes(&mut self, verdict: &Classification, end: u32) {
         let (is_last, next_fired) =
             (!before(end, self.next), self.trouble.as_ref().is_some_and(|t| t.timer_fired || t.repairing(self.una)));
         let trouble = self.trouble_mut();
-        match verdict.cause {
-            Cause::TailProbe if is_last && verdict.confidence > 0.95 => trouble.probes = Some(true),
-            Cause::Timeout if !is_last && !next_fired && trouble.probes.is_none() => trouble.probes = Some(false),
+        match verdict.kind {
+            SegmentKind::TailProbe if is_last && verdict.confidence > 0.95 => trouble.probes = Some(true),
+            SegmentKind::Timeout if !is_last && !next_fired && trouble.probes.is_none() => trouble.probes = Some(false),
             _ => {}
         }
     }
 
     /// Books a retransmission and what state it puts the sender into.
-    pub(super) fn repaired(&mut self, now: i64, s: &Segment<'_>, verdict: Verdict, segments: u32) {
+    pub(super) fn repaired(&mut self, now: i64, s: &Segment<'_>, verdict: Classification, segments: u32) {
         let (next, una) = (self.next, self.una);
         self.counts.retransmitted = self.counts.retransmitted.saturating_add(segments);
-        let earlier_cause =
-            self.trouble.as_ref().and_then(|t| t.repairs.iter().rev().find(|r| r.start == s.seq).map(|r| r.cause));
-        let (start, end) = (s.seq, s.seq.wrapping_add(s.space()));
+        let earlier_cause = self.trouble.as_ref().and_then(|t| t.repairs.iter().rev().find(|r| r.start == s.seq).map(|r| r.kind));
+        let (start, end) = (s.seq, s.seq.wrapping_add(s.seq_len()));
         let mut in_pair = false;
         let trouble = self.trouble_mut();
         trouble.tally.add(verdict, segments);
-        match verdict.cause {
-            Cause::Timeout => {
+        match verdict.kind {
+            SegmentKind::Timeout => {
                 trouble.timeouts += 1;
                 trouble.timer_fired = true;
-                let pair = earlier_cause.is_some_and(Cause::is_asked_for);
+                let pair = earlier_cause.is_some_and(SegmentKind::is_recovery);
                 if pair {
                     trouble.oddities_mut().fast_then_timeout += 1;
                 }
@@ -55,23 +54,23 @@ impl Half {
                 }
             }
             // The timeout itself was not seen, or not recognised.
-            Cause::GoBackN if trouble.episode().loss_point.is_none_or(|p| !before(una, p)) => {
+            SegmentKind::GoBackN if trouble.episode().loss_point.is_none_or(|p| !before(una, p)) => {
                 trouble.episode_mut().loss_point = Some(next);
             }
-            Cause::TailProbe => trouble.timer_fired = true,
-            Cause::Fast | Cause::Rack if !trouble.episode().recovery_point.is_some_and(|p| before(una, p)) => {
+            SegmentKind::TailProbe => trouble.timer_fired = true,
+            SegmentKind::Fast | SegmentKind::Rack if !trouble.episode().recovery_point.is_some_and(|p| before(una, p)) => {
                 trouble.episode_mut().recovery_point = Some(next);
                 trouble.recoveries += 1;
             }
             _ => {}
         }
-        let stamp = s.options.stamps.map(|t| t.value);
+        let stamp = s.options.timestamps.map(|t| t.value);
         trouble.add_repair(Repair {
             start,
             end,
             at: now,
             stamp,
-            cause: verdict.cause,
+            kind: verdict.kind,
             judged: false,
             segments: segments.min(u32::from(u16::MAX)) as u16,
             ip_id: s.ip_id.unwrap_or(0),
@@ -81,7 +80,7 @@ impl Half {
     }
 
     pub(super) fn mark_again(&mut self, now: i64, s: &Segment<'_>, from: usize, end: u32) {
-        let stamp = s.options.stamps.map_or(0, |t| t.value);
+        let stamp = s.options.timestamps.map_or(0, |t| t.value);
         let mut i = from;
         while let Some(sent) = self.sending_mut().outstanding.get_mut(i).filter(|e| before(e.start, end)) {
             sent.times = sent.times.saturating_add(1);

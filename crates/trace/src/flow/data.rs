@@ -5,7 +5,7 @@ use super::half::Half;
 use super::sent::Sent;
 use super::seq::{ahead, earlier, later};
 use super::view::View;
-use crate::cause::{COMMON_RTO_MIN, Cause, Verdict};
+use crate::classify::{COMMON_RTO_MIN, Classification, SegmentKind};
 use crate::decode::{Flags, Segment};
 use crate::metrics::Course;
 
@@ -18,7 +18,7 @@ pub enum Data {
     /// New, with something before it that has not been seen.
     AfterHole,
     /// Neither: with the reason.
-    Odd(Verdict),
+    Odd(Classification),
 }
 
 /// Forward jumps beyond any window (RFC 7323: 1 GiB) start the numbering anew.
@@ -34,16 +34,16 @@ impl Half {
     pub(super) fn sent(&mut self, now: i64, s: &Segment<'_>, other: &Half) -> Data {
         self.count(s);
         self.watch_ids(s);
-        if let Some(stamps) = s.options.stamps {
+        if let Some(stamps) = s.options.timestamps {
             if !self.watched_at.has_come() {
                 self.watched = stamps.value;
                 self.watched_at.set(now);
             }
-            if s.space() > 0 {
+            if s.seq_len() > 0 {
                 self.sending_mut().stamp_clock.passed(stamps.value, now);
             }
         }
-        let space = s.space();
+        let space = s.seq_len();
         if space == 0 || s.flags.has(Flags::RST) {
             return self.without_data(s);
         }
@@ -129,11 +129,11 @@ impl Half {
     }
 
     pub(super) fn question(&mut self) -> Data {
-        let cause = if self.window == 0 { Cause::WindowProbe } else { Cause::KeepAlive };
-        self.odd(Verdict::new(cause, 0.95), 1)
+        let cause = if self.window == 0 { SegmentKind::WindowProbe } else { SegmentKind::KeepAlive };
+        self.odd(Classification::new(cause, 0.95), 1)
     }
 
-    pub(super) fn odd(&mut self, verdict: Verdict, segments: u32) -> Data {
+    pub(super) fn odd(&mut self, verdict: Classification, segments: u32) -> Data {
         self.trouble_mut().tally.add(verdict, segments);
         Data::Odd(verdict)
     }
@@ -145,7 +145,7 @@ impl Half {
             self.choices.mss = syn.mss;
             self.choices.window_scale = syn.window_scale;
             self.choices.sack = syn.sack_permitted;
-            self.choices.stamps = s.options.stamps.is_some();
+            self.choices.stamps = s.options.timestamps.is_some();
             self.choices.ecn = s.flags.has(Flags::ECE);
             self.choices.ttl = s.ttl;
         }
@@ -166,7 +166,7 @@ impl Half {
             self.maybe_probe(now, s, other);
         }
         self.settle_unseen(0, other);
-        self.push(now, s, s.seq, s.space(), other.counts.packets > 0);
+        self.push(now, s, s.seq, s.seq_len(), other.counts.packets > 0);
         let amounts = &mut self.sending_mut().amounts;
         amounts.unique += u64::from(s.payload);
         amounts.unique_ip_bytes += if s.payload > 0 { u64::from(s.ip_len) } else { 0 };
@@ -175,7 +175,7 @@ impl Half {
     }
 
     #[inline(never)]
-    fn behind_gap(&mut self, now: i64, s: &Segment<'_>, other: &Half) -> Option<Verdict> {
+    fn behind_gap(&mut self, now: i64, s: &Segment<'_>, other: &Half) -> Option<Classification> {
         let view = View::of(self, other);
         self.resumes(now, s, &view);
         self.resumed(now, s, &view)
@@ -233,13 +233,13 @@ impl Half {
         // What was acknowledged without having been seen is no hole any more, but lost to the capture.
         let start = later(start, earlier(self.una, end));
         if start != end {
-            let stamp = s.options.stamps.map(|t| t.value);
+            let stamp = s.options.timestamps.map(|t| t.value);
             self.trouble_mut().episode_mut().add_hole(Hole { start, end, found_at: now, stamp, id: s.ip_id });
         }
         let full = self.largest_segment();
         let missing = if full > 0 { (off as u32).div_ceil(full) } else { 1 };
         self.settle_unseen(missing, other);
-        self.push(now, s, s.seq, s.space(), other.counts.packets > 0);
+        self.push(now, s, s.seq, s.seq_len(), other.counts.packets > 0);
         let amounts = &mut self.sending_mut().amounts;
         amounts.unique += u64::from(s.payload);
         amounts.unique_ip_bytes += u64::from(s.ip_len);
@@ -255,7 +255,7 @@ pub(super) fn sent_of(now: i64, s: &Segment<'_>, start: u32, len: u32) -> Sent {
         len,
         first_at: now,
         last_at: now,
-        stamp: s.options.stamps.map_or(0, |t| t.value),
+        stamp: s.options.timestamps.map_or(0, |t| t.value),
         ip_id: s.ip_id.unwrap_or(0),
         times: 1,
         sacked: false,

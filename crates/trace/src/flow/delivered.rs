@@ -2,7 +2,7 @@
 
 use super::sent::Sent;
 use super::seq::before;
-use crate::stored::stored;
+use crate::compact::compact;
 
 /// When a run left, and where it ends: of two that left at one time the one further on is the later (RFC 8985, section 6.2, step 2).
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +30,7 @@ pub struct Delivered {
     rtt_us: u32,
 }
 
-stored!(Delivered { at, fresh_at, end, fresh_end, rtt_us });
+compact!(Delivered { at, fresh_at, end, fresh_end, rtt_us });
 
 const _: () = assert!(size_of::<Delivered>() == 32);
 

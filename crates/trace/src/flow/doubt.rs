@@ -4,9 +4,9 @@
 use super::half::Half;
 use super::outpaced::Amended;
 use super::view::View;
-use crate::cause::{Cause, Verdict};
+use crate::classify::{Classification, SegmentKind};
+use crate::compact::compact;
 use crate::decode::Segment;
-use crate::stored::stored;
 
 /// What a timeout changed, should it turn out to have been none.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct Doubt {
     pub confidence: f32,
 }
 
-stored!(Doubt { at, recovery_point, pair, segments, confidence });
+compact!(Doubt { at, recovery_point, pair, segments, confidence });
 
 /// The share of a round trip in which nothing can follow a timeout: paths and hosts vary.
 const SOON: (i64, i64) = (3, 4);
@@ -45,7 +45,9 @@ impl Half {
     fn left_later(&self, s: &Segment<'_>) -> bool {
         match self.counts_ids() && s.ip_id.is_some() {
             true => self.id_step() > 0,
-            false => s.options.stamps.is_some() && self.sending.as_ref().is_some_and(|sending| sending.stamp_clock.step() >= 0),
+            false => {
+                s.options.timestamps.is_some() && self.sending.as_ref().is_some_and(|sending| sending.stamp_clock.step() >= 0)
+            }
         }
     }
 
@@ -53,8 +55,8 @@ impl Half {
     fn take_back(&mut self, doubt: Doubt) {
         let next = self.next;
         let trouble = self.trouble_mut();
-        let verdict = Verdict::new(Cause::Fast, 0.7);
-        trouble.tally.take(Verdict::new(Cause::Timeout, doubt.confidence), doubt.segments);
+        let verdict = Classification::new(SegmentKind::Fast, 0.7);
+        trouble.tally.remove(Classification::new(SegmentKind::Timeout, doubt.confidence), doubt.segments);
         trouble.tally.add(verdict, doubt.segments);
         trouble.timeouts -= 1;
         trouble.recoveries += u32::from(doubt.recovery_point.is_none());
@@ -65,12 +67,12 @@ impl Half {
         if doubt.pair {
             trouble.oddities_mut().fast_then_timeout -= 1;
         }
-        if let Some(repair) = trouble.repairs.iter_mut().rev().find(|r| r.cause == Cause::Timeout && r.at == doubt.at) {
-            (repair.cause, repair.pair) = (Cause::Fast, false);
+        if let Some(repair) = trouble.repairs.iter_mut().rev().find(|r| r.kind == SegmentKind::Timeout && r.at == doubt.at) {
+            (repair.kind, repair.pair) = (SegmentKind::Fast, false);
         }
         let episode = trouble.episode_mut();
         episode.recovery_point = doubt.recovery_point.or(episode.loss_point).or(Some(next));
         (episode.loss_point, episode.doubt, episode.amended) =
-            (None, None, Some(Amended { was: Cause::Timeout, is: verdict, before_it: None }));
+            (None, None, Some(Amended { was: SegmentKind::Timeout, is: verdict, before_it: None }));
     }
 }

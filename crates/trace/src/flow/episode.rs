@@ -6,7 +6,7 @@ use super::outpaced::Amended;
 use super::seq::{ahead, before};
 use super::silenced::Suspect;
 use super::told::Told;
-use crate::stored::stored;
+use crate::compact::compact;
 use std::collections::VecDeque;
 
 /// A range that the capture has not seen although it has seen what follows.
@@ -20,7 +20,7 @@ pub struct Hole {
     pub id: Option<u16>,
 }
 
-stored!(Hole { start, end, found_at, stamp, id });
+compact!(Hole { start, end, found_at, stamp, id });
 
 /// Kept holes at most; the oldest are forgotten.
 const MOST: usize = 512;
@@ -64,7 +64,7 @@ pub struct Episode {
     pub told: Option<Box<Told>>,
 }
 
-stored!(Episode {
+compact!(Episode {
     loss_point,
     taken_back,
     taken_at,

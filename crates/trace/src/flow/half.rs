@@ -4,9 +4,9 @@ use super::moment::Moment;
 use super::sending::Sending;
 use super::seq::ahead;
 use super::trouble::Trouble;
-use crate::cause::{Cause, Tally};
+use crate::classify::{KindCounts, SegmentKind};
+use crate::compact::compact;
 use crate::metrics::{AckClock, Course, Samples, Settling};
-use crate::stored::stored;
 
 /// Counters and clocks of what one end sends.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub struct Half {
     pub(super) trouble: Option<Box<Trouble>>,
 }
 
-stored!(Half {
+compact!(Half {
     next,
     una,
     sacked,
@@ -91,7 +91,7 @@ pub struct Counts {
     pub fins: u8,
 }
 
-stored!(Counts {
+compact!(Counts {
     ip_bytes,
     packets,
     pure_acks,
@@ -114,7 +114,7 @@ pub struct Offered {
     pub count: u32,
 }
 
-stored!(Offered { sum, min, max, count });
+compact!(Offered { sum, min, max, count });
 
 impl Offered {
     #[inline]
@@ -138,7 +138,7 @@ pub struct Choices {
     pub ttl: u8,
 }
 
-stored!(Choices { seen, mss, window_scale, sack, stamps, ecn, ttl });
+compact!(Choices { seen, mss, window_scale, sack, stamps, ecn, ttl });
 
 impl Choices {
     /// This end offered selective acknowledgement, or nobody saw whether it did.
@@ -180,7 +180,8 @@ impl Half {
         if self.una == self.next {
             let waits = self.heard
                 && self.window < full
-                && (span <= LONGEST_FIRST_PROBE || self.trouble.as_ref().is_some_and(|t| t.tally.of(Cause::WindowProbe) > 0));
+                && (span <= LONGEST_FIRST_PROBE
+                    || self.trouble.as_ref().is_some_and(|t| t.tally.count(SegmentKind::WindowProbe) > 0));
             *(if waits { &mut times.closed } else { &mut times.idle }) += span;
             return;
         }
@@ -252,7 +253,7 @@ impl Half {
         self.sending.as_ref()?.course.as_deref()
     }
 
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> KindCounts {
         self.trouble.as_ref().map(|t| t.tally.clone()).unwrap_or_default()
     }
 

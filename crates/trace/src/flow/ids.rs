@@ -3,7 +3,7 @@
 use super::half::Half;
 use super::sending::Ids;
 use super::view::View;
-use crate::cause::{Cause, Verdict};
+use crate::classify::{Classification, SegmentKind};
 use crate::decode::{Flags, Segment};
 
 /// A larger step of the packet number says nothing: another host behind the address, or a new start.
@@ -90,8 +90,8 @@ impl Half {
         (ids.unseen, ids.unseen_after_timeout) = (0, 0);
         self.counts.retransmitted = self.counts.retransmitted.saturating_add(lost);
         let trouble = self.trouble_mut();
-        trouble.tally.add(Verdict::new(Cause::GoBackN, 0.6), behind);
-        trouble.tally.add(Verdict::new(Cause::Fast, 0.6), lost - behind);
+        trouble.tally.add(Classification::new(SegmentKind::GoBackN, 0.6), behind);
+        trouble.tally.add(Classification::new(SegmentKind::Fast, 0.6), lost - behind);
         trouble.oddities_mut().unseen_again += lost;
     }
 

@@ -2,7 +2,7 @@
 
 use super::seq::{ahead, before};
 use super::trouble::Trouble;
-use crate::cause::Cause;
+use crate::classify::SegmentKind;
 use crate::decode::Segment;
 
 /// An ACK comes this much before the least RTT has passed at the soonest: clocks and paths vary.
@@ -14,7 +14,7 @@ impl Trouble {
         let found = self.repairs.iter_mut().rev().find(|r| before(r.start, right) && before(left, r.end));
         let Some(repair) = found.filter(|r| !r.judged) else { return 0 };
         repair.judged = true;
-        let (segments, of_timeout) = (u32::from(repair.segments), repair.cause == Cause::Timeout);
+        let (segments, of_timeout) = (u32::from(repair.segments), repair.kind == SegmentKind::Timeout);
         let spurious = &mut self.oddities_mut().spurious;
         spurious.by_dsack += segments;
         spurious.of_timeouts += u32::from(of_timeout);
@@ -27,13 +27,13 @@ impl Trouble {
         let (mut by_stamp, mut by_early_ack, mut of_timeouts) = (0, 0, 0);
         let (mut early_timeouts, mut pairs) = (0, 0);
         for repair in self.repairs.iter_mut().filter(|r| !r.judged && r.start == una && !before(s.ack, r.end)) {
-            let echo_is_older = s.options.stamps.zip(repair.stamp).is_some_and(|(stamps, sent)| ahead(sent, stamps.echo) < 0);
+            let echo_is_older = s.options.timestamps.zip(repair.stamp).is_some_and(|(stamps, sent)| ahead(sent, stamps.echo) < 0);
             let early = least.is_some_and(|rtt| (now - repair.at) * EARLY.1 < rtt * EARLY.0);
             if !(echo_is_older || early) {
                 continue;
             }
             repair.judged = true;
-            let timeout = repair.cause == Cause::Timeout;
+            let timeout = repair.kind == SegmentKind::Timeout;
             early_timeouts += u32::from(early && timeout);
             pairs += u32::from(early && repair.pair);
             of_timeouts += u32::from(timeout);

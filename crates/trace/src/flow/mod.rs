@@ -37,14 +37,14 @@ pub use sending::{Amounts, Sending, Times};
 pub use table::Table;
 pub use trouble::{Oddities, Spurious, Trouble};
 
-use crate::decode::{Endpoint, Flags, Kept, Segment};
-use crate::stored::{Reader, Stored, Writer, stored};
+use crate::compact::{Compact, Reader, Writer, compact};
+use crate::decode::{BoxedKey, Endpoint, Flags, Segment};
 use seq::ahead;
 
 /// One connection.
 #[derive(Debug)]
 pub struct Flow {
-    key: Kept,
+    key: BoxedKey,
     client: Side,
     pub(crate) handshake: Handshake,
     pub first_at: i64,
@@ -61,7 +61,7 @@ pub struct Handshake {
     pub(crate) reset: bool,
 }
 
-stored!(Handshake { syn_at, answer_at, done_at, reset });
+compact!(Handshake { syn_at, answer_at, done_at, reset });
 
 /// What one packet was to its flow.
 #[derive(Debug, Clone, Copy)]
@@ -82,15 +82,15 @@ const WELL_KNOWN: u16 = 1024;
 impl Flow {
     pub fn new(key: Key, from: Side, at: i64, first: &Segment<'_>) -> Flow {
         let syn = first.flags.has(Flags::SYN);
-        let to_service = key.end(from).port >= WELL_KNOWN && key.end(from.other()).port < WELL_KNOWN;
-        let from_service = key.end(from).port < WELL_KNOWN && key.end(from.other()).port >= WELL_KNOWN;
+        let to_service = key.endpoint(from).port >= WELL_KNOWN && key.endpoint(from.other()).port < WELL_KNOWN;
+        let from_service = key.endpoint(from).port < WELL_KNOWN && key.endpoint(from.other()).port >= WELL_KNOWN;
         let client = match (syn, first.flags.has(Flags::ACK)) {
             (true, false) => from,
             (true, true) => from.other(),
             _ if from_service && !to_service => from.other(),
             _ => from,
         };
-        let key = Kept::of(key);
+        let key = BoxedKey::of(key);
         Flow { key, client, handshake: Handshake::default(), first_at: at, last_at: at, halves: Default::default() }
     }
 
@@ -104,7 +104,7 @@ impl Flow {
     }
 
     pub fn end(&self, side: Side) -> Endpoint {
-        self.key.key().end(side)
+        self.key.key().endpoint(side)
     }
 
     /// What this end sent.
@@ -195,23 +195,23 @@ impl Flow {
     }
 
     /// All of it in as few bytes as it takes.
-    pub(crate) fn put_by(&self, writer: &mut Writer) -> Box<[u8]> {
+    pub(crate) fn freeze(&self, writer: &mut Writer) -> Box<[u8]> {
         let Flow { key, client, handshake, first_at, last_at, halves } = self;
-        (*client, *first_at).put(writer);
-        last_at.put(writer);
-        handshake.put(writer);
-        halves.put(writer);
-        let (head, n) = key.key().head();
+        (*client, *first_at).encode(writer);
+        last_at.encode(writer);
+        handshake.encode(writer);
+        halves.encode(writer);
+        let (head, n) = key.key().encode();
         writer.finish(&head[..n])
     }
 
     /// What was put by.
-    pub(crate) fn fetched(bytes: &[u8]) -> Box<Flow> {
-        let (key, rest) = Key::of_head(bytes);
-        let key = Kept::of(key);
+    pub(crate) fn thaw(bytes: &[u8]) -> Box<Flow> {
+        let (key, rest) = Key::decode(bytes);
+        let key = BoxedKey::of(key);
         let from = &mut Reader::new(rest);
-        let (client, first_at) = Stored::take(from);
-        let (last_at, handshake, halves) = (Stored::take(from), Stored::take(from), Stored::take(from));
+        let (client, first_at) = Compact::decode(from);
+        let (last_at, handshake, halves) = (Compact::decode(from), Compact::decode(from), Compact::decode(from));
         Box::new(Flow { key, client, handshake, first_at, last_at, halves })
     }
 

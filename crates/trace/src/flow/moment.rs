@@ -1,18 +1,18 @@
 //! An instant that may not have come yet, in eight bytes.
 
-use crate::stored::{Reader, Stored, Writer};
+use crate::compact::{Compact, Reader, Writer};
 
 /// Nanoseconds of Unix time, or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment(i64);
 
-impl Stored for Moment {
-    fn put(&self, to: &mut Writer) {
-        self.get().put(to);
+impl Compact for Moment {
+    fn encode(&self, to: &mut Writer) {
+        self.get().encode(to);
     }
 
-    fn take(from: &mut Reader<'_>) -> Moment {
-        <Option<i64> as Stored>::take(from).map_or(Moment::default(), Moment)
+    fn decode(from: &mut Reader<'_>) -> Moment {
+        <Option<i64> as Compact>::decode(from).map_or(Moment::default(), Moment)
     }
 }
 

@@ -5,44 +5,44 @@ use super::doubt::is_soon;
 use super::half::Half;
 use super::seq::before;
 use super::view::View;
-use crate::cause::{Cause, Verdict};
+use crate::classify::{Classification, SegmentKind};
+use crate::compact::compact;
 use crate::decode::Segment;
-use crate::stored::stored;
 
 /// What was taken for something else, for whoever watches the packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amended {
     /// The last packet of this end with that cause; a handshake's is the first one of its kind.
-    pub was: Cause,
-    pub is: Verdict,
+    pub was: SegmentKind,
+    pub is: Classification,
     /// The one with that cause before it, where that is another, too.
-    pub before_it: Option<Verdict>,
+    pub before_it: Option<Classification>,
 }
 
-stored!(Amended { was, is, before_it });
+compact!(Amended { was, is, before_it });
 
 /// How sure an amended cause is.
 pub const AMENDED: f32 = 0.8;
 
 impl Half {
     /// What is taken for a fast retransmission, and for what it is if one came just before.
-    pub(super) fn outpaces(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Verdict) -> Verdict {
+    pub(super) fn outpaces(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Classification) -> Classification {
         let Some(trouble) = self.trouble.as_deref().filter(|t| !t.repairing_timeout(self.una)) else { return verdict };
         let least = self.least_around(view);
-        let last = trouble.repairs.last().filter(|r| r.cause.is_asked_for() && !before(s.seq, r.end));
+        let last = trouble.repairs.last().filter(|r| r.kind.is_recovery() && !before(s.seq, r.end));
         let soon = last.filter(|r| is_soon(now - r.at, least));
-        if verdict.cause == Cause::GoBackN {
+        if verdict.kind == SegmentKind::GoBackN {
             // What shows that shows it of what came before as well, where nothing is missing in between.
             if last.is_some_and(|last| last.end == s.seq) {
                 self.was_slow_start(now, least);
             }
             return verdict;
         }
-        if view.sack || soon.is_none() || verdict.cause != Cause::Fast || self.is_asked_for_by_itself(s) {
+        if view.sack || soon.is_none() || verdict.kind != SegmentKind::Fast || self.is_asked_for_by_itself(s) {
             return verdict;
         }
         self.was_slow_start(now, least);
-        Verdict::new(Cause::GoBackN, AMENDED)
+        Classification::new(SegmentKind::GoBackN, AMENDED)
     }
 
     /// It is the first one outstanding as the sender knows it, or was, or duplicates asked for it: packets overtake one another.
@@ -61,9 +61,9 @@ impl Half {
         let start = trouble.repairs[last].start;
         let first = last
             .checked_sub(1)
-            .filter(|&i| soon && trouble.repairs[i].cause.is_asked_for() && !before(start, trouble.repairs[i].end));
+            .filter(|&i| soon && trouble.repairs[i].kind.is_recovery() && !before(start, trouble.repairs[i].end));
         if first.is_some() {
-            trouble.renamed(last, Verdict::new(Cause::GoBackN, AMENDED));
+            trouble.renamed(last, Classification::new(SegmentKind::GoBackN, AMENDED));
         }
         self.was_timers(first.unwrap_or(last), first.is_some());
     }
@@ -72,12 +72,13 @@ impl Half {
     pub(super) fn was_timers(&mut self, at: usize, another: bool) {
         let next = self.next;
         let trouble = self.trouble_mut();
-        let (timeout, behind) = (Verdict::new(Cause::Timeout, AMENDED), Verdict::new(Cause::GoBackN, AMENDED));
+        let (timeout, behind) =
+            (Classification::new(SegmentKind::Timeout, AMENDED), Classification::new(SegmentKind::GoBackN, AMENDED));
         trouble.renamed(at, timeout);
         trouble.timeouts += 1;
         let episode = trouble.episode_mut();
         episode.loss_point = Some(episode.recovery_point.take().unwrap_or(next));
         let (is, before_it) = if another { (behind, Some(timeout)) } else { (timeout, None) };
-        episode.amended = Some(Amended { was: Cause::Fast, is, before_it });
+        episode.amended = Some(Amended { was: SegmentKind::Fast, is, before_it });
     }
 }

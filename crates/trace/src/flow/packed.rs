@@ -3,7 +3,7 @@
 
 use super::sent::Sent;
 use super::seq::{ahead, before};
-use crate::stored::{Reader, Stored, Writer, stored};
+use crate::compact::{Compact, Reader, Writer, compact};
 
 /// First in, first out; only the ends are at hand.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Entry {
     ip_id: u16,
 }
 
-stored!(Entry { start, len, at, stamp, ip_id });
+compact!(Entry { start, len, at, stamp, ip_id });
 
 /// A control byte, then time, length, number and stamp as it says, each at most four bytes.
 const LONGEST: usize = 1 + 4 + 4 + 2 + 4;
@@ -50,23 +50,23 @@ const STAMP_NEAR: u8 = 2 << 6;
 const STAMP_OTHER: u8 = 3 << 6;
 const STAMP: u8 = 3 << 6;
 
-impl Stored for Packed {
-    fn put(&self, to: &mut Writer) {
-        self.count.put(to);
+impl Compact for Packed {
+    fn encode(&self, to: &mut Writer) {
+        self.count.encode(to);
         if self.count > 0 {
-            (self.cut, self.first).put(to);
-            (self.last, self.tail - self.head).put(to);
+            (self.cut, self.first).encode(to);
+            (self.last, self.tail - self.head).encode(to);
             to.bytes(&self.bytes[self.head as usize..self.tail as usize]);
         }
     }
 
-    fn take(from: &mut Reader<'_>) -> Packed {
-        let count = u32::take(from);
+    fn decode(from: &mut Reader<'_>) -> Packed {
+        let count = u32::decode(from);
         if count == 0 {
             return Packed::default();
         }
-        let (cut, first) = <(u32, Entry)>::take(from);
-        let (last, tail) = <(Entry, u32)>::take(from);
+        let (cut, first) = <(u32, Entry)>::decode(from);
+        let (last, tail) = <(Entry, u32)>::decode(from);
         let mut bytes = vec![0; tail as usize + LONGEST].into_boxed_slice();
         bytes[..tail as usize].copy_from_slice(from.bytes(tail as usize));
         Packed { bytes, head: 0, tail, count, cut, first, last }

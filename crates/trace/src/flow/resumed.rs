@@ -3,7 +3,7 @@
 use super::half::Half;
 use super::seq::{ahead, before, later};
 use super::view::View;
-use crate::cause::{Cause, Repeat, Verdict, why};
+use crate::classify::{Classification, RetransmissionEvidence, SegmentKind, classify_retransmission};
 use crate::decode::Segment;
 
 impl Half {
@@ -21,9 +21,9 @@ impl Half {
 
     /// All that was outstanding is sent again: with it, what was lost together with its first copy, of which nothing else tells. Packets that
     /// are missing before this one were sent after everything that came, and were new but for the repairs of what was known to be missing.
-    pub(super) fn lost_with(&mut self, cause: Cause, s: &Segment<'_>, view: &View) {
+    pub(super) fn lost_with(&mut self, cause: SegmentKind, s: &Segment<'_>, view: &View) {
         let unseen = u32::from(self.id_step().clamp(1, 1 << 10) as u16 - 1);
-        if !matches!(cause, Cause::Timeout | Cause::GoBackN)
+        if !matches!(cause, SegmentKind::Timeout | SegmentKind::GoBackN)
             || unseen == 0
             || s.payload == 0
             || self.at_sender(view)
@@ -48,18 +48,23 @@ impl Half {
     }
 
     /// It has been sent before, as far as packet numbers tell.
-    pub(super) fn resumed(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Option<Verdict> {
+    pub(super) fn resumed(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Option<Classification> {
         let end = self.trouble.as_ref()?.episode().resumed.filter(|&end| before(s.seq, end))?;
         let found = self.situation(now, s, view, None);
-        let likely = why(&Repeat { first_repeat: true, is_last: false, seen: false, ..found });
-        let cause = if likely.cause == Cause::Unexplained { Cause::Fast } else { likely.cause };
-        let verdict = Verdict::new(cause, likely.confidence.min(0.8));
+        let likely = classify_retransmission(&RetransmissionEvidence {
+            is_first_retransmission: true,
+            is_highest_sent: false,
+            was_captured: false,
+            ..found
+        });
+        let cause = if likely.kind == SegmentKind::Unexplained { SegmentKind::Fast } else { likely.kind };
+        let verdict = Classification::new(cause, likely.confidence.min(0.8));
         let segments = self.segments_in(s.payload, s.header_len);
         self.repaired(now, s, verdict, segments);
         // Its first copy is one of those that did not come by.
         let ids = &mut self.sending_mut().ids;
         ids.unseen -= (segments as i32).min(ids.unseen.max(0));
-        if matches!(cause, Cause::Timeout | Cause::GoBackN) {
+        if matches!(cause, SegmentKind::Timeout | SegmentKind::GoBackN) {
             let episode = self.trouble_mut().episode_mut();
             episode.loss_point = episode.loss_point.map(|point| later(point, end));
         }

@@ -3,8 +3,8 @@
 use super::moment::Moment;
 use super::sent::Outstanding;
 use super::stamp_clock::StampClock;
+use crate::compact::compact;
 use crate::metrics::{AckClock, Course, Level};
-use crate::stored::stored;
 
 #[derive(Debug, Default)]
 pub struct Sending {
@@ -20,7 +20,7 @@ pub struct Sending {
     pub(super) small_start: bool,
 }
 
-stored!(Sending { outstanding, stamp_clock, ids, amounts, times, flight, acks, course, small_start });
+compact!(Sending { outstanding, stamp_clock, ids, amounts, times, flight, acks, course, small_start });
 
 /// Packets are held at 2^32 - 1, in all counts of a flow.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,7 +34,7 @@ pub struct Amounts {
     pub largest_segment: u32,
 }
 
-stored!(Amounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, largest_segment });
+compact!(Amounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, largest_segment });
 
 /// Where the time went, nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,7 +60,7 @@ pub struct Times {
     pub queued: i64,
 }
 
-stored!(Times { first_data, last_data, last_news, busy, idle, closed, window, recovery, plateau, starved, queued });
+compact!(Times { first_data, last_data, last_news, busy, idle, closed, window, recovery, plateau, starved, queued });
 
 /// A sender's packet numbers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,7 +78,7 @@ pub(super) struct Ids {
     pub unseen_after_timeout: u32,
 }
 
-stored!(Ids { last, seen, up, calm, by_one, step, unseen, unseen_after_timeout });
+compact!(Ids { last, seen, up, calm, by_one, step, unseen, unseen_after_timeout });
 
 impl Sending {
     /// Nothing in it tells of data: a SYN or a FIN came and was acknowledged.

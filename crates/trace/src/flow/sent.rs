@@ -4,7 +4,7 @@
 use super::delivered::Departure;
 use super::packed::Packed;
 use super::seq::{ahead, before};
-use crate::stored::stored;
+use crate::compact::compact;
 use std::collections::VecDeque;
 
 /// A run of sequence numbers that travelled together.
@@ -23,7 +23,7 @@ pub struct Sent {
     pub sacked: bool,
 }
 
-stored!(Sent { start, len, first_at, last_at, stamp, ip_id, times, sacked });
+compact!(Sent { start, len, first_at, last_at, stamp, ip_id, times, sacked });
 
 impl Sent {
     #[inline]
@@ -62,7 +62,7 @@ pub struct Outstanding {
     records: Option<Box<Records>>,
 }
 
-stored!(Outstanding { packed, records });
+compact!(Outstanding { packed, records });
 
 #[derive(Debug, Default)]
 struct Records {
@@ -71,7 +71,7 @@ struct Records {
     patience: u32,
 }
 
-stored!(Records { all, patience });
+compact!(Records { all, patience });
 
 impl Outstanding {
     #[inline]

@@ -6,9 +6,9 @@ use super::doubt::is_soon;
 use super::half::Half;
 use super::seq::before;
 use super::view::View;
-use crate::cause::Verdict;
+use crate::classify::Classification;
+use crate::compact::compact;
 use crate::decode::Segment;
-use crate::stored::stored;
 
 /// A repair that may have been a timer's.
 #[derive(Debug, Clone, Copy)]
@@ -19,16 +19,16 @@ pub struct Suspect {
     pending: u32,
 }
 
-stored!(Suspect { at, acks, pending });
+compact!(Suspect { at, acks, pending });
 
 /// So many acknowledgements without an answer are no accident: a recovery answers at least every other.
 const UNANSWERED: u32 = 8;
 
 impl Half {
     /// The lowest number not acknowledged is sent once more, for a reason that leaves its sender free to go on.
-    pub(super) fn suspects(&mut self, now: i64, s: &Segment<'_>, verdict: Verdict, again: bool, acks: u32) {
+    pub(super) fn suspects(&mut self, now: i64, s: &Segment<'_>, verdict: Classification, again: bool, acks: u32) {
         let Some(trouble) = self.trouble.as_deref().filter(|t| !t.repairing_timeout(self.una)) else { return };
-        let again = again && verdict.cause.is_asked_for();
+        let again = again && verdict.kind.is_recovery();
         let (una, pending) = match trouble.episode().told.as_deref() {
             Some(told) => match told.known() {
                 Some(word) => (word.una, told.pending()),

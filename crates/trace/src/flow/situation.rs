@@ -1,4 +1,4 @@
-//! What the rules of [`crate::cause::why`] ask about: what the sender knew when it sent this, as far as the capture can tell.
+//! What the rules of [`crate::classify::classify_retransmission`] ask about: what the sender knew when it sent this, as far as the capture can tell.
 
 use super::episode::{AT_ONCE, CALM};
 use super::half::Half;
@@ -6,13 +6,13 @@ use super::sent::Sent;
 use super::seq::before;
 use super::trouble::Trouble;
 use super::view::View;
-use crate::cause::Repeat;
+use crate::classify::RetransmissionEvidence;
 use crate::decode::Segment;
 
 impl Half {
-    /// What the rules of [`why`] ask about.
-    pub(super) fn situation(&self, now: i64, s: &Segment<'_>, view: &View, seen: Option<&Sent>) -> Repeat {
-        let end = s.seq.wrapping_add(s.space());
+    /// What the rules of [`classify_retransmission`] ask about.
+    pub(super) fn situation(&self, now: i64, s: &Segment<'_>, view: &View, seen: Option<&Sent>) -> RetransmissionEvidence {
+        let end = s.seq.wrapping_add(s.seq_len());
         let heard = if self.at_sender(view) { self.last_heard_at } else { i64::MIN };
         let last_of_it = seen.map_or(i64::MIN, |e| e.last_at);
         // Queues before the capture even out the sender's pauses; its own stamps keep them.
@@ -33,7 +33,7 @@ impl Half {
         let (una, duplicates, sack_high, stalled) = match told {
             Some((word, told)) => {
                 let tick = self.sending.as_ref().map_or(0, |sending| sending.stamp_clock.tick());
-                let stalled = told.stalled(now, s.options.stamps.map(|t| t.value), tick);
+                let stalled = told.stalled(now, s.options.timestamps.map(|t| t.value), tick);
                 // It would have sent something at once.
                 let stalled = if told.is_news() { stalled.min(quiet) } else { stalled };
                 (word.una, word.duplicates, word.sack_high, stalled)
@@ -44,44 +44,44 @@ impl Half {
             }
         };
         let open = |point: Option<u32>| point.is_some_and(|p| before(una, p));
-        Repeat {
-            quiet,
-            age: if told.is_some() { stalled } else { age },
-            stalled,
+        RetransmissionEvidence {
+            silence: quiet,
+            timer_age: if told.is_some() { stalled } else { age },
+            since_advance: stalled,
             rtt: self.rtt.smoothed().map(whole),
-            is_first: !before(una, s.seq),
-            is_last: !before(end, self.next),
-            had: seen.is_some_and(|e| e.sacked && (self.at_sender(view) || now - e.last_at > self.surely_told(view))),
-            first_repeat: match seen {
+            is_lowest_unacked: !before(una, s.seq),
+            is_highest_sent: !before(end, self.next),
+            was_sacked: seen.is_some_and(|e| e.sacked && (self.at_sender(view) || now - e.last_at > self.surely_told(view))),
+            is_first_retransmission: match seen {
                 Some(e) => e.times == 1,
                 None => !trouble.is_some_and(|t| t.repairs.iter().any(|r| r.start == s.seq)),
             },
             sacked_above: sack_high.is_some_and(|high| before(s.seq, high) && before(una, high)),
-            duplicates,
-            passed: self.duplicates,
-            since: seen.map(|e| now - e.last_at),
-            least: if self.at_sender(view) { self.rtt.min() } else { view.turn },
-            asked: match told {
+            dupacks: duplicates,
+            dupacks_at_capture: self.duplicates,
+            since_last_copy: seen.map(|e| now - e.last_at),
+            min_feedback_time: if self.at_sender(view) { self.rtt.min() } else { view.turn },
+            loss_shown: match told {
                 Some((_, told)) => told.is_prompt(),
                 None => trouble.zip(seen).is_some_and(|(t, e)| {
                     self.at_sender(view) && t.delivered.asks_for(e, &episode.acted_on, self.last_sent_at, self.patience(t))
                 }),
             },
-            answers_news: match told {
+            follows_advance: match told {
                 Some((_, told)) => told.is_news() && told.is_prompt(),
                 None => self.at_sender(view) && now - self.last_news_at < AT_ONCE,
             },
-            spaced: episode.spaced > 3,
-            gap: if self.stamp_pause().is_none() { episode.gap } else { 0 },
-            overtaken: trouble.zip(seen).filter(|_| self.at_sender(view)).map(|(t, e)| t.delivered.overtook(e)),
+            is_paced: episode.spaced > 3,
+            previous_gap: if self.stamp_pause().is_none() { episode.gap } else { 0 },
+            later_data_acked: trouble.zip(seen).filter(|_| self.at_sender(view)).map(|(t, e)| t.delivered.overtook(e)),
             after_timeout: open(episode.loss_point) || self.not_yet_heard(now, s.seq, view),
             in_recovery: open(episode.recovery_point),
-            beyond: !self.at_sender(view),
-            seen: true,
-            afar: told.is_some(),
+            is_remote: !self.at_sender(view),
+            was_captured: true,
+            is_tracked: told.is_some(),
             timer_fired: trouble.is_some_and(|t| t.timer_fired),
-            probes: trouble.and_then(|t| t.probes),
-            small_start: self.at_sender(view) && self.sending.as_ref().is_some_and(|sending| sending.small_start),
+            uses_tlp: trouble.and_then(|t| t.probes),
+            small_initial_window: self.at_sender(view) && self.sending.as_ref().is_some_and(|sending| sending.small_start),
             sack: view.sack,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::moment::Moment;
 use super::seq::ahead;
-use crate::stored::stored;
+use crate::compact::compact;
 
 /// Ticks that hosts use, nanoseconds.
 const TICKS: [i64; 5] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000];
@@ -22,7 +22,7 @@ pub struct StampClock {
     tick: u32,
 }
 
-stored!(StampClock { first, first_at, last, last_step, stamps, tick });
+compact!(StampClock { first, first_at, last, last_step, stamps, tick });
 
 impl StampClock {
     /// A packet with this stamp passed.

@@ -2,8 +2,8 @@
 //! them has arrived shows in the time stamp that the sender echoes (RFC 7323, section 4.3), and without stamps in the time that a turn takes.
 
 use super::seq::{ahead, before};
-use crate::decode::Stamps;
-use crate::stored::stored;
+use crate::compact::compact;
+use crate::decode::Timestamps;
 use std::collections::VecDeque;
 
 /// What an ACK says.
@@ -19,7 +19,7 @@ pub struct Word {
     pub sack_high: Option<u32>,
 }
 
-stored!(Word { at, first, stamp, una, duplicates, sack_high });
+compact!(Word { at, first, stamp, una, duplicates, sack_high });
 
 /// ACKs on their way to the sender; the first has arrived.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub struct Told {
     turn: i64,
 }
 
-stored!(Told { words, since, since_at_most, since_stamp, news, prompt, heard, third, turn });
+compact!(Told { words, since, since_at_most, since_stamp, news, prompt, heard, third, turn });
 
 /// Duplicates that cause a retransmission (RFC 5681, section 3.2), and how much later than a turn it may come.
 const THIRD: u32 = 3;
@@ -99,7 +99,7 @@ impl Told {
     }
 
     /// Something that the sender sent passes.
-    pub fn sent(&mut self, now: i64, stamps: Option<Stamps>, turn: i64) {
+    pub fn sent(&mut self, now: i64, stamps: Option<Timestamps>, turn: i64) {
         let before_it = self.words.front().copied();
         (self.turn, self.prompt) = (turn, false);
         while self.words.get(1).is_some_and(|next| has_arrived(next, now, stamps, turn)) {
@@ -174,7 +174,7 @@ impl Told {
     }
 }
 
-fn has_arrived(word: &Word, now: i64, stamps: Option<Stamps>, turn: i64) -> bool {
+fn has_arrived(word: &Word, now: i64, stamps: Option<Timestamps>, turn: i64) -> bool {
     match (word.stamp, stamps) {
         (Some(stamp), Some(sender)) => !before(sender.echo, stamp),
         _ => word.first.saturating_add(turn - turn / LESS) <= now,
@@ -194,9 +194,9 @@ mod tests {
         let mut told = Told::new(word(0, 100, 1000, 0), 50);
         told.passes(word(10_000_000, 110, 2000, 0));
         told.passes(word(20_000_000, 120, 2000, 1));
-        told.sent(60_000_000, Some(Stamps { value: 7000, echo: 110 }), 50);
+        told.sent(60_000_000, Some(Timestamps { value: 7000, echo: 110 }), 50);
         assert_eq!(told.known().map(|w| (w.una, w.duplicates)), Some((2000, 0)));
-        told.sent(70_000_000, Some(Stamps { value: 7010, echo: 125 }), 50);
+        told.sent(70_000_000, Some(Timestamps { value: 7010, echo: 125 }), 50);
         assert_eq!(told.known().map(|w| (w.una, w.duplicates)), Some((2000, 1)));
         assert!(told.is_up_to_date());
         assert_eq!(told.stalled(99_000_000, Some(7300), 1_000_000), 300_000_000);

@@ -5,8 +5,8 @@ use super::delivered::Delivered;
 use super::episode::{CALM, Episode};
 use super::outpaced::AMENDED;
 use super::seq::before;
-use crate::cause::{Cause, Tally, Verdict};
-use crate::stored::stored;
+use crate::classify::{Classification, KindCounts, SegmentKind};
+use crate::compact::compact;
 
 /// A retransmission whose ACK may still show that it was not needed.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct Repair {
     pub segments: u16,
     /// In its IP header.
     pub ip_id: u16,
-    pub cause: Cause,
+    pub kind: SegmentKind,
     pub judged: bool,
     /// A timeout within a recovery that duplicates had begun.
     pub pair: bool,
@@ -26,7 +26,7 @@ pub struct Repair {
     pub filled: bool,
 }
 
-stored!(Repair { start, end, at, stamp, segments, ip_id, cause, judged, pair, filled });
+compact!(Repair { start, end, at, stamp, segments, ip_id, kind, judged, pair, filled });
 
 const _: () = assert!(size_of::<Repair>() == 32);
 
@@ -35,7 +35,7 @@ const MOST: usize = 512;
 
 #[derive(Debug, Default)]
 pub struct Trouble {
-    pub tally: Tally,
+    pub tally: KindCounts,
     /// In the order of time.
     pub repairs: Vec<Repair>,
     pub(super) episode: Option<Box<Episode>>,
@@ -55,7 +55,7 @@ pub struct Trouble {
     pub keeps_timeouts: bool,
 }
 
-stored!(Trouble {
+compact!(Trouble {
     tally,
     repairs,
     episode,
@@ -87,7 +87,7 @@ pub struct Oddities {
     pub lost_upstream: u32,
 }
 
-stored!(Oddities { missed_bytes, spurious, new_probes, fast_then_timeout, pairs, unseen_again, lost_upstream });
+compact!(Oddities { missed_bytes, spurious, new_probes, fast_then_timeout, pairs, unseen_again, lost_upstream });
 
 /// Pairs of retransmissions, one by duplicate ACKs and one by timeout, mostly of different segments, and `wimax-measured`'s test of whether such
 /// timeouts are spurious (papers/README.md, 7.7).
@@ -100,7 +100,7 @@ pub struct Pairs {
     pub early_timeouts: u32,
 }
 
-stored!(Pairs { all, not_needed, early_timeouts });
+compact!(Pairs { all, not_needed, early_timeouts });
 
 /// Retransmissions that were not needed, by what showed it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -111,7 +111,7 @@ pub struct Spurious {
     pub of_timeouts: u32,
 }
 
-stored!(Spurious { by_dsack, by_stamp, by_early_ack, of_timeouts });
+compact!(Spurious { by_dsack, by_stamp, by_early_ack, of_timeouts });
 
 impl Spurious {
     pub fn all(&self) -> u32 {
@@ -174,11 +174,11 @@ impl Trouble {
     }
 
     /// A repair that was taken for a fast retransmission had another cause.
-    pub(super) fn renamed(&mut self, at: usize, is: Verdict) {
+    pub(super) fn renamed(&mut self, at: usize, is: Classification) {
         let repair = &mut self.repairs[at];
-        let was = Verdict::new(repair.cause, self.tally.confidence(repair.cause).unwrap_or(AMENDED));
-        repair.cause = is.cause;
-        self.tally.take(was, repair.segments.into());
+        let was = Classification::new(repair.kind, self.tally.confidence(repair.kind).unwrap_or(AMENDED));
+        repair.kind = is.kind;
+        self.tally.remove(was, repair.segments.into());
         self.tally.add(is, repair.segments.into());
     }
 

@@ -1,7 +1,7 @@
 //! Where the capture stands, seen from the data of one end.
 
 use super::half::Half;
-use crate::cause::Cause;
+use crate::classify::SegmentKind;
 
 /// What the flow knows about where the capture stands, for the data of one end.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +30,7 @@ impl View {
         View {
             turn,
             turn_now: other.stamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
-            syn_again: other.trouble.as_ref().is_some_and(|t| t.tally.of(Cause::Handshake) > 0),
+            syn_again: other.trouble.as_ref().is_some_and(|t| t.tally.count(SegmentKind::Handshake) > 0),
             acks: other.counts.pure_acks,
             sack: half.choices.allow_sack() && other.choices.allow_sack(),
         }

@@ -7,7 +7,7 @@ pub use spacing::{Paced, paced};
 
 pub use crate::join::bucket::find as token_bucket;
 
-use crate::analyze::Watch;
+use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
 use crate::flow::{Flow, Passed};
 
@@ -48,9 +48,9 @@ impl Recorder {
     }
 }
 
-impl Watch for Recorder {
+impl PacketObserver for Recorder {
     #[inline]
-    fn passed(&mut self, at: i64, number: u32, _: &Flow, s: &Segment<'_>, passed: &Passed) {
+    fn on_packet(&mut self, at: i64, number: u32, _: &Flow, s: &Segment<'_>, passed: &Passed) {
         if (number as usize) < FLOWS && self.left > 0 {
             self.keep(at, number as usize, s, passed.from as usize);
         }

@@ -1,6 +1,6 @@
 //! What is kept of each packet to find it again in the other capture: 40 bytes a packet, only while two captures are joined.
 
-use crate::analyze::Watch;
+use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
 use crate::flow::{Flow, Passed, Side};
 
@@ -36,8 +36,8 @@ pub struct Recorder {
 const MOST_PARTS: u32 = 1024;
 const KEPT_FLAGS: u8 = Flags::SYN | Flags::FIN | Flags::RST | Flags::ACK;
 
-impl Watch for Recorder {
-    fn passed(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+impl PacketObserver for Recorder {
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
         let number = number as usize;
         if self.flows.len() <= number {
             self.flows.resize_with(number + 1, Default::default);
@@ -92,7 +92,7 @@ fn print(s: &Segment<'_>, seq: u32, payload: u32, flags: Flags) -> u64 {
     };
     add(u64::from(seq) << 32 | u64::from(ack));
     add(u64::from(payload) << 8 | u64::from(flags.0));
-    if let Some(stamps) = s.options.stamps {
+    if let Some(stamps) = s.options.timestamps {
         add(u64::from(stamps.value) << 32 | u64::from(stamps.echo));
     }
     for &(left, right) in s.options.sack().iter() {

@@ -27,7 +27,7 @@ pub use probes::{Judged, judge_probes};
 pub use verdict::{Blame, Verdict};
 pub use way::Way;
 
-use crate::analyze::{Analysis, Only};
+use crate::analyze::{Analysis, PacketFilter};
 use crate::series::Packets;
 use ackclock_pcap::read::{Capture, ReadError};
 use flows::Partner;
@@ -43,7 +43,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    pub fn new(capture: Capture, only: Only) -> Taken {
+    pub fn new(capture: Capture, only: PacketFilter) -> Taken {
         Taken { capture, analysis: Analysis::new(only), marks: Recorder::default(), packets: None }
     }
 

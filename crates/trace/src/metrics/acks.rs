@@ -1,7 +1,7 @@
 //! The ACK clock: how far apart the acknowledgements pass, and how much each one covers.
 
 use super::counters::Counters;
-use crate::stored::stored;
+use crate::compact::compact;
 use ackclock_core::statistics::{BinCounts, SummaryStats, bin_of_rank, nearest_rank, sample_sd};
 
 /// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram (papers/README.md, 7.6).
@@ -43,7 +43,7 @@ pub struct AckClock {
     comparable: u32,
 }
 
-stored!(AckClock {
+compact!(AckClock {
     last_at,
     last_sent_at,
     sum,

@@ -1,7 +1,7 @@
 //! Counters by number: only those between the least and the greatest number ever counted exist, and they are as narrow as their values let them
 //! be, one, two or four bytes each, all of one width.
 
-use crate::stored::{Reader, Stored, Writer};
+use crate::compact::{Compact, Reader, Writer};
 use ackclock_core::statistics::{BinCounts, LogBins};
 
 #[derive(Debug, Clone, Default)]
@@ -19,25 +19,25 @@ enum Width {
     #[default]
     One,
     Two,
-    Four,
+    KeyV4,
 }
 
 const _: () = assert!(size_of::<Counters>() == 24);
 
-impl Stored for Counters {
-    fn put(&self, to: &mut Writer) {
-        (self.total, self.first).put(to);
-        (self.width as u8, self.bytes.len()).put(to);
+impl Compact for Counters {
+    fn encode(&self, to: &mut Writer) {
+        (self.total, self.first).encode(to);
+        (self.width as u8, self.bytes.len()).encode(to);
         // Each by its size: most are small, whatever the largest is.
-        (0..self.len()).for_each(|i| self.get(i).put(to));
+        (0..self.len()).for_each(|i| self.get(i).encode(to));
     }
 
-    fn take(from: &mut Reader<'_>) -> Counters {
-        let (total, first) = <(u32, u16)>::take(from);
-        let (width, len) = <(u8, usize)>::take(from);
-        let width = [Width::One, Width::Two, Width::Four][usize::from(width)];
+    fn decode(from: &mut Reader<'_>) -> Counters {
+        let (total, first) = <(u32, u16)>::decode(from);
+        let (width, len) = <(u8, usize)>::decode(from);
+        let width = [Width::One, Width::Two, Width::KeyV4][usize::from(width)];
         let mut counters = Counters { bytes: vec![0; len].into_boxed_slice(), total, first, width };
-        (0..counters.len()).for_each(|i| counters.set(i, u32::take(from)));
+        (0..counters.len()).for_each(|i| counters.set(i, u32::decode(from)));
         counters
     }
 }
@@ -53,13 +53,13 @@ impl BinCounts for Counters {
     }
 }
 
-impl Stored for LogBins<Counters> {
-    fn put(&self, to: &mut Writer) {
-        self.counts().put(to);
+impl Compact for LogBins<Counters> {
+    fn encode(&self, to: &mut Writer) {
+        self.counts().encode(to);
     }
 
-    fn take(from: &mut Reader<'_>) -> LogBins<Counters> {
-        LogBins::from_counts(Stored::take(from))
+    fn decode(from: &mut Reader<'_>) -> LogBins<Counters> {
+        LogBins::from_counts(Compact::decode(from))
     }
 }
 
@@ -69,7 +69,7 @@ impl Width {
         match self {
             Width::One => 1,
             Width::Two => 2,
-            Width::Four => 4,
+            Width::KeyV4 => 4,
         }
     }
 }
@@ -90,7 +90,7 @@ impl Counters {
         match self.width {
             Width::One => u32::from(self.bytes[at]),
             Width::Two => u32::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]])),
-            Width::Four => u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]]),
+            Width::KeyV4 => u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]]),
         }
     }
 
@@ -126,7 +126,7 @@ impl Counters {
                 Some(count) if *count != [u8::MAX; 2] => *count = (u16::from_le_bytes(*count) + 1).to_le_bytes(),
                 _ => return false,
             },
-            Width::Four => match self.bytes.get_mut(4 * i..4 * i + 4).and_then(|b| b.first_chunk_mut()) {
+            Width::KeyV4 => match self.bytes.get_mut(4 * i..4 * i + 4).and_then(|b| b.first_chunk_mut()) {
                 Some(count) => *count = u32::from_le_bytes(*count).saturating_add(1).to_le_bytes(),
                 None => return false,
             },
@@ -154,7 +154,7 @@ impl Counters {
 
     /// A counter outgrew its width.
     fn widen(&mut self) {
-        let width = if self.width == Width::One { Width::Two } else { Width::Four };
+        let width = if self.width == Width::One { Width::Two } else { Width::KeyV4 };
         let bytes = vec![0; self.len() * width.bytes()].into_boxed_slice();
         let mut wider = Counters { bytes, width, ..Counters::default() };
         (0..self.len()).for_each(|at| wider.set(at, self.get(at)));

@@ -1,7 +1,7 @@
 //! How much passed when, in constant memory: bins of one width, which doubles whenever the time outgrows them, and amounts in a unit that doubles
 //! whenever they outgrow a byte. Enough to see how two flows' rates go together, which is all it is for.
 
-use crate::stored::stored;
+use crate::compact::compact;
 
 /// Bins kept.
 pub const BINS: usize = 64;
@@ -22,7 +22,7 @@ pub struct Course {
     coarsened: u8,
 }
 
-stored!(Course { first, pending, bins, at, widened, coarsened });
+compact!(Course { first, pending, bins, at, widened, coarsened });
 
 impl Course {
     pub fn new(now: i64) -> Course {

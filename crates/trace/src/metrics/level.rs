@@ -1,6 +1,6 @@
 //! A quantity that stays until it changes: its mean over time, its largest value.
 
-use crate::stored::stored;
+use crate::compact::compact;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Level {
@@ -11,7 +11,7 @@ pub struct Level {
     settled: u32,
 }
 
-stored!(Level { area, max, settled });
+compact!(Level { area, max, settled });
 
 /// How a level stands to where it has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes comes back.
 
 use super::counters::Counters;
-use crate::stored::stored;
+use crate::compact::compact;
 use ackclock_core::statistics::{LogBins, SummaryStats, sample_sd};
 
 /// Sample statistics, and the smoothed estimate of RFC 6298 for comparison with timers.
@@ -19,7 +19,7 @@ pub struct Rtt {
     deviation: f32,
 }
 
-stored!(Rtt { min, max, sum, sum_of_squares, bins, origin, smoothed, deviation });
+compact!(Rtt { min, max, sum, sum_of_squares, bins, origin, smoothed, deviation });
 
 const _: () = assert!(size_of::<Rtt>() == 72);
 

@@ -1,7 +1,7 @@
 //! Round-trip samples of one direction: most directions have none or one, for which statistics are not kept.
 
 use super::Rtt;
-use crate::stored::{Reader, Stored, Writer};
+use crate::compact::{Compact, Reader, Writer};
 use ackclock_core::statistics::SummaryStats;
 
 #[derive(Debug, Clone, Default)]
@@ -12,21 +12,21 @@ pub enum Samples {
     Many(Box<Rtt>),
 }
 
-impl Stored for Samples {
-    fn put(&self, to: &mut Writer) {
+impl Compact for Samples {
+    fn encode(&self, to: &mut Writer) {
         to.bit(matches!(self, Samples::Many(_)));
         match self {
-            Samples::Many(rtt) => rtt.put(to),
-            Samples::One(sample) => Some(*sample).put(to),
-            Samples::None => None::<i64>.put(to),
+            Samples::Many(rtt) => rtt.encode(to),
+            Samples::One(sample) => Some(*sample).encode(to),
+            Samples::None => None::<i64>.encode(to),
         }
     }
 
-    fn take(from: &mut Reader<'_>) -> Samples {
+    fn decode(from: &mut Reader<'_>) -> Samples {
         if from.bit() {
-            return Samples::Many(Stored::take(from));
+            return Samples::Many(Compact::decode(from));
         }
-        <Option<i64> as Stored>::take(from).map_or(Samples::None, Samples::One)
+        <Option<i64> as Compact>::decode(from).map_or(Samples::None, Samples::One)
     }
 }
 

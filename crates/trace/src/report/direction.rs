@@ -1,7 +1,7 @@
 //! The figures of one direction: data that one end sent, and what the other end's ACKs said of it.
 
 use super::{Limits, Place, limits, seconds};
-use crate::cause::Cause;
+use crate::classify::SegmentKind;
 use crate::flow::{Flow, Half, Side, Spurious};
 use crate::metrics::{ACK_BINS_MS, AckClock};
 use ackclock_core::statistics::SummaryStats;
@@ -148,7 +148,7 @@ impl Direction {
         let rate = |bytes: u64| (life > 0.0).then(|| bytes as f64 * 8.0 / life);
         let span = t.busy + t.idle + t.closed;
         let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
-        let present = Cause::ALL.into_iter().filter_map(|cause| Some((cause, tally.confidence(cause)?)));
+        let present = SegmentKind::ALL.into_iter().filter_map(|cause| Some((cause, tally.confidence(cause)?)));
         Direction {
             packets: u64::from(c.packets),
             segments: u64::from(a.segments),
@@ -157,13 +157,13 @@ impl Direction {
             retransmitted_segments: u64::from(c.retransmitted),
             retransmission_rate: (a.segments > 0)
                 .then(|| f64::from(c.retransmitted) / (f64::from(a.segments) + f64::from(unseen(half)))),
-            rto_retransmits: tally.of(Cause::Timeout),
-            fast_retransmits: tally.of(Cause::Fast) + tally.of(Cause::Rack),
-            tlp_retransmits: tally.of(Cause::TailProbe) + half.trouble().map_or(0, |t| t.oddities().new_probes),
-            go_back_n_retransmits: tally.of(Cause::GoBackN),
+            rto_retransmits: tally.count(SegmentKind::Timeout),
+            fast_retransmits: tally.count(SegmentKind::Fast) + tally.count(SegmentKind::Rack),
+            tlp_retransmits: tally.count(SegmentKind::TailProbe) + half.trouble().map_or(0, |t| t.oddities().new_probes),
+            go_back_n_retransmits: tally.count(SegmentKind::GoBackN),
             spurious_retransmits: spurious.all(),
-            out_of_order: tally.of(Cause::Reordered),
-            network_duplicates: tally.of(Cause::NetworkDuplicate),
+            out_of_order: tally.count(SegmentKind::Reordered),
+            network_duplicates: tally.count(SegmentKind::NetworkDuplicate),
             duplicate_acks: u64::from(a.duplicate_acks),
             rtt_ms: half.rtt.summary_ms(),
             timestamp_rtt_ms: half.stamp_rtt.summary_ms(),
@@ -177,7 +177,7 @@ impl Direction {
             ack_interarrival_ms: half.ack_clock().map(AckGaps::of).unwrap_or_default(),
             advertised_window_bytes: WindowReport::of(half),
             causes: present
-                .map(|(cause, sure)| (cause.name(), CauseReport { count: tally.of(cause), confidence: f64::from(sure) }))
+                .map(|(cause, sure)| (cause.name(), CauseReport { count: tally.count(cause), confidence: f64::from(sure) }))
                 .collect(),
             spurious: SpuriousReport {
                 dsack: spurious.by_dsack,
@@ -188,9 +188,9 @@ impl Direction {
             },
             repairs: RepairReport::of(half),
             pure_acks: u64::from(c.pure_acks),
-            zero_window_probes: tally.of(Cause::WindowProbe),
+            zero_window_probes: tally.count(SegmentKind::WindowProbe),
             zero_windows: c.zero_windows,
-            keep_alives: tally.of(Cause::KeepAlive),
+            keep_alives: tally.count(SegmentKind::KeepAlive),
             resets: c.resets,
             ecn: EcnReport { marked: u64::from(c.marks), echoed: u64::from(c.echoes), reduced: u64::from(c.reductions) },
             bad_checksums: u64::from(c.bad_checksums),

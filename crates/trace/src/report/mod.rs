@@ -12,7 +12,7 @@ pub use joined::{BucketReport, JoinReport, WayReport};
 pub use limits::Limits;
 pub use together::Pair;
 
-use crate::analyze::{Analysis, Pieces};
+use crate::analyze::{Analysis, FragmentCounts};
 use crate::decode::{Endpoint, Skip};
 use crate::flow::{Flow, Half, Moment, Side};
 use ackclock_pcap::read::{Capture, Truncation};
@@ -59,8 +59,8 @@ pub struct FragmentReport {
 }
 
 impl FragmentReport {
-    fn of(pieces: Pieces) -> FragmentReport {
-        FragmentReport { pieces: pieces.pieces, reassembled: pieces.reassembled, incomplete: pieces.incomplete }
+    fn of(counts: FragmentCounts) -> FragmentReport {
+        FragmentReport { pieces: counts.fragments, reassembled: counts.reassembled, incomplete: counts.incomplete }
     }
 }
 
@@ -133,11 +133,11 @@ const LOCAL_MS: f64 = 0.3;
 
 impl Report {
     pub fn of(analysis: &Analysis, capture: &Capture) -> Report {
-        let (totals, tally) = (&analysis.totals, analysis.tally());
+        let (totals, counts) = (&analysis.totals, analysis.counts());
         let mut malformed_kinds: BTreeMap<&'static str, u64> = capture.damage().iter().map(|(d, &n)| (d.name(), n)).collect();
         let mut skipped = BTreeMap::new();
         for skip in Skip::ALL {
-            let n = tally.skipped[skip as usize];
+            let n = counts.skipped[skip as usize];
             if n > 0 {
                 if skip.is_malformed() {
                     malformed_kinds.insert(skip.name(), n)
@@ -146,25 +146,25 @@ impl Report {
                 };
             }
         }
-        if tally.beyond > 0 {
-            skipped.insert("too_many_flows", tally.beyond);
+        if counts.over_capacity > 0 {
+            skipped.insert("too_many_flows", counts.over_capacity);
         }
         let malformed: u64 = malformed_kinds.values().sum();
-        if tally.broken_options > 0 {
-            malformed_kinds.insert("broken_tcp_options", tally.broken_options);
+        if counts.malformed_options > 0 {
+            malformed_kinds.insert("broken_tcp_options", counts.malformed_options);
         }
         let start = totals.first_at.unwrap_or(0);
         let flows = analysis.flows();
         Report {
             packets: totals.packets,
-            tcp_packets: tally.tcp,
-            malformed: malformed + tally.broken_options,
+            tcp_packets: counts.tcp,
+            malformed: malformed + counts.malformed_options,
             malformed_kinds,
             truncated: capture.truncation(),
             skipped,
-            bad_checksums: tally.bad_checksums,
-            fragments: FragmentReport::of(analysis.pieces()),
-            cut_short: totals.cut_short,
+            bad_checksums: counts.bad_checksums,
+            fragments: FragmentReport::of(analysis.fragment_counts()),
+            cut_short: totals.truncated,
             time_backwards: totals.backwards,
             start_s: totals.first_at.map(seconds),
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),

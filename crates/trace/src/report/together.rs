@@ -1,6 +1,6 @@
 //! Flows that ran at the same time: whether one's gain was the other's loss, as with flows that share a bottleneck.
 
-use crate::analyze::Roll;
+use crate::analyze::FlowList;
 use crate::flow::Side;
 use crate::metrics::{BINS, Course, pearson};
 use serde::Serialize;
@@ -34,7 +34,7 @@ struct Large {
 }
 
 /// The largest directions, each with each that ran at the same time.
-pub fn pairs(flows: &Roll<'_>) -> Vec<Pair> {
+pub fn pairs(flows: &FlowList<'_>) -> Vec<Pair> {
     let all = largest(flows);
     let mut pairs = Vec::new();
     for (i, a) in all.iter().enumerate() {
@@ -47,7 +47,7 @@ pub fn pairs(flows: &Roll<'_>) -> Vec<Pair> {
     pairs
 }
 
-fn largest(flows: &Roll<'_>) -> Vec<Large> {
+fn largest(flows: &FlowList<'_>) -> Vec<Large> {
     let mut all: Vec<Large> = Vec::new();
     let keep = |all: &mut Vec<Large>| {
         all.sort_by_key(|large| Reverse(large.bytes));

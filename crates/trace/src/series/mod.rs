@@ -2,8 +2,8 @@
 
 mod unwrap;
 
-use crate::analyze::Watch;
-use crate::cause::Cause;
+use crate::analyze::PacketObserver;
+use crate::classify::SegmentKind;
 use crate::decode::{Flags, Segment};
 use crate::flow::{Amended, Data, Flow, Passed};
 use unwrap::Unwrap;
@@ -19,7 +19,7 @@ pub enum Kind {
     New,
     /// New, with something before it missing.
     AfterHole,
-    Odd(Cause),
+    Odd(SegmentKind),
     /// A connection's beginning: SYN for the first time.
     Syn,
     Reset,
@@ -79,8 +79,8 @@ pub struct Packets {
     streams: Vec<[Unwrap; 2]>,
 }
 
-impl Watch for Packets {
-    fn passed(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+impl PacketObserver for Packets {
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
         if self.rows.len() >= MOST_ROWS {
             self.left_out += 1;
             return;
@@ -126,21 +126,21 @@ impl Packets {
     /// Earlier packets of this end were something else.
     fn amend(&mut self, flow: u32, from_client: bool, amended: Amended) {
         let was: &[Kind] = match amended.was {
-            Cause::Handshake => &[Kind::Syn],
-            Cause::Fast => &[Kind::Odd(Cause::Fast), Kind::Odd(Cause::Rack)],
-            _ => &[Kind::Odd(Cause::Timeout)],
+            SegmentKind::Handshake => &[Kind::Syn],
+            SegmentKind::Fast => &[Kind::Odd(SegmentKind::Fast), Kind::Odd(SegmentKind::Rack)],
+            _ => &[Kind::Odd(SegmentKind::Timeout)],
         };
         let same = |row: &&mut Row| row.flow == flow && row.from_client == from_client && was.contains(&row.kind);
         let found = self.rows.iter_mut().rev().filter(same);
         for (row, is) in found.zip([Some(amended.is), amended.before_it].into_iter().flatten()) {
-            (row.kind, row.confidence) = (Kind::Odd(is.cause), is.confidence);
+            (row.kind, row.confidence) = (Kind::Odd(is.kind), is.confidence);
         }
     }
 }
 
 fn kind_of(s: &Segment<'_>, data: Data) -> (Kind, f32) {
     match data {
-        Data::Odd(verdict) => (Kind::Odd(verdict.cause), verdict.confidence),
+        Data::Odd(verdict) => (Kind::Odd(verdict.kind), verdict.confidence),
         _ if s.flags.has(Flags::RST) => (Kind::Reset, 1.0),
         Data::None => (Kind::Ack, 1.0),
         _ if s.flags.has(Flags::SYN) => (Kind::Syn, 1.0),

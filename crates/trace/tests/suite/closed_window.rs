@@ -26,7 +26,7 @@ fn limits(passes: &[Passes]) -> Limits {
     Report::of(&analysis, &capture).flows[0].b2a.limited.unwrap()
 }
 
-/// Four segments, their ACK 100 ms later, which leaves this window; then what follows.
+/// KeyV4 segments, their ACK 100 ms later, which leaves this window; then what follows.
 fn opening(window: u16) -> Vec<Passes> {
     let mut all: Vec<_> = (0..4).map(|i| Data { at: 0, seq: 1 + i * 1000, payload: 1000 }).collect();
     all.push(Ack { at: 100 * MS, ack: 4001, window });

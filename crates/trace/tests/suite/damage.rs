@@ -2,7 +2,7 @@
 //! from a seed; `ACKCLOCK_FUZZ_CASES` asks for more of them than the gate has time for.
 
 use ackclock_pcap::read::Capture;
-use ackclock_trace::analyze::{Analysis, AtHand, Only};
+use ackclock_trace::analyze::{Analysis, CachePolicy, PacketFilter};
 use ackclock_trace::report::Report;
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -90,7 +90,7 @@ fn segment() -> impl Strategy<Value = Vec<u8>> {
 
 /// A report by so many workers.
 fn by(workers: usize, bytes: &[u8]) -> String {
-    report(Analysis::with_workers(Only::default(), workers), bytes)
+    report(Analysis::with_workers(PacketFilter::default(), workers), bytes)
 }
 
 fn report(mut analysis: Analysis, bytes: &[u8]) -> String {
@@ -125,8 +125,8 @@ proptest! {
         }
         // Put by whenever another flow's packet comes, or once in a while.
         for (flows, quiet_ns) in [(1, -i64::MAX), (1, 1_000_000_000), (4, 100_000_000)] {
-            let rule = AtHand { flows, most: flows, quiet_ns };
-            prop_assert_eq!(&report(Analysis::with_rule(Only::default(), 1, rule), &bytes), &alone);
+            let rule = CachePolicy { min_hot: flows, max_hot: flows, idle_ns: quiet_ns };
+            prop_assert_eq!(&report(Analysis::with_policy(PacketFilter::default(), 1, rule), &bytes), &alone);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Datagrams in pieces: what they hold counts once, when it is whole.
 
 use ackclock_pcap::read::Capture;
-use ackclock_trace::analyze::{Analysis, Only, Pieces};
+use ackclock_trace::analyze::{Analysis, FragmentCounts, PacketFilter};
 use std::io::Cursor;
 
 const HEADER: [u8; 24] = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
@@ -42,7 +42,7 @@ fn piece_v6(id: u32, tcp: &[u8], from: usize, to: usize) -> Vec<u8> {
 }
 
 /// Read after one another, a millisecond apart: payload, segments and retransmissions of the one direction, and what became of the pieces.
-fn read(packets: &[Vec<u8>]) -> (u64, u32, u32, Pieces) {
+fn read(packets: &[Vec<u8>]) -> (u64, u32, u32, FragmentCounts) {
     let mut bytes = HEADER.to_vec();
     for (i, packet) in packets.iter().enumerate() {
         for field in [1000, i as u32 * 1000, packet.len() as u32, packet.len() as u32] {
@@ -51,17 +51,17 @@ fn read(packets: &[Vec<u8>]) -> (u64, u32, u32, Pieces) {
         bytes.extend(packet);
     }
     let mut capture = Capture::from_reader(Box::new(Cursor::new(bytes))).unwrap();
-    let mut analysis = Analysis::new(Only::default());
+    let mut analysis = Analysis::new(PacketFilter::default());
     analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
     let flows = analysis.flows();
     let flow = flows.iter().next();
     let half = flow.as_ref().map(|flow| flow.half(flow.client()));
     let amounts = half.and_then(|h| h.sending()).map(|s| s.amounts).unwrap_or_default();
-    (amounts.payload, amounts.segments, half.map_or(0, |h| h.counts.retransmitted), analysis.pieces())
+    (amounts.payload, amounts.segments, half.map_or(0, |h| h.counts.retransmitted), analysis.fragment_counts())
 }
 
-fn pieces(pieces: u64, reassembled: u64, incomplete: u64, unused: u64) -> Pieces {
-    Pieces { pieces, reassembled, incomplete, unused }
+fn counts(fragments: u64, reassembled: u64, incomplete: u64, unused: u64) -> FragmentCounts {
+    FragmentCounts { fragments, reassembled, incomplete, unused }
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_segment_in_three_pieces_counts_once_and_whole_in_any_order() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
         let all: Vec<Vec<u8>> = [whole.clone()].into_iter().chain(order.map(|i| cut(2)[i].clone())).collect();
         let (payload, _, again, what) = read(&all);
-        assert_eq!((payload, again, what), (2800, 0, pieces(3, 1, 0, 0)), "{order:?}");
+        assert_eq!((payload, again, what), (2800, 0, counts(3, 1, 0, 0)), "{order:?}");
     }
 }
 
@@ -80,7 +80,7 @@ fn a_segment_in_three_pieces_counts_once_and_whole_in_any_order() {
 fn ipv6_pieces_are_put_together_too_and_an_atomic_fragment_is_whole() {
     let tcp = segment(1, 1000);
     let all = [piece_v6(7, &tcp, 504, tcp.len()), piece_v6(7, &tcp, 0, 504), piece_v6(8, &segment(1001, 100), 0, 120)];
-    assert_eq!(read(&all), (1100, 2, 0, pieces(2, 1, 0, 0)));
+    assert_eq!(read(&all), (1100, 2, 0, counts(2, 1, 0, 0)));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_datagram_of_which_a_piece_is_missing_does_not_count_as_it_does_not_for_its_
     let all =
         [piece(1, &a, 0, 520), piece(1, &a, 520, 1020), piece(2, &b, 0, 520), piece(3, &b, 0, 520), piece(3, &b, 520, 1020)];
     let (payload, _, again, what) = read(&all);
-    assert_eq!((payload, again, what), (2000, 0, pieces(5, 2, 1, 1)));
+    assert_eq!((payload, again, what), (2000, 0, counts(5, 2, 1, 1)));
 }
 
 #[test]
@@ -105,5 +105,5 @@ fn a_flood_of_pieces_that_never_end_costs_no_memory() {
     let tcp = segment(1, 1000);
     let all: Vec<Vec<u8>> = (0..5000u16).map(|i| piece(i, &tcp, 480, 960)).collect();
     let (payload, _, _, what) = read(&all);
-    assert_eq!((payload, what), (0, pieces(5000, 0, 5000, 5000)));
+    assert_eq!((payload, what), (0, counts(5000, 0, 5000, 5000)));
 }

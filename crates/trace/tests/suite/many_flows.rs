@@ -1,7 +1,7 @@
 //! More flows than a report lists.
 
 use ackclock_pcap::read::Capture;
-use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::report::Report;
 use std::io::Cursor;
 
@@ -29,7 +29,7 @@ fn syns(count: u32) -> Vec<u8> {
 fn flows_beyond_those_that_are_listed_are_counted() {
     for (flows, left_out) in [(LISTED, None), (LISTED + 3, Some(3))] {
         let mut capture = Capture::from_reader(Box::new(Cursor::new(syns(flows)))).unwrap();
-        let mut analysis = Analysis::new(Only::default());
+        let mut analysis = Analysis::new(PacketFilter::default());
         assert_eq!(analysis.read(&mut capture, &mut (), u64::MAX).unwrap(), u64::from(flows));
         assert_eq!(analysis.flows().len(), flows as usize);
         let report = Report::of(&analysis, &capture);

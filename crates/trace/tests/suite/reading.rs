@@ -77,7 +77,7 @@ fn figures(bytes: Vec<u8>) -> Figures {
         half.counts.retransmitted,
         half.rtt.min().zip(half.rtt.max()).map(|(a, b)| [us(a), us(b)]),
         analysis.totals.first_at.map(|at| at / 1_000_000_000),
-        analysis.totals.cut_short,
+        analysis.totals.truncated,
     )
 }
 

@@ -2,7 +2,7 @@
 //! segment found, its payload, round trips and ends are the ones that were on the wire.
 
 use ackclock_pcap::read::Capture;
-use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::analyze::{Analysis, PacketFilter};
 use std::io::Cursor;
 
 /// A TCP segment with a sound checksum, from the server (port 80) or to it.
@@ -125,10 +125,10 @@ type Figures = (u64, u32, u32, (u64, [i64; 2]), u64, u64, usize);
 
 fn figures(bytes: Vec<u8>) -> Figures {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(bytes))).unwrap();
-    let mut analysis = Analysis::new(Only::default());
+    let mut analysis = Analysis::new(PacketFilter::default());
     analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
     capture.finish();
-    let tally = analysis.tally();
+    let tally = analysis.counts();
     let flows = analysis.flows();
     assert_eq!(flows.len(), 1, "skipped {:?}, {:?}", tally.skipped, capture.damage());
     let flow = flows.get(0);
@@ -309,9 +309,9 @@ fn options_that_the_capture_cut_are_not_broken() {
         let bytes = [front, &ipv4(true, 6, &[], segment, None)].concat();
         let file = pcap(&USUAL, link, &[(0, bytes)], front.len() + snap);
         let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
-        let mut analysis = Analysis::new(Only::default());
+        let mut analysis = Analysis::new(PacketFilter::default());
         analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
-        (analysis.tally().tcp, analysis.tally().broken_options)
+        (analysis.counts().tcp, analysis.counts().malformed_options)
     };
     for snap in 40..=64 {
         assert_eq!(broken(&segment, 101, &[], snap), (1, 0), "{snap}");

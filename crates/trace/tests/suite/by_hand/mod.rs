@@ -1,7 +1,7 @@
 //! Conversations of single packets, made by hand: from the packet to what the analyzer has read.
 
 use ackclock_pcap::read::Capture;
-use ackclock_trace::analyze::{Analysis, Only};
+use ackclock_trace::analyze::{Analysis, PacketFilter};
 use std::io::Cursor;
 
 /// Link type of datagrams without a link header.
@@ -63,7 +63,7 @@ pub fn pcap(packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<u8> {
 /// A file, read to its end.
 pub fn read(file: Vec<u8>) -> (Capture, Analysis) {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
-    let mut analysis = Analysis::new(Only::default());
+    let mut analysis = Analysis::new(PacketFilter::default());
     analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
     (capture, analysis)
 }

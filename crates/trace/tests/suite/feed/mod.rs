@@ -1,7 +1,7 @@
 //! All that the analyzer does with a file: read, rebuilt, kept packet by packet, joined with itself, reported.
 
 use ackclock_pcap::read::{Capture, ReadError};
-use ackclock_trace::analyze::Only;
+use ackclock_trace::analyze::PacketFilter;
 use ackclock_trace::join::{Taken, join};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
@@ -36,7 +36,7 @@ impl fmt::Display for Outcome {
 
 fn taken(bytes: &[u8]) -> Result<Taken, ReadError> {
     let capture = Capture::from_reader(Box::new(Cursor::new(bytes.to_vec())))?;
-    let mut taken = Taken { packets: Some(Packets::default()), ..Taken::new(capture, Only::default()) };
+    let mut taken = Taken { packets: Some(Packets::default()), ..Taken::new(capture, PacketFilter::default()) };
     taken.read(u64::MAX)?;
     taken.capture.finish();
     Ok(taken)
@@ -49,7 +49,7 @@ pub fn analyze(bytes: Vec<u8>) -> Outcome {
     };
     assert!(first.analysis.memory() < 64 << 20);
     let rows = first.packets.as_ref().map_or(0, |p| p.rows.len() as u64);
-    assert_eq!(rows, first.analysis.tally().tcp);
+    assert_eq!(rows, first.analysis.counts().tcp);
     let joined = Report::joined(&first, &second, &join(&first, &second, None));
     serde_json::to_string(&joined).expect("figures are numbers");
     Outcome::Read(Box::new(Report::of(&first.analysis, &first.capture)))

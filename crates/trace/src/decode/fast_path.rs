@@ -1,5 +1,6 @@
-//! What nearly every packet is, without the general walk: IPv4 without options, not in pieces, straight behind Ethernet, Linux's cooked headers or at
-//! the front, and TCP. Each field lies at a fixed place, so one look at the length does for all. What is not of that form, or wrong, is left to the walk.
+//! Fast path of the decoder: TCP over unfragmented IPv4 without options, directly after Ethernet, a
+//! Linux cooked header or no link header. All fields are at fixed offsets, so that one length check
+//! suffices. All other packets and malformed ones are left to [`super::decode`].
 
 use super::{Flags, Key, Options, Segment};
 use ackclock_pcap::checksum::{fold, sum};
@@ -7,18 +8,18 @@ use ackclock_pcap::read::{LinkType, Record};
 
 const HEADERS: usize = 40;
 
-/// The datagram of a packet that is IPv4's by what its link says.
+/// The IPv4 datagram of a packet, by its link-layer protocol field.
 #[inline(always)]
 fn datagram<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
     if record.link == LinkType(1) {
         let (header, datagram) = record.bytes.split_first_chunk::<14>()?;
         return (header[12..] == [8, 0]).then_some(datagram);
     }
-    behind_other(record)
+    datagram_of_other_link(record)
 }
 
 #[inline(never)]
-fn behind_other<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
+fn datagram_of_other_link<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
     let (kind, at) = match record.link {
         LinkType(101) => return Some(record.bytes),
         LinkType(113) => (14, 16),
@@ -29,7 +30,7 @@ fn behind_other<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
     (header[kind..kind + 2] == [8, 0]).then_some(datagram)
 }
 
-/// The flow of a packet that is of that form as far as that needs it: a look too short to say whether it is sound.
+/// The flow key of a packet of this form. Checks only the fields that the key needs.
 #[inline]
 pub fn key(record: &Record<'_>) -> Option<Key> {
     let h: &[u8; 24] = datagram(record)?.first_chunk()?;
@@ -41,8 +42,8 @@ pub fn key(record: &Record<'_>) -> Option<Key> {
     Some(Key::v4([word(12), word(16)], [half(20), half(22)]).0)
 }
 
-/// The segment of such a packet; none if it is not of that form, which says nothing of whether it is sound. Both headers are five words of eight bytes;
-/// fields are cut out of those.
+/// The segment of a packet of this form; none for all others. Both headers are read as five 8-byte
+/// words.
 #[inline(never)]
 pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     let bytes = datagram(record)?;
@@ -55,17 +56,18 @@ pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     if w0 >> 56 != 0x45 || w1 >> 48 & 0xff != 6 || w0 & 0x3fff != 0 || tcp_header < 20 || total < ends {
         return None;
     }
-    let here = &bytes[..bytes.len().min(total)];
-    // Carries come back in, in whatever word they arise: one's complement sums can be taken eight bytes at a time (RFC 1071, section 2).
-    let bad_ip = fold(carried(carried(w0, w1), w2 >> 32)) != 0xffff;
-    let bad_tcp = here.len() == total && {
+    let captured = &bytes[..bytes.len().min(total)];
+    // One's complement sums can be taken eight bytes at a time with end-around carry (RFC 1071,
+    // section 2).
+    let bad_ip = fold(add_with_carry(add_with_carry(w0, w1), w2 >> 32)) != 0xffff;
+    let bad_tcp = captured.len() == total && {
         let pseudo = (w1 & 0xffff_ffff) + 6 + total as u64 - 20;
-        let fixed = carried(carried(carried(w2, w3), w4), pseudo);
-        fold(carried(fixed, behind(&here[HEADERS..]))) != 0xffff
+        let fixed = add_with_carry(add_with_carry(add_with_carry(w2, w3), w4), pseudo);
+        fold(add_with_carry(fixed, sum_of_rest(&captured[HEADERS..]))) != 0xffff
     };
     let (key, from) = Key::v4([w1 as u32, (w2 >> 32) as u32], [(w2 >> 16) as u16, w2 as u16]);
-    let mut options = Options::of(&here[HEADERS..ends.min(here.len())]);
-    options.broken &= here.len() >= ends;
+    let mut options = Options::of(&captured[HEADERS..ends.min(captured.len())]);
+    options.malformed &= captured.len() >= ends;
     Some(Segment {
         key,
         from,
@@ -81,25 +83,25 @@ pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
         options,
         header_len: tcp_header as u8,
         bad_checksum: bad_ip || bad_tcp,
-        captured: &here[ends.min(here.len())..],
+        captured: &captured[ends.min(captured.len())..],
     })
 }
 
 #[inline(always)]
-fn carried(a: u64, b: u64) -> u64 {
+fn add_with_carry(a: u64, b: u64) -> u64 {
     let (sum, over) = a.overflowing_add(b);
     sum + u64::from(over)
 }
 
-/// The sum of what follows the fixed headers: mostly nothing or time stamps.
+/// The checksum of the bytes after the fixed headers: mostly none, or timestamps.
 #[inline(always)]
-fn behind(rest: &[u8]) -> u64 {
+fn sum_of_rest(rest: &[u8]) -> u64 {
     match rest {
         [] => 0,
         &[a, b, c, d, e, f, g, h, i, j, k, l] => {
-            carried(u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from(u32::from_be_bytes([i, j, k, l])))
+            add_with_carry(u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from(u32::from_be_bytes([i, j, k, l])))
         }
-        // In the machine's order: what is folded may be turned.
+        // A folded sum in native byte order may be swapped.
         _ => u64::from(u16::from_be(fold(sum(rest)) as u16)),
     }
 }

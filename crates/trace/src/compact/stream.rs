@@ -1,13 +1,13 @@
-//! Bits and bytes, each in a row of their own: the bits' length, the bits, the bytes.
+//! Bit and byte streams of the compact encoding: the length of the bits, the bits, the bytes.
 
-/// Takes numbers.
+/// Encodes bits, integers and bytes.
 #[derive(Debug, Default)]
 pub struct Writer {
     bits: Vec<u8>,
     bit_count: usize,
     bytes: Vec<u8>,
-    /// The last point in time that was written.
-    pub instant: i64,
+    /// The last time that was written; the next one is encoded as a difference.
+    pub last_time: i64,
 }
 
 impl Writer {
@@ -22,9 +22,9 @@ impl Writer {
         self.bit_count += 1;
     }
 
-    /// A bit where it is zero, else seven bits of it in each byte.
+    /// One bit for zero; else a bit and a varint with seven bits per byte.
     #[inline]
-    pub fn number(&mut self, mut value: u64) {
+    pub fn varint(&mut self, mut value: u64) {
         self.bit(value != 0);
         while value >= 128 {
             self.bytes.push(value as u8 | 128);
@@ -39,36 +39,36 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// All of it behind `head`; the writer is empty then.
-    pub fn finish(&mut self, head: &[u8]) -> Box<[u8]> {
+    /// Returns the encoding after `prefix` and clears the writer.
+    pub fn finish(&mut self, prefix: &[u8]) -> Box<[u8]> {
         let length = (self.bits.len() as u32).to_le_bytes();
-        let all = [head, &length[..LENGTH], &self.bits, &self.bytes].concat().into_boxed_slice();
+        let encoded = [prefix, &length[..LENGTH], &self.bits, &self.bytes].concat().into_boxed_slice();
         self.bits.clear();
         self.bytes.clear();
-        (self.bit_count, self.instant) = (0, 0);
-        all
+        (self.bit_count, self.last_time) = (0, 0);
+        encoded
     }
 }
 
-/// Bytes of the bits' length.
+/// Size of the length of the bits, in bytes.
 const LENGTH: usize = 3;
 
-/// Gives the numbers back in the order in which they were put.
+/// Decodes in the order of encoding. Returns zeros past the end.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bits: &'a [u8],
     bit: usize,
     bytes: &'a [u8],
-    pub instant: i64,
+    pub last_time: i64,
 }
 
 impl<'a> Reader<'a> {
-    /// Behind the head.
-    pub fn new(all: &'a [u8]) -> Reader<'a> {
-        let (length, rest) = all.split_at_checked(LENGTH).unwrap_or_default();
+    /// `encoded` begins after the prefix.
+    pub fn new(encoded: &'a [u8]) -> Reader<'a> {
+        let (length, rest) = encoded.split_at_checked(LENGTH).unwrap_or_default();
         let bits = length.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte));
         let (bits, bytes) = rest.split_at_checked(bits).unwrap_or_default();
-        Reader { bits, bit: 0, bytes, instant: 0 }
+        Reader { bits, bit: 0, bytes, last_time: 0 }
     }
 
     #[inline]
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub fn number(&mut self) -> u64 {
+    pub fn varint(&mut self) -> u64 {
         let (mut value, mut shift) = (0, 0);
         if !self.bit() {
             return 0;
@@ -97,9 +97,9 @@ impl<'a> Reader<'a> {
     }
 
     pub fn bytes(&mut self, n: usize) -> &'a [u8] {
-        let (taken, rest) = self.bytes.split_at_checked(n).unwrap_or_default();
+        let (bytes, rest) = self.bytes.split_at_checked(n).unwrap_or_default();
         self.bytes = rest;
-        taken
+        bytes
     }
 
     pub fn array<const N: usize>(&mut self) -> [u8; N] {

@@ -1,0 +1,107 @@
+//! Filter of the packets to analyze, by time and by endpoints.
+
+use crate::decode::{Endpoint, Segment};
+use serde::Deserialize;
+use std::net::IpAddr;
+
+/// Selects packets. The field names are those of the JSON that the Python package passes.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PacketFilter {
+    /// Nanoseconds after the capture's first packet; earlier packets are ignored.
+    pub since_ns: Option<i64>,
+    /// Nanoseconds after the capture's first packet; packets from then on are ignored.
+    pub until_ns: Option<i64>,
+    /// Flows whose endpoints match; all flows if none.
+    pub ends: Option<EndpointExpr>,
+}
+
+/// Condition on the two endpoints of a flow. It does not depend on which end sent a packet, so that
+/// it selects entire flows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointExpr {
+    /// One end has an address in this network: prefix and prefix length.
+    Net(IpAddr, u8),
+    /// One end has a port in this range, both limits included.
+    Ports(u16, u16),
+    All(Vec<EndpointExpr>),
+    Any(Vec<EndpointExpr>),
+    Not(Box<EndpointExpr>),
+}
+
+impl EndpointExpr {
+    fn matches(&self, ends: &[Endpoint; 2]) -> bool {
+        match self {
+            EndpointExpr::Net(net, bits) => {
+                let (prefix, bits) = match net {
+                    IpAddr::V4(v4) => (u128::from(v4.to_ipv6_mapped()), bits.saturating_add(96)),
+                    IpAddr::V6(v6) => (u128::from(*v6), *bits),
+                };
+                let host_bits = 128u32.saturating_sub(u32::from(bits));
+                let network = |ip: u128| ip.checked_shr(host_bits).unwrap_or(0);
+                ends.iter().any(|end| network(end.ip) == network(prefix))
+            }
+            EndpointExpr::Ports(from, to) => ends.iter().any(|end| (*from..=*to).contains(&end.port)),
+            EndpointExpr::All(of) => of.iter().all(|expr| expr.matches(ends)),
+            EndpointExpr::Any(of) => of.iter().any(|expr| expr.matches(ends)),
+            EndpointExpr::Not(expr) => !expr.matches(ends),
+        }
+    }
+}
+
+impl PacketFilter {
+    /// True if the segment's flow matches.
+    #[inline]
+    pub(super) fn selects_flow(&self, s: &Segment<'_>) -> bool {
+        self.ends.as_ref().is_none_or(|expr| expr.matches(&s.endpoints()))
+    }
+
+    /// True if a packet at time `at` lies in the interval; the capture's first packet was at
+    /// `first_at`.
+    #[inline]
+    pub(super) fn selects_time(&self, at: i64, first_at: i64) -> bool {
+        self.since_ns.is_none_or(|t| at >= first_at.saturating_add(t))
+            && self.until_ns.is_none_or(|t| at < first_at.saturating_add(t))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EndpointExpr;
+    use crate::decode::Endpoint;
+    use std::net::IpAddr;
+
+    fn matches(json: &str, ends: [(&str, u16); 2]) -> bool {
+        let end = |(ip, port): (&str, u16)| {
+            let ip = match ip.parse::<IpAddr>().unwrap() {
+                IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+                IpAddr::V6(v6) => v6,
+            };
+            Endpoint { ip: u128::from(ip), port }
+        };
+        serde_json::from_str::<EndpointExpr>(json).unwrap().matches(&ends.map(end))
+    }
+
+    #[test]
+    fn endpoint_expr_matches_either_end() {
+        let flow = [("10.1.2.3", 443), ("192.0.2.1", 50_000)];
+        for (json, expected) in [
+            (r#"{"net":["10.1.0.0",16]}"#, true),
+            (r#"{"net":["10.2.0.0",16]}"#, false),
+            (r#"{"net":["192.0.2.1",32]}"#, true),
+            (r#"{"net":["0.0.0.0",0]}"#, true),
+            (r#"{"net":["::",0]}"#, true),
+            (r#"{"net":["2001:db8::",32]}"#, false),
+            (r#"{"ports":[440,443]}"#, true),
+            (r#"{"ports":[80,80]}"#, false),
+            (r#"{"all":[{"ports":[443,443]},{"not":{"net":["10.1.2.3",32]}}]}"#, false),
+            (r#"{"any":[{"ports":[80,80]},{"net":["10.0.0.0",8]}]}"#, true),
+            (r#"{"not":{"any":[]}}"#, true),
+        ] {
+            assert_eq!(matches(json, flow), expected, "{json}");
+            assert_eq!(matches(json, [flow[1], flow[0]]), expected, "{json}, ends swapped");
+        }
+        assert!(matches(r#"{"net":["2001:db8::",32]}"#, [("2001:db8::7", 1), ("2001:db9::1", 2)]));
+    }
+}

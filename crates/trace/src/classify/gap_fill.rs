@@ -1,0 +1,40 @@
+//! Classification of a segment that fills a gap in the captured sequence space: reordered, or a
+//! retransmission of a segment that was lost before the capture point.
+
+use super::{Classification, SegmentKind};
+
+/// Evidence about a segment that fills a gap.
+#[derive(Debug, Clone, Copy)]
+pub struct GapFill {
+    /// Time since the gap was detected, nanoseconds.
+    pub waited: i64,
+    /// Minimum RTT between capture point and sender, nanoseconds. A retransmission caused by a
+    /// duplicate ACK cannot arrive sooner.
+    pub sender_rtt: Option<i64>,
+    /// TSval of the segment minus TSval of the segment after the gap. Negative: the segment was
+    /// sent earlier.
+    pub tsval_diff: Option<i32>,
+    /// The same difference of IP identifications, if the sender increments them per packet.
+    pub ip_id_diff: Option<i16>,
+}
+
+/// Classifies as `Reordered`, or as `Fast` for a retransmission of a segment lost upstream, which
+/// the caller classifies further.
+pub fn classify_gap_fill(f: &GapFill) -> Classification {
+    // IP identifications order single packets; TSval has a resolution of milliseconds.
+    match (f.ip_id_diff, f.tsval_diff) {
+        (Some(id), _) if id < 0 => return Classification::new(SegmentKind::Reordered, 0.99),
+        (_, Some(tsval)) if tsval < 0 => return Classification::new(SegmentKind::Reordered, 0.98),
+        (Some(_), _) => return Classification::new(SegmentKind::Fast, 0.99),
+        (_, Some(tsval)) if tsval > 0 => return Classification::new(SegmentKind::Fast, 0.97),
+        _ => {}
+    }
+    match f.sender_rtt {
+        // Half an RTT allows for a path that became shorter.
+        Some(rtt) if f.waited < rtt / 2 => Classification::new(SegmentKind::Reordered, 0.9),
+        Some(_) => Classification::new(SegmentKind::Fast, 0.85),
+        // Without an RTT: 3 ms, as in tshark.
+        None if f.waited < 3_000_000 => Classification::new(SegmentKind::Reordered, 0.6),
+        None => Classification::new(SegmentKind::Fast, 0.6),
+    }
+}

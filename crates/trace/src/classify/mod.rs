@@ -1,0 +1,170 @@
+//! Classification of segments that are not simply new: retransmissions, reordering, duplicates,
+//! probes. Pure functions of the evidence; `flow` gathers it.
+
+use crate::compact::{Compact, Reader, Writer, compact};
+
+mod gap_fill;
+mod retransmission;
+
+pub use gap_fill::{GapFill, classify_gap_fill};
+pub use retransmission::{COMMON_RTO_MIN, RetransmissionEvidence, classify_retransmission};
+
+/// Kind of a segment that is not simply new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum SegmentKind {
+    /// Fast retransmission, by duplicate ACKs or SACK (RFC 5681, 6675).
+    Fast,
+    /// Retransmission that only time-based loss detection explains (RACK, RFC 8985): of a lost
+    /// retransmission, or with too few duplicate ACKs.
+    Rack,
+    /// Tail loss probe: the last segment, retransmitted before the RTO (RFC 8985, section 7).
+    TailProbe,
+    /// RTO (RFC 6298).
+    Timeout,
+    /// Retransmission after an RTO, up to the highest sequence number sent before it (RFC 5681,
+    /// section 3.1).
+    GoBackN,
+    /// Retransmitted SYN or SYN-ACK.
+    Handshake,
+    /// Retransmission of which the cause is not known.
+    Unexplained,
+    /// Arrived after a segment that was sent later.
+    Reordered,
+    /// Second copy of a packet, made by the network.
+    NetworkDuplicate,
+    /// Zero-window probe (RFC 9293, section 3.8.6.1).
+    WindowProbe,
+    /// Keep-alive of an idle sender (RFC 9293, section 3.8.4).
+    KeepAlive,
+}
+
+impl SegmentKind {
+    pub const ALL: [SegmentKind; 11] = [
+        SegmentKind::Fast,
+        SegmentKind::Rack,
+        SegmentKind::TailProbe,
+        SegmentKind::Timeout,
+        SegmentKind::GoBackN,
+        SegmentKind::Handshake,
+        SegmentKind::Unexplained,
+        SegmentKind::Reordered,
+        SegmentKind::NetworkDuplicate,
+        SegmentKind::WindowProbe,
+        SegmentKind::KeepAlive,
+    ];
+
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SegmentKind::Fast => "fast",
+            SegmentKind::Rack => "rack",
+            SegmentKind::TailProbe => "tail_probe",
+            SegmentKind::Timeout => "timeout",
+            SegmentKind::GoBackN => "go_back_n",
+            SegmentKind::Handshake => "handshake",
+            SegmentKind::Unexplained => "unexplained",
+            SegmentKind::Reordered => "reordered",
+            SegmentKind::NetworkDuplicate => "network_duplicate",
+            SegmentKind::WindowProbe => "zero_window_probe",
+            SegmentKind::KeepAlive => "keep_alive",
+        }
+    }
+
+    /// Loss recovery triggered it, not a timer.
+    pub fn is_recovery(self) -> bool {
+        matches!(self, SegmentKind::Fast | SegmentKind::Rack)
+    }
+
+    /// True if the sender retransmitted it, false if the network reordered or duplicated it or it
+    /// is a probe.
+    pub fn is_retransmission(self) -> bool {
+        (self as u8) <= SegmentKind::Unexplained as u8
+    }
+}
+
+impl Compact for SegmentKind {
+    fn encode(&self, to: &mut Writer) {
+        (*self as u8).encode(to);
+    }
+
+    fn decode(from: &mut Reader<'_>) -> SegmentKind {
+        SegmentKind::ALL[usize::from(u8::decode(from))]
+    }
+}
+
+/// A kind and its confidence, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Classification {
+    pub kind: SegmentKind,
+    pub confidence: f32,
+}
+
+compact!(Classification { kind, confidence });
+
+impl Classification {
+    pub fn new(kind: SegmentKind, confidence: f32) -> Classification {
+        Classification { kind, confidence }
+    }
+}
+
+/// Number of segments and confidence by kind. Most directions have none, one or two kinds.
+#[derive(Debug, Clone, Default)]
+pub struct KindCounts {
+    counts: Box<[KindCount]>,
+}
+
+compact!(KindCounts { counts });
+
+#[derive(Debug, Clone, Copy)]
+struct KindCount {
+    kind: SegmentKind,
+    segments: u32,
+    /// Sum over the segments.
+    confidence: f32,
+}
+
+compact!(KindCount { kind, segments, confidence });
+
+impl KindCounts {
+    /// Adds a packet worth `segments` full segments (a TSO segment is worth several).
+    pub fn add(&mut self, classification: Classification, segments: u32) {
+        let weight = classification.confidence * segments as f32;
+        match self.counts.iter_mut().find(|count| count.kind == classification.kind) {
+            Some(count) => {
+                count.segments = count.segments.saturating_add(segments);
+                count.confidence += weight;
+            }
+            None => {
+                let new = KindCount { kind: classification.kind, segments, confidence: weight };
+                self.counts = self.counts.iter().copied().chain([new]).collect();
+            }
+        }
+    }
+
+    fn find(&self, kind: SegmentKind) -> Option<&KindCount> {
+        self.counts.iter().find(|count| count.kind == kind)
+    }
+
+    /// Removes segments whose classification was revised.
+    pub fn remove(&mut self, classification: Classification, segments: u32) {
+        if let Some(count) = self.counts.iter_mut().find(|count| count.kind == classification.kind) {
+            count.segments = count.segments.saturating_sub(segments);
+            count.confidence -= classification.confidence * segments as f32;
+        }
+    }
+
+    pub fn count(&self, kind: SegmentKind) -> u32 {
+        self.find(kind).map_or(0, |count| count.segments)
+    }
+
+    /// Mean confidence; none without segments.
+    pub fn confidence(&self, kind: SegmentKind) -> Option<f32> {
+        self.find(kind).filter(|count| count.segments > 0).map(|count| count.confidence / count.segments as f32)
+    }
+
+    /// Heap memory in bytes.
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.counts)
+    }
+}

@@ -1,0 +1,290 @@
+//! Classification of a retransmission by what the sender had received when it sent: ACKs, SACK
+//! blocks, and the time since.
+
+use super::{Classification, SegmentKind};
+
+/// Evidence about a retransmission. Times in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct RetransmissionEvidence {
+    /// Time since the sender's last packet; with the capture at the sender, also since its last
+    /// received packet.
+    pub silence: i64,
+    /// Time since the RTO timer was last started at the earliest: the last advancing ACK, or the
+    /// segment's last transmission.
+    pub timer_age: i64,
+    /// Time since the last advancing ACK, with the capture at the sender. A retransmission does not
+    /// restart a running timer (RFC 6298, section 5.1).
+    pub since_advance: i64,
+    /// SRTT and RTTVAR between sender and receiver; none before the first sample.
+    pub rtt: Option<(i64, i64)>,
+    /// The segment starts at SND.UNA.
+    pub is_lowest_unacked: bool,
+    /// The segment ends at SND.NXT.
+    pub is_highest_sent: bool,
+    /// The segment was SACKed, and the sender has received that SACK.
+    pub was_sacked: bool,
+    /// The segment was sent once before.
+    pub is_first_retransmission: bool,
+    /// Data above the segment was SACKed.
+    pub sacked_above: bool,
+    /// Duplicate ACKs that the sender received since the last advancing ACK.
+    pub dupacks: u32,
+    /// Duplicate ACKs that passed the capture since the last advancing ACK.
+    pub dupacks_at_capture: u32,
+    /// Time since the segment's previous copy; none if no copy was captured.
+    pub since_last_copy: Option<i64>,
+    /// Minimum time in which the sender can receive feedback about a segment.
+    pub min_feedback_time: Option<i64>,
+    /// The sender paces.
+    pub is_paced: bool,
+    /// Time between the two previous data packets.
+    pub previous_gap: i64,
+    /// Data sent after the segment's last copy was acknowledged (RFC 8985, section 6.2); none if
+    /// the order of transmission is not known.
+    pub later_data_acked: Option<bool>,
+    /// The loss became detectable after the sender's last packet; with a remote capture: the
+    /// segment was sent on receipt of an ACK.
+    pub loss_shown: bool,
+    /// The segment was sent on receipt of an advancing ACK.
+    pub follows_advance: bool,
+    /// Data outstanding at the last RTO is not yet acknowledged.
+    pub after_timeout: bool,
+    /// The sender is in fast recovery.
+    pub in_recovery: bool,
+    /// The capture point is remote from the sender.
+    pub is_remote: bool,
+    /// A copy of the segment was captured before.
+    pub was_captured: bool,
+    /// The capture is remote, and what the sender had received is inferred from TSecr.
+    pub is_tracked: bool,
+    /// A timer has fired since the last advancing ACK.
+    pub timer_fired: bool,
+    /// Whether the sender uses tail loss probes; none if not known.
+    pub uses_tlp: Option<bool>,
+    /// The initial window was smaller than RFC 6928's: the stack is older than tail loss probes.
+    pub small_initial_window: bool,
+    /// SACK was negotiated, which tail loss probes require.
+    pub sack: bool,
+}
+
+/// Minimum silence before a timer-driven transmission, beside half an RTT. ACK-driven senders act
+/// within microseconds, paced ones within their pacing interval.
+const MIN_TIMER_SILENCE: i64 = 10_000_000;
+/// Maximum delay of an ACK-driven transmission after its ACK, unless the sender paces.
+const MAX_ACK_DELAY: i64 = 1_000_000;
+/// More duplicate ACKs than adaptive reordering thresholds commonly reach.
+const MANY_DUPACKS: u32 = 16;
+/// Minimum RTO of common stacks (Linux, ns-2): 200 ms.
+pub const COMMON_RTO_MIN: i64 = 200_000_000;
+
+/// Classifies a retransmission. The order of the rules follows a sender's own code.
+pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
+    let srtt = r.rtt.map_or(COMMON_RTO_MIN, |(smoothed, _)| smoothed);
+    if follows_trigger(r) {
+        return Classification::new(SegmentKind::Fast, 0.95);
+    }
+    let paced = is_paced(r, srtt);
+    let by_timer = match r.is_tracked {
+        // Pauses in the sender's incoming ACKs are not captured, and a slow link spaces its
+        // packets.
+        true => {
+            r.is_lowest_unacked
+                && !r.loss_shown
+                && r.silence >= MIN_TIMER_SILENCE.max(r.previous_gap.saturating_mul(3) / 2)
+                && r.since_advance >= min_timer_wait(r, srtt)
+        }
+        false => r.silence >= MIN_TIMER_SILENCE.max(srtt / 2) && r.timer_age >= srtt * 9 / 10,
+    };
+    // D-SACKs and other ACKs that do not advance interrupt the silence without triggering a
+    // retransmission.
+    let no_trigger = !r.sacked_above && r.dupacks < 3 && !r.in_recovery && !r.after_timeout;
+    let by_timer = by_timer || no_trigger && r.timer_age >= rto(r, srtt) * 3 / 4;
+    if by_timer && !paced {
+        return classify_timer(r, srtt);
+    }
+    // No feedback about the last copy can have arrived yet, or nothing sent after the last
+    // retransmission was acknowledged: an RTO has marked all outstanding data lost.
+    let precedes_feedback = r.since_last_copy.zip(r.min_feedback_time).is_some_and(|(since, min)| since * 10 < min * 9);
+    if precedes_feedback || !r.is_first_retransmission && r.later_data_acked == Some(false) {
+        // The RTO timer may run since the start of recovery (RFC 6582, section 4, impatient
+        // variant).
+        return match r.is_lowest_unacked && (!r.after_timeout || r.since_advance >= rto(r, srtt) * 8 / 10) {
+            true => Classification::new(SegmentKind::Timeout, 0.9),
+            false => Classification::new(SegmentKind::GoBackN, if r.after_timeout { 0.95 } else { 0.7 }),
+        };
+    }
+    // The lowest outstanding segment is retransmitted a second time without an ACK that triggers
+    // it: an RTO during recovery (RFC 6582, section 4, impatient variant). RACK's reordering timer
+    // waits for a quarter of the minimum RTT.
+    if !r.is_first_retransmission && r.is_lowest_unacked && !paced && r.silence > MIN_TIMER_SILENCE.max(srtt / 4) {
+        return Classification::new(SegmentKind::Timeout, 0.7);
+    }
+    // Duplicate ACKs may still arrive when the RTO expires, and leave little silence. A
+    // retransmission that they trigger is sent with the first of them.
+    let many = r.dupacks >= MANY_DUPACKS;
+    // Silence of a sender that does not pace implies a timer, with either definition of the minimum
+    // RTO.
+    let due = if r.silence >= MAX_ACK_DELAY && !r.is_paced && !r.is_remote { min_rto(r, srtt) } else { rto(r, srtt) };
+    let no_trigger = r.silence >= MAX_ACK_DELAY || many && r.since_advance < rto(r, srtt) * 11 / 10;
+    // A triggered retransmission that is sent late was paced, unless the RTO is due at that time.
+    let triggered = r.loss_shown
+        && (r.is_tracked
+            || r.silence < MAX_ACK_DELAY
+            || r.since_last_copy.is_none_or(|since| r.since_advance.min(since) * 20 > due * 21));
+    if r.is_lowest_unacked
+        && !triggered
+        && r.since_advance >= due * if r.is_tracked { 18 } else { 19 } / 20
+        && no_trigger
+        && (many || !r.is_first_retransmission)
+    {
+        return Classification::new(SegmentKind::Timeout, 0.8);
+    }
+    // Every ACK that can have reached the sender has passed the capture: without SACK a fast
+    // retransmission takes three duplicate ACKs.
+    let has_trigger = r.sack || r.in_recovery || r.dupacks.max(r.dupacks_at_capture) >= 3;
+    if r.is_tracked && r.is_lowest_unacked && !r.after_timeout && !has_trigger {
+        return Classification::new(SegmentKind::Timeout, 0.8);
+    }
+    if r.after_timeout || r.was_sacked {
+        // Only an RTO makes a sender discard SACK information (RFC 2018, section 8). After it all
+        // outstanding data is retransmitted in order, or with SACK only the gaps.
+        return Classification::new(SegmentKind::GoBackN, if r.in_recovery { 0.7 } else { 0.95 });
+    }
+    // Without SACK only a timer retransmits the lowest outstanding segment twice (RFC 6582, section
+    // 3.2).
+    if !r.sack && !r.is_first_retransmission && r.is_lowest_unacked {
+        return Classification::new(SegmentKind::Timeout, 0.8);
+    }
+    if !r.is_first_retransmission && (r.sacked_above || r.in_recovery) {
+        return Classification::new(SegmentKind::Rack, 0.85);
+    }
+    // Segments above the highest SACK block are retransmitted only if all outstanding data is
+    // marked lost.
+    if r.is_remote
+        && r.sack
+        && r.in_recovery
+        && !r.sacked_above
+        && r.later_data_acked == Some(false)
+        && !r.is_lowest_unacked
+        && !r.is_highest_sent
+    {
+        return Classification::new(SegmentKind::GoBackN, 0.7);
+    }
+    if r.dupacks >= 3 || r.in_recovery {
+        return Classification::new(SegmentKind::Fast, if r.sacked_above { 0.99 } else { 0.95 });
+    }
+    if r.sacked_above {
+        // Fewer than three duplicate ACKs, but SACK blocks: of three segments, or by time (RACK).
+        return Classification::new(SegmentKind::Fast, 0.9);
+    }
+    if r.dupacks > 0 && r.is_lowest_unacked {
+        return Classification::new(SegmentKind::Fast, 0.6);
+    }
+    if r.sack && r.later_data_acked == Some(true) {
+        // Data sent later was delivered (RACK); it may have been a retransmission itself.
+        return Classification::new(if r.is_first_retransmission { SegmentKind::Fast } else { SegmentKind::Rack }, 0.8);
+    }
+    if r.is_remote && r.is_lowest_unacked && r.was_captured {
+        return Classification::new(SegmentKind::Timeout, 0.6);
+    }
+    Classification::new(SegmentKind::Unexplained, 0.5)
+}
+
+/// Classifies a timer-driven retransmission: a tail loss probe sends the last segment, an RTO the
+/// first.
+fn classify_timer(r: &RetransmissionEvidence, srtt: i64) -> Classification {
+    if !r.is_lowest_unacked {
+        let probe = r.is_highest_sent && !r.timer_fired;
+        return if probe {
+            Classification::new(SegmentKind::TailProbe, 0.97)
+        } else {
+            Classification::new(SegmentKind::GoBackN, 0.5)
+        };
+    }
+    if r.is_highest_sent
+        && r.sack
+        && !r.timer_fired
+        && r.is_first_retransmission
+        && r.uses_tlp != Some(false)
+        && !r.after_timeout
+        && !r.small_initial_window
+    {
+        // The first outstanding segment is also the last: probe and RTO look alike.
+        let confidence = if r.uses_tlp == Some(true) { 0.9 } else { 0.7 };
+        return Classification::new(SegmentKind::TailProbe, confidence);
+    }
+    Classification::new(SegmentKind::Timeout, if r.timer_age >= rto(r, srtt) * 9 / 10 { 0.97 } else { 0.8 })
+}
+
+/// True if the trigger has just arrived: the third duplicate ACK (RFC 5681, section 3.2), or in
+/// recovery a partial ACK (RFC 6582, section 3.2).
+fn follows_trigger(r: &RetransmissionEvidence) -> bool {
+    let third = r.dupacks == 3 && !r.is_remote && r.silence < MAX_ACK_DELAY;
+    r.is_lowest_unacked && !r.after_timeout && (third || r.in_recovery && r.follows_advance)
+}
+
+/// With the capture at the sender: the loss was detectable and the RTO is not due yet, so the
+/// segment was sent late because of pacing.
+fn is_paced(r: &RetransmissionEvidence, srtt: i64) -> bool {
+    !r.is_remote && r.loss_shown && r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) < min_rto(r, srtt) * 9 / 10
+}
+
+/// With a remote capture: minimum time without an advancing ACK that implies an RTO. Three RTTs
+/// imply a timer however its minimum is defined.
+fn min_timer_wait(r: &RetransmissionEvidence, srtt: i64) -> i64 {
+    (rto(r, srtt) * 23 / 25).min((COMMON_RTO_MIN * 9 / 10).max(3 * srtt))
+}
+
+/// RTO by RFC 6298, section 2, with the common minimum applied to the sum.
+fn min_rto(r: &RetransmissionEvidence, srtt: i64) -> i64 {
+    (srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation)).max(COMMON_RTO_MIN)
+}
+
+/// RTO by RFC 6298, section 2, with the common minimum applied to the variance term, as in Linux.
+fn rto(r: &RetransmissionEvidence, srtt: i64) -> i64 {
+    srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(COMMON_RTO_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classify_retransmission_does_not_overflow_when_times_are_maximal() {
+        // The first packet of a capture: no earlier packet of the sender.
+        let first = RetransmissionEvidence {
+            silence: i64::MAX,
+            timer_age: i64::MAX,
+            since_advance: i64::MAX,
+            rtt: None,
+            is_lowest_unacked: true,
+            is_highest_sent: false,
+            was_sacked: false,
+            is_first_retransmission: true,
+            sacked_above: false,
+            dupacks: 0,
+            dupacks_at_capture: 0,
+            since_last_copy: None,
+            min_feedback_time: None,
+            is_paced: false,
+            previous_gap: i64::MAX,
+            later_data_acked: None,
+            loss_shown: false,
+            follows_advance: false,
+            after_timeout: false,
+            in_recovery: false,
+            is_remote: true,
+            was_captured: false,
+            is_tracked: true,
+            timer_fired: false,
+            uses_tlp: None,
+            small_initial_window: false,
+            sack: true,
+        };
+        assert_eq!(classify_retransmission(&first).kind, SegmentKind::Timeout);
+        assert_eq!(
+            classify_retransmission(&RetransmissionEvidence { is_lowest_unacked: false, is_highest_sent: true, ..first }).kind,
+            SegmentKind::TailProbe
+        );
+    }
+}
