@@ -1,4 +1,4 @@
-//! Compiles bpf/*.bpf.c against the running kernel's types. Each program becomes an object that main.rs carries.
+//! Compiles bpf/*.bpf.c against the running kernel's types into objects that the binary includes.
 
 use std::env;
 use std::fs::File;
@@ -10,34 +10,34 @@ const PROGRAMS: [&str; 5] = ["vegas", "veno", "westwood", "bic", "biad"];
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    // libbpf-sys says where the headers of the libbpf that it builds are.
+    // The header directory of the libbpf that libbpf-sys has built.
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys sets it");
     println!("cargo:rerun-if-changed=bpf");
     println!("cargo:rerun-if-changed={BTF}");
-    let types = File::create(out.join("vmlinux.h")).expect("the build folder can be written");
+    let types = File::create(out.join("vmlinux.h")).expect("the build folder is writable");
     let bpftool = env::var("BPFTOOL").unwrap_or_else(|_| "bpftool".into());
     run(Command::new(bpftool).args(["btf", "dump", "file", BTF, "format", "c"]).stdout(types));
     for program in PROGRAMS {
         compile(program, &headers, &out);
     }
-    for_tests();
+    compile_for_host();
 }
 
-/// The same sources as functions of the host, which tests/lockstep.rs calls.
-fn for_tests() {
+/// Compiles the same sources for the host, for tests/lockstep.rs.
+fn compile_for_host() {
     println!("cargo:rerun-if-changed=tests/host");
     let mut objects = Vec::new();
     for program in PROGRAMS {
         let mut build = cc::Build::new();
-        // Each has a control and a licence; one name a program.
+        // Every program defines `control` and `LICENSE`: the names must differ in one binary.
         build.define("control", format!("{program}_control").as_str()).define("LICENSE", format!("{program}_licence").as_str());
         build.include("tests/host").file(format!("bpf/{program}.bpf.c")).warnings(false).cargo_metadata(false);
-        objects.extend(build.out_dir(out_of(program)).compile_intermediates());
+        objects.extend(build.out_dir(out_dir(program)).compile_intermediates());
     }
     cc::Build::new().objects(objects).compile("programs");
 }
 
-fn out_of(program: &str) -> PathBuf {
+fn out_dir(program: &str) -> PathBuf {
     PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join(program)
 }
 
@@ -46,7 +46,8 @@ fn compile(program: &str, headers: &str, out: &Path) {
     let endian = if cfg!(target_endian = "little") { "bpfel" } else { "bpfeb" };
     run(Command::new(clang)
         .args(["-target", endian, "-mcpu=v3", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
-        // Newer bpftools declare kernel functions, too; ours are declared where they are used.
+        // Newer versions of bpftool declare kfuncs in vmlinux.h, too, which the sources declare
+        // themselves.
         .arg("-DBPF_NO_KFUNC_PROTOTYPES")
         .arg(format!("-D__TARGET_ARCH_{}", linux_name(&env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it"))))
         .args(["-isystem", &out.to_string_lossy(), "-isystem", headers])
@@ -54,7 +55,7 @@ fn compile(program: &str, headers: &str, out: &Path) {
         .arg(out.join(format!("{program}.bpf.o"))));
 }
 
-/// What libbpf's headers call a processor.
+/// The architecture's name in libbpf's headers.
 fn linux_name(arch: &str) -> &str {
     match arch {
         "x86_64" => "x86",

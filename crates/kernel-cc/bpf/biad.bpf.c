@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BIAD, proposed in "wimax-simulated", as crates/core/src/tcp/cc/biad.rs has it: BIC's binary increase (search.bpf.h) with the
- * adaptive decrease of the first Westwood (Casetti, Gerla, Mascolo, Sanadidi and Wang, Mobicom 2001). */
-#include "pipe.bpf.h"
-#include "search.bpf.h"
+/* BIAD, proposed in "wimax-simulated": BIC's binary increase (bic_search.bpf.h) with the adaptive
+ * decrease of the first Westwood (Casetti, Gerla, Mascolo, Sanadidi and Wang, Mobicom 2001). Equals
+ * crates/core/src/tcp/cc/biad.rs. */
+#include "bandwidth.bpf.h"
+#include "bic_search.bpf.h"
 
-/* Casetti et al., section 3.2: the filter's time tau; silence longer than tau/2 counts as samples of zero. */
+/* Time constant tau of the filter; an interval above tau/2 without ACKs counts as samples of 0 (Casetti
+ * et al., section 3.2). */
 #define TAU (1 * SECOND)
-#define LONGEST (TAU / 2)
-/* Zeros beyond this many change nothing: 0.6^64 of the estimate is left. */
-#define MOST_ZEROS 64
+#define MAX_INTERVAL (TAU / 2)
+/* Further zero samples would change nothing: 0.6^64 of the estimate remains. */
+#define MAX_ZEROS 64
 
 struct biad {
-	struct search search;
-	struct pipe pipe;
-	u64 last; /* ACK that brought something; 0: none */
-	u64 sample; /* the rate that it showed */
-	u32 pending; /* segments that came at the very time of the last ACK */
-	u32 threshold; /* after the recovery */
+	struct bic_search search;
+	struct bw_estimate bandwidth;
+	u64 last_ack; /* time of the last ACK that delivered data; 0: none */
+	u64 sample; /* rate sample of that ACK */
+	u32 pending; /* segments delivered at the same time as that ACK */
+	u32 ssthresh; /* after recovery */
 };
 FITS(biad);
 
@@ -25,36 +27,37 @@ void BPF_PROG(biad_init, struct sock *sk)
 {
 	struct biad *b = PRIVATE(sk);
 
-	begin_search(&b->search);
-	begin_pipe(&b->pipe, (struct tcp_sock *)sk);
-	b->last = b->sample = 0;
-	b->pending = b->threshold = 0;
+	bic_search_init(&b->search);
+	bw_estimate_init(&b->bandwidth, (struct tcp_sock *)sk);
+	b->last_ack = b->sample = 0;
+	b->pending = b->ssthresh = 0;
 }
 
-/* Section 3.2: BWE = a*BWE + (1 - a)*(b_k + b_(k-1))/2 with a = (2 tau - D)/(2 tau + D), so the step is 2D/(2 tau + D). */
-static __always_inline void take(struct biad *b, u64 sample, u32 interval)
+/* Section 3.2: BWE = a*BWE + (1 - a)*(b_k + b_(k-1))/2 with a = (2 tau - D)/(2 tau + D), so the gain is
+ * 2D/(2 tau + D). */
+static __always_inline void add_sample(struct biad *b, u64 sample, u32 interval)
 {
 	u64 mean = (sample + b->sample) / 2, step = 2 * (u64)interval, whole = 2 * TAU + interval;
 
-	if (mean >= b->pipe.rate)
-		b->pipe.rate += (mean - b->pipe.rate) * step / whole;
+	if (mean >= b->bandwidth.rate)
+		b->bandwidth.rate += (mean - b->bandwidth.rate) * step / whole;
 	else
-		b->pipe.rate -= (b->pipe.rate - mean) * step / whole;
+		b->bandwidth.rate -= (b->bandwidth.rate - mean) * step / whole;
 	b->sample = sample;
 }
 
 static __always_inline void filter(struct biad *b, u64 now)
 {
-	u64 interval = now - b->last, rate = rate_of(b->pending, interval);
+	u64 interval = now - b->last_ack, rate = rate_of(b->pending, interval);
 
-	for (int zeros = 0; zeros < MOST_ZEROS; zeros++) {
-		if (interval <= LONGEST)
+	for (int zeros = 0; zeros < MAX_ZEROS; zeros++) {
+		if (interval <= MAX_INTERVAL)
 			break;
-		take(b, 0, LONGEST);
-		interval -= LONGEST;
+		add_sample(b, 0, MAX_INTERVAL);
+		interval -= MAX_INTERVAL;
 	}
-	take(b, rate, interval < LONGEST ? interval : LONGEST);
-	b->last = now;
+	add_sample(b, rate, interval < MAX_INTERVAL ? interval : MAX_INTERVAL);
+	b->last_ack = now;
 	b->pending = 0;
 }
 
@@ -63,18 +66,18 @@ void BPF_PROG(biad_pkts_acked, struct sock *sk, const struct ack_sample *ack)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct biad *b = PRIVATE(sk);
-	u32 segments = newly_delivered(&b->pipe, tp);
+	u32 segments = newly_delivered(&b->bandwidth, tp);
 
 	b->search.acked = ack->pkts_acked;
-	see_round_trip(&b->pipe, ack);
+	update_rtt(&b->bandwidth, ack);
 	if (!segments)
 		return;
-	if (!b->last) {
-		b->last = tp->tcp_mstamp;
+	if (!b->last_ack) {
+		b->last_ack = tp->tcp_mstamp;
 		return;
 	}
 	b->pending += segments;
-	if (tp->tcp_mstamp > b->last)
+	if (tp->tcp_mstamp > b->last_ack)
 		filter(b, tp->tcp_mstamp);
 }
 
@@ -83,25 +86,25 @@ void BPF_PROG(biad_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
 	struct biad *b = PRIVATE(sk);
 
-	grow(&b->search, (struct tcp_sock *)sk, acked);
+	bic_increase(&b->search, (struct tcp_sock *)sk, acked);
 }
 
-/* Where a recovery is to bring the window. Where that is nearly W_max there is nothing to search: max probing begins. */
+/* The window after recovery is the BDP. If that is above 95 % of W_max, max probing starts from it. */
 SEC("struct_ops")
 u32 BPF_PROG(biad_ssthresh, struct sock *sk)
 {
 	struct biad *b = PRIVATE(sk);
-	u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd, left;
+	u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd, target;
 
-	note_loss(&b->search, cwnd);
-	b->threshold = carried(&b->pipe);
-	left = smaller(b->threshold, cwnd);
-	if ((u64)left * 100 >= (u64)b->search.w_max * 95)
-		b->search.w_max = left;
-	return larger(left, LEAST_SSTHRESH);
+	bic_on_loss(&b->search, cwnd);
+	b->ssthresh = bdp(&b->bandwidth);
+	target = min_u32(b->ssthresh, cwnd);
+	if ((u64)target * 100 >= (u64)b->search.w_max * 95)
+		b->search.w_max = target;
+	return max_u32(target, MIN_SSTHRESH);
 }
 
-/* A window below what the path holds stays in slow start. */
+/* A window below the BDP remains in slow start. */
 SEC("struct_ops")
 void BPF_PROG(biad_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
@@ -110,9 +113,9 @@ void BPF_PROG(biad_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 
 	if (event != CA_EVENT_COMPLETE_CWR && event != CA_EVENT_LOSS)
 		return;
-	tp->snd_ssthresh = larger(b->threshold, tp->snd_ssthresh);
+	tp->snd_ssthresh = max_u32(b->ssthresh, tp->snd_ssthresh);
 	if (event == CA_EVENT_LOSS)
-		forget(&b->search);
+		bic_reset(&b->search);
 }
 
 SEC("struct_ops")
@@ -120,7 +123,7 @@ u32 BPF_PROG(biad_undo_cwnd, struct sock *sk)
 {
 	struct biad *b = PRIVATE(sk);
 
-	return undo(&b->search, sk);
+	return bic_undo(&b->search, sk);
 }
 
 SEC(".struct_ops.link")
@@ -131,6 +134,6 @@ struct tcp_congestion_ops control = {
 	.ssthresh = (void *)biad_ssthresh,
 	.cwnd_event = (void *)biad_cwnd_event,
 	.undo_cwnd = (void *)biad_undo_cwnd,
-	.flags = FOR_ALL_PROGRAMS,
+	.flags = NON_RESTRICTED,
 	.name = "ackclock_biad",
 };

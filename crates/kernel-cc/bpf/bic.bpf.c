@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BIC: a binary search for the window of the last loss (search.bpf.h), 0.8 on loss. */
-#include "search.bpf.h"
+/* BIC: binary search for the window at the last loss (bic_search.bpf.h), reduction to 0.8 at a loss. */
+#include "bic_search.bpf.h"
 
-FITS(search);
+FITS(bic_search);
 
 SEC("struct_ops")
 void BPF_PROG(bic_init, struct sock *sk)
 {
-	begin_search(PRIVATE(sk));
+	bic_search_init(PRIVATE(sk));
 }
 
 SEC("struct_ops")
 void BPF_PROG(bic_pkts_acked, struct sock *sk, const struct ack_sample *ack)
 {
-	struct search *s = PRIVATE(sk);
+	struct bic_search *s = PRIVATE(sk);
 
 	s->acked = ack->pkts_acked;
 }
@@ -21,7 +21,7 @@ void BPF_PROG(bic_pkts_acked, struct sock *sk, const struct ack_sample *ack)
 SEC("struct_ops")
 void BPF_PROG(bic_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
-	grow(PRIVATE(sk), (struct tcp_sock *)sk, acked);
+	bic_increase(PRIVATE(sk), (struct tcp_sock *)sk, acked);
 }
 
 SEC("struct_ops")
@@ -29,21 +29,21 @@ u32 BPF_PROG(bic_ssthresh, struct sock *sk)
 {
 	u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
 
-	note_loss(PRIVATE(sk), cwnd);
-	return cwnd <= LOW_WINDOW ? half_of(cwnd) : (u32)((u64)cwnd * LEFT / 1024);
+	bic_on_loss(PRIVATE(sk), cwnd);
+	return cwnd <= LOW_WINDOW ? half_of(cwnd) : (u32)((u64)cwnd * BETA / 1024);
 }
 
 SEC("struct_ops")
 void BPF_PROG(bic_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
 	if (event == CA_EVENT_LOSS)
-		forget(PRIVATE(sk));
+		bic_reset(PRIVATE(sk));
 }
 
 SEC("struct_ops")
 u32 BPF_PROG(bic_undo_cwnd, struct sock *sk)
 {
-	return undo(PRIVATE(sk), sk);
+	return bic_undo(PRIVATE(sk), sk);
 }
 
 SEC(".struct_ops.link")
@@ -54,6 +54,6 @@ struct tcp_congestion_ops control = {
 	.ssthresh = (void *)bic_ssthresh,
 	.cwnd_event = (void *)bic_cwnd_event,
 	.undo_cwnd = (void *)bic_undo_cwnd,
-	.flags = FOR_ALL_PROGRAMS,
+	.flags = NON_RESTRICTED,
 	.name = "ackclock_bic",
 };

@@ -1,15 +1,17 @@
-//! The five congestion controls: what they are called here and in the kernel, and the programs themselves.
+//! The five congestion controls: their names in the simulator and in the kernel, and their compiled
+//! programs.
 
-/// Where an ELF file in memory has to begin.
+/// Aligns an ELF file in memory, as libbpf requires.
 #[repr(C, align(16))]
 struct Aligned<T: ?Sized>(T);
 
 /// One congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
-    /// The simulator's name, as `ackclock list variants` has it.
+    /// Name in the simulator (`ackclock list variants`).
     pub variant: &'static str,
-    /// What TCP_CONGESTION takes: at most 15 letters, digits, `_` and `.` (the kernel's rule), and no module's name.
+    /// Value of TCP_CONGESTION: at most 15 letters, digits, `_` and `.` (the kernel's rule). It
+    /// must differ from the names of all kernel modules.
     pub kernel_name: &'static str,
     /// The compiled program.
     pub object: &'static [u8],
@@ -30,20 +32,21 @@ pub static CONTROLS: [Control; 5] = [
     Control { variant: "biad", kernel_name: "ackclock_biad", object: object!("biad") },
 ];
 
-/// Those of these variants, or all where none is named.
+/// The congestion controls with these names, in the simulator or in the kernel; all if `names` is
+/// empty.
 ///
 /// # Errors
-/// A name that is none of the five.
-pub fn chosen(names: &[String]) -> Result<Vec<Control>, String> {
+/// A name is unknown.
+pub fn by_names(names: &[String]) -> Result<Vec<Control>, String> {
     if names.is_empty() {
         return Ok(CONTROLS.to_vec());
     }
-    names.iter().map(|name| named(name)).collect()
+    names.iter().map(|name| by_name(name)).collect()
 }
 
-fn named(name: &str) -> Result<Control, String> {
-    let found = CONTROLS.iter().find(|c| c.variant == name || c.kernel_name == name).copied();
-    found.ok_or_else(|| format!("found \"{name}\"; allowed: {}", CONTROLS.map(|c| c.variant).join(", ")))
+fn by_name(name: &str) -> Result<Control, String> {
+    let control = CONTROLS.iter().find(|c| c.variant == name || c.kernel_name == name).copied();
+    control.ok_or_else(|| format!("found \"{name}\"; allowed: {}", CONTROLS.map(|c| c.variant).join(", ")))
 }
 
 #[cfg(test)]
@@ -51,27 +54,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_takes_every_name() {
+    fn kernel_name_is_valid_for_every_control() {
         for Control { kernel_name, .. } in CONTROLS {
-            assert!(kernel_name.len() < 16, "TCP_CA_NAME_MAX has room for the final 0: {kernel_name}");
+            assert!(kernel_name.len() < 16, "TCP_CA_NAME_MAX includes the final 0: {kernel_name}");
             assert!(kernel_name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{kernel_name}");
         }
     }
 
     #[test]
-    fn an_object_is_named_as_the_catalogue_says() {
+    fn object_contains_its_kernel_name() {
         for Control { kernel_name, object, .. } in CONTROLS {
-            let mut wanted = kernel_name.as_bytes().to_vec();
-            wanted.push(0);
-            assert!(object.windows(wanted.len()).any(|w| w == wanted), "{kernel_name}");
+            let mut name = kernel_name.as_bytes().to_vec();
+            name.push(0);
+            assert!(object.windows(name.len()).any(|w| w == name), "{kernel_name}");
         }
     }
 
     #[test]
-    fn no_name_means_all_and_a_wrong_one_is_told_the_right_ones() {
-        assert_eq!(chosen(&[]).unwrap().len(), 5);
-        assert_eq!(chosen(&["bic".into()]).unwrap()[0].kernel_name, "ackclock_bic");
-        let why = chosen(&["cubic".into()]).unwrap_err();
+    fn by_names_returns_all_controls_without_names_and_an_error_for_an_unknown_name() {
+        assert_eq!(by_names(&[]).unwrap().len(), 5);
+        assert_eq!(by_names(&["bic".into()]).unwrap()[0].kernel_name, "ackclock_bic");
+        let why = by_names(&["cubic".into()]).unwrap_err();
         assert_eq!(why, "found \"cubic\"; allowed: vegas, veno, westwood+, bic, biad");
     }
 }

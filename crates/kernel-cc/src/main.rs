@@ -1,4 +1,5 @@
-//! `ackclock-kernel-cc load|unload|list [VARIANT...] [--json]`: the papers' congestion controls in the running kernel.
+//! `ackclock-kernel-cc load|unload|list [VARIANT...] [--json]`: loads the papers' congestion
+//! controls into the running kernel.
 
 mod controls;
 mod kernel;
@@ -8,7 +9,7 @@ mod privileges;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use controls::{Control, chosen};
+use controls::{Control, by_names};
 
 const USAGE: &str = "ackclock-kernel-cc load|unload|list [--json] [VARIANT...]";
 
@@ -22,15 +23,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does it, then says how each of those that were named stands.
-fn run(mut words: Vec<String>) -> Result<(), String> {
-    let json = words.iter().any(|word| word == "--json");
-    words.retain(|word| word != "--json");
-    if words.is_empty() {
+/// Runs the verb, then prints the state of each named congestion control.
+fn run(mut arguments: Vec<String>) -> Result<(), String> {
+    let json = arguments.iter().any(|argument| argument == "--json");
+    arguments.retain(|argument| argument != "--json");
+    if arguments.is_empty() {
         return Err(format!("usage: {USAGE}"));
     }
-    let verb = words.remove(0);
-    let controls = chosen(&words)?;
+    let verb = arguments.remove(0);
+    let controls = by_names(&arguments)?;
     match verb.as_str() {
         "load" => privileges::reduce().and_then(|()| kernel::load(&controls))?,
         "unload" => kernel::unload(&controls)?,
@@ -48,14 +49,14 @@ fn print(controls: &[Control], json: bool) -> Result<(), String> {
             true => serde_json::json!({
                 "variant": control.variant,
                 "kernel_name": control.kernel_name,
-                "loaded": state != kernel::State::NotLoaded,
+                "loaded": state != kernel::LoadState::NotLoaded,
             })
             .to_string(),
-            false => format!("{:<10} {:<15} {}", control.variant, control.kernel_name, state.words()),
+            false => format!("{:<10} {:<15} {}", control.variant, control.kernel_name, state.label()),
         });
     }
     let text = if json { format!("[\n  {}\n]\n", lines.join(",\n  ")) } else { lines.join("\n") + "\n" };
-    // A reader that has gone is no error.
+    // A closed standard output is no error.
     let _ = stdout().write_all(text.as_bytes());
     Ok(())
 }

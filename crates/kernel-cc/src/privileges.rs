@@ -1,14 +1,15 @@
-//! Only what loading needs: everything else is given up before a program is opened.
+//! Drops all capabilities that loading does not need, before a program is opened.
 
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// struct_ops programs are BPF, and see sockets (perfmon). Nothing more is asked by Linux 6.18: without either it refuses.
+/// CAP_BPF for BPF programs and CAP_PERFMON for struct_ops programs, which read kernel memory.
+/// Linux 6.18 requires both and no other.
 const NEEDED: [Capability; 2] = [Capability::CAP_BPF, Capability::CAP_PERFMON];
 
-/// Gives up every capability but the needed ones.
+/// Drops all capabilities except the needed ones.
 ///
 /// # Errors
-/// One of them is missing.
+/// A needed capability is missing, or the kernel refuses.
 pub fn reduce() -> Result<(), String> {
     let held = caps::read(None, CapSet::Permitted).map_err(|e| e.to_string())?;
     let missing: Vec<String> = NEEDED.iter().filter(|c| !held.contains(c)).map(ToString::to_string).collect();

@@ -1,5 +1,5 @@
-//! The programs, compiled for the host, and the simulator's variants hear the same ACKs and losses, and are asked for their windows
-//! after each.
+//! Compares each program, compiled for the host, with the simulator's variant: both process the
+//! same ACKs and losses, and must have the same window after each.
 
 #[path = "support/socket.rs"]
 mod socket;
@@ -9,17 +9,18 @@ use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, Congesti
 use ackclock_core::units::{Span, Time};
 use socket::{Connection, NO_THRESHOLD, Operations};
 
-/// Both ends of the comparison, and the path between.
-struct Pair {
+/// A program, its model, and the state of the connection that drives both.
+struct Lockstep {
     program: Connection,
     model: AnyCc,
     now_us: u64,
     acked_total: u64,
     sent: u64,
-    dice: u64,
+    /// State of the random number generator.
+    random: u64,
 }
 
-/// What may differ: windows by so many segments, as the program's numbers are whole.
+/// Maximum difference of the windows: absolute, and relative to the model's.
 struct Tolerance {
     segments: f64,
     share: f64,
@@ -27,26 +28,27 @@ struct Tolerance {
 
 const EXACT: Tolerance = Tolerance { segments: 0.0, share: 0.0 };
 
-impl Pair {
-    fn new(control: &'static Operations, variant: &str, seed: u64) -> Pair {
+impl Lockstep {
+    fn new(control: &'static Operations, variant: &str, seed: u64) -> Lockstep {
         let window = CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY };
         let model = Variant::from_name(variant).expect("one of the five").build(window, SlowStart::Classic(Classic));
-        Pair { program: Connection::new(control, 10), model, now_us: 1_000_000, acked_total: 0, sent: 0, dice: seed }
+        Lockstep { program: Connection::new(control, 10), model, now_us: 1_000_000, acked_total: 0, sent: 0, random: seed }
     }
 
-    /// A number below `faces`: the same for every run of a seed (xorshift, Marsaglia 2003).
-    fn roll(&mut self, faces: u64) -> u64 {
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        self.dice % faces
+    /// A pseudo-random number below `bound` (xorshift, Marsaglia 2003).
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % bound
     }
 
     fn time(&self) -> Time {
         Time::ZERO + Span::from_us(self.now_us)
     }
 
-    /// One ACK of so many segments, `gap_us` after the last. In a recovery it only tells of arrivals.
+    /// Processes an ACK of `segments` segments, `gap_us` after the last ACK. During recovery it
+    /// only counts as delivery.
     fn ack(&mut self, segments: u32, gap_us: u64, rtt_us: Option<u32>, recovering: bool) {
         self.now_us += gap_us;
         self.sent = self.sent.max(self.acked_total + u64::from(self.program.socket.cwnd));
@@ -82,7 +84,7 @@ impl Pair {
         let congestion = self.congestion(CongestionSignal::Duplicates);
         self.program.lose();
         self.model.on_congestion(&congestion);
-        for _ in 0..self.roll(20) {
+        for _ in 0..self.below(20) {
             self.ack(1, 1000, None, true);
         }
         self.program.recovered();
@@ -95,7 +97,7 @@ impl Pair {
         self.model.on_congestion(&congestion);
     }
 
-    /// A loss that was none: both are where they were.
+    /// A spurious loss: the cut is undone in both.
     fn spurious(&mut self) {
         let (before, ssthresh, congestion) =
             (self.model.clone(), self.program.socket.ssthresh, self.congestion(CongestionSignal::Duplicates));
@@ -103,21 +105,23 @@ impl Pair {
         self.program.lose();
         self.model.on_congestion(&congestion);
         self.program.undo(ssthresh);
-        // The kernel begins to count anew, the simulator goes on; for this comparison both go on.
+        // The kernel resets snd_cwnd_cnt, the simulator keeps its count: for the comparison both
+        // keep it.
         self.program.socket.counted = counted;
         self.model = before;
     }
 
-    /// One ACK of a path of about 50 ms with a queue that grows with the window, or seldom something worse.
+    /// One ACK on a path of 50 ms with a queueing delay proportional to the window; rarely followed
+    /// by a loss, an RTO or a spurious loss.
     fn step(&mut self) {
-        let waiting = u64::from(self.program.socket.cwnd) * 400;
-        let rtt = 50_000 + waiting + self.roll(3000);
-        let gap = (rtt / u64::from(self.program.socket.cwnd)).max(1) + self.roll(200);
-        self.program.socket.limited = u32::from(self.roll(50) != 0);
-        let segments = 1 + u32::from(self.roll(3) == 0);
-        let sampled = self.roll(20) != 0;
-        self.ack(segments, gap, sampled.then_some(rtt as u32), false);
-        match self.roll(2000) {
+        let queueing = u64::from(self.program.socket.cwnd) * 400;
+        let rtt = 50_000 + queueing + self.below(3000);
+        let gap = (rtt / u64::from(self.program.socket.cwnd)).max(1) + self.below(200);
+        self.program.socket.limited = u32::from(self.below(50) != 0);
+        let segments = 1 + u32::from(self.below(3) == 0);
+        let has_sample = self.below(20) != 0;
+        self.ack(segments, gap, has_sample.then_some(rtt as u32), false);
+        match self.below(2000) {
             0..=3 => self.recovery(),
             4 => self.timeout(),
             5 => self.spurious(),
@@ -125,51 +129,51 @@ impl Pair {
         }
     }
 
-    fn assert_together(&self, name: &str, step: usize, tolerance: &Tolerance) {
-        let near = |ours: u32, theirs: f64| (f64::from(ours) - theirs).abs() <= tolerance.segments + tolerance.share * theirs;
-        let ours = &self.program.socket;
+    fn assert_equal(&self, name: &str, step: usize, tolerance: &Tolerance) {
+        let near = |program: u32, model: f64| (f64::from(program) - model).abs() <= tolerance.segments + tolerance.share * model;
+        let socket = &self.program.socket;
         let threshold = if self.model.ssthresh().is_finite() { self.model.ssthresh() } else { f64::from(NO_THRESHOLD) };
         let (cwnd, ssthresh) = (self.model.cwnd(), threshold);
         assert!(
-            near(ours.cwnd, cwnd) && near(ours.ssthresh, ssthresh),
-            "{name}, step {step}: program {} of {}, model {cwnd} of {ssthresh}",
-            ours.cwnd,
-            ours.ssthresh,
+            near(socket.cwnd, cwnd) && near(socket.ssthresh, ssthresh),
+            "{name}, step {step}: program cwnd {} ssthresh {}, model cwnd {cwnd} ssthresh {ssthresh}",
+            socket.cwnd,
+            socket.ssthresh,
         );
     }
 }
 
 fn run(control: &'static Operations, variant: &str, tolerance: &Tolerance) {
     for seed in [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
-        let mut pair = Pair::new(control, variant, seed);
+        let mut lockstep = Lockstep::new(control, variant, seed);
         for step in 0..20_000 {
-            pair.step();
-            pair.assert_together(variant, step, tolerance);
+            lockstep.step();
+            lockstep.assert_equal(variant, step, tolerance);
         }
     }
 }
 
 #[test]
-fn vegas_in_the_kernel_is_the_simulators() {
+fn vegas_program_has_the_models_windows_after_every_ack() {
     run(unsafe { &socket::vegas_control }, "vegas", &EXACT);
 }
 
 #[test]
-fn veno_in_the_kernel_is_the_simulators() {
+fn veno_program_has_the_models_windows_after_every_ack() {
     run(unsafe { &socket::veno_control }, "veno", &EXACT);
 }
 
 #[test]
-fn westwood_plus_in_the_kernel_is_the_simulators() {
+fn westwood_plus_program_has_the_models_windows_after_every_ack() {
     run(unsafe { &socket::westwood_control }, "westwood+", &EXACT);
 }
 
 #[test]
-fn bic_in_the_kernel_is_the_simulators() {
+fn bic_program_has_the_models_windows_after_every_ack() {
     run(unsafe { &socket::bic_control }, "bic", &EXACT);
 }
 
 #[test]
-fn biad_in_the_kernel_is_the_simulators() {
+fn biad_program_has_the_models_windows_after_every_ack() {
     run(unsafe { &socket::biad_control }, "biad", &EXACT);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The few of the kernel's types that the programs touch, for tests on the host: fields by name only, tests/support/socket.rs has the same. */
+/* The kernel's types that the programs use, for tests on the host. Only the fields' names are the
+ * kernel's; the layout is that of tests/support/socket.rs. */
 #ifndef ACKCLOCK_HOST_VMLINUX_H
 #define ACKCLOCK_HOST_VMLINUX_H
 

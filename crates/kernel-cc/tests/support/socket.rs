@@ -1,4 +1,4 @@
-//! A program of bpf/, compiled for the host, on a socket of which a test is the stack.
+//! A minimal TCP stack that calls a program of bpf/, compiled for the host, for tests.
 
 /// `struct tcp_sock` of host/vmlinux.h.
 #[repr(C)]
@@ -16,7 +16,7 @@ pub struct Socket {
     sent: u32,
     mss: u32,
     outstanding: u32,
-    most_outstanding: u32,
+    max_outstanding: u32,
     pub limited: u32,
 }
 
@@ -55,22 +55,23 @@ pub const NO_THRESHOLD: u32 = 0x7fff_ffff;
 const COMPLETE_CWR: u32 = 2;
 const LOSS: u32 = 3;
 
-/// RFC 5681, section 3.1, as the kernel offers it to programs: up to the threshold, and the credit that is left.
+/// The kernel's slow start (RFC 5681, section 3.1): grows the window up to ssthresh. Returns the
+/// ACKed segments beyond it.
 #[unsafe(no_mangle)]
 extern "C" fn tcp_slow_start(socket: &mut Socket, acked: u32) -> u32 {
-    let opened = (socket.cwnd + acked).min(socket.ssthresh);
-    let left = acked - (opened - socket.cwnd);
-    socket.cwnd = opened.min(socket.clamp);
-    left
+    let cwnd = (socket.cwnd + acked).min(socket.ssthresh);
+    let remaining = acked - (cwnd - socket.cwnd);
+    socket.cwnd = cwnd.min(socket.clamp);
+    remaining
 }
 
-/// The window before the cut, or what has become of it, if that is more.
+/// The window before the cut, or the present window if it is larger.
 #[unsafe(no_mangle)]
 extern "C" fn tcp_reno_undo_cwnd(socket: &mut Socket) -> u32 {
     socket.cwnd.max(socket.prior_cwnd)
 }
 
-/// A connection: what the kernel's stack does around a congestion control.
+/// A connection: the kernel's calls of a congestion control.
 pub struct Connection {
     pub socket: Socket,
     control: &'static Operations,
@@ -79,28 +80,29 @@ pub struct Connection {
 impl Connection {
     pub fn new(control: &'static Operations, cwnd: u32) -> Connection {
         let socket = Socket { cwnd, ssthresh: NO_THRESHOLD, clamp: u32::MAX, mss: MSS, ..Socket::default() };
-        let mut new = Connection { socket, control };
-        // SAFETY: Socket is what the programs take it for, and nothing else refers to it meanwhile; so everywhere below.
-        unsafe { control.init.expect("every program has it")(&mut new.socket) };
-        new
+        let mut connection = Connection { socket, control };
+        // SAFETY, here and below: Socket has the layout of the programs' tcp_sock, and the
+        // reference is exclusive.
+        unsafe { control.init.expect("defined by every program")(&mut connection.socket) };
+        connection
     }
 
-    /// Segments numbered from 1 up to this one have been sent.
+    /// Sets snd_nxt: the segments 1 to `segment` have been sent.
     pub fn send_to(&mut self, segment: u32) {
         self.socket.sent = segment.wrapping_mul(MSS);
     }
 
-    /// Segments arrived; in a recovery the window is not the congestion control's.
+    /// Delivers segments without `cong_avoid`, as during recovery.
     pub fn deliver(&mut self, segments: u32, rtt_us: Option<u32>) {
         self.socket.delivered += segments;
         self.socket.acknowledged = self.socket.acknowledged.wrapping_add(segments * MSS);
         let sample = AckSample { acked: segments, rtt_us: rtt_us.map_or(-1, |rtt| rtt as i32), in_flight: 0 };
         unsafe {
-            if let Some(tell) = self.control.in_ack_event {
-                tell(&mut self.socket, 0);
+            if let Some(in_ack_event) = self.control.in_ack_event {
+                in_ack_event(&mut self.socket, 0);
             }
-            if let Some(tell) = self.control.pkts_acked {
-                tell(&mut self.socket, &sample);
+            if let Some(pkts_acked) = self.control.pkts_acked {
+                pkts_acked(&mut self.socket, &sample);
             }
         }
     }
@@ -108,10 +110,10 @@ impl Connection {
     pub fn acknowledge(&mut self, segments: u32, rtt_us: Option<u32>) {
         self.deliver(segments, rtt_us);
         let ack = self.socket.acknowledged;
-        unsafe { self.control.cong_avoid.expect("every program has it")(&mut self.socket, ack, segments) };
+        unsafe { self.control.cong_avoid.expect("defined by every program")(&mut self.socket, ack, segments) };
     }
 
-    /// A recovery begins: the window goes to the threshold.
+    /// Enters recovery: the window is reduced to ssthresh.
     pub fn lose(&mut self) {
         self.cut();
         self.socket.cwnd = self.socket.cwnd.min(self.socket.ssthresh);
@@ -119,29 +121,29 @@ impl Connection {
 
     pub fn recovered(&mut self) {
         self.socket.cwnd = self.socket.ssthresh;
-        self.tell(COMPLETE_CWR);
+        self.cwnd_event(COMPLETE_CWR);
     }
 
     pub fn time_out(&mut self) {
         self.cut();
-        self.tell(LOSS);
+        self.cwnd_event(LOSS);
         self.socket.cwnd = 1;
     }
 
     pub fn undo(&mut self, ssthresh: u32) {
-        self.socket.cwnd = unsafe { self.control.undo_cwnd.expect("every program has it")(&mut self.socket) };
+        self.socket.cwnd = unsafe { self.control.undo_cwnd.expect("defined by every program")(&mut self.socket) };
         self.socket.ssthresh = ssthresh;
     }
 
     fn cut(&mut self) {
         self.socket.prior_cwnd = self.socket.cwnd;
         self.socket.counted = 0;
-        self.socket.ssthresh = unsafe { self.control.ssthresh.expect("every program has it")(&mut self.socket) };
+        self.socket.ssthresh = unsafe { self.control.ssthresh.expect("defined by every program")(&mut self.socket) };
     }
 
-    fn tell(&mut self, event: u32) {
-        if let Some(tell) = self.control.cwnd_event {
-            unsafe { tell(&mut self.socket, event) };
+    fn cwnd_event(&mut self, event: u32) {
+        if let Some(cwnd_event) = self.control.cwnd_event {
+            unsafe { cwnd_event(&mut self.socket, event) };
         }
     }
 }
