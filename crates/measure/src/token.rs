@@ -146,8 +146,8 @@ fn entropy_bits(token: &[u8]) -> f64 {
     // A random token of 22 or more characters has fewer distinct characters with a probability
     // below 10^-6; most words and patterns have fewer.
     let usual = if each <= 4.0 { 7 } else { 11 };
-    let novel_characters = novel_characters(token, (REPEAT_BITS / each).ceil() as usize) as f64;
-    if distinct < usual { (distinct.max(1) as f64).log2() * novel_characters / 2.0 } else { each * novel_characters }
+    let novel = novel_characters(token, (REPEAT_BITS / each).ceil() as usize) as f64;
+    if distinct < usual { (distinct.max(1) as f64).log2() * novel / 2.0 } else { each * novel }
 }
 
 /// Number of characters outside repeated substrings, of the text or of its differences from one

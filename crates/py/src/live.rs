@@ -318,8 +318,8 @@ fn probes(path: &PathProbes) -> Result<RecordBatch, ArrowError> {
         ReplyKind::TooBig => "too-big",
         ReplyKind::Refused => "refused",
     };
-    let answers = || rows.iter().map(|asked| asked.answer.as_ref());
-    let rtt = rows.iter().map(|asked| asked.answer.as_ref().map(|answer| (answer.at - asked.sent) as f64 * 1e-6));
+    let answers = || rows.iter().map(|asked| asked.reply.as_ref());
+    let rtt = rows.iter().map(|asked| asked.reply.as_ref().map(|answer| (answer.at - asked.sent) as f64 * 1e-6));
     table([
         ("hop", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| u32::from(r.probe.hop)))) as ArrayRef),
         ("ip_bytes", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.probe.bytes)))),

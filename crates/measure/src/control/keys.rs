@@ -17,8 +17,8 @@ pub fn mac(key: &[u8], label: &str, parts: &[&[u8]]) -> Digest {
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     mac.update(&[label.len() as u8]);
     mac.update(label.as_bytes());
-    for remove_closed in parts {
-        mac.update(remove_closed);
+    for part in parts {
+        mac.update(part);
     }
     mac.finalize().into_bytes().into()
 }

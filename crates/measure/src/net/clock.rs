@@ -22,12 +22,12 @@ impl HostClock {
     pub fn start(shift: Nanos) -> HostClock {
         // A preemption between two reads is an error of its length: take the pair of reads with the
         // minimum duration.
-        let looks = (0..8).map(|_| {
+        let readings = (0..8).map(|_| {
             let (before, wall, after) =
                 (read(ClockId::CLOCK_MONOTONIC), read(ClockId::CLOCK_REALTIME), read(ClockId::CLOCK_MONOTONIC));
             (after - before, wall - (before + after) / 2)
         });
-        let (_, ahead) = looks.min().unwrap_or_default();
+        let (_, ahead) = readings.min().unwrap_or_default();
         HostClock { ahead: ahead.saturating_add(shift), shifted: shift != 0 }
     }
 

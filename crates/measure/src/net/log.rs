@@ -30,9 +30,9 @@ pub enum LogTarget {
 impl LogTarget {
     /// A file to append to, created with mode 0600.
     pub fn file(path: &Path) -> Result<LogTarget, crate::MeasureError> {
-        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-        let open = open.map_err(|e| crate::MeasureError::Input(Problem::refused("opening the log", &e).in_file(path)))?;
-        Ok(LogTarget::File(Arc::new(open)))
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let file = file.map_err(|e| crate::MeasureError::Input(Problem::refused("opening the log", &e).in_file(path)))?;
+        Ok(LogTarget::File(Arc::new(file)))
     }
 }
 

@@ -95,7 +95,7 @@ impl ProbeSocket {
         prober.on_sent(self.clock.now());
         // A pending ICMP error makes the next send fail once (ip(7)); the send after it succeeds.
         let sent = match self.udp.send_to(payload, to) {
-            Err(e) if is_earlier_answer(&e) => {
+            Err(e) if is_pending_error(&e) => {
                 prober.on_sent(self.clock.now());
                 self.udp.send_to(payload, to)
             }
@@ -109,7 +109,7 @@ impl ProbeSocket {
                 Ok(())
             }
             // A full queue of this host is a loss.
-            Err(e) if is_earlier_answer(&e) || matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => Ok(()),
+            Err(e) if is_pending_error(&e) || matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => Ok(()),
             Err(e) => Err(MeasureError::Failed(Problem::refused(&format!("sending a probe to {}", self.target), &e))),
         }
     }
@@ -117,11 +117,11 @@ impl ProbeSocket {
     /// Reads the error queue, and datagrams from a service of the target.
     fn receive_replies(&mut self, prober: &mut HopProber) {
         let ahead = self.clock.offset_from_realtime();
-        while let Some(answer) = self.take(ahead, MsgFlags::MSG_ERRQUEUE, prober) {
-            prober.on_reply(answer);
+        while let Some(reply) = self.take(ahead, MsgFlags::MSG_ERRQUEUE, prober) {
+            prober.on_reply(reply);
         }
-        while let Some(answer) = self.take(ahead, MsgFlags::empty(), prober) {
-            prober.on_reply(answer);
+        while let Some(reply) = self.take(ahead, MsgFlags::empty(), prober) {
+            prober.on_reply(reply);
         }
     }
 
@@ -148,11 +148,11 @@ impl ProbeSocket {
                 ControlMessageOwned::ScmTimestampns(t) => reply.at = t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead,
                 ControlMessageOwned::Ipv4RecvErr(error, from) => {
                     let from = from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr))));
-                    reply = ProbeReply { from: from.unwrap_or(reply.from), kind: kind(&error, self.target), ..reply };
+                    reply = ProbeReply { from: from.unwrap_or(reply.from), kind: reply_kind(&error, self.target), ..reply };
                 }
                 ControlMessageOwned::Ipv6RecvErr(error, from) => {
                     let from = from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr)));
-                    reply = ProbeReply { from: from.unwrap_or(reply.from), kind: kind(&error, self.target), ..reply };
+                    reply = ProbeReply { from: from.unwrap_or(reply.from), kind: reply_kind(&error, self.target), ..reply };
                 }
                 _ => {}
             }
@@ -171,26 +171,26 @@ fn number_of(port: u16, records: usize) -> Option<u32> {
     newest.checked_sub((newest + PORTS - place) % PORTS)
 }
 
-fn kind(error: &libc::sock_extended_err, target: IpAddr) -> ReplyKind {
+fn reply_kind(error: &libc::sock_extended_err, target: IpAddr) -> ReplyKind {
     let pick = |(v4, v6): (u8, u8)| if target.is_ipv4() { v4 } else { v6 };
-    let control_message = (error.ee_type, error.ee_code);
+    let type_and_code = (error.ee_type, error.ee_code);
     let too_big =
-        if target.is_ipv4() { control_message == (UNREACHABLE.0, TOO_BIG_CODE_V4) } else { control_message.0 == TOO_BIG_V6 };
+        if target.is_ipv4() { type_and_code == (UNREACHABLE.0, TOO_BIG_CODE_V4) } else { type_and_code.0 == TOO_BIG_V6 };
     if error.ee_origin == libc::SO_EE_ORIGIN_LOCAL {
         return if error.ee_errno == libc::EMSGSIZE as u32 { ReplyKind::TooBig } else { ReplyKind::Refused };
     }
     if too_big {
         ReplyKind::TooBig
-    } else if control_message.0 == pick(EXPIRED) {
+    } else if type_and_code.0 == pick(EXPIRED) {
         ReplyKind::Expired
-    } else if control_message == (pick(UNREACHABLE), pick(PORT)) {
+    } else if type_and_code == (pick(UNREACHABLE), pick(PORT)) {
         ReplyKind::Reached
     } else {
         ReplyKind::Refused
     }
 }
 
-fn is_earlier_answer(error: &std::io::Error) -> bool {
+fn is_pending_error(error: &std::io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EPROTO | libc::ECONNRESET)

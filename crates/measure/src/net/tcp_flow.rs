@@ -54,7 +54,7 @@ pub struct IoResult {
 }
 
 pub struct TcpFlow {
-    pub task: FlowSpec,
+    pub spec: FlowSpec,
     /// No EAGAIN since the last poll event.
     pub ready: bool,
     /// Service within the test (`crate::rate_budget`).
@@ -84,9 +84,9 @@ pub struct TcpFlow {
 
 impl TcpFlow {
     /// A client's connection in its handshake.
-    pub fn connecting(task: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
+    pub fn connecting(spec: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
         TcpFlow {
-            task,
+            spec,
             ready: false,
             moved: 0,
             stream: Some(stream),
@@ -107,8 +107,8 @@ impl TcpFlow {
     }
 
     /// A server's connection after its data hello.
-    pub fn accepted(task: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
-        TcpFlow { phase: FlowPhase::Open, ready: true, ..TcpFlow::connecting(task, stream, began, stop_at) }
+    pub fn accepted(spec: FlowSpec, stream: TcpStream, began: Nanos, stop_at: Nanos) -> TcpFlow {
+        TcpFlow { phase: FlowPhase::Open, ready: true, ..TcpFlow::connecting(spec, stream, began, stop_at) }
     }
 
     pub fn stream(&self) -> Option<&TcpStream> {
@@ -124,7 +124,7 @@ impl TcpFlow {
         match self.phase {
             FlowPhase::Connecting => PollFlags::POLLOUT,
             FlowPhase::Open if now < self.free_at => PollFlags::empty(),
-            FlowPhase::Open if self.task.sends || !self.hello.is_empty() => PollFlags::POLLOUT,
+            FlowPhase::Open if self.spec.sends || !self.hello.is_empty() => PollFlags::POLLOUT,
             FlowPhase::Open | FlowPhase::Confirming => PollFlags::POLLIN,
             FlowPhase::Ended => PollFlags::empty(),
         }
@@ -132,7 +132,7 @@ impl TcpFlow {
 
     /// Direction in which a ready socket moves data; none during the handshake.
     pub fn moves(&self) -> Option<IoDirection> {
-        (self.phase == FlowPhase::Open).then_some(if self.task.sends { IoDirection::Out } else { IoDirection::In })
+        (self.phase == FlowPhase::Open).then_some(if self.spec.sends { IoDirection::Out } else { IoDirection::In })
     }
 
     /// Bytes that may be written before the unsent data reaches its limit.
@@ -143,7 +143,7 @@ impl TcpFlow {
 
     /// Bytes of payload that the kernel has retransmitted since the last call.
     pub fn take_retransmitted(&mut self) -> u64 {
-        let Some(info) = self.stream.as_ref().filter(|_| self.task.sends).and_then(TcpInfo::of) else { return 0 };
+        let Some(info) = self.stream.as_ref().filter(|_| self.spec.sends).and_then(TcpInfo::of) else { return 0 };
         let more = info.total_retrans.saturating_sub(std::mem::replace(&mut self.total_retrans, info.total_retrans));
         u64::from(more) * u64::from(info.mss)
     }
@@ -180,7 +180,7 @@ impl TcpFlow {
         let done = match self.phase {
             FlowPhase::Open if now < self.free_at => Ok(()),
             FlowPhase::Open if !self.hello.is_empty() => self.send_hello(),
-            FlowPhase::Open if self.task.sends => self.send(now, scratch),
+            FlowPhase::Open if self.spec.sends => self.send(now, scratch),
             FlowPhase::Open => self.receive(now, scratch),
             FlowPhase::Confirming => self.confirm(now),
             FlowPhase::Connecting | FlowPhase::Ended => Ok(()),
@@ -188,7 +188,7 @@ impl TcpFlow {
         match done {
             Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => return true,
             // Without a byte limit the receiver ends the connection, by a reset.
-            Err(_) if self.task.limit.is_none() && self.bytes > 0 => self.end(),
+            Err(_) if self.spec.limit.is_none() && self.bytes > 0 => self.end(),
             Err(e) => self.fail(now, &e.to_string()),
             Ok(()) => {}
         }
@@ -218,10 +218,10 @@ impl TcpFlow {
     }
 
     fn send(&mut self, now: Nanos, scratch: &[u8]) -> std::io::Result<()> {
-        let left = self.task.limit.map_or(u64::MAX, |limit| limit - self.bytes);
+        let left = self.spec.limit.map_or(u64::MAX, |limit| limit - self.bytes);
         let written = self.open()?.write(&scratch[..(left.min(scratch.len() as u64)) as usize])?;
         self.count(now, written);
-        if self.task.limit == Some(self.bytes) {
+        if self.spec.limit == Some(self.bytes) {
             self.open()?.shutdown(Shutdown::Write)?;
             self.phase = FlowPhase::Confirming;
         }
@@ -237,7 +237,7 @@ impl TcpFlow {
             self.count(now, read);
             return Ok(());
         }
-        match self.task.limit {
+        match self.spec.limit {
             Some(limit) if limit != self.bytes => self.fail(now, "the connection ended early"),
             Some(_) => {
                 // If the confirmation is lost, the peer detects that itself.
@@ -252,7 +252,7 @@ impl TcpFlow {
     /// Sets the window clamp again: Linux recomputes it from the receive buffer when the first data
     /// shows the overhead of a packet.
     fn clamp_window(&self) {
-        if let (Some(bytes), Some(stream), false) = (self.task.window, &self.stream, self.task.sends) {
+        if let (Some(bytes), Some(stream), false) = (self.spec.window, &self.stream, self.spec.sends) {
             // The option was set before the handshake. If the kernel refuses it now, the receive
             // buffer is the limit.
             let _ = set_int_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes);
@@ -273,13 +273,13 @@ impl TcpFlow {
         self.first.get_or_insert(now);
         self.last = Some(now);
         self.bytes += bytes as u64;
-        let Some(rate_bps) = self.task.rate_bps else { return };
+        let Some(rate_bps) = self.spec.rate_bps else { return };
         let time = (bytes as i64 * 8).saturating_mul(SECOND) / (rate_bps.max(1) as i64);
         self.free_at = self.free_at.max(now - SECOND / BURST_DIVISOR).saturating_add(time);
     }
 
     fn on_deadline(&mut self, now: Nanos) {
-        match (self.task.limit, self.phase) {
+        match (self.spec.limit, self.phase) {
             (_, FlowPhase::Ended) => {}
             (None, FlowPhase::Open) => self.end(),
             _ => self.fail(now, "the transfer exceeded its time limit"),
@@ -310,14 +310,14 @@ impl TcpFlow {
         self.phase = FlowPhase::Ended;
         if let Some(stream) = self.stream.take() {
             self.ending = TcpInfo::of(&stream).map(|info| (info, applied_options(&stream)));
-            if self.task.limit.is_none() || self.failed.is_some() {
+            if self.spec.limit.is_none() || self.failed.is_some() {
                 reset_on_close(&stream);
             }
         }
     }
 
     pub fn sample(&self, now: Nanos) -> Option<[i64; SAMPLE_COLUMNS.len()]> {
-        let sampled = SampledFlow { at: now, flow: self.task.number, sends: self.task.sends, bytes: self.bytes };
+        let sampled = SampledFlow { at: now, flow: self.spec.number, sends: self.spec.sends, bytes: self.bytes };
         let open = matches!(self.phase, FlowPhase::Open | FlowPhase::Confirming);
         self.clamp_window();
         self.stream.as_ref().filter(|_| open).and_then(TcpInfo::of).map(|info| sample_row(&sampled, &info))
@@ -328,8 +328,8 @@ impl TcpFlow {
         let (info, AppliedOptions { congestion, send_buffer, receive_buffer }) =
             self.ending.clone().or_else(now).unwrap_or_default();
         FlowOutcome {
-            flow: self.task.number,
-            sends: self.task.sends,
+            flow: self.spec.number,
+            sends: self.spec.sends,
             congestion,
             send_buffer,
             receive_buffer,

@@ -16,7 +16,7 @@ enum ProbingStage {
     /// Probes of this hop, and the number of probes sent to it.
     Discovery {
         hop: u8,
-        looks: u32,
+        sent: u32,
     },
     /// Position in rounds x sizes x hops.
     Measurement {
@@ -34,7 +34,7 @@ struct InFlight {
 
 #[derive(Debug)]
 pub struct HopProber {
-    plan: PathConfig,
+    config: PathConfig,
     stage: ProbingStage,
     /// Hops that have replied, in path order.
     hops: Vec<u8>,
@@ -50,11 +50,11 @@ pub struct HopProber {
 
 impl HopProber {
     /// Err: the rule that the configuration violates.
-    pub fn new(plan: PathConfig) -> Result<HopProber, String> {
-        plan.check()?;
-        let stage = ProbingStage::Discovery { hop: 1, looks: 0 };
+    pub fn new(config: PathConfig) -> Result<HopProber, String> {
+        config.check()?;
+        let stage = ProbingStage::Discovery { hop: 1, sent: 0 };
         let (last, limited) = ([None; 256], [false; 256]);
-        Ok(HopProber { plan, stage, hops: Vec::new(), last, limited, in_flight: None, too_big: u32::MAX, records: Vec::new() })
+        Ok(HopProber { config, stage, hops: Vec::new(), last, limited, in_flight: None, too_big: u32::MAX, records: Vec::new() })
     }
 
     /// The probe to send now, if one is due.
@@ -65,7 +65,7 @@ impl HopProber {
         }
         let (hop, bytes) = self.next()?;
         let probe = PathProbe { number: u32::try_from(self.records.len()).unwrap_or(u32::MAX), hop, bytes };
-        let brisk = self.last[usize::from(hop)].is_some_and(|last| now < last.saturating_add(self.plan.every_ns));
+        let brisk = self.last[usize::from(hop)].is_some_and(|last| now < last.saturating_add(self.config.every_ns));
         self.in_flight = Some(InFlight { probe, sent: now, brisk });
         self.last[usize::from(hop)] = Some(now);
         Some(probe)
@@ -81,22 +81,22 @@ impl HopProber {
     /// Time of the next action; none at the end.
     pub fn due(&self) -> Option<Nanos> {
         if let Some(in_flight) = self.in_flight {
-            return Some(in_flight.sent.saturating_add(self.plan.timeout_ns));
+            return Some(in_flight.sent.saturating_add(self.config.timeout_ns));
         }
         let hop = usize::from(self.next()?.0);
-        let after = if self.limited[hop] { self.plan.every_ns } else { self.plan.brisk_ns };
+        let after = if self.limited[hop] { self.config.every_ns } else { self.config.brisk_ns };
         Some(self.last[hop].map_or(Nanos::MIN, |last| last.saturating_add(after)))
     }
 
     /// Handles a reply. A reply to a probe that has timed out is stored with that probe, without
     /// further effect.
-    pub fn on_reply(&mut self, answer: ProbeReply) {
+    pub fn on_reply(&mut self, reply: ProbeReply) {
         match self.in_flight {
-            Some(in_flight) if in_flight.probe.number == answer.number => self.end(in_flight, Some(answer)),
+            Some(in_flight) if in_flight.probe.number == reply.number => self.end(in_flight, Some(reply)),
             _ => {
-                let late = self.records.get_mut(answer.number as usize).filter(|records| records.answer.is_none());
-                if let Some(records) = late {
-                    records.answer = Some(answer);
+                let late = self.records.get_mut(reply.number as usize).filter(|record| record.reply.is_none());
+                if let Some(record) = late {
+                    record.reply = Some(reply);
                 }
             }
         }
@@ -113,27 +113,27 @@ impl HopProber {
 
     fn time_out(&mut self, now: Nanos) {
         if let Some(in_flight) = self.in_flight
-            && now >= in_flight.sent.saturating_add(self.plan.timeout_ns)
+            && now >= in_flight.sent.saturating_add(self.config.timeout_ns)
         {
             self.end(in_flight, None);
         }
     }
 
-    fn end(&mut self, in_flight: InFlight, answer: Option<ProbeReply>) {
+    fn end(&mut self, in_flight: InFlight, reply: Option<ProbeReply>) {
         let InFlight { probe, sent, brisk } = in_flight;
         self.in_flight = None;
-        self.records.push(ProbeRecord { probe, sent, answer, brisk });
-        if answer.is_none() && brisk && !std::mem::replace(&mut self.limited[usize::from(probe.hop)], true) {
+        self.records.push(ProbeRecord { probe, sent, reply, brisk });
+        if reply.is_none() && brisk && !std::mem::replace(&mut self.limited[usize::from(probe.hop)], true) {
             // Repeat the probe at the interval of a rate-limited router: a loss and a rate limit
             // are not distinguishable.
             return;
         }
-        if answer.is_some_and(|a| a.kind == ReplyKind::TooBig) {
+        if reply.is_some_and(|a| a.kind == ReplyKind::TooBig) {
             self.too_big = self.too_big.min(probe.bytes);
         }
         self.stage = match self.stage {
-            ProbingStage::Discovery { hop, looks } if looks + 1 < self.plan.looks => {
-                ProbingStage::Discovery { hop, looks: looks + 1 }
+            ProbingStage::Discovery { hop, sent } if sent + 1 < self.config.discovery_probes => {
+                ProbingStage::Discovery { hop, sent: sent + 1 }
             }
             ProbingStage::Discovery { hop, .. } => self.discover_next(hop),
             ProbingStage::Measurement { index } => self.measure_from(index + 1),
@@ -142,20 +142,20 @@ impl HopProber {
     }
 
     fn discover_next(&mut self, hop: u8) -> ProbingStage {
-        let replies = |at: u8| self.records.iter().filter(move |a| a.probe.hop == at).filter_map(|a| a.answer);
+        let replies = |at: u8| self.records.iter().filter(move |a| a.probe.hop == at).filter_map(|a| a.reply);
         if replies(hop).next().is_some() {
             self.hops.push(hop);
         }
         let ends = replies(hop).any(|a| a.kind != ReplyKind::Expired);
-        let no_reply = usize::from(hop - self.hops.last().copied().unwrap_or(0)) >= SILENT;
-        if ends || no_reply || hop >= self.plan.max_hops {
+        let is_silent = usize::from(hop - self.hops.last().copied().unwrap_or(0)) >= SILENT;
+        if ends || is_silent || hop >= self.config.max_hops {
             return self.measure_from(0);
         }
-        ProbingStage::Discovery { hop: hop + 1, looks: 0 }
+        ProbingStage::Discovery { hop: hop + 1, sent: 0 }
     }
 
     fn index_count(&self) -> usize {
-        self.plan.rounds as usize * self.plan.sizes.len() * self.hops.len()
+        self.config.rounds as usize * self.config.sizes.len() * self.hops.len()
     }
 
     /// The next position, from this one on, whose packet is not too big.
@@ -167,12 +167,12 @@ impl HopProber {
     /// Hop and size at a position: all hops with one size, then all hops with the next size.
     fn at(&self, index: usize) -> (u8, u32) {
         let (round, hop) = (index / self.hops.len(), index % self.hops.len());
-        (self.hops[hop], self.plan.sizes[round % self.plan.sizes.len()])
+        (self.hops[hop], self.config.sizes[round % self.config.sizes.len()])
     }
 
     fn next(&self) -> Option<(u8, u32)> {
         match self.stage {
-            ProbingStage::Discovery { hop, .. } => Some((hop, self.plan.min_size())),
+            ProbingStage::Discovery { hop, .. } => Some((hop, self.config.min_size())),
             ProbingStage::Measurement { index } => Some(self.at(index)),
             ProbingStage::Done => None,
         }
@@ -186,7 +186,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     fn plan() -> PathConfig {
-        PathConfig { looks: 1, sizes: vec![100, 1000], rounds: 2, ..PathConfig::default() }
+        PathConfig { discovery_probes: 1, sizes: vec![100, 1000], rounds: 2, ..PathConfig::default() }
     }
 
     fn router(hop: u8) -> IpAddr {
@@ -194,13 +194,13 @@ mod tests {
     }
 
     /// Probes a path of `hops` hops; those in `silent` do not reply. Each reply takes 10 ms.
-    fn run(plan: PathConfig, hops: u8, no_reply: &[u8]) -> (HopProber, Nanos) {
-        let mut prober = HopProber::new(plan).unwrap();
+    fn run(config: PathConfig, hops: u8, silent: &[u8]) -> (HopProber, Nanos) {
+        let mut prober = HopProber::new(config).unwrap();
         let mut now = 0;
         while let Some(due) = prober.due() {
             now = now.max(due);
             let Some(probe) = prober.poll(now) else { continue };
-            if no_reply.contains(&probe.hop) {
+            if silent.contains(&probe.hop) {
                 continue;
             }
             now += 10 * MS;
@@ -225,14 +225,14 @@ mod tests {
     #[test]
     fn probing_of_a_host_one_hop_away_ends_in_seconds_when_every_probe_is_answered() {
         let (prober, now) =
-            run(PathConfig { sizes: vec![64, 350, 650, 950, 1250, 1500], rounds: 10, looks: 3, ..plan() }, 1, &[]);
+            run(PathConfig { sizes: vec![64, 350, 650, 950, 1250, 1500], rounds: 10, discovery_probes: 3, ..plan() }, 1, &[]);
         assert_eq!(prober.records.len(), 3 + 60);
         assert_eq!(now, 62 * 20 * MS + 10 * MS);
     }
 
     /// A router with Linux's icmp_ratelimit: a burst of replies, then one per second.
-    fn limited(plan: PathConfig, burst: i64) -> HopProber {
-        let mut prober = HopProber::new(plan).unwrap();
+    fn limited(config: PathConfig, burst: i64) -> HopProber {
+        let mut prober = HopProber::new(config).unwrap();
         let (mut now, mut tokens, mut since) = (0, burst * SECOND, 0);
         while let Some(due) = prober.due() {
             now = now.max(due);
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn hop_is_probed_once_a_second_when_it_left_a_brisk_probe_unanswered() {
         let prober = limited(PathConfig { rounds: 10, ..plan() }, 6);
-        let unanswered: Vec<usize> = (0..prober.records.len()).filter(|&n| prober.records[n].answer.is_none()).collect();
+        let unanswered: Vec<usize> = (0..prober.records.len()).filter(|&n| prober.records[n].reply.is_none()).collect();
         assert_eq!(unanswered, [6]);
         assert!(prober.records[..7].iter().skip(1).all(|a| a.brisk) && !prober.records[0].brisk);
         // The probe is repeated, and every planned probe is sent.
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn hop_without_replies_gets_exactly_the_planned_probes() {
-        let (prober, _) = run(PathConfig { rounds: 0, looks: 3, ..plan() }, 2, &[1]);
+        let (prober, _) = run(PathConfig { rounds: 0, discovery_probes: 3, ..plan() }, 2, &[1]);
         assert_eq!(prober.records.iter().filter(|a| a.probe.hop == 1).count(), 3);
     }
 
@@ -272,7 +272,7 @@ mod tests {
         measured.dedup();
         measured.truncate(2);
         assert_eq!(measured, [1, 3]);
-        assert_eq!(prober.records[1].answer, None);
+        assert_eq!(prober.records[1].reply, None);
     }
 
     #[test]
@@ -296,19 +296,19 @@ mod tests {
 
     #[test]
     fn reply_is_stored_with_its_probe_when_it_arrives_after_the_timeout() {
-        let mut prober = HopProber::new(PathConfig { max_hops: 1, looks: 2, rounds: 0, ..plan() }).unwrap();
+        let mut prober = HopProber::new(PathConfig { max_hops: 1, discovery_probes: 2, rounds: 0, ..plan() }).unwrap();
         let first = prober.poll(0).unwrap();
         assert_eq!(prober.poll(2 * SECOND).unwrap().number, 1);
         let late = ProbeReply { number: first.number, from: router(1), at: 3 * SECOND, kind: ReplyKind::Expired };
         prober.on_reply(late);
-        assert_eq!(prober.records[0].answer, Some(late));
+        assert_eq!(prober.records[0].reply, Some(late));
     }
 
     #[test]
     fn reply_has_no_effect_when_its_probe_was_never_sent() {
         let mut prober = HopProber::new(plan()).unwrap();
-        let answer = ProbeReply { number: 7, from: router(1), at: 0, kind: ReplyKind::Reached };
-        prober.on_reply(answer);
+        let reply = ProbeReply { number: 7, from: router(1), at: 0, kind: ReplyKind::Reached };
+        prober.on_reply(reply);
         assert!(prober.records.is_empty());
     }
 

@@ -26,7 +26,8 @@ pub struct PathConfig {
     #[serde(rename = "most_hops")]
     pub max_hops: u8,
     /// Probes of each hop in the discovery, 1 or more.
-    pub looks: u32,
+    #[serde(rename = "looks")]
+    pub discovery_probes: u32,
     /// IP packet lengths in bytes, each 48 to 65,535. The discovery uses the shortest.
     pub sizes: Vec<u32>,
     /// Number of probes of each size to each hop; 0: discovery only.
@@ -46,7 +47,7 @@ impl Default for PathConfig {
     fn default() -> PathConfig {
         PathConfig {
             max_hops: 30,
-            looks: 3,
+            discovery_probes: 3,
             sizes: vec![64, 500, 1000, 1500],
             rounds: 8,
             every_ns: SECOND,
@@ -62,7 +63,7 @@ impl PathConfig {
         let sizes = self.sizes.iter().all(|bytes| (IPV6_UDP_HEADERS..=MAX_BYTES).contains(bytes));
         let rules = [
             ((1..=MAX_HOPS).contains(&self.max_hops), "most_hops is 1 to 64"),
-            ((1..=MAX_ROUNDS).contains(&self.looks), "looks is 1 to 1000"),
+            ((1..=MAX_ROUNDS).contains(&self.discovery_probes), "looks is 1 to 1000"),
             (self.rounds <= MAX_ROUNDS, "rounds is at most 1000"),
             (!self.sizes.is_empty() && self.sizes.len() <= MAX_SIZES, "one to 64 sizes are needed"),
             (sizes, "a size is 48 to 65535 bytes of IP packet"),
@@ -115,7 +116,7 @@ pub struct ProbeReply {
 pub struct ProbeRecord {
     pub probe: PathProbe,
     pub sent: Nanos,
-    pub answer: Option<ProbeReply>,
+    pub reply: Option<ProbeReply>,
     /// Sent at an interval shorter than an ICMP rate limit allows.
     pub brisk: bool,
 }

@@ -16,9 +16,8 @@ pub fn ntp(at: Nanos) -> u64 {
 /// Nanoseconds of an NTP or PTP timestamp, in the era nearest to `near`. The Z bit of the error
 /// estimate names the format.
 pub fn time_of(timestamp: u64, ptp: bool, near: Nanos) -> Nanos {
-    let (seconds, remove_closed) = (i128::from(timestamp >> 32), i128::from(timestamp as u32));
-    let (rest, epoch) =
-        if ptp { (remove_closed.min(NS - 1), 0) } else { ((remove_closed * NS + (1 << 31)) >> 32, i128::from(NTP_EPOCH)) };
+    let (seconds, nanos) = (i128::from(timestamp >> 32), i128::from(timestamp as u32));
+    let (rest, epoch) = if ptp { (nanos.min(NS - 1), 0) } else { ((nanos * NS + (1 << 31)) >> 32, i128::from(NTP_EPOCH)) };
     let at = (seconds - epoch) * NS + rest;
     let era = NS << 32;
     let eras = (i128::from(near) - at + era / 2).div_euclid(era);

@@ -52,13 +52,15 @@ fn loop_iteration_is_bounded_when_a_train_requests_a_million_datagrams_a_second(
     for _ in 0..20 {
         far.client().quit();
     }
-    let queues = seen.lock().unwrap()[from..].to_vec();
+    let iterations = seen.lock().unwrap()[from..].to_vec();
     assert!(!running.is_finished(), "the train continues beside other clients");
-    let max = queues.iter().map(|w| w.calls[0]).max().unwrap();
-    println!("20 clients were admitted within {} iterations, of at most {max} datagrams each", queues.len());
+    let max = iterations.iter().map(|w| w.calls[0]).max().unwrap();
+    println!("20 clients were admitted within {} iterations, of at most {max} datagrams each", iterations.len());
     assert!(
         max > 1
-            && queues.iter().all(|w| w.calls[0] <= MAX_CALLS && w.bytes[0] <= MAX_BYTES + PIECE && w.accepted <= MAX_ACCEPTED)
+            && iterations
+                .iter()
+                .all(|w| w.calls[0] <= MAX_CALLS && w.bytes[0] <= MAX_BYTES + PIECE && w.accepted <= MAX_ACCEPTED)
     );
     drop(far);
     let _ = running.join();
@@ -221,7 +223,7 @@ impl Stalled {
         }
     }
 
-    /// Bytes that have arrived: read, and in the receive queues.
+    /// Bytes that have arrived: read, and in the receive iterations.
     fn arrived(&self) -> u64 {
         let queued = |stream: &TcpStream| {
             let mut bytes: libc::c_int = 0;
@@ -289,11 +291,11 @@ fn upload_is_read_and_address_hellos_are_rationed_when_another_session_floods_da
     let ration = 20.0 + began.elapsed().as_secs_f64() * BUDGET as f64 / 100.0 / 8.0 / 92.0;
     // 20 MB, which the budget carries in 8 s.
     let mut datagram = vec![0; 1000];
-    let mut on_tagged_datagram = |number| {
+    let mut tagged_datagram = |number| {
         DatagramHeader { tag: keys.tag(0, true), number, at: 0 }.write(&mut datagram);
         datagram.clone()
     };
-    flood(&mut on_tagged_datagram, 20_000);
+    flood(&mut tagged_datagram, 20_000);
     let TestSpec::Bulk(bulk) = bulk(0, 1) else { unreachable!() };
     let upload = TestSpec::Bulk(Bulk { up: 1, ..bulk });
     let done = far.client().run(vec![upload], &mut |_| true).unwrap();
@@ -410,11 +412,11 @@ fn daemon_has_no_privileges_and_cannot_regain_any_when_it_listens() {
         let daemon = Daemon::start(&format!("privileges-{kept}"), 1024, more);
         Client::connect(&daemon.config, &mut || true).unwrap().quit();
         let status = daemon.proc("status");
-        let field = |session_id: &str| {
-            let line = status.lines().find(|line| line.starts_with(session_id)).unwrap();
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
             line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
         };
-        let capabilities = |session_id: &str| u64::from_str_radix(&field(session_id)[0], 16).unwrap();
+        let capabilities = |name: &str| u64::from_str_radix(&field(name)[0], 16).unwrap();
         assert_eq!(field("NoNewPrivs:"), ["1"]);
         let kept = if root { kept } else { 0 };
         assert_eq!(

@@ -158,12 +158,12 @@ fn far_end_serves_clients_when_other_connections_send_random_bytes() {
 #[test]
 fn far_ends_reflector_answers_when_stamp_probes_arrive() {
     let far = FarEnd::with(Quotas::default());
-    let probe_sessions =
+    let probe_port =
         |port, key| probe(&StampProbeConfig { host: "127.0.0.1".into(), port, key, gap_ns: 5 * MS, count: 40 }, &mut |_| true);
-    let results = probe_sessions(far.stamp_port, None).unwrap();
+    let results = probe_port(far.stamp_port, None).unwrap();
     assert_eq!((results.sent, results.received), (40, 40));
     assert!(results.round_trip_ms.unwrap().min.unwrap() < 50.0);
     let [low, high] = results.clock.unwrap().offset_interval_ms;
     assert!(low <= 5000.0 && 5000.0 <= high, "the far clock is 5 s ahead: {low} to {high}");
-    assert!(matches!(probe_sessions(1, None), Err(MeasureError::Input(_))));
+    assert!(matches!(probe_port(1, None), Err(MeasureError::Input(_))));
 }

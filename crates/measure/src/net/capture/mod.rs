@@ -84,7 +84,7 @@ impl HeaderCapture {
             let link = message.address.as_ref().and_then(|a| a.as_link_addr());
             // On loopback each packet is captured as outgoing and as incoming: skip the first.
             let twice = link.is_some_and(|l| l.hatype() == LOOPBACK && l.pkttype() == OUTGOING);
-            let at = message.cmsgs().into_iter().flatten().find_map(|counters| match counters {
+            let at = message.cmsgs().into_iter().flatten().find_map(|control_message| match control_message {
                 nix::sys::socket::ControlMessageOwned::ScmTimestampns(t) => {
                     Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() + ahead)
                 }

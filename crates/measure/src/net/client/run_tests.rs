@@ -89,9 +89,9 @@ impl Client {
         self.receive_datagrams(tests);
         for (t, f) in ready {
             let (number, now) = (tests[t].number, self.clock.now());
-            if let (TestIo::Flows(flows), Some(keys)) = (&mut tests[t].run, self.session.keys()) {
+            if let (TestIo::Flows(flows), Some(keys)) = (&mut tests[t].io, self.session.keys()) {
                 let flow = &mut flows.flows[f];
-                let name = flow.task.number;
+                let name = flow.spec.number;
                 flow.advance(now, &mut self.scratch[..], |since| ClientTest::hello(number, name, keys, since));
             }
         }
@@ -111,7 +111,7 @@ impl Client {
         let mut polled = vec![PollFd::new(self.control.as_fd(), control), PollFd::new(self.udp.as_fd(), PollFlags::POLLIN)];
         let mut of = Vec::new();
         for (t, test) in tests.iter().enumerate() {
-            let TestIo::Flows(flows) = &test.run else { continue };
+            let TestIo::Flows(flows) = &test.io else { continue };
             for (f, flow) in flows.flows.iter().enumerate() {
                 let interest = flow.interest(now);
                 if let Some(stream) = flow.stream().filter(|_| !interest.is_empty()) {
@@ -136,12 +136,12 @@ impl Client {
             let _ = self.udp.send_to(&address_hello(keys, number), self.server);
             test.next_hello = now + HELLO_INTERVAL_NS;
         }
-        match &mut test.run {
+        match &mut test.io {
             TestIo::Trains(trains) => trains.advance(&self.udp, DATAGRAMS, || self.clock.now()),
             TestIo::Flows(flows) => {
                 let keys = self.session.keys();
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
-                    let name = flow.task.number;
+                    let name = flow.spec.number;
                     flow.advance(now, &mut self.scratch[..], |since| {
                         keys.map_or_else(Vec::new, |k| ClientTest::hello(number, name, k, since))
                     });
@@ -168,7 +168,7 @@ impl Client {
             }
             let tag = read_tag(datagram.bytes);
             let test = tests.iter_mut().find(|t| Some(t.tag) == tag);
-            if let (Some(ClientTest { run: TestIo::Trains(trains), .. }), Some(head)) =
+            if let (Some(ClientTest { io: TestIo::Trains(trains), .. }), Some(head)) =
                 (test, DatagramHeader::read(datagram.bytes))
             {
                 trains.on_datagram(&head, datagram.at);

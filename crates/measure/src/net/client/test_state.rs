@@ -35,7 +35,7 @@ pub struct ClientTest {
     pub number: u32,
     pub spec: TestSpec,
     pub phase: TestPhase,
-    pub run: TestIo,
+    pub io: TestIo,
     pub tag: u64,
     pub next_hello: Nanos,
     pub began: Nanos,
@@ -49,7 +49,7 @@ pub struct ClientTest {
 
 impl ClientTest {
     pub fn new(number: u32, spec: TestSpec, keys: &SessionKeys, server: SocketAddr, now: Nanos) -> ClientTest {
-        let run = match &spec {
+        let io = match &spec {
             TestSpec::Datagrams { down, up } => {
                 let mut trains = TrainIo::new(*up, *down, keys.tag(number, true));
                 trains.to = Some(server);
@@ -64,7 +64,7 @@ impl ClientTest {
             number,
             spec,
             phase: TestPhase::Requested,
-            run,
+            io,
             tag,
             next_hello: now,
             began: now,
@@ -88,14 +88,14 @@ impl ClientTest {
     /// Starts the test. Err: a connection could not be opened.
     pub fn go(&mut self, now: Nanos, rate_bps: u64) -> Result<(), String> {
         (self.phase, self.began) = (TestPhase::Running, now);
-        match (&mut self.run, &self.spec) {
+        match (&mut self.io, &self.spec) {
             (TestIo::Trains(trains), _) => trains.start(now),
             (TestIo::Flows(flows), TestSpec::Bulk(bulk)) => {
                 let socket_options = SocketOptions::of(bulk);
                 for number in 0..bulk.down + bulk.up {
                     let direction = if number < bulk.down { Direction::Down } else { Direction::Up };
                     let rate_bps = Some(bulk.rate_each(direction, rate_bps));
-                    let task = FlowSpec {
+                    let spec = FlowSpec {
                         number,
                         sends: direction == Direction::Up,
                         limit: None,
@@ -103,7 +103,7 @@ impl ClientTest {
                         window: bulk.receive_window,
                     };
                     let stream = sockets::connect(self.server, &socket_options)?;
-                    flows.flows.push(TcpFlow::connecting(task, stream, now, now + bulk.duration_ns));
+                    flows.flows.push(TcpFlow::connecting(spec, stream, now, now + bulk.duration_ns));
                 }
             }
             _ => self.next_transfer = (0, now),
@@ -113,7 +113,7 @@ impl ClientTest {
 
     /// Starts the next transfer when it is due.
     pub fn begin_transfer(&mut self, now: Nanos, rate_bps: u64) -> Result<(), String> {
-        let (TestIo::Flows(flows), TestSpec::Transfers(t)) = (&mut self.run, &self.spec) else { return Ok(()) };
+        let (TestIo::Flows(flows), TestSpec::Transfers(t)) = (&mut self.io, &self.spec) else { return Ok(()) };
         let (number, at) = self.next_transfer;
         if self.phase != TestPhase::Running || number >= t.count || now < at || !flows.all_ended() {
             return Ok(());
@@ -122,7 +122,7 @@ impl ClientTest {
             self.next_transfer.0 = t.count;
             return Ok(());
         }
-        let task = FlowSpec {
+        let spec = FlowSpec {
             number,
             sends: t.direction == Direction::Up,
             limit: Some(t.bytes),
@@ -131,7 +131,7 @@ impl ClientTest {
         };
         let socket_options = SocketOptions { congestion: t.congestion.clone(), ..SocketOptions::default() };
         let stream = sockets::connect(self.server, &socket_options)?;
-        flows.flows.push(TcpFlow::connecting(task, stream, now, self.began + t.limit_ns));
+        flows.flows.push(TcpFlow::connecting(spec, stream, now, self.began + t.limit_ns));
         self.next_transfer = (number + 1, now + t.every_ns);
         Ok(())
     }
@@ -147,13 +147,13 @@ impl ClientTest {
         let transfer = if waits && self.idle() { self.next_transfer.1 } else { Nanos::MAX };
         match self.phase {
             TestPhase::Validating => self.next_hello,
-            TestPhase::Running => self.run.due(now).min(transfer).min(now + 10 * MS),
+            TestPhase::Running => self.io.due(now).min(transfer).min(now + 10 * MS),
             _ => Nanos::MAX,
         }
     }
 
     fn idle(&self) -> bool {
-        matches!(&self.run, TestIo::Flows(flows) if flows.all_ended())
+        matches!(&self.io, TestIo::Flows(flows) if flows.all_ended())
     }
 
     /// Time without arrivals that ends the test.
@@ -164,7 +164,7 @@ impl ClientTest {
 
     /// This end has finished the test.
     pub fn is_over(&self, now: Nanos) -> bool {
-        match (&self.run, &self.spec) {
+        match (&self.io, &self.spec) {
             (TestIo::Trains(trains), _) => trains.is_quiet(now, self.began + self.spec.duration(), self.quiet()),
             (TestIo::Flows(flows), TestSpec::Transfers(Transfers { count, .. })) => {
                 self.next_transfer.0 >= *count && flows.all_ended()
@@ -202,8 +202,8 @@ impl ClientTest {
     }
 
     pub fn record(self) -> TestRecord {
-        let (outcome, near) = (self.run.outcome(), self.run.tables().into_iter().map(|(n, t)| (n, t.clone())).collect());
-        let times = match &self.run {
+        let (outcome, near) = (self.io.outcome(), self.io.tables().into_iter().map(|(n, t)| (n, t.clone())).collect());
+        let times = match &self.io {
             TestIo::Flows(flows) => flows.flows.iter().map(|f| [Some(f.began), f.connected, f.first, f.last]).collect(),
             TestIo::Trains(_) => Vec::new(),
         };

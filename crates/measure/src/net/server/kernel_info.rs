@@ -4,7 +4,7 @@
 pub fn system() -> String {
     nix::sys::utsname::uname().map_or_else(
         |_| String::new(),
-        |u| [u.sysname(), u.release(), u.machine()].map(|remove_closed| remove_closed.to_string_lossy().into_owned()).join(" "),
+        |u| [u.sysname(), u.release(), u.machine()].map(|part| part.to_string_lossy().into_owned()).join(" "),
     )
 }
 

@@ -203,8 +203,8 @@ impl Server {
             kept.into_iter().filter_map(|name| Some((sockets::listen_with(SocketAddr::new(at, 0), &name)?, name))).collect();
         let left = drop_all(user, self.context.config.quotas.capture_bytes > 0)?;
         self.context.congestion = free.into_iter().chain(self.context.restricted.iter().map(|(_, name)| name.clone())).collect();
-        let what = json!({"uid": left.uid, "net_raw": left.net_raw, "no_other_user": left.no_other_user});
-        self.context.log.write_event("privileges-dropped", what);
+        let fields = json!({"uid": left.uid, "net_raw": left.net_raw, "no_other_user": left.no_other_user});
+        self.context.log.write_event("privileges-dropped", fields);
         Ok(())
     }
 
@@ -360,8 +360,8 @@ impl Server {
         }
         self.pending_connections.push(PendingConnection {
             stream,
-            address: address,
-            accepted_at: accepted_at,
+            address,
+            accepted_at,
             received: Vec::new(),
             ready: true,
             slot,
@@ -419,10 +419,10 @@ impl Server {
                 ConnectionClass::Data(hello, digest) => {
                     self.slots(pending.is_awaited).release(pending.slot);
                     let DataHello { session: id, .. } = hello;
-                    let of = self.sessions.iter_mut().find(|p| p.control.keys().is_some_and(|k| k.session_id == id));
-                    let proven = of.filter(|p| p.control.keys().is_some_and(|k| hello.verify(&digest, k)));
+                    let owner = self.sessions.iter_mut().find(|p| p.control.keys().is_some_and(|k| k.session_id == id));
+                    let session = owner.filter(|p| p.control.keys().is_some_and(|k| hello.verify(&digest, k)));
                     // An unproven connection is closed without a reply.
-                    match proven {
+                    match session {
                         Some(session) => session.attach(hello, pending, &self.context),
                         None => self.log_refusal(now, pending.address, "a data connection of no session"),
                     }

@@ -25,12 +25,12 @@ const SLACK_NS: Nanos = 30 * SECOND;
 /// Maximum time without arrivals that a client may request.
 const MAX_QUIET_NS: Nanos = 10 * SECOND;
 /// Maximum number of concurrent connections of a transfer test.
-pub const AT_A_TIME: usize = 4;
+pub const MAX_CONCURRENT_TRANSFERS: usize = 4;
 
 pub struct ServerTest {
     pub number: u32,
     pub spec: TestSpec,
-    pub run: TestIo,
+    pub io: TestIo,
     pub tag: u64,
     /// Listener of connections whose receive buffer must be set before the handshake.
     pub listener: Option<TcpListener>,
@@ -53,7 +53,7 @@ pub struct ServerTest {
 
 impl ServerTest {
     pub fn new(number: u32, spec: TestSpec, keys: &SessionKeys, listener: Option<TcpListener>, now: Nanos) -> ServerTest {
-        let run = match &spec {
+        let io = match &spec {
             TestSpec::Datagrams { down, up } => TestIo::Trains(TrainIo::new(*down, *up, keys.tag(number, false))),
             TestSpec::Bulk(bulk) => TestIo::Flows(FlowIo::for_bulk(bulk, now)),
             TestSpec::Transfers(_) => TestIo::Flows(FlowIo::without_samples()),
@@ -63,7 +63,7 @@ impl ServerTest {
         ServerTest {
             number,
             spec,
-            run,
+            io,
             tag,
             listener,
             attached,
@@ -79,7 +79,7 @@ impl ServerTest {
     }
 
     pub fn go(&mut self, now: Nanos) {
-        if let TestIo::Trains(trains) = &mut self.run
+        if let TestIo::Trains(trains) = &mut self.io
             && (trains.to.is_some() || trains.out.is_none())
         {
             trains.start(now);
@@ -92,7 +92,7 @@ impl ServerTest {
 
     /// Sets the client's address. False if the test sends no datagrams or has started to.
     pub fn on_address_validated(&mut self, at: SocketAddr) -> bool {
-        match &mut self.run {
+        match &mut self.io {
             TestIo::Trains(trains) if trains.out.as_ref().is_some_and(|out| out.sent.is_empty()) => {
                 trains.to = Some(at);
                 true
@@ -103,7 +103,7 @@ impl ServerTest {
 
     /// Logs an arrival. False if the datagram is not part of the requested train.
     pub fn on_datagram(&mut self, head: &DatagramHeader, at: Nanos) -> bool {
-        match &mut self.run {
+        match &mut self.io {
             TestIo::Trains(trains) => trains.on_datagram(head, at),
             TestIo::Flows(_) => false,
         }
@@ -111,10 +111,10 @@ impl ServerTest {
 
     /// Direction and limits of a connection. Err if it is not a connection of this test, or one too
     /// many.
-    fn task(&self, number: u16) -> Result<FlowSpec, ()> {
+    fn flow_spec(&self, number: u16) -> Result<FlowSpec, ()> {
         // `io_scheduler` limits the rate of the whole server.
         let rate_bps = None;
-        let TestIo::Flows(flows) = &self.run else { return Err(()) };
+        let TestIo::Flows(flows) = &self.io else { return Err(()) };
         if self.stop.is_some() || self.attached.contains(&number) {
             return Err(());
         }
@@ -123,7 +123,9 @@ impl ServerTest {
                 let direction = if number < b.down { Direction::Down } else { Direction::Up };
                 Ok(FlowSpec { number, sends: direction == Direction::Down, limit: None, rate_bps, window: b.receive_window })
             }
-            TestSpec::Transfers(t) if number < t.count && flows.flows.iter().filter(|f| !f.is_ended()).count() < AT_A_TIME => {
+            TestSpec::Transfers(t)
+                if number < t.count && flows.flows.iter().filter(|f| !f.is_ended()).count() < MAX_CONCURRENT_TRANSFERS =>
+            {
                 Ok(FlowSpec { number, sends: t.direction == Direction::Down, limit: Some(t.bytes), rate_bps, window: None })
             }
             _ => Err(()),
@@ -132,37 +134,39 @@ impl ServerTest {
 
     /// Adds a data connection of this session to the test.
     pub fn attach(&mut self, hello: DataHello, pending: PendingConnection, unsent_limit: u64, now: Nanos) {
-        let Ok(task) = self.task(hello.flow) else { return };
-        let TestIo::Flows(flows) = &mut self.run else { return };
+        let Ok(flow_spec) = self.flow_spec(hello.flow) else { return };
+        let TestIo::Flows(flows) = &mut self.io else { return };
         let mut socket_options = match &self.spec {
             TestSpec::Bulk(bulk) => SocketOptions::of(bulk).after_handshake(),
             TestSpec::Transfers(t) => SocketOptions { congestion: t.congestion.clone(), ..SocketOptions::default() },
             TestSpec::Datagrams { .. } => return,
         };
         // The listener may have set the congestion control already; a receiver needs none.
-        if !task.sends
+        if !flow_spec.sends
             || socket_options.congestion.as_ref().is_some_and(|name| applied_options(&pending.stream).congestion == *name)
         {
-            let with_address = socket_options.congestion.take();
-            let _ = SocketOptions { congestion: with_address, ..SocketOptions::default() }.set(&pending.stream);
+            let congestion = socket_options.congestion.take();
+            let _ = SocketOptions { congestion, ..SocketOptions::default() }.set(&pending.stream);
         }
         let failed = socket_options.set(&pending.stream).err();
         super::super::sockets::set_nodelay(&pending.stream);
-        if task.sends {
+        if flow_spec.sends {
             super::super::sockets::limit_unsent(&pending.stream, unsent_limit);
         }
         // The hello was sent `since` after the SYN, and took half an RTT; the handshake has
         // measured the RTT.
-        let half = TcpInfo::of(&pending.stream).map_or(0, |info| i64::from(info.rtt_us) * 500);
-        let began = now - hello.since.clamp(0, self.spec.duration()) - half;
+        let half_rtt = TcpInfo::of(&pending.stream).map_or(0, |info| i64::from(info.rtt_us) * 500);
+        let began = now - hello.since.clamp(0, self.spec.duration()) - half_rtt;
         // The receiver ends a bulk connection; the sender's deadline is later.
-        let more = if task.sends && task.limit.is_none() { SLACK_NS } else { 0 };
-        let mut flow = TcpFlow::accepted(task, pending.stream, began, began + self.spec.duration() + more);
-        flow.unsent_limit = task.sends.then_some(unsent_limit);
+        let more = if flow_spec.sends && flow_spec.limit.is_none() { SLACK_NS } else { 0 };
+        let mut flow = TcpFlow::accepted(flow_spec, pending.stream, began, began + self.spec.duration() + more);
+        flow.unsent_limit = flow_spec.sends.then_some(unsent_limit);
         self.attached.insert(hello.flow);
         match failed {
             Some(why) => flow.refuse(why),
-            None if !task.sends => flow.count_early_data(now, pending.received.len() - crate::control::hello::DATA_HELLO_BYTES),
+            None if !flow_spec.sends => {
+                flow.count_early_data(now, pending.received.len() - crate::control::hello::DATA_HELLO_BYTES)
+            }
             None => {}
         }
         flows.flows.push(flow);
@@ -172,14 +176,14 @@ impl ServerTest {
     pub fn planned_senders(&self) -> u64 {
         match &self.spec {
             TestSpec::Bulk(bulk) => u64::from(bulk.down),
-            TestSpec::Transfers(t) if t.direction == Direction::Down => AT_A_TIME.min(usize::from(t.count)) as u64,
+            TestSpec::Transfers(t) if t.direction == Direction::Down => MAX_CONCURRENT_TRANSFERS.min(usize::from(t.count)) as u64,
             TestSpec::Transfers(_) | TestSpec::Datagrams { .. } => 0,
         }
     }
 
     /// Sum of the limits of unsent data of its connections.
     pub fn unsent_limits(&self) -> u64 {
-        let TestIo::Flows(flows) = &self.run else { return 0 };
+        let TestIo::Flows(flows) = &self.io else { return 0 };
         flows.flows.iter().filter(|f| !f.is_ended()).filter_map(|f| f.unsent_limit).sum()
     }
 
@@ -194,7 +198,7 @@ impl ServerTest {
 
     /// Sockets to poll, without data sockets that are known to be ready.
     pub fn sockets(&self, now: Nanos) -> Vec<(usize, BorrowedFd<'_>, PollFlags)> {
-        let TestIo::Flows(flows) = &self.run else { return Vec::new() };
+        let TestIo::Flows(flows) = &self.io else { return Vec::new() };
         let polled = |(i, flow): (usize, &'_ TcpFlow)| {
             let interest = flow.interest(now);
             let known = flow.ready && flow.moves().is_some();
@@ -206,7 +210,7 @@ impl ServerTest {
 
     /// Whether a connection has data to move in that direction.
     pub fn has_data(&self, direction: IoDirection, now: Nanos) -> bool {
-        match &self.run {
+        match &self.io {
             TestIo::Trains(trains) => direction == IoDirection::Out && trains.ready(now).is_some(),
             TestIo::Flows(flows) => flows.flows.iter().any(|f| f.ready && f.moves() == Some(direction)),
         }
@@ -221,7 +225,7 @@ impl ServerTest {
         context: &ServerContext,
         scratch: &mut [u8],
     ) -> IoStep {
-        match &mut self.run {
+        match &mut self.io {
             TestIo::Trains(trains) => {
                 let Some(bytes) = trains.ready(now) else { return IoStep::Moved(0) };
                 if !scheduler.bucket.has(now, bytes) {
@@ -259,19 +263,19 @@ impl ServerTest {
 
     /// Bytes of IP that the kernel has retransmitted since the last call.
     pub fn take_retransmitted(&mut self) -> u64 {
-        let TestIo::Flows(flows) = &mut self.run else { return 0 };
+        let TestIo::Flows(flows) = &mut self.io else { return 0 };
         flows.flows.iter_mut().map(|f| tcp_wire_bytes(f.take_retransmitted())).sum()
     }
 
     /// Time of the next action; in each direction no data moves before `held`.
     pub fn due(&self, now: Nanos, held: [Option<Nanos>; 2]) -> Nanos {
-        let quiet = self.stop.map_or(Nanos::MAX, |(asked, quiet)| match &self.run {
+        let quiet = self.stop.map_or(Nanos::MAX, |(asked, quiet)| match &self.io {
             // The train's own schedule comes first.
             TestIo::Trains(t) if t.out.as_ref().is_some_and(|out| !out.is_done()) => Nanos::MAX,
             TestIo::Trains(t) => t.incoming.as_ref().and_then(|i| i.last).unwrap_or(asked).max(asked) + quiet,
             TestIo::Flows(_) => asked + quiet,
         });
-        let run = match &self.run {
+        let run = match &self.io {
             TestIo::Trains(trains) => trains.due().max(held[IoDirection::Out as usize].unwrap_or(Nanos::MIN)),
             TestIo::Flows(flows) => {
                 let moves = [IoDirection::Out, IoDirection::In].into_iter().filter(|direction| self.has_data(*direction, now));
@@ -283,7 +287,7 @@ impl ServerTest {
 
     /// Handles timeouts. True once the test has ended.
     pub fn tick(&mut self, now: Nanos, scratch: &mut [u8]) -> bool {
-        match &mut self.run {
+        match &mut self.io {
             TestIo::Trains(trains) => trains.tick(now),
             TestIo::Flows(flows) => {
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
@@ -304,27 +308,27 @@ impl ServerTest {
 
     fn is_over(&self, now: Nanos) -> bool {
         let Some((asked, quiet)) = self.stop else { return false };
-        match &self.run {
+        match &self.io {
             TestIo::Trains(trains) => trains.is_quiet(now, asked, quiet),
             TestIo::Flows(flows) => flows.all_ended() || now >= asked + quiet,
         }
     }
 
-    pub fn cut(&mut self, why: &str) {
+    pub fn cut_short(&mut self, why: &str) {
         self.cut_short.get_or_insert_with(|| why.to_owned());
     }
 
     /// Closes all connections before the report.
     pub fn end(&mut self) {
         self.listener = None;
-        if let TestIo::Flows(flows) = &mut self.run {
+        if let TestIo::Flows(flows) = &mut self.io {
             flows.end();
         }
     }
 
     /// Sends more of the report. True once it is complete.
     pub fn report(&mut self, control: &mut ServerSession) -> bool {
-        let tables = self.run.tables();
+        let tables = self.io.tables();
         while let Some((name, table)) = tables.get(self.reported.0) {
             let next = control.send_rows(self.number, *name, table, self.reported.1);
             if next < table.len() {
@@ -337,7 +341,7 @@ impl ServerTest {
                 self.reported = (self.reported.0 + 1, 0);
             }
         }
-        let new_outcome = || TestOutcome { cut_short: self.cut_short.clone(), ..self.run.outcome() };
+        let new_outcome = || TestOutcome { cut_short: self.cut_short.clone(), ..self.io.outcome() };
         let outcome = self.outcome.get_or_insert_with(new_outcome);
         let from = outcome.flows.len().saturating_sub(MAX_FLOWS);
         let flows = outcome.flows.split_off(from);

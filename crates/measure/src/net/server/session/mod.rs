@@ -140,11 +140,11 @@ impl Session {
 
     /// Poll events of the control connection.
     pub fn interest(&self) -> PollFlags {
-        let waits = match self.control.outbox().len() {
+        let has_output = match self.control.outbox().len() {
             0 => false,
-            output_service => output_service <= SHORT || !self.writable,
+            bytes => bytes <= SHORT || !self.writable,
         };
-        let write = if waits { PollFlags::POLLOUT } else { PollFlags::empty() };
+        let write = if has_output { PollFlags::POLLOUT } else { PollFlags::empty() };
         if self.closing.is_some() || self.is_full() { write } else { write | PollFlags::POLLIN }
     }
 
@@ -160,8 +160,8 @@ impl Session {
         // The output buffer has space for more of a report.
         let reports = !self.reports.is_empty() || self.packets.is_some();
         let more = if reports && self.control.outbox().len() < MAX_REPLY { now } else { Nanos::MAX };
-        let message = if self.has_queued_output() { held[IoDirection::Out as usize].unwrap_or(now) } else { Nanos::MAX };
-        control.min(tests).min(self.closing.unwrap_or(Nanos::MAX)).min(more).min(message)
+        let output = if self.has_queued_output() { held[IoDirection::Out as usize].unwrap_or(now) } else { Nanos::MAX };
+        control.min(tests).min(self.closing.unwrap_or(Nanos::MAX)).min(more).min(output)
     }
 
     fn has_queued_output(&self) -> bool {
@@ -182,11 +182,11 @@ impl Session {
         context: &ServerContext,
         scratch: &mut [u8],
     ) -> IoStep {
-        let at = direction as usize;
-        let message = (direction == IoDirection::Out && self.has_queued_output()).then_some((None, self.output_service));
-        let tests = self.tests.iter().filter(|(_, t)| t.has_data(direction, now)).map(|(n, t)| (Some(*n), t.moved[at]));
-        let Some(who) = self.queues[at].select(message.into_iter().chain(tests)) else { return IoStep::Moved(0) };
-        let piece = match who {
+        let side = direction as usize;
+        let output = (direction == IoDirection::Out && self.has_queued_output()).then_some((None, self.output_service));
+        let tests = self.tests.iter().filter(|(_, t)| t.has_data(direction, now)).map(|(n, t)| (Some(*n), t.moved[side]));
+        let Some(member) = self.queues[side].select(output.into_iter().chain(tests)) else { return IoStep::Moved(0) };
+        let piece = match member {
             None => self.send_output_piece(now, scheduler),
             Some(number) => match self.tests.get_mut(&number) {
                 Some(test) => test.move_chunk(direction, now, scheduler, context, scratch),
@@ -194,12 +194,12 @@ impl Session {
             },
         };
         if let IoStep::Moved(bytes) = piece {
-            let moved = match who.and_then(|number| self.tests.get_mut(&number)) {
-                Some(test) => &mut test.moved[at],
+            let moved = match member.and_then(|number| self.tests.get_mut(&number)) {
+                Some(test) => &mut test.moved[side],
                 None => &mut self.output_service,
             };
-            *moved = self.queues[at].charge(*moved, bytes);
-            self.total[at] += bytes;
+            *moved = self.queues[side].charge(*moved, bytes);
+            self.total[side] += bytes;
         }
         piece
     }
@@ -303,11 +303,11 @@ impl Session {
     /// ration is used up.
     pub fn take_reply_ration(&mut self, what: usize, now: Nanos) -> bool {
         let bytes = VALIDATION_BYTES as u64 + u64::from(IPV4_UDP_HEADERS);
-        let may = self.reply_rations[what].has(now, bytes);
-        if may {
+        let allowed = self.reply_rations[what].has(now, bytes);
+        if allowed {
             self.reply_rations[what].take(bytes);
         }
-        may
+        allowed
     }
 
     pub fn on_address_validated(&mut self, test: u32, at: SocketAddr) {
@@ -320,7 +320,7 @@ impl Session {
 
     /// Handles an event of a test's connection: data is scheduled, a handshake continues at once.
     pub fn ready_flow(&mut self, test: u32, flow: usize, context: &ServerContext, scratch: &mut [u8]) {
-        if let Some(ServerTest { run: TestIo::Flows(flows), .. }) = self.tests.get_mut(&test)
+        if let Some(ServerTest { io: TestIo::Flows(flows), .. }) = self.tests.get_mut(&test)
             && let Some(flow) = flows.flows.get_mut(flow)
         {
             flow.ready = flow.moves().is_some();
@@ -341,18 +341,18 @@ impl Session {
     pub fn tick(&mut self, context: &mut ServerContext, scratch: &mut [u8]) {
         let now = context.clock.now();
         // Datagrams and transfers were counted at their admission.
-        let moved: u64 = self.tests.values().filter(|t| matches!(t.spec, TestSpec::Bulk(_))).map(|t| t.run.bytes()).sum();
+        let moved: u64 = self.tests.values().filter(|t| matches!(t.spec, TestSpec::Bulk(_))).map(|t| t.io.bytes()).sum();
         let over_budget = self.usage.bytes.saturating_add(moved) > context.config.quotas.session_bytes;
         for test in self.tests.values_mut() {
             if over_budget {
-                test.cut("the session has reached its maximum number of bytes");
+                test.cut_short("the session has reached its maximum number of bytes");
             }
         }
-        let over: Vec<u32> = self.tests.iter_mut().filter_map(|(n, t)| t.tick(now, scratch).then_some(*n)).collect();
-        for number in over {
+        let ended: Vec<u32> = self.tests.iter_mut().filter_map(|(n, t)| t.tick(now, scratch).then_some(*n)).collect();
+        for number in ended {
             if let Some(mut test) = self.tests.remove(&number) {
                 test.end();
-                self.usage.bytes += if matches!(test.spec, TestSpec::Bulk(_)) { test.run.bytes() } else { 0 };
+                self.usage.bytes += if matches!(test.spec, TestSpec::Bulk(_)) { test.io.bytes() } else { 0 };
                 self.reports.push_back(test);
                 self.control.record_activity(now);
             }
@@ -362,7 +362,7 @@ impl Session {
         self.control.tick(now, &mut actions);
         self.report();
         self.apply(actions, context);
-        if self.closing.is_some_and(|on_disconnect| now >= on_disconnect || self.control.outbox().is_empty()) {
+        if self.closing.is_some_and(|end| now >= end || self.control.outbox().is_empty()) {
             self.is_gone = true;
         }
     }
@@ -400,14 +400,14 @@ impl Session {
     }
 
     fn write_some(&mut self, now: Nanos, max: usize) -> usize {
-        let output_service = self.control.outbox();
+        let output = self.control.outbox();
         let unsent = TcpInfo::of(&self.stream).map_or(0, |info| u64::from(info.notsent));
         let room = usize::try_from(self.unsent_limit.saturating_sub(unsent)).unwrap_or(max);
         if room == 0 {
             self.writable = false;
             return 0;
         }
-        match self.stream.write(&output_service[..output_service.len().min(max).min(room)]) {
+        match self.stream.write(&output[..output.len().min(max).min(room)]) {
             Ok(written) if written > 0 => {
                 self.control.sent(written);
                 // A client that reads a long report is not idle.
@@ -447,8 +447,8 @@ impl Session {
         }
         let [sent, received] = self.total;
         let seconds = (now - self.accepted_at) as f64 / 1e9;
-        let what = json!({"from": from, "session": self.log_id(), "why": why, "seconds": seconds, "tests": self.next_test, "bytes_sent": sent, "bytes_received": received});
-        context.log.write_event("session-ended", what);
+        let fields = json!({"from": from, "session": self.log_id(), "why": why, "seconds": seconds, "tests": self.next_test, "bytes_sent": sent, "bytes_received": received});
+        context.log.write_event("session-ended", fields);
     }
 
     /// Identifier of the session in the log.

@@ -3,7 +3,7 @@
 use super::super::super::capture::HeaderCapture;
 use super::super::super::sockets::{self, SocketOptions};
 use super::super::ServerContext;
-use super::super::test_state::{AT_A_TIME, ServerTest};
+use super::super::test_state::{MAX_CONCURRENT_TRANSFERS, ServerTest};
 use super::Session;
 use crate::Nanos;
 use crate::control::message::{Reply, Request};
@@ -147,6 +147,6 @@ fn descriptors(spec: &TestSpec) -> u64 {
         TestSpec::Bulk(bulk) => {
             u64::from(bulk.down) + u64::from(bulk.up) + u64::from(bulk.up > 0 && SocketOptions::of(bulk).needs_own_listener())
         }
-        TestSpec::Transfers(_) => AT_A_TIME as u64,
+        TestSpec::Transfers(_) => MAX_CONCURRENT_TRANSFERS as u64,
     }
 }
