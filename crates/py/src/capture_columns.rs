@@ -2,7 +2,7 @@
 
 use crate::columns::table;
 use ackclock_trace::flow::Side;
-use ackclock_trace::join::{Joined, Taken};
+use ackclock_trace::join::{CaptureSide, Joined};
 use ackclock_trace::series::{Packets, Row};
 use arrow_array::builder::{Int64Builder, ListBuilder};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -66,19 +66,19 @@ pub fn packets(placings: &[Placing<'_>]) -> Result<RecordBatch, ArrowError> {
 }
 
 /// One row for each packet whose fate between the captures is known; a lost one has no delay.
-pub fn delays(first: &Taken, second: &Taken, joined: &Joined) -> Result<RecordBatch, ArrowError> {
+pub fn delays(first: &CaptureSide, second: &CaptureSide, joined: &Joined) -> Result<RecordBatch, ArrowError> {
     let (mut flow, mut way, mut time, mut delay) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let origin = first.analysis.totals.first_at.unwrap_or(0);
     let known = first.analysis.flows();
     for f in &joined.flows {
         let client = known.get(f.number).client();
         for side in [Side::Low, Side::High] {
-            let Some(found) = &f.ways[side as usize] else { continue };
+            let Some(direction) = &f.directions[side as usize] else { continue };
             let name = if side == client { "a2b" } else { "b2a" };
-            for &(at, ns) in &found.course {
+            for &(at, ns) in &direction.timeline {
                 flow.push(f.number as u32 + 1);
                 way.push(name);
-                time.push(second_of(joined, origin, if found.onward { at } else { across(joined, second, at) }));
+                time.push(second_of(joined, origin, if direction.first_to_second { at } else { across(joined, second, at) }));
                 delay.push(ns.map(|ns| ns as f64 * 1e-6));
             }
         }
@@ -92,7 +92,7 @@ pub fn delays(first: &Taken, second: &Taken, joined: &Joined) -> Result<RecordBa
 }
 
 /// A time of the second capture by the first's clock; where the clocks could not be compared, its own since its beginning.
-pub fn across(joined: &Joined, second: &Taken, at: i64) -> i64 {
+pub fn across(joined: &Joined, second: &CaptureSide, at: i64) -> i64 {
     match &joined.clock {
         Some(clock) => clock.across(at, false),
         None => at - second.analysis.totals.first_at.unwrap_or(0),

@@ -7,8 +7,8 @@ use crate::table::Table;
 use ackclock_core::Problem;
 use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
 use ackclock_trace::analyze::{Analysis, PacketFilter};
-use ackclock_trace::infer::Recorder;
-use ackclock_trace::join::{Joined, Taken, join};
+use ackclock_trace::infer::ArrivalRecorder;
+use ackclock_trace::join::{CaptureSide, Joined, join};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ pub struct CaptureReader {
     analysis: Analysis,
     packets: Option<Packets>,
     /// How packets and ACKs are spaced, of a capture that is not known to be large.
-    spacing: Option<Recorder>,
+    spacing: Option<ArrivalRecorder>,
     /// Of a pipe that is followed: its writer has ended.
     ended: Option<Arc<AtomicBool>>,
 }
@@ -59,7 +59,7 @@ impl CaptureReader {
         let capture = timed(capture, pulses.as_ref())?;
         // What is no file, such as a pipe, is of no known size: its spacing is noted, too, so that it says what the file would.
         let moderate = std::fs::metadata(&path).map_or(true, |file| !file.is_file() || file.len() <= SPACING_UP_TO);
-        let spacing = (series || moderate).then(Recorder::default);
+        let spacing = (series || moderate).then(ArrivalRecorder::default);
         // A row for each packet needs all of them in order.
         let workers = if spacing.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
         Ok(CaptureReader {
@@ -120,7 +120,7 @@ impl CaptureReader {
 #[pyclass]
 pub struct CapturePairReader {
     paths: [PathBuf; 2],
-    taken: [Taken; 2],
+    taken: [CaptureSide; 2],
     /// Where both clocks are known to be right.
     clock_error_ns: Option<f64>,
     joined: OnceLock<Joined>,
@@ -140,10 +140,10 @@ impl CapturePairReader {
     ) -> PyResult<CapturePairReader> {
         let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let (one, other) = pulses.unzip();
-        let open = |path: &Path, pulses: Option<PulseFile>| -> PyResult<Taken> {
+        let open = |path: &Path, pulses: Option<PulseFile>| -> PyResult<CaptureSide> {
             let capture = Capture::open(path).map_err(|e| refusal(e.problem(path)))?;
             let capture = timed(capture, pulses.as_ref())?;
-            Ok(Taken { packets: series.then(Packets::default), ..Taken::new(capture, only.clone()) })
+            Ok(CaptureSide { packets: series.then(Packets::default), ..CaptureSide::new(capture, only.clone()) })
         };
         let taken = [open(&first, one)?, open(&second, other)?];
         Ok(CapturePairReader { paths: [first, second], taken, clock_error_ns, joined: OnceLock::new() })

@@ -2,15 +2,15 @@
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::PacketFilter;
-use ackclock_trace::join::{Taken, join};
+use ackclock_trace::join::{CaptureSide, join};
 use ackclock_trace::report::Report;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
     let [first, second] = &paths[..] else { return Err("two captures".into()) };
-    let take = |path: &String| -> Result<Taken, Box<dyn std::error::Error>> {
-        let mut taken = Taken::new(Capture::open(Path::new(path))?, PacketFilter::default());
+    let take = |path: &String| -> Result<CaptureSide, Box<dyn std::error::Error>> {
+        let mut taken = CaptureSide::new(Capture::open(Path::new(path))?, PacketFilter::default());
         taken.read(u64::MAX)?;
         taken.capture.finish();
         Ok(taken)

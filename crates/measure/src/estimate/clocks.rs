@@ -4,7 +4,7 @@ use super::train_times::TrainTimes;
 use crate::Nanos;
 use crate::control::message::ClockState;
 use crate::test_spec::Direction;
-use ackclock_trace::join::{Clock, Points};
+use ackclock_trace::join::{ClockRelation, DelayPoints};
 use serde::Serialize;
 
 /// Interval in which only the datagram with the minimum delay is compared.
@@ -26,7 +26,7 @@ pub struct ClockEstimate {
 }
 
 pub struct ClockModel {
-    clock: Clock,
+    clock: ClockRelation,
     pub estimate: ClockEstimate,
 }
 
@@ -37,7 +37,7 @@ impl ClockModel {
             |direction| -> Vec<(Nanos, Nanos)> { trains.iter().filter(|c| c.direction == direction).flat_map(thin).collect() };
         let onward = times(Direction::Up);
         let back: Vec<(Nanos, Nanos)> = times(Direction::Down).into_iter().map(|(sent, received)| (received, sent)).collect();
-        let clock = Points::of(&onward, &back).clock()?;
+        let clock = DelayPoints::of(&onward, &back).clock()?;
         let interval = clock.offset_interval();
         let (narrow, steered) = narrow_by_sync(interval, ends);
         let estimate = ClockEstimate {

@@ -6,7 +6,7 @@ use super::wilson::{Proportion, wilson_interval};
 use crate::Nanos;
 use crate::test_spec::Direction;
 use ackclock_core::statistics::SummaryStats;
-use ackclock_trace::join::{Fate, judge_probes};
+use ackclock_trace::join::{Fate, attribute_probe_losses};
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -77,7 +77,7 @@ pub fn direction_stats(train_times: &TrainTimes, clocks: Option<&ClockModel>) ->
         .zip(&train_times.received)
         .map(|(sent, received)| (*sent, received.map_or(Fate::Lost, |received| Fate::Arrived(delay(*sent, received)))))
         .collect();
-    let loss_report = judge_probes(&fates, train_times.ip_len());
+    let loss_report = attribute_probe_losses(&fates, train_times.ip_len());
     DirectionStats {
         direction: train_times.direction,
         payload_bytes: train_times.train.payload,

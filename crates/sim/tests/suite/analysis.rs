@@ -3,7 +3,7 @@
 use crate::common::{bulk, go, hop, plan, way};
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
-use ackclock_trace::report::{Direction, Place, Report};
+use ackclock_trace::report::{DirectionReport, Report, VantagePoint};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn scratch(name: &str) -> String {
 }
 
 /// The data's direction of the only flow, and where the capture was found to stand.
-fn analyze(path: &str) -> (Direction, Place) {
+fn analyze(path: &str) -> (DirectionReport, VantagePoint) {
     let mut capture = Capture::open(Path::new(path)).expect("a capture");
     let mut analysis = Analysis::new(PacketFilter::default());
     analysis.read(&mut capture, &mut (), u64::MAX).expect("readable");
@@ -56,7 +56,7 @@ fn at_the_senders_end_segments_retransmissions_and_timeouts_are_those_that_were(
         for loss in [0.001, 0.01, 0.04] {
             let (truth, server, _) = case(&format!("{name}-{loss}"), &tcp, loss);
             let (seen, place) = analyze(&server);
-            assert_eq!(place, Place::Server, "{name} {loss}");
+            assert_eq!(place, VantagePoint::Server, "{name} {loss}");
             assert_eq!(seen.segments, truth.segments_sent, "{name} {loss}");
             assert_eq!(seen.retransmitted_segments, truth.retransmitted_segments, "{name} {loss}");
             // The timer may run out while duplicate ACKs still arrive, and then looks like the recovery that it ends: NewReno's impatient
@@ -79,7 +79,7 @@ fn at_the_receivers_end_what_fills_a_hole_is_counted_and_nothing_is_taken_for_re
     for (name, tcp) in tcps() {
         let (truth, _, client) = case(&format!("{name}-far"), &tcp, 0.01);
         let (seen, place) = analyze(&client);
-        assert_eq!((place, seen.out_of_order), (Place::Client, 0), "{name}");
+        assert_eq!((place, seen.out_of_order), (VantagePoint::Client, 0), "{name}");
         let all = truth.retransmitted_segments;
         // What was lost twice never came by.
         assert!(

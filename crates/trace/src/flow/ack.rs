@@ -6,7 +6,7 @@ use super::seq::{ahead, before, later};
 use super::told::Word;
 use super::trouble::Trouble;
 use crate::decode::{Flags, SackBlocks, Segment};
-use crate::metrics::Samples;
+use crate::metrics::RttSampleSet;
 
 /// What an acknowledgement said.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -71,7 +71,7 @@ impl Half {
             && !s.flags.has(Flags::RST)
             && let Some(sending) = self.sending.as_deref_mut().filter(|s| s.amounts.payload > 0)
         {
-            sending.acks.passed(now);
+            sending.acks.on_ack(now);
         }
         if ahead_by >= 0 {
             self.passes_on(now, s);
@@ -169,7 +169,7 @@ impl Half {
                     sending.small_start = (2..=4).contains(&first.div_ceil(u64::from(full)));
                 }
                 let segments = if news <= full { 1 } else { news.div_ceil(full) };
-                sending.acks.advanced(segments, sent.first_at, gap);
+                sending.acks.on_advance(segments, sent.first_at, gap);
             }
         }
         self.una = s.ack;
@@ -251,7 +251,7 @@ impl Trouble {
 
     /// An ACK with news: retransmissions that it shows to have been unnecessary.
     #[inline(never)]
-    fn answered(&mut self, now: i64, s: &Segment<'_>, una: u32, rtt: &Samples) -> u32 {
+    fn answered(&mut self, now: i64, s: &Segment<'_>, una: u32, rtt: &RttSampleSet) -> u32 {
         let spurious = self.judge(now, s, una, rtt.min());
         self.settle(now, s.ack);
         self.forget(now, s.ack, LAST_WORD.max(4 * rtt.max().unwrap_or(0)));

@@ -7,7 +7,7 @@ use super::seq::{ahead, earlier, later};
 use super::view::View;
 use crate::classify::{COMMON_RTO_MIN, Classification, SegmentKind};
 use crate::decode::{Flags, Segment};
-use crate::metrics::Course;
+use crate::metrics::ByteTimeline;
 
 /// What a packet's data was.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +80,7 @@ impl Half {
             }
         }
         let flight = self.in_flight();
-        self.sending_mut().flight.reached(flight);
+        self.sending_mut().flight.update_max(flight);
         data
     }
 
@@ -187,7 +187,7 @@ impl Half {
         let full = self.largest_segment();
         self.emptied = s.flags.has(Flags::PSH) && full > 0 && !s.payload.is_multiple_of(full);
         if self.counts.packets >= COURSE_FROM {
-            self.sending_mut().course.get_or_insert_with(|| Box::new(Course::new(now))).add(now, s.payload);
+            self.sending_mut().course.get_or_insert_with(|| Box::new(ByteTimeline::new(now))).add(now, s.payload);
         }
     }
 

@@ -6,7 +6,7 @@ use super::seq::ahead;
 use super::trouble::Trouble;
 use crate::classify::{KindCounts, SegmentKind};
 use crate::compact::compact;
-use crate::metrics::{AckClock, Course, Samples, Settling};
+use crate::metrics::{AckClock, ByteTimeline, Plateau, RttSampleSet};
 
 /// Counters and clocks of what one end sends.
 #[derive(Debug, Default)]
@@ -26,9 +26,9 @@ pub struct Half {
     pub(super) last_heard_at: i64,
     pub(super) last_news_at: i64,
     pub counts: Counts,
-    pub rtt: Samples,
+    pub rtt: RttSampleSet,
     /// By the time stamps' echo, retransmissions included.
-    pub stamp_rtt: Samples,
+    pub stamp_rtt: RttSampleSet,
     pub offered: Offered,
     pub choices: Choices,
     pub(super) mss: u16,
@@ -186,7 +186,7 @@ impl Half {
             return;
         }
         times.busy += span;
-        sending.flight.held(flight, span);
+        sending.flight.add(flight, span);
         if self.trouble.as_ref().is_some_and(|t| t.repairing(self.una)) {
             times.recovery += span;
         } else if self.heard && ahead(self.una, self.next).max(0) as u32 + full + self.window / NEARLY > self.window {
@@ -197,10 +197,10 @@ impl Half {
             if self.queue_stands {
                 times.queued += span;
             }
-            match sending.flight.settling(flight, full.saturating_mul(2)) {
-                Settling::Risen => times.plateau = 0,
-                Settling::Settled => times.plateau += span,
-                Settling::Below => {}
+            match sending.flight.plateau(flight, full.saturating_mul(2)) {
+                Plateau::Risen => times.plateau = 0,
+                Plateau::Settled => times.plateau += span,
+                Plateau::Below => {}
             }
         }
     }
@@ -209,7 +209,7 @@ impl Half {
     #[inline]
     pub(super) fn sampled(&mut self, sample: i64) {
         self.rtt.add(sample);
-        self.queue_stands = self.rtt.is_above_least(STANDING_QUEUE);
+        self.queue_stands = self.rtt.is_srtt_above_min(STANDING_QUEUE);
     }
 
     /// Full segments in one packet of this much payload: more than one where the host or the card joins them (TSO, GRO). The
@@ -245,11 +245,11 @@ impl Half {
     }
 
     pub fn ack_clock(&self) -> Option<&AckClock> {
-        self.sending.as_ref().map(|s| &s.acks).filter(|acks| acks.has_run())
+        self.sending.as_ref().map(|s| &s.acks).filter(|acks| acks.has_acks())
     }
 
     /// New payload over time; none for short flows.
-    pub fn course(&self) -> Option<&Course> {
+    pub fn byte_timeline(&self) -> Option<&ByteTimeline> {
         self.sending.as_ref()?.course.as_deref()
     }
 

@@ -4,7 +4,7 @@ use super::moment::Moment;
 use super::sent::Outstanding;
 use super::stamp_clock::StampClock;
 use crate::compact::compact;
-use crate::metrics::{AckClock, Course, Level};
+use crate::metrics::{AckClock, ByteTimeline, TimeWeighted};
 
 #[derive(Debug, Default)]
 pub struct Sending {
@@ -13,9 +13,9 @@ pub struct Sending {
     pub(super) ids: Ids,
     pub amounts: Amounts,
     pub times: Times,
-    pub flight: Level,
+    pub flight: TimeWeighted,
     pub(super) acks: AckClock,
-    pub(super) course: Option<Box<Course>>,
+    pub(super) course: Option<Box<ByteTimeline>>,
     /// Its first full segments were fewer than RFC 6928's initial window.
     pub(super) small_start: bool,
 }
@@ -91,6 +91,6 @@ impl Sending {
         size_of::<Sending>()
             + self.outstanding.memory()
             + self.acks.memory()
-            + self.course.as_ref().map_or(0, |_| size_of::<Course>())
+            + self.course.as_ref().map_or(0, |_| size_of::<ByteTimeline>())
     }
 }

@@ -1,11 +1,11 @@
 //! What one capture alone shows of the bottleneck, inferred and not measured: at the receiver's end how far apart packets arrive, at the sender's end how
 //! far apart the ACKs for them do.
 
-mod spacing;
+mod dispersion;
 
-pub use spacing::{Paced, paced};
+pub use dispersion::{RateEstimate, estimate_rate};
 
-pub use crate::join::bucket::find as token_bucket;
+pub use crate::join::token_bucket::find as token_bucket;
 
 use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
@@ -16,7 +16,7 @@ pub type Arrival = (i64, u32);
 
 /// One end's data as they passed, and as the other end acknowledged them.
 #[derive(Debug, Clone, Default)]
-pub struct Course {
+pub struct FlowArrivals {
     pub data: Vec<Arrival>,
     pub acked: Vec<Arrival>,
     last_ack: Option<u32>,
@@ -26,8 +26,8 @@ pub struct Course {
 
 /// The courses of the first flows, in a room that does not grow with the capture.
 #[derive(Debug)]
-pub struct Recorder {
-    flows: Vec<[Course; 2]>,
+pub struct ArrivalRecorder {
+    flows: Vec<[FlowArrivals; 2]>,
     left: u32,
 }
 
@@ -35,20 +35,20 @@ pub struct Recorder {
 const FLOWS: usize = 64;
 const ARRIVALS: u32 = 1 << 20;
 
-impl Default for Recorder {
-    fn default() -> Recorder {
-        Recorder { flows: Vec::new(), left: ARRIVALS }
+impl Default for ArrivalRecorder {
+    fn default() -> ArrivalRecorder {
+        ArrivalRecorder { flows: Vec::new(), left: ARRIVALS }
     }
 }
 
-impl Recorder {
+impl ArrivalRecorder {
     /// By flow number, by the side that sends the data; none of a flow that was not looked at.
-    pub fn courses(&self, number: usize) -> Option<&[Course; 2]> {
+    pub fn courses(&self, number: usize) -> Option<&[FlowArrivals; 2]> {
         self.flows.get(number)
     }
 }
 
-impl PacketObserver for Recorder {
+impl PacketObserver for ArrivalRecorder {
     #[inline]
     fn on_packet(&mut self, at: i64, number: u32, _: &Flow, s: &Segment<'_>, passed: &Passed) {
         if (number as usize) < FLOWS && self.left > 0 {
@@ -57,7 +57,7 @@ impl PacketObserver for Recorder {
     }
 }
 
-impl Recorder {
+impl ArrivalRecorder {
     fn keep(&mut self, at: i64, number: usize, s: &Segment<'_>, from: usize) {
         if self.flows.len() <= number {
             self.flows.resize_with(number + 1, Default::default);
@@ -74,7 +74,7 @@ impl Recorder {
     }
 }
 
-impl Course {
+impl FlowArrivals {
     /// An ACK for these data; whether it said anything new.
     fn answered(&mut self, at: i64, ack: u32) -> bool {
         let newly = self.last_ack.map_or(0, |last| ack.wrapping_sub(last));

@@ -98,8 +98,8 @@ impl<'a> Floors<'a> {
 
 /// From packets towards the second capture and from those back; `possible` are the rates at which no delay is negative, and `widest` the one of them that leaves
 /// most room.
-pub fn estimate(onward: &[Point], back: &[Point], possible: [f64; 2], widest: f64) -> Skew {
-    let mut ways = [Floors::new(onward, 1.0), Floors::new(back, -1.0)];
+pub fn estimate(first_to_second: &[Point], back: &[Point], possible: [f64; 2], widest: f64) -> Skew {
+    let mut ways = [Floors::new(first_to_second, 1.0), Floors::new(back, -1.0)];
     for uneven in UNEVEN_NS {
         let found = [0.0, widest].map(|start| settle(&mut ways, start, uneven, possible));
         let best = found.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |found| found.0);
@@ -170,8 +170,8 @@ mod tests {
     fn a_queue_that_never_empties_again_is_no_rate() {
         for rate in [0.0, 50e-6, -120e-6] {
             let full = |t: f64| if t < 0.1 { 30.0 } else { 80.0 + (t * 1.7 % 1.0) * 20.0 };
-            let (onward, back) = (way(rate, 1.0, full), way(rate, -1.0, |_| 30.0));
-            let found = estimate(&onward, &back, [-3e-3, 3e-3], 2.5e-3);
+            let (first_to_second, back) = (way(rate, 1.0, full), way(rate, -1.0, |_| 30.0));
+            let found = estimate(&first_to_second, &back, [-3e-3, 3e-3], 2.5e-3);
             assert!((found.rate - rate).abs() < 2e-6, "{found:?} for {rate}");
             assert!(found.interval[0] <= rate && rate <= found.interval[1]);
         }

@@ -1,29 +1,29 @@
 //! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes comes back.
 
-use super::counters::Counters;
+use super::sparse_counts::SparseCounts;
 use crate::compact::compact;
 use ackclock_core::statistics::{LogBins, SummaryStats, sample_sd};
 
 /// Sample statistics, and the smoothed estimate of RFC 6298 for comparison with timers.
 #[derive(Debug, Clone, Default)]
-pub struct Rtt {
+pub struct RttStats {
     min: i64,
     max: i64,
     /// Nanoseconds about the first sample, so that large offsets cost no precision.
     sum: f64,
     sum_of_squares: f64,
-    bins: LogBins<Counters>,
+    bins: LogBins<SparseCounts>,
     origin: f32,
     /// An estimate with a gain of an eighth is good for seven digits.
     smoothed: f32,
     deviation: f32,
 }
 
-compact!(Rtt { min, max, sum, sum_of_squares, bins, origin, smoothed, deviation });
+compact!(RttStats { min, max, sum, sum_of_squares, bins, origin, smoothed, deviation });
 
-const _: () = assert!(size_of::<Rtt>() == 72);
+const _: () = assert!(size_of::<RttStats>() == 72);
 
-impl Rtt {
+impl RttStats {
     #[inline]
     pub fn add(&mut self, sample: i64) {
         let sample = sample.max(0);
@@ -65,7 +65,7 @@ impl Rtt {
     }
 
     #[inline]
-    pub(super) fn is_above_least(&self, (above, below): (i64, i64)) -> bool {
+    pub(super) fn is_srtt_above_min(&self, (above, below): (i64, i64)) -> bool {
         self.smoothed as i64 * below > self.min * above
     }
 
@@ -104,11 +104,11 @@ impl Rtt {
 
 #[cfg(test)]
 mod tests {
-    use super::Rtt;
+    use super::RttStats;
 
     #[test]
     fn mean_and_deviation_are_those_of_the_formulas() {
-        let mut rtt = Rtt::default();
+        let mut rtt = RttStats::default();
         for sample in [100, 104, 96, 112] {
             rtt.add(sample * 1_000_000);
         }

@@ -1,6 +1,6 @@
 //! The figures of one direction: data that one end sent, and what the other end's ACKs said of it.
 
-use super::{Limits, Place, limits, seconds};
+use super::{Limits, VantagePoint, limits, seconds};
 use crate::classify::SegmentKind;
 use crate::flow::{Flow, Half, Side, Spurious};
 use crate::metrics::{ACK_BINS_MS, AckClock};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Serialize)]
-pub struct Direction {
+pub struct DirectionReport {
     pub packets: u64,
     pub segments: u64,
     pub payload_bytes: u64,
@@ -35,7 +35,7 @@ pub struct Direction {
     pub idle_share: Option<f64>,
     pub ack_interarrival_ms: AckGaps,
     pub advertised_window_bytes: WindowReport,
-    pub causes: BTreeMap<&'static str, CauseReport>,
+    pub causes: BTreeMap<&'static str, KindReport>,
     pub spurious: SpuriousReport,
     pub repairs: RepairReport,
     pub pure_acks: u64,
@@ -52,10 +52,10 @@ pub struct Direction {
     /// Time to live of the SYN or its answer, and of the first packet with data: unlike where something on the path answers for the host.
     pub ttl: TtlReport,
     /// The bottleneck as this capture alone shows it.
-    pub inferred_path: Option<super::InferredPath>,
+    pub inferred_path: Option<super::PathEstimate>,
     /// From a second capture.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub joined: Option<super::WayReport>,
+    pub joined: Option<super::JoinedDirectionReport>,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,7 +91,7 @@ pub struct Bin {
 }
 
 #[derive(Debug, Serialize)]
-pub struct CauseReport {
+pub struct KindReport {
     pub count: u32,
     pub confidence: f64,
 }
@@ -138,8 +138,8 @@ pub struct EcnReport {
     pub reduced: u64,
 }
 
-impl Direction {
-    pub fn of(flow: &Flow, side: Side, place: Place) -> Direction {
+impl DirectionReport {
+    pub fn of(flow: &Flow, side: Side, place: VantagePoint) -> DirectionReport {
         let half = flow.half(side);
         let (c, tally) = (&half.counts, half.tally());
         let (a, t) = half.sending().map(|s| (s.amounts, s.times)).unwrap_or_default();
@@ -149,7 +149,7 @@ impl Direction {
         let span = t.busy + t.idle + t.closed;
         let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
         let present = SegmentKind::ALL.into_iter().filter_map(|cause| Some((cause, tally.confidence(cause)?)));
-        Direction {
+        DirectionReport {
             packets: u64::from(c.packets),
             segments: u64::from(a.segments),
             payload_bytes: a.payload,
@@ -177,7 +177,7 @@ impl Direction {
             ack_interarrival_ms: half.ack_clock().map(AckGaps::of).unwrap_or_default(),
             advertised_window_bytes: WindowReport::of(half),
             causes: present
-                .map(|(cause, sure)| (cause.name(), CauseReport { count: tally.count(cause), confidence: f64::from(sure) }))
+                .map(|(cause, sure)| (cause.name(), KindReport { count: tally.count(cause), confidence: f64::from(sure) }))
                 .collect(),
             spurious: SpuriousReport {
                 dsack: spurious.by_dsack,

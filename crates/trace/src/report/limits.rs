@@ -1,6 +1,6 @@
 //! What held a sender, in shares of a direction's time from its first data on. Only what the capture itself shows.
 
-use super::Place;
+use super::VantagePoint;
 use crate::flow::{Flow, Half, Side};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct Limits {
 const SOME_ROUND_TRIPS: i64 = 4;
 
 /// Shares of the time since the first data; none without any.
-pub fn of(flow: &Flow, side: Side, place: Place) -> Option<Limits> {
+pub fn of(flow: &Flow, side: Side, place: VantagePoint) -> Option<Limits> {
     let half = flow.half(side);
     let t = half.sending()?.times;
     let span = (t.busy + t.idle + t.closed) as f64;
@@ -55,11 +55,11 @@ pub fn of(flow: &Flow, side: Side, place: Place) -> Option<Limits> {
 }
 
 /// The capture sees what this sender saw: it stands at its end, or nobody can tell where it stands.
-pub fn is_at_sender(flow: &Flow, side: Side, place: Place) -> bool {
+pub fn is_at_sender(flow: &Flow, side: Side, place: VantagePoint) -> bool {
     match place {
-        Place::Client => side == flow.client(),
-        Place::Server => side != flow.client(),
-        Place::Middle | Place::Unknown => true,
+        VantagePoint::Client => side == flow.client(),
+        VantagePoint::Server => side != flow.client(),
+        VantagePoint::Middle | VantagePoint::Unknown => true,
     }
 }
 

@@ -1,16 +1,16 @@
 //! The result as others read it: the fields of `ackclock analyze --json`, in their units. docs/analyze.md says what each means.
 
+mod concurrency;
 mod direction;
-mod inferred;
-mod joined;
 mod limits;
-mod together;
+mod path_estimate;
+mod two_captures;
 
-pub use direction::Direction;
-pub use inferred::InferredPath;
-pub use joined::{BucketReport, JoinReport, WayReport};
+pub use concurrency::FlowCorrelation;
+pub use direction::DirectionReport;
 pub use limits::Limits;
-pub use together::Pair;
+pub use path_estimate::PathEstimate;
+pub use two_captures::{BucketReport, JoinReport, JoinedDirectionReport};
 
 use crate::analyze::{Analysis, FragmentCounts};
 use crate::decode::{Endpoint, Skip};
@@ -44,7 +44,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows_left_out: Option<u64>,
     /// How the throughputs of the largest flows that ran at the same time went together.
-    pub concurrent: Vec<Pair>,
+    pub concurrent: Vec<FlowCorrelation>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinReport>,
 }
@@ -77,8 +77,8 @@ pub struct FlowReport {
     pub handshake_rtt_ms: Option<f64>,
     pub handshake: HandshakeReport,
     pub vantage: Vantage,
-    pub a2b: Direction,
-    pub b2a: Direction,
+    pub a2b: DirectionReport,
+    pub b2a: DirectionReport,
 }
 
 /// What the two SYNs agreed on.
@@ -109,7 +109,7 @@ pub struct HandshakeReport {
 /// Where the capture was taken, as far as the answers' delays show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum VantagePoint {
     Client,
     Server,
     Middle,
@@ -118,14 +118,14 @@ pub enum Place {
 
 #[derive(Debug, Serialize)]
 pub struct Vantage {
-    pub place: Place,
+    pub place: VantagePoint,
     /// Least time from a packet towards this end to its answer.
     pub to_client_ms: Option<f64>,
     pub to_server_ms: Option<f64>,
 }
 
 /// Flows listed at most: a document of a million is of use to nobody, and takes gigabytes.
-const MOST_LISTED: usize = 100_000;
+const MAX_LISTED: usize = 100_000;
 /// One end answers in less than this share of the whole: the capture is there.
 const NEAR: f64 = 0.1;
 /// Both ends answer within this: one host, or one Ethernet, and the ends cannot be told apart.
@@ -168,9 +168,9 @@ impl Report {
             time_backwards: totals.backwards,
             start_s: totals.first_at.map(seconds),
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
-            concurrent: together::pairs(&flows),
-            flows_left_out: flows.len().checked_sub(MOST_LISTED).filter(|&n| n > 0).map(|n| n as u64),
-            flows: flows.iter().take(MOST_LISTED).map(|flow| FlowReport::of(&flow, start)).collect(),
+            concurrent: concurrency::correlations(&flows),
+            flows_left_out: flows.len().checked_sub(MAX_LISTED).filter(|&n| n > 0).map(|n| n as u64),
+            flows: flows.iter().take(MAX_LISTED).map(|flow| FlowReport::of(&flow, start)).collect(),
             joined: None,
         }
     }
@@ -212,8 +212,8 @@ impl FlowReport {
                 client_window_scale: client.choices.window_scale,
                 server_window_scale: server.choices.window_scale,
             },
-            a2b: Direction::of(flow, a, vantage.place),
-            b2a: Direction::of(flow, b, vantage.place),
+            a2b: DirectionReport::of(flow, a, vantage.place),
+            b2a: DirectionReport::of(flow, b, vantage.place),
             vantage,
         }
     }
@@ -225,14 +225,14 @@ impl Vantage {
         let answer = |side: Side| least_answer(flow.half(side.other()));
         let (client, server) = (answer(flow.client()), answer(flow.client().other()));
         let place = match (client, server) {
-            (Some(c), Some(s)) if c + s <= LOCAL_MS => Place::Unknown,
-            (Some(c), Some(s)) if c <= NEAR * (c + s) => Place::Client,
-            (Some(c), Some(s)) if s <= NEAR * (c + s) => Place::Server,
-            (Some(_), Some(_)) => Place::Middle,
+            (Some(c), Some(s)) if c + s <= LOCAL_MS => VantagePoint::Unknown,
+            (Some(c), Some(s)) if c <= NEAR * (c + s) => VantagePoint::Client,
+            (Some(c), Some(s)) if s <= NEAR * (c + s) => VantagePoint::Server,
+            (Some(_), Some(_)) => VantagePoint::Middle,
             // Answers of one end only: within a fraction of a millisecond is what a host takes.
-            (Some(c), None) if c <= LOCAL_MS => Place::Client,
-            (None, Some(s)) if s <= LOCAL_MS => Place::Server,
-            _ => Place::Unknown,
+            (Some(c), None) if c <= LOCAL_MS => VantagePoint::Client,
+            (None, Some(s)) if s <= LOCAL_MS => VantagePoint::Server,
+            _ => VantagePoint::Unknown,
         };
         Vantage { place, to_client_ms: client, to_server_ms: server }
     }

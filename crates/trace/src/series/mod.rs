@@ -1,39 +1,39 @@
 //! Every packet as a row, for plots, tables and xplot: what it carried, what it acknowledged, what was then outstanding.
 
-mod unwrap;
+mod seq_unwrap;
 
 use crate::analyze::PacketObserver;
 use crate::classify::SegmentKind;
 use crate::decode::{Flags, Segment};
 use crate::flow::{Amended, Data, Flow, Passed};
-use unwrap::Unwrap;
+use seq_unwrap::SeqUnwrapper;
 
 /// Rows kept at most, about 90 bytes each: what comes later is counted in `left_out`.
-pub const MOST_ROWS: usize = 2_000_000;
+pub const MAX_ROWS: usize = 2_000_000;
 
 /// What a row's packet was to the data of the end that sent it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RowKind {
     /// No payload, no SYN, no FIN.
     Ack,
     New,
     /// New, with something before it missing.
     AfterHole,
-    Odd(SegmentKind),
+    Classified(SegmentKind),
     /// A connection's beginning: SYN for the first time.
     Syn,
     Reset,
 }
 
-impl Kind {
+impl RowKind {
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Ack => "ack",
-            Kind::New => "new",
-            Kind::AfterHole => "after_hole",
-            Kind::Odd(cause) => cause.name(),
-            Kind::Syn => "syn",
-            Kind::Reset => "reset",
+            RowKind::Ack => "ack",
+            RowKind::New => "new",
+            RowKind::AfterHole => "after_hole",
+            RowKind::Classified(cause) => cause.name(),
+            RowKind::Syn => "syn",
+            RowKind::Reset => "reset",
         }
     }
 }
@@ -45,7 +45,7 @@ pub struct Row {
     pub flow: u32,
     /// The client sent it.
     pub from_client: bool,
-    pub kind: Kind,
+    pub kind: RowKind,
     /// How sure the kind is, 0 to 1.
     pub confidence: f32,
     /// Nanoseconds of Unix time.
@@ -76,12 +76,12 @@ pub struct Packets {
     /// Row, left and right edge in the other end's stream; in order of rows.
     pub sacks: Vec<(u32, i64, i64)>,
     pub left_out: u64,
-    streams: Vec<[Unwrap; 2]>,
+    streams: Vec<[SeqUnwrapper; 2]>,
 }
 
 impl PacketObserver for Packets {
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
-        if self.rows.len() >= MOST_ROWS {
+        if self.rows.len() >= MAX_ROWS {
             self.left_out += 1;
             return;
         }
@@ -125,26 +125,26 @@ impl PacketObserver for Packets {
 impl Packets {
     /// Earlier packets of this end were something else.
     fn amend(&mut self, flow: u32, from_client: bool, amended: Amended) {
-        let was: &[Kind] = match amended.was {
-            SegmentKind::Handshake => &[Kind::Syn],
-            SegmentKind::Fast => &[Kind::Odd(SegmentKind::Fast), Kind::Odd(SegmentKind::Rack)],
-            _ => &[Kind::Odd(SegmentKind::Timeout)],
+        let was: &[RowKind] = match amended.was {
+            SegmentKind::Handshake => &[RowKind::Syn],
+            SegmentKind::Fast => &[RowKind::Classified(SegmentKind::Fast), RowKind::Classified(SegmentKind::Rack)],
+            _ => &[RowKind::Classified(SegmentKind::Timeout)],
         };
         let same = |row: &&mut Row| row.flow == flow && row.from_client == from_client && was.contains(&row.kind);
         let found = self.rows.iter_mut().rev().filter(same);
         for (row, is) in found.zip([Some(amended.is), amended.before_it].into_iter().flatten()) {
-            (row.kind, row.confidence) = (Kind::Odd(is.kind), is.confidence);
+            (row.kind, row.confidence) = (RowKind::Classified(is.kind), is.confidence);
         }
     }
 }
 
-fn kind_of(s: &Segment<'_>, data: Data) -> (Kind, f32) {
+fn kind_of(s: &Segment<'_>, data: Data) -> (RowKind, f32) {
     match data {
-        Data::Odd(verdict) => (Kind::Odd(verdict.kind), verdict.confidence),
-        _ if s.flags.has(Flags::RST) => (Kind::Reset, 1.0),
-        Data::None => (Kind::Ack, 1.0),
-        _ if s.flags.has(Flags::SYN) => (Kind::Syn, 1.0),
-        Data::New => (Kind::New, 1.0),
-        Data::AfterHole => (Kind::AfterHole, 1.0),
+        Data::Odd(verdict) => (RowKind::Classified(verdict.kind), verdict.confidence),
+        _ if s.flags.has(Flags::RST) => (RowKind::Reset, 1.0),
+        Data::None => (RowKind::Ack, 1.0),
+        _ if s.flags.has(Flags::SYN) => (RowKind::Syn, 1.0),
+        Data::New => (RowKind::New, 1.0),
+        Data::AfterHole => (RowKind::AfterHole, 1.0),
     }
 }

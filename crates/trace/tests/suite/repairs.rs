@@ -2,7 +2,7 @@
 //! repairs of repairs.
 
 use crate::by_hand::{Tcp, pcap, read};
-use ackclock_trace::report::{Direction, Report};
+use ackclock_trace::report::{DirectionReport, Report};
 
 /// One packet: when in milliseconds, and what the server sends or the client acknowledges. Segments have 1000 bytes and the stream begins at 1.
 enum Passes {
@@ -27,7 +27,7 @@ fn datagram(passes: &Passes, id: u16) -> (u64, Vec<u8>) {
 }
 
 /// What the analyzer says of the server's data.
-fn server(passes: &[Passes]) -> Direction {
+fn server(passes: &[Passes]) -> DirectionReport {
     let packets: Vec<_> = (100..).zip(passes).map(|(id, passes)| datagram(passes, id)).collect();
     let (capture, analysis) = read(pcap(&packets, 65_535));
     Report::of(&analysis, &capture).flows.remove(0).b2a
@@ -43,7 +43,7 @@ fn recovery() -> Vec<Passes> {
 }
 
 /// The third segment was lost too. Nothing asks for it, so the timer does; its ACK comes so many milliseconds later.
-fn two_lost(ack_after: u64) -> Direction {
+fn two_lost(ack_after: u64) -> DirectionReport {
     let mut all = recovery();
     all.extend([Ack(302, 6001), Data(650, 6001), Ack(650 + ack_after, 12_001)]);
     server(&all)

@@ -2,7 +2,7 @@
 
 use ackclock_pcap::read::{Capture, ReadError};
 use ackclock_trace::analyze::PacketFilter;
-use ackclock_trace::join::{Taken, join};
+use ackclock_trace::join::{CaptureSide, join};
 use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
 use std::fmt;
@@ -34,9 +34,9 @@ impl fmt::Display for Outcome {
     }
 }
 
-fn taken(bytes: &[u8]) -> Result<Taken, ReadError> {
+fn taken(bytes: &[u8]) -> Result<CaptureSide, ReadError> {
     let capture = Capture::from_reader(Box::new(Cursor::new(bytes.to_vec())))?;
-    let mut taken = Taken { packets: Some(Packets::default()), ..Taken::new(capture, PacketFilter::default()) };
+    let mut taken = CaptureSide { packets: Some(Packets::default()), ..CaptureSide::new(capture, PacketFilter::default()) };
     taken.read(u64::MAX)?;
     taken.capture.finish();
     Ok(taken)

@@ -4,7 +4,7 @@
 
 /// What passes: `rate` bits a second, and `burst` bytes more after a silence, at up to `peak` bits a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bucket {
+pub struct TokenBucketEstimate {
     pub rate_bps: f64,
     pub burst_bytes: f64,
     pub peak_bps: f64,
@@ -29,7 +29,7 @@ const HELD_BACK: f64 = 0.3;
 const USED: f64 = 0.5;
 
 /// The bucket that held these arrivals back, in order of time; none where they do not show one.
-pub fn find(arrivals: &[Arrival]) -> Option<Bucket> {
+pub fn find(arrivals: &[Arrival]) -> Option<TokenBucketEstimate> {
     let (first, last) = (arrivals.first()?.0, arrivals.last()?.0);
     let span = last.saturating_sub(first);
     if arrivals.len() < ENOUGH || span < ENOUGH_NS {
@@ -42,7 +42,7 @@ pub fn find(arrivals: &[Arrival]) -> Option<Bucket> {
         let (rate, burst) = upper(&curve, packet)?;
         let peak = lower(&curve, burst, packet)?;
         let shaped = burst >= LEAST_BURST * packet && peak >= STEEPER * rate && holds_back(arrivals, rate, burst, packet);
-        shaped.then_some(Bucket { rate_bps: rate * 8.0, burst_bytes: burst, peak_bps: peak * 8.0 })
+        shaped.then_some(TokenBucketEstimate { rate_bps: rate * 8.0, burst_bytes: burst, peak_bps: peak * 8.0 })
     })
 }
 

@@ -3,16 +3,16 @@
 //! So the loss rate at short waits is the radio's, and what is lost beyond that rate at long ones is the queue's. And losses that follow each other
 //! closely with arrivals between them are an overflow (`dense`).
 
-use super::dense::dense;
-use super::losses::Fate;
-use super::marks::Mark;
-use super::slots::{Met, Slot};
-use super::step::{self, Case};
-use super::stream::Stream;
+use super::aggregate::Aggregate;
+use super::bottleneck_schedule::{QueueWait, ServiceSlot};
+use super::fate::Fate;
+use super::fingerprint::PacketFingerprint;
+use super::loss_clusters::in_loss_cluster;
+use super::loss_threshold::{self, WaitSample};
 use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blame {
+pub enum LossOrigin {
     Congestion,
     Radio,
     Both,
@@ -20,25 +20,25 @@ pub enum Blame {
     Unclear,
 }
 
-impl Blame {
+impl LossOrigin {
     pub fn name(self) -> &'static str {
         match self {
-            Blame::Congestion => "congestion",
-            Blame::Radio => "radio",
-            Blame::Both => "both",
-            Blame::Unclear => "unclear",
+            LossOrigin::Congestion => "congestion",
+            LossOrigin::Radio => "radio",
+            LossOrigin::Both => "both",
+            LossOrigin::Unclear => "unclear",
         }
     }
 }
 
 #[derive(Debug, Clone)]
-pub struct Verdict {
-    pub blame: Blame,
+pub struct LossAttribution {
+    pub blame: LossOrigin,
     /// Share of the losses that are not the queue's.
     pub radio_share: Option<f64>,
     /// Pearson's r over bins of 100 ms between the share lost and the greatest delay.
     pub correlation: Option<f64>,
-    /// Losses next to delays in the upper part of their range, and all that were judged.
+    /// Fates next to delays in the upper part of their range, and all that were judged.
     pub at_peaks: u32,
     pub judged: u32,
     /// Nanoseconds: least delay, and where the upper part begins.
@@ -69,72 +69,73 @@ const EARLY_WAIT: f64 = 0.8;
 const EARLY_SHARE: f64 = 0.25;
 
 /// What is known of the packets of a direction.
-struct Seen<'a> {
-    sent: &'a [Mark],
+struct LossEvidence<'a> {
+    sent: &'a [PacketFingerprint],
     fates: &'a [Fate],
-    met: &'a [Met],
+    met: &'a [QueueWait],
     /// Lost one after the other, with arrivals between: the queue's, where the loss was before the bottleneck.
-    dense: Vec<bool>,
+    in_cluster: Vec<bool>,
     /// What cannot be told by its time on the bottleneck is judged by its wait.
     doubtful: bool,
 }
 
-impl Seen<'_> {
+impl LossEvidence<'_> {
     fn lost(&self, wanted: impl Fn(usize) -> bool) -> u32 {
         (0..self.fates.len()).filter(|&i| self.fates[i] == Fate::Lost && wanted(i)).count() as u32
     }
 
     fn overflowed(&self, i: usize) -> bool {
-        self.dense[i] && self.met[i].slot == Slot::Taken
+        self.in_cluster[i] && self.met[i].slot == ServiceSlot::Used
     }
 
     /// To be judged by its wait.
     fn open(&self, i: usize) -> bool {
-        !self.overflowed(i) && (self.met[i].slot == Slot::Taken || self.met[i].slot == Slot::Unknown && self.doubtful)
+        !self.overflowed(i)
+            && (self.met[i].slot == ServiceSlot::Used || self.met[i].slot == ServiceSlot::Unknown && self.doubtful)
     }
 
     /// `usual` is a packet's time on the bottleneck, and `elsewhere` how many were lost before it for other reasons.
     fn early(&self, longest: i64, usual: f64, elsewhere: f64) -> bool {
         let full = (longest as f64 * EARLY_WAIT).min(longest as f64 - 2.0 * usual) as i64;
-        let taken = |below: i64| f64::from(self.lost(|i| self.met[i].slot == Slot::Taken && self.met[i].wait < below));
+        let taken = |below: i64| f64::from(self.lost(|i| self.met[i].slot == ServiceSlot::Used && self.met[i].wait < below));
         taken(full) - elsewhere > (EARLY_SHARE * taken(i64::MAX)).max(1.0)
     }
 
     /// Bins in which packets were dropped before the bottleneck; more than enough where none was.
     fn times(&self) -> u32 {
         let bins: BTreeSet<i64> = (0..self.fates.len())
-            .filter(|&i| self.fates[i] == Fate::Lost && self.met[i].slot == Slot::Taken)
-            .map(|i| self.sent[i].at.div_euclid(super::bursts::BIN))
+            .filter(|&i| self.fates[i] == Fate::Lost && self.met[i].slot == ServiceSlot::Used)
+            .map(|i| self.sent[i].at.div_euclid(super::loss_bursts::BIN))
             .collect();
         if bins.is_empty() { u32::MAX } else { bins.len() as u32 }
     }
 
-    fn cases(&self, wait: fn(&Met) -> i64) -> Vec<Case> {
+    fn cases(&self, wait: fn(&QueueWait) -> i64) -> Vec<WaitSample> {
         let known = (0..self.fates.len()).filter(|&i| match self.fates[i] {
             Fate::Arrived(_) => true,
             Fate::Lost => self.open(i),
             _ => false,
         });
-        known.map(|i| Case { at: self.sent[i].at, wait: wait(&self.met[i]), lost: self.fates[i] == Fate::Lost }).collect()
+        known.map(|i| WaitSample { at: self.sent[i].at, wait: wait(&self.met[i]), lost: self.fates[i] == Fate::Lost }).collect()
     }
 }
 
-pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream, met: &[Met]) -> Verdict {
+pub fn attribute(sent: &[PacketFingerprint], fates: &[Fate], stream: &Aggregate, met: &[QueueWait]) -> LossAttribution {
     let slots = &stream.slots;
-    let mut seen = Seen { sent, fates, met, dense: dense(sent, fates), doubtful: true };
+    let mut seen = LossEvidence { sent, fates, met, in_cluster: in_loss_cluster(sent, fates), doubtful: true };
     let [empty, taken, all] =
-        [seen.lost(|i| met[i].slot == Slot::Empty), seen.lost(|i| met[i].slot == Slot::Taken), seen.lost(|_| true)];
+        [seen.lost(|i| met[i].slot == ServiceSlot::Idle), seen.lost(|i| met[i].slot == ServiceSlot::Used), seen.lost(|_| true)];
     // Where single losses can be told and hardly any was the queue's, what cannot be told is like the others.
     seen.doubtful = !slots.even || f64::from(taken) >= NOISE * f64::from(taken + empty);
     let usual = stream.usual_time(sent).filter(|_| slots.even);
     let ahead = seen.cases(|met| met.wait);
     let range = ahead.iter().filter(|c| !c.lost).map(|c| c.wait).max().unwrap_or(0);
-    let steps = [step::find(&ahead, usual), step::find(&seen.cases(|met| met.behind), usual)];
+    let steps = [loss_threshold::find(&ahead, usual), loss_threshold::find(&seen.cases(|met| met.behind), usual)];
     let found =
         steps.into_iter().flatten().filter(|_| slots.even || range >= NO_QUEUE_NS).max_by(|a, b| a.gain.total_cmp(&b.gain));
     let (open, overflowed) = (seen.lost(|i| seen.open(i)), seen.lost(|i| seen.overflowed(i)));
     // What waits say nothing of goes with the rest of what was dropped, if that is much more.
-    let undecided = seen.lost(|i| seen.open(i) && !(met[i].slot == Slot::Taken && overflowed >= MOSTLY * open));
+    let undecided = seen.lost(|i| seen.open(i) && !(met[i].slot == ServiceSlot::Used && overflowed >= MOSTLY * open));
     let of_open = found.as_ref().map_or(f64::from(undecided), |step| step.anywhere);
     let elsewhere = f64::from(all - open - overflowed) + of_open;
     let radio_share = (all > 0)
@@ -144,7 +145,7 @@ pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream, met: &[Met]) -> Ver
     let guess = found.is_none() && slots.even && overflowed + empty == 0 && taken * 2 > all && seen.times() < ENOUGH;
     let from = found.as_ref().map_or(range, |step| step.from);
     let least = fates.iter().filter_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).min().unwrap_or(0);
-    Verdict {
+    LossAttribution {
         blame: blame(radio_share.filter(|_| all >= if told { ENOUGH_TOLD } else { ENOUGH } && !guess)),
         radio_share,
         correlation: correlation(sent, fates, stream),
@@ -159,17 +160,17 @@ pub fn judge(sent: &[Mark], fates: &[Fate], stream: &Stream, met: &[Met]) -> Ver
     }
 }
 
-fn blame(radio_share: Option<f64>) -> Blame {
+fn blame(radio_share: Option<f64>) -> LossOrigin {
     match radio_share {
-        Some(share) if share < NOISE => Blame::Congestion,
-        Some(share) if share > 1.0 - NOISE => Blame::Radio,
-        Some(_) => Blame::Both,
-        None => Blame::Unclear,
+        Some(share) if share < NOISE => LossOrigin::Congestion,
+        Some(share) if share > 1.0 - NOISE => LossOrigin::Radio,
+        Some(_) => LossOrigin::Both,
+        None => LossOrigin::Unclear,
     }
 }
 
 /// Over bins in which something was sent whose fate is known.
-fn correlation(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Option<f64> {
+fn correlation(sent: &[PacketFingerprint], fates: &[Fate], stream: &Aggregate) -> Option<f64> {
     let origin = sent.first()?.at;
     let mut bins: Vec<(i64, f64, f64, f64)> = Vec::new();
     for (mark, fate) in sent.iter().zip(fates) {
@@ -179,7 +180,7 @@ fn correlation(sent: &[Mark], fates: &[Fate], stream: &Stream) -> Option<f64> {
             _ => None,
         };
         let Some(delay) = delay else { continue };
-        let number = mark.at.saturating_sub(origin) / super::bursts::BIN;
+        let number = mark.at.saturating_sub(origin) / super::loss_bursts::BIN;
         let (lost, delay) = (f64::from(u8::from(*fate == Fate::Lost)), delay as f64);
         match bins.last_mut().filter(|b| b.0 == number) {
             Some(bin) => *bin = (number, bin.1 + 1.0, bin.2 + lost, bin.3.max(delay)),

@@ -10,7 +10,7 @@ const FINEST: i64 = 10_000_000;
 
 /// Amounts in bins that begin at multiples of their width since 1970, so that courses of different flows can be laid on each other.
 #[derive(Debug, Clone)]
-pub struct Course {
+pub struct ByteTimeline {
     /// The number of the first bin.
     first: i64,
     /// What passed in the last packet's bin that is not in `bins` yet.
@@ -22,11 +22,11 @@ pub struct Course {
     coarsened: u8,
 }
 
-compact!(Course { first, pending, bins, at, widened, coarsened });
+compact!(ByteTimeline { first, pending, bins, at, widened, coarsened });
 
-impl Course {
-    pub fn new(now: i64) -> Course {
-        Course { first: now.div_euclid(FINEST), pending: 0, bins: [0; BINS], at: 0, widened: 0, coarsened: 0 }
+impl ByteTimeline {
+    pub fn new(now: i64) -> ByteTimeline {
+        ByteTimeline { first: now.div_euclid(FINEST), pending: 0, bins: [0; BINS], at: 0, widened: 0, coarsened: 0 }
     }
 
     /// `bytes` passed; time never goes back.
@@ -104,7 +104,7 @@ impl Course {
     }
 
     /// All of it in bins, as wide as its own or wider.
-    pub fn at_width(&self, width: i64) -> Course {
+    pub fn at_width(&self, width: i64) -> ByteTimeline {
         let mut same = self.clone();
         same.settle();
         while same.width() < width {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn little_is_lost_when_bins_are_joined_and_courses_of_two_flows_share_their_edges() {
-        let (mut long, mut late) = (Course::new(7_000_000_123), Course::new(42_000_000_456));
+        let (mut long, mut late) = (ByteTimeline::new(7_000_000_123), ByteTimeline::new(42_000_000_456));
         for ms in (0..60_000i64).step_by(100) {
             long.add(7_000_000_123 + ms * 1_000_000, 1000);
         }

@@ -2,13 +2,13 @@
 
 use crate::analyze::FlowList;
 use crate::flow::Side;
-use crate::metrics::{BINS, Course, pearson};
+use crate::metrics::{BINS, ByteTimeline, pearson};
 use serde::Serialize;
 use std::cmp::Reverse;
 
 /// Two directions of data that were under way together.
 #[derive(Debug, Serialize)]
-pub struct Pair {
+pub struct FlowCorrelation {
     /// Numbers from 1, and each one's direction.
     pub flows: [usize; 2],
     pub ways: [&'static str; 2],
@@ -30,17 +30,23 @@ struct Large {
     side: Side,
     way: &'static str,
     bytes: u64,
-    course: Course,
+    course: ByteTimeline,
 }
 
 /// The largest directions, each with each that ran at the same time.
-pub fn pairs(flows: &FlowList<'_>) -> Vec<Pair> {
+pub fn correlations(flows: &FlowList<'_>) -> Vec<FlowCorrelation> {
     let all = largest(flows);
     let mut pairs = Vec::new();
     for (i, a) in all.iter().enumerate() {
         for b in &all[i + 1..] {
             if let Some((correlation, bins, bin_s)) = correlation(&a.course, &b.course) {
-                pairs.push(Pair { flows: [a.number + 1, b.number + 1], ways: [a.way, b.way], correlation, bins, bin_s });
+                pairs.push(FlowCorrelation {
+                    flows: [a.number + 1, b.number + 1],
+                    ways: [a.way, b.way],
+                    correlation,
+                    bins,
+                    bin_s,
+                });
             }
         }
     }
@@ -56,7 +62,7 @@ fn largest(flows: &FlowList<'_>) -> Vec<Large> {
     for (number, flow) in flows.iter().enumerate() {
         for (side, way) in [(flow.client(), "a2b"), (flow.client().other(), "b2a")] {
             let half = flow.half(side);
-            let Some((course, sending)) = half.course().zip(half.sending()) else { continue };
+            let Some((course, sending)) = half.byte_timeline().zip(half.sending()) else { continue };
             all.push(Large { number, side, way, bytes: sending.amounts.unique, course: course.clone() });
         }
         if all.len() > 8 * MOST {
@@ -69,7 +75,7 @@ fn largest(flows: &FlowList<'_>) -> Vec<Large> {
 }
 
 /// Over the bins that lie within both; the first and the last of each are partly empty.
-fn correlation(x: &Course, y: &Course) -> Option<(f64, u32, f64)> {
+fn correlation(x: &ByteTimeline, y: &ByteTimeline) -> Option<(f64, u32, f64)> {
     let width = x.width().max(y.width());
     let (x, y) = (x.at_width(width), y.at_width(width));
     let ((from_x, to_x), (from_y, to_y)) = (x.span()?, y.span()?);

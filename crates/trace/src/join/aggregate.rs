@@ -1,22 +1,22 @@
 //! All flows' packets of one direction together: they share the bottleneck, so its delay at a time and its rate show in all of them.
 
-use super::Placed;
-use super::bucket::{self, Bucket};
-use super::losses::Fate;
-use super::marks::Mark;
-use super::slots::{Crossing, Met, Slots};
+use super::MatchedDirection;
+use super::bottleneck_schedule::{BottleneckSchedule, QueueWait, Transit};
+use super::fate::Fate;
+use super::fingerprint::PacketFingerprint;
+use super::token_bucket::{self, TokenBucketEstimate};
 
 /// Each in the order of its first field.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct Aggregate {
     /// Time of sending and delay of what arrived.
     delays: Vec<(i64, i64)>,
     /// Time of arrival by the sender's clock, IP bytes, delay.
     arrivals: Vec<(i64, u32, i64)>,
     /// A token bucket that held all of them back.
-    pub bucket: Option<Bucket>,
+    pub bucket: Option<TokenBucketEstimate>,
     /// What each packet met, by the number that its list has here.
-    pub slots: Slots,
+    pub slots: BottleneckSchedule,
     /// Flows overtake each other, and hardly ever themselves.
     pub flow_queues: bool,
     /// IP bytes that were between the captures at most.
@@ -32,14 +32,14 @@ const ENOUGH_NEIGHBOURS: u32 = 20;
 const OVERTAKES: f64 = 0.1;
 const REORDERS: f64 = 0.01;
 
-impl Stream {
-    pub fn of<'a>(ways: impl Iterator<Item = &'a Placed<'a>>) -> Stream {
-        let mut stream = Stream::default();
+impl Aggregate {
+    pub fn of<'a>(ways: impl Iterator<Item = &'a MatchedDirection<'a>>) -> Aggregate {
+        let mut stream = Aggregate::default();
         let (mut crossings, mut sizes) = (Vec::new(), Vec::new());
         for (number, way) in ways.enumerate() {
             sizes.push(way.sent.len());
             for (i, (mark, fate)) in way.sent.iter().zip(&way.losses.fates).enumerate() {
-                crossings.push(Crossing { at: mark.at, ip_len: mark.ip_len, fate: *fate, way: number, number: i });
+                crossings.push(Transit { at: mark.at, ip_len: mark.ip_len, fate: *fate, way: number, number: i });
                 if let Fate::Arrived(delay) = fate {
                     stream.delays.push((mark.at, *delay));
                     stream.arrivals.push((mark.at.saturating_add(*delay), mark.ip_len, *delay));
@@ -48,12 +48,12 @@ impl Stream {
         }
         // Stable: what left at one instant stays in the capture's order.
         crossings.sort_by_key(|c| c.at);
-        stream.slots = Slots::of(&crossings, &sizes);
+        stream.slots = BottleneckSchedule::of(&crossings, &sizes);
         stream.flow_queues = flow_queues(&crossings);
         stream.delays.sort_unstable();
         stream.arrivals.sort_unstable();
         stream.most_between = most_between(&crossings, &stream.arrivals);
-        stream.bucket = bucket::find(&stream.arrivals.iter().map(|a| (a.0, a.1)).collect::<Vec<_>>());
+        stream.bucket = token_bucket::find(&stream.arrivals.iter().map(|a| (a.0, a.1)).collect::<Vec<_>>());
         stream
     }
 
@@ -67,13 +67,13 @@ impl Stream {
     }
 
     /// What the packets of one list met, by its place among those that made the stream.
-    pub fn met(&self, number: usize) -> &[Met] {
+    pub fn met(&self, number: usize) -> &[QueueWait] {
         self.slots.met.get(number).map_or(&[], Vec::as_slice)
     }
 
     /// Nanoseconds that the middle one of these packets, by length, needs on the bottleneck.
-    pub fn usual_time(&self, sent: &[Mark]) -> Option<f64> {
-        Some(self.slots.per_byte? * f64::from(super::marks::usual_len(sent)?))
+    pub fn usual_time(&self, sent: &[PacketFingerprint]) -> Option<f64> {
+        Some(self.slots.per_byte? * f64::from(super::fingerprint::usual_len(sent)?))
     }
 
     /// Arrivals that follow each other through a standing queue leave it at the link's rate: their bytes over their time, bits a second.
@@ -88,7 +88,7 @@ impl Stream {
 }
 
 /// Of packets in order of sending, neighbours of two flows and of one, and how many of them arrive the other way round.
-fn flow_queues(packets: &[Crossing]) -> bool {
+fn flow_queues(packets: &[Transit]) -> bool {
     let (mut all, mut turned) = ([0u32; 2], [0u32; 2]);
     let arrivals: Vec<(usize, i64)> = packets
         .iter()
@@ -104,7 +104,7 @@ fn flow_queues(packets: &[Crossing]) -> bool {
 }
 
 /// Of those that arrived; both lists in order of time.
-fn most_between(packets: &[Crossing], arrivals: &[(i64, u32, i64)]) -> u64 {
+fn most_between(packets: &[Transit], arrivals: &[(i64, u32, i64)]) -> u64 {
     let (mut gone, mut between, mut most) = (arrivals.iter().peekable(), 0u64, 0);
     for packet in packets.iter().filter(|p| matches!(p.fate, Fate::Arrived(_))) {
         while let Some(arrival) = gone.next_if(|a| a.0 <= packet.at) {

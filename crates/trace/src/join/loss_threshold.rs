@@ -1,11 +1,11 @@
 //! From which wait on packets are lost more often: one step in the loss rate, where it makes the losses most likely.
 
-use super::bursts::BIN;
+use super::loss_bursts::BIN;
 use std::collections::BTreeSet;
 
 /// A packet whose fate is known.
 #[derive(Debug, Clone, Copy)]
-pub struct Case {
+pub struct WaitSample {
     /// Time of sending and wait, nanoseconds.
     pub at: i64,
     pub wait: i64,
@@ -13,7 +13,7 @@ pub struct Case {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct LossThreshold {
     /// The wait from which more is lost.
     pub from: i64,
     pub lost_above: u32,
@@ -40,10 +40,10 @@ const ALWAYS: f64 = 0.95;
 const EXPECTED: f64 = 5.0;
 
 /// `usual` is a packet's time on the bottleneck, where its arrivals are even: then a full queue is known to the packet.
-pub fn find(cases: &[Case], usual: Option<f64>) -> Option<Step> {
+pub fn find(cases: &[WaitSample], usual: Option<f64>) -> Option<LossThreshold> {
     let lost = cases.iter().filter(|c| c.lost).count();
     let bins: BTreeSet<i64> = cases.iter().filter(|c| c.lost).map(|c| c.at.div_euclid(BIN)).collect();
-    // Losses close together are one event and not so many.
+    // Fates close together are one event and not so many.
     let weight = bins.len() as f64 / lost.max(1) as f64;
     let mut sorted: Vec<(i64, bool)> = cases.iter().map(|c| (c.wait, c.lost)).collect();
     sorted.sort_unstable();
@@ -63,13 +63,13 @@ pub fn find(cases: &[Case], usual: Option<f64>) -> Option<Step> {
 }
 
 /// Whether nearly all waits are as long.
-fn always(sorted: &[(i64, bool)], step: Step) -> bool {
+fn always(sorted: &[(i64, bool)], step: LossThreshold) -> bool {
     let above = sorted.len() - sorted.partition_point(|c| c.0 < step.from);
     above as f64 >= ALWAYS * sorted.len() as f64
 }
 
 /// A step at this wait; none if less is lost above.
-fn at(sorted: &[(i64, bool)], from: i64, weight: f64) -> Option<Step> {
+fn at(sorted: &[(i64, bool)], from: i64, weight: f64) -> Option<LossThreshold> {
     let edge = sorted.partition_point(|c| c.0 < from);
     let lost = |part: &[(i64, bool)]| part.iter().filter(|c| c.1).count() as f64;
     let (below, above) = sorted.split_at(edge);
@@ -85,7 +85,7 @@ fn at(sorted: &[(i64, bool)], from: i64, weight: f64) -> Option<Step> {
     let shortest = sorted.partition_point(|c| c.0 <= sorted[shortest - 1].0);
     let at_shortest = lost(&sorted[..shortest]) / shortest as f64;
     let anywhere = ((lost_below / n_below).min(at_shortest) * all).min(lost_all);
-    Some(Step { from, lost_above: lost_above as u32, anywhere, gain: 2.0 * weight * gain })
+    Some(LossThreshold { from, lost_above: lost_above as u32, anywhere, gain: 2.0 * weight * gain })
 }
 
 /// Logarithm of the greatest likelihood of so many losses among so many.
@@ -99,9 +99,9 @@ mod tests {
     use super::*;
 
     /// A packet every 10 ms whose wait goes up and down between 0 and 99 ms.
-    fn packets(lost: impl Fn(usize, i64) -> bool) -> Vec<Case> {
+    fn packets(lost: impl Fn(usize, i64) -> bool) -> Vec<WaitSample> {
         let wait = |i: usize| (i * 37 % 100) as i64 * 1_000_000;
-        (0..4000).map(|i| Case { at: i as i64 * 10_000_000, wait: wait(i), lost: lost(i, wait(i)) }).collect()
+        (0..4000).map(|i| WaitSample { at: i as i64 * 10_000_000, wait: wait(i), lost: lost(i, wait(i)) }).collect()
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! The link is taken for a first-in first-out server of one rate (Lindley 1952: a packet leaves when the one before has left and it has come itself,
 //! and its own time later). How well that holds shows in the arrivals between which nothing was lost.
 
-use super::losses::Fate;
+use super::fate::Fate;
 
 /// One packet of any flow that way.
 #[derive(Debug, Clone, Copy)]
-pub struct Crossing {
+pub struct Transit {
     /// Time by the sender's clock, nanoseconds.
     pub at: i64,
     pub ip_len: u32,
@@ -21,34 +21,34 @@ pub struct Crossing {
 
 /// What became of a lost packet's time on the bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slot {
+pub enum ServiceSlot {
     /// It passed empty: the packet was lost behind the bottleneck.
-    Empty,
+    Idle,
     /// Others had it: the packet was dropped before the bottleneck.
-    Taken,
+    Used,
     /// Nothing waited, or the arrivals are too uneven to tell.
     Unknown,
 }
 
 /// One packet beside those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Met {
+pub struct QueueWait {
     /// Nanoseconds that it had to wait, or would have had to, for what was sent before it and arrived.
     pub wait: i64,
     /// Nanoseconds that a packet would have had to wait that came when this one's turn was: what stood behind it.
     pub behind: i64,
     /// Of a lost packet.
-    pub slot: Slot,
+    pub slot: ServiceSlot,
 }
 
-impl Met {
-    const NOTHING: Met = Met { wait: 0, behind: 0, slot: Slot::Unknown };
+impl QueueWait {
+    const NOTHING: QueueWait = QueueWait { wait: 0, behind: 0, slot: ServiceSlot::Unknown };
 }
 
 /// All of a direction's packets, list by list.
 #[derive(Debug, Default)]
-pub struct Slots {
-    pub met: Vec<Vec<Met>>,
+pub struct BottleneckSchedule {
+    pub met: Vec<Vec<QueueWait>>,
     /// Nanoseconds that the bottleneck needs for a byte; none where nothing ever waited.
     pub per_byte: Option<f64>,
     /// Arrivals through the busy link are even enough to tell of single packets.
@@ -80,16 +80,16 @@ struct Server {
 }
 
 impl Server {
-    fn time(&self, packet: &Crossing) -> f64 {
+    fn time(&self, packet: &Transit) -> f64 {
         self.per_byte * f64::from(packet.ip_len)
     }
 
     /// When a packet arrives if the last one before it did at `last`.
-    fn arrival(&self, last: f64, packet: &Crossing) -> f64 {
+    fn arrival(&self, last: f64, packet: &Transit) -> f64 {
         last.max(packet.at as f64 + self.least) + self.time(packet)
     }
 
-    fn wait(&self, last: f64, packet: &Crossing) -> f64 {
+    fn wait(&self, last: f64, packet: &Transit) -> f64 {
         (last - packet.at as f64 - self.least).max(0.0)
     }
 }
@@ -102,10 +102,13 @@ struct Gap {
     lost: Vec<usize>,
 }
 
-impl Slots {
+impl BottleneckSchedule {
     /// `packets` in order of sending; `sizes` are the lists' lengths.
-    pub fn of(packets: &[Crossing], sizes: &[usize]) -> Slots {
-        let mut slots = Slots { met: sizes.iter().map(|&n| vec![Met::NOTHING; n]).collect(), ..Slots::default() };
+    pub fn of(packets: &[Transit], sizes: &[usize]) -> BottleneckSchedule {
+        let mut slots = BottleneckSchedule {
+            met: sizes.iter().map(|&n| vec![QueueWait::NOTHING; n]).collect(),
+            ..BottleneckSchedule::default()
+        };
         let Some(server) = server(packets) else { return slots };
         slots.per_byte = Some(server.per_byte);
         let (noise, gaps) = slots.walk(packets, server);
@@ -121,7 +124,7 @@ impl Slots {
     }
 
     /// Fills in all waits; how far arrivals are off where nothing was lost, and the gaps where something was.
-    fn walk(&mut self, packets: &[Crossing], server: Server) -> (Vec<f64>, Vec<Gap>) {
+    fn walk(&mut self, packets: &[Transit], server: Server) -> (Vec<f64>, Vec<Gap>) {
         let (mut noise, mut gaps) = (Vec::new(), Vec::new());
         let mut last: Option<f64> = None;
         let mut lost: Vec<usize> = Vec::new();
@@ -153,7 +156,7 @@ impl Slots {
     }
 
     /// Fills in what stood behind each packet when its turn came.
-    fn look_behind(&mut self, packets: &[Crossing], server: Server) {
+    fn look_behind(&mut self, packets: &[Transit], server: Server) {
         let mut latest: Vec<(i64, f64)> = Vec::new();
         for packet in packets {
             if let Fate::Arrived(delay) = packet.fate {
@@ -177,7 +180,7 @@ impl Slots {
     }
 
     /// Of the packets lost in one gap as many passed as it is wide; those that met the longest queue were dropped first.
-    fn tell(&mut self, packets: &[Crossing], gap: &Gap) {
+    fn tell(&mut self, packets: &[Transit], gap: &Gap) {
         let count = gap.lost.len();
         if gap.all < TOLD_APART * count as f64 {
             return;
@@ -186,7 +189,7 @@ impl Slots {
         let mut order = gap.lost.clone();
         order.sort_by_key(|&l| self.met[packets[l].way][packets[l].number].wait);
         for (rank, l) in order.into_iter().enumerate() {
-            self.met[packets[l].way][packets[l].number].slot = if rank < passed { Slot::Empty } else { Slot::Taken };
+            self.met[packets[l].way][packets[l].number].slot = if rank < passed { ServiceSlot::Idle } else { ServiceSlot::Used };
         }
     }
 }
@@ -206,8 +209,8 @@ fn share(noise: &[f64], gaps: &[Gap]) -> Option<f64> {
 
 /// Rate and least delay. The rate is that of arrivals one after the other through a queue, between which nothing was lost; the middle one's where most are
 /// alike, else the mean.
-fn server(packets: &[Crossing]) -> Option<Server> {
-    let delay = |p: &Crossing| if let Fate::Arrived(delay) = p.fate { Some(delay) } else { None };
+fn server(packets: &[Transit]) -> Option<Server> {
+    let delay = |p: &Transit| if let Fate::Arrived(delay) = p.fate { Some(delay) } else { None };
     let delays = || packets.iter().filter_map(delay);
     let (least, most) = (delays().min()?, delays().max()?);
     let standing = least + ((most - least) as f64 * STANDING) as i64;
@@ -241,7 +244,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     /// Packets every 0.8 ms into a link that needs 1 ms for each, 10 ms away. `dropped` never reach it, `lost` get lost behind it.
-    fn link(dropped: &[usize], lost: &[usize], late: impl Fn(usize) -> i64) -> Vec<Crossing> {
+    fn link(dropped: &[usize], lost: &[usize], late: impl Fn(usize) -> i64) -> Vec<Transit> {
         let mut free = 0;
         (0..400usize)
             .map(|number| {
@@ -252,20 +255,20 @@ mod tests {
                     free = free.max(at) + MS;
                     if lost.contains(&number) { Fate::Lost } else { Fate::Arrived(free - at + 10 * MS + late(number)) }
                 };
-                Crossing { at, ip_len: 1500, fate, way: 0, number }
+                Transit { at, ip_len: 1500, fate, way: 0, number }
             })
             .collect()
     }
 
     #[test]
     fn a_packets_time_on_the_link_tells_where_it_was_lost() {
-        let slots = Slots::of(&link(&[200, 201, 300], &[150, 202, 350], |_| 0), &[400]);
+        let slots = BottleneckSchedule::of(&link(&[200, 201, 300], &[150, 202, 350], |_| 0), &[400]);
         assert!(slots.even && (slots.per_byte.unwrap() * 1500.0 - 1e6).abs() < 1.0);
         let of = |n: usize| slots.met[0][n].slot;
-        assert_eq!([150, 350].map(of), [Slot::Empty; 2]);
-        assert_eq!(of(300), Slot::Taken);
+        assert_eq!([150, 350].map(of), [ServiceSlot::Idle; 2]);
+        assert_eq!(of(300), ServiceSlot::Used);
         // Three in a row, of which one had its time: the shortest wait's.
-        assert_eq!([200, 201, 202].map(of).into_iter().filter(|slot| *slot == Slot::Empty).count(), 1);
+        assert_eq!([200, 201, 202].map(of).into_iter().filter(|slot| *slot == ServiceSlot::Idle).count(), 1);
         let wait = slots.met[0][300].wait;
         assert!((wait - (300 - 5 - 300 * 4 / 5) * MS).abs() <= 4 * MS, "{wait}");
     }
@@ -275,8 +278,8 @@ mod tests {
         let every = |n: usize| (20..400).filter(|i| i % n == 0).collect::<Vec<_>>();
         let jitter = |n: usize| (n * 7919 % 13) as i64 * 120_000;
         for (dropped, lost) in [(vec![], every(9)), (every(9), vec![])] {
-            let slots = Slots::of(&link(&dropped, &lost, jitter), &[400]);
-            assert!(!slots.even && slots.met[0].iter().all(|met| met.slot == Slot::Unknown));
+            let slots = BottleneckSchedule::of(&link(&dropped, &lost, jitter), &[400]);
+            assert!(!slots.even && slots.met[0].iter().all(|met| met.slot == ServiceSlot::Unknown));
             let share = slots.empty_share.unwrap_or(0.0);
             assert!(if lost.is_empty() { share < 0.1 } else { share > 0.6 }, "{share}");
         }

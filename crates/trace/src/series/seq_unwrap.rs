@@ -2,13 +2,13 @@
 
 /// Where a stream began and where it was last.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwrap {
+pub struct SeqUnwrapper {
     /// The first byte's number.
     origin: Option<u32>,
     last: i64,
 }
 
-impl Unwrap {
+impl SeqUnwrapper {
     /// The place of a number that passes; it becomes the last one. A SYN takes the number before the first byte.
     pub fn place(&mut self, number: u32, syn: bool) -> i64 {
         if self.origin.is_none() {
@@ -27,11 +27,11 @@ impl Unwrap {
 
 #[cfg(test)]
 mod tests {
-    use super::Unwrap;
+    use super::SeqUnwrapper;
 
     #[test]
     fn a_stream_of_six_gigabytes_stays_on_one_line() {
-        let mut stream = Unwrap::default();
+        let mut stream = SeqUnwrapper::default();
         let isn = u32::MAX - 9;
         assert_eq!(stream.place(isn, true), -1);
         for step in 0..6_000i64 {

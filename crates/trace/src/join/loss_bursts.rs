@@ -1,4 +1,4 @@
-//! Bursts of loss by the method of the WiMAX measurements of 2006 (papers: `wimax-bursts`): time by sending is cut into bins of 100 ms, bins of
+//! LossBursts of loss by the method of the WiMAX measurements of 2006 (papers: `wimax-bursts`): time by sending is cut into bins of 100 ms, bins of
 //! more than half lost that follow each other are one burst, and its class is its worst bin.
 
 /// Nanoseconds.
@@ -6,7 +6,7 @@ pub const BIN: i64 = 100_000_000;
 
 /// A run of bins in which more than half was lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Burst {
+pub struct LossBurst {
     /// Nanoseconds from the first packet to the run's first bin, and the run's length.
     pub start: i64,
     pub duration: i64,
@@ -20,8 +20,8 @@ pub struct Burst {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Bursts {
-    pub all: Vec<Burst>,
+pub struct LossBursts {
+    pub all: Vec<LossBurst>,
 }
 
 #[derive(Default)]
@@ -33,10 +33,10 @@ struct Bin {
     last: i64,
 }
 
-impl Bursts {
+impl LossBursts {
     /// From times of sending, in order, and whether each packet was lost.
-    pub fn of(packets: impl Iterator<Item = (i64, bool)>) -> Bursts {
-        let mut bursts = Bursts::default();
+    pub fn of(packets: impl Iterator<Item = (i64, bool)>) -> LossBursts {
+        let mut bursts = LossBursts::default();
         let mut origin = None;
         let mut bin = Bin::default();
         for (at, lost) in packets {
@@ -71,7 +71,7 @@ impl Bursts {
                 burst.lost += bin.lost;
                 burst.peak = burst.peak.max(peak);
             }
-            None => self.all.push(Burst {
+            None => self.all.push(LossBurst {
                 start,
                 duration: BIN,
                 first_lost: bin.first,
@@ -83,7 +83,7 @@ impl Bursts {
         }
     }
 
-    /// Bursts of the three classes: over half and less than 80 %, from 80 %, all lost.
+    /// LossBursts of the three classes: over half and less than 80 %, from 80 %, all lost.
     pub fn classes(&self) -> [u32; 3] {
         let count = |is_it: &dyn Fn(f64) -> bool| self.all.iter().filter(|b| is_it(b.peak)).count() as u32;
         [count(&|p| p < 0.8), count(&|p| (0.8..1.0).contains(&p)), count(&|p| p >= 1.0)]

@@ -1,11 +1,11 @@
-//! Counters by number: only those between the least and the greatest number ever counted exist, and they are as narrow as their values let them
+//! SparseCounts by number: only those between the least and the greatest number ever counted exist, and they are as narrow as their values let them
 //! be, one, two or four bytes each, all of one width.
 
 use crate::compact::{Compact, Reader, Writer};
 use ackclock_core::statistics::{BinCounts, LogBins};
 
 #[derive(Debug, Clone, Default)]
-pub struct Counters {
+pub struct SparseCounts {
     bytes: Box<[u8]>,
     /// Of all of them, held at 2^32 - 1.
     total: u32,
@@ -22,9 +22,9 @@ enum Width {
     KeyV4,
 }
 
-const _: () = assert!(size_of::<Counters>() == 24);
+const _: () = assert!(size_of::<SparseCounts>() == 24);
 
-impl Compact for Counters {
+impl Compact for SparseCounts {
     fn encode(&self, to: &mut Writer) {
         (self.total, self.first).encode(to);
         (self.width as u8, self.bytes.len()).encode(to);
@@ -32,20 +32,20 @@ impl Compact for Counters {
         (0..self.len()).for_each(|i| self.get(i).encode(to));
     }
 
-    fn decode(from: &mut Reader<'_>) -> Counters {
+    fn decode(from: &mut Reader<'_>) -> SparseCounts {
         let (total, first) = <(u32, u16)>::decode(from);
         let (width, len) = <(u8, usize)>::decode(from);
         let width = [Width::One, Width::Two, Width::KeyV4][usize::from(width)];
-        let mut counters = Counters { bytes: vec![0; len].into_boxed_slice(), total, first, width };
+        let mut counters = SparseCounts { bytes: vec![0; len].into_boxed_slice(), total, first, width };
         (0..counters.len()).for_each(|i| counters.set(i, u32::decode(from)));
         counters
     }
 }
 
-impl BinCounts for Counters {
+impl BinCounts for SparseCounts {
     #[inline]
     fn add(&mut self, bin: usize) {
-        Counters::add(self, bin as u16);
+        SparseCounts::add(self, bin as u16);
     }
 
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
@@ -53,12 +53,12 @@ impl BinCounts for Counters {
     }
 }
 
-impl Compact for LogBins<Counters> {
+impl Compact for LogBins<SparseCounts> {
     fn encode(&self, to: &mut Writer) {
         self.counts().encode(to);
     }
 
-    fn decode(from: &mut Reader<'_>) -> LogBins<Counters> {
+    fn decode(from: &mut Reader<'_>) -> LogBins<SparseCounts> {
         LogBins::from_counts(Compact::decode(from))
     }
 }
@@ -74,7 +74,7 @@ impl Width {
     }
 }
 
-impl Counters {
+impl SparseCounts {
     #[inline]
     fn len(&self) -> usize {
         self.bytes.len() / self.width.bytes()
@@ -100,7 +100,7 @@ impl Counters {
     }
 
     /// How often this number was counted.
-    pub fn of(&self, number: u16) -> u32 {
+    pub fn count_of(&self, number: u16) -> u32 {
         number.checked_sub(self.first).map(usize::from).filter(|&i| i < self.len()).map_or(0, |i| self.get(i))
     }
 
@@ -156,7 +156,7 @@ impl Counters {
     fn widen(&mut self) {
         let width = if self.width == Width::One { Width::Two } else { Width::KeyV4 };
         let bytes = vec![0; self.len() * width.bytes()].into_boxed_slice();
-        let mut wider = Counters { bytes, width, ..Counters::default() };
+        let mut wider = SparseCounts { bytes, width, ..SparseCounts::default() };
         (0..self.len()).for_each(|at| wider.set(at, self.get(at)));
         (self.bytes, self.width) = (wider.bytes, width);
     }
@@ -183,17 +183,17 @@ impl Counters {
 
 #[cfg(test)]
 mod tests {
-    use super::Counters;
+    use super::SparseCounts;
 
     #[test]
     fn a_counter_that_outgrows_its_width_widens_all_and_changes_none() {
-        let mut counters = Counters::default();
+        let mut counters = SparseCounts::default();
         counters.add(7);
         (0..70_000).for_each(|_| counters.add(9));
         (0..300).for_each(|_| counters.add(6));
         assert_eq!(counters.iter().collect::<Vec<_>>(), [(6, 300), (7, 1), (8, 0), (9, 70_000)]);
         assert_eq!(
-            (counters.memory(), counters.total(), counters.of(5), counters.of(6), counters.of(10)),
+            (counters.memory(), counters.total(), counters.count_of(5), counters.count_of(6), counters.count_of(10)),
             (16, 70_301, 0, 300, 0)
         );
     }

@@ -6,9 +6,9 @@ use crate::flow::{Flow, Passed, Side};
 
 /// One segment as it was on the wire: what hosts and cards joined (TSO, GRO) is taken apart again.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub struct PacketFingerprint {
     /// Of what no address translation changes: numbers, length, flags, time stamps, SACK blocks.
-    pub print: u64,
+    pub hash: u64,
     /// Nanoseconds by this capture's clock.
     pub at: i64,
     pub seq: u32,
@@ -17,26 +17,26 @@ pub struct Mark {
     pub ip_len: u32,
     /// Zero where there is none.
     pub ip_id: u16,
-    /// SYN, FIN, RST and ACK; and `Mark::CE`.
+    /// SYN, FIN, RST and ACK; and `PacketFingerprint::CE`.
     pub flags: Flags,
 }
 
-impl Mark {
+impl PacketFingerprint {
     /// The IP header said congestion experienced (RFC 3168). In TCP's flags this bit is URG, which is not kept.
     pub const CE: u8 = 0x20;
 }
 
 /// By flow number, then by the side that sends.
 #[derive(Debug, Default)]
-pub struct Recorder {
-    pub flows: Vec<[Vec<Mark>; 2]>,
+pub struct FingerprintRecorder {
+    pub flows: Vec<[Vec<PacketFingerprint>; 2]>,
 }
 
 /// More parts than the largest super-segment has (512 KB of IPv6): a length that cannot be is one part.
 const MOST_PARTS: u32 = 1024;
 const KEPT_FLAGS: u8 = Flags::SYN | Flags::FIN | Flags::RST | Flags::ACK;
 
-impl PacketObserver for Recorder {
+impl PacketObserver for FingerprintRecorder {
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
         let number = number as usize;
         if self.flows.len() <= number {
@@ -44,7 +44,7 @@ impl PacketObserver for Recorder {
         }
         let list = &mut self.flows[number][passed.from as usize];
         let unit = unit(flow, s);
-        let ce = if s.ecn == 3 { Mark::CE } else { 0 };
+        let ce = if s.ecn == 3 { PacketFingerprint::CE } else { 0 };
         let headers = s.ip_len.saturating_sub(s.payload);
         let (mut from, mut part) = (0, 0u16);
         loop {
@@ -52,8 +52,8 @@ impl PacketObserver for Recorder {
             let last = from + payload == s.payload;
             let flags = Flags(if last { s.flags.0 & KEPT_FLAGS } else { s.flags.0 & KEPT_FLAGS & !(Flags::FIN | Flags::RST) });
             let seq = s.seq.wrapping_add(from);
-            list.push(Mark {
-                print: print(s, seq, payload, flags),
+            list.push(PacketFingerprint {
+                hash: fingerprint_hash(s, seq, payload, flags),
                 at,
                 seq,
                 ack: s.ack,
@@ -81,7 +81,7 @@ fn unit(flow: &Flow, s: &Segment<'_>) -> u32 {
 }
 
 /// FNV-1a's steps over words, with a fold: any well-spread 64 bits will do, as equal prints are told apart by packet numbers and order.
-fn print(s: &Segment<'_>, seq: u32, payload: u32, flags: Flags) -> u64 {
+fn fingerprint_hash(s: &Segment<'_>, seq: u32, payload: u32, flags: Flags) -> u64 {
     const PRIME: u64 = 0x0100_0000_01b3;
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let ack = if flags.has(Flags::ACK) { s.ack } else { 0 };
@@ -102,7 +102,7 @@ fn print(s: &Segment<'_>, seq: u32, payload: u32, flags: Flags) -> u64 {
 }
 
 /// The middle one of the lengths of IP packets, bytes; none without any.
-pub fn usual_len(sent: &[Mark]) -> Option<u32> {
+pub fn usual_len(sent: &[PacketFingerprint]) -> Option<u32> {
     let mut all: Vec<u32> = sent.iter().map(|m| m.ip_len).collect();
     let middle = all.len() / 2;
     (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)

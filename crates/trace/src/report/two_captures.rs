@@ -1,13 +1,13 @@
 //! What two captures add: to each direction, and to the document.
 
 use super::{Report, ms};
-use crate::join::{Bucket, Bursts, Clock, Doubt, Joined, Taken, Way};
+use crate::join::{BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LossBursts, TokenBucketEstimate};
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
 /// Beside the figures of a direction.
 #[derive(Debug, Serialize)]
-pub struct WayReport {
+pub struct JoinedDirectionReport {
     /// The capture near this direction's sender: 1 or 2.
     pub sender_side_capture: u8,
     /// Under the offset that `clock.assumption` names.
@@ -17,7 +17,7 @@ pub struct WayReport {
     pub loss_bursts: BurstReport,
     pub bottleneck_buffer_bytes: BufferReport,
     pub delay_loss_correlation: Option<f64>,
-    pub loss_cause: CauseReport,
+    pub loss_cause: LossCauseReport,
 }
 
 #[derive(Debug, Serialize)]
@@ -28,7 +28,7 @@ pub struct LostReport {
     pub capture_drops_receiver: u64,
     pub capture_drops_sender: u64,
     pub network_duplicates: u64,
-    /// Each lost packet, the first `MOST_LISTED`.
+    /// Each lost packet, the first `MAX_LISTED`.
     pub packets: Vec<LostPacket>,
 }
 
@@ -70,7 +70,8 @@ pub struct BufferReport {
     pub filled: bool,
     /// Why this may not be the buffer of one droptail queue: `marks`, `early_drops`, `delay_tail` (no `max_based` then), `token_bucket`,
     /// `flow_queues`.
-    pub doubts: Vec<&'static str>,
+    #[serde(rename = "doubts")]
+    pub caveats: Vec<&'static str>,
     /// What lets packets through at the line's rate until a burst is used up.
     pub token_bucket: Option<BucketReport>,
 }
@@ -83,7 +84,7 @@ pub struct BucketReport {
 }
 
 #[derive(Debug, Serialize)]
-pub struct CauseReport {
+pub struct LossCauseReport {
     pub verdict: &'static str,
     pub radio_share: Option<f64>,
     /// Where the bottleneck's arrivals are even enough to tell single packets: lost packets whose time on it passed empty, and whose time others had.
@@ -114,20 +115,20 @@ pub struct JoinReport {
     pub second: Box<Report>,
 }
 
-const MOST_LISTED: usize = 10_000;
+const MAX_LISTED: usize = 10_000;
 const KNOWN: &str = "known: both clocks are said to be right within the interval";
 const SYMMETRIC: &str = "symmetric: the least delays of both ways are taken to be equal; without that only the interval is known";
 
 impl Report {
     /// The first capture's report with what the second adds.
-    pub fn joined(first: &Taken, second: &Taken, joined: &Joined) -> Report {
+    pub fn joined(first: &CaptureSide, second: &CaptureSide, joined: &Joined) -> Report {
         let mut report = Report::of(&first.analysis, &first.capture);
         let known = first.analysis.flows();
         for flow in &joined.flows {
             let client = known.get(flow.number).client() as usize;
             let Some(row) = report.flows.get_mut(flow.number) else { continue };
-            row.a2b.joined = flow.ways[client].as_ref().map(WayReport::of);
-            row.b2a.joined = flow.ways[1 - client].as_ref().map(WayReport::of);
+            row.a2b.joined = flow.directions[client].as_ref().map(JoinedDirectionReport::of);
+            row.b2a.joined = flow.directions[1 - client].as_ref().map(JoinedDirectionReport::of);
         }
         report.joined = Some(JoinReport {
             clock: joined.clock.as_ref().map(ClockReport::of),
@@ -140,7 +141,7 @@ impl Report {
 }
 
 impl ClockReport {
-    fn of(clock: &Clock) -> ClockReport {
+    fn of(clock: &ClockRelation) -> ClockReport {
         ClockReport {
             offset_ms: clock.offset() * 1e-6,
             offset_interval_ms: clock.offset_interval().map(|ns| ns * 1e-6),
@@ -152,11 +153,11 @@ impl ClockReport {
     }
 }
 
-impl WayReport {
-    fn of(way: &Way) -> WayReport {
+impl JoinedDirectionReport {
+    fn of(way: &JoinedDirection) -> JoinedDirectionReport {
         let lost = way.lost.len() as u64;
-        WayReport {
-            sender_side_capture: if way.onward { 1 } else { 2 },
+        JoinedDirectionReport {
+            sender_side_capture: if way.first_to_second { 1 } else { 2 },
             one_way_delay_ms: SummaryStats::of(way.delays.iter().map(|&ns| ns as f64)).scaled(1e-6),
             loss_rate: (way.sent > 0).then(|| lost as f64 / way.sent as f64),
             lost: LostReport {
@@ -168,7 +169,7 @@ impl WayReport {
                 packets: way
                     .lost
                     .iter()
-                    .take(MOST_LISTED)
+                    .take(MAX_LISTED)
                     .map(|&(at, sequence, bytes)| LostPacket { time_s: super::seconds(at), sequence, bytes })
                     .collect(),
             },
@@ -178,23 +179,27 @@ impl WayReport {
                 max_based: way.buffer.max_based,
                 rate_bps: way.buffer.rate_bps,
                 filled: way.buffer.filled,
-                doubts: Doubt::ALL.into_iter().filter(|d| way.buffer.doubts[*d as usize]).map(Doubt::name).collect(),
+                caveats: BufferCaveat::ALL
+                    .into_iter()
+                    .filter(|d| way.buffer.caveats[*d as usize])
+                    .map(BufferCaveat::name)
+                    .collect(),
                 token_bucket: way.bucket.map(BucketReport::of),
             },
             delay_loss_correlation: way.verdict.correlation,
-            loss_cause: CauseReport::of(way),
+            loss_cause: LossCauseReport::of(way),
         }
     }
 }
 
 impl BucketReport {
-    pub fn of(bucket: Bucket) -> BucketReport {
+    pub fn of(bucket: TokenBucketEstimate) -> BucketReport {
         BucketReport { rate_bps: bucket.rate_bps, burst_bytes: bucket.burst_bytes, peak_bps: bucket.peak_bps }
     }
 }
 
 impl BurstReport {
-    fn of(bursts: &Bursts) -> BurstReport {
+    fn of(bursts: &LossBursts) -> BurstReport {
         let [above_50, above_80, all_lost] = bursts.classes();
         BurstReport {
             bin_ms: 100,
@@ -204,7 +209,7 @@ impl BurstReport {
             bursts: bursts
                 .all
                 .iter()
-                .take(MOST_LISTED)
+                .take(MAX_LISTED)
                 .map(|b| OneBurst {
                     start_s: super::seconds(b.start),
                     duration_ms: ms(b.duration),
@@ -218,8 +223,8 @@ impl BurstReport {
     }
 }
 
-impl CauseReport {
-    fn of(way: &Way) -> CauseReport {
+impl LossCauseReport {
+    fn of(way: &JoinedDirection) -> LossCauseReport {
         let v = &way.verdict;
         let verdict = v.blame.name();
         let least = format!("the least delay is {:.1} ms", ms(v.least));
@@ -240,7 +245,7 @@ impl CauseReport {
                 "; of {empty} the time on the bottleneck passed empty: lost behind it; of {full} it did not: dropped before it"
             ),
         };
-        CauseReport {
+        LossCauseReport {
             verdict,
             radio_share: v.radio_share,
             lost_behind_bottleneck: v.empty,

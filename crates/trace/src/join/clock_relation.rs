@@ -1,22 +1,22 @@
-//! Two clocks compared by the traffic itself. Packets one way bound the difference from above, packets the other way from below, each
+//! Two clocks compared by the traffic itself. Packets one direction bound the difference from above, packets the other direction from below, each
 //! by its delay (the convex hulls of Moon, Skelly and Towsley's linear program, INFOCOM 1999, for both directions at once). Their rate is where least delays are
-//! level (`skew`). Where between the bounds the offset lies cannot be told from two-way traffic.
+//! level (`skew`). Where between the bounds the offset lies cannot be told from two-direction traffic.
 
 use super::Pair;
-use super::flows::Partner;
-use super::marks::{Mark, Recorder};
+use super::fingerprint::{FingerprintRecorder, PacketFingerprint};
+use super::match_flows::FlowMatch;
 use super::skew::{self, MOST_SKEW, Point};
 use std::collections::BTreeMap;
 
 /// The second capture's clock against the first's. Nanoseconds at the first capture's first packet; rates are pure numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct ClockRelation {
     origin: i64,
-    /// Taken off all differences, so that they are small enough for exact arithmetic.
+    /// CaptureSide off all differences, so that they are small enough for exact arithmetic.
     base: i64,
     low: f64,
     high: f64,
-    /// Half way between the bounds at the rate found.
+    /// Half direction between the bounds at the rate found.
     middle: f64,
     pub skew: f64,
     /// Rates at which least delays are as level as they can be, within their noise.
@@ -31,40 +31,40 @@ pub struct Clock {
 const ENOUGH_ALIKE: usize = 200;
 
 /// Differences of matched packets' times: towards the second capture, and towards the first.
-pub struct Points {
+pub struct DelayPoints {
     origin: i64,
     base: Option<i64>,
     /// Towards the second capture, and back.
-    ways: [Vec<Point>; 2],
+    directions: [Vec<Point>; 2],
     /// Without those that are shorter than usual.
     alike: [Vec<Point>; 2],
 }
 
-impl Points {
-    pub fn new(origin: i64) -> Points {
-        Points { origin, base: None, ways: [Vec::new(), Vec::new()], alike: [Vec::new(), Vec::new()] }
+impl DelayPoints {
+    pub fn new(origin: i64) -> DelayPoints {
+        DelayPoints { origin, base: None, directions: [Vec::new(), Vec::new()], alike: [Vec::new(), Vec::new()] }
     }
 
     /// From packets' times by the two clocks, the first's first: of those that went towards the second, and of those that came back.
     /// Nanoseconds.
-    pub fn of(onward: &[(i64, i64)], back: &[(i64, i64)]) -> Points {
-        let all = || onward.iter().chain(back);
+    pub fn of(first_to_second: &[(i64, i64)], back: &[(i64, i64)]) -> DelayPoints {
+        let all = || first_to_second.iter().chain(back);
         let origin = all().map(|p| p.0).min().unwrap_or(0);
         let base = all().next().map(|p| p.1.saturating_sub(p.0));
         let point = |&(first, second): &(i64, i64)| {
             let difference = second.saturating_sub(first).saturating_sub(base.unwrap_or(0));
             (first.saturating_sub(origin) as f64, difference as f64)
         };
-        let ways = [onward, back].map(|way| {
-            let mut points: Vec<Point> = way.iter().map(point).collect();
+        let directions = [first_to_second, back].map(|direction| {
+            let mut points: Vec<Point> = direction.iter().map(point).collect();
             points.sort_unstable_by(|p, q| p.0.total_cmp(&q.0));
             points
         });
-        Points { origin, base, alike: ways.clone(), ways }
+        DelayPoints { origin, base, alike: directions.clone(), directions }
     }
 
     /// A flow's pairs by the side that sends. Whichever side's differences are larger goes towards the second capture.
-    pub fn add(&mut self, p: &Partner, pairs: &[Vec<Pair>; 2], a: &Recorder, b: &Recorder) {
+    pub fn add(&mut self, p: &FlowMatch, pairs: &[Vec<Pair>; 2], a: &FingerprintRecorder, b: &FingerprintRecorder) {
         let Some(&(x, y)) = pairs[0].first().or(pairs[1].first()) else { return };
         let side = usize::from(pairs[0].is_empty());
         let (x, y) = (&a.flows[p.first][side][x as usize], &b.flows[p.second][p.side(side)][y as usize]);
@@ -85,15 +85,15 @@ impl Points {
             Some(false) => [1, 0],
             None => return,
         };
-        for (way, side) in order.into_iter().enumerate() {
-            self.ways[way].extend(points[side].iter().map(|p| p.0));
-            self.alike[way].extend(points[side].iter().filter(|p| p.1).map(|p| p.0));
+        for (direction, side) in order.into_iter().enumerate() {
+            self.directions[direction].extend(points[side].iter().map(|p| p.0));
+            self.alike[direction].extend(points[side].iter().filter(|p| p.1).map(|p| p.0));
         }
     }
 
-    pub fn clock(self) -> Option<Clock> {
-        let [onward, back] = self.ways;
-        let (above, below) = (hull(onward, false), hull(back, true));
+    pub fn clock(self) -> Option<ClockRelation> {
+        let [first_to_second, back] = self.directions;
+        let (above, below) = (hull(first_to_second, false), hull(back, true));
         if above.is_empty() || below.is_empty() {
             return None;
         }
@@ -109,7 +109,7 @@ impl Points {
         let corners = above.windows(2).chain(below.windows(2)).map(|w| (w[1].1 - w[0].1) / (w[1].0 - w[0].0));
         // A bound is farthest out at an end of the interval of rates or where it goes over from one packet to the next.
         let rates: Vec<f64> = corners.filter(|s| (first..=last).contains(s)).chain([first, found.rate, last]).collect();
-        Some(Clock {
+        Some(ClockRelation {
             origin: self.origin,
             base: self.base?,
             low: rates.iter().map(|&s| most(&below, s)).fold(f64::INFINITY, f64::min),
@@ -134,7 +134,7 @@ fn usual(lengths: impl Iterator<Item = u32>) -> Option<u32> {
     (count >= ENOUGH_ALIKE || count * 2 >= all).then_some(len)
 }
 
-fn point(origin: i64, base: i64, ours: &Mark, theirs: &Mark) -> Point {
+fn point(origin: i64, base: i64, ours: &PacketFingerprint, theirs: &PacketFingerprint) -> Point {
     let x = ours.at.saturating_sub(origin) as f64;
     (x, theirs.at.saturating_sub(ours.at).saturating_sub(base) as f64)
 }
@@ -195,13 +195,13 @@ fn possible(room: &impl Fn(f64) -> f64, widest: f64) -> [f64; 2] {
     })
 }
 
-impl Clock {
+impl ClockRelation {
     /// Two clocks that are right to within `error` nanoseconds; `by_traffic` is what their packets say.
-    pub fn known(origin: i64, error: f64, by_traffic: Option<&Clock>) -> Clock {
-        let [low, high] = by_traffic.map_or([-error, error], Clock::offset_interval);
+    pub fn known(origin: i64, error: f64, by_traffic: Option<&ClockRelation>) -> ClockRelation {
+        let [low, high] = by_traffic.map_or([-error, error], ClockRelation::offset_interval);
         let conflict = (low - error).max(-error - high).max(0.0);
         let (skew, skew_interval) = (0.0, [0.0; 2]);
-        Clock { origin, base: 0, low: -error, high: error, middle: 0.0, skew, skew_interval, known: true, conflict }
+        ClockRelation { origin, base: 0, low: -error, high: error, middle: 0.0, skew, skew_interval, known: true, conflict }
     }
 
     /// Offsets that give no packet a negative delay, nanoseconds.
@@ -209,12 +209,12 @@ impl Clock {
         [self.low + self.base as f64, self.high + self.base as f64]
     }
 
-    /// The offset if the least delays of both ways are equal.
+    /// The offset if the least delays of both directions are equal.
     pub fn offset(&self) -> f64 {
         self.middle + self.base as f64
     }
 
-    /// The delay of a packet from the first capture to the second, which is negative for one that goes the other way. Nanoseconds, under the
+    /// The delay of a packet from the first capture to the second, which is negative for one that goes the other direction. Nanoseconds, under the
     /// symmetric offset.
     pub fn delay(&self, first: i64, second: i64) -> i64 {
         let since = first.saturating_sub(self.origin) as f64;
@@ -222,15 +222,15 @@ impl Clock {
         difference.saturating_sub((self.middle + self.skew * since) as i64)
     }
 
-    /// A time of the first capture by the second's clock, or the other way round.
-    pub fn across(&self, at: i64, onward: bool) -> i64 {
-        let here = if onward { at } else { at.saturating_sub(self.base) };
+    /// A time of the first capture by the second's clock, or the other direction round.
+    pub fn across(&self, at: i64, first_to_second: bool) -> i64 {
+        let here = if first_to_second { at } else { at.saturating_sub(self.base) };
         let gap = self.delay(here, here);
-        if onward { at.saturating_sub(gap) } else { at.saturating_add(gap) }
+        if first_to_second { at.saturating_sub(gap) } else { at.saturating_add(gap) }
     }
 
     /// True if these packets go from the first capture to the second. None without packets.
-    pub fn is_onward(&self, ours: &[Mark], theirs: &[Mark], pairs: &[Pair]) -> Option<bool> {
+    pub fn is_first_to_second(&self, ours: &[PacketFingerprint], theirs: &[PacketFingerprint], pairs: &[Pair]) -> Option<bool> {
         let later = pairs.iter().filter(|&&(x, y)| self.delay(ours[x as usize].at, theirs[y as usize].at) > 0).count();
         (!pairs.is_empty()).then_some(later * 2 > pairs.len())
     }

@@ -1,8 +1,8 @@
 //! What became of each packet of a direction between the captures.
 
 use super::Pair;
-use super::clock::Clock;
-use super::marks::Mark;
+use super::clock_relation::ClockRelation;
+use super::fingerprint::PacketFingerprint;
 use crate::decode::Flags;
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub enum Fate {
 
 /// Fates in the order of the sender's capture, and what only the receiver's capture has.
 #[derive(Debug, Clone)]
-pub struct Losses {
+pub struct Fates {
     pub fates: Vec<Fate>,
     /// Captured near the receiver only, so the other capture dropped it.
     pub unseen_at_sender: u64,
@@ -30,23 +30,24 @@ pub struct Losses {
 
 /// What two captures have of one direction. `got` is the list nearer the receiver, `answers` what the receiver sent, in the same capture,
 /// and `span` that capture's first and last time.
-pub struct Seen<'a> {
-    pub sent: &'a [Mark],
-    pub got: &'a [Mark],
-    pub answers: &'a [Mark],
+pub struct DirectionView<'a> {
+    pub sent: &'a [PacketFingerprint],
+    pub got: &'a [PacketFingerprint],
+    pub answers: &'a [PacketFingerprint],
     pub pairs: &'a [Pair],
     pub span: (i64, i64),
-    pub clock: &'a Clock,
-    pub onward: bool,
+    pub clock: &'a ClockRelation,
+    pub first_to_second: bool,
 }
 
-pub fn place(seen: &Seen<'_>) -> Losses {
+pub fn determine(seen: &DirectionView<'_>) -> Fates {
     let mut fates = vec![Fate::Lost; seen.sent.len()];
     let mut matched = vec![false; seen.got.len()];
     let (mut least, mut most) = (i64::MAX, 0);
     for &(x, y) in seen.pairs {
         let (left, arrived) = (seen.sent[x as usize].at, seen.got[y as usize].at);
-        let delay = if seen.onward { seen.clock.delay(left, arrived) } else { seen.clock.delay(arrived, left).saturating_neg() };
+        let delay =
+            if seen.first_to_second { seen.clock.delay(left, arrived) } else { seen.clock.delay(arrived, left).saturating_neg() };
         (least, most) = (least.min(delay), most.max(delay));
         fates[x as usize] = Fate::Arrived(delay);
         matched[y as usize] = true;
@@ -54,7 +55,7 @@ pub fn place(seen: &Seen<'_>) -> Losses {
     let arrivals = Arrivals::of(seen);
     let mut explained = HashSet::new();
     for (mark, fate) in seen.sent.iter().zip(&mut fates).rev().filter(|(_, fate)| **fate == Fate::Lost) {
-        let left = seen.clock.across(mark.at, seen.onward);
+        let left = seen.clock.across(mark.at, seen.first_to_second);
         if left.saturating_add(most) > seen.span.1 || left.saturating_add(least) < seen.span.0 {
             *fate = Fate::Beyond;
         } else if mark.payload > 0 && arrivals.acknowledged_unseen(mark, left) && explained.insert(mark.seq) {
@@ -63,7 +64,7 @@ pub fn place(seen: &Seen<'_>) -> Losses {
         }
     }
     let (unseen_at_sender, duplicated) = only_received(seen, &matched);
-    Losses { fates, unseen_at_sender, duplicated }
+    Fates { fates, unseen_at_sender, duplicated }
 }
 
 /// What has arrived near the receiver, and what the receiver has acknowledged.
@@ -79,7 +80,7 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn of(seen: &Seen<'_>) -> Arrivals {
+    fn of(seen: &DirectionView<'_>) -> Arrivals {
         let origin = seen.sent.first().map_or(0, |m| m.seq);
         let mut at = 0;
         let mut data: Vec<(i64, i64, i64)> = Vec::new();
@@ -104,7 +105,7 @@ impl Arrivals {
     }
 
     /// The receiver acknowledged these bytes after this packet left, and before any copy of them had passed its capture.
-    fn acknowledged_unseen(&self, mark: &Mark, left: i64) -> bool {
+    fn acknowledged_unseen(&self, mark: &PacketFingerprint, left: i64) -> bool {
         let start = self.near(mark, left);
         let end = start + i64::from(mark.payload);
         let Some(&(acked_at, _)) = self.acks.get(self.acks.partition_point(|a| a.1 < end)) else { return false };
@@ -122,7 +123,7 @@ impl Arrivals {
     }
 
     /// A number's place in the whole stream: the one nearest to what was acknowledged when it left.
-    fn near(&self, mark: &Mark, left: i64) -> i64 {
+    fn near(&self, mark: &PacketFingerprint, left: i64) -> i64 {
         let known = self.acks.partition_point(|a| a.0 <= left).checked_sub(1).map_or(0, |i| self.acks[i].1);
         unwrapped(known.min(self.highest.max(0)), self.origin, mark.seq)
     }
@@ -135,14 +136,14 @@ fn unwrapped(near: i64, origin: u32, number: u32) -> i64 {
 }
 
 /// What only the receiver's capture has: dropped by the sender's capture, or a copy that the network made.
-fn only_received(seen: &Seen<'_>, matched: &[bool]) -> (u64, u64) {
-    let sent: HashSet<(u64, u16)> = seen.sent.iter().map(|m| (m.print, m.ip_id)).collect();
+fn only_received(seen: &DirectionView<'_>, matched: &[bool]) -> (u64, u64) {
+    let sent: HashSet<(u64, u16)> = seen.sent.iter().map(|m| (m.hash, m.ip_id)).collect();
     let (Some(first), Some(last)) = (seen.pairs.iter().map(|p| p.1).min(), seen.pairs.iter().map(|p| p.1).max()) else {
         return (0, 0);
     };
     let within = seen.got.iter().zip(matched).take(last as usize).skip(first as usize);
-    let copies = |m: &&Mark| sent.contains(&(m.print, m.ip_id));
-    let alone: Vec<&Mark> = within.filter(|(_, matched)| !**matched).map(|(m, _)| m).collect();
+    let copies = |m: &&PacketFingerprint| sent.contains(&(m.hash, m.ip_id));
+    let alone: Vec<&PacketFingerprint> = within.filter(|(_, matched)| !**matched).map(|(m, _)| m).collect();
     let duplicated = alone.iter().filter(|m| copies(m)).count() as u64;
     (alone.len() as u64 - duplicated, duplicated)
 }

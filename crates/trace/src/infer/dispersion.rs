@@ -6,7 +6,7 @@ use super::Arrival;
 
 /// What spacing says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Paced {
+pub struct RateEstimate {
     /// IP bits a second.
     pub rate_bps: f64,
     /// Of the packets that have this spacing, to within a tenth.
@@ -26,7 +26,7 @@ const FULL: f64 = 0.9;
 const SILENCE_NS: i64 = 1_000_000_000;
 
 /// The commonest spacing as a rate; none where no spacing is common, or the path did not keep it up.
-pub fn paced(arrivals: &[Arrival]) -> Option<Paced> {
+pub fn estimate_rate(arrivals: &[Arrival]) -> Option<RateEstimate> {
     let longest = arrivals.iter().map(|a| a.1).max()?;
     let mut spacings: Vec<f64> = arrivals
         .windows(2)
@@ -50,7 +50,7 @@ pub fn paced(arrivals: &[Arrival]) -> Option<Paced> {
     }
     let common = spacings[(best.0 + best.1) / 2];
     let share = (best.1 - best.0) as f64 / spacings.len() as f64;
-    (share >= LEAST_SHARE && quickest(arrivals)? <= common / KEPT_UP).then_some(Paced { rate_bps: 8e9 / common, share })
+    (share >= LEAST_SHARE && quickest(arrivals)? <= common / KEPT_UP).then_some(RateEstimate { rate_bps: 8e9 / common, share })
 }
 
 /// What joined segments (TSO, GRO) and stretch ACKs hold is more than one packet's.
@@ -78,16 +78,17 @@ mod tests {
 
     #[test]
     fn packets_behind_a_link_show_its_rate_though_some_come_late() {
-        let found = paced(&every(|i| if i % 10 == 9 { 7_000_000 } else { 1_200_000 }, 1000));
+        let found = estimate_rate(&every(|i| if i % 10 == 9 { 7_000_000 } else { 1_200_000 }, 1000));
         assert_eq!(found, None, "fifty in a row never kept it up");
-        let found = paced(&every(|i| if i % 100 == 99 { 7_000_000 } else { 1_200_000 + (i % 7) as i64 * 5_000 }, 1000)).unwrap();
+        let found =
+            estimate_rate(&every(|i| if i % 100 == 99 { 7_000_000 } else { 1_200_000 + (i % 7) as i64 * 5_000 }, 1000)).unwrap();
         assert!((found.rate_bps / 1e7 - 1.0).abs() < 0.02 && found.share > 0.9, "{found:?}");
     }
 
     #[test]
     fn bursts_and_uneven_arrivals_show_none() {
-        assert_eq!(paced(&every(|i| if i % 5 == 0 { 5_000_000 } else { 10_000 }, 1000)), None);
-        assert_eq!(paced(&every(|i| 500_000 + (i * i * 7919 % 4_000_037) as i64, 1000)), None);
-        assert_eq!(paced(&every(|_| 1_000_000, 50)), None);
+        assert_eq!(estimate_rate(&every(|i| if i % 5 == 0 { 5_000_000 } else { 10_000 }, 1000)), None);
+        assert_eq!(estimate_rate(&every(|i| 500_000 + (i * i * 7919 % 4_000_037) as i64, 1000)), None);
+        assert_eq!(estimate_rate(&every(|_| 1_000_000, 50)), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Which packet of a direction is which in the other capture.
 
 use super::Pair;
-use super::marks::Mark;
+use super::fingerprint::PacketFingerprint;
 
 /// Copies alike in all but their number, more than this: matched in their order.
 const LARGE_GROUP: usize = 256;
@@ -10,12 +10,12 @@ const SAME_IDS_PERCENT: usize = 90;
 
 /// Pairs in the first list's order. Packets with a print of their own are matched by it; copies by IP packet numbers where the
 /// path leaves those alone, else in the order that fits the usual delay.
-pub fn pairs(first: &[Mark], second: &[Mark]) -> Vec<Pair> {
-    let (a, b) = (by_print(first), by_print(second));
+pub fn match_packets(first: &[PacketFingerprint], second: &[PacketFingerprint]) -> Vec<Pair> {
+    let (a, b) = (by_hash(first), by_hash(second));
     let (mut single, mut several) = (Vec::new(), Vec::new());
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
-        let (x, y) = (first[a[i] as usize].print, second[b[j] as usize].print);
+        let (x, y) = (first[a[i] as usize].hash, second[b[j] as usize].hash);
         let (next_i, next_j) = (end_of_group(first, &a, i), end_of_group(second, &b, j));
         match x.cmp(&y) {
             std::cmp::Ordering::Less => i = next_i,
@@ -49,19 +49,19 @@ pub fn pairs(first: &[Mark], second: &[Mark]) -> Vec<Pair> {
 }
 
 /// Numbers of the marks, by print and then in order.
-fn by_print(list: &[Mark]) -> Vec<u32> {
+fn by_hash(list: &[PacketFingerprint]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..list.len() as u32).collect();
-    order.sort_unstable_by_key(|&i| (list[i as usize].print, i));
+    order.sort_unstable_by_key(|&i| (list[i as usize].hash, i));
     order
 }
 
-fn end_of_group(list: &[Mark], order: &[u32], from: usize) -> usize {
-    let print = list[order[from] as usize].print;
-    from + order[from..].iter().take_while(|&&i| list[i as usize].print == print).count()
+fn end_of_group(list: &[PacketFingerprint], order: &[u32], from: usize) -> usize {
+    let hash = list[order[from] as usize].hash;
+    from + order[from..].iter().take_while(|&&i| list[i as usize].hash == hash).count()
 }
 
 /// The middle one of the differences of time.
-fn usual_delay(first: &[Mark], second: &[Mark], pairs: &[Pair]) -> i64 {
+fn usual_delay(first: &[PacketFingerprint], second: &[PacketFingerprint], pairs: &[Pair]) -> i64 {
     let mut all: Vec<i64> = pairs.iter().map(|&(x, y)| second[y as usize].at.saturating_sub(first[x as usize].at)).collect();
     if all.is_empty() {
         return 0;
@@ -71,7 +71,7 @@ fn usual_delay(first: &[Mark], second: &[Mark], pairs: &[Pair]) -> i64 {
 }
 
 /// Copies alike: by packet number, or each of the fewer with the one that fits best of those still free, in order.
-fn copies(first: &[Mark], second: &[Mark], a: &[u32], b: &[u32], ids: bool, usual: i64) -> Vec<Pair> {
+fn copies(first: &[PacketFingerprint], second: &[PacketFingerprint], a: &[u32], b: &[u32], ids: bool, usual: i64) -> Vec<Pair> {
     let mut all = Vec::with_capacity(a.len().min(b.len()));
     if ids && a.len().max(b.len()) <= LARGE_GROUP {
         let mut free: Vec<u32> = b.to_vec();

@@ -1,13 +1,13 @@
 //! How large the bottleneck's buffer is, from what it does to delays (papers: `wibro`): time in a full buffer times the rate at which it empties.
 
-use super::losses::Fate;
-use super::marks::{Mark, usual_len};
-use super::stream::Stream;
-use super::verdict::{Blame, Verdict};
+use super::aggregate::Aggregate;
+use super::fate::Fate;
+use super::fingerprint::{PacketFingerprint, usual_len};
+use super::loss_attribution::{LossAttribution, LossOrigin};
 
 /// Bytes of IP packets.
 #[derive(Debug, Clone, Copy)]
-pub struct Buffer {
+pub struct BufferEstimate {
     /// From the least delay met next to an overflow, less the least of all.
     pub min_based: Option<f64>,
     /// From the greatest delay.
@@ -16,12 +16,12 @@ pub struct Buffer {
     pub rate_bps: Option<f64>,
     /// Something overflowed, so that `max_based` is the buffer and not only what was used of it.
     pub filled: bool,
-    pub doubts: Doubts,
+    pub caveats: BufferCaveats,
 }
 
 /// Why the estimate may not be the buffer of one droptail queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum BufferCaveat {
     /// Packets were marked (CE): the queue is managed, and its size is not what limits it.
     Marks,
     /// Drops well below the greatest delay: a managed queue, or one that several share or each has of its own.
@@ -35,25 +35,31 @@ pub enum Doubt {
     FlowQueues,
 }
 
-impl Doubt {
-    pub const ALL: [Doubt; 5] = [Doubt::Marks, Doubt::EarlyDrops, Doubt::DelayTail, Doubt::TokenBucket, Doubt::FlowQueues];
+impl BufferCaveat {
+    pub const ALL: [BufferCaveat; 5] = [
+        BufferCaveat::Marks,
+        BufferCaveat::EarlyDrops,
+        BufferCaveat::DelayTail,
+        BufferCaveat::TokenBucket,
+        BufferCaveat::FlowQueues,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Doubt::Marks => "marks",
-            Doubt::EarlyDrops => "early_drops",
-            Doubt::DelayTail => "delay_tail",
-            Doubt::TokenBucket => "token_bucket",
-            Doubt::FlowQueues => "flow_queues",
+            BufferCaveat::Marks => "marks",
+            BufferCaveat::EarlyDrops => "early_drops",
+            BufferCaveat::DelayTail => "delay_tail",
+            BufferCaveat::TokenBucket => "token_bucket",
+            BufferCaveat::FlowQueues => "flow_queues",
         }
     }
 }
 
-/// By the doubts' order.
-pub type Doubts = [bool; Doubt::ALL.len()];
+/// By the caveats' order.
+pub type BufferCaveats = [bool; BufferCaveat::ALL.len()];
 
-const NONE: Buffer =
-    Buffer { min_based: None, max_based: None, rate_bps: None, filled: false, doubts: [false; Doubt::ALL.len()] };
+const NONE: BufferEstimate =
+    BufferEstimate { min_based: None, max_based: None, rate_bps: None, filled: false, caveats: [false; BufferCaveat::ALL.len()] };
 /// A queue stands from this share of the way to the greatest delay.
 const STANDING: f64 = 0.3;
 /// A drop at a delay below this share of the range is early; a queue that overflows drops near its top.
@@ -64,7 +70,13 @@ const TAIL_RANK: usize = 200;
 /// More than what was between the captures, by this factor, never waited; lost packets are not counted there.
 const MORE_THAN_SENT: f64 = 1.25;
 
-pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Stream, marked: bool) -> Buffer {
+pub fn estimate(
+    sent: &[PacketFingerprint],
+    fates: &[Fate],
+    verdict: &LossAttribution,
+    stream: &Aggregate,
+    marked: bool,
+) -> BufferEstimate {
     let delay = |fate: &Fate| if let Fate::Arrived(d) = fate { Some(*d) } else { None };
     let arrived: Vec<(usize, i64)> = fates.iter().enumerate().filter_map(|(i, f)| Some((i, delay(f)?))).collect();
     // Packets of the usual size only: a small one waits as long and takes less time on the link.
@@ -75,25 +87,25 @@ pub fn estimate(sent: &[Mark], fates: &[Fate], verdict: &Verdict, stream: &Strea
     let Some(rate) = stream.rate(least + ((most - least) as f64 * STANDING) as i64) else { return NONE };
     // What waits ahead of a packet, and the packet.
     let bytes = |delay: i64| (delay - least) as f64 * 1e-9 * rate / 8.0 + f64::from(usual);
-    let filled = matches!(verdict.blame, Blame::Congestion | Blame::Both) && verdict.at_peaks > 0;
+    let filled = matches!(verdict.blame, LossOrigin::Congestion | LossOrigin::Both) && verdict.at_peaks > 0;
     let beside_loss = fates.windows(2).enumerate().filter_map(|(i, w)| match w {
         [Fate::Arrived(d), Fate::Lost] if alike(i) && *d >= verdict.edge => Some(*d),
         _ => None,
     });
     let beside = beside_loss.min();
     let min_based = if filled { beside.map(bytes) } else { None };
-    let mut doubts = NONE.doubts;
+    let mut caveats = NONE.caveats;
     let range = (most - least) as f64;
-    doubts[Doubt::Marks as usize] = marked;
-    doubts[Doubt::EarlyDrops as usize] =
+    caveats[BufferCaveat::Marks as usize] = marked;
+    caveats[BufferCaveat::EarlyDrops as usize] =
         filled && (verdict.early || beside.is_some_and(|d| ((d - least) as f64) < EARLY * range));
     // Little's law: what waits is on its way.
     let impossible = bytes(most) > MORE_THAN_SENT * stream.most_between as f64 + f64::from(usual);
-    doubts[Doubt::DelayTail as usize] = impossible || is_tail(arrived.iter().map(|a| a.1).collect(), most, range);
-    doubts[Doubt::TokenBucket as usize] = stream.bucket.is_some();
-    doubts[Doubt::FlowQueues as usize] = stream.flow_queues;
-    let max_based = (!doubts[Doubt::DelayTail as usize]).then(|| bytes(most));
-    Buffer { min_based, max_based, rate_bps: Some(rate), filled, doubts }
+    caveats[BufferCaveat::DelayTail as usize] = impossible || is_tail(arrived.iter().map(|a| a.1).collect(), most, range);
+    caveats[BufferCaveat::TokenBucket as usize] = stream.bucket.is_some();
+    caveats[BufferCaveat::FlowQueues as usize] = stream.flow_queues;
+    let max_based = (!caveats[BufferCaveat::DelayTail as usize]).then(|| bytes(most));
+    BufferEstimate { min_based, max_based, rate_bps: Some(rate), filled, caveats }
 }
 
 /// A queue's delay rises and falls packet by packet; what stands alone above all others is no queue.

@@ -1,6 +1,6 @@
 //! The ACK clock: how far apart the acknowledgements pass, and how much each one covers.
 
-use super::counters::Counters;
+use super::sparse_counts::SparseCounts;
 use crate::compact::compact;
 use ackclock_core::statistics::{BinCounts, SummaryStats, bin_of_rank, nearest_rank, sample_sd};
 
@@ -33,7 +33,7 @@ pub struct AckClock {
     min: i64,
     max: i64,
     /// Of the gaps, by the number of the bin.
-    bins: Counters,
+    bins: SparseCounts,
     /// ACKs that brought news, and the segments they covered.
     advancing: u32,
     segments: u32,
@@ -70,7 +70,7 @@ impl Default for AckClock {
             sum_of_squares: 0.0,
             min: 0,
             max: 0,
-            bins: Counters::default(),
+            bins: SparseCounts::default(),
             advancing: 0,
             segments: 0,
             stretched: 0,
@@ -83,7 +83,7 @@ impl Default for AckClock {
 impl AckClock {
     /// An ACK for this direction's data passed.
     #[inline]
-    pub fn passed(&mut self, now: i64) {
+    pub fn on_ack(&mut self, now: i64) {
         if self.last_at != NEVER {
             let gap = (now - self.last_at).max(0);
             let at = EDGES.iter().position(|&edge| gap <= edge).unwrap_or(EDGES.len());
@@ -99,7 +99,7 @@ impl AckClock {
     /// It covered something new: `segments` full ones' worth, the last of which had been sent at `sent_at`; `gap` since the
     /// advancing ACK before it.
     #[inline]
-    pub fn advanced(&mut self, segments: u32, sent_at: i64, gap: i64) {
+    pub fn on_advance(&mut self, segments: u32, sent_at: i64, gap: i64) {
         self.advancing = self.advancing.saturating_add(1);
         self.segments = self.segments.saturating_add(segments);
         self.stretched = self.stretched.saturating_add(u32::from(segments > 2));
@@ -115,11 +115,11 @@ impl AckClock {
     }
 
     pub fn bins(&self) -> [u32; ACK_BINS_MS.len() + 1] {
-        std::array::from_fn(|bin| self.bins.of(bin as u16))
+        std::array::from_fn(|bin| self.bins.count_of(bin as u16))
     }
 
     /// An ACK has passed.
-    pub fn has_run(&self) -> bool {
+    pub fn has_acks(&self) -> bool {
         self.last_at != NEVER || self.last_sent_at != NEVER
     }
 
@@ -179,12 +179,12 @@ mod tests {
     fn no_percentile_lies_below_the_least_gap_or_above_the_longest() {
         let mut clock = AckClock::default();
         for i in 0..100 {
-            clock.passed(i * 812_500);
+            clock.on_ack(i * 812_500);
         }
         for q in [0.01, 0.5, 0.99] {
             assert_eq!(clock.quantile_ms(q), Some(0.8125));
         }
-        clock.passed(99 * 812_500 + 700_000_000);
+        clock.on_ack(99 * 812_500 + 700_000_000);
         assert!((0.8125..=1.0).contains(&clock.quantile_ms(0.5).unwrap()));
         assert_eq!(clock.quantile_ms(1.0), Some(700.0));
     }

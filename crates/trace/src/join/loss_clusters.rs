@@ -1,16 +1,16 @@
-//! Losses so close together that only a full queue explains them: a sender in slow start sends twice what the link carries, so that of a time every
-//! second packet finds no room, one loss after the other with arrivals between them. Losses of a link come alone, or many at once.
+//! Fates so close together that only a full queue explains them: a sender in slow start sends twice what the link carries, so that of a time every
+//! second packet finds no room, one loss after the other with arrivals between them. Fates of a link come alone, or many at once.
 
-use super::bursts::BIN;
-use super::losses::Fate;
-use super::marks::Mark;
+use super::fate::Fate;
+use super::fingerprint::PacketFingerprint;
+use super::loss_bursts::BIN;
 
 /// Of the packets of a bin so large a share is lost, in so many pieces.
 const SHARE: f64 = 0.2;
 const PIECES: usize = 4;
 
 /// For each packet whether it was lost in such company.
-pub fn dense(sent: &[Mark], fates: &[Fate]) -> Vec<bool> {
+pub fn in_loss_cluster(sent: &[PacketFingerprint], fates: &[Fate]) -> Vec<bool> {
     let mut found = vec![false; sent.len()];
     let mut from = 0;
     while from < sent.len() {
