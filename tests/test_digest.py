@@ -20,6 +20,7 @@ DOCUMENT: dict[str, Any] = {
     "diagnosis": [{"finding": "loss_radio", "evidence": "3 losses, no queue.", "advice": ""}],
     "figures": [{"x": "time (s)", "rows": [{"line": "CUBIC", "x": 1.0}]}],
     "notes": ["One note."],
+    "shown": {"cubic, 64 KiB": "c0ffee"},
 }
 TABLE = {"flow": ["a", "b"], "rtt_ms": [1.5, None], "cell": ["c0ffee", "c0ffee"], "cause_evidence": ["3 losses", None]}
 
@@ -88,6 +89,7 @@ def test_comparison_names_path_and_values_when_a_document_changes(compared, chan
         lambda d: d["figures"][0].update(x="seconds"),
         lambda d: d.update(notes=["The same note in other words."]),
         lambda d: d.update(folder="runs/2"),
+        lambda d: d.update(shown={"cubic, 64 KiB": "beef"}),
     ],
 )
 def test_documents_agree_when_only_prose_or_provenance_changes(compared, change) -> None:

@@ -60,6 +60,7 @@ column of strings is prose when its name is `key` or ends with `_key`."""
 PROVENANCE = {
     "folder": "the run folder's path",
     "cell": "the name of a cell's folder, a hash over the engine's binary",
+    "shown": "the names of the cells' folders that a comparison's report shows",
 }
 """Fields and columns that depend on where a result was made. Of `environment.json` nothing is compared."""
 
