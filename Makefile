@@ -78,35 +78,35 @@ bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 	$(PYTHON) benches/peers/ns3_speed.py --binary target/release/ackclock-bench
 
 accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
-	$(BIN)/python -m tests.oracles.table
+	$(BIN)/python -m studies.oracles.page
 
 # One part to the terminal: make analyze-accuracy PART=verdicts
 analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md: five minutes on two cores
-	POLARS_MAX_THREADS=1 $(BIN)/python -m tests.labelled_table $(if $(PART),--only $(PART),docs/analyze-accuracy.md)
+	POLARS_MAX_THREADS=1 $(BIN)/python -m studies.analyzer.page $(if $(PART),--only $(PART),docs/analyze-accuracy.md)
 
 bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measured.md: eight minutes on a quiet machine
 	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic
-	$(BIN)/python -m tests.live.emulator docs/emulator-measured.md
+	$(BIN)/python -m studies.emulator.page docs/emulator-measured.md
 
 measure-accuracy: build ## `measure` over emulated links of known truth, into docs/measure-accuracy.md: five minutes on a quiet machine
-	$(BIN)/python -m tests.live.measure_table docs/measure-accuracy.md
+	$(BIN)/python -m studies.measurement.page docs/measure-accuracy.md
 
 attack: ## load a far end on loopback beyond its limits, with and without the token: a minute
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1
 
 soak: build ## an emulation at half load for an hour (SOAK=SECONDS), with its memory and descriptors each minute
-	$(BIN)/python -m tests.live.soak $(or $(SOAK),3600)
+	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),3600)
 
 # In parts: make kernel KERNEL="--kept runs/kernel.jsonl --only wide --minutes 4"
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
-	$(BIN)/python -m tests.live.table $(KERNEL) docs/kernel-vs-simulator.md
-	$(BIN)/python -m tests.live.table --kernel-cc $(KERNEL) docs/kernel-vs-simulator.md
+	$(BIN)/python -m studies.kernel.page $(KERNEL) docs/kernel-vs-simulator.md
+	$(BIN)/python -m studies.kernel.page --kernel-cc $(KERNEL) docs/kernel-vs-simulator.md
 
 kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)
 
 ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: five minutes on two cores
-	$(BIN)/python -m tests.ack_path.table docs/ack-path-runs.md
+	$(BIN)/python -m studies.ack_path.page docs/ack-path-runs.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \

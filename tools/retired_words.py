@@ -25,7 +25,13 @@ EXCEPTIONS = ROOT / "tools" / "retired-words-exceptions.txt"
 MAX_EXCEPTIONS = 40
 MAX_SUBJECT = 72
 SOURCES = {".rs", ".py", ".pyi", ".md", ".toml", ".sh", ".service"}
-SKIPPED = ("tools/retired", "tests/tools/test_retired_words.py", "tests/test_retired_words.py", "Cargo.lock", "requirements.lock")
+SKIPPED = (
+    "tools/retired",
+    "tests/tools/test_retired_words.py",
+    "tests/tools/test_retired_words.py",
+    "Cargo.lock",
+    "requirements.lock",
+)
 SUBJECT = re.compile(r"[a-z][a-z0-9 ,/_.-]*: [a-z`]")
 
 RUST_TOKEN = re.compile(

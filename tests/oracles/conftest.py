@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracles.agreement import Check
+from studies.oracles.agreement import Check
 
 
 @pytest.fixture

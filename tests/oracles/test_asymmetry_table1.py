@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.oracles import table1
+from studies.oracles import table1
 
 
 @pytest.mark.parametrize(("claim", "path"), table1.CELLS.items(), ids=table1.CELLS.values())

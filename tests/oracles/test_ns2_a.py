@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.oracles import scenario_a
+from studies.oracles import scenario_a
 
 
 @pytest.mark.parametrize("row", range(len(scenario_a.ROWS)), ids=[row.case for row in scenario_a.ROWS])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.oracles import scenario_b
+from studies.oracles import scenario_b
 
 
 @pytest.mark.parametrize("row", range(len(scenario_b.CASES)), ids=scenario_b.CASES)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.oracles import scenario_e
+from studies.oracles import scenario_e
 
 
 @pytest.mark.parametrize("row", range(len(scenario_e.SENDERS)), ids=[sender.name for sender in scenario_e.SENDERS])

@@ -1,0 +1,213 @@
+"""Findings are true at either end of a flow, whichever end the capture is at; what a page's tables name is what stands below."""
+
+from __future__ import annotations
+
+import pytest
+
+from ackclock import analyze
+from ackclock.analysis.clocks import clock_said
+from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, loss_models, path, recovery_time
+from ackclock.analysis.diagnosis.bottleneck import has_queue
+from ackclock.analysis.diagnosis.flow_context import View, view
+from ackclock.analysis.terminal_tables import analysis_tables
+from ackclock.format import milliseconds, rate
+from ackclock.report.capture import page
+from ackclock.report.capture_tables import flows_table, handshakes_table, limits_table
+from ackclock.report.page import Chart, Facts
+from tests.support.captures import finding_of, simulated_captures
+
+
+@pytest.fixture(scope="module")
+def small_window(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("window")
+    return simulated_captures(folder, tcp={"receive_buffer": "16 KiB"})
+
+
+@pytest.fixture(scope="module")
+def full_queue(tmp_path_factory):
+    return simulated_captures(tmp_path_factory.mktemp("queue"), {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s")
+
+
+def crossing(p50: float, p95: float) -> dict:
+    return {"one_way_delay_ms": {"min": 60.0, "p50": p50, "p95": p95}}
+
+
+def seen(document, there=None, back=None, shared=0.0, **figures) -> View:
+    """A view of the download with figures of one's own."""
+    best = view(document, document["flows"][0], "b2a")
+    return View(best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared)
+
+
+def test_the_receivers_end_says_nothing_of_the_senders_application_or_models(full_queue):
+    document = analyze(full_queue[1]).document
+    names = {finding["finding"] for finding in document["flows"][0]["diagnosis"]}
+    assert names & {"application", "models", "path_rate", "cwnd", "ack_compression"} == set()
+    assert "not at its end" in finding_of(document, "far_end")["evidence"]
+    assert isinstance(limits_table(document), Facts)
+
+
+def test_a_receive_window_that_explains_the_rate_is_named_at_the_receivers_end_too(small_window):
+    said = finding_of(analyze(small_window[1]).document, "receive_window")
+    assert "is what caps this flow" in said["evidence"]
+    assert "SO_RCVBUF" in said["advice"]
+
+
+def test_a_probed_closed_window_has_its_share_and_its_reason(small_window):
+    document = analyze(small_window[0]).document
+    shares = {**document["flows"][0]["b2a"]["limited"], "receive_window": 0.9, "application": 0.0, "path_rate": 0.1, "cwnd": 0.0}
+    closed = seen(document, limited=shares, zero_windows=11, zero_window_probes=22)
+    said = {finding.finding: finding for finding in limits.findings(closed)}
+    assert said["receive_window"].share == pytest.approx(0.9)
+    assert "probed the closed window" in said["receive_window"].evidence
+
+
+def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
+    document = analyze(full_queue[0]).document
+    spikes = seen(document, crossing(144, 179), crossing(60.1, 559))
+    assert next(f.finding for f in limits.findings(spikes)) == "path_rate"
+    queue = acks._queued(spikes)
+    assert queue is not None
+    assert queue.finding == "ack_queue"
+    standing = seen(document, crossing(63, 179), crossing(997, 1059))
+    assert next(f.finding for f in limits.findings(standing)) == "ack_path"
+    assert acks._queued(standing) is None
+    # A fifth of the time has a queue, and it is the ACKs' then: medians over the whole flow do not speak of it.
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "path_rate": 0.19, "cwnd": 0.78}
+    rarely = seen(document, crossing(68, 94), crossing(60.1, 490), limited=shares)
+    assert "ack_path" in {f.finding for f in limits.findings(rarely)}
+
+
+def test_one_loss_is_not_said_to_have_kept_the_window_small(full_queue):
+    document = analyze(full_queue[0]).document
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "cwnd": 1.0}
+    for events, said in ((1, "did not hold it back for long"), (9, "kept the window small")):
+        repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": events, "timeouts": 0}
+        few = seen(document, limited=shares, repairs=repairs, retransmitted_segments=9)
+        assert said in next(f.advice for f in limits.findings(few))
+
+
+def test_acks_go_first_only_where_data_shares_their_way(full_queue):
+    document = analyze(full_queue[0]).document
+    assert "ACKs alone fill it" in acks.relief(seen(document))
+    assert "ACKs first" in acks.relief(seen(document, shared=1e5))
+
+
+def test_a_deep_buffer_that_overflows_is_not_to_be_made_longer(full_queue):
+    document = analyze(full_queue[0]).document
+    cause = {"loss_cause": {"verdict": "congestion", "evidence": "all"}, "lost": {"between_captures": 9}, "loss_rate": 0.01}
+    for delays, advice in (
+        (crossing(900, 1050), "longer buffer would only add delay"),
+        (crossing(62, 70), "longer or self-managing"),
+    ):
+        found = loss._where(seen(document, {**delays, **cause}))
+        assert found is not None
+        assert advice in found.advice
+
+
+def test_every_column_of_the_flows_table_has_its_cell(full_queue):
+    for captures in (full_queue, full_queue[:1], full_queue[1:]):
+        document = analyze(*captures).document
+        for table in (flows_table(document), limits_table(document), handshakes_table(document)):
+            if not isinstance(table, Facts):
+                assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_a_handshakes_row_says_what_was_agreed_on_and_how_it_ended(full_queue):
+    (row,) = handshakes_table(analyze(full_queue[0]).document).rows
+    assert row[1].text == "60 ms"
+    assert row[2].text == "1460"
+    assert row[4].text == "SACK, time stamps, window scaling"
+    assert row[7].text == "open"
+
+
+def test_the_receivers_end_has_round_trips_by_echoes(full_queue):
+    near, far = (flows_table(analyze(capture).document).rows[0] for capture in full_queue)
+    assert "echoes" in far[3].note
+    assert "echoes" not in near[3].note
+
+
+def test_the_terminal_has_the_senders_round_trip_whichever_capture_comes_first(full_queue):
+    for captures in (full_queue, full_queue[::-1]):
+        table = analysis_tables(analyze(*captures).document)[0]
+        means = list(table.columns[-3].cells)
+        assert float(str(means[-1])) > 30.0, means
+
+
+def test_a_finding_at_the_terminal_says_what_would_help(small_window):
+    held = analysis_tables(analyze(small_window[0]).document)[-1]
+    assert any("-> Enlarge the receive buffer" in str(cell) for cell in held.columns[-1].cells)
+
+
+def test_a_slow_clock_is_not_said_to_be_fast():
+    said = clock_said({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
+    assert "0.010 ms behind" in said
+    assert "0.2 ppm slow" in said
+
+
+def test_a_page_draws_no_round_trip_where_the_capture_is_at_the_receivers_end(full_queue):
+    drawn = []
+    for capture in full_queue:
+        section = next(s for s in page(analyze(capture, series=True)).sections if s.title.startswith("Flow 1"))
+        drawn.append({block.title for block in section.blocks if isinstance(block, Chart)})
+    assert {"Round-trip time", "Outstanding data", "Gaps between ACKs"} <= drawn[0]
+    assert drawn[1] == {"Goodput"}
+
+
+def test_less_than_a_packet_is_no_queue():
+    assert not has_queue({"max_based": 59, "rate_bps": 1000.0})
+    assert has_queue({"max_based": 32_000, "rate_bps": 254e3})
+    assert not has_queue({"max_based": 2000, "rate_bps": 10e6})
+    assert not has_queue({"max_based": None, "rate_bps": None})
+
+
+def test_one_loss_makes_no_model(full_queue):
+    document = analyze(full_queue[0]).document
+    few = seen(document, repairs={**document["flows"][0]["b2a"]["repairs"], "recoveries": 1, "timeouts": 0})
+    assert loss_models.rate_models(few) == {}
+
+
+def test_a_link_does_not_carry_less_than_what_came_through_it(full_queue):
+    document = analyze(full_queue[0]).document
+    for bps, said in ((1e4, 0), (1e9, 1)):
+        path_ = {"rate_bps": bps, "share": 0.5, "by": "acks", "token_bucket": None}
+        assert len(list(bottleneck.findings(seen(document, inferred_path=path_)))) == said
+
+
+def test_a_reset_names_the_side_that_it_came_from(full_queue):
+    flow = analyze(full_queue[0]).document["flows"][0]
+    for ways, said in (
+        ({"a2b": 3, "b2a": 0}, " from the client's side"),
+        ({"a2b": 0, "b2a": 1}, " from the server's side"),
+        ({"a2b": 1, "b2a": 1}, ""),
+    ):
+        assert path._who_reset({way: {**flow[way], "resets": count} for way, count in ways.items()}) == said
+
+
+def test_what_was_not_needed_was_not_lost(full_queue):
+    document = analyze(full_queue[0]).document
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 4, "timeouts": 0}
+    again = seen(document, repairs=repairs, retransmitted_segments=427, spurious_retransmits=47)
+    assert "95 segments were lost at a time" in recovery_time.finding(again, 0.3).advice
+
+
+def test_cubic_gets_no_less_than_a_reno_that_counts_segments(full_queue):
+    document = analyze(full_queue[0]).document
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 200, "timeouts": 0}
+    models = loss_models.rate_models(seen(document, repairs=repairs))
+    assert models["cubic_bps"] >= models["counted_bps"] >= models["padhye_bps"]
+
+
+def test_a_path_with_more_repair_than_queue_is_not_called_full(full_queue):
+    document = analyze(full_queue[0]).document
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "path_rate": 0.34, "recovery": 0.64}
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 8, "timeouts": 3}
+    found = loss_models.finding(seen(document, limited=shares, repairs=repairs))
+    assert found is not None
+    assert "repairs took 64 %" in found.advice
+
+
+def test_a_number_that_rounds_up_keeps_three_digits():
+    assert rate(9.996e6) == "10.0 Mb/s"
+    assert rate(9.994e6) == "9.99 Mb/s"
+    assert milliseconds(0.0297) == "0.03 ms"
+    assert milliseconds(0.779) == "0.779 ms"

@@ -1,0 +1,97 @@
+"""Causes on a few simulated downloads whose truth is known, at both ends and in the middle; docs/analyze-accuracy.md has the whole grids."""
+
+from __future__ import annotations
+
+import pytest
+
+from studies.analyzer.captures import (
+    Case,
+    Score,
+    Tap,
+    joined,
+    lost,
+    missing,
+    run,
+    scores_at_middle,
+    scores_at_receiver,
+    scores_at_sender,
+)
+from studies.analyzer.grids import HELD_OUT, THIRD, Grid
+from studies.analyzer.random_downloads import Wide
+
+_LINK = {"name": "air", "rate": "2 Mb/s", "delay": "40 ms", "queue": {"kind": "droptail", "packets": 25}}
+_BURSTS = {"loss": {"down": {"kind": "gilbert-elliott", "mean": 0.03, "bad_sojourn": "200 ms"}}}
+_RANDOM = {"loss": {"down": 0.02}}
+
+
+@pytest.mark.parametrize("where", ["behind", "before", "both"])
+def test_common_causes_are_told_wherever_the_capture_stands(tmp_path, where):
+    at: dict[str, dict[str, Score]] = {"sender": {}, "middle": {}, "receiver": {}}
+    for number, (host, trouble) in enumerate(
+        (host, trouble) for host in ("linux-6", "linux-2.6.20", "bsd-1997") for trouble in (_BURSTS, _RANDOM)
+    ):
+        folder = tmp_path / str(number)
+        run(Case({**_LINK, **trouble}, {"host": host, "variant": "reno"}, seed=7, tap=Tap(where, 0.5)), folder)
+        scores_at_sender(folder, at["sender"])
+        scores_at_middle(folder, at["middle"])
+        scores_at_receiver(folder, at["receiver"])
+    for place, scores in at.items():
+        for cause in ("fast", "go_back_n"):
+            score = scores[cause]
+            worst = min(score.precision or 0.0, score.recall or 0.0)
+            assert worst >= 0.9, (place, cause, score)
+
+
+def test_what_is_lost_before_a_capture_in_the_middle_and_what_behind_it(tmp_path):
+    run(Case({**_LINK, **_RANDOM}, {"host": "linux-6", "variant": "cubic"}, seed=3, tap=Tap("both", 0.5)), tmp_path)
+    before, behind = missing(tmp_path, "server", "middle"), missing(tmp_path, "middle", "client")
+    assert before and behind
+    assert before | behind == lost(tmp_path)
+
+
+def test_data_that_leaves_no_room_for_its_options_is_one_packet(tmp_path):
+    # ns-2's segments are as long as what was agreed, with their options beside it (RFC 6691 has them within).
+    run(Case({**_LINK, **_RANDOM}, {"host": "ns2", "variant": "newreno"}, seed=3), tmp_path)
+    told = joined(tmp_path).document["flows"][0]["b2a"]["lost"]["between_captures"]
+    assert told == len(missing(tmp_path, "server", "client"))
+
+
+def _scored(grid: Grid, number: int, folder) -> dict[str, dict[str, Score]]:
+    at: dict[str, dict[str, Score]] = {"sender": {}, "middle": {}, "receiver": {}}
+    run(list(grid.cases())[number][1], folder)
+    scores_at_sender(folder, at["sender"])
+    scores_at_middle(folder, at["middle"])
+    scores_at_receiver(folder, at["receiver"])
+    return at
+
+
+def test_answers_to_a_syn_that_came_twice_are_told_from_one_packet_doubled(tmp_path):
+    """linux-6 reno, 2 Mb/s, outages: the first answer is lost, and the timer's and the second SYN's pass together."""
+    for place, scores in _scored(HELD_OUT, 13, tmp_path).items():
+        assert (scores["handshake"].missed, scores["handshake"].wrong) == (0, 0), place
+
+
+def test_without_sack_partial_acks_and_needless_repairs_are_no_timeouts(tmp_path):
+    """windows-xp, 20 Mb/s, reordering: nothing is lost, and no timer runs out."""
+    at = _scored(THIRD, 213, tmp_path)
+    assert "timeout" not in at["sender"] and "go_back_n" not in at["sender"]
+    assert at["receiver"].get("timeout", Score()).wrong <= 2
+
+
+@pytest.mark.parametrize(
+    ("number", "seed", "reaches"),
+    [
+        pytest.param(18, 301, ("sender", "receiver"), id="newreno-slow-start"),
+        pytest.param(121, 302, ("sender",), id="cubic-silent-until-acknowledged"),
+        pytest.param(187, 401, ("sender",), id="cubic-spurious-and-not-taken-back"),
+    ],
+)
+def test_what_a_timer_sends_in_the_middle_of_a_recovery_shows_by_what_follows(tmp_path, number, seed, reaches):
+    """ns-2's senders, whose timer runs out while duplicates come in, or whose first repair was lost too: all that follows is go-back-N."""
+    run(list(Wide("", number, seed).cases())[-1][1], tmp_path)
+    at: dict[str, dict[str, Score]] = {"sender": {}, "receiver": {}}
+    scores_at_sender(tmp_path, at["sender"])
+    scores_at_receiver(tmp_path, at["receiver"])
+    for place in reaches:
+        score = at[place]["go_back_n"]
+        assert score.right >= 25 and score.missed <= 2 and score.wrong <= 2, (place, score)

@@ -1,0 +1,37 @@
+"""Token buckets between two captures: found with rate and burst where the link has one, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.captures import buffer_of, metered
+
+
+@pytest.mark.parametrize(("cap", "bps", "burst", "size"), [("10 Mb/s", 10e6, "500 kB", 500e3), ("5 Mb/s", 5e6, "100 kB", 100e3)])
+def test_a_metered_channels_rate_and_burst_are_found(tmp_path, cap, bps, burst, size):
+    buffer = buffer_of(tmp_path, metered(cap, burst))
+    bucket = buffer["token_bucket"]
+    # The channel meters its own headers too, which IP packets do not show.
+    assert bucket["rate_bps"] == pytest.approx(bps, rel=0.03)
+    assert bucket["burst_bytes"] == pytest.approx(size, rel=0.1)
+    assert bucket["peak_bps"] > 10 * bps
+    assert "token_bucket" in buffer["doubts"]
+
+
+@pytest.mark.parametrize(
+    ("link", "tcp"),
+    [
+        ({"name": "a", "rate": "10 Mb/s", "delay": "20 ms", "queue": {"kind": "droptail", "packets": 60}}, {}),
+        ({"name": "a", "rate": "10 Mb/s", "delay": "20 ms", "loss": {"down": 0.01}}, {}),
+        ({"name": "a", "rate": "100 Mb/s", "delay": "20 ms"}, {"receive_buffer": "64 KiB"}),
+        ("wimax-nist", {}),
+        ("expedience-residential", {}),
+    ],
+)
+def test_links_without_one_have_none(tmp_path, link, tcp):
+    assert buffer_of(tmp_path, link, **tcp)["token_bucket"] is None
+
+
+def test_marks_on_the_way_say_that_the_queue_manages_itself(tmp_path):
+    link = {"name": "a", "rate": "10 Mb/s", "delay": "20 ms", "queue": {"kind": "codel"}}
+    assert buffer_of(tmp_path, link, ecn=True)["doubts"] == ["marks"]

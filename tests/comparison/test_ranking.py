@@ -1,0 +1,295 @@
+"""What a comparison says about its runs: metrics, causes, ranks, k."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ackclock.comparison.ack_path import bottlenecks, unmarked
+from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
+from ackclock.comparison.configuration import Configuration, configurations
+from ackclock.comparison.ranking import check_rank_by, just_so, ranking
+from ackclock.comparison.result import Comparison
+from ackclock.errors import InputError
+from ackclock.input.link.hop import Hop
+from ackclock.simulation.metrics import of_flows, of_run, over_seeds
+from tests.support.synthetic import flow, hop, summary
+
+CUBIC = Configuration("cubic", "auto", "auto", True)
+SMALL = Configuration("cubic", "64 KiB", "64 KiB", True)
+
+
+def test_a_comparison_runs_every_combination_in_the_order_given() -> None:
+    found = configurations(["reno", "cubic"], ["64 KiB", ("auto", "16 KiB")], [True, False])
+    assert len(found) == 8
+    assert [c.label for c in found[:3]] == [
+        "reno, 64 KiB, delayed ACK",
+        "reno, 64 KiB, ACK per segment",
+        "reno, auto send / 16 KiB receive, delayed ACK",
+    ]
+    assert len({c.label for c in found}) == 8
+
+
+@pytest.mark.parametrize(
+    ("variants", "buffers", "complaint"),
+    [([], ["auto"], "variants: found no choice"), (["reno"], ["auto", "auto"], "buffers: found auto twice")],
+)
+def test_an_empty_or_repeated_choice_is_refused(variants: list[str], buffers: list[str], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        configurations(variants, buffers, [True])
+
+
+def test_queues_and_ack_techniques_are_factors_like_the_others() -> None:
+    found = configurations(["reno"], ["auto"], [True], ["link", "codel"], ["none", "red+p1"], ["none", "acc+adapt"])
+    assert len({c.label for c in found}) == 8
+    assert found[0].label == "reno, auto buffers, delayed ACK, ACKs: none"
+    assert found[-1].label == "reno, auto buffers, delayed ACK, codel queue, ACKs: red+p1, hosts: acc+adapt"
+    assert found[-1].params["queue"] == "codel"
+    assert found[-1].params["ack_policy"] == "red+p1"
+    assert found[-1].tcp_keys["tcp.ack_congestion_control"] is True
+
+
+@pytest.mark.parametrize(
+    ("queues", "policies", "techniques", "complaint"),
+    [
+        (["codle"], ["link"], ["none"], 'queue: found "codle"'),
+        (["link"], ["p2"], ["none"], 'ack_policy: found "p2"'),
+        (["link"], ["p1+safe"], ["none"], 'ack_policy: found "p1\\+safe"'),
+        (["link"], ["none+safe"], ["none"], 'ack_policy: found "none\\+safe"'),
+        (["link"], ["red+codel"], ["none"], 'ack_policy: found "red\\+codel"'),
+        (["link"], ["link"], ["afr"], 'ack: found "afr"'),
+        (["link", "link"], ["link"], ["none"], "queue: found link twice"),
+    ],
+)
+def test_a_queue_or_technique_that_does_not_exist_is_refused(
+    queues: list[str], policies: list[str], techniques: list[str], complaint: str
+) -> None:
+    with pytest.raises(InputError, match=complaint):
+        configurations(["reno"], ["auto"], [True], queues, policies, techniques)
+
+
+def _hops(*written: dict[str, Any]) -> list[Hop]:
+    return [Hop.model_validate(hop) for hop in written]
+
+
+def test_queues_are_replaced_at_the_hop_that_limits_their_direction() -> None:
+    fast = {"name": "core", "rate": "1 Gb/s"}
+    slow = {"name": "air", "rate": {"down": "10 Mb/s", "up": "1 Mb/s"}, "queue": {"packets": 20, "ack": {"filter": "p1"}}}
+    thin = {"name": "tail", "only": "up", "rate": "100 kb/s", "queue": {"packets": 7, "mark": "3 packets"}}
+    path = bottlenecks(_hops(fast, slow, thin), "down")
+    (place, codel), *_ = path.queue_keys("codel").items()
+    assert place == "hop.air.queue.down"
+    assert codel == {"kind": "codel", "packets": 20, "ack": path.data_queue["ack"]}
+    (place, marked), *_ = path.policy_keys("safe+acks-first").items()
+    assert place == "hop.tail.queue.up"
+    assert marked == {"kind": "droptail", "packets": 7, "mark": "3 packets", "ack": {"filter": "safe", "first": True}}
+    assert path.policy_keys("red+p1") == {place: {"kind": "red", "packets": 7, "ack": {"filter": "p1"}}}
+    assert bottlenecks(_hops(fast, slow, thin), "up").policy_keys("none") == {
+        "hop.air.queue.down": {"kind": "droptail", "packets": 20}
+    }
+
+
+def test_ack_congestion_control_without_a_queue_that_marks_acks_is_told() -> None:
+    plain = {"name": "air", "rate": "1 Mb/s", "queue": {"packets": 20}}
+    marking = {"name": "air", "rate": "1 Mb/s", "queue": {"up": {"kind": "red", "packets": 20}, "down": {"packets": 20}}}
+    dropping = {"name": "air", "rate": "1 Mb/s", "queue": {"kind": "codel", "ecn": False}}
+    assert unmarked("acc+adapt", _hops(plain), "down")
+    assert unmarked("acc", _hops(dropping), "down")
+    assert not unmarked("acc", _hops(plain, marking), "down")
+    assert unmarked("acc", _hops(plain, marking), "up")
+    assert not unmarked("adapt", _hops(plain), "down")
+
+
+def test_a_direction_that_nothing_limits_has_no_queue_to_replace() -> None:
+    with pytest.raises(InputError, match="no hop that limits the direction up"):
+        bottlenecks(_hops({"name": "air", "rate": {"down": "1 Mb/s"}}), "down")
+
+
+@pytest.mark.parametrize(("metric", "flows"), [("speed", 1), ("jain", 1)])
+def test_a_metric_that_cannot_rank_is_refused(metric: str, flows: int) -> None:
+    with pytest.raises(InputError, match="rank_by"):
+        check_rank_by(metric, flows)
+
+
+def test_metrics_add_up_flows_and_hops() -> None:
+    a = flow("a", goodput_bps=6e6, timeouts=1, segments_sent=1000, retransmitted_segments=30)
+    b = flow("b", goodput_bps=2e6, timeouts=2, segments_sent=1000, retransmitted_segments=10)
+    lossy = [hop("core", drops=100, delivered=900), hop("air", drops=0), hop("air", "up", drops=500, delivered=500)]
+    found = of_run(summary([a, b], hops=lossy))
+    assert found["goodput_bps"] == 8e6
+    assert found["timeouts"] == 3
+    assert found["retransmission_rate"] == 0.02
+    assert found["jain"] == pytest.approx(64.0 / (2 * 40.0))
+    assert found["queue_delay_ms"] == 80.0
+    assert found["drops"] == 100
+    assert found["ack_drop_share"] == 0.5
+
+
+def test_datagram_flows_are_left_out_and_one_flow_has_no_fairness() -> None:
+    datagrams = {**flow("udp"), "rtt_ms": dict.fromkeys(("min", "mean", "p95")), "variant": "udp", "goodput_bps": 1e9}
+    found = of_run(summary([flow(goodput_bps=8e6), datagrams]))
+    assert found["goodput_bps"] == 8e6
+    assert "jain" not in found
+
+
+def test_a_metric_without_values_is_left_out() -> None:
+    silent = flow(segments_sent=0, retransmitted_segments=0)
+    assert "retransmission_rate" not in over_seeds([of_run(summary([silent]))])
+
+
+def _limited(**shares: float) -> dict[str, float]:
+    none = dict.fromkeys(("receive_window", "send_buffer", "cwnd", "application", "recovery"), 0.0)
+    return {**none, **shares}
+
+
+STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd=0.03))
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        (summary([STARVED], hops=[hop(utilization=0.4)]), "receive window (64 KiB) set the pace 97 % of the time"),
+        (
+            summary([flow(goodput_bps=3e6, limited_share=_limited(send_buffer=0.9))], hops=[hop(utilization=0.4)]),
+            "send buffer (64 KiB) set the pace 90 % of the time",
+        ),
+        (
+            summary([flow(goodput_bps=3e6, timeouts=7, idle_share=0.6)], hops=[hop(utilization=0.4)]),
+            "7 retransmission timeouts a run left it idle 60 % of the time",
+        ),
+        (
+            summary([flow(goodput_bps=3e6)], hops=[hop(utilization=0.4), hop("up", "up", drops=870, delivered=130)]),
+            "the return path dropped 87 % of its ACKs",
+        ),
+        (
+            summary([flow(goodput_bps=3e6, limited_share=_limited(recovery=0.7, cwnd=0.3))], hops=[hop(utilization=0.4)]),
+            "70 % of the time repairing loss",
+        ),
+        (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "keeps the bottleneck 96 % busy"),
+    ],
+)
+def test_the_loser_is_explained_by_what_its_runs_recorded(runs: Mapping[str, Any], said: str) -> None:
+    best = {seed: of_run(summary()) for seed in (1, 2)}
+    lines = ranking({CUBIC: best, SMALL: {seed: of_run(runs) for seed in (1, 2)}})
+    assert [line.rank for line in lines] == [1, 2]
+    assert said in lines[1].why
+    assert "less goodput than the best" in lines[1].why
+
+
+def test_the_winner_is_explained_with_what_it_costs() -> None:
+    lines = ranking({CUBIC: {1: of_run(summary())}})
+    assert lines[0].why == (
+        "It keeps the bottleneck 98 % busy; it adds 40 ms of queueing on average to a 60 ms path, without a timeout."
+    )
+
+
+def test_equals_are_ordered_by_their_delay_and_say_that_they_tie() -> None:
+    quick = flow(goodput_bps=7.99e6, rtt_ms={**flow()["rtt_ms"], "p95": 70.0})
+    lines = ranking({CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([quick])) for s in (1, 2)}})
+    assert [(line.rank, line.configuration) for line in lines] == [(1, SMALL), (1, CUBIC)]
+    assert lines[0].tied_with == (CUBIC.label,)
+    assert lines[1].why.startswith("Tied, within 1 % of the best, 80 ms more p95 RTT: ")
+
+
+def test_of_two_that_are_the_same_the_usual_one_comes_first_and_the_other_says_so() -> None:
+    twin = Configuration("reno", "auto", "auto", True)
+    runs = {choice: {s: of_run(summary()) for s in (1, 2)} for choice in (twin, CUBIC)}
+    lines = ranking(runs, usual="cubic")
+    assert [line.configuration for line in lines] == [CUBIC, twin]
+    assert lines[1].why == "The same in every figure as cubic, auto buffers, delayed ACK."
+
+
+def test_the_quick_choice_halves_the_delay_for_a_tenth_of_the_goodput_at_most() -> None:
+    def compared(goodput: float, p95: float) -> Comparison:
+        small = flow(goodput_bps=goodput, rtt_ms={**flow()["rtt_ms"], "p95": p95})
+        runs = {CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([small])) for s in (1, 2)}}
+        return Comparison("link", "", {}, "goodput_bps", ranking(runs), {CUBIC: [], SMALL: []}, None, None)
+
+    assert (found := compared(7.3e6, 70.0).quick) is not None
+    assert found.configuration == SMALL
+    assert compared(7.1e6, 70.0).quick is None
+    assert compared(7.3e6, 80.0).quick is None
+
+
+def test_a_ranking_by_delay_puts_the_short_queue_first() -> None:
+    quick = flow(goodput_bps=1e6, rtt_ms={**flow()["rtt_ms"], "p95": 70.0})
+    runs = {CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([quick])) for s in (1, 2)}}
+    assert ranking(runs, "rtt_p95_ms")[0].configuration == SMALL
+
+
+def _plan(up: dict[str, Any], *, timestamps: bool = False) -> dict[str, Any]:
+    side = {"rate": {"kind": "fixed", "bps": 10_000_000}, "framing": "none"}
+    tcp = {"segment": 960, "header": 40, "timestamps": timestamps, "timestamp_bytes": 12}
+    hops = [{"medium": None, "name": "air", "down": one, "up": other} for one, other in ((side, side), (side, None), (None, up))]
+    return {"flows": [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}], "hops": hops}
+
+
+@pytest.mark.parametrize(
+    ("bps", "framing", "timestamps", "k"),
+    [(28_800, "none", False, 13.9), (28_800, "cslip", False, 2.08), (9_600, "cslip", False, 6.25), (28_800, "cslip", True, 6.18)],
+)
+def test_k_takes_the_slowest_hop_each_way_and_header_compression(bps: int, framing: str, timestamps: bool, k: float) -> None:
+    found = asymmetry(_plan({"rate": {"kind": "fixed", "bps": bps}, "framing": framing}, timestamps=timestamps))
+    assert found is not None
+    assert found.k == pytest.approx(k, rel=0.005)
+    assert found.reverse_bps == bps
+
+
+def test_a_path_over_a_medium_has_no_k_as_its_directions_share_one_capacity() -> None:
+    plan = _plan({"rate": {"kind": "fixed", "bps": 28_800}, "framing": "none"})
+    assert asymmetry(plan) is not None
+    plan["hops"][0]["medium"] = {"kind": "half-duplex", "bps": 100_000, "turnaround_ps": 0}
+    assert asymmetry(plan) is None
+    assert why_no_asymmetry(plan) == "both directions share the capacity of air, so that they have no ratio"
+
+
+def test_a_recorded_rate_has_no_k_as_its_ratio_changes_all_the_time() -> None:
+    plan = _plan({"rate": {"kind": "trace", "times_ms": None}, "framing": "none"})
+    assert asymmetry(plan) is None
+    assert why_no_asymmetry(plan) == "the rate of air is recorded, so that the ratio changes all the time"
+
+
+@pytest.mark.parametrize(
+    ("k", "said"),
+    [
+        (0.5, "an ACK for every segment has room on the way back"),
+        (1.5, "with an ACK for every segment one ACK in 1.5 gets through; with delayed ACKs all do"),
+        (13.89, "with an ACK for every segment one ACK in 14 gets through, with delayed ACKs one in 6.9"),
+    ],
+)
+def test_k_is_said_with_what_it_implies(k: float, said: str) -> None:
+    assert Asymmetry(k, 1e7, 28_800.0, 1000, 40).as_json()["implies"] == said
+
+
+def test_a_path_without_rates_has_no_k() -> None:
+    plan = _plan({"rate": None, "framing": "none"})
+    plan["hops"] = [
+        {"medium": None, "name": "air", "down": {"rate": None, "framing": "none"}, "up": {"rate": None, "framing": "none"}}
+    ] * 3
+    assert asymmetry(plan) is None
+    assert why_no_asymmetry(plan) == "no hop limits the direction down"
+
+
+def test_twins_are_named_by_what_tells_them_apart() -> None:
+    twins = ["reno, 64 KiB, delayed ACK", "reno, auto buffers, delayed ACK"]
+    assert just_so("cubic, 64 KiB, delayed ACK", twins) == " The same in every figure: reno; reno, auto buffers, delayed ACK."
+    assert just_so("cubic, 64 KiB, delayed ACK", []) == ""
+
+
+def test_flows_the_other_way_are_not_ranked_but_said() -> None:
+    there, back = flow(goodput_bps=4e6), {**flow(goodput_bps=1e6), "flow": "opposite", "direction": "up"}
+    both = of_flows(summary([there, back]), "opposite")
+    alone = of_run(summary([there]))
+    assert both["goodput_bps"] == alone["goodput_bps"] == 4e6
+    assert both["opposite_goodput_bps"] == 1e6
+    assert "jain" not in both
+
+
+def test_a_recorded_rate_is_said_to_know_nothing_of_grants() -> None:
+    told = recorded_warning({"hop": [{"name": "core", "rate": "1 Gb/s"}, {"name": "air", "rate": {"down": {"trace": "a.up"}}}]})
+    assert told is not None
+    assert "air is a recording" in told
+    assert "grants" in told
+    assert recorded_warning({"hop": [{"name": "core", "rate": {"down": "1 Gb/s", "up": "1 Mb/s"}}]}) is None

@@ -1,0 +1,209 @@
+"""What the documents point at is there."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ackclock.input import catalogue
+from tests.support import ROOT
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def prose(document: Path) -> str:
+    """The text without its code blocks, whose brackets are no links."""
+    return re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def links(document: Path) -> list[str]:
+    found = re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", prose(document))
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(document: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", prose(document), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_every_anchor_to_a_title(document: Path) -> None:
+    missing = []
+    for link in links(document):
+        name, _, anchor = link.partition("#")
+        target = (document.parent / name).resolve() if name else document
+        there = target.exists() and target.is_relative_to(ROOT)
+        if not there or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            missing.append(link)
+    assert not missing
+
+
+def test_the_first_two_commands_of_the_readme_are_make_demo_and_make_test() -> None:
+    block = re.search(r"```\w*\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert block is not None
+    commands = [line.split("#")[0].strip() for line in block[1].splitlines()]
+    assert commands == ["make demo", "make test"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_make_target_that_is_named_exists(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", document.read_text(), flags=re.MULTILINE))
+    assert {a or b for a, b in named} <= targets
+
+
+@pytest.mark.finding("U7")
+def test_console_blocks_are_what_their_commands_print() -> None:
+    printed = re.compile(r"^```console\n|^<!-- printed by", flags=re.MULTILINE)
+    with_blocks = [document for document in DOCUMENTS if printed.search(document.read_text())]
+    assert {document.name for document in with_blocks} >= {"README.md", "accuracy.md", "performance.md"}
+    command = [sys.executable, str(ROOT / "tools" / "tour.py"), "--check", *map(str, with_blocks)]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.finding("U7")
+def test_tour_check_fails_when_a_block_is_edited(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n\n```console\n$ echo 4.50\n```\n")
+    tour = [sys.executable, str(ROOT / "tools" / "tour.py")]
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "no date"
+    subprocess.run([*tour, page], capture_output=True, check=True)
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 0
+    assert re.search(r"\*Made by `echo 4.50` on \d{4}-\d\d-\d\d; .*load \d", page.read_text())
+    page.write_text(page.read_text().replace("\n4.50", "\n4.52"))
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "edited"
+
+
+@pytest.mark.finding("U7")
+def test_tour_renews_a_printed_part_with_date_and_digest(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("Before.\n<!-- printed by: echo '| a |' -->\n| b |\n<!-- end -->\nAfter.\n")
+    tour = [sys.executable, str(ROOT / "tools" / "tour.py")]
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "no date"
+    for _ in range(2):
+        subprocess.run([*tour, page], capture_output=True, check=True)
+        assert re.search(r"-->\n\*Made by .*digest [0-9a-f]{12}\.\*\n\n\| a \|\n<!-- end -->\nAfter\.\n$", page.read_text())
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 0
+    page.write_text(page.read_text().replace("| a |\n<", "| c |\n<"))
+    assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "edited"
+
+
+def test_the_lock_pins_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *extras["plot"], *extras["report"], *project["dependency-groups"]["dev"]]
+    pinned = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
+    assert {re.split(r"[<>=\[]", name)[0] for name in wanted} <= pinned
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert block is not None
+    done = subprocess.run([sys.executable, "-c", block[1]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "first" / "report.html").exists()
+
+
+def page_of(name: str) -> str:
+    """The page under docs/models that covers a variant, a recovery or a slow start."""
+    shared = {"newreno": "newreno", "westwood+": "westwood", "westwood-ns2": "westwood", "vegas-original": "vegas"}
+    shared |= {"bic-paper": "bic", "bic-2.6.8": "bic", "ledbat++": "ledbat-pp"}
+    return shared.get(name, name)
+
+
+@pytest.mark.parametrize("kind", ["variants", "recoveries", "slow_starts"])
+def test_every_entry_of_the_catalogue_has_its_page_with_how_it_was_checked(kind: str) -> None:
+    folder = ROOT / "docs" / "models"
+    index = (folder / "README.md").read_text()
+    for entry in catalogue.entries(kind):
+        page = "slow-starts" if kind == "slow_starts" else page_of(entry["name"])
+        text = (folder / f"{page}.md").read_text()
+        assert f"({page}.md)" in index, f"{page} is not in the index"
+        assert f"`{entry['name']}`" in text or f'"{entry["name"]}"' in text, f"{page}.md does not name {entry['name']}"
+        assert re.search(r"checked", text, flags=re.IGNORECASE), f"{page}.md does not say how it was checked"
+        assert entry["summary"] and entry["source"], entry
+
+
+SECTIONS = {"What it does", "Parameters", "Left out", "How it was checked"}
+
+
+@pytest.mark.parametrize("host", catalogue.hosts())
+def test_every_host_has_its_page_and_a_line_with_its_source(host: str) -> None:
+    folder = ROOT / "docs" / "models"
+    text = (folder / f"host-{host}.md").read_text()
+    assert f'`host = "{host}"`' in text and f"hosts/{host}.toml" in text
+    assert {"What makes its results", "Left out", "How it was checked"} <= titles(text)
+    for index in ("README.md", "hosts.md"):
+        assert f"(host-{host}.md)" in (folder / index).read_text()
+    title, _, source = catalogue.hosts()[host].partition(". Source: ")
+    assert title and source
+
+
+def titles(text: str) -> set[str]:
+    return set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("variant", catalogue.variants())
+def test_every_variants_page_has_equations_parameters_what_is_left_out_and_how_it_was_checked(variant: str) -> None:
+    text = (ROOT / "docs" / "models" / f"{page_of(variant)}.md").read_text()
+    assert {title.split(",")[0] for title in titles(text)} >= SECTIONS, SECTIONS - titles(text)
+    assert re.search(r"^    \S|^\|", text, flags=re.MULTILINE), "no equation and no table"
+
+
+@pytest.mark.parametrize("kind", ["variants", "hosts"])
+def test_every_line_of_list_says_what_it_is_for_and_its_source(kind: str) -> None:
+    from ackclock import api
+
+    for name, line in getattr(api, f"list_{kind}")().items():
+        said, _, source = line.partition("Source: ")
+        assert len(said) > 10 and len(source) > 3, f"{name}: {line}"
+
+
+def commands_named(document: Path) -> set[str]:
+    """Every `ackclock VERB ARGUMENT..` of a document, inline or in a block, without comments, pipes and what follows `--`."""
+    text = document.read_text()
+    inline = re.findall(r"`(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ [^`]+)`", text)
+    lines = re.findall(r"^(?:    |\$ )?(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ .+)$", text, flags=re.MULTILINE)
+    return {re.split(r"\s+#\s|\s*\|\|?\s|\s--(?=\s)", command)[0] for command in [*inline, *lines]}
+
+
+GUIDES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(ROOT.glob("docs/*.md"))]
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=lambda path: path.name)
+def test_every_command_of_a_document_is_taken_by_the_command_line(document: Path) -> None:
+    import typer
+
+    from ackclock.cli.app import app
+
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    refused = []
+    for command in sorted(commands_named(document)):
+        _, verb, *words = shlex.split(re.sub(r"\b[A-Z]{1,2}\b", "1", command))  # N, MB: a number goes there
+        try:
+            group.commands[verb].make_context(verb, words)
+        except Exception as error:
+            refused.append(f"{command}: {error}")
+    assert not refused
+
+
+@pytest.mark.finding("N2")
+def test_journey_names_the_event_loop_and_both_drivers_that_call_it() -> None:
+    journey = (ROOT / "docs" / "journey.md").read_text()
+    loop = journey[journey.index("## The loop") : journey.index("## Out: a data packet")]
+    assert "run_until" in loop
+    assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "event_loop.rs").read_text()
+    drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^()]+(?:run|crossing)\.rs)\)", loop)]
+    assert len(drivers) == 2
+    for driver in drivers:
+        assert "run_until(" in driver.read_text()
+    sources = (ROOT / "crates").glob("*/src/**/*.rs")
+    assert not [path for path in sources if re.search(r"trait Clock\b|enum Waited\b", path.read_text())]

@@ -1,0 +1,350 @@
+"""Emulation: a command behind a link in real time. Skipped where neither root nor a user namespace may make network namespaces."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import ackclock as ackclock_package
+from ackclock.errors import RunFailed
+from tests.support.emulation import ECHO, until
+from tests.support.namespaces import namespaces
+
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
+
+ASK = """
+import os, socket, time
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.settimeout(0.2)
+times = []
+until = time.perf_counter() + 20
+while len(times) < 20 and time.perf_counter() < until:
+    start = time.perf_counter()
+    # On a busy machine an answer may come to who asks again.
+    question = str(start).encode().ljust(100)
+    udp.sendto(question, (os.environ["ACKCLOCK_SERVER"], 9))
+    try:
+        while udp.recv(2000) != question:
+            pass
+    except (TimeoutError, ConnectionRefusedError):
+        continue
+    times.append(time.perf_counter() - start)
+    time.sleep(0.01)
+print("RTT", min(times) * 1e3)
+"""
+
+
+@pytest.fixture
+def ackclock(tmp_path):
+    """Runs the command line in a process of its own, as an emulation moves into a namespace for good."""
+
+    def run(*arguments):
+        argv = [sys.executable, "-m", "ackclock", *map(str, arguments)]
+        return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.fixture
+def line(write):
+    return write(
+        "line.toml",
+        """title = "a line"
+source = "test"
+[[hop]]
+name = "line"
+rate = "1 Mb/s"
+delay = "15 ms"
+""",
+    )
+
+
+def test_a_datagram_there_and_back_takes_what_the_link_file_says(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{ECHO}'", "--", sys.executable, "-c", ASK)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert {
+        "link",
+        "valid",
+        "why",
+        "release_error_us",
+        "input_lateness_us",
+        "deadline_misses",
+        "unintended_drops",
+        "hops",
+        "command",
+    } <= set(document)
+    assert document["unintended_drops"] == 0
+    rtt_ms = float(done.stderr.split("RTT")[1].split()[0])
+    exact = 2 * (15 + 128 * 8 / 1e6 * 1e3)
+    # What the machine adds is on top; what the link adds is never less.
+    assert exact - 0.05 <= rtt_ms <= exact + 3
+
+
+COUNT = """
+import socket, sys
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.bind(("", 9))
+for _ in range(3):
+    print("GOT", udp.recv(100).decode(), file=sys.stderr, flush=True)
+"""
+SEND = """
+import os, socket, time
+time.sleep(1)
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(3):
+    udp.sendto(str(number).encode(), (os.environ["ACKCLOCK_SERVER"], 9))
+    time.sleep(0.1)
+"""
+
+
+def test_the_very_first_packet_arrives(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{COUNT}'", "--", sys.executable, "-c", SEND)
+    assert done.returncode == 0, done.stderr
+    got = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("GOT")]
+    assert got == ["0", "1", "2"]
+
+
+GIVE = """
+import socket
+listener = socket.create_server(("", 9))
+connection, _ = listener.accept()
+connection.sendall(bytes(150_000))
+"""
+TAKE = """
+import os, socket, sys, time
+until = time.monotonic() + 10
+while True:
+    try:
+        connection = socket.create_connection((os.environ["ACKCLOCK_SERVER"], 9), 1)
+        break
+    except OSError:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+connection.settimeout(10)
+taken = 0
+while data := connection.recv(65536):
+    taken += len(data)
+print("TAKEN", taken, file=sys.stderr)
+"""
+
+
+def test_what_a_server_has_sent_arrives_though_its_process_has_ended(ackclock, line):
+    # 150 kB take 1.2 s over 1 Mb/s, and fit into a send buffer.
+    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{GIVE}'", "--", sys.executable, "-c", TAKE)
+    assert done.returncode == 0, done.stderr
+    assert "TAKEN 150000" in done.stderr
+
+
+def test_an_emulation_whose_server_has_ended_goes_on_sleeping(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--no-log", "--server", "true", "--", "sleep", "2")
+    document = json.loads(done.stdout)
+    assert document["cpu_seconds"] < 0.25 * document["seconds"]
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L3")
+@pytest.mark.parametrize(
+    ("script", "options", "status"),
+    [
+        ("exit 42", [], 42),
+        ("kill -SEGV $$", [], 128 + signal.SIGSEGV),
+        ("kill -INT $$", [], 128 + signal.SIGINT),
+        ("kill -PIPE $$", [], 128 + signal.SIGPIPE),
+        ("exec sleep 20", ["--seconds", "0.3"], 128 + signal.SIGTERM),
+        pytest.param("trap 'exit 5' TERM; sleep 20 & wait", ["--seconds", "0.3"], 5, marks=pytest.mark.slow),
+        pytest.param("exit 0", ["--deadline", "0.0000001 ms"], 0, marks=pytest.mark.slow),
+    ],
+    ids=["own", "signal", "interrupt", "ignored_by_python", "time", "time_handled", "audit"],
+)
+def test_emulate_exits_with_its_commands_status(ackclock, line, script, options, status):
+    # A datagram crosses the link, so that the audit has something that may be late.
+    probe = (
+        f"{sys.executable} -c 'import os, socket; socket.socket(type=2).sendto(bytes(9), (os.environ[\"ACKCLOCK_SERVER\"], 9))'"
+    )
+    done = ackclock("emulate", line, "--json", "--no-log", *options, "--", "sh", "-c", f"{probe}; sleep 0.1; {script}")
+    assert done.returncode == status, done.stderr
+    document = json.loads(done.stdout)
+    assert document["command"]["exit"] == status
+    if "--deadline" in options:
+        assert not document["valid"], "an audit changes no status"
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L3")
+def test_emulate_ends_its_command_by_sigterm_when_it_gets_one(line, tmp_path):
+    mark = tmp_path / "started"
+    argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--quiet", "--out", "run", "--", "sh", "-c"]
+    running = subprocess.Popen([*argv, f"touch {mark}; exec sleep 60"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    until(mark.exists)
+    running.terminate()
+    assert running.wait(30) == 128 + signal.SIGTERM
+    assert json.loads((tmp_path / "run" / "emulation.json").read_text())["command"]["exit"] == 128 + signal.SIGTERM
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L3")
+@pytest.mark.parametrize(
+    ("command", "status", "why"), [("no-such-command", 127, "No such file"), ("/etc/passwd", 126, "Permission denied")]
+)
+def test_emulate_keeps_nothing_and_is_not_valid_when_its_command_cannot_be_run(ackclock, line, tmp_path, command, status, why):
+    done = ackclock("emulate", line, "--json", "--out", "run", "--", command)
+    assert done.returncode == status
+    document = json.loads(done.stdout)
+    assert (document["valid"], document["command"]["exit"]) == (False, status)
+    assert document["why"].startswith(f"the command could not be run: {why}")
+    assert f"{command}: {why}" in done.stderr
+    assert not (tmp_path / "run").exists()
+    if status == 127:
+        plain = ackclock("emulate", line, "--", command)
+        assert plain.returncode == status
+        assert "alid" not in plain.stdout + plain.stderr
+
+
+@pytest.mark.finding("L3")
+def test_emulate_raises_when_its_command_cannot_be_run(line):
+    with pytest.raises(RunFailed, match=r"no-such-command: the command could not be run: No such file"):
+        ackclock_package.emulate(str(line), ["no-such-command"])
+
+
+LATE = """
+import http.server, sys, time
+time.sleep(float(sys.argv[1]))
+http.server.test(http.server.SimpleHTTPRequestHandler, http.server.ThreadingHTTPServer, port=8000)
+"""
+GET = """
+import os, sys, urllib.request
+with urllib.request.urlopen(f"http://{os.environ['ACKCLOCK_SERVER']}:8000/line.toml", timeout=10) as answer:
+    sys.exit(0 if b"a line" in answer.read() else 3)
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+@pytest.mark.parametrize("ready", [[], ["--server-ready", "8000"]], ids=["any", "port"])
+def test_command_starts_when_the_server_listens(ackclock, line, ready):
+    server = shlex.join([sys.executable, "-c", LATE, "0.4"])
+    done = ackclock("emulate", line, "--json", "--no-log", *ready, "--server", server, "--", sys.executable, "-c", GET)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["notes"] == []
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_time_counts_from_the_command_when_it_waits_for_the_server(ackclock, line):
+    server = shlex.join([sys.executable, "-c", LATE, "1"])
+    done = ackclock("emulate", line, "--json", "--no-log", "--seconds", "0.9", "--server", server, "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["seconds"] < 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_http_request_is_answered_twenty_times_of_twenty(ackclock, line):
+    server = f"{sys.executable} -m http.server 8000"
+    argv = ["emulate", line, "--no-log", "--quiet", "--server", server, "--", sys.executable, "-c", GET]
+    assert [ackclock(*argv).returncode for _ in range(20)] == [0] * 20
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_command_starts_with_a_warning_when_the_server_ends_before_it_listens(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--no-log", "--server", "sh -c 'exit 3'", "--", "true")
+    assert done.returncode == 0
+    note = "the server's command ended with status 3 before it listened on any port; the client's command starts without it"
+    assert json.loads(done.stdout)["notes"] == [note]
+    assert done.stderr.count(note) == 1
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_command_does_not_start_when_a_signal_comes_before_the_server_listens(line, tmp_path):
+    argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--out", "run"]
+    argv += ["--server", f"sh -c 'touch {tmp_path}/serving; sleep 60'", "--", "touch", str(tmp_path / "ran")]
+    running = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    until(lambda: (tmp_path / "serving").exists())
+    os.killpg(running.pid, signal.SIGTERM)
+    _, stderr = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert "ended by a signal before its command started" in stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+def test_command_starts_with_a_warning_when_the_server_never_listens(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--no-log", "--server", "sleep 60", "--", "true")
+    assert done.returncode == 0
+    (note,) = json.loads(done.stdout)["notes"]
+    assert note.startswith("the server's command has not listened on any port for 5 s")
+
+
+@pytest.mark.realtime
+@pytest.mark.finding("L2")
+@pytest.mark.parametrize(
+    ("server", "ready", "why"),
+    [
+        ("true", "80", "the server's command ended with status 0 before it listened on port 80"),
+        ("no-such-server", "any", "the server's command could not be run: no-such-server: No such file or directory"),
+    ],
+)
+def test_emulation_fails_when_the_server_cannot_become_ready(ackclock, line, tmp_path, server, ready, why):
+    mark = tmp_path / "ran"
+    done = ackclock("emulate", line, "--no-log", "--server", server, "--server-ready", ready, "--", "touch", mark)
+    assert done.returncode == 1
+    assert why in done.stderr
+    assert not mark.exists()
+
+
+def test_server_ready_names_what_is_allowed_when_it_is_no_port(ackclock, line):
+    done = ackclock("emulate", line, "--server-ready", "http", "--", "true")
+    assert done.returncode == 2
+    assert "--server-ready" in done.stderr
+
+
+@pytest.mark.finding("L12")
+def test_emulation_is_refused_when_the_process_has_several_threads(line):
+    """As root too: a child of one of several threads has copies of locks that the others held."""
+    script = (
+        "import sys, threading\n"
+        "from ackclock.emulation.config import Settings, emulate_here, emulation_scenario\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "emulate_here(emulation_scenario(sys.argv[1]), 1, Settings(['true']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(line)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "an emulation needs a process with one thread, this one has 2" in done.stderr
+
+
+def test_what_a_command_leaves_behind_ends_with_the_emulation(ackclock, line, tmp_path):
+    mark = tmp_path / "still-here"
+    done = ackclock("emulate", line, "--", "sh", "-c", f"(sleep 1; touch {mark}) & exit 0")
+    assert done.returncode == 0, done.stderr
+    subprocess.run(["sleep", "1.5"], check=True)
+    assert not mark.exists()
+
+
+def test_an_emulation_inside_an_emulation_has_both_links_neighbours_of_its_own(ackclock, line):
+    inner = f"{sys.executable} -m ackclock emulate {line} --json -- sh -c 'echo $ACKCLOCK_SERVER >&2'"
+    done = ackclock("emulate", line, "--json", "--", "sh", "-c", f"echo $ACKCLOCK_SERVER >&2; {inner}")
+    assert done.returncode == 0, done.stderr
+    assert "100.64.0.1" in done.stderr
+    assert "100.66.0.1" in done.stderr
+
+
+def test_a_live_flow_is_for_emulations_and_an_unknown_link_is_named(ackclock, write):
+    scenario = write("live.toml", 'link = "dsl-16m"\nduration = "5 s"\n[[flow]]\nworkload = { kind = "live" }\n')
+    done = ackclock("simulate", scenario)
+    assert done.returncode == 2
+    assert "emulate" in done.stderr
+    done = ackclock("emulate", "no-such-link", "--", "true")
+    assert done.returncode == 2
+    assert "no-such-link" in done.stderr

@@ -1,0 +1,106 @@
+"""`reproduce --live`: what a place takes, what its runs leave, and verdicts beside the simulator's. Real traffic where namespaces are allowed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from threading import Event, Timer
+
+import pytest
+
+from ackclock.errors import InputError, RunFailed
+from ackclock.papers.evaluators import Figures, at
+from ackclock.papers.evidence import Unobservable
+from ackclock.papers.experiments import book, places
+from ackclock.papers.live import job as live_job
+from ackclock.papers.live import run as live_run
+from ackclock.papers.live.experiments import LiveExperiments
+from ackclock.papers.live.job import Budget, jobs_of
+from ackclock.papers.live.reproduction import reproduce_live
+from ackclock.papers.wibro.datagrams import rate_mbps
+from tests.support.namespaces import namespaces
+
+
+def scenario(paper: str, experiment: str, scheme: str, **point: object):
+    for place, found in places(book(paper)["experiments"][experiment], paper):
+        said = {path.rpartition(".")[2]: value for path, value in place.point.items()}
+        if place.scheme == scheme and all(said.get(key) == value for key, value in point.items()):
+            return found
+    raise KeyError(scheme)
+
+
+def test_a_stream_is_the_papers_packets_at_the_papers_rate_with_its_window_cut_to_the_time_there_is():
+    (job,) = jobs_of(scenario("wibro", "udp", "down full"), Budget.quick(), 1)
+    train = job.strands[0]["spec"]["datagrams"]["down"]
+    assert (train["payload"] + 28) * 8e9 / train["gap_ns"] == pytest.approx(12e6, rel=1e-3)
+    assert job.seconds == 20.0
+    assert job.window_s == (8.0, 15.0)
+    assert job.strands[0]["spec"]["datagrams"]["up"]["gap_ns"] == 10**9
+    assert len({job.key, jobs_of(scenario("wibro", "udp", "up full"), Budget.quick(), 1)[0].key}) == 2
+
+
+def test_a_transfer_has_the_papers_window_variant_and_options(monkeypatch):
+    monkeypatch.setattr(live_job, "available", lambda: frozenset({"reno", "cubic"}))
+    (job,) = jobs_of(scenario("wibro", "tcp", "XP as installed"), Budget(), 1)
+    bulk = job.strands[0]["spec"]["bulk"]
+    assert (bulk["congestion"], bulk["receive_window"], bulk["send_buffer"]) == ("reno", 65535, 8704)
+    assert job.sysctls == {"tcp_timestamps": 0, "tcp_window_scaling": 0, "tcp_sack": 0}
+
+
+def test_a_variant_that_the_kernel_lacks_and_a_course_that_is_too_long_say_so(monkeypatch):
+    monkeypatch.setattr(live_job, "available", lambda: frozenset({"reno", "cubic"}))
+    with pytest.raises(Unobservable, match="kernel has no vegas; `ackclock kernel-cc load` brings it"):
+        jobs_of(scenario("wimax-measured", "transfers", "down auto", variant="vegas"), Budget(), 1)
+    with pytest.raises(Unobservable, match="300 s of real time"):
+        jobs_of(scenario("wimax-measured", "both", "both"), Budget.quick(), 1)
+    (job,) = jobs_of(scenario("wimax-measured", "both", "both"), Budget(), 1)
+    assert [strand["start_s"] for strand in job.strands] == [0.0, 60.0]
+    assert job.strands[1]["spec"]["bulk"]["duration_ns"] == 180 * 10**9
+
+
+def test_probes_of_a_part_of_the_path_have_that_part_as_their_link():
+    jobs = jobs_of(scenario("wibro", "hops", ""), Budget.quick(), 1)
+    assert [[hop["name"] for hop in job.hops] for job in jobs] == [["wired"], ["wired", "air"], ["air"], ["wired", "air"]]
+    assert [job.walk["from"] for job in jobs if job.walk] == ["server", "server", "client", "client"]
+
+
+def test_a_paper_that_measured_no_path_is_refused_with_those_that_did(tmp_path):
+    with pytest.raises(InputError, match="wibro"):
+        reproduce_live("asymmetry", out=tmp_path / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_again(tmp_path, monkeypatch):
+    """One stream of wibro alone: the cap's 10 Mb/s, whatever the machine's load makes of the audit."""
+    only = {"experiments": {"udp": {**book("wibro")["experiments"]["udp"], "schemes": ["down full"]}}}
+    for module in ("ackclock.papers.live.experiments.book", "ackclock.papers.experiments.book"):
+        monkeypatch.setattr(module, lambda paper: {**book.__wrapped__(paper), **only})
+    done: list[tuple[int, int, str]] = []
+    experiments = LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *said: done.append(said))
+    figures = Figures(experiments)
+    found = figures.mean(at("udp", "down full"), rate_mbps)
+    assert found.mean == pytest.approx(10.0, rel=0.05)
+    (run,) = experiments.document()["runs"]
+    assert run["places"] == ["udp down full"]
+    assert run["flows"][0]["one_way_delay_ms"]["min"] > 500.0
+    assert bool(experiments.doubts) != run["valid"]
+    folder = tmp_path / "live" / run["run"]
+    assert json.loads((folder / "summary.json").read_text("utf-8"))["audit"]["attempts"] >= 1
+    assert not list(Path(folder).glob("emulation*")), "captures and fates are not kept"
+    if run["valid"]:
+        LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *said: done.append(said))("udp")
+        assert done[-1][2] == "taken from an earlier run"
+
+
+def test_once_interrupted_a_run_ends_its_process_and_begins_no_other():
+    stop = Event()
+    Timer(0.2, stop.set).start()
+    began = time.monotonic()
+    status, _, _ = live_run._until_done([sys.executable, "-c", "import time; time.sleep(60)"], 60.0, stop)
+    assert status != 0
+    assert time.monotonic() - began < 10
+    with pytest.raises(RunFailed, match="interrupted"):
+        live_run._until_done(["true"], 60.0, stop)

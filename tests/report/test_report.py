@@ -1,0 +1,220 @@
+"""Reports: one file that needs nothing else, says the answer first, and really draws."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ackclock.comparison.configuration import configurations
+from ackclock.comparison.ranking import ranking
+from ackclock.errors import InputError
+from ackclock.format import rate, significant, three
+from ackclock.papers.reproduce import reproduce
+from ackclock.plot import Frames, panels_of_run, panels_of_runs, save
+from ackclock.plot.theme import spread
+from ackclock.report import comparison, for_run, reproduction, simulation, sweep
+from ackclock.report.link_path import link_path
+from ackclock.report.render import html
+from ackclock.simulation.metrics import of_run
+from tests.support.synthetic import flow, hops, scenario, series, summary
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = "</script><b>bold</b>"
+
+
+def _frames() -> Frames:
+    return Frames(series(), hops())
+
+
+def _comparison_document() -> dict[str, Any]:
+    choices = configurations(["cubic", "reno"], ["64 KiB", "auto"], [True, False])
+    runs = {
+        choice: {seed: of_run(summary([flow(goodput_bps=(8e6 - 1e6 * i) * (1 + 0.01 * seed))])) for seed in (1, 2, 3)}
+        for i, choice in enumerate(choices)
+    }
+    ranked = ranking(runs)
+    cells = [
+        {
+            **r.configuration.params,
+            "label": r.configuration.label,
+            "n": 3,
+            "metrics": {k: v.as_json() for k, v in r.metrics.items()},
+        }
+        for r in ranked
+    ]
+    return {
+        "link": "test-link",
+        "title": "A test link",
+        "scenario": scenario(),
+        "rank_by": "goodput_bps",
+        "asymmetry": {"k": 6.25, "forward_bps": 1e7, "reverse_bps": 9600.0, "data_bytes": 1000, "ack_bytes": 6},
+        "cells": cells,
+        "ranking": [r.as_json() for r in ranked],
+    }
+
+
+@cache
+def _reproduced() -> dict[str, Any]:
+    """A reproduction without its figures."""
+    return {key: value for key, value in reproduce("wibro", quick=True).as_json().items() if key != "figures"}
+
+
+def _pages() -> dict[str, str]:
+    panels = panels_of_runs({"cubic, auto": _frames(), "reno, auto": _frames()})
+    sweep_cells = [
+        {"params": {"tcp.variant": v}, "n": 2, "metrics": {"goodput_bps": {"mean": 8e6, "lo": 7e6, "hi": 9e6, "sd": 1.0, "n": 2}}}
+        for v in ("reno", "cubic")
+    ]
+    return {
+        "compare": html(comparison.page(_comparison_document(), panels)),
+        "simulate": html(simulation.page(scenario(), [summary(), summary(seed=2)], panels_of_run(_frames()))),
+        "sweep": html(sweep.page({"cells": sweep_cells}, scenario(), panels)),
+        "reproduce": html(reproduction.page(_reproduced())),
+    }
+
+
+class _Loads(HTMLParser):
+    """Everything in a page that a browser would fetch, and how many drawings there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.drawings = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.drawings += tag == "svg"
+        self.found += [f"{tag} {name}={value}" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+        if tag in ("link", "iframe", "object", "embed", "img"):
+            self.found.append(tag)
+
+
+@pytest.mark.parametrize("kind", ["compare", "simulate", "sweep", "reproduce"])
+def test_a_report_loads_nothing_from_outside_itself(kind: str) -> None:
+    page = _pages()[kind]
+    loads = _Loads()
+    loads.feed(page)
+    assert loads.found == []
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    assert style
+    assert "url(" not in style
+    assert "@import" not in style
+    text = page.partition("<script>")[0]
+    assert "http://" not in text
+    assert "https://" not in text
+
+
+def test_a_comparisons_report_says_first_what_to_use() -> None:
+    page = _pages()["compare"]
+    answer = page.index("Use cubic with 64 KiB socket buffers and delayed ACKs: 8.16 Mb/s")
+    assert answer < page.index("<h2>Ranking")
+    assert "6.25 = (10.0 Mb/s / 9.60 kb/s) / (1000 B / 6 B on the wire)" in page
+
+
+def test_the_chart_script_is_in_the_page_once_and_only_when_there_is_a_chart() -> None:
+    pages = _pages()
+    assert pages["compare"].count("window.ackclockDraw=") == 1
+    assert "<script" not in pages["reproduce"]
+
+
+def test_names_from_files_cannot_break_out_of_the_page() -> None:
+    frames = Frames(series([HOSTILE, "other"]), hops())
+    hostile = {**scenario(), "title": HOSTILE}
+    page = html(simulation.page(hostile, [summary([flow(HOSTILE)])], panels_of_run(frames)))
+    assert HOSTILE not in page
+    assert "<b>" not in page
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open a report with")
+@pytest.mark.parametrize("kind", ["compare", "simulate"])
+def test_a_browser_without_a_network_draws_every_chart(kind: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(_pages()[kind], "utf-8")
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update", "--proxy-server=127.0.0.1:9",
+        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=8000", "--dump-dom", page.as_uri(),
+    ]  # fmt: skip
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    drawn = _Loads()
+    drawn.feed(dom)
+    assert drawn.drawings == {"compare": 6, "simulate": 4}[kind]
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no such run"):
+        for_run(tmp_path)
+
+
+def test_a_run_folder_gets_its_report_beside_its_tables(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(
+        'title = "T"\nduration = "20 s"\nseeds = [1]\n[[hop]]\nname = "air"\nrate = "8 Mb/s"\n[[flow]]\nname = "flow"\n'
+    )
+    (tmp_path / "summary.json").write_text(json.dumps([summary()]))
+    series().write_parquet(tmp_path / "series.parquet")
+    hops().write_parquet(tmp_path / "hops.parquet")
+    page = for_run(tmp_path).read_text("utf-8")
+    assert "The TCP flow got 8.00 Mb/s of goodput at a p95 RTT of 150 ms." in page
+
+
+def test_a_link_is_told_in_path_order_with_each_directions_own_numbers() -> None:
+    core, air = link_path(scenario()["hop"]).steps
+    assert (core.name, core.lines) == ("core", ["1 Gb/s", "10 ms one way"])
+    assert air.lines == ["↓ 8 Mb/s", "↑ recorded rate, up.gz", "queue of 50 packets", "↓ loss: bernoulli mean 0.0001"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.01234, "0.0123"), (1.0, "1.00"), (12.34, "12.3"), (123.4, "123"), (12345.0, "12345"), (0.0, "0")]
+)
+def test_three_digits_are_three_significant_digits(value: float, text: str) -> None:
+    assert three(value) == text
+
+
+def test_rates_take_the_prefix_that_fits() -> None:
+    assert [rate(v) for v in (9.53e6, 28.8e3, 12.0, None)] == ["9.53 Mb/s", "28.8 kb/s", "12.0 b/s", "-"]
+    assert significant(2.8571, 4) == "2.857"
+
+
+def test_panels_keep_the_busiest_flows_and_say_so() -> None:
+    names = [f"flow-{i}" for i in range(1, 11)]
+    panels = {panel.key: panel for panel in panels_of_run(Frames(series(names), hops()))}
+    assert len(panels["cwnd"].lines) == 7
+    assert panels["cwnd"].title == "Congestion window (the 7 busiest of 10 flows)"
+    assert [line.name for line in panels["queue"].lines] == ["air down", "air up"]
+
+
+def test_goodput_is_the_slope_of_what_was_delivered() -> None:
+    goodput = next(panel for panel in panels_of_run(_frames()) if panel.key == "goodput")
+    assert all(value == pytest.approx(8.0, rel=1e-3) for value in goodput.lines[0].values)
+
+
+def test_runs_laid_over_each_other_share_the_fullest_queue() -> None:
+    panels = {p.key: p for p in panels_of_runs({"a": _frames(), "b": _frames()})}
+    assert panels["queue"].title == "Queue at air down"
+    assert [line.name for line in panels["goodput"].lines] == ["a", "b"]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_figure_is_written_in_the_format_its_name_asks_for(suffix: str, tmp_path: Path) -> None:
+    path = save(panels_of_run(_frames()), tmp_path / f"run.{suffix}", "A run")
+    start = path.read_bytes()[:100]
+    assert start.startswith(b"\x89PNG") if suffix == "png" else b"<?xml" in start
+
+
+def test_a_run_without_samples_has_nothing_to_draw(tmp_path: Path) -> None:
+    empty = Frames(series().clear(), hops().clear())
+    assert panels_of_run(empty) == []
+    with pytest.raises(ValueError, match="no series"):
+        save(panels_of_run(empty), tmp_path / "x.png")
+
+
+def test_labels_are_spread_without_changing_their_order() -> None:
+    assert spread([5.0, 1.0, 5.1], 1.0) == pytest.approx([4.55, 1.0, 5.55])
+    placed = spread([3.0] * 4, 2.0)
+    assert placed == pytest.approx([0.0, 2.0, 4.0, 6.0])

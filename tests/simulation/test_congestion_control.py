@@ -1,0 +1,174 @@
+"""Congestion controls in Python: the same results as built-in ones, in one process or several; clear failures."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ackclock
+from ackclock import congestion_control
+from tests.support import ROOT
+
+LINK = {"hop": [{"name": "l", "rate": "5 Mb/s", "delay": "20 ms", "queue": {"kind": "droptail", "packets": 20}}]}
+LOSSY = {"hop": [{**LINK["hop"][0], "loss": {"down": {"kind": "bernoulli", "mean": 0.01}}}]}
+RENO = "python:own_control.Reno"
+
+
+@pytest.fixture(autouse=True)
+def in_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "examples")
+
+
+def run(variant: Any, link: Any = LOSSY, **tcp: Any) -> ackclock.Simulation:
+    flow = {"name": "f", "workload": {"kind": "bulk"}, "variant": variant}
+    return ackclock.simulate(link, [flow], duration="20 s", tcp={"slow_start": "classic", **tcp})
+
+
+def figures(done: ackclock.Simulation) -> str:
+    """Everything a run reports but the variant's name."""
+    summary = json.loads(json.dumps(done.summaries[0]))
+    for flow in summary["flows"]:
+        del flow["variant"]
+    return json.dumps(summary, sort_keys=True)
+
+
+@pytest.mark.parametrize("recovery", ["sack", "rack", "newreno", "rate-halving"])
+@pytest.mark.parametrize("host", ["ns2", "linux-6"])
+@pytest.mark.parametrize("link", [LINK, LOSSY], ids=["queue", "loss"])
+def test_renos_equations_in_python_give_the_built_in_renos_results(recovery: str, host: str, link: Any) -> None:
+    ours, built_in = (run(variant, link, host=host, recovery=recovery) for variant in (RENO, "reno"))
+    assert figures(ours) == figures(built_in)
+    assert ours.series.equals(built_in.series)
+    assert ours.hops.equals(built_in.hops)
+    assert ours.summaries[0]["flows"][0]["window_cuts"] > 0
+
+
+def test_a_class_may_be_passed_itself() -> None:
+    assert figures(run(congestion_control.find(RENO))) == figures(run(RENO))
+
+
+def test_runs_in_processes_are_those_in_threads() -> None:
+    flow = {"workload": {"kind": "bulk"}, "variant": RENO}
+    apart = ackclock.simulate(LOSSY, [flow], duration="5 s", seed=[1, 2])
+    alone = [ackclock.simulate(LOSSY, [flow], duration="5 s", seed=seed) for seed in (1, 2)]
+    assert [json.dumps(s) for s in apart.summaries] == [json.dumps(one.summaries[0]) for one in alone]
+
+
+def test_compare_ranks_it_among_the_others() -> None:
+    done = ackclock.compare(
+        LOSSY["hop"],
+        variants=["reno", congestion_control.find("python:own_control.TwoInQueue")],
+        buffers=["auto"],
+        delayed_ack=[True],
+        duration="5 s",
+        seeds=2,
+    )
+    assert {cell["variant"] for cell in done.as_json()["cells"]} == {"reno", "python:own_control.TwoInQueue"}
+
+
+def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:
+    heard: dict[str, list[Any]] = {"rates": [], "losses": []}
+
+    class Watcher(ackclock.CongestionControl):
+        def on_delivery(self, ack: ackclock.Ack) -> None:
+            heard["rates"].append(ack.rate)
+
+        def on_loss(self, loss: ackclock.Loss) -> None:
+            heard["losses"].append((loss.segment, loss.lost))
+
+        def on_ack(self, ack: ackclock.Ack) -> None:
+            self.cwnd = 10.0
+
+    congestion_control.named(Watcher)
+    run(Watcher)
+    # 10 segments of 1448 bytes in a round trip of 40 ms and a little.
+    assert 180 < max(rate for rate in heard["rates"] if rate) < 260
+    assert heard["losses"] and all(lost >= 1 for _, lost in heard["losses"])
+
+
+def test_what_it_raises_ends_the_run_with_its_traceback() -> None:
+    class Broken(ackclock.CongestionControl):
+        def on_congestion(self, congestion: ackclock.Congestion) -> None:
+            raise KeyError(congestion.signal)
+
+    with pytest.raises(ackclock.RunFailed, match=r"(?s)seed 1.*Traceback.*on_congestion.*KeyError: 'duplicates'"):
+        run(Broken)
+
+
+@pytest.mark.parametrize("window", [0.5, float("nan"), float("inf")])
+def test_a_window_that_is_none_ends_the_run(window: float) -> None:
+    class Wrong(ackclock.CongestionControl):
+        def on_ack(self, ack: ackclock.Ack) -> None:
+            self.cwnd = window
+
+    with pytest.raises(ackclock.RunFailed, match=r"cwnd is .* allowed: a number of segments, 1 or more"):
+        run(Wrong)
+
+
+def scenario(folder: Path, variant: str, seeds: int) -> Path:
+    file = folder / "own.toml"
+    file.write_text(
+        f"""
+duration = "2 s"
+seeds = {seeds}
+[tcp]
+variant = "{variant}"
+[[hop]]
+name = "l"
+rate = "5 Mb/s"
+delay = "20 ms"
+[[flow]]
+workload = {{ kind = "bulk" }}
+"""
+    )
+    return file
+
+
+def cli(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ackclock", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_on_the_command_line_it_fails_with_the_traceback_and_status_1(tmp_path: Path, seeds: int) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import ackclock\nclass Mine(ackclock.CongestionControl):\n    def on_ack(self, ack):\n        return 1 / 0\n"
+    )
+    done = cli("simulate", scenario(tmp_path, "python:mine.Mine", seeds), cwd=tmp_path)
+    assert done.returncode == 1
+    assert "return 1 / 0" in done.stderr and "ZeroDivisionError" in done.stderr
+
+
+def test_an_edited_class_is_run_again(tmp_path: Path) -> None:
+    source = "import ackclock\nclass Mine(ackclock.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd = {}\n"
+    rates = []
+    for window in (4.0, 8.0):
+        (tmp_path / "mine.py").write_text(source.format(window))
+        done = cli("simulate", scenario(tmp_path, "python:mine.Mine", 1), "--json", "--out", "out", "--force", cwd=tmp_path)
+        rates.append(json.loads(done.stdout)["flows"][0]["goodput_bps"])
+    assert rates[1] > 1.5 * rates[0]
+
+
+@pytest.mark.parametrize(
+    "variant", ["python:nowhere.Mine", "python:json.JSONDecoder", "python:Mine", "python:own_control.Missing"]
+)
+def test_a_name_that_leads_to_no_class_is_refused(tmp_path: Path, variant: str) -> None:
+    done = cli("simulate", scenario(tmp_path, variant, 1), cwd=ROOT / "examples")
+    assert done.returncode == 2
+    assert variant in done.stderr and "ackclock.CongestionControl" in done.stderr and "own.toml:5" in done.stderr
+
+
+def test_the_example_of_the_document_is_the_files_and_runs(tmp_path: Path) -> None:
+    block = re.search(r"```python\n(.*?)```", (ROOT / "docs/own-congestion-control.md").read_text(), flags=re.DOTALL)
+    assert block is not None
+    told = re.search(r"class TwoInQueue.*?\n\n\n", block[1], flags=re.DOTALL)
+    assert told is not None and told[0].strip() in (ROOT / "examples/own_control.py").read_text()
+    script = tmp_path / "script.py"
+    script.write_text(block[1])
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "TwoInQueue" in done.stdout

@@ -1,0 +1,23 @@
+"""A datagram echo server for emulations, and a wait for a condition."""
+
+from __future__ import annotations
+
+import time
+
+ECHO = """
+import os, socket, time
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.bind(("", 9))
+while True:
+    data, sender = udp.recvfrom(2000)
+    udp.sendto(data, sender)
+"""
+
+
+def until(true, seconds=30.0):
+    """Wait until it is true."""
+    end = time.monotonic() + seconds
+    while not (found := true()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+    return found

@@ -1,0 +1,69 @@
+"""``make bench``: every heading has rows, or a line with the part left out and the reason."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ackclock.input import catalogue
+from tests.support import ROOT
+
+BENCHES = ROOT / "benches"
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch):
+    """The module benches/bench.py, with nothing left out so far."""
+    monkeypatch.syspath_prepend(str(BENCHES))
+    import bench
+    import programs
+
+    monkeypatch.setattr(programs, "_left_out", [])
+    return bench
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Path:
+    """A stand-in for ackclock-bench with two congestion controls and one delivered packet."""
+    program = tmp_path / "ackclock-bench"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nprint('[\"reno\", \"newreno\"]' if sys.argv[1] == 'variants' else '{{\"data_packets\": 1}}')\n"
+    )
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.finding("U23")
+def test_bench_names_what_it_leaves_out_when_valgrind_is_missing(bench, binary, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert bench.print_variants(binary) == {}
+    assert bench.print_instructions(binary) == {}
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [
+        "left out: instructions by congestion control: valgrind is not installed (valgrind)",
+        "left out: instructions of whole cases: valgrind is not installed (valgrind)",
+    ]
+    assert bench.programs.left_out() == [line.removeprefix("left out: ") for line in printed]
+
+
+@pytest.mark.finding("U23")
+def test_bench_has_a_row_for_each_congestion_control_when_valgrind_is_there(bench, binary, tmp_path, monkeypatch, capsys) -> None:
+    valgrind = tmp_path / "valgrind"
+    valgrind.write_text("#!/bin/sh\necho '{\"data_packets\": 1}'; echo 'Collected : 1200' >&2\n")
+    valgrind.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert bench.print_variants(binary) == {"reno": 1200.0, "newreno": 1200.0}
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["reno", "newreno"]
+
+
+@pytest.mark.finding("U23")
+def test_bench_binary_lists_the_congestion_controls_of_the_package() -> None:
+    binary = BENCHES.parent / "target" / "release" / "ackclock-bench"
+    if not binary.exists():
+        pytest.skip("cargo test --release builds target/release/ackclock-bench")
+    listed = json.loads(subprocess.run([str(binary), "variants"], check=True, capture_output=True, text=True).stdout)
+    assert set(listed) == set(catalogue.variants())
