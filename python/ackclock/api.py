@@ -118,20 +118,20 @@ def _draft(
     keys: Mapping[str, Any],
 ) -> Draft:
     """The scenario the arguments describe: a link with flows, or a scenario some keys of which are replaced."""
-    from ackclock.congestion_control import named
+    from ackclock.congestion_control import with_names
     from ackclock.input.scenario.draft import draft_of, read_draft
 
-    said: dict[str, Any] = named(dict(keys))
+    said: dict[str, Any] = with_names(dict(keys))
     if flows is not None:
-        said["flow"] = named([dict(flow) for flow in flows])
+        said["flow"] = with_names([dict(flow) for flow in flows])
     if duration is not None:
         said["duration"] = duration
     if seed is not None:
         said["seeds"] = [seed] if isinstance(seed, int) else list(seed)
     if tcp is not None:
-        said["tcp"] = named(dict(tcp))
+        said["tcp"] = with_names(dict(tcp))
     if isinstance(link, Mapping):
-        return draft_of({**named(link), **said})
+        return draft_of({**with_names(link), **said})
     if flows is not None:
         return draft_of({"link": str(link), **said})
     return read_draft(Path(link)).replaced(said)

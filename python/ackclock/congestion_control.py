@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 
 if TYPE_CHECKING:
     from ackclock._native import Ack, Congestion, Loss
@@ -90,15 +90,15 @@ def is_user(variant: object) -> bool:
     return isinstance(variant, str) and variant.startswith(PREFIX)
 
 
-def named(value: Any) -> Any:
+def with_names(value: Any) -> Any:
     """The value with each congestion control class in it replaced by its name, however deep it lies."""
     if isinstance(value, type) and issubclass(value, CongestionControl):
         name = f"{PREFIX}{value.__module__}.{value.__qualname__}"
         _PASSED[name] = value
         return name
     if isinstance(value, Mapping):
-        return {key: named(inner) for key, inner in value.items()}
-    return [named(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: with_names(inner) for key, inner in value.items()}
+    return [with_names(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def find(name: str) -> type[CongestionControl]:
@@ -108,13 +108,13 @@ def find(name: str) -> type[CongestionControl]:
     module, _, kind = name.removeprefix(PREFIX).rpartition(".")
     allowed = '"python:module.Class" with a class that derives from ackclock.CongestionControl'
     if not module or not kind.isidentifier():
-        raise Refusal(show(name), allowed)
+        raise InvalidValue(format_value(name), allowed)
     try:
         found = getattr(_imported(module), kind, None)
     except ImportError as error:
-        raise Refusal(f"{show(name)}, which cannot be imported ({error})", allowed) from None
+        raise InvalidValue(f"{format_value(name)}, which cannot be imported ({error})", allowed) from None
     if not (isinstance(found, type) and issubclass(found, CongestionControl)):
-        raise Refusal(f"{show(name)}, which is no such class", allowed)
+        raise InvalidValue(f"{format_value(name)}, which is no such class", allowed)
     return found
 
 
@@ -154,13 +154,13 @@ def classes(names: Iterable[str]) -> dict[str, type[CongestionControl]]:
     return {name: find(name) for name in names}
 
 
-def elsewhere(name: str) -> bool:
+def is_importable(name: str) -> bool:
     """Whether another process can import the class: one in the running script, a function or another class cannot be."""
     found = find(name)
     return found.__module__ != "__main__" and found.__qualname__.isidentifier()
 
 
-def told(error: BaseException) -> str:
+def traceback_of(error: BaseException) -> str:
     """The traceback of what a congestion control raised."""
     cause = error.__cause__ or error
     return "".join(traceback.format_exception(cause)).rstrip()

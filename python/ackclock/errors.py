@@ -20,7 +20,7 @@ Key = tuple[str | int, ...]
 FIELDS = ("kind", "message", "file", "line", "key", "option", "found", "allowed", "hint")
 
 
-class Refusal(ValueError):
+class InvalidValue(ValueError):
     """A refused value, before the file that contains it is known.
 
     `key` names the entry below the place where it is raised, when that is more exact. `Refusal.problem` makes the second form;
@@ -88,7 +88,9 @@ class AckclockError(Exception):
         return cls._of(statement=statement, hint=hint, file=file, line=line, key=key, option=option)
 
     @classmethod
-    def of(cls, refusal: Refusal, *, file: str | None = None, line: int | None = None, key: str = "", option: str = "") -> Self:
+    def of(
+        cls, refusal: InvalidValue, *, file: str | None = None, line: int | None = None, key: str = "", option: str = ""
+    ) -> Self:
         """A refused value with its location."""
         fields = {name: getattr(refusal, name) for name in ("found", "allowed", "statement", "hint")}
         return cls._of(**fields, file=file, line=line, key=key, option=option)
@@ -257,7 +259,7 @@ _REMEDIES = {
 }
 
 
-def whats_there(folder: Path) -> str:
+def describe_path(folder: Path) -> str:
     """What a path is where a run folder of some kind was expected."""
     return "a folder that holds no such run" if folder.is_dir() else "a file" if folder.exists() else "no such folder"
 
@@ -275,7 +277,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def show(value: object) -> str:
+def format_value(value: object) -> str:
     """A found value as the user wrote it, cut to a readable length."""
     if isinstance(value, str):
         text = f'"{value}"'
@@ -284,21 +286,21 @@ def show(value: object) -> str:
     elif isinstance(value, dict):
         text = "a table (" + (", ".join(map(str, value)) or "empty") + ")"
     elif isinstance(value, list | tuple):
-        text = f"[{', '.join(map(show, value[:20]))}]" if value else "an empty list"
+        text = f"[{', '.join(map(format_value, value[:20]))}]" if value else "an empty list"
     else:
         text = str(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-MOST_NAMES = 30
+MAX_NAMES = 30
 """Above this number of names only those most similar to the found one are listed."""
 
 
-def one_of(names: Iterable[str], found: object = None) -> str:
+def choices(names: Iterable[str], found: object = None) -> str:
     """The allowed names, the most similar one marked; of many names only the most similar."""
     names = list(names)
     near = nearest(found, names) if isinstance(found, str) else None
-    if len(names) > MOST_NAMES:
+    if len(names) > MAX_NAMES:
         like = difflib.get_close_matches(str(found), names, n=8, cutoff=0.0)
         listed = f"{', '.join(like)} and {len(names) - len(like)} others"
     else:

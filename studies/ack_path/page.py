@@ -12,7 +12,7 @@ from typing import Any
 
 from ackclock.comparison.asymmetry import asymmetry, implied
 from ackclock.simulation.plan import build_plan
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import SAME_WITHIN, interval, paired_p
 from studies.ack_path import proxies
 from studies.ack_path.runs import LINKS, LOADS, SEEDS, TECHNIQUES, VARIANTS, run, scenario
@@ -28,13 +28,13 @@ for the number of rows: one in twenty may be chance).
 HEADINGS = ["", "alone", "RTT", "ACKs", "beside an upload", "RTT", "upload"]
 
 
-def flow(result: CellResult, name: str) -> dict[str, Any]:
+def flow(result: RunResult, name: str) -> dict[str, Any]:
     """A flow's row of a summary."""
     found: dict[str, Any] = next(row for row in result.summary["flows"] if row["flow"] == name)
     return found
 
 
-def rates(results: Sequence[CellResult], name: str) -> list[float]:
+def rates(results: Sequence[RunResult], name: str) -> list[float]:
     return [float(flow(one, name)["goodput_bps"] or 0.0) / 1e6 for one in results]
 
 
@@ -49,11 +49,11 @@ def shown(values: Sequence[float], base: Sequence[float]) -> str:
     return f"**{text}**" if differs else text
 
 
-def round_trip(results: Sequence[CellResult]) -> str:
+def round_trip(results: Sequence[RunResult]) -> str:
     return f"{interval([float(flow(one, 'download')['rtt_ms']['p95'] or 0.0) for one in results]).mean:.0f}"
 
 
-def acks(results: Sequence[CellResult]) -> str:
+def acks(results: Sequence[RunResult]) -> str:
     """Packets that the first hop delivers up, for 100 of the download's segments that come that far."""
     shares = []
     for one in results:
@@ -63,7 +63,7 @@ def acks(results: Sequence[CellResult]) -> str:
     return f"{interval(shares).mean:.0f}"
 
 
-def rows(link: str, variant: str, done: dict[tuple[str, str, str, str], list[CellResult]]) -> Iterator[list[str]]:
+def rows(link: str, variant: str, done: dict[tuple[str, str, str, str], list[RunResult]]) -> Iterator[list[str]]:
     base = {load: done[link, variant, load, "as it is"] for load in LOADS}
     for name in TECHNIQUES:
         alone, beside = (done[link, variant, load, name] for load in LOADS)
@@ -78,7 +78,7 @@ def rows(link: str, variant: str, done: dict[tuple[str, str, str, str], list[Cel
         ]
 
 
-def table(link: str, variant: str, done: dict[tuple[str, str, str, str], list[CellResult]]) -> Iterator[str]:
+def table(link: str, variant: str, done: dict[tuple[str, str, str, str], list[RunResult]]) -> Iterator[str]:
     yield "| " + " | ".join([variant, *HEADINGS[1:]]) + " |"
     yield "|" + "---|" * len(HEADINGS)
     for row in rows(link, variant, done):

@@ -11,7 +11,7 @@ from ackclock.cli.progress import progress
 from ackclock.input.link.catalog import PACKAGED
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.model import Scenario
-from ackclock.simulation.runner import Cell, CellResult, Store, run_cells
+from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
 from ackclock.statistics import interval
 from studies.ack_path.runs import SEEDS, VARIANTS
 
@@ -46,7 +46,7 @@ def scenario(place: str, variant: str, workload: str) -> Scenario:
     return draft_of({"hop": hops(place), "duration": f"{seconds} s", "sample": "0 s", "tcp": tcp, "flow": [flow]}).check()
 
 
-def figure(results: Sequence[CellResult], workload: str) -> str:
+def figure(results: Sequence[RunResult], workload: str) -> str:
     """Completion times in seconds, or goodput of a bulk flow in Mb/s, with half the 95 % interval."""
     rows = [next(row for row in one.summary["flows"] if row["flow"] == "download") for one in results]
     values = [row["goodput_bps"] / 1e6 if workload == "bulk" else row["completed_s"] for row in rows]
@@ -61,9 +61,9 @@ def section(folder: Path) -> Iterator[str]:
     yield "| proxy | variant of the server | " + " | ".join(WORKLOADS) + " |"
     yield "|" + "---|" * (2 + len(WORKLOADS))
     keys = [(place, variant, workload) for place in PLACES for variant in VARIANTS for workload in WORKLOADS]
-    cells = [Cell(made, seed) for key in keys for made in [scenario(*key)] for seed in SEEDS]
+    cells = [RunSpec(made, seed) for key in keys for made in [scenario(*key)] for seed in SEEDS]
     with progress("proxies", quiet=False) as update:
-        done = run_cells(cells, store=Store(folder), progress=update)
+        done = run_specs(cells, store=RunStore(folder), progress=update)
     found = {key: done[place * len(SEEDS) : (place + 1) * len(SEEDS)] for place, key in enumerate(keys)}
     for place in PLACES:
         for variant in VARIANTS:

@@ -11,7 +11,7 @@ from ackclock.cli.progress import progress
 from ackclock.comparison.ack_path import bottlenecks
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.model import Scenario
-from ackclock.simulation.runner import Cell, CellResult, Store, run_cells
+from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
 
 SEEDS = (1, 2, 3, 4, 5)
 VARIANTS = ("cubic", "bbr3")
@@ -91,15 +91,15 @@ def scenario(link: str, variant: str, load: str, technique: Technique) -> Scenar
     return draft.check(point)
 
 
-def run(links: Sequence[str], folder: Path) -> dict[tuple[str, str, str, str], list[CellResult]]:
+def run(links: Sequence[str], folder: Path) -> dict[tuple[str, str, str, str], list[RunResult]]:
     """Every cell of these links by link, variant, load and technique; what the folder has is not run again."""
     keys = [(link, variant, load, name) for link in links for variant in VARIANTS for load in LOADS for name in TECHNIQUES]
     cells = [
-        Cell(made, seed, dict(zip(("link", "variant", "load", "technique"), key, strict=True)))
+        RunSpec(made, seed, dict(zip(("link", "variant", "load", "technique"), key, strict=True)))
         for key in keys
         for made in [scenario(*key[:3], TECHNIQUES[key[3]])]
         for seed in SEEDS
     ]
     with progress("ack path", quiet=False) as update:
-        done = run_cells(cells, store=Store(folder), progress=update)
+        done = run_specs(cells, store=RunStore(folder), progress=update)
     return {key: done[place * len(SEEDS) : (place + 1) * len(SEEDS)] for place, key in enumerate(keys)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.asymmetry.table1 import PATHS, mbps
 from ackclock.papers.claims import claims_of
-from ackclock.papers.experiments import Experiments, Measured, network
+from ackclock.papers.experiments import ExperimentRuns, Experiments, network
 from ackclock.papers.ns2 import ns2_value
 from ackclock.papers.scenarios import scenario_path
 from ackclock.simulation.engine import run
@@ -30,7 +30,7 @@ SEEDS = range(1, 4)
 
 
 @cache
-def ours() -> Measured:
+def ours() -> ExperimentRuns:
     return Experiments(SEEDS)("table1")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ackclock import analyze
-from ackclock.analysis.clocks import clock_said
+from ackclock.analysis.clocks import format_clock
 from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, loss_models, path, recovery_time
 from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.flow_context import View, view
+from ackclock.analysis.diagnosis.flow_context import FlowContext, flow_context
 from ackclock.analysis.terminal_tables import analysis_tables
 from ackclock.format import milliseconds, rate
 from ackclock.report.capture import page
@@ -32,10 +32,10 @@ def crossing(p50: float, p95: float) -> dict:
     return {"one_way_delay_ms": {"min": 60.0, "p50": p50, "p95": p95}}
 
 
-def seen(document, there=None, back=None, shared=0.0, **figures) -> View:
+def seen(document, there=None, back=None, shared=0.0, **figures) -> FlowContext:
     """A view of the download with figures of one's own."""
-    best = view(document, document["flows"][0], "b2a")
-    return View(best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared)
+    best = flow_context(document, document["flows"][0], "b2a")
+    return FlowContext(best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared)
 
 
 def test_the_receivers_end_says_nothing_of_the_senders_application_or_models(full_queue):
@@ -139,7 +139,7 @@ def test_a_finding_at_the_terminal_says_what_would_help(small_window):
 
 
 def test_a_slow_clock_is_not_said_to_be_fast():
-    said = clock_said({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
+    said = format_clock({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
     assert "0.010 ms behind" in said
     assert "0.2 ppm slow" in said
 

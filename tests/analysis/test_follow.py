@@ -133,12 +133,12 @@ def _drawn(screen: int) -> int:
 
 
 def test_a_growing_file_is_followed(lossy, tmp_path):
-    from ackclock.analysis.filter import Only
+    from ackclock.analysis.filter import PacketFilter
     from ackclock.analysis.run import document_of, open_capture
 
     whole, growing = lossy.read_bytes(), tmp_path / "growing.pcap"
     growing.write_bytes(whole[: len(whole) // 2 + 7])
-    reader = open_capture(str(growing), Only())
+    reader = open_capture(str(growing), PacketFilter())
     first = reader.advance(1_000_000)
 
     def more() -> None:

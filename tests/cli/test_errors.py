@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from ackclock.errors import FIELDS, InputError, Refusal, RunFailed, UsageError, from_document
+from ackclock.errors import FIELDS, InputError, InvalidValue, RunFailed, UsageError, from_document
 
 
 def test_input_error_names_file_line_and_key_when_in_first_form():
@@ -32,7 +32,7 @@ def test_input_error_names_the_option_in_place_of_the_key_when_typed_on_the_comm
 
 
 def test_refusal_becomes_an_error_of_its_form_when_placed():
-    error = InputError.of(Refusal.problem("a flow has no workload", "add one"), file="s.toml", line=2, key="flow[1]")
+    error = InputError.of(InvalidValue.problem("a flow has no workload", "add one"), file="s.toml", line=2, key="flow[1]")
     assert str(error) == "s.toml:2: flow[1]: a flow has no workload; add one"
 
 

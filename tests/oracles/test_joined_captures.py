@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ackclock import analyze
-from tests.support.capture_copies import altered
+from tests.support.capture_copies import altered_copy
 
 from .test_captures import NAMES
 
@@ -64,7 +64,7 @@ def test_the_offset_interval_covers_the_truth_and_the_symmetric_estimate_is_with
     captures: Path, name: str, tmp_path: Path
 ) -> None:
     ends = captures / f"{name}.client.pcap.gz", captures / f"{name}.server.pcap.gz"
-    shifted = altered(ends[1], tmp_path / "shifted.pcap")
+    shifted = altered_copy(ends[1], tmp_path / "shifted.pcap")
     for second, offset_ms, skew_ppm in ((ends[1], 0.0, 0.0), (shifted, OFFSET_S * 1e3, SKEW * 1e6)):
         clock = joined(ends[0], second)["clock"]
         low, high = clock["offset_interval_ms"]
@@ -91,7 +91,7 @@ def test_the_order_of_the_captures_does_not_matter(captures: Path) -> None:
 
 def test_what_a_capture_drops_is_not_taken_for_a_loss(captures: Path, tmp_path: Path) -> None:
     client, server = captures / "loss1-reno.client.pcap.gz", captures / "loss1-reno.server.pcap.gz"
-    document = joined(altered(client, tmp_path / "a.pcap", lambda n: n < 100 or n % 50 > 0), server)
+    document = joined(altered_copy(client, tmp_path / "a.pcap", lambda n: n < 100 or n % 50 > 0), server)
     with (captures / "loss1-reno.truth.csv").open() as file:
         truth = {(int(row["seq"]), int(row["paylen"])) for row in csv.DictReader(file)}
     data = {packet for packet in lost(document) if packet[1] > 0}

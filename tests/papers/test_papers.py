@@ -25,7 +25,7 @@ from ackclock.papers.tolerance import read_tolerance
 from ackclock.papers.wimax_measured.pchar import column
 from ackclock.report import paper_tables
 from ackclock.report.page import Table
-from ackclock.simulation.runner import Cell, run_cells
+from ackclock.simulation.runner import RunSpec, run_specs
 from ackclock.statistics import interval
 
 
@@ -98,8 +98,8 @@ def test_a_tolerance_in_words_leaves_the_judgement_to_the_evaluator(text: str) -
         ({}, Evidence(interval([1.9]), "ran"), "holds"),
         ({}, Evidence(interval([2.2]), "ran"), "fails"),
         ({}, None, "not_tested"),
-        ({"tolerance": "none"}, Evidence(None, "ordered", says=True), "holds"),
-        ({"tolerance": "none"}, Evidence(None, "not ordered", says=False), "fails"),
+        ({"tolerance": "none"}, Evidence(None, "ordered", holds=True), "holds"),
+        ({"tolerance": "none"}, Evidence(None, "not ordered", holds=False), "fails"),
         ({"tolerance": "do not gate"}, Evidence(interval([1.78]), "ran"), "not_tested"),
         ({"tolerance_reason": "configuration"}, Evidence(interval([1.78]), "set"), "calibration"),
     ],
@@ -222,7 +222,7 @@ def test_pchars_fit_finds_the_rate_of_a_link_that_is_paid_by_the_byte() -> None:
         {"name": "all", "start": "100 s", "workload": probe},
     ]
     scenario = draft_of({"hop": hops, "flow": flows, "duration": "200 s"}).check()
-    result = run_cells([Cell(scenario, 1)])[0]
+    result = run_specs([RunSpec(scenario, 1)])[0]
     found = column(result, up=False)
     assert found.bottleneck_kbps == pytest.approx(1000.0, rel=0.01)
     assert found.wired == pytest.approx(10.0 + 8e-5 * 56, abs=0.01), "the intercept: a probe of no size, and its answer"

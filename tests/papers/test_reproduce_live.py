@@ -11,9 +11,9 @@ from threading import Event, Timer
 import pytest
 
 from ackclock.errors import InputError, RunFailed
-from ackclock.papers.evaluators import Figures, at
+from ackclock.papers.evaluators import ExperimentData, point
 from ackclock.papers.evidence import Unobservable
-from ackclock.papers.experiments import book, places
+from ackclock.papers.experiments import experiments_file, settings_of
 from ackclock.papers.live import job as live_job
 from ackclock.papers.live import run as live_run
 from ackclock.papers.live.experiments import LiveExperiments
@@ -24,7 +24,7 @@ from tests.support.namespaces import namespaces
 
 
 def scenario(paper: str, experiment: str, scheme: str, **point: object):
-    for place, found in places(book(paper)["experiments"][experiment], paper):
+    for place, found in settings_of(experiments_file(paper)["experiments"][experiment], paper):
         said = {path.rpartition(".")[2]: value for path, value in place.point.items()}
         if place.scheme == scheme and all(said.get(key) == value for key, value in point.items()):
             return found
@@ -75,13 +75,13 @@ def test_a_paper_that_measured_no_path_is_refused_with_those_that_did(tmp_path):
 @pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_again(tmp_path, monkeypatch):
     """One stream of wibro alone: the cap's 10 Mb/s, whatever the machine's load makes of the audit."""
-    only = {"experiments": {"udp": {**book("wibro")["experiments"]["udp"], "schemes": ["down full"]}}}
+    only = {"experiments": {"udp": {**experiments_file("wibro")["experiments"]["udp"], "schemes": ["down full"]}}}
     for module in ("ackclock.papers.live.experiments.book", "ackclock.papers.experiments.book"):
-        monkeypatch.setattr(module, lambda paper: {**book.__wrapped__(paper), **only})
+        monkeypatch.setattr(module, lambda paper: {**experiments_file.__wrapped__(paper), **only})
     done: list[tuple[int, int, str]] = []
     experiments = LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *said: done.append(said))
-    figures = Figures(experiments)
-    found = figures.mean(at("udp", "down full"), rate_mbps)
+    figures = ExperimentData(experiments)
+    found = figures.mean(point("udp", "down full"), rate_mbps)
     assert found.mean == pytest.approx(10.0, rel=0.05)
     (run,) = experiments.document()["runs"]
     assert run["places"] == ["udp down full"]

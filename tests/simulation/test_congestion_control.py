@@ -83,7 +83,7 @@ def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:
         def on_ack(self, ack: ackclock.Ack) -> None:
             self.cwnd = 10.0
 
-    congestion_control.named(Watcher)
+    congestion_control.with_names(Watcher)
     run(Watcher)
     # 10 segments of 1448 bytes in a round trip of 40 ms and a little.
     assert 180 < max(rate for rate in heard["rates"] if rate) < 260

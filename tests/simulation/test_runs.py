@@ -18,7 +18,7 @@ import ackclock
 from ackclock.input.scenario import draft_of, read_draft
 from ackclock.input.scenario.resolution import scenario_hash
 from ackclock.simulation.run import simulate_scenario
-from ackclock.simulation.runner import Cell, Store, run_cells
+from ackclock.simulation.runner import RunSpec, RunStore, run_specs
 from ackclock.simulation.sweep import sweep_draft
 
 SERIES = ["seed", "flow", "time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms", "flight_bytes", "delivered_bytes",
@@ -182,10 +182,10 @@ def test_the_resolved_sweep_runs_again_to_the_same_result(write, tmp_path):
 def test_only_missing_cells_are_run(write, tmp_path, monkeypatch):
     draft = read_draft(write("sweep.toml", SWEEP))
     scenario = draft.check(draft.points()[0])
-    store = Store(tmp_path / "run")
-    (kept,) = run_cells([Cell(scenario, 1)], store=store)
+    store = RunStore(tmp_path / "run")
+    (kept,) = run_specs([RunSpec(scenario, 1)], store=store)
     seen: list[tuple[int, int, str]] = []
-    results = run_cells([Cell(scenario, 1), Cell(scenario, 2)], store=store, progress=lambda *now: seen.append(now))
+    results = run_specs([RunSpec(scenario, 1), RunSpec(scenario, 2)], store=store, progress=lambda *now: seen.append(now))
     assert [now[:2] for now in seen] == [(1, 2), (2, 2)]
     assert results[0].summary == kept.summary
     assert results[0].folder == kept.folder
@@ -198,7 +198,7 @@ def test_a_failing_run_names_its_parameters_and_seed(small, monkeypatch):
 
     monkeypatch.setattr("ackclock.simulation.engine.run", fail)
     with pytest.raises(ackclock.RunFailed, match=r"^tcp\.variant=reno seed 7: out of luck$"):
-        run_cells([Cell(read_draft(small).check(), 7, {"tcp.variant": "reno"})])
+        run_specs([RunSpec(read_draft(small).check(), 7, {"tcp.variant": "reno"})])
 
 
 LONG_SWEEP = SWEEP.replace("3 s", "300 s").replace("seeds = 2", "seeds = 10").replace('"2 Mb/s"', '"20 Mb/s"')
@@ -246,9 +246,9 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(write, tmp_path, how):
     stamps = {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept}
 
     draft = read_draft(scenario)
-    cell = next(iter(Cell(draft.check(draft.points()[0]), seed) for seed in (1,)))
+    cell = next(iter(RunSpec(draft.check(draft.points()[0]), seed) for seed in (1,)))
     assert cell.key in kept
-    results = run_cells([cell], store=Store(out))
+    results = run_specs([cell], store=RunStore(out))
     assert results[0].folder == out / "cells" / cell.key
     assert not list((out / "cells").glob(".*.tmp"))
     assert {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept} == stamps

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def altered(
+def altered_copy(
     source: Path,
     target: Path,
     keep: Callable[[int], bool] = lambda number: True,

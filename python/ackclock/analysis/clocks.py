@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, Refusal, not_readable
+from ackclock.errors import InputError, InvalidValue, not_readable
 from ackclock.input.units import PS_PER_S, time_ps
 
 PULSES_ERROR_S = 1e-4  # what a pulse on a serial line is good for
@@ -69,7 +69,7 @@ def known_clocks(clock: Mapping[str, Any]) -> str | None:
     return f"both clocks were said to be right within {error:g} ms, but packets arrive {conflict:.3f} ms before they were sent: one is wrong"
 
 
-def clock_said(clock: Mapping[str, Any]) -> str:
+def format_clock(clock: Mapping[str, Any]) -> str:
     """What the traffic itself tells of the second clock, in one clause."""
     low, high = clock["offset_interval_ms"]
     offset, skew = clock["offset_ms"], clock["skew_ppm"]
@@ -87,7 +87,7 @@ def _seconds(given: str | float) -> float:
     text = f"{given} s" if isinstance(given, float | int) or given.replace(".", "", 1).isdigit() else given
     try:
         return time_ps(text) / PS_PER_S
-    except Refusal as error:
+    except InvalidValue as error:
         raise InputError.of(error, option="--synchronized") from None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.errors import InputError, show
+from ackclock.errors import InputError, format_value
 
 Ends = Mapping[str, Any]
 """What a flow's ends must be, as the engine takes it: {"net": [..]}, {"ports": [..]}, {"all": [..]}, {"any": [..]} or {"not": ..}."""
@@ -25,7 +25,7 @@ _WORDS = {"&&": "and", "||": "or", "!": "not"}
 
 
 @dataclass(frozen=True)
-class Only:
+class PacketFilter:
     """What to take: what a flow's ends must be (`parse_filter`), and a time from the first packet, in seconds."""
 
     ends: Ends | None = None
@@ -85,7 +85,7 @@ class _Parser:
         self.words: list[str] = [_WORDS.get(word, word) for word in _TOKEN.findall(expression)]
 
     def refused(self) -> InputError:
-        return InputError(show(self.expression), _ALLOWED, key="--filter")
+        return InputError(format_value(self.expression), _ALLOWED, key="--filter")
 
     def next(self) -> str:
         if not self.words:
@@ -131,7 +131,7 @@ class _Parser:
 
     def port(self, text: str) -> int:
         if not (text.isascii() and text.isdigit()) or len(text) > 5 or int(text) > 65535:
-            raise InputError(show(text), "a port from 0 to 65535", option="--filter")
+            raise InputError(format_value(text), "a port from 0 to 65535", option="--filter")
         return int(text)
 
 
@@ -140,5 +140,5 @@ def _network(text: str, *, host: bool) -> list[str | int]:
         net = ipaddress.ip_network(ipaddress.ip_address(text) if host else text, strict=False)
     except ValueError:
         allowed = "an IPv4 or IPv6 address" + ("" if host else ", with `/` and the bits that count")
-        raise InputError(show(text), allowed, option="--filter") from None
+        raise InputError(format_value(text), allowed, option="--filter") from None
     return [str(net.network_address), net.prefixlen]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock.analysis.clocks import Clocks
-from ackclock.analysis.filter import Only
+from ackclock.analysis.filter import PacketFilter
 from ackclock.storage.atomic_files import write_json, write_parquet
 from ackclock.storage.run_folder import Identity, RunFolder
 
@@ -21,11 +21,11 @@ DOCUMENT = "analysis.json"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnalysisRequest:
     """The captures of an analysis and its options."""
 
     captures: tuple[str, ...]
-    only: Only
+    only: PacketFilter
     flow: int | str | None
     clocks: Clocks
     follow: bool = False
@@ -39,7 +39,7 @@ class Asked:
         return Identity.of("analyze", [contents, options], once=once)
 
 
-def folder_for(out: str | Path | None, asked: Asked, *, force: bool) -> AbstractContextManager[RunFolder | None]:
+def folder_for(out: str | Path | None, asked: AnalysisRequest, *, force: bool) -> AbstractContextManager[RunFolder | None]:
     """The run folder of an analysis as a context manager; an empty context without an output folder."""
     return nullcontext() if out is None else RunFolder(out, asked.identity, force=force)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.diagnosis import diagnose
-from ackclock.analysis.filter import Only, parse_filter
+from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, native_errors
 
 if TYPE_CHECKING:
@@ -111,14 +111,14 @@ def analyze(
     Raises:
         InputError: the capture cannot be read, an argument is bad, or ``out`` holds another run.
     """
-    from ackclock.analysis.folder import Asked, folder_for, read_folder, write_folder
+    from ackclock.analysis.folder import AnalysisRequest, folder_for, read_folder, write_folder
 
     other = None if second is None else str(second)
     clocks = clocks_of(pps, synchronized, 1 if second is None else 2)
-    only = Only(parse_filter(filter), since, until)
+    only = PacketFilter(parse_filter(filter), since, until)
     reader = open_capture(str(capture), only, other, series=series or out is not None, clocks=clocks)
     captures = (str(capture),) if other is None else (str(capture), other)
-    with folder_for(out, Asked(captures, only, flow, clocks), force=force) as run:
+    with folder_for(out, AnalysisRequest(captures, only, flow, clocks), force=force) as run:
         if run and run.finished:
             return read_folder(run.path)
         with native_errors(file=str(capture)):
@@ -132,7 +132,13 @@ def analyze(
 
 
 def open_capture(
-    path: str, only: Only, second: str | None = None, *, series: bool = False, clocks: Clocks = NO_CLOCKS, follow: bool = False
+    path: str,
+    only: PacketFilter,
+    second: str | None = None,
+    *,
+    series: bool = False,
+    clocks: Clocks = NO_CLOCKS,
+    follow: bool = False,
 ) -> Any:
     """The engine's reader of this capture, or of these two; with `series`, each packet is kept as a row.
 

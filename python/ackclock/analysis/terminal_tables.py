@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from ackclock.analysis.clocks import clock_said, known_clocks
+from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.flow_context import View, size, view
+from ackclock.analysis.diagnosis.flow_context import FlowContext, flow_context, size
 from ackclock.format import column_ms, column_percent, rate
 
 MOST = 50  # rows; --json and --out have all
@@ -46,11 +46,11 @@ def _flows(document: Mapping[str, Any]) -> Table:
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for way, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
             if flow[way]["segments"]:
-                table.add_row(str(flow["flow"]), way, flow[ends[0]], flow[ends[1]], *_figures(view(document, flow, way)))
+                table.add_row(str(flow["flow"]), way, flow[ends[0]], flow[ends[1]], *_figures(flow_context(document, flow, way)))
     return table
 
 
-def _figures(seen: View) -> list[str]:
+def _figures(seen: FlowContext) -> list[str]:
     """From the capture near the sender; with one at the far end, round trips and flight are not the sender's and stay blank."""
     way = seen.figures
     rtt = way["rtt_ms"] if not seen.far else dict.fromkeys(("min", "mean", "p95"))
@@ -81,7 +81,7 @@ def _timeouts(document: Mapping[str, Any]) -> Table | None:
     largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MOST]
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for way in ("a2b", "b2a"):
-            figures = view(document, flow, way).figures
+            figures = flow_context(document, flow, way).figures
             repairs, early = figures["repairs"], figures["spurious"]["early_timeouts"]
             if repairs["pairs"] or early:
                 kinds = (repairs[key] for key in ("timeouts", "pairs", "fast_then_timeout", "pairs_not_needed"))
@@ -93,7 +93,7 @@ def _between(document: Mapping[str, Any]) -> Table:
     clock = document["clock"]
     said = "no two steady clocks explain both directions"
     if clock is not None:
-        said = known_clocks(clock) or f"its clock is {clock_said(clock)}"
+        said = known_clocks(clock) or f"its clock is {format_clock(clock)}"
     table = _table(f"Joined with {document['second']['capture']}: {said}")
     for column in ("flow", "way"):
         table.add_column(column)

@@ -35,7 +35,7 @@ def write_xplot(done: Analysis, folder: Path) -> list[Path]:
     """Time sequence, RTT and outstanding data of the largest directions: `flow1-a2b.tsg.xpl`, `.rtt.xpl`, `.owin.xpl`."""
     import polars as pl
 
-    from ackclock.analysis.diagnosis.flow_context import view
+    from ackclock.analysis.diagnosis.flow_context import flow_context
 
     if done.series is None:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
@@ -44,7 +44,7 @@ def write_xplot(done: Analysis, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for flow, way in ways:
-        seen = view(done.document, flow, way)
+        seen = flow_context(done.document, flow, way)
         chosen = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == seen.crossing.get("sender_side_capture", 1))
         packets = done.series.filter(chosen)
         sent, back = packets.filter(pl.col("way") == way), packets.filter(pl.col("way") != way)

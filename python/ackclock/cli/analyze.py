@@ -50,8 +50,8 @@ def analyze(
 ) -> None:
     """Per-flow metrics and diagnosis from one capture, or from both ends."""
     from ackclock.analysis.clocks import clocks_of
-    from ackclock.analysis.filter import Only, parse_filter
-    from ackclock.analysis.folder import Asked, folder_for, read_folder, write_folder
+    from ackclock.analysis.filter import PacketFilter, parse_filter
+    from ackclock.analysis.folder import AnalysisRequest, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
     from ackclock.analysis.terminal_tables import analysis_tables
     from ackclock.analysis.truncation import truncations
@@ -60,13 +60,13 @@ def analyze(
 
     if follow and second is not None:
         raise InputError.problem("--follow reads one capture while it grows", "leave out CAPTURE2 or --follow", option="--follow")
-    only = Only(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
+    only = PacketFilter(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
     try:
         reader = open_capture(capture, only, second, series=out is not None, clocks=clocks, follow=follow)
     except KeyboardInterrupt:
         raise InputError.problem("no capture came before Ctrl-C", "name a file or a pipe that is written", file=capture) from None
-    asked = Asked((capture,) if second is None else (capture, second), only, flow, clocks, follow=follow)
+    asked = AnalysisRequest((capture,) if second is None else (capture, second), only, flow, clocks, follow=follow)
     with folder_for(out, asked, force=force) as run:
         if run and run.finished:
             done = read_folder(run.path)
@@ -91,10 +91,10 @@ def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: b
     from ackclock.analysis.run import document_of
     from ackclock.analysis.terminal_tables import analysis_tables
     from ackclock.cli.follow import read_all
-    from ackclock.cli.output import drawn_anew
+    from ackclock.cli.output import live_tables
     from ackclock.errors import InputError
 
-    with drawn_anew(wanted=follow and drawn and not quiet) as draw:
+    with live_tables(wanted=follow and drawn and not quiet) as draw:
         show = None
         if draw is not None:
 

@@ -64,8 +64,8 @@ def emulate(
     """
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.cli.tables import emulation_tables
-    from ackclock.emulation.config import PAIR_NAME, Settings, check_way_out, emulate_here, emulation_scenario, server_ready
-    from ackclock.emulation.run import Logging, default_folder, identity
+    from ackclock.emulation.config import PAIR_NAME, EmulationConfig, check_uplink, emulate_here, emulation_scenario, server_ready
+    from ackclock.emulation.run import EmulationLog, default_folder, identity
     from ackclock.errors import InputError
     from ackclock.storage.run_folder import opened
 
@@ -75,13 +75,13 @@ def emulate(
     if not PAIR_NAME.fullmatch(name):
         raise InputError(f'"{name}"', "letters, digits, _, - and ., at most 64, the first none of - and .", option="--name")
     if internet:
-        check_way_out()
+        check_uplink()
     ends = _command_line(server, "--server")
     folder = (out or default_folder(scenario)) if out or log or report else None
     with ExitStack() as stack:
         run = stack.enter_context(opened(folder, identity(scenario, seed, argv, ends), seeds=scenario.seeds, force=force))
-        logging = stack.enter_context(Logging(run, scenario, log=log)) if run else None
-        settings = Settings(
+        logging = stack.enter_context(EmulationLog(run, scenario, log=log)) if run else None
+        settings = EmulationConfig(
             argv,
             ends,
             server_ready(ready),

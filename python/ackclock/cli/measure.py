@@ -114,7 +114,7 @@ def measure(
             )
 
     if every is not None:
-        return _scheduled(Repeat(host, port, every, times or _TIMES, out, force), checked, once, json=json, quiet=quiet)
+        return _scheduled(ScheduleOptions(host, port, every, times or _TIMES, out, force), checked, once, json=json, quiet=quiet)
     try:
         done = once(out or folder_of(host, port))
     except MeasurementFailed as failed:
@@ -143,7 +143,7 @@ _TIMES = 24
 
 
 @dataclass(frozen=True)
-class Repeat:
+class ScheduleOptions:
     """What is measured again and again, and where that is kept."""
 
     host: str
@@ -154,7 +154,7 @@ class Repeat:
     force: bool
 
 
-def _scheduled(repeat: Repeat, plan: Plan, once: Callable[..., Measurement], *, json: bool, quiet: bool) -> None:
+def _scheduled(repeat: ScheduleOptions, plan: Plan, once: Callable[..., Measurement], *, json: bool, quiet: bool) -> None:
     from ackclock.cli.output import print_json, remark
     from ackclock.errors import InputError
     from ackclock.input.units import PS_PER_S

@@ -47,12 +47,12 @@ def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[No
 
 def time_of(text: str, option: str) -> int:
     """An option's time, such as "5 ms", in picoseconds. Raises InputError, which names the option."""
-    from ackclock.errors import InputError, Refusal
+    from ackclock.errors import InputError, InvalidValue
     from ackclock.input.units import time_ps
 
     try:
         return time_ps(text)
-    except Refusal as refusal:
+    except InvalidValue as refusal:
         raise InputError.of(refusal, option=option) from None
 
 

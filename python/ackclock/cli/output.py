@@ -87,7 +87,7 @@ def print_tables(tables: Iterable[Table]) -> None:
 
 
 @contextmanager
-def drawn_anew(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] | None]:
+def live_tables(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] | None]:
     """What draws tables in place of those before, cut to the screen, and wipes them at the end; None where stdout is no terminal."""
     if not wanted or not sys.stdout.isatty():
         yield None

@@ -44,7 +44,7 @@ def reproduce(
     if paper and every:
         raise InputError.problem(f"--all and the paper {paper} exclude each other", "leave one of them out", option="--all")
     if live:
-        return _reproduce_live(paper, Live(quick, full, workers, out, force), seed, json=json, quiet=quiet)
+        return _reproduce_live(paper, LiveOptions(quick, full, workers, out, force), seed, json=json, quiet=quiet)
     papers = [paper] if paper else list(PAPERS)
     all_done = []
     seeds = None if seed is None else [seed]
@@ -72,7 +72,7 @@ def reproduce(
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveOptions:
     """How long live runs are, how many at a time, and where they are kept."""
 
     quick: bool
@@ -82,7 +82,7 @@ class Live:
     force: bool
 
 
-def _reproduce_live(paper: str | None, how: Live, seed: int | None, *, json: bool, quiet: bool) -> None:
+def _reproduce_live(paper: str | None, how: LiveOptions, seed: int | None, *, json: bool, quiet: bool) -> None:
     from ackclock.cli.output import print_json, print_tables, remark, write_report
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError

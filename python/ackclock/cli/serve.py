@@ -64,7 +64,7 @@ def serve(
 
     The token is read from --token-file, of mode 0600, which is made if it is not there; without one a token is made and shown once.
     """
-    from ackclock.measurement.server import Reflecting
+    from ackclock.measurement.server import StampReflector
     from ackclock.measurement.server import new_token as make_token
     from ackclock.measurement.server import serve as run
 
@@ -74,7 +74,7 @@ def serve(
         return
 
     _check_stamp(stamp_port, stamp_key_file, stamp_open=stamp_open)
-    stamp = None if stamp_port is None else Reflecting(stamp_port, stamp_key_file)
+    stamp = None if stamp_port is None else StampReflector(stamp_port, stamp_key_file)
 
     def announce(address: str, token: str | None) -> None:
         print(f"listening at {address} (TCP and UDP)", flush=True)

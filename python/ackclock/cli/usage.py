@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
-from ackclock.errors import UsageError, nearest, one_of, show
+from ackclock.errors import UsageError, choices, format_value, nearest
 
 
 def is_usage(error: Exception) -> bool:
@@ -50,7 +50,7 @@ def _missing(context: Any, parameter: Any) -> UsageError:
 
 def _bad_value(error: Any, parameter: Any, arguments: Sequence[str]) -> UsageError:
     typed = _typed(error, parameter, arguments)
-    found = show(typed) if typed is not None else "another value"
+    found = format_value(typed) if typed is not None else "another value"
     allowed = _allowed(error.ctx.command.callback, parameter.name, typed) or " ".join(error.message.split()).rstrip(".")
     return UsageError(found, allowed, option=_name(parameter))
 
@@ -69,7 +69,7 @@ def _bad_option(option: str, context: Any, arguments: Sequence[str]) -> UsageErr
 
 def _no_command(context: Any, arguments: Sequence[str]) -> UsageError:
     typed = next((argument for argument in arguments if not argument.startswith("-")), "")
-    return UsageError(f'no command "{typed}"', one_of(context.command.list_commands(context), typed), option="COMMAND")
+    return UsageError(f'no command "{typed}"', choices(context.command.list_commands(context), typed), option="COMMAND")
 
 
 def _extra(error: Any, context: Any) -> UsageError:
@@ -111,7 +111,7 @@ def _allowed(command: Callable[..., Any], name: str, typed: str | None) -> str |
     """The allowed values by the annotations: the values of an enumeration, or a number within limits."""
     kinds, limits = _annotation(command, name)
     if words := _words((kinds, limits)):
-        return one_of(words, typed)
+        return choices(words, typed)
     number = "a whole number" if int in kinds else "a number" if float in kinds else None
     low, high = getattr(limits, "min", None), getattr(limits, "max", None)
     if number is None or (low is None and high is None):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.errors import InputError, one_of, show
+from ackclock.errors import InputError, choices, format_value
 from ackclock.input.link.ack_handling import PRESETS
 from ackclock.input.link.hop import Hop
 from ackclock.input.link.queue import QUEUES
@@ -47,7 +47,7 @@ def check_policies(policies: Sequence[str]) -> None:
             _known(parts, list(dict.fromkeys([*POLICIES, *QUEUES])), "ack_policy")
         told = [key for part in parts for key in POLICIES.get(part, {"kind": part})]
         if len(set(told)) < len(told) or ("none" in parts and len(parts) > 1):
-            raise InputError(show(policy), "parts that go together, such as safe+acks-first or red+p1", key="ack_policy")
+            raise InputError(format_value(policy), "parts that go together, such as safe+acks-first or red+p1", key="ack_policy")
 
 
 def check_techniques(techniques: Sequence[str]) -> None:
@@ -59,7 +59,7 @@ def check_techniques(techniques: Sequence[str]) -> None:
 def _known(words: Sequence[str], allowed: Sequence[str], key: str) -> None:
     for word in words:
         if word not in allowed:
-            raise InputError(show(word), one_of(allowed, word), key=key)
+            raise InputError(format_value(word), choices(allowed, word), key=key)
 
 
 def technique_keys(technique: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, whats_there
+from ackclock.errors import InputError, describe_path
 
 Row = dict[str, Any]
 
@@ -16,7 +16,7 @@ def read_measured(folder: str | Path) -> Mapping[str, Any]:
     from ackclock.measurement.folder import DOCUMENT, read_folder
 
     if not (Path(folder) / DOCUMENT).is_file():
-        raise InputError(whats_there(Path(folder)), "a run folder of `ackclock measure`", file=str(folder), option="--measured")
+        raise InputError(describe_path(Path(folder)), "a run folder of `ackclock measure`", file=str(folder), option="--measured")
     return read_folder(Path(folder)).document
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.reasons import Standing, why
-from ackclock.errors import InputError, one_of, show
+from ackclock.errors import InputError, choices, format_value
 from ackclock.simulation.metrics import Run, over_seeds
-from ackclock.statistics import Interval, Place, rank
+from ackclock.statistics import Interval, Rank, rank
 
 RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmission_rate": False, "jain": True}
 """What a ranking may go by, and whether more of it is better."""
@@ -57,7 +57,7 @@ def just_so(label: str, twins: Sequence[str]) -> str:
 def check_rank_by(rank_by: str, flows: int) -> None:
     """Refuse a metric that cannot rank ``flows`` flows. Raises InputError."""
     if rank_by not in RANK_BY:
-        raise InputError(show(rank_by), one_of(RANK_BY, rank_by), key="rank_by")
+        raise InputError(format_value(rank_by), choices(RANK_BY, rank_by), key="rank_by")
     if rank_by == "jain" and flows < 2:
         raise InputError.problem(
             "jain compares flows, and there is one", "ask for two flows or more, or for another metric", key="rank_by"
@@ -92,7 +92,7 @@ def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goo
     winner = places[0]
     best = metrics[winner.key]
 
-    def standing(place: Place[Configuration]) -> Standing:
+    def standing(place: Rank[Configuration]) -> Standing:
         behind: Standing = "undecided" if place.undecided else "behind"
         return "best" if place is winner else "tied" if place.rank == winner.rank else behind
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +46,7 @@ class Comparison:
     scenario: Mapping[str, Any]
     rank_by: str
     ranking: Sequence[Ranked]
-    results: Mapping[Configuration, Sequence[CellResult]]
+    results: Mapping[Configuration, Sequence[RunResult]]
     asymmetry: Asymmetry | None
     folder: Path | None
     no_asymmetry: str | None = None
@@ -110,7 +110,7 @@ class Comparison:
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def shown(self) -> dict[str, CellResult]:
+    def shown(self) -> dict[str, RunResult]:
         """The runs worth laying over each other, lowest seed, by label.
 
         The best, the ``quick`` one, the best of every other variant that differs from those, and the last.

@@ -13,14 +13,14 @@ from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, co
 from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
-from ackclock.congestion_control import CongestionControl, named
+from ackclock.congestion_control import CongestionControl, with_names
 from ackclock.input import catalogue
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.resolution import resolved
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import of_flows
-from ackclock.simulation.runner import Cell, CellResult, Progress, Store, run_cells
+from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, opened
 
@@ -90,7 +90,7 @@ def compare(
     """
     check_rank_by(rank_by, flows)
     beside_it = read_measured(measured) if measured is not None else None
-    known = named(list(variants)) if variants is not None else catalogue.variants()
+    known = with_names(list(variants)) if variants is not None else catalogue.variants()
     choices = configurations(known, buffers, delayed_ack, queue, ack_policy, ack)
     draft = draft_of(
         {
@@ -103,12 +103,12 @@ def compare(
     )
     points = _points(choices, bottlenecks(draft.check().hop, direction) if _varies_path(choices) else None)
     scenarios = {choice: draft.check(point) for choice, point in points.items()}
-    cells = [Cell(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds]
-    identity = Identity.of("compare", [rank_by, beside_it, *([dict(cell.params), cell.plan.digest] for cell in cells)])
+    specs = [RunSpec(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds]
+    identity = Identity.of("compare", [rank_by, beside_it, *([dict(cell.params), cell.plan.digest] for cell in specs)])
     folder = Path(out) if out is not None else identity.default_folder() if keep else None
     base = scenarios[choices[0]]
     with opened(folder, identity, seeds=base.seeds, force=force) as run:
-        done = run_cells(cells, workers=workers, store=Store(folder) if folder else None, progress=progress)
+        done = run_specs(specs, workers=workers, store=RunStore(folder) if folder else None, progress=progress)
         results = _by_choice(choices, done)
         ranked = ranking(
             {choice: {one.seed: of_flows(one.summary, OPPOSITE) for one in of_choice} for choice, of_choice in results.items()},
@@ -122,9 +122,9 @@ def compare(
             rank_by=rank_by,
             ranking=ranked,
             results=results,
-            asymmetry=asymmetry(cells[0].plan.document),
+            asymmetry=asymmetry(specs[0].plan.document),
             folder=folder,
-            no_asymmetry=why_no_asymmetry(cells[0].plan.document),
+            no_asymmetry=why_no_asymmetry(specs[0].plan.document),
             points=points,
             notes=[UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else [],
         )
@@ -159,7 +159,7 @@ def _points(choices: Sequence[Configuration], path: Bottlenecks | None) -> dict[
     return {choice: {**choice.tcp_keys, **of_path[choice]} for choice in choices}
 
 
-def _by_choice(choices: Sequence[Configuration], done: Sequence[CellResult]) -> dict[Configuration, list[CellResult]]:
+def _by_choice(choices: Sequence[Configuration], done: Sequence[RunResult]) -> dict[Configuration, list[RunResult]]:
     each = len(done) // len(choices)
     return {choice: list(done[i * each : (i + 1) * each]) for i, choice in enumerate(choices)}
 
@@ -168,7 +168,7 @@ def _write(comparison: Comparison, folder: Path) -> None:
     first = next(iter(comparison.results.values()))
     every = [one for of_choice in comparison.results.values() for one in of_choice]
     swept = {"sweep": swept} if (swept := _sweep(list(comparison.points.values()))) else {}
-    scenario = first[0].cell.scenario
+    scenario = first[0].spec.scenario
     run_files.write_scenario(folder, scenario, extra=swept)
     atomic_files.write_parquet(
         folder / "flows.parquet", run_files.flows_frame([r.summary for r in every], [r.params for r in every])

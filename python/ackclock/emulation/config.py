@@ -31,7 +31,7 @@ PAIR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True)
-class Settings:
+class EmulationConfig:
     """How to emulate: what runs where, for how long, and what counts as late.
 
     ``deadline_us``: a packet that leaves later than this, in microseconds, has missed its deadline. ``log``: where captures and the
@@ -108,7 +108,7 @@ def server_ready(text: str) -> str | int:
     raise InputError(f'"{text}"', "a port from 1 to 65535, any or none", option="--server-ready")
 
 
-def check_way_out() -> None:
+def check_uplink() -> None:
     """Raise InputError where this machine cannot let traffic out: that takes root, and nftables or iptables."""
     if os.geteuid() != 0:
         raise InputError.problem(
@@ -118,7 +118,7 @@ def check_way_out() -> None:
         raise InputError.problem("--internet requires nft or iptables", "install nftables", option="--internet")
 
 
-def emulate_here(scenario: Scenario, seed: int, settings: Settings) -> dict[str, Any]:
+def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> dict[str, Any]:
     """Emulate in this process, which moves into a network namespace of its own and stays there.
 
     Raises RunFailed where the machine refuses.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ackclock.emulation.config import emulation_scenario
-from ackclock.errors import AckclockError, InputError, whats_there
+from ackclock.errors import AckclockError, InputError, describe_path
 from ackclock.input.scenario.draft import read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
@@ -93,7 +93,7 @@ def identity(scenario: Scenario, seed: int | None, command: Sequence[str], serve
     return Identity.of("emulate", resolved, once=True, any_engine=True)
 
 
-class Logging:
+class EmulationLog:
     """The run folder of a running emulation as a context manager; `growing` is the folder of its log, None without one.
 
     Disk space for emulation.json is reserved: it is written even after the log has filled the disk.
@@ -159,7 +159,7 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
     try:
         document = json.loads((folder / DOCUMENT).read_text("utf-8"))
     except OSError:
-        raise InputError(whats_there(folder), "a run folder of emulate", file=str(folder)) from None
+        raise InputError(describe_path(folder), "a run folder of emulate", file=str(folder)) from None
 
     def table(name: str) -> pl.DataFrame:
         path = folder / f"{name}.parquet"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, one_of
+from ackclock.errors import InputError, choices
 from ackclock.export.line import Line, lines_of
 from ackclock.export.mahimahi import export_mahimahi
 from ackclock.export.tc import export_tc
@@ -52,7 +52,7 @@ class Exported:
 def export_link(link: str, to: str) -> Exported:
     """A packaged link or a link file for the emulator `to`: one of FORMATS. Raises InputError."""
     if to not in FORMATS:
-        raise InputError(f'"{to}"', one_of(FORMATS, to), key="--to")
+        raise InputError(f'"{to}"', choices(FORMATS, to), key="--to")
     # A link is checked as part of a scenario, and that wants a flow.
     scenario = draft_of({"link": link, "flow": [PLACEHOLDER], "duration": "1 s"}).check()
     lines = lines_of(scenario.hop)

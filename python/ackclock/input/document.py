@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, Refusal, nearest_file, not_readable
+from ackclock.errors import InputError, InvalidValue, nearest_file, not_readable
 from ackclock.input.schema import Loc
 from ackclock.input.toml_positions import key_lines
 
@@ -34,7 +34,7 @@ class Document:
     def lines(self) -> dict[Loc, int]:
         return key_lines(self.text) if self.file is not None else {}
 
-    def error(self, loc: Loc, refusal: Refusal) -> InputError:
+    def error(self, loc: Loc, refusal: InvalidValue) -> InputError:
         """The complaint about the key at `loc`, on the line of the nearest thing that was written."""
         line = next((self.lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in self.lines), None)
         key = spoken(loc, self.data)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
 
 LONGEST_PS = time_ps("100 day")  # the engine's clock holds 213 days, so now plus any span still fits
@@ -15,28 +15,28 @@ LONGEST_PS = time_ps("100 day")  # the engine's clock holds 213 days, so now plu
 def _span(text: Any) -> int:
     time = time_ps(text)
     if time > LONGEST_PS:
-        raise Refusal(show(text), "a time of at most 100 day")
+        raise InvalidValue(format_value(text), "a time of at most 100 day")
     return time
 
 
 def _not_negative(text: Any) -> int:
     time = _span(text)
     if time < 0:
-        raise Refusal(show(text), "a time of zero or more")
+        raise InvalidValue(format_value(text), "a time of zero or more")
     return time
 
 
 def _above_zero(text: Any) -> int:
     time = _span(text)
     if time <= 0:
-        raise Refusal(show(text), "a time above zero")
+        raise InvalidValue(format_value(text), "a time above zero")
     return time
 
 
 def _some_bytes(text: Any) -> int:
     size = size_bytes(text)
     if size == 0:
-        raise Refusal(show(text), "a size above zero")
+        raise InvalidValue(format_value(text), "a size above zero")
     return size
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
-from ackclock.errors import MOST_NAMES, Refusal, one_of, show
+from ackclock.errors import MAX_NAMES, InvalidValue, choices, format_value
 
 Loc = tuple[str | int, ...]
 T = TypeVar("T", bound=BaseModel)
@@ -28,21 +28,21 @@ class Table(BaseModel):
     @classmethod
     def _check_keys(cls, data: Any) -> Any:
         if not isinstance(data, dict):
-            raise Refusal(show(data), "a table with the keys " + ", ".join(cls.written_keys()))
+            raise InvalidValue(format_value(data), "a table with the keys " + ", ".join(cls.written_keys()))
         allowed = cls.written_keys()
         for key in data:
             if key not in allowed:
-                raise Refusal(f'unknown key "{key}"', one_of(allowed, key), (key,))
+                raise InvalidValue(f'unknown key "{key}"', choices(allowed, key), (key,))
         for name, field in cls.model_fields.items():
             if field.is_required() and name not in data:
-                raise Refusal(f'no "{name}"', cls.needed(name))
+                raise InvalidValue(f'no "{name}"', cls.needed(name))
         return data
 
     @classmethod
     def needed(cls, name: str) -> str:
         """What to write where this key is missing."""
         keys = cls.written_keys()
-        return f'the key "{name}" is needed here' + (f"; keys: {', '.join(keys)}" if len(keys) <= MOST_NAMES else "")
+        return f'the key "{name}" is needed here' + (f"; keys: {', '.join(keys)}" if len(keys) <= MAX_NAMES else "")
 
 
 def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeValidator:
@@ -50,45 +50,45 @@ def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeV
 
     def choose(data: Any) -> Any:
         if not isinstance(data, dict):
-            raise Refusal(show(data), f"a table with a kind: {', '.join(kinds)}")
+            raise InvalidValue(format_value(data), f"a table with a kind: {', '.join(kinds)}")
         kind = data.get("kind", default)
         if kind is None:
-            raise Refusal(show(data), f'the key "kind" is needed here: {", ".join(kinds)}')
+            raise InvalidValue(format_value(data), f'the key "kind" is needed here: {", ".join(kinds)}')
         if not isinstance(kind, str) or kind not in kinds:
-            raise Refusal(show(kind), f"kind {one_of(kinds, kind)}", ("kind",))
+            raise InvalidValue(format_value(kind), f"kind {choices(kinds, kind)}", ("kind",))
         return kinds[kind].model_validate({**data, "kind": kind})
 
     return BeforeValidator(choose)
 
 
-def word(*allowed: str) -> BeforeValidator:
+def choice_field(*allowed: str) -> BeforeValidator:
     """One of a few words."""
 
     def check(value: Any) -> Any:
         if not isinstance(value, str) or value not in allowed:
-            raise Refusal(show(value), one_of((f'"{name}"' for name in allowed), show(value)))
+            raise InvalidValue(format_value(value), choices((f'"{name}"' for name in allowed), format_value(value)))
         return value
 
     return BeforeValidator(check)
 
 
-def number(check: Callable[[float], bool], allowed: str) -> BeforeValidator:
+def number_field(check: Callable[[float], bool], allowed: str) -> BeforeValidator:
     """A number (TOML integer or float) within limits."""
 
     def take(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not check(value) or not math.isfinite(value):
-            raise Refusal(show(value), allowed)
+            raise InvalidValue(format_value(value), allowed)
         return float(value)
 
     return BeforeValidator(take)
 
 
-def whole(lowest: int, allowed: str) -> BeforeValidator:
+def int_field(lowest: int, allowed: str) -> BeforeValidator:
     """A TOML integer from `lowest` to what the engine can count."""
 
     def take(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= 2**31 - 1:
-            raise Refusal(show(value), allowed)
+            raise InvalidValue(format_value(value), allowed)
         return value
 
     return BeforeValidator(take)
@@ -96,19 +96,19 @@ def whole(lowest: int, allowed: str) -> BeforeValidator:
 
 def _yes_or_no(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Refusal(show(value), "true or false")
+        raise InvalidValue(format_value(value), "true or false")
     return value
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or "." in value or "/" in value:
-        raise Refusal(show(value), "a name without dots or slashes")
+        raise InvalidValue(format_value(value), "a name without dots or slashes")
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Refusal(show(value), "text in quotes")
+        raise InvalidValue(format_value(value), "text in quotes")
     return value
 
 
@@ -117,29 +117,29 @@ Name = Annotated[str, BeforeValidator(_name)]
 Text = Annotated[str, BeforeValidator(_text)]
 
 
-def listed(what: str) -> BeforeValidator:
+def table_array(what: str) -> BeforeValidator:
     """An array of tables."""
 
     def check(value: Any) -> Any:
         if not isinstance(value, list):
-            raise Refusal(show(value), what)
+            raise InvalidValue(format_value(value), what)
         return value
 
     return BeforeValidator(check)
 
 
-Count = Annotated[int, whole(1, "a whole number, 1 or more")]
-Probability = Annotated[float, number(lambda p: 0 <= p <= 1, "a probability from 0 to 1")]
+Count = Annotated[int, int_field(1, "a whole number, 1 or more")]
+Probability = Annotated[float, number_field(lambda p: 0 <= p <= 1, "a probability from 0 to 1")]
 
 
-def first_refusal(error: ValidationError) -> tuple[Loc, Refusal]:
+def first_invalid(error: ValidationError) -> tuple[Loc, InvalidValue]:
     """Where the first problem is, and the problem."""
     detail = error.errors(include_url=False)[0]
     cause = detail.get("ctx", {}).get("error")
     loc: Loc = detail["loc"]
     if isinstance(cause, ValidationError):
-        inner, refusal = first_refusal(cause)
+        inner, refusal = first_invalid(cause)
         return loc + inner, refusal
-    if isinstance(cause, Refusal):
+    if isinstance(cause, InvalidValue):
         return loc + cause.key, cause
-    return loc, Refusal(show(detail["input"]), str(detail["msg"]).removeprefix("Value error, "))
+    return loc, InvalidValue(format_value(detail["input"]), str(detail["msg"]).removeprefix("Value error, "))

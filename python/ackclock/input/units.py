@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 
 PS_PER_S = 10**12
 LARGEST = 2**63 - 1  # the engine counts in 64 bits
@@ -50,9 +50,9 @@ def rate_bps(text: object) -> int:
     """A rate such as "1.5 Mb/s" in whole bits per second, above zero; units b/s, kb/s, Mb/s, Gb/s, Kib/s, MB/s, .."""
     rate = _whole(text, RATES, 'a rate with a unit, such as "10 Mb/s"', "bits per second")
     if rate <= 0:
-        raise Refusal(show(text), "a rate above zero (leave the key out for an unlimited rate)")
+        raise InvalidValue(format_value(text), "a rate above zero (leave the key out for an unlimited rate)")
     if rate > FASTEST_BPS:
-        raise Refusal(show(text), f"a rate of at most {show_rate(FASTEST_BPS)}")
+        raise InvalidValue(format_value(text), f"a rate of at most {show_rate(FASTEST_BPS)}")
     return rate
 
 
@@ -60,7 +60,7 @@ def size_bytes(text: object) -> int:
     """A size such as "64 KiB" in whole bytes, zero or more; units B, kB (KB), KiB, MB, .., and b for bits."""
     size = _whole(text, SIZES, 'a size with a unit, such as "64 KiB" or "1500 B"', "bytes")
     if size < 0:
-        raise Refusal(show(text), "a size of zero or more")
+        raise InvalidValue(format_value(text), "a size of zero or more")
     return size
 
 
@@ -72,19 +72,19 @@ def uniform_ps(text: object) -> tuple[int, int] | None:
 
 def _whole(text: object, units: dict[str, Fraction], wanted: str, counted_in: str) -> int:
     if not isinstance(text, str):
-        raise Refusal(show(text), wanted)
+        raise InvalidValue(format_value(text), wanted)
     match = _QUANTITY.fullmatch(text)
     if not match:
-        raise Refusal(show(text), wanted)
+        raise InvalidValue(format_value(text), wanted)
     number, unit = match.groups()
     if unit not in units:
-        found = show(text) if unit else f"{show(text)} without a unit"
-        raise Refusal(found, f"{wanted}; units: {one_of(_advertised(units), _common_spelling(unit))}")
+        found = format_value(text) if unit else f"{format_value(text)} without a unit"
+        raise InvalidValue(found, f"{wanted}; units: {choices(_advertised(units), _common_spelling(unit))}")
     exact = Fraction(number) * units[unit]
     if exact.denominator != 1:
-        raise Refusal(show(text), f"a whole number of {counted_in}")
+        raise InvalidValue(format_value(text), f"a whole number of {counted_in}")
     if abs(exact) > LARGEST:
-        raise Refusal(show(text), f"at most {LARGEST} {counted_in}")
+        raise InvalidValue(format_value(text), f"at most {LARGEST} {counted_in}")
     return int(exact)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ackclock.errors import RunFailed
 from ackclock.input.units import show_rate
-from ackclock.measurement.session import Figures, low_rate, paced, trains
+from ackclock.measurement.session import Figures, datagram_test, low_rate, paced
 
 Run = Callable[[list[dict[str, Any]], str], tuple[list[int], list[list[Figures]]]]
 
@@ -57,7 +57,7 @@ def _ran(run: Run, way: str, rate: float, seconds: float, payload: int) -> tuple
     # A link may be so slow that its own share of a trial is a few datagrams.
     train = paced(rate, seconds, payload)
     back = low_rate(train["gap_ns"] * train["count"] * 1e-9)
-    numbers, ways = run([trains(way, train, back)], f"capacity {way}")
+    numbers, ways = run([datagram_test(way, train, back)], f"capacity {way}")
     return numbers[0], next(figures for figures in ways[0] if figures["direction"] == way)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.measurement.capacity import capacity
 from ackclock.measurement.session import Figures
-from ackclock.measurement.test_runner import Done
+from ackclock.measurement.test_runner import TestLog
 from ackclock.statistics.quantiles import spread
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def series_frame(table: Any) -> pl.DataFrame:
     )
 
 
-def document(found: Figures, done: Done, series: pl.DataFrame, names: Sequence[str]) -> Figures:
+def document(found: Figures, done: TestLog, series: pl.DataFrame, names: Sequence[str]) -> Figures:
     """The figures of a session by test. ``found`` is the engine's document, ``names`` are the plan's tests."""
     tests = found["tests"]
     purposes = done.purposes
@@ -74,7 +74,7 @@ def document(found: Figures, done: Done, series: pl.DataFrame, names: Sequence[s
     }  # fmt: skip
 
 
-def _shown(done: Done) -> set[int]:
+def _shown(done: TestLog) -> set[int]:
     """Tests whose datagrams are worth drawing: not those that only looked for the capacity."""
     return {number for number, _ in done.filled.values()} | {n for n, p in done.purposes.items() if p["kind"] != "capacity"}
 

@@ -21,7 +21,7 @@ BRISK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class PathProbes:
     """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no answer), ``address``, ``answer``, ``brisk``."""
 
     probes: pl.DataFrame
@@ -33,7 +33,7 @@ def seconds(plan: Plan, every_s: float = EVERY_S) -> float:
     return every_s * (LOOKS + len(plan.path_sizes) * plan.path_rounds)
 
 
-def walk(host: str, plan: Plan, report: Callable[[float], None]) -> Walked:
+def walk(host: str, plan: Plan, report: Callable[[float], None]) -> PathProbes:
     """Walks the path to a host; ``report`` hears the share that is done.
 
     Raises InputError for a host without an address, RunFailed where the system refuses.
@@ -48,4 +48,4 @@ def walk(host: str, plan: Plan, report: Callable[[float], None]) -> Walked:
         "brisk_ns": round(BRISK_S * 1e9),
     }
     probes = pl.DataFrame(guarded(lambda: _native.path_walk(host, json.dumps(asked), report)))
-    return Walked(probes, hops_of(probes.to_dicts()))
+    return PathProbes(probes, hops_of(probes.to_dicts()))

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationError
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.document import Document
 from ackclock.input.quantity_fields import SomeBytes, Span
-from ackclock.input.schema import Count, Table, first_refusal, number
+from ackclock.input.schema import Count, Table, first_invalid, number_field
 from ackclock.input.units import PS_PER_S, show_size, size_bytes, time_ps
 
 TESTS = {
@@ -33,10 +33,10 @@ AUTO = "auto"
 def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> BeforeValidator:
     def check(value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple) or not value:
-            raise Refusal(show(value), f"a list of {what}: {', '.join(allowed)}")
+            raise InvalidValue(format_value(value), f"a list of {what}: {', '.join(allowed)}")
         for one in value:
             if one not in allowed:
-                raise Refusal(show(one), one_of(allowed, one))
+                raise InvalidValue(format_value(one), choices(allowed, one))
         return tuple(name for name in allowed if name in value)
 
     return BeforeValidator(check)
@@ -44,7 +44,9 @@ def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> BeforeVal
 
 def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) and 0 < len(one) <= 15 for one in value) or not value:
-        raise Refusal(show(value), 'a list of congestion controls by their kernel\'s names, such as ["cubic", "bbr"]')
+        raise InvalidValue(
+            format_value(value), 'a list of congestion controls by their kernel\'s names, such as ["cubic", "bbr"]'
+        )
     return tuple(dict.fromkeys(value))
 
 
@@ -53,40 +55,40 @@ def _buffer(value: Any) -> str:
         return AUTO
     size = size_bytes(value)
     if not 2048 <= size <= 2**30:
-        raise Refusal(show(value), '"auto", or 2 KiB to 1 GiB')
+        raise InvalidValue(format_value(value), '"auto", or 2 KiB to 1 GiB')
     return show_size(size)
 
 
 def _buffers(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not value:
-        raise Refusal(show(value), 'a list of socket buffers, such as ["auto", "64 KiB"]')
+        raise InvalidValue(format_value(value), 'a list of socket buffers, such as ["auto", "64 KiB"]')
     return tuple(dict.fromkeys(_buffer(one) for one in value))
 
 
 def _sizes(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not value:
-        raise Refusal(show(value), 'a list of sizes, such as ["10 kB", "1 MB"]')
+        raise InvalidValue(format_value(value), 'a list of sizes, such as ["10 kB", "1 MB"]')
     sizes = [size_bytes(one) for one in value]
     if min(sizes) < 1:
-        raise Refusal(show(value), "sizes above zero")
+        raise InvalidValue(format_value(value), "sizes above zero")
     return tuple(show_size(size) for size in dict.fromkeys(sizes))
 
 
 def _packets(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= 64:
-        raise Refusal(show(value), "one to 64 IP packet lengths in bytes, such as [64, 500, 1000, 1500]")
+        raise InvalidValue(format_value(value), "one to 64 IP packet lengths in bytes, such as [64, 500, 1000, 1500]")
     for one in value:
         if isinstance(one, bool) or not isinstance(one, int) or not 48 <= one <= 65_535:
-            raise Refusal(show(one), "an IP packet's length, 48 to 65535 bytes")
+            raise InvalidValue(format_value(one), "an IP packet's length, 48 to 65535 bytes")
     return tuple(dict.fromkeys(value))
 
 
 def _shares(value: Any) -> tuple[float, ...]:
     if not isinstance(value, list | tuple) or not value:
-        raise Refusal(show(value), "a list of shares of the capacity, such as [0.25, 0.5, 0.75, 0.9]")
+        raise InvalidValue(format_value(value), "a list of shares of the capacity, such as [0.25, 0.5, 0.75, 0.9]")
     for one in value:
         if isinstance(one, bool) or not isinstance(one, int | float) or not 0.001 <= one <= 10:
-            raise Refusal(show(one), "a share of the capacity from 0.001 to 10")
+            raise InvalidValue(format_value(one), "a share of the capacity from 0.001 to 10")
     return tuple(float(one) for one in value)
 
 
@@ -95,7 +97,7 @@ Sample = Annotated[Span, BeforeValidator(lambda text: _within(text, "10 ms", "1 
 
 def _within(text: Any, least: str, most: str) -> Any:
     if not time_ps(least) <= time_ps(text) <= time_ps(most):
-        raise Refusal(show(text), f"{least} to {most}")
+        raise InvalidValue(format_value(text), f"{least} to {most}")
     return text
 
 
@@ -113,7 +115,7 @@ class Plan(Table):
     duration: Span = _spans(10)
     sample: Sample = PS_PER_S // 50
     payload: SomeBytes = 1172
-    start_rate: Annotated[float, number(lambda r: 1e3 <= r <= 1e9, "bits a second from 1e3 to 1e9")] = 1e6
+    start_rate: Annotated[float, number_field(lambda r: 1e3 <= r <= 1e9, "bits a second from 1e3 to 1e9")] = 1e6
     shares: Annotated[tuple[float, ...], BeforeValidator(_shares)] = (0.25, 0.5, 0.75, 0.9)
     congestion: Annotated[tuple[str, ...], BeforeValidator(_names)] = ("cubic",)
     buffers: Annotated[tuple[str, ...], BeforeValidator(_buffers)] = (AUTO,)
@@ -135,7 +137,7 @@ def plan_of(document: Document) -> Plan:
     try:
         return Plan.model_validate(document.data)
     except ValidationError as error:
-        loc, refusal = first_refusal(error)
+        loc, refusal = first_invalid(error)
         raise document.error(loc, refusal) from None
 
 

@@ -14,11 +14,11 @@ from ackclock.errors import InputError, RunFailed
 from ackclock.input.document import Document
 from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
-from ackclock.measurement.path import Walked, walk
+from ackclock.measurement.path import PathProbes, walk
 from ackclock.measurement.plan import Plan, plan_of
 from ackclock.measurement.result import Measurement, MeasurementFailed
 from ackclock.measurement.session import PORT, Figures, Session, read_token
-from ackclock.measurement.test_runner import Done, Report, Steps
+from ackclock.measurement.test_runner import Report, TestLog, TestRunner
 from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
@@ -166,15 +166,15 @@ class _Running:
     session: Session | None
     progress: Report | None
     folder: Path | None
-    done: Done = field(default_factory=Done)
-    walked: Walked | None = None
+    done: TestLog = field(default_factory=TestLog)
+    walked: PathProbes | None = None
 
     def run(self) -> None:
         if PATH in self.plan.tests:
             self._walk()
         if self.session is None:
             return
-        steps = Steps(self.session, self.plan, self.progress, self.done)
+        steps = TestRunner(self.session, self.plan, self.progress, self.done)
         for name in steps.run():
             if self.folder is not None and name != self.plan.tests[-1]:
                 _kept(self.folder, self.made(final=False))

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, native_errors, show
+from ackclock.errors import InputError, format_value, native_errors
 from ackclock.measurement.session import PORT
 
 Announce = Callable[[str, str | None], None]
 
 
 @dataclass(frozen=True)
-class Reflecting:
+class StampReflector:
     """A STAMP reflector's UDP port (0: the kernel's choice), and the file with its key: without one it answers everybody."""
 
     port: int
@@ -30,7 +30,7 @@ def serve(
     token_file: str | Path | None = None,
     caps: Mapping[str, Any] | None = None,
     announce: Announce | None = None,
-    stamp: Reflecting | None = None,
+    stamp: StampReflector | None = None,
     clock_shift_ns: int = 0,
     log: str | Path | None = None,
     logs: bool = False,
@@ -60,7 +60,9 @@ def serve(
     try:
         ipaddress.ip_address(listen)
     except ValueError:
-        raise InputError(show(listen), "an IP address of this machine, or 0.0.0.0 or :: for all", option="--listen") from None
+        raise InputError(
+            format_value(listen), "an IP address of this machine, or 0.0.0.0 or :: for all", option="--listen"
+        ) from None
     limits = {**json.loads(_native.default_caps()), **(caps or {})}
     file = None if token_file is None else str(token_file)
     options: dict[str, Any] = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}

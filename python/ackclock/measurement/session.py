@@ -32,7 +32,7 @@ def paced(rate_bps: float, seconds: float, payload: int) -> dict[str, int]:
     return {"payload": payload, "gap_ns": gap_ns, "count": min(max(20, round(seconds * 1e9 / gap_ns)), MOST_DATAGRAMS)}
 
 
-def trains(way: str, train: Mapping[str, int], back: Mapping[str, int] | None) -> dict[str, Any]:
+def datagram_test(way: str, train: Mapping[str, int], back: Mapping[str, int] | None) -> dict[str, Any]:
     """A test of datagrams one way, with others the other way beside it."""
     other = "up" if way == "down" else "down"
     return {"datagrams": {way: dict(train), other: None if back is None else dict(back)}}

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ackclock.format import column_percent, rate, three
 
-WAYS = ("down", "up")
+DIRECTIONS = ("down", "up")
 
 
 def _table(title: str, words: tuple[str, ...], figures: tuple[str, ...]) -> Table:
@@ -145,7 +145,7 @@ def _latency(document: Mapping[str, Any]) -> Table:
     for way, seen in document["latency_under_load"].items():
         rpm = seen["responsiveness"]
         trips = [(seen[key] or {}).get("p50") for key in ("handshake_ms", "on_load_ms")]
-        more = [((seen["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in WAYS]
+        more = [((seen["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in DIRECTIONS]
         table.add_row(
             way, rate(seen["load"]["goodput_bps"]), "-" if rpm is None else f"{rpm['rpm']:.0f}", *map(ms, [*trips, *more])
         )

@@ -11,7 +11,7 @@ from ackclock.input.units import size_bytes
 from ackclock.measurement.capacity import search
 from ackclock.measurement.pathchar import Hop
 from ackclock.measurement.plan import AUTO, Plan, estimate
-from ackclock.measurement.session import Figures, Session, low_rate, paced, trains
+from ackclock.measurement.session import Figures, Session, datagram_test, low_rate, paced
 
 Report = Callable[[int, int, str], None]
 
@@ -21,7 +21,7 @@ LONGEST_TRANSFER_NS = 60_000_000_000
 
 
 @dataclass
-class Done:
+class TestLog:
     """Which tests were run for what: kind, direction and whatever else tells them apart, by test number."""
 
     purposes: dict[int, Figures] = field(default_factory=dict)
@@ -33,10 +33,10 @@ class Done:
     """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were not begun."""
 
 
-class Steps:
+class TestRunner:
     """Runs a plan's tests. ``report`` hears how many steps are done, of how many, and which is next."""
 
-    def __init__(self, session: Session, plan: Plan, report: Report | None, done: Done) -> None:
+    def __init__(self, session: Session, plan: Plan, report: Report | None, done: TestLog) -> None:
         self.session, self.plan, self.done = session, plan, done
         self._report = report
         self._count, self._number = len(plan.tests), 0
@@ -99,7 +99,7 @@ class Steps:
             rate = self._rates.get(way)
             for share in self.plan.shares if rate else ():
                 train = paced(share * (rate or 0.0), self.plan.seconds / 2, self.plan.payload)
-                spec = trains(way, train, low_rate(self.plan.seconds / 2))
+                spec = datagram_test(way, train, low_rate(self.plan.seconds / 2))
                 self._go([spec], f"{share:.0%} of the capacity {way}", kind="steps", way=way, share=share)
 
     def _bulk(self, down: int, up: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:

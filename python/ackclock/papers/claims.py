@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from ackclock.errors import InputError, one_of, show
+from ackclock.errors import InputError, choices, format_value
 
 PAPERS: dict[str, str] = {
     "wimax-measured": "P0",
@@ -87,6 +87,6 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
         InputError: no paper has that name.
     """
     if paper not in PAPERS:
-        raise InputError(show(paper), f"a paper: {one_of(PAPERS, paper)}", option="PAPER")
+        raise InputError(format_value(paper), f"a paper: {choices(PAPERS, paper)}", option="PAPER")
     prefix = PAPERS[paper] + "-"
     return tuple(claim for claim in all_claims() if claim.id.startswith(prefix))

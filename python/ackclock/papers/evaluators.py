@@ -9,12 +9,12 @@ from typing import Any
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments, Measure
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval, jain_index
 
 
 @dataclass(frozen=True)
-class Spot:
+class ExperimentPoint:
     """A place of an experiment: its name, the scheme, the network and the swept values by the last part of their path."""
 
     experiment: str
@@ -22,64 +22,64 @@ class Spot:
     network: str = ""
     swept: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, scheme: str) -> Spot:
+    def of(self, scheme: str) -> ExperimentPoint:
         """The same place with another scheme."""
-        return Spot(self.experiment, scheme, self.network, self.swept)
+        return ExperimentPoint(self.experiment, scheme, self.network, self.swept)
 
 
-def at(experiment: str, scheme: str = "", network: str = "", **swept: Any) -> Spot:
+def point(experiment: str, scheme: str = "", network: str = "", **swept: Any) -> ExperimentPoint:
     """A spot, written briefly."""
-    return Spot(experiment, scheme, network, swept)
+    return ExperimentPoint(experiment, scheme, network, swept)
 
 
 @dataclass(frozen=True)
-class Figures:
+class ExperimentData:
     """The figures of experiments, run when first asked for."""
 
     runs: Experiments
     _analysed: dict[tuple[int, str], Mapping[str, Any]] = field(default_factory=dict)
 
-    def analysis(self, result: CellResult, flow: str, way: str = "down") -> Mapping[str, Any]:
+    def analysis(self, result: RunResult, flow: str, way: str = "down") -> Mapping[str, Any]:
         """What ``analyze`` says of a flow's data direction, from the captures of both ends."""
         key = (id(result), flow)
         if key not in self._analysed:
             self._analysed[key] = self.runs.analysed(result, flow, way)
         return self._analysed[key]
 
-    def results(self, spot: Spot) -> Sequence[CellResult]:
+    def results(self, spot: ExperimentPoint) -> Sequence[RunResult]:
         """The runs of a spot, one per seed."""
         return self.runs(spot.experiment).at(spot.network, spot.scheme, **spot.swept)
 
-    def each(self, spot: Spot, measure: Measure) -> list[float]:
+    def each(self, spot: ExperimentPoint, measure: Measure) -> list[float]:
         """A figure, seed by seed."""
         return [measure(result) for result in self.results(spot)]
 
-    def mean(self, spot: Spot, measure: Measure) -> Interval:
+    def mean(self, spot: ExperimentPoint, measure: Measure) -> Interval:
         """A figure's mean over the seeds."""
         return interval(self.each(spot, measure))
 
-    def ratio(self, spot: Spot, base: Spot, measure: Measure) -> Interval:
+    def ratio(self, spot: ExperimentPoint, base: ExperimentPoint, measure: Measure) -> Interval:
         """A figure over that of another place, seed by seed: the places share their seeds."""
         return interval([a / b for a, b in zip(self.each(spot, measure), self.each(base, measure), strict=True) if b])
 
-    def gain(self, spot: Spot, base: Spot, measure: Measure) -> Interval:
+    def gain(self, spot: ExperimentPoint, base: ExperimentPoint, measure: Measure) -> Interval:
         """By how much a figure is above that of another place, in per cent."""
         return interval(
             [100.0 * (a / b - 1.0) for a, b in zip(self.each(spot, measure), self.each(base, measure), strict=True) if b]
         )
 
 
-def computed(value: float, why: str) -> Evaluate:
+def computed_number(value: float, why: str) -> Evaluate:
     """A number worked out with pencil and paper, which the claim's tolerance judges."""
     return lambda claim: Evidence(interval([value]), why, by="arithmetic")
 
 
-def true(says: bool, why: str, value: float | None = None) -> Evaluate:
+def computed_statement(statement: bool, why: str, value: float | None = None) -> Evaluate:
     """A statement worked out with pencil and paper."""
-    return lambda claim: Evidence(None if value is None else interval([value]), why, says=says, by="arithmetic")
+    return lambda claim: Evidence(None if value is None else interval([value]), why, holds=statement, by="arithmetic")
 
 
-def number(
+def measured_number(
     find: Callable[[], Interval], why: str | Callable[[], str] = "", also: Callable[[], Mapping[str, Interval]] = dict
 ) -> Evaluate:
     """A measured number, which the claim's tolerance judges."""
@@ -90,38 +90,38 @@ def number(
     return evaluate
 
 
-def cell(find: Callable[[], Interval], case: str, why: str = "") -> Evaluate:
+def table_cell(find: Callable[[], Interval], case: str, why: str = "") -> Evaluate:
     """The same where the claim has several tolerances; ``case`` picks one."""
     return lambda claim: Evidence(find(), why, case=case)
 
 
-def says(find: Callable[[], tuple[bool, str] | tuple[bool, str, Interval]]) -> Evaluate:
+def statement(find: Callable[[], tuple[bool, str] | tuple[bool, str, Interval]]) -> Evaluate:
     """An ordering or a pattern: whether it is there, in what words, and a number where one says it best."""
 
     def evaluate(claim: Claim) -> Evidence:
         holds, why, *ours = find()
-        return Evidence(ours[0] if ours else None, why, says=holds)
+        return Evidence(ours[0] if ours else None, why, holds=holds)
 
     return evaluate
 
 
-def goodput_mbps(result: CellResult) -> float:
+def goodput_mbps(result: RunResult) -> float:
     """The mean goodput of the TCP flows, in Mb/s (wimax-simulated, section 3: the sum over connections by their number)."""
     flows = [flow for flow in result.summary["flows"] if flow["variant"] != "udp"]
     return sum(flow["goodput_bps"] or 0.0 for flow in flows) / len(flows) / 1e6
 
 
-def fairness(result: CellResult) -> float:
+def fairness(result: RunResult) -> float:
     """Jain's index of the TCP flows' goodputs."""
     return jain_index([flow["goodput_bps"] or 0.0 for flow in result.summary["flows"] if flow["variant"] != "udp"])
 
 
-def flow_of(result: CellResult, name: str = "") -> Mapping[str, Any]:
+def flow_of(result: RunResult, name: str = "") -> Mapping[str, Any]:
     """The summary of a flow: the first without a name."""
     flows: Sequence[Mapping[str, Any]] = result.summary["flows"]
     return next(flow for flow in flows if name in ("", flow["flow"]))
 
 
-def listed(values: Mapping[str, float], unit: str = "", digits: int = 3) -> str:
+def format_values(values: Mapping[str, float], unit: str = "", digits: int = 3) -> str:
     """'A 1.2, B 3.4 Mb/s', for the sentence beside a verdict."""
     return ", ".join(f"{name} {value:.{digits}g}" for name, value in values.items()) + (f" {unit}" if unit else "")

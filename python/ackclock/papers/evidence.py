@@ -21,24 +21,24 @@ class Unobservable(Exception):
 class Evidence:
     """Our side of one claim.
 
-    ``ours`` is in the unit the paper prints. ``says`` is the evaluator's own judgement, for orderings and
+    ``ours`` is in the unit the paper prints. ``holds`` is the evaluator's own judgement, for orderings and
     inequalities; it is None where the claim's tolerance decides. ``ns2`` holds the independent simulator's values by
     network, in the same unit. ``also`` holds the same claim on variants of the network, by name; they inform and never decide.
-    ``judged`` is False where the figure is one measurement's own: ours is shown, and the claim gets no verdict.
+    ``decidable`` is False where the figure is one measurement's own: ours is shown, and the claim gets no verdict.
     """
 
     ours: Interval | None
     why: str
-    says: bool | None = None
+    holds: bool | None = None
     ns2: Mapping[str, float] = field(default_factory=dict)
     case: str = ""
     by: Literal["simulation", "arithmetic", "measurement"] = "simulation"
     also: Mapping[str, Interval] = field(default_factory=dict)
-    judged: bool = True
+    decidable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ClaimResult:
     """A claim with its verdict and the sentence that explains it."""
 
     claim: Claim
@@ -92,28 +92,28 @@ Evaluate = Callable[[Claim], Evidence]
 """Looks at one claim and returns our side of it."""
 
 
-def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: str = "") -> Judged:
+def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: str = "") -> ClaimResult:
     """The verdict on one claim.
 
     Doubtful figures and configuration are never judged, whatever an evaluator would say; a claim without an
     evaluator is ``not_tested`` because of ``untested``, and one that set something up is ``calibration`` because of ``calibrated``.
     """
     if claim.do_not_gate:
-        return Judged(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
+        return ClaimResult(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
     if claim.is_configuration:
-        return Judged(claim, "calibration", "a setting of the paper's experiment, not an outcome: agreeing proves nothing")
+        return ClaimResult(claim, "calibration", "a setting of the paper's experiment, not an outcome: agreeing proves nothing")
     if evaluate is None:
-        return Judged(claim, "calibration", calibrated) if calibrated else Judged(claim, "not_tested", untested)
+        return ClaimResult(claim, "calibration", calibrated) if calibrated else ClaimResult(claim, "not_tested", untested)
     try:
         found = evaluate(claim)
     except Unobservable as why:
-        return Judged(claim, "not_tested", f"not to be observed: {why}")
+        return ClaimResult(claim, "not_tested", f"not to be observed: {why}")
     if calibrated:
-        return Judged(claim, "calibration", calibrated, found)
-    if not found.judged:
-        return Judged(claim, "not_tested", found.why, found)
-    holds = found.says if found.says is not None else _within(claim, found)
-    return Judged(claim, "holds" if holds else "fails", found.why, found, _ns2_agrees(found))
+        return ClaimResult(claim, "calibration", calibrated, found)
+    if not found.decidable:
+        return ClaimResult(claim, "not_tested", found.why, found)
+    holds = found.holds if found.holds is not None else _within(claim, found)
+    return ClaimResult(claim, "holds" if holds else "fails", found.why, found, _ns2_agrees(found))
 
 
 def _within(claim: Claim, found: Evidence) -> bool:

@@ -18,15 +18,15 @@ from typing import Any
 
 from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.scenarios import scenario_path
-from ackclock.simulation.runner import Cell, CellResult, Progress, Store, run_cells
+from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
 from ackclock.statistics import Interval, interval
 
-Measure = Callable[[CellResult], float]
+Measure = Callable[[RunResult], float]
 """One figure of one run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Setting:
     """One cell of a table: a network, a scheme and the values that the scenario sweeps."""
 
     network: str
@@ -35,12 +35,12 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ExperimentRuns:
     """The runs of an experiment, by place."""
 
-    runs: Sequence[tuple[Place, Sequence[CellResult]]]
+    runs: Sequence[tuple[Setting, Sequence[RunResult]]]
 
-    def at(self, network: str, scheme: str, **swept: Any) -> Sequence[CellResult]:
+    def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:
         """The runs, one per seed, of one place; ``swept`` names values by the last part of their path, as in ``count=4``.
 
         Raises:
@@ -65,19 +65,19 @@ def _is(swept: Any, wanted: Any) -> bool:
 
 
 @cache
-def book(paper: str) -> dict[str, Any]:
+def experiments_file(paper: str) -> dict[str, Any]:
     """A paper's networks, schemes and experiments (``<paper>/experiments.toml``)."""
     return tomllib.loads(resources.files(__package__).joinpath(paper.replace("-", "_"), "experiments.toml").read_text("utf-8"))
 
 
 def scheme(name: str, paper: str = "asymmetry") -> dict[str, Any]:
     """What a scheme says anew, by dotted path."""
-    return dict(book(paper)["schemes"][name]) if name else {}
+    return dict(experiments_file(paper)["schemes"][name]) if name else {}
 
 
 def network(name: str, paper: str = "asymmetry") -> dict[str, Any]:
     """What a network says anew, by dotted path."""
-    return dict(book(paper)["networks"][name]) if name else {}
+    return dict(experiments_file(paper)["networks"][name]) if name else {}
 
 
 class Experiments:
@@ -94,34 +94,34 @@ class Experiments:
         self.paper = paper
         self._seeds = tuple(seeds)
         self._workers = workers
-        self._store = Store(folder) if folder else None
+        self._store = RunStore(folder) if folder else None
         self._progress = progress
-        self._done: dict[str, Measured] = {}
+        self._done: dict[str, ExperimentRuns] = {}
         self._scratch: TemporaryDirectory[str] | None = None
 
-    def __call__(self, name: str) -> Measured:
+    def __call__(self, name: str) -> ExperimentRuns:
         """The runs of ``[experiments.<name>]``."""
         if name not in self._done:
             self._done[name] = self._run(name)
         return self._done[name]
 
-    def _run(self, name: str) -> Measured:
-        experiment = book(self.paper)["experiments"][name]
+    def _run(self, name: str) -> ExperimentRuns:
+        experiment = experiments_file(self.paper)["experiments"][name]
         captures = "pcap" if experiment.get("captures") else None
         store = self._temporary() if captures else self._store
-        cells_of = places(experiment, self.paper)
+        cells_of = settings_of(experiment, self.paper)
         seeds = self._seeds[: experiment.get("seeds", len(self._seeds))]
         step = 1000 if experiment.get("apart") else 0
-        cells = [
-            Cell(scenario, seed + step * index, {"network": place.network, "scheme": place.scheme, **place.point}, captures)
+        specs = [
+            RunSpec(scenario, seed + step * index, {"network": place.network, "scheme": place.scheme, **place.point}, captures)
             for index, (place, scenario) in enumerate(cells_of)
             for seed in seeds
         ]
-        results = list(run_cells(cells, workers=self._workers, store=store, progress=self._progress))
+        results = list(run_specs(specs, workers=self._workers, store=store, progress=self._progress))
         each = len(seeds)
-        return Measured([(place, results[at * each : (at + 1) * each]) for at, (place, _) in enumerate(cells_of)])
+        return ExperimentRuns([(place, results[at * each : (at + 1) * each]) for at, (place, _) in enumerate(cells_of)])
 
-    def analysed(self, result: CellResult, flow: str, way: str) -> Mapping[str, Any]:
+    def analysed(self, result: RunResult, flow: str, way: str) -> Mapping[str, Any]:
         """What ``analyze`` says of a flow's data direction, from the captures of both ends."""
         from ackclock.analysis import analyze
 
@@ -130,48 +130,48 @@ class Experiments:
         found: Mapping[str, Any] = analyze(*captures).as_json()["flows"][0]["b2a" if way == "down" else "a2b"]
         return found
 
-    def _temporary(self) -> Store:
+    def _temporary(self) -> RunStore:
         """Captures are large and quickly made again: they go with the last who holds these experiments."""
         if self._scratch is None:
             self._scratch = TemporaryDirectory(prefix="ackclock-captures-")
-        return Store(Path(self._scratch.name))
+        return RunStore(Path(self._scratch.name))
 
 
-def places(experiment: Mapping[str, Any], paper: str) -> list[tuple[Place, Any]]:
+def settings_of(experiment: Mapping[str, Any], paper: str) -> list[tuple[Setting, Any]]:
     """Every place of an experiment with its checked scenario."""
     draft = read_draft(scenario_path(experiment["scenario"]))
     if sweep := experiment.get("sweep"):
         draft = draft.replaced({"sweep": sweep})
     # A network may change what a point has put there, as the length of a loss burst.
     return [
-        (Place(on, by, dict(point)), draft.check({**point, **network(on, paper), **scheme(by, paper)}))
+        (Setting(on, by, dict(point)), draft.check({**point, **network(on, paper), **scheme(by, paper)}))
         for on in experiment.get("networks", [""])
         for by in experiment.get("schemes", [""])
         for point in draft.points()
     ]
 
 
-def throughput_bps(result: CellResult) -> float:
+def throughput_bps(result: RunResult) -> float:
     """All flows of a run together, in bits/s. P1 counts packets of 1000 bytes, headers included."""
     return sum(flow_bps(result))
 
 
-def total_mbps(result: CellResult) -> float:
+def total_mbps(result: RunResult) -> float:
     """The same in Mb/s."""
     return throughput_bps(result) / 1e6
 
 
-def total_kbps(result: CellResult) -> float:
+def total_kbps(result: RunResult) -> float:
     """The same in kb/s."""
     return throughput_bps(result) / 1e3
 
 
-def flow_bps(result: CellResult) -> list[float]:
+def flow_bps(result: RunResult) -> list[float]:
     """Each flow's throughput in bits/s, over the time that the scenario measures."""
     return [float(flow["throughput_bps"]) for flow in result.summary["flows"]]
 
 
-def hop_of(result: CellResult, name: str, direction: str) -> Mapping[str, Any]:
+def hop_of(result: RunResult, name: str, direction: str) -> Mapping[str, Any]:
     """The summary of one direction of a hop."""
     hops: Sequence[Mapping[str, Any]] = result.summary["hops"]
     return next(hop for hop in hops if (hop["hop"], hop["direction"]) == (name, direction))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ackclock.papers.evaluators import Spot
+from ackclock.papers.evaluators import ExperimentPoint
 from ackclock.statistics import Interval, interval
 
 Point = tuple[float, Interval]
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PaperFigure:
     """A figure: its number and what it shows, what the paper says of it, its axes, and its lines by name.
 
     ``paper`` has what the text states of its own lines, drawn beside ours; a ``trace`` has too many points to mark each; what is
@@ -70,7 +70,7 @@ def lines(names: Sequence[str], xs: Sequence[float], find: Callable[[str, int], 
 
 
 def over(
-    spots: Sequence[Spot], xs: Sequence[float], names: Sequence[str], figure: Callable[[Spot], Interval]
+    spots: Sequence[ExperimentPoint], xs: Sequence[float], names: Sequence[str], figure: Callable[[ExperimentPoint], Interval]
 ) -> dict[str, list[Point]]:
     """Lines of schemes over places that differ in one swept value."""
     return lines(names, xs, lambda name, place: figure(spots[place].of(name)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 
 
-def pauses_s(run: CellResult, flow: str, longer_than: float, since: float = 0.0) -> list[float]:
+def pauses_s(run: RunResult, flow: str, longer_than: float, since: float = 0.0) -> list[float]:
     """The times in which nothing new of a flow was acknowledged, in seconds, to within the series' sample: those above ``longer_than`` that
     begin at ``since`` or later and end with something new."""
     series = run.series

@@ -13,10 +13,10 @@ from typing import Any, get_args
 
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
 from ackclock.papers.claims import claims_of
-from ackclock.papers.evaluators import Figures
-from ackclock.papers.evidence import Evaluate, Judged, Verdict, judge
+from ackclock.papers.evaluators import ExperimentData
+from ackclock.papers.evidence import ClaimResult, Evaluate, Verdict, judge
 from ackclock.papers.experiments import Experiments
-from ackclock.papers.figure_data import Drawing
+from ackclock.papers.figure_data import PaperFigure
 from ackclock.papers.wibro import figures as wibro_figures
 from ackclock.papers.wimax_bursts import figures as bursts_figures
 from ackclock.papers.wimax_measured import figures as measured_figures
@@ -36,9 +36,9 @@ class Reproduction:
     """Every claim of a paper, judged. ``folder`` is the run folder, None when nothing was kept."""
 
     paper: str
-    claims: Sequence[Judged]
+    claims: Sequence[ClaimResult]
     folder: Path | None = None
-    figures: Sequence[Drawing] = ()
+    figures: Sequence[PaperFigure] = ()
 
     @property
     def totals(self) -> dict[Verdict, int]:
@@ -112,7 +112,7 @@ def reproduce(
     found = EVALUATORS[paper](experiments)
     with opened(folder, identity, seeds=chosen if found else (), force=force) as run:
         judged = [judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims]
-        drawn = _DRAWINGS[paper](Figures(experiments)) if paper in _DRAWINGS else ()
+        drawn = _DRAWINGS[paper](ExperimentData(experiments)) if paper in _DRAWINGS else ()
         done = Reproduction(paper, judged, folder, drawn)
         if run:
             atomic_files.write_json(run.path / DOCUMENT, done.as_json())
@@ -129,7 +129,7 @@ EVALUATORS: dict[str, Callable[[Experiments], Mapping[str, Evaluate]]] = {
 }
 
 
-_DRAWINGS: dict[str, Callable[[Figures], Sequence[Drawing]]] = {
+_DRAWINGS: dict[str, Callable[[ExperimentData], Sequence[PaperFigure]]] = {
     "wimax-simulated": simulated_figures.drawings,
     "wimax-measured": measured_figures.drawings,
     "wimax-bursts": bursts_figures.drawings,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ackclock.papers.evidence import Judged, Verdict
+    from ackclock.papers.evidence import ClaimResult, Verdict
     from ackclock.papers.reproduce import Reproduction
 
 
-def by_reason(claims: Iterable[Judged]) -> dict[str, list[str]]:
+def by_reason(claims: Iterable[ClaimResult]) -> dict[str, list[str]]:
     """The claims' ids by why they have this verdict, in the order of the first of each."""
     why: dict[str, list[str]] = {}
     for judged in claims:
@@ -20,12 +20,12 @@ def by_reason(claims: Iterable[Judged]) -> dict[str, list[str]]:
     return why
 
 
-def totals_said(totals: Mapping[Verdict, int]) -> str:
+def format_totals(totals: Mapping[Verdict, int]) -> str:
     """How many claims got which verdict, in words."""
     return f"{totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, {totals['not_tested']} not tested"
 
 
-def ours_said(judged: Judged) -> str:
+def format_ours(judged: ClaimResult) -> str:
     """Our figure with the claim's unit; a dash where there is none."""
     ours = judged.evidence.ours if judged.evidence else None
     quantity = judged.claim.quantity()
@@ -76,7 +76,7 @@ def verdict_table(done: Reproduction) -> Table:
     """The claims that have a verdict, then how many have none."""
     from rich.table import Table
 
-    table = Table(title=f"{done.paper}: {totals_said(done.totals)}", title_justify="left", box=None, pad_edge=False)
+    table = Table(title=f"{done.paper}: {format_totals(done.totals)}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "where", "metric", "paper", "ours", "tolerance", "verdict", "ns-2 agrees", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict"))
     for judged in done.claims:
@@ -87,7 +87,7 @@ def verdict_table(done: Reproduction) -> Table:
             judged.claim.where,
             judged.claim.metric,
             judged.claim.value,
-            ours_said(judged),
+            format_ours(judged),
             judged.claim.tolerance,
             judged.verdict,
             {True: "yes", False: "no", None: "-"}[judged.ns2_agrees],

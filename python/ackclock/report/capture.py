@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ackclock.analysis.clocks import clock_said, known_clocks
-from ackclock.analysis.diagnosis.flow_context import View, many, size, view
+from ackclock.analysis.clocks import format_clock, known_clocks
+from ackclock.analysis.diagnosis.flow_context import FlowContext, flow_context, many, size
 from ackclock.analysis.truncation import truncations
 from ackclock.format import rate
 from ackclock.plot import vega
@@ -102,19 +102,19 @@ def _clock(clock: Mapping[str, Any] | None) -> str:
         return "No two steady clocks explain the packets of both directions, so delays and losses cannot be told."
     if said := known_clocks(clock):
         return f"{said[0].upper()}{said[1:]}."
-    return f"The second capture's clock is {clock_said(clock)}."
+    return f"The second capture's clock is {format_clock(clock)}."
 
 
 def _drawn(done: Analysis, document: Mapping[str, Any]) -> list[Section]:
     if done.series is None:
         return []
-    ways = [view(document, flow, way) for flow in document["flows"] for way in ("a2b", "b2a")]
+    ways = [flow_context(document, flow, way) for flow in document["flows"] for way in ("a2b", "b2a")]
     ways = [v for v in ways if v.figures["unique_bytes"] >= _ENOUGH_BYTES]
     largest = sorted(ways, key=lambda v: -int(v.figures["unique_bytes"]))[:MOST_DRAWN]
     return [_direction(done, v) for v in ways if v in largest]
 
 
-def _direction(done: Analysis, seen: View) -> Section:
+def _direction(done: Analysis, seen: FlowContext) -> Section:
     capture = seen.crossing.get("sender_side_capture", 1)
     number = seen.flow["flow"]
     assert done.series is not None
@@ -144,7 +144,7 @@ def _direction(done: Analysis, seen: View) -> Section:
     return Section(f"Flow {number}, {ends[0]} to {ends[1]}", blocks, lead)
 
 
-def _sequence_reading(seen: View) -> str:
+def _sequence_reading(seen: FlowContext) -> str:
     reading = (
         "Each mark is a segment at its place in the stream; the line below is what has been acknowledged, the one above how far the window "
         "reaches. The steeper, the faster. "

@@ -7,7 +7,7 @@ from typing import Any
 
 from ackclock.analysis.diagnosis import receiver_vantage
 from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, View, size, view
+from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, FlowContext, flow_context, size
 from ackclock.analysis.diagnosis.loss_models import rate_models
 from ackclock.format import milliseconds, percent, rate
 from ackclock.report.page import Cell, Column, Facts, Table
@@ -50,7 +50,7 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     ]
     rows = []
     for flow, way in _ways(document):
-        seen = view(document, flow, way)
+        seen = flow_context(document, flow, way)
         figures, here = seen.figures, not seen.far
         again = figures["retransmitted_segments"]
         rows.append(
@@ -73,7 +73,7 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     )
 
 
-def _round_trips(seen: View) -> list[Cell]:
+def _round_trips(seen: FlowContext) -> list[Cell]:
     """Mean and p95: by ACKs at the sender's end, by the echoes of the receiver's stamps at the other."""
     if not seen.far:
         rtt, note = seen.figures["rtt_ms"], ""
@@ -87,7 +87,7 @@ def _round_trips(seen: View) -> list[Cell]:
     ]
 
 
-def _repairs(seen: View) -> str:
+def _repairs(seen: FlowContext) -> str:
     figures, new = seen.figures, int(seen.figures["repairs"]["new_data_probes"])
     counts = (
         (figures["fast_retransmits"], "fast"),
@@ -162,7 +162,7 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     columns = [Column("Flow", room="ends"), *_numeric(*(title for _, title in _LIMITS), "Goodput and models")]
     rows = []
     for flow, way in _ways(document):
-        seen = view(document, flow, way)
+        seen = flow_context(document, flow, way)
         if not seen.pace_seen or seen.figures["unique_bytes"] < ENOUGH_BYTES:
             continue
         models = rate_models(seen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ackclock.format import milliseconds, percent, rate
-from ackclock.measurement.terminal_tables import WAYS, delay_cells, loss, ms, path_cells
+from ackclock.measurement.terminal_tables import DIRECTIONS, delay_cells, loss, ms, path_cells
 from ackclock.plot import vega
 from ackclock.plot.theme import MOST_LINES
 from ackclock.plot.time_series import POINTS, Line, Panel
@@ -171,7 +171,7 @@ def _latency(document: Document) -> Table:
     for way, seen in document["latency_under_load"].items():
         rpm = seen["responsiveness"]
         trips = [(seen[key] or {}).get("p50") for key in ("handshake_ms", "exchange_ms", "on_load_ms")]
-        more = [((seen["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in WAYS]
+        more = [((seen["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in DIRECTIONS]
         rows.append(
             [way, rate(seen["load"]["goodput_bps"]), "-" if rpm is None else f"{rpm['rpm']:.0f}", *map(ms, [*trips, *more])]
         )
@@ -203,7 +203,7 @@ def _delay_charts(done: Measurement, kind: str) -> Iterator[Chart]:
     numbers = [seen["test"] for seen in document["tests"] if seen["kind"] == kind and seen.get("shown", True)]
     lines = []
     for number in numbers:
-        for way in WAYS:
+        for way in DIRECTIONS:
             rows = done.delays.filter((pl.col("test") == number) & (pl.col("direction") == way)).drop_nulls()
             if rows.height and (kind == "delay" or way == _way_of(document, number)):
                 start = rows["sent_s"].min()

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InputError, whats_there
+from ackclock.errors import InputError, describe_path
 from ackclock.report.page import Page
 from ackclock.report.render import html
 from ackclock.storage.atomic_files import atomic_write
@@ -101,7 +101,7 @@ def _read(path: Path) -> Any:
 
 def _text(path: Path) -> str:
     if not path.is_file():
-        raise InputError(whats_there(path.parent), "a run folder, such as those in runs/", file=str(path.parent))
+        raise InputError(describe_path(path.parent), "a run folder, such as those in runs/", file=str(path.parent))
     return path.read_text("utf-8")
 
 

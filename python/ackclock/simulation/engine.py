@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunResult:
+class EngineOutput:
     """One run of one seed: the summary (the fields of `simulate --json`) and the sampled tables."""
 
     summary: dict[str, Any]
@@ -23,7 +23,7 @@ class RunResult:
     hops: pl.DataFrame
 
 
-def run(plan: Plan) -> RunResult:
+def run(plan: Plan) -> EngineOutput:
     """Run a plan. The interpreter's lock is free meanwhile, so threads run side by side.
 
     Raises RunFailed, with its traceback when a congestion control in Python raised.
@@ -36,5 +36,5 @@ def run(plan: Plan) -> RunResult:
         with native_errors():
             done = _native.run(plan.text(), congestion_control.classes(congestion_control.names_in(plan.document)))
     except _native.ControlError as error:
-        raise RunFailed(congestion_control.told(error)) from error.__cause__
-    return RunResult(json.loads(done.summary()), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
+        raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
+    return EngineOutput(json.loads(done.summary()), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))

@@ -13,7 +13,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import metrics_json
-from ackclock.simulation.runner import Cell, CellResult, Progress, Store, run_cells
+from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, RunFolder
 
@@ -88,25 +88,25 @@ def simulate_scenario(
 ) -> Simulation:
     """Run every seed of a scenario. With a `folder`, take up what an earlier call left there and keep everything."""
     name = name or scenario.title or "scenario"
-    cells = [Cell(scenario, seed, captures=captures) for seed in scenario.seeds]
+    specs = [RunSpec(scenario, seed, captures=captures) for seed in scenario.seeds]
     if folder is None:
-        return _simulation(scenario, name, run_cells(cells, workers=workers, progress=progress))
+        return _simulation(scenario, name, run_specs(specs, workers=workers, progress=progress))
     with RunFolder(folder, identity(scenario), seeds=scenario.seeds, force=force) as run:
         if run.finished and (not captures or list((folder / "captures").glob(f"*.{captures}"))):
             shutil.rmtree(folder / "cells", ignore_errors=True)
             return open_run(folder, scenario, name)
-        results = run_cells(cells, workers=workers, store=Store(folder), progress=progress)
+        results = run_specs(specs, workers=workers, store=RunStore(folder), progress=progress)
         done = _simulation(scenario, name, results, folder)
         _finish(run, done, results)
         return done
 
 
-def _simulation(scenario: Scenario, name: str, results: Sequence[CellResult], folder: Path | None = None) -> Simulation:
+def _simulation(scenario: Scenario, name: str, results: Sequence[RunResult], folder: Path | None = None) -> Simulation:
     series, hops = joined(results)
     return Simulation(scenario, name, tuple(result.summary for result in results), series, hops, folder)
 
 
-def joined(results: Sequence[CellResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def joined(results: Sequence[RunResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The series and hops of several cells under one another."""
     import polars as pl
 
@@ -132,7 +132,7 @@ def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
     return Simulation(scenario, name, tuple(summaries), series, hops, folder)
 
 
-def _finish(run: RunFolder, done: Simulation, results: Sequence[CellResult]) -> None:
+def _finish(run: RunFolder, done: Simulation, results: Sequence[RunResult]) -> None:
     """The run folder's own files; environment.json comes last and says that it is whole."""
     folder = run.path
     if run.finished:  # captures are missing
@@ -147,9 +147,9 @@ def _finish(run: RunFolder, done: Simulation, results: Sequence[CellResult]) -> 
     shutil.rmtree(folder / "cells")
 
 
-def _gather_captures(folder: Path, results: Sequence[CellResult]) -> None:
+def _gather_captures(folder: Path, results: Sequence[RunResult]) -> None:
     for result in results:
-        if result.cell.captures and result.folder:
+        if result.spec.captures and result.folder:
             (folder / "captures").mkdir(exist_ok=True)
             before = "" if len(results) == 1 else f"seed{result.seed}-"
             for capture in sorted((result.folder / "captures").iterdir()):

@@ -31,7 +31,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Cell:
+class RunSpec:
     """One run to do. `params` says what is varied (for tables); `captures` asks for pcap or pcapng of each flow."""
 
     scenario: Scenario
@@ -63,21 +63,21 @@ class Cell:
         return " ".join([*said, f"seed {self.seed}"])
 
 
-class CellResult:
+class RunResult:
     """What a cell gave. `summary` has the fields of `simulate --json`; the tables are read when asked for."""
 
-    def __init__(self, cell: Cell, summary: dict[str, Any], kept: engine.RunResult | Path) -> None:
-        self.cell = cell
-        self.summary = with_models(summary, cell.plan.document["flows"])
+    def __init__(self, spec: RunSpec, summary: dict[str, Any], kept: engine.EngineOutput | Path) -> None:
+        self.spec = spec
+        self.summary = with_models(summary, spec.plan.document["flows"])
         self._kept = kept
 
     @property
     def params(self) -> Mapping[str, Any]:
-        return self.cell.params
+        return self.spec.params
 
     @property
     def seed(self) -> int:
-        return self.cell.seed
+        return self.spec.seed
 
     @property
     def folder(self) -> Path | None:
@@ -102,7 +102,7 @@ class CellResult:
         return self._kept.series if name == "series" else self._kept.hops
 
 
-class Store:
+class RunStore:
     """The finished cells of a run folder, each in `cells/<key>/`, a run folder of its own."""
 
     def __init__(self, folder: Path) -> None:
@@ -114,30 +114,30 @@ class Store:
         self.cells.mkdir(parents=True, exist_ok=True)
         temporary_files.sweep(self.cells, alone=False)
 
-    def find(self, cell: Cell) -> CellResult | None:
+    def find(self, spec: RunSpec) -> RunResult | None:
         """The result of a cell that is already there."""
-        folder = self.cells / cell.key
-        if not folder.is_dir() or (cell.captures and not (folder / "captures").is_dir()):
+        folder = self.cells / spec.key
+        if not folder.is_dir() or (spec.captures and not (folder / "captures").is_dir()):
             return None
-        return CellResult(cell, _read_summary(folder), folder)
+        return RunResult(spec, _read_summary(folder), folder)
 
-    def save(self, cell: Cell, result: engine.RunResult, captures: Path | None = None) -> CellResult:
+    def save(self, spec: RunSpec, result: engine.EngineOutput, captures: Path | None = None) -> RunResult:
         """Keep a result; it is there whole or not at all."""
-        run_files.keep_traces(self.folder, cell.scenario)
-        one_seed = cell.scenario.model_copy(update={"seeds": (cell.seed,)})
-        final = self.cells / cell.key
+        run_files.keep_traces(self.folder, spec.scenario)
+        one_seed = spec.scenario.model_copy(update={"seeds": (spec.seed,)})
+        final = self.cells / spec.key
         if captures and final.exists():  # the same run without captures
             shutil.rmtree(final)
         with atomic_files.folder_by_rename(final) as folder:
             run_files.write_scenario(folder, one_seed, traces="../../traces")
-            atomic_files.write_json(folder / "environment.json", environment([cell.seed]))
+            atomic_files.write_json(folder / "environment.json", environment([spec.seed]))
             atomic_files.write_parquet(folder / "flows.parquet", run_files.flows_frame([result.summary]))
             atomic_files.write_parquet(folder / "series.parquet", result.series)
             atomic_files.write_parquet(folder / "hops.parquet", result.hops)
             atomic_files.write_json(folder / "summary.json", result.summary)
             if captures:
                 captures.rename(folder / "captures")
-        return CellResult(cell, result.summary, final)
+        return RunResult(spec, result.summary, final)
 
 
 def _read_summary(folder: Path) -> dict[str, Any]:
@@ -145,65 +145,65 @@ def _read_summary(folder: Path) -> dict[str, Any]:
     return summary
 
 
-def run_cells(
-    cells: Sequence[Cell],
+def run_specs(
+    specs: Sequence[RunSpec],
     *,
     workers: int | None = None,
-    store: Store | None = None,
+    store: RunStore | None = None,
     progress: Progress | None = None,
     dask: str | None = None,
-) -> list[CellResult]:
+) -> list[RunResult]:
     """Run cells on `workers` threads (default: all cores) or on the Dask cluster at `dask`; results in the order given.
 
     With a `store`, finished cells are taken from it and new ones kept in it at once, so an interrupted call loses
     only what was under way. Raises RunFailed when a run fails and KeyboardInterrupt through, finished cells kept.
     """
-    done: dict[int, CellResult] = {}
+    done: dict[int, RunResult] = {}
     if store:
         store.open()
-        done = {index: found for index, cell in enumerate(cells) if (found := store.find(cell))}
-    missing = [index for index in range(len(cells)) if index not in done]
+        done = {index: result for index, spec in enumerate(specs) if (result := store.find(spec))}
+    missing = [index for index in range(len(specs)) if index not in done]
     if progress:
-        progress(len(done), len(cells), "taken from an earlier run" if done else "")
+        progress(len(done), len(specs), "taken from an earlier run" if done else "")
     with _executor(workers, dask) as executor:
-        apart = len(missing) > 1 and not dask and all(map(congestion_control.elsewhere, _user_variants(cells)))
-        futures: dict[Future[engine.RunResult], int] = {}
+        apart = len(missing) > 1 and not dask and all(map(congestion_control.is_importable, _user_variants(specs)))
+        futures: dict[Future[engine.EngineOutput], int] = {}
         for index in missing:
-            futures[_submit(executor, cells[index], store, apart=apart)] = index
+            futures[_submit(executor, specs[index], store, apart=apart)] = index
         for future in as_completed(futures):
             index = futures[future]
-            done[index] = _take(cells[index], future, store)
+            done[index] = _take(specs[index], future, store)
             if progress:
-                progress(len(done), len(cells), cells[index].label())
-    return [done[index] for index in range(len(cells))]
+                progress(len(done), len(specs), specs[index].label())
+    return [done[index] for index in range(len(specs))]
 
 
-def _user_variants(cells: Sequence[Cell]) -> set[str]:
-    return {name for cell in cells for name in congestion_control.names_in(cell.plan.document)}
+def _user_variants(specs: Sequence[RunSpec]) -> set[str]:
+    return {name for spec in specs for name in congestion_control.names_in(spec.plan.document)}
 
 
-def _submit(executor: Executor, cell: Cell, store: Store | None, *, apart: bool) -> Future[engine.RunResult]:
+def _submit(executor: Executor, spec: RunSpec, store: RunStore | None, *, apart: bool) -> Future[engine.EngineOutput]:
     """Runs with a congestion control in Python go into processes of their own (`apart`): threads would take turns."""
-    run = worker_process.run if apart and congestion_control.names_in(cell.plan.document) else engine.run
-    if not cell.captures or store is None:
-        return executor.submit(run, cell.plan)
-    folder = _capture_folder(cell, store)
+    run = worker_process.run if apart and congestion_control.names_in(spec.plan.document) else engine.run
+    if not spec.captures or store is None:
+        return executor.submit(run, spec.plan)
+    folder = _capture_folder(spec, store)
     folder.mkdir(exist_ok=True)
-    return executor.submit(run, cell.capture_plan(folder))
+    return executor.submit(run, spec.capture_plan(folder))
 
 
-def _capture_folder(cell: Cell, store: Store) -> Path:
-    return temporary_files.beside(store.cells / f"captures-{cell.key}")
+def _capture_folder(spec: RunSpec, store: RunStore) -> Path:
+    return temporary_files.beside(store.cells / f"captures-{spec.key}")
 
 
-def _take(cell: Cell, future: Future[engine.RunResult], store: Store | None) -> CellResult:
+def _take(spec: RunSpec, future: Future[engine.EngineOutput], store: RunStore | None) -> RunResult:
     try:
         result = future.result()
     except RunFailed as error:
-        raise error.within(cell.label()) from error
+        raise error.within(spec.label()) from error
     if store is None:
-        return CellResult(cell, result.summary, result)
-    return store.save(cell, result, _capture_folder(cell, store) if cell.captures else None)
+        return RunResult(spec, result.summary, result)
+    return store.save(spec, result, _capture_folder(spec, store) if spec.captures else None)
 
 
 @contextmanager

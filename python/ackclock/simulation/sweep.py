@@ -13,7 +13,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import metrics_json
-from ackclock.simulation.runner import Cell, CellResult, Progress, Store, run_cells
+from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, opened
 
@@ -27,7 +27,7 @@ class SweepPoint:
 
     params: Mapping[str, Any]
     scenario: Scenario
-    results: tuple[CellResult, ...]
+    results: tuple[RunResult, ...]
 
     @property
     def metrics(self) -> dict[str, dict[str, Any]]:
@@ -44,14 +44,14 @@ class Sweep:
 
     def document(self) -> dict[str, Any]:
         """The document `ackclock sweep --json` prints."""
-        cells = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
-        return {"cells": cells, **({"folder": str(self.folder)} if self.folder else {})}
+        specs = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
+        return {"cells": specs, **({"folder": str(self.folder)} if self.folder else {})}
 
     @property
     def flows(self) -> pl.DataFrame:
         """One row per point, seed and flow, with the swept values as columns and the cell's folder name."""
         results = [(point, result) for point in self.points for result in point.results]
-        extra = [{**_columns(point.params), "cell": result.cell.key} for point, result in results]
+        extra = [{**_columns(point.params), "cell": result.spec.key} for point, result in results]
         return run_files.flows_frame([result.summary for _, result in results], extra)
 
     @property
@@ -107,10 +107,10 @@ def sweep_checked(
     progress: Progress | None = None,
 ) -> Sweep:
     """Run checked points. With a `folder`, finished cells are found there and new ones kept as they finish."""
-    cells = [Cell(scenario, seed, params) for params, scenario in checked for seed in scenario.seeds]
+    specs = [RunSpec(scenario, seed, params) for params, scenario in checked for seed in scenario.seeds]
     with opened(folder, identity(checked), seeds=checked[0][1].seeds, force=force) as run:
-        store = Store(folder) if folder else None
-        results = iter(run_cells(cells, workers=workers, store=store, progress=progress, dask=dask))
+        store = RunStore(folder) if folder else None
+        results = iter(run_specs(specs, workers=workers, store=store, progress=progress, dask=dask))
         points = tuple(SweepPoint(params, scenario, tuple(next(results) for _ in scenario.seeds)) for params, scenario in checked)
         sweep = Sweep(points, folder)
         if run:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, cast
 from ackclock.errors import RunFailed
 
 if TYPE_CHECKING:
-    from ackclock.simulation.engine import RunResult
+    from ackclock.simulation.engine import EngineOutput
     from ackclock.simulation.plan import Plan
 
 
-def run(plan: Plan) -> RunResult:
+def run(plan: Plan) -> EngineOutput:
     """What `engine.run` gives, from another process. Raises RunFailed."""
     asked = pickle.dumps(([str(Path.cwd()), *sys.path], plan))
     done = subprocess.run(
@@ -30,7 +30,7 @@ def run(plan: Plan) -> RunResult:
     result, failure = pickle.loads(done.stdout)
     if failure is not None:
         raise failure
-    return cast("RunResult", result)
+    return cast("EngineOutput", result)
 
 
 def _main() -> None:
@@ -40,7 +40,7 @@ def _main() -> None:
     sys.path[:] = paths
     from ackclock.simulation import engine
 
-    said: tuple[RunResult | None, RunFailed | None]
+    said: tuple[EngineOutput | None, RunFailed | None]
     try:
         said = (engine.run(plan), None)
     except RunFailed as error:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ackclock.statistics.fairness import jain_index
 from ackclock.statistics.intervals import Interval, Mode, interval, modes
-from ackclock.statistics.ranking import SAME_WITHIN, Difference, Place, against, holm, paired_p, rank
+from ackclock.statistics.ranking import SAME_WITHIN, Difference, Rank, against, holm, paired_p, rank
 
 __all__ = [
     "SAME_WITHIN",
     "Difference",
     "Interval",
     "Mode",
-    "Place",
+    "Rank",
     "against",
     "holm",
     "interval",

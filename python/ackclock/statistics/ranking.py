@@ -73,7 +73,7 @@ def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K
 
 
 @dataclass(frozen=True, slots=True)
-class Place(Generic[K]):
+class Rank(Generic[K]):
     """One line of a ranking: competition rank (1, 1, 3, ..) and the other members of its tie.
 
     ``undecided``: it stands below the first tie because something better by its mean does; the test itself does not
@@ -93,7 +93,7 @@ def rank(
     then: Callable[[K], tuple[float, ...]] | None = None,
     alpha: float = 0.05,
     same_within: float = SAME_WITHIN,
-) -> list[Place[K]]:
+) -> list[Rank[K]]:
     """Order configurations by the mean of a metric, with ties shown as ties.
 
     The best mean leads; every other configuration is compared with it by a paired t test over shared seeds, Holm-
@@ -107,7 +107,7 @@ def rank(
     sign = -1.0 if higher_is_better else 1.0
     means = {k: interval(v.values()).mean for k, v in values.items()}
     rest = sorted((k for k in values if not math.isnan(means[k])), key=lambda k: sign * means[k])
-    places: list[Place[K]] = []
+    places: list[Rank[K]] = []
     undecided: frozenset[K] = frozenset()
     while rest:
         leader, followers = rest[0], rest[1:]
@@ -121,10 +121,10 @@ def rank(
         group = sorted([leader, *near], key=then) if then else [leader, *near]
         group += tied[len(near) :]
         at = len(places) + 1
-        places += [Place(k, at, tuple(other for other in group if other != k), k in undecided) for k in group]
+        places += [Rank(k, at, tuple(other for other in group if other != k), k in undecided) for k in group]
         rest = followers[len(tied) :]
     at = len(places) + 1
-    return places + [Place(k, at, ()) for k in values if math.isnan(means[k])]
+    return places + [Rank(k, at, ()) for k in values if math.isnan(means[k])]
 
 
 def _is_tie(found: Difference, alpha: float) -> bool:

@@ -99,7 +99,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class _Held:
+class _Contents:
     """The existing contents of a folder. ``kind`` is "" for an empty folder, None for files of another origin."""
 
     kind: str | None = ""
@@ -141,7 +141,7 @@ class RunFolder:
         """Raise the InputError that entering would raise; change nothing."""
         try:
             self.path.resolve()
-            held = _held(self.path)
+            held = _contents(self.path)
         except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
             raise _refused(self.path, f"cannot be used ({getattr(error, 'strerror', None) or error})") from None
         self._refusal(held)
@@ -193,7 +193,7 @@ class RunFolder:
                 raise _refused(self.path, f"cannot be made ({error.strerror})") from None
             if not self._locked():
                 continue
-            held = _held(self.path)
+            held = _contents(self.path)
             aside = self._refusal(held)
             for name in CROWDED:
                 temporary_files.sweep(self.path / name, alone=self._lock is not None)
@@ -221,7 +221,7 @@ class RunFolder:
                 folder.rmdir()
         return True
 
-    def _refusal(self, held: _Held) -> bool:
+    def _refusal(self, held: _Contents) -> bool:
         """Whether the existing folder is to be moved aside. Raises InputError where that is not allowed."""
         if held.kind == "":
             return False
@@ -234,7 +234,7 @@ class RunFolder:
             raise _refused(self.path, f"holds {reason}", hint)
         return bool(reason)
 
-    def _differs(self, held: _Held) -> str:
+    def _differs(self, held: _Contents) -> str:
         """A description of the other experiment in the folder; empty if it is this one."""
         what = f"the results of {held.kind}" if held.finished else f"an unfinished {held.kind}"
         if not held.identified:
@@ -341,7 +341,7 @@ def sweep_runs(besides: Path | None = None) -> None:
 
 
 def _sweep_run(folder: Path) -> None:
-    held = _held(folder)
+    held = _contents(folder)
     if held.kind is None:
         return
     crowded = CROWDED[:1] if held.finished else CROWDED
@@ -357,7 +357,7 @@ def _sweep_run(folder: Path) -> None:
             return
         for name in names:
             temporary_files.sweep(folder / name, alone=bool(taken))
-        if taken and bare and _held(folder).kind == "":
+        if taken and bare and _contents(folder).kind == "":
             _clear(folder)
             folder.rmdir()
     finally:
@@ -377,23 +377,23 @@ def _flock(descriptor: int) -> bool | None:
     return True
 
 
-def _held(path: Path) -> _Held:
+def _contents(path: Path) -> _Contents:
     """Read the contents of a folder. Raises InputError where the path is not a folder."""
     if path.exists() and not path.is_dir():
         raise _refused(path, "is a file")
     names = {entry.name for entry in _listed(path) if not temporary_files.is_leftover_name(entry.name)}
     if not names:
-        return _Held()
+        return _Contents()
     try:
         environment = json.loads((path / ENVIRONMENT).read_text("utf-8"))
         run = environment["run"]
         finished = run["state"] == FINISHED
         if not finished and _holds_nothing(path):  # left by a killed process; the lock excludes a running one
-            return _Held(identified=True)
-        return _Held(run["kind"], run["digest"], environment["engine"], finished, identified=True)
+            return _Contents(identified=True)
+        return _Contents(run["kind"], run["digest"], environment["engine"], finished, identified=True)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return _Held(next((kind for name, kind in WITHOUT_IDENTITY.items() if name in names), None))
+    return _Contents(next((kind for name, kind in WITHOUT_IDENTITY.items() if name in names), None))
 
 
 def _listed(path: Path) -> list[Path]:

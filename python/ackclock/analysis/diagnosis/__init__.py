@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, limits, loss, path
-from ackclock.analysis.diagnosis.flow_context import Finding, View, views
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, views
 
 RULES = (limits, bottleneck, loss, acks)
 
@@ -21,5 +21,5 @@ def diagnose(document: dict[str, Any]) -> None:
         flow["diagnosis"] = [finding.as_json() for finding in found]
 
 
-def _of(view: View) -> list[Finding]:
+def _of(view: FlowContext) -> list[Finding]:
     return [finding for rules in RULES for finding in rules.findings(view)]

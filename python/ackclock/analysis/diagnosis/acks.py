@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis.flow_context import Finding, View, share
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, share
 from ackclock.format import milliseconds, rate
 
 _MOSTLY = 0.5
@@ -24,14 +24,14 @@ _GAP_MS = 90
 """Gaps from here on, in an ACK stream that otherwise comes in bunches, are the other side's turn on the link (`wimax-measured`)."""
 
 
-def findings(view: View) -> Iterator[Finding]:
+def findings(view: FlowContext) -> Iterator[Finding]:
     """Compressed and thinned ACKs."""
     for rule in (_queued, _compressed, _thinned):
         if (found := rule(view)) is not None:
             yield found
 
 
-def _queued(view: View) -> Finding | None:
+def _queued(view: FlowContext) -> Finding | None:
     """ACKs that wait at times while the data's own queue sets the pace; where they wait most, `ack_path` has the share of time."""
     there, back = excess(view.crossing, "p95"), excess(view.back, "p95")
     if there is None or back is None or not wait_at_times(view):
@@ -40,7 +40,7 @@ def _queued(view: View) -> Finding | None:
     return Finding(view.direction, "ack_queue", evidence, advice=relief(view))
 
 
-def wait_at_times(view: View) -> bool:
+def wait_at_times(view: FlowContext) -> bool:
     """At times, and not in most of the time with a queue, ACKs wait longer than data does."""
     there, back = excess(view.crossing, "p95"), excess(view.back, "p95")
     return there is not None and back is not None and not acks_wait_most(view) and back >= max(_QUEUE_MS, there)
@@ -52,18 +52,18 @@ def excess(crossing: Mapping[str, Any], figure: str) -> float | None:
     return None if delay.get(figure) is None else float(delay[figure] - delay["min"])
 
 
-def acks_wait_most(view: View) -> bool:
+def acks_wait_most(view: FlowContext) -> bool:
     """The queue in the time that the path's rate has is the ACKs': a few great delays make no standing queue."""
     there, back = excess(view.crossing, typical(view)), excess(view.back, typical(view))
     return there is not None and back is not None and back > max(there, _STANDS * (view.figures["rtt_ms"]["min"] or 0.0))
 
 
-def typical(view: View) -> str:
+def typical(view: FlowContext) -> str:
     """The delay in the middle of the time with a queue: of a share h its quantile is 1 - h/2, nearer to the median or to p95."""
     return "p50" if view.held("path_rate") > _MOSTLY_QUEUED else "p95"
 
 
-def relief(view: View) -> str:
+def relief(view: FlowContext) -> str:
     """What helps ACKs that wait: another remedy with data beside them than alone."""
     first = "ACKs first, or per-flow queues, on the way back (or fewer bytes of buffer there) give the sender its clock back"
     if view.other["unique_bytes"] > 0.1 * view.figures["unique_bytes"] or view.shared_bps > _DATA_BPS:
@@ -74,7 +74,7 @@ def relief(view: View) -> str:
     )
 
 
-def _compressed(view: View) -> Finding | None:
+def _compressed(view: FlowContext) -> Finding | None:
     gaps = view.figures["ack_interarrival_ms"]
     if gaps["count"] < _ENOUGH or not view.pace_seen:
         return None  # where the receiver is, gaps are those with which ACKs leave
@@ -107,7 +107,7 @@ def _close(gaps: Mapping[str, Any]) -> float:
     return float(sum(b["count"] for b in gaps["histogram"] if b["up_to"] is not None and b["up_to"] <= 1) / max(1, gaps["count"]))
 
 
-def _thinned(view: View) -> Finding | None:
+def _thinned(view: FlowContext) -> Finding | None:
     gaps = view.figures["ack_interarrival_ms"]
     each = gaps["segments_per_ack"] or 0.0
     if gaps["count"] < _ENOUGH or each < 3.0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis.flow_context import Finding, View, share, size
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, share, size
 from ackclock.format import rate
 
 _BY = {"arrivals": "packets arrive", "acks": "ACKs come back"}
@@ -17,7 +17,7 @@ _BESIDE = 0.004
 segments takes."""
 
 
-def findings(view: View) -> Iterator[Finding]:
+def findings(view: FlowContext) -> Iterator[Finding]:
     """The rate, and a token bucket; with two captures both are measured, and nothing is inferred."""
     found: Any = None if view.crossing else view.figures.get("inferred_path")
     if not found:

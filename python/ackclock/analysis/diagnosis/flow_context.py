@@ -35,7 +35,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class FlowContext:
     """One direction: `figures` from the capture near its sender, `crossing` from both captures together (empty with one)."""
 
     flow: Mapping[str, Any]
@@ -104,12 +104,12 @@ class View:
         return self.loss_events / max(1, int(self.figures["segments"]))
 
 
-def views(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[View]:
+def views(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[FlowContext]:
     """Both directions of a flow, where they have enough data."""
-    return [v for way in ("a2b", "b2a") if (v := view(document, flow, way)).figures["unique_bytes"] >= ENOUGH_BYTES]
+    return [v for way in ("a2b", "b2a") if (v := flow_context(document, flow, way)).figures["unique_bytes"] >= ENOUGH_BYTES]
 
 
-def view(document: Mapping[str, Any], flow: Mapping[str, Any], way: str) -> View:
+def flow_context(document: Mapping[str, Any], flow: Mapping[str, Any], way: str) -> FlowContext:
     """One direction, by the capture nearer its sender."""
     crossing = flow[way] if "lost" in flow[way] else {}
     source = flow
@@ -120,7 +120,7 @@ def view(document: Mapping[str, Any], flow: Mapping[str, Any], way: str) -> View
     shared = _shared_bps(document, flow, back)
     far = (partner(document, flow) if source is flow else flow) if crossing else None
     arriving = None if far is None else far[way]
-    return View(flow, way, source[way], source[back], source["vantage"]["place"], crossing, behind, shared, arriving)
+    return FlowContext(flow, way, source[way], source[back], source["vantage"]["place"], crossing, behind, shared, arriving)
 
 
 def _shared_bps(document: Mapping[str, Any], flow: Mapping[str, Any], back: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.analysis.diagnosis import acks, loss_models, receiver_vantage, recovery_time
-from ackclock.analysis.diagnosis.flow_context import Finding, View, many, share, size, waiting
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share, size, waiting
 from ackclock.analysis.diagnosis.receiver_vantage import SLOW_READER, WORTH_SAYING
 from ackclock.format import milliseconds, rate
 
@@ -22,7 +22,7 @@ _FULL = 0.9
 """Of the receive window: what is in flight on average is short of it by the last segment that does not fit, or an ACK on its way."""
 
 
-def findings(view: View) -> Iterator[Finding]:
+def findings(view: FlowContext) -> Iterator[Finding]:
     """Each limit that held the sender for long enough to speak of."""
     if not view.pace_seen:
         yield receiver_vantage.finding(view)
@@ -34,13 +34,13 @@ def findings(view: View) -> Iterator[Finding]:
             yield rule(view, held)
 
 
-def _tail(view: View) -> float:
+def _tail(view: FlowContext) -> float:
     """The share of the direction's time from its last data on."""
     lasted = 1e3 * float(view.flow["duration_s"]) - float(view.figures["first_data_ms"] or 0.0)
     return float(view.figures["tail_ms"] or 0.0) / lasted if lasted > 0.0 else 0.0
 
 
-def _rtt(view: View) -> float:
+def _rtt(view: FlowContext) -> float:
     """The path's round trip in ms, without queues; 0 where it is not known."""
     return float(view.figures["rtt_ms"]["min"] or 0.0)
 
@@ -49,7 +49,7 @@ def _window_rate(bytes_: float, rtt_ms: float) -> str:
     return rate(bytes_ * 8e3 / rtt_ms) if rtt_ms else "-"
 
 
-def _fills(view: View, capped: float) -> str:
+def _fills(view: FlowContext, capped: float) -> str:
     """How large a buffer fills the path, where its rate is known, else what doubling does."""
     rtt, speed = _rtt(view), path_bps(view)
     flight = float(view.figures["outstanding_bytes"]["max"])
@@ -58,13 +58,13 @@ def _fills(view: View, capped: float) -> str:
     return f"doubling it to {size(2 * flight)} doubles the rate for as long as the RTT stays at {milliseconds(rtt)}"
 
 
-def path_bps(view: View) -> float | None:
+def path_bps(view: FlowContext) -> float | None:
     """The bottleneck's rate through a standing queue, where two captures show one."""
     found = (view.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps")
     return float(found) if found else None
 
 
-def _send_buffer(view: View, held: float) -> Finding:
+def _send_buffer(view: FlowContext, held: float) -> Finding:
     flight, window = view.figures["outstanding_bytes"]["max"], view.figures["advertised_window_bytes"]["max"]
     capped = float(view.figures["goodput_bps"] or 0.0)
     evidence = (
@@ -78,7 +78,7 @@ def _send_buffer(view: View, held: float) -> Finding:
     return Finding(view.direction, "send_buffer", evidence, held, advice)
 
 
-def _receive_window(view: View, held: float) -> Finding:
+def _receive_window(view: FlowContext, held: float) -> Finding:
     window = view.figures["advertised_window_bytes"]["max"] or 0
     zero = view.figures["zero_windows"]
     rtt = float(view.figures["rtt_ms"]["p50"] or _rtt(view))
@@ -112,12 +112,12 @@ def _receive_window(view: View, held: float) -> Finding:
     return Finding(view.direction, "receive_window", evidence + scaling, held, advice)
 
 
-def _queue_ms(view: View) -> float:
+def _queue_ms(view: FlowContext) -> float:
     rtt = view.figures["rtt_ms"]
     return float((rtt["p95"] or 0.0) - (rtt["min"] or 0.0))
 
 
-def _path_rate(view: View, held: float) -> Finding:
+def _path_rate(view: FlowContext, held: float) -> Finding:
     if acks.acks_wait_most(view):
         return _way_back(view, held)
     queue, known, rtt = _queue_ms(view), path_bps(view), _rtt(view)
@@ -154,7 +154,7 @@ def _path_rate(view: View, held: float) -> Finding:
     return Finding(view.direction, "path_rate", evidence, held, advice)
 
 
-def _way_back(view: View, held: float) -> Finding:
+def _way_back(view: FlowContext, held: float) -> Finding:
     """The queue that the round trip shows is the ACKs', not the data's."""
     figure = acks.typical(view)
     there, back = acks.excess(view.crossing, figure) or 0.0, acks.excess(view.back, figure) or 0.0
@@ -165,7 +165,7 @@ def _way_back(view: View, held: float) -> Finding:
     return Finding(view.direction, "ack_path", evidence, held, acks.relief(view))
 
 
-def _cwnd(view: View, held: float) -> Finding:
+def _cwnd(view: FlowContext, held: float) -> Finding:
     flight, segment = float(view.figures["outstanding_bytes"]["max"]), view.segment
     mean = float(view.figures["outstanding_bytes"]["mean"] or 0.0)
     evidence = (
@@ -194,7 +194,7 @@ def _cwnd(view: View, held: float) -> Finding:
     return Finding(view.direction, "cwnd", evidence, held, advice)
 
 
-def _after_losses(view: View, events: int) -> str:
+def _after_losses(view: FlowContext, events: int) -> str:
     queued = view.held("path_rate")
     if queued >= _QUEUED:
         return (
@@ -211,7 +211,7 @@ def _after_losses(view: View, events: int) -> str:
     )
 
 
-def _application(view: View, held: float) -> Finding:
+def _application(view: FlowContext, held: float) -> Finding:
     evidence = f"The sending application had nothing to send {share(held)} of the time."
     advice = "Nothing on the path or in TCP would make this flow faster." if held > 0.5 else ""
     return Finding(view.direction, "application", evidence, held, advice)

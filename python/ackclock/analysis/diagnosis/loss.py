@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from ackclock.analysis.diagnosis import acks, loss_models
-from ackclock.analysis.diagnosis.flow_context import Finding, View, many, share, size
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share, size
 from ackclock.format import milliseconds, percent, rate
 
 _BURST = 4
 
 
-def findings(view: View) -> Iterator[Finding]:
+def findings(view: FlowContext) -> Iterator[Finding]:
     """What losses did, and what they were."""
     for rule in (_where, _buffer, _bursts, _capture_drops, loss_models.finding, _spurious, _pairs, _twice, _reordered, _marked):
         if (found := rule(view)) is not None:
             yield found
 
 
-def _where(view: View) -> Finding | None:
+def _where(view: FlowContext) -> Finding | None:
     cause: Any = view.crossing.get("loss_cause")
     lost = view.crossing["lost"]["between_captures"] if view.crossing else 0
     if not cause or not lost or cause["verdict"] == "unclear":
@@ -53,7 +53,7 @@ _DOUBTS = {
 }
 
 
-def _buffer(view: View) -> Finding | None:
+def _buffer(view: FlowContext) -> Finding | None:
     buffer: Any = view.crossing.get("bottleneck_buffer_bytes") or {}
     if not buffer.get("max_based") or not buffer["rate_bps"]:
         return None
@@ -73,7 +73,7 @@ def _buffer(view: View) -> Finding | None:
     return Finding(view.direction, "buffer", evidence)
 
 
-def _bursts(view: View) -> Finding | None:
+def _bursts(view: FlowContext) -> Finding | None:
     bursts: Any = view.crossing.get("loss_bursts")
     # One packet alone in its bin and lost is no burst.
     large = [burst for burst in (bursts or {}).get("bursts", ()) if burst["lost"] >= _BURST]
@@ -88,7 +88,7 @@ def _bursts(view: View) -> Finding | None:
     return Finding(view.direction, "loss_bursts", evidence)
 
 
-def _capture_drops(view: View) -> Finding | None:
+def _capture_drops(view: FlowContext) -> Finding | None:
     lost: Any = view.crossing.get("lost") or {}
     drops = lost.get("capture_drops_receiver", 0) + lost.get("capture_drops_sender", 0)
     missed = 0 if view.crossing else view.figures["repairs"]["missed_bytes"]
@@ -105,7 +105,7 @@ def _capture_drops(view: View) -> Finding | None:
     )
 
 
-def _spurious(view: View) -> Finding | None:
+def _spurious(view: FlowContext) -> Finding | None:
     wrong, again = view.not_needed, view.figures["retransmitted_segments"]
     if wrong < 3 or wrong < 0.1 * again:
         return None
@@ -122,7 +122,7 @@ def _spurious(view: View) -> Finding | None:
     return Finding(view.direction, "spurious_retransmissions", evidence, advice=advice)
 
 
-def _pairs(view: View) -> Finding | None:
+def _pairs(view: FlowContext) -> Finding | None:
     """wimax-measured's question (papers/README.md, 7.7): are timeouts that follow a fast retransmission spurious?"""
     repairs = view.figures["repairs"]
     pairs, wasted, timeouts = repairs["pairs"], repairs["pairs_not_needed"], repairs["timeouts"]
@@ -141,7 +141,7 @@ def _pairs(view: View) -> Finding | None:
     return Finding(view.direction, "timeout_pairs", evidence, advice=advice)
 
 
-def _twice(view: View) -> Finding | None:
+def _twice(view: FlowContext) -> Finding | None:
     count = view.figures["repairs"]["fast_then_timeout"]
     if not count:
         return None
@@ -154,7 +154,7 @@ def _twice(view: View) -> Finding | None:
     )
 
 
-def _reordered(view: View) -> Finding | None:
+def _reordered(view: FlowContext) -> Finding | None:
     # The capture near the receiver sees what the network overtook.
     late = max(seen["out_of_order"] for seen in (view.figures, view.arriving) if seen is not None)
     rate_ = late / max(1, view.figures["segments"])
@@ -166,7 +166,7 @@ def _reordered(view: View) -> Finding | None:
     )
 
 
-def _marked(view: View) -> Finding | None:
+def _marked(view: FlowContext) -> Finding | None:
     marks = view.figures["ecn"]["marked"]
     echoed = view.other["ecn"]["echoed"]
     if not marks and not echoed:

@@ -6,7 +6,7 @@ import math
 
 from ackclock import models
 from ackclock.analysis.diagnosis import acks
-from ackclock.analysis.diagnosis.flow_context import Finding, View, share
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, share
 from ackclock.format import milliseconds, rate
 
 _RTO_MIN_S = 0.2
@@ -26,7 +26,7 @@ EVENTS = 3
 """Fewer make no rate of losses."""
 
 
-def rate_models(view: View, times: float = 1.0) -> dict[str, float]:
+def rate_models(view: FlowContext, times: float = 1.0) -> dict[str, float]:
     """What closed forms give for this direction's loss rate, round trip and window, bit/s; empty where fewer than three losses make no rate of them.
 
     `counted_bps` is Padhye's model of a sender whose window grows by segments acknowledged, not by ACKs: Linux's do, and RFC 3465's. CUBIC gets
@@ -48,11 +48,11 @@ def rate_models(view: View, times: float = 1.0) -> dict[str, float]:
     }
 
 
-def _per_ack(view: View) -> float:
+def _per_ack(view: FlowContext) -> float:
     return min(2.0, max(1.0, float(view.figures["ack_interarrival_ms"]["segments_per_ack"] or 1.0)))
 
 
-def finding(view: View) -> Finding | None:
+def finding(view: FlowContext) -> Finding | None:
     """The closed forms beside the rate, and what fewer losses would give."""
     if not (found := rate_models(view)):
         return None
@@ -70,7 +70,7 @@ def finding(view: View) -> Finding | None:
     return Finding(view.direction, "models", evidence, advice=_what_losses_allow(view, found, measured))
 
 
-def _what_losses_allow(view: View, found: dict[str, float], measured: float) -> str:
+def _what_losses_allow(view: FlowContext, found: dict[str, float], measured: float) -> str:
     """What the closed forms say of this rate."""
     reno, cubic = found[_nearer(found, measured)], found["cubic_bps"]
     known = (view.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps") or 0.0
@@ -93,7 +93,7 @@ def _nearer(found: dict[str, float], measured: float) -> str:
     return min(("padhye_bps", "counted_bps"), key=lambda key: abs(measured - found[key]))
 
 
-def _what_fewer_give(view: View, found: dict[str, float], measured: float) -> str:
+def _what_fewer_give(view: FlowContext, found: dict[str, float], measured: float) -> str:
     """Which model the rate is near, and the models' rates for a quarter of the losses."""
     counts = _nearer(found, measured)
     reno, cubic, fewer = found[counts], found["cubic_bps"], rate_models(view, 0.25)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.analysis.diagnosis.flow_context import Finding, View, many, share, size
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share, size
 from ackclock.format import milliseconds, rate
 
 SLOW_READER = "Look at the receiving application, not at the network: it does not keep up."
@@ -19,12 +19,12 @@ _STEADY = 0.25
 _ADVICE = "Capture at the sender as well; both captures together tell delay and loss of each way."
 
 
-def finding(view: View) -> Finding:
+def finding(view: FlowContext) -> Finding:
     """The receive window where it explains the rate, else what can be said from there."""
     return _closed(view) or _one_window_a_round_trip(view) or shrinking_window(view) or _rest(view)
 
 
-def _closed(view: View) -> Finding | None:
+def _closed(view: FlowContext) -> Finding | None:
     held = view.held("receive_window")
     if not view.waits_closed and held < WORTH_SAYING:
         return None
@@ -36,7 +36,7 @@ def _closed(view: View) -> Finding | None:
     return Finding(view.direction, "receive_window", evidence, held or None, SLOW_READER)
 
 
-def round_trips(view: View) -> tuple[float, float | None, float | None]:
+def round_trips(view: FlowContext) -> tuple[float, float | None, float | None]:
     """Least, middle and p95 in ms: by echoes of the receiver's stamps, or the handshake's alone; 0 where there is none."""
     echoes = view.other["timestamp_rtt_ms"]
     least = float(view.flow["handshake_rtt_ms"] or 0.0)
@@ -45,7 +45,7 @@ def round_trips(view: View) -> tuple[float, float | None, float | None]:
     return min(least or echoes["min"], echoes["min"]), float(echoes["p50"]), float(echoes["p95"])
 
 
-def _one_window_a_round_trip(view: View) -> Finding | None:
+def _one_window_a_round_trip(view: FlowContext) -> Finding | None:
     window, got = float(view.figures["advertised_window_bytes"]["max"] or 0.0), float(view.figures["goodput_bps"] or 0.0)
     least, middle, _ = round_trips(view)
     rtt, whose = (middle, "the median, by its stamps' echoes") if middle else (least, "the handshake's")
@@ -61,7 +61,7 @@ def _one_window_a_round_trip(view: View) -> Finding | None:
     return Finding(view.direction, "receive_window", evidence, advice=advice)
 
 
-def shrinking_window(view: View, held: float | None = None) -> Finding | None:
+def shrinking_window(view: FlowContext, held: float | None = None) -> Finding | None:
     """A window that is mostly far below what the receiver has offered at its best, and that explains the rate: an application that reads slowly."""
     window, got = view.figures["advertised_window_bytes"], float(view.figures["goodput_bps"] or 0.0)
     rtt = round_trips(view)[0] or float(view.figures["rtt_ms"]["min"] or 0.0)
@@ -77,7 +77,7 @@ def shrinking_window(view: View, held: float | None = None) -> Finding | None:
     return Finding(view.direction, "receive_window", evidence, held, SLOW_READER)
 
 
-def _rest(view: View) -> Finding:
+def _rest(view: FlowContext) -> Finding:
     got, again = float(view.figures["goodput_bps"] or 0.0), view.figures["retransmitted_segments"]
     repairs = view.figures["repairs"]
     lost = f"{many(again, 'segment')} sent again" if again else "nothing sent again"
@@ -92,7 +92,7 @@ def _rest(view: View) -> Finding:
     )
 
 
-def _seen_by_echoes(view: View, got: float) -> str:
+def _seen_by_echoes(view: FlowContext, got: float) -> str:
     """Round trips, what is in flight, and whether a queue stood."""
     least, middle, high = round_trips(view)
     if middle is None or high is None:

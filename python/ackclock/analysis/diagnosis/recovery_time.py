@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.analysis.diagnosis.flow_context import Finding, View, many, share
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share
 from ackclock.format import milliseconds
 
 _MATTERS = 0.2
@@ -12,7 +12,7 @@ _LONG = 1.5
 """Of the least round trip: a mean above it is made longer by a queue."""
 
 
-def finding(view: View, held: float) -> Finding:
+def finding(view: FlowContext, held: float) -> Finding:
     """How long repairs took, one by one, and why."""
     repairs, again = view.figures["repairs"], view.figures["retransmitted_segments"]
     fast, timeouts = repairs["recoveries"], repairs["timeouts"]
@@ -29,7 +29,7 @@ def finding(view: View, held: float) -> Finding:
     return Finding(view.direction, "recovery", evidence, held, _advice(view, held))
 
 
-def _advice(view: View, held: float) -> str:
+def _advice(view: FlowContext, held: float) -> str:
     """The most telling reason first."""
     repairs, rtt = view.figures["repairs"], view.figures["rtt_ms"]
     at_once = (view.figures["retransmitted_segments"] - view.not_needed) / max(1, view.loss_events)

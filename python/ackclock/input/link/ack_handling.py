@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.quantity_fields import SomeBytes, Span
-from ackclock.input.schema import Count, Flag, Probability, Table, whole, word
+from ackclock.input.schema import Count, Flag, Probability, Table, choice_field, int_field
 
 Plan = dict[str, Any]
 
@@ -30,15 +30,15 @@ class Filter(Table):
     unknown options (`signs`), and `duplicates`.
     """
 
-    preset: Annotated[str, word(*PRESETS)] = "safe"
+    preset: Annotated[str, choice_field(*PRESETS)] = "safe"
     keep: Count = 1
-    occupancy: Annotated[int, whole(0, "a whole number of packets, 0 or more")] = 0
+    occupancy: Annotated[int, int_field(0, "a whole number of packets, 0 or more")] = 0
     probability: Probability = 1.0
-    survivor: Annotated[str, word("tail", "head")] = "tail"
+    survivor: Annotated[str, choice_field("tail", "head")] = "tail"
     window: Flag = True
-    sack: Annotated[str, word("off", "covered", "new")] = "new"
+    sack: Annotated[str, choice_field("off", "covered", "new")] = "new"
     signs: Flag = True
-    duplicates: Annotated[str, word("keep", "below", "sacked", "mark")] = "keep"
+    duplicates: Annotated[str, choice_field("keep", "below", "sacked", "mark")] = "keep"
 
     def plan(self) -> Plan:
         return self.model_dump(exclude={"preset"})
@@ -47,7 +47,7 @@ class Filter(Table):
 def _filter(value: Any) -> Filter:
     if isinstance(value, str):
         if value not in PRESETS:
-            raise Refusal(show(value), f"a rule: {one_of(PRESETS, value)}, or a table of its keys")
+            raise InvalidValue(format_value(value), f"a rule: {choices(PRESETS, value)}, or a table of its keys")
         return Filter.model_validate({"preset": value, **PRESETS[value]})
     preset = value.get("preset", "safe") if isinstance(value, dict) else "safe"
     rule = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
@@ -59,7 +59,7 @@ class Acks(Table):
 
     filter: Annotated[Filter | None, BeforeValidator(_filter)] = None
     first: Flag = False
-    drop: Annotated[str, word("tail", "front")] = "tail"
+    drop: Annotated[str, choice_field("tail", "front")] = "tail"
 
     def plan(self) -> Plan:
         return {"first": self.first, "drop": self.drop, "filter": self.filter.plan() if self.filter else None}

@@ -6,26 +6,26 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from ackclock.errors import Refusal, show
-from ackclock.input.link.queue_limits import Plan, Waiting
+from ackclock.errors import InvalidValue, format_value
+from ackclock.input.link.queue_limits import Plan, QueueLimits
 from ackclock.input.link.thresholds import Amount, amount
 from ackclock.input.quantity_fields import LONGEST_PS, SomeBytes, Span, Time
-from ackclock.input.schema import Flag, Probability, number, word
+from ackclock.input.schema import Flag, Probability, choice_field, number_field
 from ackclock.input.units import show_size, show_time, size_bytes, time_ps
 
-Weight = Annotated[float, number(lambda w: 0 < w <= 1, "a weight above 0, up to 1")]
-Gain = Annotated[float, number(lambda gain: 0 <= gain <= 1e6, "a gain from 0 to 1e6")]
+Weight = Annotated[float, number_field(lambda w: 0 < w <= 1, "a weight above 0, up to 1")]
+Gain = Annotated[float, number_field(lambda gain: 0 <= gain <= 1e6, "a gain from 0 to 1e6")]
 Interval = Annotated[int, BeforeValidator(lambda value: _at_least_1_us(value)), PlainSerializer(show_time)]
 
 
 def _at_least_1_us(value: Any) -> int:
     ps = time_ps(value)
     if not 10**6 <= ps <= LONGEST_PS:
-        raise Refusal(show(value), 'a time from "1 us" to "100 day"')
+        raise InvalidValue(format_value(value), 'a time from "1 us" to "100 day"')
     return ps
 
 
-class Signalling(Waiting):
+class AqmQueue(QueueLimits):
     """An active queue management. With `ecn` it marks those who understand it and drops the others; else it drops all alike."""
 
     default_packets: ClassVar[int] = 1000
@@ -44,29 +44,29 @@ class Signalling(Waiting):
         return "mark" if self.ecn else "drop"
 
 
-class Red(Signalling):
+class Red(AqmQueue):
     """Random early detection (Floyd and Jacobson 1993). Left out, the thresholds are `asymmetry`'s: 0.15 and 0.6 of the limit
     (papers' B31), as are weight and probability. In bytes when the thresholds, or else the limit, are.
     """
 
-    kind: Annotated[str, word("red")]
+    kind: Annotated[str, choice_field("red")]
     min: Amount | None = None
     max: Amount | None = None
     weight: Weight = 0.01
     max_p: Probability = 0.1
     gentle: Flag = False
-    only: Annotated[str, word("all", "data")] = "all"
+    only: Annotated[str, choice_field("all", "data")] = "all"
     mean_packet: SomeBytes = 500
 
     def model_post_init(self, _context: Any) -> None:
         if (self.min is None) != (self.max is None):
             missing = "min" if self.min is None else "max"
-            raise Refusal(f'no "{missing}"', "both min and max, or neither", (missing,))
+            raise InvalidValue(f'no "{missing}"', "both min and max, or neither", (missing,))
         unit, low, high = self._thresholds()
         if self.max is not None and amount(self.max)[0] != unit:
-            raise Refusal(show(self.max), f"a number of {unit}, as min is", ("max",))
+            raise InvalidValue(format_value(self.max), f"a number of {unit}, as min is", ("max",))
         if low >= high:
-            raise Refusal(show(self.max), f"more than min = {show(self.min)}", ("max",))
+            raise InvalidValue(format_value(self.max), f"more than min = {format_value(self.min)}", ("max",))
 
     def _thresholds(self) -> tuple[str, float, float]:
         if self.min is not None and self.max is not None:
@@ -93,10 +93,10 @@ class Red(Signalling):
         }
 
 
-class CoDel(Signalling):
+class CoDel(AqmQueue):
     """CoDel (RFC 8289): signals while packets have waited longer than `target` for longer than `interval`."""
 
-    kind: Annotated[str, word("codel")]
+    kind: Annotated[str, choice_field("codel")]
     target: Time = 5 * 10**9
     interval: Span = 100 * 10**9
     mtu: SomeBytes = 1514
@@ -114,14 +114,14 @@ Quantum = Annotated[int, BeforeValidator(lambda value: _quantum(value)), PlainSe
 
 def _flows(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 65536:
-        raise Refusal(show(value), "a whole number from 1 to 65536")
+        raise InvalidValue(format_value(value), "a whole number from 1 to 65536")
     return value
 
 
 def _quantum(value: Any) -> int:
     size = size_bytes(value)
     if not 64 <= size <= 2**31 - 1:
-        raise Refusal(show(value), 'a size of at least "64 B"')
+        raise InvalidValue(format_value(value), 'a size of at least "64 B"')
     return size
 
 
@@ -129,7 +129,7 @@ class FqCoDel(CoDel):
     """FQ-CoDel (RFC 8290): a queue for each flow, served in turns of `quantum` bytes, new flows first; CoDel in each."""
 
     default_packets: ClassVar[int] = 10_240
-    kind: Annotated[str, word("fq-codel")]
+    kind: Annotated[str, choice_field("fq-codel")]
     flows: Flows = 1024
     quantum: Quantum = 1514
 
@@ -144,7 +144,7 @@ class Cake(FqCoDel):
     and BLUE) in each, and with `hosts` turns are fair to hosts before flows, where real packets say who they are.
     """
 
-    kind: Annotated[str, word("cake")]
+    kind: Annotated[str, choice_field("cake")]
     hosts: Flag = True
 
     def plan(self) -> Plan:
@@ -152,10 +152,10 @@ class Cake(FqCoDel):
         return {**plan, "bytes": self.bytes or 4 * 2**20, "hosts": self.hosts}
 
 
-class Pie(Signalling):
+class Pie(AqmQueue):
     """PIE (RFC 8033): a controller holds the delay near `target`. Beyond the probability `mark_up_to` it drops all alike."""
 
-    kind: Annotated[str, word("pie")]
+    kind: Annotated[str, choice_field("pie")]
     target: Time = 15 * 10**9
     update: Interval = 15 * 10**9
     alpha: Gain = 0.125
@@ -179,22 +179,22 @@ class Pie(Signalling):
         }
 
 
-class DualPi2(Waiting):
+class DualPi2(QueueLimits):
     """DualPI2 (RFC 9332): L4S traffic (ECT(1) and CE) in a queue of its own, marked from `step` on and coupled to the other."""
 
-    kind: Annotated[str, word("dualpi2")]
+    kind: Annotated[str, choice_field("dualpi2")]
     target: Time = 15 * 10**9
     update: Interval = 16 * 10**9
     alpha: Gain = 0.16
     beta: Gain = 3.2
-    coupling: Annotated[float, number(lambda k: 0 < k <= 100, "a factor above 0, up to 100")] = 2.0
+    coupling: Annotated[float, number_field(lambda k: 0 < k <= 100, "a factor above 0, up to 100")] = 2.0
     step: Time = 10**9
     overload: Probability = 0.25
-    classic_share: Annotated[float, number(lambda share: 0 <= share < 1, "a share from 0 to below 1")] = 0.1
+    classic_share: Annotated[float, number_field(lambda share: 0 <= share < 1, "a share from 0 to below 1")] = 0.1
 
     def model_post_init(self, _context: Any) -> None:
         if self.ack is not None and self.ack.first:
-            raise Refusal("first = true", "false: a dualpi2 queue has an order of its own", ("ack", "first"))
+            raise InvalidValue("first = true", "false: a dualpi2 queue has an order of its own", ("ack", "first"))
 
     def plan(self) -> Plan:
         return {

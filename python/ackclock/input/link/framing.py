@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.quantity_fields import Size
-from ackclock.input.schema import Table, word
+from ackclock.input.schema import Table, choice_field
 
 WORDS = ("none", "slip", "cslip")
 CELL, CELL_PAYLOAD, TRAILER = 53, 48, 8
@@ -19,7 +19,7 @@ MOST = 1000
 
 def _overhead(size: int) -> int:
     if size > MOST:
-        raise Refusal(show(size), f"an encapsulation of at most {MOST} B")
+        raise InvalidValue(format_value(size), f"an encapsulation of at most {MOST} B")
     return size
 
 
@@ -29,7 +29,7 @@ class Atm(Table):
     2 B is PPP over ATM with VC multiplexing, 32 B PPP over Ethernet, bridged with LLC/SNAP and without the Ethernet FCS.
     """
 
-    kind: Annotated[str, word("atm")]
+    kind: Annotated[str, choice_field("atm")]
     overhead: Annotated[Size, AfterValidator(_overhead)] = 2
 
     def plan(self) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def _framing(value: Any) -> Any:
     if value == "atm":
         return Atm(kind="atm")
     if value not in WORDS:
-        words = one_of([f'"{name}"' for name in (*WORDS, "atm")], show(value))
-        raise Refusal(show(value), f'{words}, or {{ kind = "atm", overhead = "32 B" }}')
+        words = choices([f'"{name}"' for name in (*WORDS, "atm")], format_value(value))
+        raise InvalidValue(format_value(value), f'{words}, or {{ kind = "atm", overhead = "32 B" }}')
     return value
 
 

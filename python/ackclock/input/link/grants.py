@@ -7,20 +7,20 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.link.roaming import Roaming
 from ackclock.input.quantity_fields import Rate, Size, SomeBytes, Span, Time
-from ackclock.input.schema import Count, Flag, Probability, Table, whole, word
+from ackclock.input.schema import Count, Flag, Probability, Table, choice_field, int_field
 
 PS_PER_S = 10**12
 MS = 10**9
-WAYS = ("down", "up")
+DIRECTIONS = ("down", "up")
 PACKET = 1500
 """Bytes of the packets that nominal rates are for."""
 
 
 @dataclass(frozen=True)
-class Way:
+class StandardDirection:
     """What a standard says of one direction. Times in ps, sizes in bytes."""
 
     interval: int
@@ -34,8 +34,8 @@ class Way:
 class Standard:
     """A parameter set: both directions, and how stations ask."""
 
-    down: Way
-    up: Way
+    down: StandardDirection
+    up: StandardDirection
     grant_delay: int
     requests: str
     many_requests: bool
@@ -52,16 +52,16 @@ def _harq(round_trip: int, round_delay: int) -> dict[str, Any]:
 STANDARDS = {
     # An Ethernet frame (18 B) with a 10 B MAC header around each packet, an 8 B segment header for each grant; MAP interval 2 ms.
     "docsis-3.1": Standard(
-        Way(MS // 5, False, 28, 0), Way(2 * MS, False, 28, 8), 4 * MS, "contention", True
+        StandardDirection(MS // 5, False, 28, 0), StandardDirection(2 * MS, False, 28, 8), 4 * MS, "contention", True
     ),
     # FDD, 1 ms subframes, 8 ms from one transmission of a block to the next. PDCP, RLC and MAC take 2 + 2 + 3 B a packet, 3 B a block.
     "lte": Standard(
-        Way(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), Way(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), 7 * MS, "scheduled", False
+        StandardDirection(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), StandardDirection(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), 7 * MS, "scheduled", False
     ),
     # TDD at 30 kHz: slots of 0.5 ms, of which the last of each five goes up (DDDSU). PDCP 3, RLC 3, SDAP 1, MAC 3 B.
     "nr": Standard(
-        Way(MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
-        Way(5 * MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
+        StandardDirection(MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
+        StandardDirection(5 * MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
         3 * MS,
         "scheduled",
         False,
@@ -102,7 +102,9 @@ class Errors(Table):
 def _backoff(value: Any) -> tuple[int, int]:
     good = isinstance(value, list | tuple) and len(value) == 2 and all(type(n) is int and 0 <= n <= 20 for n in value)
     if not good or value[0] > value[1]:
-        raise Refusal(show(value), "two powers of two from 0 to 20, such as [3, 10]: windows of 8 to 1024 opportunities")
+        raise InvalidValue(
+            format_value(value), "two powers of two from 0 to 20, such as [3, 10]: windows of 8 to 1024 opportunities"
+        )
     return value[0], value[1]
 
 
@@ -121,7 +123,7 @@ class Repair(Table):
     error: Annotated[Errors, BeforeValidator(both)] = Errors()
     attempts: Count | None = None
     delay: Time | None = None
-    rounds: Annotated[int, whole(0, "a whole number of further rounds, 0 or more")] | None = None
+    rounds: Annotated[int, int_field(0, "a whole number of further rounds, 0 or more")] | None = None
     round_delay: Time | None = None
 
     def over(self, standard: dict[str, Any] | None, way: str) -> dict[str, Any] | None:
@@ -141,42 +143,42 @@ class Repair(Table):
 class Grants(Table):
     """One channel. `rate` is what all stations can be given, `cap` what one may use on average, after a first `burst`."""
 
-    kind: Annotated[str, word("grants")]
-    standard: Annotated[str, word(*STANDARDS)]
+    kind: Annotated[str, choice_field("grants")]
+    standard: Annotated[str, choice_field(*STANDARDS)]
     rate: Annotated[Rates, BeforeValidator(both)]
     cap: Annotated[SomeRates, BeforeValidator(both)] = SomeRates()
     burst: SomeBytes = 65536
     interval: Annotated[Spans, BeforeValidator(both)] = Spans()
     grant_delay: Time | None = None
-    requests: Annotated[str, word("contention", "scheduled")] | None = None
+    requests: Annotated[str, choice_field("contention", "scheduled")] | None = None
     contention: Contention | None = None
     period: Span | None = None
     first_grant: SomeBytes | None = None
     piggyback: Flag = True
     many_requests: Flag | None = None
-    layout: Annotated[str, word("serial", "block")] | None = None
+    layout: Annotated[str, choice_field("serial", "block")] | None = None
     packet_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
     block_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
     repair: Repair = Repair()
     handover: Roaming | None = None
 
     def model_post_init(self, _context: Any) -> None:
-        for way in WAYS:
+        for way in DIRECTIONS:
             held = getattr(self.rate, way) * self._way(way)["interval_ps"] // (8 * PS_PER_S)
             if held <= self._way(way)["block_header"]:
-                raise Refusal(
+                raise InvalidValue(
                     f"{held} B in an interval", "a rate and an interval that hold more than a block's header", ("rate", way)
                 )
             if getattr(self.cap, way) and self.burst <= self._way(way)["block_header"]:
-                raise Refusal(f"{self.burst} B", "a burst of more than a block's header", ("burst",))
+                raise InvalidValue(f"{self.burst} B", "a burst of more than a block's header", ("burst",))
         if self._requests != "scheduled" and (self.period or self.first_grant):
-            raise Refusal(
+            raise InvalidValue(
                 "period or first_grant", 'these only with requests = "scheduled"', ("period" if self.period else "first_grant",)
             )
         if self._requests != "contention" and self.contention:
-            raise Refusal("contention", 'this only with requests = "contention"', ("contention",))
+            raise InvalidValue("contention", 'this only with requests = "contention"', ("contention",))
         if self._requests == "scheduled" and self._ask()["first_grant"] <= self._way("up")["block_header"]:
-            raise Refusal(f"{self._ask()['first_grant']} B", "a first grant of more than a block's header", ("first_grant",))
+            raise InvalidValue(f"{self._ask()['first_grant']} B", "a first grant of more than a block's header", ("first_grant",))
 
     @property
     def _fixed(self) -> Standard:
@@ -187,7 +189,7 @@ class Grants(Table):
         return self.requests or self._fixed.requests
 
     def _way(self, way: str) -> dict[str, Any]:
-        fixed: Way = getattr(self._fixed, way)
+        fixed: StandardDirection = getattr(self._fixed, way)
         cap = getattr(self.cap, way)
 
         def said(table: Table, standard: int) -> int:

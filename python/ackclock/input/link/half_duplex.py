@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from ackclock.input.link.roaming import Roaming
 from ackclock.input.quantity_fields import Rate, Time
-from ackclock.input.schema import Table, word
+from ackclock.input.schema import Table, choice_field
 
 
 class HalfDuplex(Table):
@@ -15,7 +15,7 @@ class HalfDuplex(Table):
     What a real medium access costs is what it falls short of this.
     """
 
-    kind: Annotated[str, word("half-duplex")]
+    kind: Annotated[str, choice_field("half-duplex")]
     rate: Rate
     turnaround: Time = 0
     """Pause before another radio sends than the last time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ackclock.errors import Refusal
+from ackclock.errors import InvalidValue
 from ackclock.input.quantity_fields import Span, Time
 from ackclock.input.schema import Probability, Table
 from ackclock.input.units import show_time
@@ -24,9 +24,9 @@ class Handover(Table):
 
     def model_post_init(self, _context: Any) -> None:
         if self.gap >= self.every:
-            raise Refusal(show_time(self.gap), "a gap shorter than the time between changes", ("gap",))
+            raise InvalidValue(show_time(self.gap), "a gap shorter than the time between changes", ("gap",))
         if self.low > self.high:
-            raise Refusal("low above high", "low up to high", ("low",))
+            raise InvalidValue("low above high", "low up to high", ("low",))
 
     def plan(self) -> dict[str, Any]:
         return {

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import model_validator
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.link.ack_handling import Reconstruction
 from ackclock.input.link.framing import Framing, framing_plan
 from ackclock.input.link.handover import Handover
@@ -100,18 +100,18 @@ class Hop(Table):
     def _check_keys(cls, data: Any) -> Any:
         """Replaces Table's check: judges the keys as written, then splits them into `down` and `up`."""
         if not isinstance(data, dict):
-            raise Refusal(show(data), "a [[hop]] table")
+            raise InvalidValue(format_value(data), "a [[hop]] table")
         for key in data:
             if key not in cls.written_keys():
-                raise Refusal(f'unknown key "{key}"', one_of(cls.written_keys(), key), (key,))
+                raise InvalidValue(f'unknown key "{key}"', choices(cls.written_keys(), key), (key,))
         if "name" not in data:
-            raise Refusal("a hop without a name", 'name = "..." in every [[hop]]')
+            raise InvalidValue("a hop without a name", 'name = "..." in every [[hop]]')
         for key in ("rate", "framing"):
             if "medium" in data and key in data:
-                raise Refusal(f"a medium and a {key}", f"either a medium or a {key} on one hop", (key,))
+                raise InvalidValue(f"a medium and a {key}", f"either a medium or a {key} on one hop", (key,))
         only = data.get("only")
         if only is not None and only not in DIRECTIONS:
-            raise Refusal(show(only), '"down" or "up"', ("only",))
+            raise InvalidValue(format_value(only), '"down" or "up"', ("only",))
         split: dict[str, Any] = {key: data[key] for key in ("name", "per_client", "medium", "pep") if key in data}
         for way in DIRECTIONS:
             split[way] = None if only not in (None, way) else _one_direction(data, way, only)
@@ -167,12 +167,12 @@ def _one_direction(data: dict[str, Any], way: str, only: str | None) -> dict[str
             continue
         value = data[key]
         if isinstance(value, dict) and not is_per_direction(value) and set(value) & set(DIRECTIONS):
-            raise Refusal(show(value), f"either {key}.down and {key}.up, or one {key} for both", (key,))
+            raise InvalidValue(format_value(value), f"either {key}.down and {key}.up, or one {key} for both", (key,))
         if not is_per_direction(value):
             out[key] = value
         elif only is not None and set(value) != {only}:
             extra = "up" if only == "down" else "down"
-            raise Refusal(f"{key}.{extra} on a hop with only = {show(only)}", f"{key} or {key}.{only}", (key, extra))
+            raise InvalidValue(f"{key}.{extra} on a hop with only = {format_value(only)}", f"{key} or {key}.{only}", (key, extra))
         elif way in value:
             out[key] = value[way]
     return out

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ackclock.errors import Refusal
+from ackclock.errors import InvalidValue
 from ackclock.input.quantity_fields import Span, Time
-from ackclock.input.schema import Flag, Probability, Table, by_kind, number, word
+from ackclock.input.schema import Flag, Probability, Table, by_kind, choice_field, number_field
 
 Plan = dict[str, Any]
 
@@ -24,14 +24,14 @@ class Reorder(Table):
 class UniformJitter(Table):
     """Extra delay drawn uniformly from `low` to `high`."""
 
-    kind: Annotated[str, word("uniform")]
+    kind: Annotated[str, choice_field("uniform")]
     high: Span
     low: Time = 0
     in_order: Flag = True
 
     def model_post_init(self, _context: Any) -> None:
         if self.low > self.high:
-            raise Refusal("low above high", "low up to high", ("low",))
+            raise InvalidValue("low above high", "low up to high", ("low",))
 
     def plan(self) -> Plan:
         return {"kind": self.kind, "low_ps": self.low, "high_ps": self.high, "in_order": self.in_order}
@@ -40,7 +40,7 @@ class UniformJitter(Table):
 class NormalJitter(Table):
     """Extra delay from a normal distribution cut off at zero."""
 
-    kind: Annotated[str, word("normal")]
+    kind: Annotated[str, choice_field("normal")]
     mean: Time
     sd: Time
     in_order: Flag = True
@@ -52,7 +52,7 @@ class NormalJitter(Table):
 class ExponentialJitter(Table):
     """Extra delay from an exponential distribution."""
 
-    kind: Annotated[str, word("exponential")]
+    kind: Annotated[str, choice_field("exponential")]
     mean: Span
     in_order: Flag = True
 
@@ -60,13 +60,13 @@ class ExponentialJitter(Table):
         return {"kind": self.kind, "mean_ps": self.mean, "in_order": self.in_order}
 
 
-Shape = Annotated[float, number(lambda shape: shape > 1, "a shape above 1 (below, a Pareto mean is infinite)")]
+Shape = Annotated[float, number_field(lambda shape: shape > 1, "a shape above 1 (below, a Pareto mean is infinite)")]
 
 
 class ParetoJitter(Table):
     """Extra delay from a Pareto distribution with this mean and shape."""
 
-    kind: Annotated[str, word("pareto")]
+    kind: Annotated[str, choice_field("pareto")]
     mean: Span
     shape: Shape = 1.5
     in_order: Flag = True

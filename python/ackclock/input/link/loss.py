@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.link.signal import SignalLoss
 from ackclock.input.quantity_fields import LONGEST_PS, Span, Time
-from ackclock.input.schema import Probability, Table, by_kind, number, word
+from ackclock.input.schema import Probability, Table, by_kind, choice_field, number_field
 
 Plan = dict[str, Any]
 
@@ -17,7 +17,7 @@ Plan = dict[str, Any]
 class Bernoulli(Table):
     """Each packet is lost on its own with probability `mean`."""
 
-    kind: Annotated[str, word("bernoulli")]
+    kind: Annotated[str, choice_field("bernoulli")]
     mean: Probability
 
     def plan(self) -> Plan | None:
@@ -31,9 +31,9 @@ class GilbertElliott(Table):
     as bad_sojourn * (1 - mean) / mean), or all four of good_sojourn, bad_sojourn, loss_good and loss_bad.
     """
 
-    kind: Annotated[str, word("gilbert-elliott")]
+    kind: Annotated[str, choice_field("gilbert-elliott")]
     bad_sojourn: Span
-    mean: Annotated[float, number(lambda p: 0 <= p < 1, "a mean loss from 0 to below 1")] | None = None
+    mean: Annotated[float, number_field(lambda p: 0 <= p < 1, "a mean loss from 0 to below 1")] | None = None
     good_sojourn: Span | None = None
     loss_good: Probability | None = None
     loss_bad: Probability | None = None
@@ -44,9 +44,9 @@ class GilbertElliott(Table):
         if (self.mean is not None and given) or (self.mean is None and len(given) < len(four)):
             found = ["mean"] * (self.mean is not None) + ["bad_sojourn", *given]
             allowed = "either mean and bad_sojourn, or good_sojourn, bad_sojourn, loss_good and loss_bad"
-            raise Refusal(" and ".join(found), allowed)
+            raise InvalidValue(" and ".join(found), allowed)
         if self.mean and self.mean_good_sojourn() > LONGEST_PS:
-            raise Refusal(f"mean = {self.mean:g}", "a mean large enough for a loss within 100 days, or 0", ("mean",))
+            raise InvalidValue(f"mean = {self.mean:g}", "a mean large enough for a loss within 100 days, or 0", ("mean",))
 
     def mean_good_sojourn(self) -> int:
         """Mean length of a good period in ps, when `mean` is what was said."""
@@ -67,7 +67,7 @@ class GilbertElliott(Table):
 class LossList(Table):
     """Exactly these data packets are lost, counted from 1 at the first data packet, retransmissions included."""
 
-    kind: Annotated[str, word("list")]
+    kind: Annotated[str, choice_field("list")]
     packets: Annotated[tuple[int, ...], BeforeValidator(lambda value: _packet_numbers(value))]
 
     def plan(self) -> Plan:
@@ -77,12 +77,12 @@ class LossList(Table):
 def _packet_numbers(value: Any) -> tuple[int, ...]:
     allowed = "a list of packet numbers from 1, rising"
     if not isinstance(value, list) or not value:
-        raise Refusal(show(value), allowed)
+        raise InvalidValue(format_value(value), allowed)
     for index, number_ in enumerate(value):
         if isinstance(number_, bool) or not isinstance(number_, int) or number_ < 1:
-            raise Refusal(show(number_), allowed, (index,))
+            raise InvalidValue(format_value(number_), allowed, (index,))
         if index and number_ <= value[index - 1]:
-            raise Refusal(f"{number_} after {value[index - 1]}", allowed, (index,))
+            raise InvalidValue(f"{number_} after {value[index - 1]}", allowed, (index,))
     return tuple(value)
 
 
@@ -113,13 +113,13 @@ class Outage(Table):
 
 def _outages(value: Any) -> tuple[Outage, ...]:
     if not isinstance(value, list):
-        raise Refusal(show(value), 'a list such as [{ start = "10 s", end = "12 s" }]')
+        raise InvalidValue(format_value(value), 'a list such as [{ start = "10 s", end = "12 s" }]')
     outages = tuple(Outage.model_validate(one) for one in value)
     for index, outage in enumerate(outages):
         if outage.end <= outage.start:
-            raise Refusal("an outage that ends before it starts", "end later than start", (index,))
+            raise InvalidValue("an outage that ends before it starts", "end later than start", (index,))
         if index and outage.start < outages[index - 1].end:
-            raise Refusal("outages that overlap", "outages in order of time, one after the other", (index,))
+            raise InvalidValue("outages that overlap", "outages in order of time, one after the other", (index,))
     return outages
 
 

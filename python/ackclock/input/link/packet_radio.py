@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.link.frame_error import FrameError, both
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span, Time
-from ackclock.input.schema import Count, Flag, Table, whole, word
+from ackclock.input.schema import Count, Flag, Table, choice_field, int_field
 from ackclock.input.units import rate_bps, show_time, size_bytes, time_ps
 
 PS_PER_S = 10**12
@@ -19,7 +19,7 @@ LONGEST_PART = 65535
 
 def _hops(value: int) -> int:
     if value > MOST_HOPS:
-        raise Refusal(show(value), f"1 to {MOST_HOPS} hops")
+        raise InvalidValue(format_value(value), f"1 to {MOST_HOPS} hops")
     return value
 
 
@@ -30,7 +30,7 @@ class PacketRadio(Table):
     ns-2, where RTS and CTS sizes are called arbitrary; the paper states neither.
     """
 
-    kind: Annotated[str, word("packet-radio")]
+    kind: Annotated[str, choice_field("packet-radio")]
     hops: Annotated[Count, BeforeValidator(_hops)] = 1
     """Wireless hops between gateway and client (Table 4: 1 to 3)."""
     rate: Rate = rate_bps("100 kb/s")
@@ -54,7 +54,7 @@ class PacketRadio(Table):
     backoff_cap: Span | None = None
     """The longest wait. Left out it is the longest first wait, 6 times the base, so that waits do not grow: section 5.1 has a radio back off
     "for a random amount of time". The script doubles without a bound."""
-    defer: Annotated[str, word("back-off", "wait")] = "back-off"
+    defer: Annotated[str, choice_field("back-off", "wait")] = "back-off"
     """What a frame does whose own radio is busy: it backs off as if its RTS were not answered (script), or goes when the radio is free."""
     nack_cts: Flag = False
     """Section 5.1 allows a busy radio to refuse at once; the script keeps silent."""
@@ -64,7 +64,7 @@ class PacketRadio(Table):
     """ns-2's link layer; the paper says "a timeout"."""
     tries: Count = 8
     """ns-2's link layer: times a frame is sent before its packet is dropped."""
-    relay_queue: Annotated[int, whole(0, "a whole number, 0 or more")] = 10
+    relay_queue: Annotated[int, int_field(0, "a whole number, 0 or more")] = 10
     """Packets that wait at a relay in each direction (Table 4: radio queue); the hop's `queue` is the entry radios' own."""
     frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
     """The paper's simulations have none."""
@@ -72,9 +72,9 @@ class PacketRadio(Table):
     def model_post_init(self, _context: Any) -> None:
         for key in ("rts", "cts", "header", "link_ack"):
             if getattr(self, key) > LONGEST_PART:
-                raise Refusal(f"{getattr(self, key)} B", f"at most {LONGEST_PART} B", (key,))
+                raise InvalidValue(f"{getattr(self, key)} B", f"at most {LONGEST_PART} B", (key,))
         if self.backoff_cap is not None and self.backoff_cap <= 2 * self.backoff + 1:
-            raise Refusal(show_time(self.backoff_cap), "a back-off cap above twice the base", ("backoff_cap",))
+            raise InvalidValue(show_time(self.backoff_cap), "a back-off cap above twice the base", ("backoff_cap",))
 
     def plan(self) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.input.quantity_fields import SomeBytes
-from ackclock.input.schema import Table, word
+from ackclock.input.schema import Table, choice_field
 
 
 def _tcp(value: Any) -> Any:
@@ -24,7 +24,7 @@ class Pep(Table):
     """
 
     buffer: SomeBytes = 4 * 1024 * 1024
-    handshake: Annotated[str, word("local", "through")] = "local"
+    handshake: Annotated[str, choice_field("local", "through")] = "local"
     tcp: Annotated[Any, BeforeValidator(_tcp)] = None
 
     def written(self) -> dict[str, Any]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Annotated
 
 from ackclock.input.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
-from ackclock.input.link.queue_limits import Plan, Waiting
+from ackclock.input.link.queue_limits import Plan, QueueLimits
 from ackclock.input.link.thresholds import Threshold, threshold_plan
-from ackclock.input.schema import by_kind, word
+from ackclock.input.schema import by_kind, choice_field
 
 
-class DropTail(Waiting):
+class DropTail(QueueLimits):
     """A first-in first-out queue that drops arrivals when full, or with `drop = "front"` those that came first. The packet
     being sent does not count. Beyond `mark` ECN-capable packets are marked (RFC 8257, section 3.1).
     """
 
-    kind: Annotated[str, word("droptail")]
+    kind: Annotated[str, choice_field("droptail")]
     mark: Threshold | None = None
-    drop: Annotated[str, word("tail", "front")] = "tail"
+    drop: Annotated[str, choice_field("tail", "front")] = "tail"
 
     @property
     def marks(self) -> bool:

@@ -11,7 +11,7 @@ from ackclock.input.schema import Count, Table
 Plan = dict[str, Any]
 
 
-class Waiting(Table):
+class QueueLimits(Table):
     """What all queues have: limits on what waits (the packet being sent does not count), and what is done to ACKs."""
 
     packets: Count | None = None

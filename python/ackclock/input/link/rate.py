@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from ackclock.errors import InputError, Refusal, show
+from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.input.link.trace import Recording, read_recording
 from ackclock.input.schema import Table
 from ackclock.input.units import rate_bps, show_rate
@@ -15,15 +15,15 @@ from ackclock.input.units import rate_bps, show_rate
 
 def _trace_path(value: Any) -> Path:
     if not isinstance(value, str) or not value:
-        raise Refusal(show(value), "the path of a trace file")
+        raise InvalidValue(format_value(value), "the path of a trace file")
     try:
         return read_recording(Path(value)).path
     except InputError as error:
         if not Path(value).is_file():
-            raise Refusal(f"{error.found}, {show(value)}", error.allowed) from None
+            raise InvalidValue(f"{error.found}, {format_value(value)}", error.allowed) from None
         # The complaint belongs to the line that names the trace; the trace's own line is part of what was found.
         at = f"line {error.line} of " if error.line else ""
-        raise Refusal(f"{error.found} in {at}{error.file}", error.allowed) from None
+        raise InvalidValue(f"{error.found} in {at}{error.file}", error.allowed) from None
 
 
 class TraceRate(Table):
@@ -40,7 +40,9 @@ def _rate(value: Any) -> int | TraceRate:
     if not isinstance(value, dict):
         return rate_bps(value)
     if "trace" not in value:
-        raise Refusal(show(value), 'a rate such as "10 Mb/s", { trace = "FILE" }, or .down and .up with one of these')
+        raise InvalidValue(
+            format_value(value), 'a rate such as "10 Mb/s", { trace = "FILE" }, or .down and .up with one of these'
+        )
     return TraceRate.model_validate(value)
 
 

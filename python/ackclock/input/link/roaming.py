@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ackclock.errors import Refusal
+from ackclock.errors import InvalidValue
 from ackclock.input.quantity_fields import Span, Time
-from ackclock.input.schema import Table, listed, number, word
+from ackclock.input.schema import Table, choice_field, number_field, table_array
 from ackclock.input.units import show_time
 
 MS = 10**9
@@ -15,7 +15,7 @@ MS = 10**9
 class Cell(Table):
     """What a client finds in a cell: a share of the channel's speed, and a delay in each direction beside the hop's own."""
 
-    speed: Annotated[float, number(lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1")] = 1.0
+    speed: Annotated[float, number_field(lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1")] = 1.0
     delay: Time = 0
 
     def plan(self) -> dict[str, Any]:
@@ -34,18 +34,18 @@ class Roaming(Table):
     """Default: after `every`."""
     spread: Time = 0
     gap: Time = 50 * MS
-    queue: Annotated[str, word("forwarded", "lost")] = "forwarded"
-    cells: Annotated[tuple[Cell, ...], listed("a list of cells such as [{ speed = 1.0 }, { speed = 0.5, delay = '10 ms' }]")] = (
-        Cell(),
-    )
+    queue: Annotated[str, choice_field("forwarded", "lost")] = "forwarded"
+    cells: Annotated[
+        tuple[Cell, ...], table_array("a list of cells such as [{ speed = 1.0 }, { speed = 0.5, delay = '10 ms' }]")
+    ] = (Cell(),)
 
     def model_post_init(self, _context: Any) -> None:
         if self.every < MS:
-            raise Refusal(show_time(self.every), "a millisecond or more between changes", ("every",))
+            raise InvalidValue(show_time(self.every), "a millisecond or more between changes", ("every",))
         if self.gap >= self.every:
-            raise Refusal(show_time(self.gap), "a gap shorter than the time between changes", ("gap",))
+            raise InvalidValue(show_time(self.gap), "a gap shorter than the time between changes", ("gap",))
         if not self.cells:
-            raise Refusal("[]", "one cell at least", ("cells",))
+            raise InvalidValue("[]", "one cell at least", ("cells",))
 
     def plan(self) -> dict[str, Any]:
         return {

@@ -6,23 +6,23 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.quantity_fields import Span
-from ackclock.input.schema import Table, by_kind, listed, number, word
+from ackclock.input.schema import Table, by_kind, choice_field, number_field, table_array
 
 Plan = dict[str, Any]
 MS = 10**9
 
-DECIBELS = number(lambda db: -200 <= db <= 200, "decibels from -200 to 200")
+DECIBELS = number_field(lambda db: -200 <= db <= 200, "decibels from -200 to 200")
 Decibels = Annotated[float, DECIBELS]
-SomeDecibels = Annotated[float, number(lambda db: 0 < db <= 200, "decibels above 0, to 200")]
-Spread = Annotated[float, number(lambda db: 0 <= db <= 200, "decibels from 0 to 200")]
+SomeDecibels = Annotated[float, number_field(lambda db: 0 < db <= 200, "decibels above 0, to 200")]
+Spread = Annotated[float, number_field(lambda db: 0 <= db <= 200, "decibels from 0 to 200")]
 
 
 class Ar1(Table):
     """Signal quality (CINR) in dB: normal around `mean`, its correlation falling to 1/e within `correlation`."""
 
-    kind: Annotated[str, word("ar1")]
+    kind: Annotated[str, choice_field("ar1")]
     mean: Decibels
     sd: Spread
     correlation: Span
@@ -41,12 +41,12 @@ class Level(Table):
 class Markov(Table):
     """Signal quality that stays at each level for an exponential time, then goes to any of the others."""
 
-    kind: Annotated[str, word("markov")]
-    levels: Annotated[tuple[Level, ...], listed("a list such as [{ cinr = 25, stay = '10 s' }]")]
+    kind: Annotated[str, choice_field("markov")]
+    levels: Annotated[tuple[Level, ...], table_array("a list such as [{ cinr = 25, stay = '10 s' }]")]
 
     def model_post_init(self, _context: Any) -> None:
         if not self.levels:
-            raise Refusal("[]", "one level at least", ("levels",))
+            raise InvalidValue("[]", "one level at least", ("levels",))
 
     def plan(self) -> Plan:
         return {"kind": self.kind, "levels": [{"db": one.cinr, "stay_ps": one.stay} for one in self.levels]}
@@ -60,13 +60,13 @@ def points(value: Any) -> tuple[tuple[float, float], ...]:
     """Points (dB, share of packets lost) from the weakest signal on."""
     allowed = "a list of [decibels, share lost] from the weakest signal on, such as [[5, 1.0], [15, 0.0]]"
     if not isinstance(value, list | tuple) or not value:
-        raise Refusal(show(value), allowed)
+        raise InvalidValue(format_value(value), allowed)
     for index, point in enumerate(value):
         numbers = isinstance(point, list | tuple) and len(point) == 2 and all(type(part) in (int, float) for part in point)
         if not numbers or not -200 <= point[0] <= 200 or not 0 <= point[1] <= 1:
-            raise Refusal(show(point), allowed, (index,))
+            raise InvalidValue(format_value(point), allowed, (index,))
         if index and point[0] <= value[index - 1][0]:
-            raise Refusal(f"{point[0]:g} dB after {value[index - 1][0]:g} dB", allowed, (index,))
+            raise InvalidValue(f"{point[0]:g} dB after {value[index - 1][0]:g} dB", allowed, (index,))
     return tuple((float(db), float(share)) for db, share in value)
 
 
@@ -76,7 +76,7 @@ class SignalLoss(Table):
     Both directions of a hop with the same table have the same signal, and lose by themselves.
     """
 
-    kind: Annotated[str, word("signal")]
+    kind: Annotated[str, choice_field("signal")]
     fading: Fading
     points: Annotated[tuple[tuple[float, float], ...], BeforeValidator(points)]
     step: Span = 10 * MS

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.quantity_fields import LONGEST_PS
 from ackclock.input.units import SIZES, TIMES, size_bytes, time_ps
 
@@ -36,7 +36,7 @@ def threshold_plan(value: Any) -> Plan:
         return {"kind": "bytes", "bytes": size_bytes(value)}
     if unit in TIMES and 0 <= time_ps(value) <= LONGEST_PS:
         return {"kind": "time", "ps": time_ps(value)}
-    raise Refusal(show(value), THRESHOLD)
+    raise InvalidValue(format_value(value), THRESHOLD)
 
 
 def amount(value: Any) -> tuple[str, float]:
@@ -49,7 +49,7 @@ def amount(value: Any) -> tuple[str, float]:
     except ValueError:
         packets = 0.0
     if not 0 < packets < 1e9:
-        raise Refusal(show(value), AMOUNT)
+        raise InvalidValue(format_value(value), AMOUNT)
     return "packets", packets
 
 

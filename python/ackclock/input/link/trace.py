@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from ackclock.errors import InputError, not_readable, show
+from ackclock.errors import InputError, format_value, not_readable
 
 BYTES_PER_CHANCE = 1500
 _ALL_NUMBERS = re.compile(rb"(?:[0-9]{1,15}\r?\n)*[0-9]{1,15}\s*")
@@ -69,6 +69,6 @@ def _content(path: Path) -> bytes:
 def _first_bad_line(path: Path, content: bytes) -> InputError:
     for number, line in enumerate(content.splitlines(), start=1):
         if not re.fullmatch(rb"[0-9]{1,15}", line):
-            found = show(line.decode("utf-8", "replace"))
+            found = format_value(line.decode("utf-8", "replace"))
             return InputError(found, "a whole number of milliseconds on each line", file=str(path), line=number)
     return InputError("text that is not lines of numbers", "a whole number of milliseconds on each line", file=str(path))

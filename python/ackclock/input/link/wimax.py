@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.link.roaming import Roaming
 from ackclock.input.link.wimax_station import OFDM, OFDMA, Connection, Station, frames, modulation
 from ackclock.input.quantity_fields import SomeBytes, Span, Time
-from ackclock.input.schema import Count, Flag, Table, listed, whole, word
+from ackclock.input.schema import Count, Flag, Table, choice_field, int_field, table_array
 
 Plan = dict[str, Any]
 US = 10**6
@@ -32,27 +32,27 @@ def hertz(text: str) -> Fraction:
 
 def _channel(value: Any) -> str:
     if not isinstance(value, str) or not 10**6 <= hertz(value) <= 10**8 or hertz(value).denominator != 1:
-        raise Refusal(show(value), 'a channel from 1 to 100 MHz, such as "7 MHz"')
+        raise InvalidValue(format_value(value), 'a channel from 1 to 100 MHz, such as "7 MHz"')
     return value
 
 
 def _ratio(value: Any) -> str:
     match = _RATIO.fullmatch(value) if isinstance(value, str) else None
     if not match or not int(match[1]) or not int(match[2]):
-        raise Refusal(show(value), 'downlink to uplink, such as "3:1"')
+        raise InvalidValue(format_value(value), 'downlink to uplink, such as "3:1"')
     return f"{int(match[1])}:{int(match[2])}"
 
 
 def _pair(low: int, allowed: str) -> BeforeValidator:
     def take(value: Any) -> tuple[int, int]:
         if not isinstance(value, list | tuple) or len(value) != 2 or not all(type(n) is int and low <= n <= 9999 for n in value):
-            raise Refusal(show(value), allowed)
+            raise InvalidValue(format_value(value), allowed)
         return value[0], value[1]
 
     return BeforeValidator(take)
 
 
-Small = Annotated[int, whole(0, "a whole number, 0 or more")]
+Small = Annotated[int, int_field(0, "a whole number, 0 or more")]
 Symbols = Annotated[tuple[int, int], _pair(1, "symbols down and up, such as [27, 15]")]
 Exponents = Annotated[tuple[int, int], _pair(0, "two exponents, such as [2, 6]")]
 
@@ -61,7 +61,7 @@ class Arq(Table):
     """Blocks that do not arrive are sent again after `timer`, `attempts` times in all (IEEE 802.16-2004, 6.3.4)."""
 
     block: SomeBytes = 64
-    window: Annotated[int, whole(1, "a window from 1 to 1024 blocks")] = 1024
+    window: Annotated[int, int_field(1, "a window from 1 to 1024 blocks")] = 1024
     timer: Span = 20 * MS
     attempts: Count = 8
 
@@ -83,11 +83,11 @@ class Harq(Table):
 class Wimax(Station):
     """One cell. Defaults are those of a fixed 802.16 OFDM cell; `phy = "ofdma"` brings those of a mobile one."""
 
-    kind: Annotated[str, word("wimax")]
+    kind: Annotated[str, choice_field("wimax")]
     channel: Annotated[str, BeforeValidator(_channel)]
-    phy: Annotated[str, word("ofdm", "ofdma")] = "ofdm"
-    fft: Annotated[int, whole(1, "128, 512, 1024 or 2048")] = 1024
-    cyclic_prefix: Annotated[str, word("1/4", "1/8", "1/16", "1/32")] | None = None
+    phy: Annotated[str, choice_field("ofdm", "ofdma")] = "ofdm"
+    fft: Annotated[int, int_field(1, "128, 512, 1024 or 2048")] = 1024
+    cyclic_prefix: Annotated[str, choice_field("1/4", "1/8", "1/16", "1/32")] | None = None
     frame: Span = 5 * MS
     dl_ul: Annotated[str, BeforeValidator(_ratio)] | None = None
     symbols: Symbols | None = None
@@ -100,7 +100,7 @@ class Wimax(Station):
     uplink_preamble: Small = 0
     crc: Flag = True
     contention: Small = 5
-    contention_layout: Annotated[str, word("request-only", "whole", "fractional")] = "request-only"
+    contention_layout: Annotated[str, choice_field("request-only", "whole", "fractional")] = "request-only"
     contention_modulation: Annotated[str, BeforeValidator(modulation)] = "bpsk-1/2"
     contention_columns: Small = 1
     backoff: Exponents = (2, 6)
@@ -113,22 +113,22 @@ class Wimax(Station):
     arq: Arq | None = None
     harq: Harq | None = None
     handover: Roaming | None = None
-    stations: Annotated[tuple[Station, ...], listed("a list of stations' own keys")] = ()
-    connections: Annotated[tuple[Connection, ...], listed("a list of connections, each with traffic and service")] = ()
+    stations: Annotated[tuple[Station, ...], table_array("a list of stations' own keys")] = ()
+    connections: Annotated[tuple[Connection, ...], table_array("a list of connections, each with traffic and service")] = ()
 
     def model_post_init(self, _context: Any) -> None:
         if self.dl_ul and self.symbols:
-            raise Refusal.problem("dl_ul and symbols both divide the frame", "leave one of them out", ("symbols",))
+            raise InvalidValue.problem("dl_ul and symbols both divide the frame", "leave one of them out", ("symbols",))
         if self.arq and self.harq:
-            raise Refusal.problem("arq and harq exclude each other", "leave one of them out", ("harq",))
+            raise InvalidValue.problem("arq and harq exclude each other", "leave one of them out", ("harq",))
         if self.handover and self.connections:
-            raise Refusal.problem("handover and connections exclude each other", "leave one of them out", ("connections",))
+            raise InvalidValue.problem("handover and connections exclude each other", "leave one of them out", ("connections",))
         known = OFDM if self.phy == "ofdm" else OFDMA
         for key in ("modulation", "map_modulation"):
             value = getattr(self, key)
             for name in value.values() if isinstance(value, dict) else [value]:
                 if name and name not in known:
-                    raise Refusal(show(name), f"one of {self.phy}'s: {', '.join(known)}", (key,))
+                    raise InvalidValue(format_value(name), f"one of {self.phy}'s: {', '.join(known)}", (key,))
         _ = self._bps  # a cell in which nothing could be sent is refused here
 
     @cached_property
@@ -139,7 +139,7 @@ class Wimax(Station):
         try:
             down, up = _native.wimax_bps(json.dumps(cell))
         except _native.InputError as error:
-            raise Refusal(error.statement, "a cell in which every direction has room for data") from None
+            raise InvalidValue(error.statement, "a cell in which every direction has room for data") from None
         return down, up
 
     def nominal_bps(self, way: str) -> int:

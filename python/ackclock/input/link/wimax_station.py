@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.link.signal import Decibels, Fading, SomeDecibels, Spread, points
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span
-from ackclock.input.schema import Table, listed, word
+from ackclock.input.schema import Table, choice_field, table_array
 
 Plan = dict[str, Any]
 
@@ -37,7 +37,7 @@ def per_way(check: Any, allowed: str) -> BeforeValidator:
         if not isinstance(value, dict):
             return check(value)
         if set(value) != {"down", "up"}:
-            raise Refusal(show(value), f"{allowed}, or {{ down = .., up = .. }} with both")
+            raise InvalidValue(format_value(value), f"{allowed}, or {{ down = .., up = .. }} with both")
         return {direction: check(value[direction]) for direction in ("down", "up")}
 
     return BeforeValidator(take)
@@ -45,13 +45,13 @@ def per_way(check: Any, allowed: str) -> BeforeValidator:
 
 def modulation(value: Any) -> str:
     if not isinstance(value, str) or value not in ALL:
-        raise Refusal(show(value), one_of((f'"{name}"' for name in ALL), show(value)))
+        raise InvalidValue(format_value(value), choices((f'"{name}"' for name in ALL), format_value(value)))
     return value
 
 
 def _probability(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise Refusal(show(value), "a probability from 0 to 1")
+        raise InvalidValue(format_value(value), "a probability from 0 to 1")
     return float(value)
 
 
@@ -72,15 +72,15 @@ class Amc(Table):
 class Service(Table):
     """A scheduling class; `interval` from one fixed grant or poll to the next, `bytes` of a fixed grant."""
 
-    kind: Annotated[str, word("ugs", "ertps", "rtps", "nrtps", "be")] = "be"
+    kind: Annotated[str, choice_field("ugs", "ertps", "rtps", "nrtps", "be")] = "be"
     interval: Span | None = None
     bytes: SomeBytes | None = None
 
     def model_post_init(self, _context: Any) -> None:
         if self.kind in ("ugs", "ertps") and (self.interval is None or self.bytes is None):
-            raise Refusal(f'kind = "{self.kind}"', "interval and bytes of its grants beside it")
+            raise InvalidValue(f'kind = "{self.kind}"', "interval and bytes of its grants beside it")
         if self.kind == "rtps" and self.interval is None:
-            raise Refusal('kind = "rtps"', "the interval of its polls beside it")
+            raise InvalidValue('kind = "rtps"', "the interval of its polls beside it")
 
     def plan(self, frame: int) -> Plan:
         interval = frames(self.interval, frame) if self.interval else 0
@@ -90,7 +90,7 @@ class Service(Table):
 class Connection(Table):
     """A connection that each station has beside its first: what rides on it, and its scheduling class."""
 
-    traffic: Annotated[str, word("tcp", "udp")]
+    traffic: Annotated[str, choice_field("tcp", "udp")]
     service: Annotated[Service, BeforeValidator(Service.model_validate)]
 
     def plan(self, frame: int) -> Plan:
@@ -103,8 +103,8 @@ class Cap(Table):
     What is too fast is dropped, or waits behind at most `buffer`.
     """
 
-    direction: Annotated[str, word("down", "up")]
-    traffic: Annotated[str, word("all", "tcp", "udp")] = "all"
+    direction: Annotated[str, choice_field("down", "up")]
+    traffic: Annotated[str, choice_field("all", "tcp", "udp")] = "all"
     rate: Rate | None = None
     low: Rate | None = None
     high: Rate | None = None
@@ -114,9 +114,9 @@ class Cap(Table):
 
     def model_post_init(self, _context: Any) -> None:
         if (self.rate is None) == (self.low is None or self.high is None) or (self.rate and (self.low or self.high)):
-            raise Refusal("a cap", "either rate, or low and high", ("rate",))
+            raise InvalidValue("a cap", "either rate, or low and high", ("rate",))
         if self.low and self.high and self.low > self.high:
-            raise Refusal("low above high", "low up to high", ("low",))
+            raise InvalidValue("low above high", "low up to high", ("low",))
 
     def plan(self, share: float) -> Plan:
         low, high = (self.rate or self.low or 0), (self.rate or self.high or 0)
@@ -128,7 +128,7 @@ class Cap(Table):
 
 def lights(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value not in SSI:
-        raise Refusal(show(value), "a signal strength from 1 to 5")
+        raise InvalidValue(format_value(value), "a signal strength from 1 to 5")
     return value
 
 
@@ -142,7 +142,7 @@ class Station(Table):
     signal_loss: SignalLosses | None = None
     amc: Amc | None = None
     service: Annotated[Service, BeforeValidator(Service.model_validate)] | None = None
-    caps: Annotated[tuple[Cap, ...], listed("a list of caps")] | None = None
+    caps: Annotated[tuple[Cap, ...], table_array("a list of caps")] | None = None
 
     def station_plan(self, default: str, frame: int) -> Plan:
         """`default` is the modulation of a cell that names none, `frame` its length in ps."""
@@ -152,7 +152,9 @@ class Station(Table):
         caps = {d: [cap.plan(shares[d]) for cap in self.caps or () if cap.direction == d] for d in ("down", "up")}
         amc = self.amc or Amc()
         if self.signal_loss is not None and self.fading is None:
-            raise Refusal("signal_loss without fading", "fading beside it, which says how the signal moves", ("signal_loss",))
+            raise InvalidValue(
+                "signal_loss without fading", "fading beside it, which says how the signal moves", ("signal_loss",)
+            )
         return {
             "modulation": {d: way(chosen, d) for d in ("down", "up")},
             "error": {d: way(self.error or 0.0, d) for d in ("down", "up")},

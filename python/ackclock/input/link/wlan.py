@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.link.frame_error import FrameError, both
 from ackclock.input.link.roaming import Roaming
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span, Time
-from ackclock.input.schema import Count, Table, whole, word
+from ackclock.input.schema import Count, Table, choice_field, int_field
 from ackclock.input.units import show_size, size_bytes
 
 PS_PER_S = 10**12
@@ -58,7 +58,7 @@ PREAMBLES = {"long": 192 * US, "short": 96 * US, "72-bit": 120 * US}
 def _windows(value: Any) -> tuple[int, int]:
     good = isinstance(value, list | tuple) and len(value) == 2 and all(type(n) is int and 1 <= n <= MOST_SLOTS for n in value)
     if not good or value[0] > value[1]:
-        raise Refusal(show(value), f"CWmin and CWmax in slots from 1 to {MOST_SLOTS}, such as [31, 1023]")
+        raise InvalidValue(format_value(value), f"CWmin and CWmax in slots from 1 to {MOST_SLOTS}, such as [31, 1023]")
     return value[0], value[1]
 
 
@@ -68,7 +68,7 @@ def _threshold(value: Any) -> int | None:
 
 def _frames(value: int) -> int:
     if value > MOST_FRAMES:
-        raise Refusal(show(value), f"1 to {MOST_FRAMES} frames")
+        raise InvalidValue(format_value(value), f"1 to {MOST_FRAMES} frames")
     return value
 
 
@@ -83,13 +83,13 @@ class Aggregate(Table):
 class Wlan(Table):
     """One network. What is not given is as the standard has it."""
 
-    kind: Annotated[str, word("wlan")]
-    standard: Annotated[str, word(*STANDARDS)] = "802.11b"
+    kind: Annotated[str, choice_field("wlan")]
+    standard: Annotated[str, choice_field(*STANDARDS)] = "802.11b"
     rate: Rate | None = None
     basic_rate: Rate | None = None
-    preamble: Annotated[str, word(*PREAMBLES)] | None = None
-    guard_interval: Annotated[str, word("400 ns", "800 ns")] = "800 ns"
-    streams: Annotated[int, whole(1, "1 to 4 spatial streams")] = 1
+    preamble: Annotated[str, choice_field(*PREAMBLES)] | None = None
+    guard_interval: Annotated[str, choice_field("400 ns", "800 ns")] = "800 ns"
+    streams: Annotated[int, int_field(1, "1 to 4 spatial streams")] = 1
     slot: Span | None = None
     sifs: Time | None = None
     difs: Time | None = None
@@ -102,24 +102,24 @@ class Wlan(Table):
     aggregate: Aggregate | None = None
     frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
     handover: Roaming | None = None
-    ap_queue: Annotated[str, word("per-client", "shared")] = "per-client"
+    ap_queue: Annotated[str, choice_field("per-client", "shared")] = "per-client"
 
     def model_post_init(self, _context: Any) -> None:
         if self.preamble and self.standard != "802.11b":
-            raise Refusal(show(self.preamble), "a preamble only with 802.11b", ("preamble",))
+            raise InvalidValue(format_value(self.preamble), "a preamble only with 802.11b", ("preamble",))
         if self.aggregate and not self._fixed.aggregate:
-            raise Refusal(self.standard, "aggregates only with 802.11n and 802.11ac", ("aggregate",))
+            raise InvalidValue(self.standard, "aggregates only with 802.11n and 802.11ac", ("aggregate",))
         if self.streams > 4 or (self.streams > 1 and not self._fixed.aggregate):
-            raise Refusal(show(self.streams), "1 to 4 spatial streams, and 1 before 802.11n", ("streams",))
+            raise InvalidValue(format_value(self.streams), "1 to 4 spatial streams, and 1 before 802.11n", ("streams",))
         if self.aggregate and self.aggregate.bytes and self.aggregate.bytes > self._fixed.aggregate:
             most = show_size(self._fixed.aggregate)
-            raise Refusal(show_size(self.aggregate.bytes), f"at most {most} with {self.standard}", ("aggregate", "bytes"))
+            raise InvalidValue(show_size(self.aggregate.bytes), f"at most {most} with {self.standard}", ("aggregate", "bytes"))
         if self.handover and self.ap_queue == "shared":
-            raise Refusal(
+            raise InvalidValue(
                 'ap_queue = "shared" and handover', "only one of them: a queue for all does not change cells", ("ap_queue",)
             )
         if self.header and self.header > 1000:
-            raise Refusal(show_size(self.header), "a header of at most 1000 B", ("header",))
+            raise InvalidValue(show_size(self.header), "a header of at most 1000 B", ("header",))
 
     @property
     def _fixed(self) -> Standard:

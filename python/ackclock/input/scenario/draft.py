@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ackclock.errors import InputError, Refusal, nearest, nearest_file, one_of, show
+from ackclock.errors import InputError, InvalidValue, choices, format_value, nearest, nearest_file
 from ackclock.input.document import Document, read_document, spoken
 from ackclock.input.link.catalog import PACKAGED, packaged_links
 from ackclock.input.link.hop import written_loc
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.schema import Loc, first_refusal
+from ackclock.input.schema import Loc, first_invalid
 
 LINK_KEYS = ("title", "source", "hop")
 
@@ -32,7 +32,7 @@ class Draft:
         """Every combination of swept values; one empty point when there is no sweep."""
         try:
             return list(sweep_paths.points(self.document.data.get("sweep", {})))
-        except Refusal as refusal:
+        except InvalidValue as refusal:
             raise self.document.error(_sweep_loc(self.document, refusal.key), refusal) from None
 
     def replaced(self, keys: Mapping[str, Any]) -> Draft:
@@ -81,7 +81,7 @@ class _Checking:
         try:
             return Scenario.model_validate(self.data)
         except ValidationError as error:
-            raise self._error(*first_refusal(error)) from None
+            raise self._error(*first_invalid(error)) from None
 
     def _put(self, path: str, value: Any) -> None:
         value = copy.deepcopy(value)
@@ -90,7 +90,7 @@ class _Checking:
         self._absolute_traces(value, self.document.folder)
         try:
             self.swept[sweep_paths.put(self.data, path, value)] = path
-        except Refusal as refusal:
+        except InvalidValue as refusal:
             raise self.document.error(_sweep_loc(self.document, (path,)), refusal) from None
 
     def _read_link(self) -> None:
@@ -98,9 +98,9 @@ class _Checking:
             return
         name = self.data.pop("link")
         if "hop" in self.data:
-            raise self._error(("link",), Refusal("both link and [[hop]]", "either a link or [[hop]] tables, not both"))
+            raise self._error(("link",), InvalidValue("both link and [[hop]]", "either a link or [[hop]] tables, not both"))
         if not isinstance(name, str) or not name:
-            raise self._error(("link",), Refusal(show(name), "the name of a packaged link or a link file"))
+            raise self._error(("link",), InvalidValue(format_value(name), "the name of a packaged link or a link file"))
         path = find_link(name, self.document.folder)
         if path is None:
             raise self._error(("link",), no_link(name, self.document.folder))
@@ -110,9 +110,9 @@ class _Checking:
             raise InputError.problem("a scenario, and no link: it has flows", hint, file=str(path))
         for key in self.link.data:
             if key not in LINK_KEYS:
-                raise self.link.error((key,), Refusal(f'unknown key "{key}"', one_of(LINK_KEYS, key)))
+                raise self.link.error((key,), InvalidValue(f'unknown key "{key}"', choices(LINK_KEYS, key)))
         if not self.link.data.get("hop"):
-            raise self.link.error((), Refusal("no hops", "at least one [[hop]] in a link file"))
+            raise self.link.error((), InvalidValue("no hops", "at least one [[hop]] in a link file"))
         hops = copy.deepcopy(self.link.data["hop"])
         self._absolute_traces(hops, self.link.folder)
         self.data["hop"] = hops
@@ -131,7 +131,7 @@ class _Checking:
             for inner in value:
                 self._absolute_traces(inner, folder)
 
-    def _error(self, loc: Loc, refusal: Refusal) -> InputError:
+    def _error(self, loc: Loc, refusal: InvalidValue) -> InputError:
         if loc[:1] == ("hop",) and len(loc) > 2:
             loc = (*loc[:2], *written_loc(self.data["hop"][loc[1]], loc[2:]))
         for place, path in self.swept.items():
@@ -151,21 +151,23 @@ def find_link(name: str, folder: Path) -> Path | None:
     return None
 
 
-def no_link(name: str, folder: Path) -> Refusal:
+def no_link(name: str, folder: Path) -> InvalidValue:
     """The error for a name that is not a link: a missing file, a folder, or a name similar to a packaged link's."""
     path = folder / name
     if path.is_dir():
-        return Refusal(f"a folder, {show(name)}", "a link file or a packaged link")
+        return InvalidValue(f"a folder, {format_value(name)}", "a link file or a packaged link")
     if "/" in name or path.suffix:
         near = nearest_file(path) or nearest(path.stem, list(packaged_links()))
-        return Refusal(
-            f"no such file, {show(name)}", f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}"
+        return InvalidValue(
+            f"no such file, {format_value(name)}", f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}"
         )
     known = list(packaged_links())
     near = nearest(name, known)
     close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
     like = f" (did you mean {near}?)" if near else f" (such as {', '.join(close)})" if close else ""
-    return Refusal(f"no link {show(name)}", f"a link file or a packaged link{like}; `ackclock list links` names those")
+    return InvalidValue(
+        f"no link {format_value(name)}", f"a link file or a packaged link{like}; `ackclock list links` names those"
+    )
 
 
 def a_link(name: str) -> InputError:

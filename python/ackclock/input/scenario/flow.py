@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.quantity_fields import Span
 from ackclock.input.scenario.random_time import SomeStart, Start
 from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.scenario.web import Web
 from ackclock.input.scenario.workload import UDP, WORKLOADS, Live, Workload
-from ackclock.input.schema import Count, Name, Table, word
+from ackclock.input.schema import Count, Name, Table, choice_field
 from ackclock.input.units import show_time
 
 
@@ -25,7 +25,7 @@ class Repeat(Table):
 
 def _hop_names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
-        raise Refusal(show(value), 'a list of hop names, such as ["core"]')
+        raise InvalidValue(format_value(value), 'a list of hop names, such as ["core"]')
     return tuple(value)
 
 
@@ -33,7 +33,7 @@ class Flow(TcpKeys):
     """A [[flow]]: `count` flows in all, dealt to the clients in turn, with any key of [tcp] of their own."""
 
     name: Name | None = None
-    direction: Annotated[Literal["down", "up"], word("down", "up")] = "down"
+    direction: Annotated[Literal["down", "up"], choice_field("down", "up")] = "down"
     over: Annotated[tuple[str, ...], BeforeValidator(_hop_names)] | None = None
     workload: Workload
     count: Count = 1
@@ -54,9 +54,11 @@ class Flow(TcpKeys):
 
     def model_post_init(self, _context: Any) -> None:
         if self.stop is not None and self.stop <= self.start.high_ps:
-            raise Refusal(f"stop = {show(show_time(self.stop))}", "a stop after the start", ("stop",))
+            raise InvalidValue(f"stop = {format_value(show_time(self.stop))}", "a stop after the start", ("stop",))
         if self.stop is not None and isinstance(self.workload, Web):
-            raise Refusal(f"stop = {show(show_time(self.stop))}", "no stop with web: its jobs end by themselves", ("stop",))
+            raise InvalidValue(
+                f"stop = {format_value(show_time(self.stop))}", "no stop with web: its jobs end by themselves", ("stop",)
+            )
 
     @property
     def instances(self) -> int:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ackclock.input.catalogue import HOSTS
 from ackclock.input.document import read_document
 from ackclock.input.scenario.tcp import DelayedAck, TcpKeys, Tso
-from ackclock.input.schema import Table, Text, first_refusal
+from ackclock.input.schema import Table, Text, first_invalid
 
 DEFAULT_HOST = "linux-6"
 TUNING_HOST = "linux-2.6.20"  # says how a "tuned" buffer grows on hosts that have no such thing themselves
@@ -99,7 +99,7 @@ def host_file(name: str) -> HostFile:
     try:
         return HostFile.model_validate(document.data)
     except ValidationError as error:
-        raise document.error(*first_refusal(error)) from None
+        raise document.error(*first_invalid(error)) from None
 
 
 def resolve(*said: TcpKeys) -> Tcp:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.link.hop import DIRECTIONS, Hop
 from ackclock.input.quantity_fields import Span, Time
 from ackclock.input.scenario.flow import Flow
@@ -15,7 +15,7 @@ from ackclock.input.scenario.hosts import Tcp, resolve
 from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.scenario.web import Web
 from ackclock.input.scenario.workload import Probe
-from ackclock.input.schema import Count, Flag, Loc, Table, Text, listed
+from ackclock.input.schema import Count, Flag, Loc, Table, Text, table_array
 from ackclock.input.units import show_time, time_ps
 
 PHASE_START_PS = 10 * 10**9  # flows start within 10 ms of the time asked for
@@ -33,10 +33,10 @@ def _seeds(value: Any) -> tuple[int, ...]:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**6:
         return tuple(range(1, value + 1))
     if not isinstance(value, list) or not value or len(set(map(str, value))) < len(value):
-        raise Refusal(show(value), allowed)
+        raise InvalidValue(format_value(value), allowed)
     for index, seed in enumerate(value):
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-            raise Refusal(show(seed), allowed, (index,))
+            raise InvalidValue(format_value(seed), allowed, (index,))
     return tuple(value)
 
 
@@ -45,7 +45,9 @@ def _window(value: Any) -> Any:
         return value
     if isinstance(value, list) and len(value) == 2:
         return (time_ps(value[0]), time_ps(value[1]))
-    raise Refusal(show(value), '"all", "all-active", or two times such as ["5 s", "-5 s"] (negative: before the end)')
+    raise InvalidValue(
+        format_value(value), '"all", "all-active", or two times such as ["5 s", "-5 s"] (negative: before the end)'
+    )
 
 
 class Measure(Table):
@@ -59,14 +61,14 @@ class Scenario(Table):
 
     title: Text = ""
     source: Text = ""
-    hop: Annotated[tuple[Hop, ...], listed("[[hop]] tables")]
+    hop: Annotated[tuple[Hop, ...], table_array("[[hop]] tables")]
     duration: Span
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] = (1,)
     clients: Count = 1
     sample: Time = 100 * 10**9
     phase_jitter: Flag = True
     tcp: TcpKeys = TcpKeys()
-    flow: Annotated[tuple[Flow, ...], listed("[[flow]] tables")]
+    flow: Annotated[tuple[Flow, ...], table_array("[[flow]] tables")]
     measure: Measure = Measure()
 
     @classmethod
@@ -82,7 +84,9 @@ class Scenario(Table):
         )
         if self.sample and self.duration // self.sample * each > MOST_ROWS:
             shortest = show_time(-(-self.duration * each // MOST_ROWS))
-            raise Refusal(show(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",))
+            raise InvalidValue(
+                format_value(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",)
+            )
 
     def tcp_of(self, flow: Flow, over: TcpKeys | None = None) -> Tcp:
         """Every TCP key of a flow, resolved; `over` says some of them anew, as a proxy does for itself."""
@@ -133,19 +137,19 @@ class Scenario(Table):
 
 def _check_hops(hops: tuple[Hop, ...]) -> None:
     if not hops:
-        raise Refusal("no hops", "a link or at least one [[hop]]", ("hop",))
+        raise InvalidValue("no hops", "a link or at least one [[hop]]", ("hop",))
     if hops[0].pep:
-        raise Refusal("a proxy before the first hop", "a pep on a later hop: the server is there already", ("hop", 0, "pep"))
+        raise InvalidValue("a proxy before the first hop", "a pep on a later hop: the server is there already", ("hop", 0, "pep"))
     names: set[str] = set()
     for index, hop in enumerate(hops):
         if hop.name in names:
-            raise Refusal(f'a second hop "{hop.name}"', "a different name for every hop", ("hop", index, "name"))
+            raise InvalidValue(f'a second hop "{hop.name}"', "a different name for every hop", ("hop", index, "name"))
         names.add(hop.name)
 
 
 def _check_flows(scenario: Scenario) -> None:
     if not scenario.flow:
-        raise Refusal("no flows", "at least one [[flow]]", ("flow",))
+        raise InvalidValue("no flows", "at least one [[flow]]", ("flow",))
     names: set[str] = set()
     connections = 0
     hop_names = [hop.name for hop in scenario.hop]
@@ -153,25 +157,27 @@ def _check_flows(scenario: Scenario) -> None:
         loc = ("flow", index)
         connections += flow.connections
         if connections > MOST_FLOWS:
-            raise Refusal(f"{connections} flows", f"at most {MOST_FLOWS} flows", (*loc, "count"))
+            raise InvalidValue(f"{connections} flows", f"at most {MOST_FLOWS} flows", (*loc, "count"))
         for name in flow.instance_names(scenario.flow_names()[index]):
             if name in names:
-                raise Refusal(f'a second flow "{name}"', "a different name for every flow", (*loc, "name"))
+                raise InvalidValue(f'a second flow "{name}"', "a different name for every flow", (*loc, "name"))
             names.add(name)
         for place, hop in enumerate(flow.over or ()):
             if hop not in hop_names:
-                raise Refusal(show(hop), f"hops {one_of(hop_names, hop)}", (*loc, "over", place))
+                raise InvalidValue(format_value(hop), f"hops {choices(hop_names, hop)}", (*loc, "over", place))
         _check_route(scenario, flow, loc)
         _check_proxies(scenario, flow)
         if not flow.is_udp:
             _check_tcp(scenario, flow, loc)
         if isinstance(flow.workload, Web) and not flow.workload.persistent and scenario.measure.window == "all-active":
-            raise Refusal('"all-active"', "another window with web: its connections never all run at once", ("measure", "window"))
+            raise InvalidValue(
+                '"all-active"', "another window with web: its connections never all run at once", ("measure", "window")
+            )
         if flow.start.high_ps >= scenario.duration:
             allowed = f"a start before the duration of {show_time(scenario.duration)} is over"
-            raise Refusal(show(flow.start.written()), allowed, (*loc, "start"))
+            raise InvalidValue(format_value(flow.start.written()), allowed, (*loc, "start"))
         if flow.repeat and flow.start.high_ps + flow.repeat.every * (flow.repeat.times - 1) >= scenario.duration:
-            raise Refusal(
+            raise InvalidValue(
                 f"{flow.repeat.times} times every {show_time(flow.repeat.every)}",
                 f"the last start before the duration of {show_time(scenario.duration)} is over",
                 (*loc, "repeat"),
@@ -184,29 +190,29 @@ def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
     longest = keys["segment"] + keys["header"] + max(options, keys["syn_option_bytes"])
     if longest > LONGEST_PACKET:
         key = (*loc, "segment") if flow.segment else ("tcp", "segment")
-        raise Refusal(f"packets of up to {longest} B with headers and options", f"at most {LONGEST_PACKET} B", key)
+        raise InvalidValue(f"packets of up to {longest} B with headers and options", f"at most {LONGEST_PACKET} B", key)
     hops = [scenario.hop[index] for index in scenario.hops_of(flow)]
     if not _takes_time(hops):
-        raise Refusal("a path that takes no time", "a rate, a medium or a delay on one of its hops", loc)
+        raise InvalidValue("a path that takes no time", "a rate, a medium or a delay on one of its hops", loc)
     if keys.get("ack_congestion_control") and not (keys["timestamps"] and keys["ecn"] is True):
         key = (*loc, "ack_congestion_control") if flow.ack_congestion_control else ("tcp", "ack_congestion_control")
-        raise Refusal("ACK congestion control", 'timestamps = true and ecn = true (not "accecn") with it', key)
+        raise InvalidValue("ACK congestion control", 'timestamps = true and ecn = true (not "accecn") with it', key)
     if keys["rto_min"] > keys["rto_max"]:
         key = (*loc, "rto_min") if flow.rto_min else ("tcp", "rto_min")
-        raise Refusal(show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", key)
+        raise InvalidValue(show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", key)
 
 
 def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:
     crossed = scenario.hops_of(flow)
     if crossed[-1] - crossed[0] + 1 != len(crossed):
-        raise Refusal(show(list(flow.over or ())), "hops that follow one another in the link", (*loc, "over"))
+        raise InvalidValue(format_value(list(flow.over or ())), "hops that follow one another in the link", (*loc, "over"))
     one_way = flow.is_udp and not isinstance(flow.workload, Probe)
     ways = (flow.direction,) if one_way else DIRECTIONS
     for way in ways:
         if not any(getattr(scenario.hop[index], way) for index in crossed):
             key = "over" if flow.over else "direction"
             allowed = f"a path with at least one hop {way} (TCP needs both ways, UDP its own)"
-            raise Refusal(f"no hop that carries packets {way}", allowed, (*loc, key))
+            raise InvalidValue(f"no hop that carries packets {way}", allowed, (*loc, key))
 
 
 def _check_proxies(scenario: Scenario, flow: Flow) -> None:
@@ -214,13 +220,13 @@ def _check_proxies(scenario: Scenario, flow: Flow) -> None:
         loc = ("hop", index, "pep")
         if flow.is_live or (isinstance(flow.workload, Web) and not flow.workload.persistent):
             what = "a live flow" if flow.is_live else "web without persistent = true"
-            raise Refusal(f"a proxy on the path of {what}", "a proxy only for bulk, transfer and persistent web flows", loc)
+            raise InvalidValue(f"a proxy on the path of {what}", "a proxy only for bulk, transfer and persistent web flows", loc)
         crossed = scenario.hops_of(flow)
         for side in ([i for i in crossed if i < index], [i for i in crossed if i >= index]):
             hops = [scenario.hop[i] for i in side]
             both = all(any(getattr(hop, way) for hop in hops) for way in DIRECTIONS)
             if not both or not _takes_time(hops):
-                raise Refusal("a proxy with no path", "hops on both its sides that lead both ways and take some time", loc)
+                raise InvalidValue("a proxy with no path", "hops on both its sides that lead both ways and take some time", loc)
 
 
 def _takes_time(hops: Sequence[Hop]) -> bool:
@@ -233,7 +239,7 @@ def _check_window(measure: Measure, duration: int) -> None:
     start, end = measured_ps(measure.window, duration)
     if not 0 <= start < end <= duration:
         allowed = f"a start before the end, both within the duration of {show_time(duration)}"
-        raise Refusal(f"{show_time(start)} to {show_time(end)}", allowed, ("measure", "window"))
+        raise InvalidValue(f"{show_time(start)} to {show_time(end)}", allowed, ("measure", "window"))
 
 
 def measured_ps(window: tuple[int, int], duration: int) -> tuple[int, int]:

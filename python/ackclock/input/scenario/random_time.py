@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.units import show_time, time_ps, uniform_ps
 
 
@@ -34,10 +34,10 @@ class Start:
 def _start(text: Any) -> Start:
     try:
         low, high = uniform_ps(text) or (time_ps(text),) * 2
-    except Refusal as refusal:
-        raise Refusal(refusal.found, f"{refusal.allowed}; or uniform(5 s, 10 s)") from None
+    except InvalidValue as refusal:
+        raise InvalidValue(refusal.found, f"{refusal.allowed}; or uniform(5 s, 10 s)") from None
     if low < 0 or high < low:
-        raise Refusal(show(text), "a start of zero or more; in uniform(a, b), b not before a")
+        raise InvalidValue(format_value(text), "a start of zero or more; in uniform(a, b), b not before a")
     return Start(low, high)
 
 

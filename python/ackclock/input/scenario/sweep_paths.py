@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, is_per_direction
 from ackclock.input.schema import Loc
 
@@ -22,14 +22,14 @@ def points(sweep: Any) -> Iterator[Point]:
 
 def _checked(sweep: Any) -> dict[str, list[Any]]:
     if not isinstance(sweep, dict):
-        raise Refusal(show(sweep), 'a table such as "tcp.variant" = ["reno", "cubic"]')
+        raise InvalidValue(format_value(sweep), 'a table such as "tcp.variant" = ["reno", "cubic"]')
     paths = _flattened(sweep)
     for path, values in paths.items():
         if not isinstance(values, list) or not values:
-            raise Refusal(show(values), "a list of at least one value", (path,))
+            raise InvalidValue(format_value(values), "a list of at least one value", (path,))
         for index, value in enumerate(values):
             if value in values[:index]:
-                raise Refusal(f"{show(value)} twice", "different values", (path, index))
+                raise InvalidValue(f"{format_value(value)} twice", "different values", (path, index))
     return paths
 
 
@@ -46,7 +46,9 @@ def put(data: dict[str, Any], path: str, value: Any) -> Loc:
     """Set one swept value in a scenario as written (which is changed). Returns where it now stands."""
     parts = path.split(".")
     if parts[0] in ("sweep", "seeds", "title", "source") or "" in parts:
-        raise Refusal(show(path), "a path such as tcp.variant, hop.NAME.rate.down, flow.NAME.count, link or duration")
+        raise InvalidValue(
+            format_value(path), "a path such as tcp.variant, hop.NAME.rate.down, flow.NAME.count, link or duration"
+        )
     if parts[0] in ("hop", "flow"):
         return _put_in_element(data, parts, value)
     return _set(data, (), parts, value)
@@ -62,7 +64,7 @@ def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
     ]
     if len(rest) < 2 or rest[0] not in names:
         found = rest[0] if rest else ""
-        raise Refusal(show(".".join(parts)), f"{kind}.NAME.KEY with NAME one of {one_of(names, found)}")
+        raise InvalidValue(format_value(".".join(parts)), f"{kind}.NAME.KEY with NAME one of {choices(names, found)}")
     index = names.index(rest[0])
     element, keys = elements[index], rest[1:]
     if kind == "hop" and keys[0] in PER_DIRECTION:

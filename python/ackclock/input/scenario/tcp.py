@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
 from ackclock import congestion_control
-from ackclock.errors import Refusal, one_of, show
+from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.catalogue import hosts, recoveries, slow_starts, variants
 from ackclock.input.quantity_fields import Size, SomeBytes, Span, Time
-from ackclock.input.schema import Count, Flag, Table, number, whole, word
+from ackclock.input.schema import Count, Flag, Table, choice_field, int_field, number_field
 from ackclock.input.units import show_size, show_time, size_bytes
 
 SHORTEST_TIMER_PS = 10**6
@@ -21,7 +21,7 @@ def _known(names: Any, what: str) -> BeforeValidator:
     def check(value: Any) -> Any:
         known = list(names())
         if value not in known:
-            raise Refusal(show(value), f"{what} {one_of(known, value)}")
+            raise InvalidValue(format_value(value), f"{what} {choices(known, value)}")
         return value
 
     return BeforeValidator(check)
@@ -33,11 +33,11 @@ def _buffer(*words: str) -> BeforeValidator:
             return value
         try:
             size = size_bytes(value)
-        except Refusal as refusal:
+        except InvalidValue as refusal:
             quoted = ", ".join(f'"{one}"' for one in words)
-            raise Refusal(refusal.found, f"{quoted}, or {refusal.allowed}") from None
+            raise InvalidValue(refusal.found, f"{quoted}, or {refusal.allowed}") from None
         if not 0 < size <= LARGEST_WINDOW:
-            raise Refusal(show(value), f"a buffer above zero, at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
+            raise InvalidValue(format_value(value), f"a buffer above zero, at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
         return size
 
     return BeforeValidator(take)
@@ -52,10 +52,10 @@ def _receive_overhead(value: Any) -> Any:
         return value
     try:
         size = size_bytes(value)
-    except Refusal as refusal:
-        raise Refusal(refusal.found, f"false (the share stays as it is), or {refusal.allowed}") from None
+    except InvalidValue as refusal:
+        raise InvalidValue(refusal.found, f"false (the share stays as it is), or {refusal.allowed}") from None
     if not 0 <= size <= LARGEST_WINDOW:
-        raise Refusal(show(value), f"at most {LARGEST_WINDOW} B")
+        raise InvalidValue(format_value(value), f"at most {LARGEST_WINDOW} B")
     return size
 
 
@@ -65,7 +65,7 @@ def _written_overhead(value: Any) -> Any:
 
 def _timer(ps: int) -> int:
     if ps < SHORTEST_TIMER_PS:
-        raise Refusal(show(show_time(ps)), "a timer of at least 1 us: no host has a finer one")
+        raise InvalidValue(format_value(show_time(ps)), "a timer of at least 1 us: no host has a finer one")
     return ps
 
 
@@ -75,7 +75,7 @@ def _variant(value: Any) -> Any:
         return value
     known = list(variants())
     if value not in known:
-        raise Refusal(show(value), f'a variant: {one_of(known, value)}; or your own: "python:module.Class"')
+        raise InvalidValue(format_value(value), f'a variant: {choices(known, value)}; or your own: "python:module.Class"')
     return value
 
 
@@ -87,9 +87,9 @@ class DelayedAck(Table):
     a round trip where that is said (TACK). With `push` also at once when the application has read everything and a segment with PSH was
     among it (Linux)."""
 
-    segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
+    segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     timer: Timer
-    per_rtt: Annotated[float, number(lambda n: 0.1 <= n <= 1000, "0.1 to 1000 ACKs a round trip")] | None = None
+    per_rtt: Annotated[float, number_field(lambda n: 0.1 <= n <= 1000, "0.1 to 1000 ACKs a round trip")] | None = None
     push: Flag = False
 
     def plan(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class DelayedAck(Table):
 
 def _option(size: int) -> int:
     if size > 40:
-        raise Refusal(show(show_size(size)), "an option of at most 40 B")
+        raise InvalidValue(format_value(show_size(size)), "an option of at most 40 B")
     return size
 
 
@@ -121,7 +121,7 @@ def _ack_control(value: Any) -> Any:
         return AckControl() if value else value
     if isinstance(value, dict):
         return AckControl.model_validate(value)
-    raise Refusal(show(value), 'true, false, or { max = 25, timer = "100 ms" }')
+    raise InvalidValue(format_value(value), 'true, false, or { max = 25, timer = "100 ms" }')
 
 
 def _delayed_ack(value: Any) -> Any:
@@ -129,14 +129,14 @@ def _delayed_ack(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return DelayedAck.model_validate(value)
-    raise Refusal(show(value), 'true (the host\'s rule), false, or { segments = 2, timer = "40 ms" }')
+    raise InvalidValue(format_value(value), 'true (the host\'s rule), false, or { segments = 2, timer = "40 ms" }')
 
 
 class SackCompression(Table):
     """While segments come out of order, one SACK for up to `segments` more, after `share` of the round trip and `longest` at most."""
 
-    segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
-    share: Annotated[float, number(lambda share: 0 < share <= 1, "a share of the round trip above 0, at most 1")]
+    segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
+    share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share of the round trip above 0, at most 1")]
     longest: Timer
 
 
@@ -145,14 +145,14 @@ def _sack_compression(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return SackCompression.model_validate(value)
-    raise Refusal(show(value), 'false, or { segments = 44, share = 0.05, longest = "1 ms" }')
+    raise InvalidValue(format_value(value), 'false, or { segments = 44, share = 0.05, longest = "1 ms" }')
 
 
 class Tso(Table):
     """What the pace carries in `time`, `segments` at least, `most` at most: a chunk of what is paced (`tso`), or what may wait in the
     host's own queue (`tsq`)."""
 
-    segments: Annotated[int, whole(1, "a whole number of segments, 1 or more")]
+    segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     time: Timer
     most: SomeBytes
 
@@ -162,7 +162,7 @@ def _tso(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return Tso.model_validate(value)
-    raise Refusal(show(value), 'false, or { segments = 2, time = "1 ms", most = "64 KiB" }')
+    raise InvalidValue(format_value(value), 'false, or { segments = 2, time = "1 ms", most = "64 KiB" }')
 
 
 def _tsq(value: Any) -> Any:
@@ -172,36 +172,36 @@ def _tsq(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return Tso.model_validate(value)
-    raise Refusal(show(value), 'false, true, or { segments = 2, time = "1 ms", most = "4 MiB" }')
+    raise InvalidValue(format_value(value), 'false, true, or { segments = 2, time = "1 ms", most = "4 MiB" }')
 
 
 def _ssthresh(value: Any) -> Any:
     if value == "unlimited" or (isinstance(value, int) and not isinstance(value, bool) and value >= 2):
         return value
-    raise Refusal(show(value), 'a number of segments, 2 or more, or "unlimited"')
+    raise InvalidValue(format_value(value), 'a number of segments, 2 or more, or "unlimited"')
 
 
 def _ecn(value: Any) -> Any:
     if isinstance(value, bool) or value == "accecn":
         return value
-    raise Refusal(show(value), 'true (RFC 3168), "accecn" (RFC 9768) or false')
+    raise InvalidValue(format_value(value), 'true (RFC 3168), "accecn" (RFC 9768) or false')
 
 
 def _metrics_cache(value: Any) -> Any:
     if isinstance(value, bool) or value in ("rtt", "full"):
         return value
-    raise Refusal(show(value), 'false, true (as the host does it), "rtt", or "full"')
+    raise InvalidValue(format_value(value), 'false, true (as the host does it), "rtt", or "full"')
 
 
 def _fits_a_packet(size: int) -> int:
     if size > 65535 - 120:  # an IP packet less the longest IP and TCP headers
-        raise Refusal(show(show_size(size)), "a segment of at most 65415 B")
+        raise InvalidValue(format_value(show_size(size)), "a segment of at most 65415 B")
     return size
 
 
 def _advertisable(size: int) -> int:
     if size > LARGEST_WINDOW:
-        raise Refusal(show(show_size(size)), f"at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
+        raise InvalidValue(format_value(show_size(size)), f"at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
     return size
 
 
@@ -212,7 +212,7 @@ class TcpKeys(Table):
     variant: Annotated[str, BeforeValidator(_variant)] | None = None
     recovery: Annotated[str, _known(recoveries, "a recovery:")] | None = None
     slow_start: Annotated[str, _known(slow_starts, "a slow start:")] | None = None
-    first_climb: Annotated[float, number(lambda share: 0 <= share <= 1, "a share from 0 to 1")] | None = None
+    first_climb: Annotated[float, number_field(lambda share: 0 <= share <= 1, "a share from 0 to 1")] | None = None
     segment: Annotated[SomeBytes, AfterValidator(_fits_a_packet)] | None = None
     header: SomeBytes | None = None
     send_buffer: Annotated[
@@ -223,21 +223,21 @@ class TcpKeys(Table):
     ] | None = None  # fmt: skip
     receive_start: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     receive_limit: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
-    window_share: Annotated[float, number(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = None
+    window_share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = None
     receive_opening: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
-    receive_growth: Annotated[str, word("double", "lead", "near")] | None = None
+    receive_growth: Annotated[str, choice_field("double", "lead", "near")] | None = None
     receive_overhead: Annotated[
         Literal[False] | int, BeforeValidator(_receive_overhead), PlainSerializer(_written_overhead)
     ] | None = None  # fmt: skip
     send_start: SomeBytes | None = None
     send_limit: SomeBytes | None = None
     send_overhead: Size | None = None
-    window_rule: Annotated[str, word("sequence", "in-flight")] | None = None
+    window_rule: Annotated[str, choice_field("sequence", "in-flight")] | None = None
     delayed_ack: Annotated[bool | DelayedAck, BeforeValidator(_delayed_ack)] | None = None
     ack_congestion_control: Annotated[bool | AckControl, BeforeValidator(_ack_control)] | None = None
     dupack_marking: Flag | None = None
     max_burst: Count | None = None
-    quick_acks: Annotated[int, whole(0, "a number of segments, 0 or more")] | None = None
+    quick_acks: Annotated[int, int_field(0, "a number of segments, 0 or more")] | None = None
     ping_pong: Flag | None = None
     sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None
     initial_window: Count | None = None
@@ -246,17 +246,17 @@ class TcpKeys(Table):
     rto_min: Timer | None = None
     rto_max: Timer | None = None
     rto_tick: Span | None = None
-    rto_floor: Annotated[str, word("timeout", "variance")] | None = None
-    rto_restart: Annotated[str, word("advance", "recovery", "head", "head-and-sack", "every-ack")] | None = None
+    rto_floor: Annotated[str, choice_field("timeout", "variance")] | None = None
+    rto_restart: Annotated[str, choice_field("advance", "recovery", "head", "head-and-sack", "every-ack")] | None = None
     metrics_cache: Annotated[bool | str, BeforeValidator(_metrics_cache)] | None = None
     sack: Flag | None = None
     dsack: Flag | None = None
     undo: Flag | None = None
     sack_rtt: Flag | None = None
     eifel: Flag | None = None
-    frto: Annotated[str, word("off", "basic", "sack")] | None = None
-    idle_restart: Annotated[str, word("off", "restart", "decay")] | None = None
-    window_validation: Annotated[str, word("off", "rfc2861", "rfc7661")] | None = None
+    frto: Annotated[str, choice_field("off", "basic", "sack")] | None = None
+    idle_restart: Annotated[str, choice_field("off", "restart", "decay")] | None = None
+    window_validation: Annotated[str, choice_field("off", "rfc2861", "rfc7661")] | None = None
     fine_timer: Flag | None = None
     timestamps: Flag | None = None
     timestamp_bytes: Size | None = None
@@ -265,15 +265,15 @@ class TcpKeys(Table):
     syn_option_bytes: Size | None = None
     window_scaling: Flag | None = None
     ecn: Annotated[bool | str, BeforeValidator(_ecn)] | None = None
-    ecn_packets: Annotated[str, word("data", "all")] | None = None
-    ecn_beta: Annotated[float, number(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
+    ecn_packets: Annotated[str, choice_field("data", "all")] | None = None
+    ecn_beta: Annotated[float, number_field(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
     pacing: Flag | None = None
     tso: Annotated[Literal[False] | Tso, BeforeValidator(_tso)] | None = None
-    push: Annotated[str, word("every", "chunks")] | None = None
+    push: Annotated[str, choice_field("every", "chunks")] | None = None
     tsq: Annotated[Literal[False] | Tso, BeforeValidator(_tsq)] | None = None
-    byte_counting: Annotated[int, whole(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
+    byte_counting: Annotated[int, int_field(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None
-    newreno_exit: Annotated[str, word("flight", "threshold")] | None = None
+    newreno_exit: Annotated[str, choice_field("flight", "threshold")] | None = None
     limited_transmit: Flag | None = None
     immediate_ack_on_fill: Flag | None = None
     overhead: Time | None = None

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.quantity_fields import SomeBytes
 from ackclock.input.scenario.random_time import SomeStart, Start
-from ackclock.input.schema import Count, Flag, Table, word
+from ackclock.input.schema import Count, Flag, Table, choice_field
 from ackclock.input.units import show_size
 
 Plan = dict[str, Any]
@@ -23,7 +23,7 @@ class Web(Table):
     """`jobs` pages one after another: a `request`, then `answers` transfers of `size` bytes at once. `think` lies between the last byte
     of a page and the next request. `persistent`: one connection for all of them, on which the answers follow one another."""
 
-    kind: Annotated[str, word("web")]
+    kind: Annotated[str, choice_field("web")]
     request: SomeBytes = 500
     answers: Count = 4
     size: SomeBytes = 10_000
@@ -33,10 +33,10 @@ class Web(Table):
 
     def model_post_init(self, _context: Any) -> None:
         if self.jobs > MOST_JOBS:
-            raise Refusal(f"{self.jobs} jobs", f"at most {MOST_JOBS}", ("jobs",))
+            raise InvalidValue(f"{self.jobs} jobs", f"at most {MOST_JOBS}", ("jobs",))
         largest = max(self.request, self.answers * self.size)
         if largest > MOST_BYTES:
-            raise Refusal(f"{show(show_size(largest))} in one page", f"at most {show_size(MOST_BYTES)}")
+            raise InvalidValue(f"{format_value(show_size(largest))} in one page", f"at most {show_size(MOST_BYTES)}")
 
     @property
     def connections(self) -> int:

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
 
-from ackclock.errors import Refusal, show
+from ackclock.errors import InvalidValue, format_value
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span
 from ackclock.input.scenario.web import Web
-from ackclock.input.schema import Count, Table, by_kind, number, word
+from ackclock.input.schema import Count, Table, by_kind, choice_field, number_field
 from ackclock.input.units import PS_PER_S, show_size, show_time
 
 Plan = dict[str, Any]
@@ -19,7 +19,7 @@ UDP_HEADERS = 28  # IPv4 20 B + UDP 8 B
 
 def _packet(size: int) -> int:
     if not UDP_HEADERS < size <= 65535:
-        raise Refusal(show(show_size(size)), f"an IP packet of {UDP_HEADERS + 1} B to 65535 B, headers included")
+        raise InvalidValue(format_value(show_size(size)), f"an IP packet of {UDP_HEADERS + 1} B to 65535 B, headers included")
     return size
 
 
@@ -29,7 +29,7 @@ Packet = Annotated[SomeBytes, AfterValidator(_packet)]
 class Bulk(Table):
     """Always something to send. `read_rate` slows the receiving application down; without it, it reads at once."""
 
-    kind: Annotated[str, word("bulk")]
+    kind: Annotated[str, choice_field("bulk")]
     read_rate: Rate | None = None
 
     def plan(self) -> Plan:
@@ -39,7 +39,7 @@ class Bulk(Table):
 class Transfer(Table):
     """A transfer of `size` bytes of payload."""
 
-    kind: Annotated[str, word("transfer")]
+    kind: Annotated[str, choice_field("transfer")]
     size: SomeBytes
     read_rate: Rate | None = None
 
@@ -54,7 +54,7 @@ def _reading(rate: int | None) -> Plan:
 class ConstantRate(Table):
     """UDP packets of IP size `packet` at constant `rate`."""
 
-    kind: Annotated[str, word("cbr")]
+    kind: Annotated[str, choice_field("cbr")]
     rate: Rate
     packet: Packet = 1000
 
@@ -65,18 +65,20 @@ class ConstantRate(Table):
 class OnOff(Table):
     """UDP at `rate` during on periods, silence in between; `on` and `off` are mean lengths."""
 
-    kind: Annotated[str, word("onoff")]
+    kind: Annotated[str, choice_field("onoff")]
     rate: Rate
     on: Span
     off: Span
-    distribution: Annotated[str, word("exponential", "pareto")] = "exponential"
-    shape: Annotated[float, number(lambda s: s > 1, "a shape above 1 (below, a Pareto mean is infinite)")] = 1.5
+    distribution: Annotated[str, choice_field("exponential", "pareto")] = "exponential"
+    shape: Annotated[float, number_field(lambda s: s > 1, "a shape above 1 (below, a Pareto mean is infinite)")] = 1.5
     packet: Packet = 1000
 
     def model_post_init(self, _context: Any) -> None:
         one_packet = self.packet * 8 * PS_PER_S // self.rate
         if self.on < one_packet:
-            raise Refusal(f"on = {show(show_time(self.on))}", f"at least one packet's time, {show_time(one_packet)}", ("on",))
+            raise InvalidValue(
+                f"on = {format_value(show_time(self.on))}", f"at least one packet's time, {show_time(one_packet)}", ("on",)
+            )
 
     def plan(self) -> Plan:
         return {"kind": self.kind, "bps": self.rate, "on_ps": self.on, "off_ps": self.off,
@@ -91,7 +93,7 @@ class Probe(Table):
     After an answer, or `timeout` without one, the next goes `gap` later. pchar's own: 32 rounds, 250 ms, 3 s.
     """
 
-    kind: Annotated[str, word("probe")]
+    kind: Annotated[str, choice_field("probe")]
     first: Packet = 60
     last: Packet = 1500
     step: SomeBytes = 32
@@ -103,7 +105,9 @@ class Probe(Table):
 
     def model_post_init(self, _context: Any) -> None:
         if self.last < self.first:
-            raise Refusal(f"last = {show(show_size(self.last))}", f"at least first, {show_size(self.first)}", ("last",))
+            raise InvalidValue(
+                f"last = {format_value(show_size(self.last))}", f"at least first, {show_size(self.first)}", ("last",)
+            )
 
     @property
     def packet(self) -> int:
@@ -118,7 +122,7 @@ class Probe(Table):
 class Live(Table):
     """Real hosts send and receive: the flow that `ackclock emulate` joins to its command. A simulation refuses it."""
 
-    kind: Annotated[str, word("live")]
+    kind: Annotated[str, choice_field("live")]
     packet: ClassVar[int] = 1500
 
     def plan(self) -> Plan:

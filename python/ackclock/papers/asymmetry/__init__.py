@@ -17,8 +17,8 @@ def _computed(value: float, why: str) -> Evaluate:
     return lambda claim: Evidence(interval([value]), why, by="arithmetic")
 
 
-def _true(value: float, says: bool, why: str) -> Evaluate:
-    return lambda claim: Evidence(interval([value]), why, says=says, by="arithmetic")
+def _true(value: float, holds: bool, why: str) -> Evaluate:
+    return lambda claim: Evidence(interval([value]), why, holds=holds, by="arithmetic")
 
 
 def _k(reverse_bps: float, ack_bytes: float, data_bytes: float = PACKET_BYTES) -> float:
@@ -34,7 +34,7 @@ def _ratios(claim: Claim) -> Evidence:
     return Evidence(
         interval([bandwidth]),
         f"bandwidth ratio {bandwidth:g}, size ratio {size:g}",
-        says=(bandwidth, size) == (100.0, 25.0),
+        holds=(bandwidth, size) == (100.0, 25.0),
         by="arithmetic",
     )
 
@@ -48,7 +48,7 @@ def _limit(ack_bytes: float) -> Evaluate:
 def _fairness_identity(claim: Claim) -> Evidence:
     shares = [(k, n, jain_index([1.0] * k + [0.0] * (n - k))) for n in range(1, 13) for k in range(1, n + 1)]
     holds = all(abs(index - k / n) < 1e-12 and index >= 1.0 / n - 1e-12 for k, n, index in shares)
-    return Evidence(None, f"index = k/n in all {len(shares)} cases with n up to 12", says=holds, by="arithmetic")
+    return Evidence(None, f"index = k/n in all {len(shares)} cases with n up to 12", holds=holds, by="arithmetic")
 
 
 def arithmetic_evaluators() -> dict[str, Evaluate]:

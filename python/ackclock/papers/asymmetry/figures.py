@@ -14,7 +14,7 @@ from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments, hop_of, throughput_bps, total_mbps
 from ackclock.papers.pauses import pauses_s
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import interval
 
 BUFFERS = ("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB")
@@ -39,7 +39,7 @@ def _close_to_limits(runs: Experiments) -> Evaluate:
             said.append(f"{network}: {at:.2f} Mb/s with {whole[-1]}, limit {limit:g}")
             holds = holds and abs(at / limit - 1.0) <= 0.20
         why = f"{'; '.join(said)}. Larger buffers lose ACKs at the return line's queue, and each that passes then stands for more than two packets"
-        return Evidence(None, why, says=holds)
+        return Evidence(None, why, holds=holds)
 
     return evaluate
 
@@ -55,7 +55,7 @@ def _dip(runs: Experiments) -> Evaluate:
         lost = mean(hop_of(run, "server", "down")["drops"] for run in table.at("Ethernet", "Reno", receive_buffer="32 KiB"))
         said = ", ".join(f"{size} {value:.2f}" for size, value in at.items())
         why = f"Mb/s by buffer: {said}. Path and queue hold 25 packets: a window of 32 KiB overflows the queue before the channel ({lost:.0f} lost)"
-        return Evidence(None, why, says=at["16 KiB"] == max(at.values()) and at["32 KiB"] < 0.97 * at["16 KiB"])
+        return Evidence(None, why, holds=at["16 KiB"] == max(at.values()) and at["32 KiB"] < 0.97 * at["16 KiB"])
 
     return evaluate
 
@@ -70,7 +70,7 @@ def _far_above_dialup(runs: Experiments) -> Evaluate:
             ethernet / max(others) for ethernet, *others in zip(found["Ethernet"], found["SLIP"], found["CSLIP"], strict=True)
         ]
         why = f"Ethernet over the better dial-up return at {', '.join(BUFFERS)}: {', '.join(f'{ratio:.1f}' for ratio in ratios)} times"
-        return Evidence(None, why, says=min(ratios) >= 2.0)
+        return Evidence(None, why, holds=min(ratios) >= 2.0)
 
     return evaluate
 
@@ -92,7 +92,7 @@ def _bursts(runs: Experiments) -> Evaluate:
             f"packets released by an ACK on V1 at {said}. Only 28.8 C (k = {k:.2f}) keeps the forward channel full, as k assumes; the others "
             "have fewer, as the window and the queued ACKs' delay bound them"
         )
-        return Evidence(interval([each["28.8 C"]]), why, says=abs(each["28.8 C"] - k) <= 1.0)
+        return Evidence(interval([each["28.8 C"]]), why, holds=abs(each["28.8 C"] - k) <= 1.0)
 
     return evaluate
 
@@ -107,7 +107,7 @@ def _spacing(runs: Experiments) -> Evaluate:
             f"k = 13.9: {slow['queue_packets_mean']:.1f} ACKs wait on average and leave {apart:.1f} ms apart, where data come 0.8 ms apart; "
             f"k = 0.052: {fast['queue_packets_mean']:.3f} wait"
         )
-        return Evidence(None, why, says=slow["queue_packets_mean"] > 1.0 and apart > 8.0 and fast["queue_packets_mean"] < 0.1)
+        return Evidence(None, why, holds=slow["queue_packets_mean"] > 1.0 and apart > 8.0 and fast["queue_packets_mean"] < 0.1)
 
     return evaluate
 
@@ -120,7 +120,7 @@ def _pause(runs: Experiments) -> Evaluate:
         ]
         found = interval([1e3 * pause for pause in each])
         why = "median pause of the forward flow above 100 ms once both are there, in ms, sampled every 5 ms: the reverse packet's 278 ms on the line"
-        return Evidence(found, why, says=abs(found.mean - 1e3 * REVERSE_PACKET_S) <= 20.0)
+        return Evidence(found, why, holds=abs(found.mean - 1e3 * REVERSE_PACKET_S) <= 20.0)
 
     return evaluate
 
@@ -136,12 +136,12 @@ def _figure9(runs: Experiments, part: str) -> Evaluate:
             f"{timeouts:.1f} timeouts and {fast:.1f} fast retransmissions a transfer, {throughput_bps(ran[0]) / 1e3:.0f} kb/s"
         )
         also = {FAST: interval([float(flow["fast_retransmits"]) for flow in flows])} if part == "timeouts" else {}
-        return Evidence(ours, why, judged=False, also=also)
+        return Evidence(ours, why, decidable=False, also=also)
 
     return evaluate
 
 
-def _of_figure9(run: CellResult, part: str) -> float:
+def _of_figure9(run: RunResult, part: str) -> float:
     flow = run.summary["flows"][0]
     if part == "timeouts":
         return float(flow["timeouts"])
@@ -160,7 +160,7 @@ def _varies(runs: Experiments) -> Evaluate:
             f"a measurement on real air: reported, not judged. Ours in Mb/s by buffer: {', '.join(said)}. One transfer and a return that carries "
             "nothing but its ACKs leave nothing to chance in the model, which has neither frame errors nor other stations"
         )
-        return Evidence(None, why, judged=False)
+        return Evidence(None, why, decidable=False)
 
     return evaluate
 
@@ -176,7 +176,7 @@ def _web_order(runs: Experiments) -> Evaluate:
             reno, acc, af = (_web_s(runs, scheme, hosts) for scheme in ("Reno", "ACC", "AF + adaptation"))
             said.append(f"{hosts}: {reno:.1f}, {acc:.1f}, {af:.1f}")
             holds = holds and af < min(reno, acc) and reno - acc < 0.5 * (reno - af)
-        return Evidence(None, f"mean completion time in s with Reno, ACC, AF by hosts: {'; '.join(said)}", says=holds)
+        return Evidence(None, f"mean completion time in s with Reno, ACC, AF by hosts: {'; '.join(said)}", holds=holds)
 
     return evaluate
 
@@ -187,7 +187,7 @@ def _adaptation_matters_little(runs: Experiments) -> Evaluate:
         said = ", ".join(f"{hosts}: {with_it:.1f} | {without:.1f}" for hosts, with_it, without in pairs)
         overall = mean(without / with_it for _, with_it, without in pairs) - 1.0
         why = f"mean completion time in s with | without, by hosts: {said}; without it {100.0 * overall:+.0f} % on average over these"
-        return Evidence(None, why, says=abs(overall) <= LITTLE)
+        return Evidence(None, why, holds=abs(overall) <= LITTLE)
 
     return evaluate
 

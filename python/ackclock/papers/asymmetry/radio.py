@@ -10,7 +10,7 @@ from statistics import stdev
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments, flow_bps, hop_of, throughput_bps, total_kbps
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval, jain_index
 
 COUNTS = (1, 2, 4, 6, 8, 10, 12)
@@ -51,7 +51,7 @@ def _rtt(runs: Experiments, scheme: str, part: str) -> Evaluate:
     return evaluate
 
 
-def _rtt_s(run: CellResult, part: str) -> float:
+def _rtt_s(run: RunResult, part: str) -> float:
     return float(run.summary["flows"][0]["rtt_ms"][part]) / 1e3
 
 
@@ -71,7 +71,7 @@ def _order(runs: Experiments) -> Evaluate:
             reno, acc, af = (_kbps(runs, "figure10", hops, scheme).mean for scheme in ("radio Reno", "radio ACC", "radio AF"))
             said.append(f"{hops}: AF {af:.1f}, ACC {acc:.1f}, Reno {reno:.1f} kb/s")
             holds = holds and af >= acc * (1.0 - TIE) and acc >= reno * (1.0 - TIE)
-        return Evidence(None, "; ".join(said), says=holds)
+        return Evidence(None, "; ".join(said), holds=holds)
 
     return evaluate
 
@@ -86,7 +86,7 @@ def _rtt_order(runs: Experiments) -> Evaluate:
         }
         why = ", ".join(f"{scheme}'s {part} {value:.2f} s" for (scheme, part), value in found.items())
         lower = all(found["AF", part] < found["Reno", part] for part in ("mean", "sd"))
-        return Evidence(None, f"{why}. {_acks(runs, '2 hops')}", says=lower)
+        return Evidence(None, f"{why}. {_acks(runs, '2 hops')}", holds=lower)
 
     return evaluate
 
@@ -104,7 +104,7 @@ def _range(runs: Experiments, scheme: str, low: float, high: float) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         means = [_kbps(runs, "table5", "1 hop", scheme, count=count).mean for count in COUNTS]
         within = 0.85 * low <= min(means) and max(means) <= 1.15 * high
-        return Evidence(None, f"{min(means):.1f} to {max(means):.1f} kb/s over 1 to 12 connections", says=within)
+        return Evidence(None, f"{min(means):.1f} to {max(means):.1f} kb/s over 1 to 12 connections", holds=within)
 
     return evaluate
 
@@ -121,16 +121,16 @@ def _each_count(runs: Experiments, what: str, low_first: bool, least: int) -> Ev
             if not (af > reno if low_first else reno > af):
                 broken.append(str(count))
         why = f"{what} of Reno | AF by connections: {', '.join(said)}"
-        return Evidence(None, why + (f"; not with {', '.join(broken)}" if broken else ""), says=not broken)
+        return Evidence(None, why + (f"; not with {', '.join(broken)}" if broken else ""), holds=not broken)
 
     return evaluate
 
 
-def _spread(run: CellResult) -> float:
+def _spread(run: RunResult) -> float:
     return stdev(flow_bps(run))
 
 
-def _fairness(run: CellResult) -> float:
+def _fairness(run: RunResult) -> float:
     return jain_index(flow_bps(run))
 
 

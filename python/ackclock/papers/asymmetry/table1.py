@@ -5,7 +5,7 @@ from __future__ import annotations
 from ackclock.papers import closed_forms as a
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
-from ackclock.papers.experiments import Experiments, Measured, hop_of, total_mbps
+from ackclock.papers.experiments import ExperimentRuns, Experiments, hop_of, total_mbps
 from ackclock.papers.ns2 import ns2_values
 from ackclock.statistics import Interval
 
@@ -30,7 +30,7 @@ _WHY = {
 }
 
 
-def mbps(table: Measured, network: str, scheme: str, path: str) -> Interval:
+def mbps(table: ExperimentRuns, network: str, scheme: str, path: str) -> Interval:
     """Throughput of one cell in Mb/s."""
     rate, framing = PATHS[path]
     return table.mean(total_mbps, network, scheme, rate=rate, framing=framing)
@@ -74,7 +74,7 @@ def _ordered(runs: Experiments) -> Evaluate:
             f"Reno, ACC, AF in Mb/s; {'; '.join(said)}. Where it breaks the sender adaptation keeps the window at 100 packets, more than "
             "V1's path and 10-packet host queue hold, and loses what Reno's slower ACKs hold back"
         )
-        return Evidence(None, why, says=holds["V1"])
+        return Evidence(None, why, holds=holds["V1"])
 
     return evaluate
 
@@ -88,7 +88,7 @@ def _poor_above_ten(runs: Experiments) -> Evaluate:
             f"k = {k['9.6']:.1f} and {k['28.8']:.1f}; without compression {cells['9.6']:.2f} and {cells['28.8']:.2f} Mb/s, with it "
             f"{cells['9.6 C']:.2f} and {cells['28.8 C']:.2f}"
         )
-        return Evidence(None, why, says=ordered and min(k.values()) > 10.0)
+        return Evidence(None, why, holds=ordered and min(k.values()) > 10.0)
 
     return evaluate
 
@@ -106,7 +106,7 @@ def _acks_waiting(runs: Experiments) -> Evaluate:
             )
             found.append(f"{path}: {reno:.1f}, {acc:.1f}, {af:.1f}")
             holds = holds and af <= 1.0 + 1e-9 and acc < reno
-        return Evidence(None, f"ACKs waiting on average with Reno, ACC, AF at {'; '.join(found)}", says=holds)
+        return Evidence(None, f"ACKs waiting on average with Reno, ACC, AF at {'; '.join(found)}", holds=holds)
 
     return evaluate
 
@@ -120,7 +120,7 @@ def _acks_passing(runs: Experiments) -> Evaluate:
         return Evidence(
             None,
             f"at 28.8 C, where the forward link is kept full, one ACK in {sent / passed:.2f} passes the return link, with k = {k:.2f}",
-            says=abs(sent / passed / k - 1.0) <= 0.15,
+            holds=abs(sent / passed / k - 1.0) <= 0.15,
         )
 
     return evaluate
@@ -141,7 +141,7 @@ def _no_loss(runs: Experiments) -> Evaluate:
             f"data packets lost, a run: {', '.join(v1)} on V1, {', '.join(v2)} on V2. On V1 the loss at k = 2.1 is not the "
             "burst's: a window of 100 packets is more than the path and the host's queue of 10 hold"
         )
-        return Evidence(None, why, says=not (lost["V1", "9.6 C"] or lost["V1", "28.8 C"]))
+        return Evidence(None, why, holds=not (lost["V1", "9.6 C"] or lost["V1", "28.8 C"]))
 
     return evaluate
 

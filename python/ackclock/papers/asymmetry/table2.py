@@ -6,14 +6,14 @@ from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments, flow_bps, total_mbps
 from ackclock.papers.ns2 import ns2_values
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import jain_index
 
 SCHEMES = ("Reno", "Reno+ACC", "Reno+AF")
 TIE = 0.03
 
 
-def fairness(result: CellResult) -> float:
+def fairness(result: RunResult) -> float:
     """Jain's index of the flows' throughputs."""
     return jain_index(flow_bps(result))
 
@@ -44,7 +44,7 @@ def _fairness(runs: Experiments, scheme: str) -> Evaluate:
                 f". In {shut} of {len(each)} starts the first flow's ACKs fill the return queue and the second gets next to nothing "
                 "(0.5); in the others its first ACKs find room and the first flow times out"
             )
-            return Evidence(v1, why, says=0.5 - 1e-9 <= v1.mean <= 0.6, ns2=ns2_values(claim.id), also={"V2": v2})
+            return Evidence(v1, why, holds=0.5 - 1e-9 <= v1.mean <= 0.6, ns2=ns2_values(claim.id), also={"V2": v2})
         return Evidence(v1, why, ns2=ns2_values(claim.id), also={"V2": v2})
 
     return evaluate
@@ -53,7 +53,7 @@ def _fairness(runs: Experiments, scheme: str) -> Evaluate:
 def _fairness_order(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         reno, acc, af = (runs("table2").mean(fairness, "V1", scheme).mean for scheme in SCHEMES)
-        return Evidence(None, f"Reno {reno:.2f}, ACC {acc:.2f}, AF {af:.2f} on V1", says=reno < 0.7 and min(acc, af) > 0.9)
+        return Evidence(None, f"Reno {reno:.2f}, ACC {acc:.2f}, AF {af:.2f} on V1", holds=reno < 0.7 and min(acc, af) > 0.9)
 
     return evaluate
 
@@ -65,7 +65,7 @@ def _total_order(runs: Experiments) -> Evaluate:
             reno, acc, af = (runs("table2").mean(total_mbps, network, scheme).mean for scheme in SCHEMES)
             said.append(f"{network}: Reno {reno:.2f}, AF {af:.2f}, ACC {acc:.2f} Mb/s")
             holds.append(reno >= af * (1.0 - TIE) and af >= acc * (1.0 - TIE))
-        return Evidence(None, "; ".join(said), says=holds[0])
+        return Evidence(None, "; ".join(said), holds=holds[0])
 
     return evaluate
 

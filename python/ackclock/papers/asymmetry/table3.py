@@ -13,7 +13,7 @@ from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments, flow_bps
 from ackclock.papers.ns2 import ns2_values
 from ackclock.papers.pauses import pauses_s
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 ROWS = ("Reno", "Reno+ACC", "ACC + acks-first", "Reno+AF", "AF + acks-first", "RED only for data")
@@ -36,7 +36,7 @@ _WHY = {
 _ORDER = "Out of the paper's order is AF + acks-first, which starves the reverse flow on V2 only: V1's losses at the sending host make it pause"
 
 
-def kbps(result: CellResult) -> tuple[float, float]:
+def kbps(result: RunResult) -> tuple[float, float]:
     """Forward and reverse throughput in kb/s while both are there."""
     forward, reverse = (bps / 1e3 for bps in flow_bps(result))
     return forward, reverse
@@ -68,9 +68,9 @@ def _cell(runs: Experiments, scheme: str, side: int) -> Evaluate:
             why = f"V1, while both are there{f'; {v2.mean:.1f} on V2' if v2 else ''}; ns-2 has {ns2['V1']:g} and {ns2['V2']:g}. {_WHY[scheme]}"
         quantity = claim.quantity()
         if v1 is None:
-            return Evidence(None, why, says=False, ns2=ns2, also=also)
+            return Evidence(None, why, holds=False, ns2=ns2, also=also)
         starved = v1.mean < STARVED_KBPS if quantity and quantity.value == 0.0 else None
-        return Evidence(v1, why, says=starved, ns2=ns2, also=also, case="AF" if scheme == "Reno+AF" and side == 0 else "")
+        return Evidence(v1, why, holds=starved, ns2=ns2, also=also, case="AF" if scheme == "Reno+AF" and side == 0 else "")
 
     return evaluate
 
@@ -97,7 +97,7 @@ def _falling(runs: Experiments, rows: tuple[str, ...], side: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         values = [_mean(runs, scheme, side) for scheme in rows]
         said = ", ".join(f"{scheme} {value:.0f}" for scheme, value in zip(rows, values, strict=True))
-        return Evidence(None, f"kb/s on V1: {said}. {_ORDER}", says=all(a > b for a, b in pairwise(values)))
+        return Evidence(None, f"kb/s on V1: {said}. {_ORDER}", holds=all(a > b for a, b in pairwise(values)))
 
     return evaluate
 
@@ -109,7 +109,7 @@ def _reverse_order(runs: Experiments) -> Evaluate:
         falling = _falling(runs, rows, 1)(claim)
         none = {scheme: _mean(runs, scheme, 1) for scheme in ("Reno", "AF + acks-first")}
         why = falling.why + "; " + ", ".join(f"{scheme} {value:.1f}" for scheme, value in none.items())
-        return Evidence(None, why, says=bool(falling.says) and max(none.values()) < STARVED_KBPS)
+        return Evidence(None, why, holds=bool(falling.holds) and max(none.values()) < STARVED_KBPS)
 
     return evaluate
 
@@ -119,7 +119,7 @@ def _reverse_first(runs: Experiments) -> Evaluate:
         found = _of(runs, "V1", "Reno, reverse first")
         forward, reverse = (interval([run[side] for run in found]) for side in (0, 1))
         why = f"reverse first: forward {forward.mean:.0f}, reverse {reverse.mean:.1f} of 28.8 kb/s on V1"
-        return Evidence(None, why, says=reverse.mean > 0.85 * 28.8 and forward.mean < 1000.0)
+        return Evidence(None, why, holds=reverse.mean > 0.85 * 28.8 and forward.mean < 1000.0)
 
     return evaluate
 
@@ -127,7 +127,7 @@ def _reverse_first(runs: Experiments) -> Evaluate:
 def _more_than_3_mbps(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = _mean(runs, "RED only for data", 0)
-        return Evidence(interval([ours / 1e3]), f"{ours:.0f} kb/s on V1, but {_WHY['RED only for data']}", says=ours > 3000.0)
+        return Evidence(interval([ours / 1e3]), f"{ours:.0f} kb/s on V1, but {_WHY['RED only for data']}", holds=ours > 3000.0)
 
     return evaluate
 
@@ -136,12 +136,12 @@ def _idle(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         longest = [_longest_idle_s(result) for result in runs("table3").at("V1", "Reno+AF")]
         why = f"the forward transfer's longest time without progress: {min(longest):.1f} to {max(longest):.1f} s over {len(longest)} starts"
-        return Evidence(None, why, says=min(longest) >= LONG_IDLE_S)
+        return Evidence(None, why, holds=min(longest) >= LONG_IDLE_S)
 
     return evaluate
 
 
-def _longest_idle_s(result: CellResult) -> float:
+def _longest_idle_s(result: RunResult) -> float:
     """The longest time between two samples of the forward flow over which nothing was acknowledged."""
     return max(pauses_s(result, "forward", 0.0), default=0.0)
 
@@ -173,6 +173,6 @@ def _starves(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         v1, v2 = (_interval(runs, network, "AF + acks-first", 1) for network in ("V1", "V2"))
         why = f"{v2.mean if v2 else 0.0:.1f} kb/s on V2. {_WHY['AF + acks-first']}"
-        return Evidence(v1, why, says=v1 is not None and v1.mean < STARVED_KBPS, also={"V2": v2} if v2 else {})
+        return Evidence(v1, why, holds=v1 is not None and v1.mean < STARVED_KBPS, also={"V2": v2} if v2 else {})
 
     return evaluate

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.errors import RunFailed
 from ackclock.papers.evidence import Unobservable
-from ackclock.papers.experiments import Experiments, Measured, Place, book, places
+from ackclock.papers.experiments import ExperimentRuns, Experiments, Setting, experiments_file, settings_of
 from ackclock.papers.live import run as live
 from ackclock.papers.live.job import BUFFERS, NOTES, Budget, Job, jobs_of
-from ackclock.simulation.runner import CellResult, Progress
+from ackclock.simulation.runner import Progress, RunResult
 from ackclock.statistics import Interval, interval
 
 if TYPE_CHECKING:
@@ -55,18 +55,18 @@ class LiveResult:
         return found
 
 
-class LiveMeasured(Measured):
+class LiveExperimentRuns(ExperimentRuns):
     """The runs of an experiment, by place; a place that could not be done says why when it is asked for. ``doubt`` hears why a run that is asked
     for was not valid."""
 
     doubt: Callable[[str], None]
 
-    def __init__(self, results: Sequence[tuple[Place, Sequence[LiveResult] | str]], doubt: Callable[[str], None]) -> None:
-        super().__init__([(place, cast("Sequence[CellResult]", found)) for place, found in results])
+    def __init__(self, results: Sequence[tuple[Setting, Sequence[LiveResult] | str]], doubt: Callable[[str], None]) -> None:
+        super().__init__([(place, cast("Sequence[RunResult]", found)) for place, found in results])
         # The tuple is frozen with the rest of what `Measured` holds.
         object.__setattr__(self, "doubt", doubt)
 
-    def at(self, network: str, scheme: str, **swept: Any) -> Sequence[CellResult]:
+    def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:
         """As of simulated runs. Raises Unobservable."""
         found = super().at(network, scheme, **swept)
         if isinstance(found, str):
@@ -77,7 +77,7 @@ class LiveMeasured(Measured):
                     self.doubt(run.audit["why"])
         return found
 
-    def mean(self, measure: Callable[[CellResult], float], network: str, scheme: str, **swept: Any) -> Interval:
+    def mean(self, measure: Callable[[RunResult], float], network: str, scheme: str, **swept: Any) -> Interval:
         """As of simulated runs. Raises Unobservable."""
         return interval([measure(result) for result in self.at(network, scheme, **swept)])
 
@@ -87,7 +87,7 @@ class _Asked:
     """All that is to be done, once each: two experiments may share a place."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
-    of: dict[str, list[tuple[Place, list[list[str]] | str]]] = field(default_factory=dict)
+    of: dict[str, list[tuple[Setting, list[list[str]] | str]]] = field(default_factory=dict)
 
 
 class LiveExperiments(Experiments):
@@ -105,12 +105,12 @@ class LiveExperiments(Experiments):
         self._runs: dict[str, live.LiveRun] | None = None
         self._asked = _Asked()
 
-    def _run(self, name: str) -> Measured:
+    def _run(self, name: str) -> ExperimentRuns:
         if self._runs is None:
             self._runs = self._everything()
-        return LiveMeasured([(place, self._results(keys)) for place, keys in self._asked.of[name]], self.doubts.append)
+        return LiveExperimentRuns([(place, self._results(keys)) for place, keys in self._asked.of[name]], self.doubts.append)
 
-    def analysed(self, result: CellResult, flow: str, way: str) -> Mapping[str, Any]:
+    def analysed(self, result: RunResult, flow: str, way: str) -> Mapping[str, Any]:
         """What the captures of both ends showed while they were there."""
         return cast("LiveResult", result).analysis(flow)
 
@@ -123,8 +123,8 @@ class LiveExperiments(Experiments):
         return [LiveResult.of([done[key] for key in repeat]) for repeat in keys]
 
     def _everything(self) -> dict[str, live.LiveRun]:
-        for name, experiment in book(self.paper)["experiments"].items():
-            self._asked.of[name] = [(place, self._ask(scenario)) for place, scenario in places(experiment, self.paper)]
+        for name, experiment in experiments_file(self.paper)["experiments"].items():
+            self._asked.of[name] = [(place, self._ask(scenario)) for place, scenario in settings_of(experiment, self.paper)]
         self.store.mkdir(parents=True, exist_ok=True)
         done = {key: found for key, job in self._asked.jobs.items() if (found := live.find(self.store, job))}
         missing = [job for key, job in self._asked.jobs.items() if key not in done]
@@ -203,7 +203,7 @@ def _has(keys: list[list[str]] | str, key: str) -> bool:
     return not isinstance(keys, str) and any(key in repeat for repeat in keys)
 
 
-def _place(place: Place) -> str:
+def _place(place: Setting) -> str:
     return " ".join(str(part) for part in (place.network, place.scheme, *place.point.values()) if part)
 
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, one_of, show
+from ackclock.errors import InputError, choices, format_value
 from ackclock.papers.claims import Claim, claims_of
-from ackclock.papers.evidence import Evaluate, Evidence, Judged, Unobservable, judge
+from ackclock.papers.evidence import ClaimResult, Evaluate, Evidence, Unobservable, judge
 from ackclock.papers.live.experiments import LiveExperiments
 from ackclock.papers.live.job import Budget
 from ackclock.papers.live.run import ATTEMPTS
@@ -68,7 +68,7 @@ def reproduce_live(
     """
     claims = claims_of(paper)
     if paper not in LIVE:
-        raise InputError(show(paper), f"a paper that measured a path: {one_of(LIVE, paper)}", key="--live")
+        raise InputError(format_value(paper), f"a paper that measured a path: {choices(LIVE, paper)}", key="--live")
     budget = Budget.quick() if quick else Budget.full() if full else Budget()
     identity = Identity.of("reproduce --live", [paper, asdict(budget)])
     folder = Path(out) if out is not None else identity.default_folder()
@@ -104,15 +104,15 @@ def _live(evaluate: Evaluate | None, doubts: list[str]) -> Evaluate | None:
         if found.by == "arithmetic":
             raise Unobservable("arithmetic, which no traffic can confirm or refute")
         # A number's sentence explains the simulator's figure; a statement's has the figures that it rests on.
-        why = found.why if found.says is not None else ""
+        why = found.why if found.holds is not None else ""
         if doubts:
             why = f"no verdict, as no emulation was valid in {ATTEMPTS} attempts: {doubts[0]}" + (f". {why}" if why else "")
-        return replace(found, by="measurement", why=why, judged=found.judged and not doubts)
+        return replace(found, by="measurement", why=why, decidable=found.decidable and not doubts)
 
     return measured
 
 
-def sides(done: LiveReproduction) -> list[tuple[Judged, Judged]]:
+def sides(done: LiveReproduction) -> list[tuple[ClaimResult, ClaimResult]]:
     """Claim by claim: by live runs, by simulation."""
     beside = {claim.claim.id: claim for claim in done.simulated.claims} if done.simulated else {}
     return [(claim, beside.get(claim.claim.id, claim)) for claim in done.claims]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ackclock.papers.live.reproduction import LiveReproduction, sides
-from ackclock.papers.terminal_tables import by_reason, ours_said, totals_said
+from ackclock.papers.terminal_tables import by_reason, format_ours, format_totals
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,7 +19,7 @@ def live_tables(done: LiveReproduction) -> list[Table]:
 def _verdicts(done: LiveReproduction) -> Table:
     from rich.table import Table
 
-    table = Table(title=f"{done.paper}, live: {totals_said(done.totals)}", title_justify="left", box=None, pad_edge=False)
+    table = Table(title=f"{done.paper}, live: {format_totals(done.totals)}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "metric", "setting", "paper", "live", "simulated", "tolerance", "verdict live", "simulated", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict live"))
     for live, simulated in sides(done):
@@ -31,8 +31,8 @@ def _verdicts(done: LiveReproduction) -> Table:
             claim.metric,
             claim.parameters,
             claim.value,
-            ours_said(live),
-            ours_said(simulated),
+            format_ours(live),
+            format_ours(simulated),
             claim.tolerance,
             live.verdict,
             simulated.verdict,

@@ -2,66 +2,77 @@
 
 from __future__ import annotations
 
-from ackclock.papers.evaluators import Figures, at, computed, flow_of, listed, number, says, true
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    computed_number,
+    computed_statement,
+    flow_of,
+    format_values,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 WIRED_MS = 3.5
 """One way, of the packaged link: calibrated on the paper's bound (P4-022)."""
 
 
-def rate_mbps(result: CellResult) -> float:
+def rate_mbps(result: RunResult) -> float:
     """What arrived of a stream of datagrams, headers included, in Mb/s."""
     return float(flow_of(result)["throughput_bps"]) / 1e6
 
 
-def _least(result: CellResult) -> float:
+def _least(result: RunResult) -> float:
     return float(flow_of(result)["one_way_delay_ms"]["min"])
 
 
-def _most(result: CellResult) -> float:
+def _most(result: RunResult) -> float:
     return float(flow_of(result)["one_way_delay_ms"]["max"])
 
 
-def buffer_kb(figures: Figures, way: str) -> Interval:
+def buffer_kb(figures: ExperimentData, way: str) -> Interval:
     """The paper's estimate: (least delay when full - least delay when light) * throughput, in kB (section 4.3)."""
-    full, light = at("udp", f"{way} full"), at("udp", f"{way} light")
+    full, light = point("udp", f"{way} full"), point("udp", f"{way} light")
     rows = zip(figures.each(full, _least), figures.each(light, _least), figures.each(full, rate_mbps), strict=True)
     return interval([(when_full - when_light) * mbps / 8.0 for when_full, when_light, mbps in rows])
 
 
-def _air(figures: Figures, spot: str) -> Interval:
-    return interval([delay - WIRED_MS for delay in figures.each(at("udp", spot), _least)])
+def _air(figures: ExperimentData, spot: str) -> Interval:
+    return interval([delay - WIRED_MS for delay in figures.each(point("udp", spot), _least)])
 
 
-def _datagrams(figures: Figures) -> dict[str, Evaluate]:
+def _datagrams(figures: ExperimentData) -> dict[str, Evaluate]:
     def least(spot: str, why: str = "") -> Evaluate:
-        return number(lambda: figures.mean(at("udp", spot), _least), why)
+        return measured_number(lambda: figures.mean(point("udp", spot), _least), why)
 
     return {
-        "P4-001": number(lambda: figures.mean(at("udp", "down full"), rate_mbps)),
-        "P4-002": number(lambda: figures.mean(at("udp", "up full"), rate_mbps)),
+        "P4-001": measured_number(lambda: figures.mean(point("udp", "down full"), rate_mbps)),
+        "P4-002": measured_number(lambda: figures.mean(point("udp", "up full"), rate_mbps)),
         "P4-003": least("down probes"),
         "P4-004": least("up probes", "the least of packets every 40 ms: some ride in a grant that an earlier one asked for"),
         "P4-005": least("up alone"),
-        "P4-006": says(lambda: _range(figures)),
-        "P4-007": number(lambda: _air(figures, "up alone")),
-        "P4-008": number(lambda: _air(figures, "down probes")),
-        "P4-009": number(lambda: _air(figures, "up probes"), "less the wired part's 3.5 ms"),
+        "P4-006": statement(lambda: _range(figures)),
+        "P4-007": measured_number(lambda: _air(figures, "up alone")),
+        "P4-008": measured_number(lambda: _air(figures, "down probes")),
+        "P4-009": measured_number(lambda: _air(figures, "up probes"), "less the wired part's 3.5 ms"),
         "P4-010": least("up light", _NO_ROOM),
         "P4-011": least("down light", "a packet of 1410 bytes; it fits into one frame, as a small one does"),
-        "P4-012": number(lambda: figures.mean(at("udp", "down probes"), _lost), "packets of five minutes, HARQ being on"),
-        "P4-013": number(lambda: buffer_kb(figures, "up")),
-        "P4-014": number(lambda: buffer_kb(figures, "down")),
-        "P4-017": says(lambda: _above_a_second(figures)),
-        "P4-018": number(lambda: _ratio(figures)),
-        "P4-042": says(lambda: _order(figures)),
+        "P4-012": measured_number(
+            lambda: figures.mean(point("udp", "down probes"), _lost), "packets of five minutes, HARQ being on"
+        ),
+        "P4-013": measured_number(lambda: buffer_kb(figures, "up")),
+        "P4-014": measured_number(lambda: buffer_kb(figures, "down")),
+        "P4-017": statement(lambda: _above_a_second(figures)),
+        "P4-018": measured_number(lambda: _ratio(figures)),
+        "P4-042": statement(lambda: _order(figures)),
     }
 
 
-def _above_a_second(figures: Figures) -> tuple[bool, str]:
-    most = figures.mean(at("udp", "down full"), _most).mean
+def _above_a_second(figures: ExperimentData) -> tuple[bool, str]:
+    most = figures.mean(point("udp", "down full"), _most).mean
     why = (
         f"none: the longest delay is {most:.0f} ms. The buffer that the paper's own method gives, 1,100 kB, is 0.88 s at 10 Mb/s, so that "
         "nothing can wait for 1 s; half above it needs a deeper buffer or a slower channel than it reports (its abstract has 2 s)"
@@ -69,40 +80,42 @@ def _above_a_second(figures: Figures) -> tuple[bool, str]:
     return most > 1000.0, why
 
 
-def _lost(result: CellResult) -> float:
+def _lost(result: RunResult) -> float:
     return float(sum(hop["drops"] for hop in result.summary["hops"]))
 
 
-def _range(figures: Figures) -> tuple[bool, str, Interval]:
-    low, high = (figures.mean(at("udp", "up probes"), measure) for measure in (_least, _most))
+def _range(figures: ExperimentData) -> tuple[bool, str, Interval]:
+    low, high = (figures.mean(point("udp", "up probes"), measure) for measure in (_least, _most))
     holds = abs(low.mean - 25.0) <= 15.0 and abs(high.mean - 100.0) <= 15.0
     why = f"{low.mean:.0f} to {high.mean:.0f} ms; the longest wait for a grant and then for HARQ to send it again"
     return holds, why, high
 
 
-def _ratio(figures: Figures) -> Interval:
+def _ratio(figures: ExperimentData) -> Interval:
     return interval([buffer_kb(figures, "down").mean / buffer_kb(figures, "up").mean])
 
 
-def _order(figures: Figures) -> tuple[bool, str]:
-    found = {spot: figures.mean(at("udp", spot), _least).mean for spot in ("down probes", "up probes", "up alone")}
-    return min(found["up probes"], found["up alone"]) > found["down probes"], "least one-way delay: " + listed(found, "ms")
+def _order(figures: ExperimentData) -> tuple[bool, str]:
+    found = {spot: figures.mean(point("udp", spot), _least).mean for spot in ("down probes", "up probes", "up alone")}
+    return min(found["up probes"], found["up alone"]) > found["down probes"], "least one-way delay: " + format_values(found, "ms")
 
 
 def _derived() -> dict[str, Evaluate]:
     down, up = 1100e3 * 8.0 / 10e6, 110e3 * 8.0 / 2.5e6
     return {
-        "P4-019": true(
+        "P4-019": computed_statement(
             False,
             "10 / 2.5 is 4, measured as computed: the paper states 5 and contradicts its own figures, whatever the network",
             4.0,
         ),
-        "P4-020": true(0.875 <= down <= 0.905 and 0.345 <= up <= 0.365, f"{down:.2f} s and {up:.2f} s: sizes over rates", down),
-        "P4-041": computed(20.0 + 8.0 + 20.0 + 14.0, "payload, UDP, IPv4 and Ethernet headers, in bytes"),
+        "P4-020": computed_statement(
+            0.875 <= down <= 0.905 and 0.345 <= up <= 0.365, f"{down:.2f} s and {up:.2f} s: sizes over rates", down
+        ),
+        "P4-041": computed_number(20.0 + 8.0 + 20.0 + 14.0, "payload, UDP, IPv4 and Ethernet headers, in bytes"),
     }
 
 
-def _method(figures: Figures) -> tuple[bool, str]:
+def _method(figures: ExperimentData) -> tuple[bool, str]:
     found = {way: buffer_kb(figures, way).mean for way in ("down", "up")}
     set_to = {"down": 1100.0, "up": 110.0}
     off = {way: found[way] / set_to[way] - 1.0 for way in found}
@@ -124,27 +137,27 @@ _NO_ROOM = (
 HOPS = ("down, wired part", "down, all", "up, air", "up, all")
 
 
-def least_rtts(figures: Figures) -> dict[str, float]:
+def least_rtts(figures: ExperimentData) -> dict[str, float]:
     """The least round trip of 15 probes to where each ends, in ms (Figure 2)."""
-    results = figures.results(at("hops"))
+    results = figures.results(point("hops"))
     return {name: min(flow_of(result, name)["probes"][0]["rtt_ms"]["min"] for result in results) for name in HOPS}
 
 
-def _hops(figures: Figures) -> tuple[bool, str, Interval]:
+def _hops(figures: ExperimentData) -> tuple[bool, str, Interval]:
     least = least_rtts(figures)
     wired = least["down, wired part"]
     return (
         wired <= 7.0 + 0.1 and wired < 0.2 * least["down, all"],
-        "least of 15 probes: " + listed(least, "ms"),
+        "least of 15 probes: " + format_values(least, "ms"),
         interval([wired]),
     )
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     return {
         **_datagrams(figures),
         **_derived(),
-        "P4-021": says(lambda: _method(figures)),
-        "P4-022": says(lambda: _hops(figures)),
+        "P4-021": statement(lambda: _method(figures)),
+        "P4-022": statement(lambda: _hops(figures)),
     }

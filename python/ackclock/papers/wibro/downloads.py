@@ -5,39 +5,39 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ackclock.papers import closed_forms as a
-from ackclock.papers.evaluators import Figures, at, flow_of, goodput_mbps, listed, number, says
+from ackclock.papers.evaluators import ExperimentData, flow_of, format_values, goodput_mbps, measured_number, point, statement
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wibro.datagrams import rate_mbps
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 BUFFERS = ("17 KB", "32 KB", "64 KB", "128 KB", "256 KB", "512 KB", "1024 KB")
 FULL = 0.95
 
 
-def rtt(which: str, result: CellResult) -> float:
+def rtt(which: str, result: RunResult) -> float:
     """A figure of the download's round trips, in ms."""
     return float(flow_of(result)["rtt_ms"][which])
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
 
     def goodput(scheme: str, why: str = "") -> Evaluate:
-        return number(lambda: figures.mean(at("tcp", scheme), goodput_mbps), why)
+        return measured_number(lambda: figures.mean(point("tcp", scheme), goodput_mbps), why)
 
     return {
         "P4-028": goodput("17 KB", _ROUND),
         "P4-029": goodput("XP as installed", _SEVENTEEN),
         "P4-030": goodput("64 KB"),
         "P4-031": goodput("128 KB"),
-        "P4-032": says(lambda: _too_large(figures)),
-        "P4-033": says(lambda: _rises(figures)),
-        "P4-034": says(lambda: _rtts(figures)),
-        "P4-035": says(lambda: _window_stops(figures)),
-        "P4-036": says(lambda: _either(figures)),
-        "P4-037": says(lambda: _enough(figures)),
-        "P4-038": says(lambda: _tenth(figures)),
+        "P4-032": statement(lambda: _too_large(figures)),
+        "P4-033": statement(lambda: _rises(figures)),
+        "P4-034": statement(lambda: _rtts(figures)),
+        "P4-035": statement(lambda: _window_stops(figures)),
+        "P4-036": statement(lambda: _either(figures)),
+        "P4-037": statement(lambda: _enough(figures)),
+        "P4-038": statement(lambda: _tenth(figures)),
     }
 
 
@@ -51,42 +51,42 @@ _SEVENTEEN = (
 )
 
 
-def _goodputs(figures: Figures) -> dict[str, float]:
-    return {scheme: figures.mean(at("tcp", scheme), goodput_mbps).mean for scheme in BUFFERS}
+def _goodputs(figures: ExperimentData) -> dict[str, float]:
+    return {scheme: figures.mean(point("tcp", scheme), goodput_mbps).mean for scheme in BUFFERS}
 
 
-def _too_large(figures: Figures) -> tuple[bool, str]:
+def _too_large(figures: ExperimentData) -> tuple[bool, str]:
     found = _goodputs(figures)
-    flow = flow_of(figures.results(at("tcp", "1024 KB"))[0])
+    flow = flow_of(figures.results(point("tcp", "1024 KB"))[0])
     best = max(found[scheme] for scheme in ("128 KB", "256 KB", "512 KB"))
     why = (
-        f"{listed(found, 'Mb/s')}; {flow['retransmitted_segments']} segments sent again with 1024 KB, {flow['timeouts']} timeouts. A window of "
+        f"{format_values(found, 'Mb/s')}; {flow['retransmitted_segments']} segments sent again with 1024 KB, {flow['timeouts']} timeouts. A window of "
         "1 MiB is 1.08 MB with its headers, of which 0.1 are on the way: the 1.1 MB that were calibrated hold it, just. The paper's loss there "
         "needs other traffic, or less room than its own estimate"
     )
     return found["1024 KB"] < 0.98 * best, why
 
 
-def _rises(figures: Figures) -> tuple[bool, str]:
+def _rises(figures: ExperimentData) -> tuple[bool, str]:
     found = _goodputs(figures)
     rising = ["17 KB", "32 KB", "64 KB", "128 KB"]
     up = all(found[later] >= 0.98 * found[earlier] for earlier, later in pairwise(rising))
     flat = [found[scheme] for scheme in ("128 KB", "256 KB", "512 KB")]
-    return up and max(flat) <= 1.05 * min(flat), listed(found, "Mb/s")
+    return up and max(flat) <= 1.05 * min(flat), format_values(found, "Mb/s")
 
 
-def _rtts(figures: Figures) -> tuple[bool, str]:
-    median = {scheme: figures.mean(at("tcp", scheme), lambda r: rtt("p50", r)).mean for scheme in BUFFERS}
-    spread = {scheme: figures.mean(at("tcp", scheme), lambda r: rtt("sd", r)).mean for scheme in BUFFERS}
+def _rtts(figures: ExperimentData) -> tuple[bool, str]:
+    median = {scheme: figures.mean(point("tcp", scheme), lambda r: rtt("p50", r)).mean for scheme in BUFFERS}
+    spread = {scheme: figures.mean(point("tcp", scheme), lambda r: rtt("sd", r)).mean for scheme in BUFFERS}
     values = list(median.values())
     grows = all(later >= 0.98 * earlier for earlier, later in pairwise(values))
-    said = f"median {listed(median)}; sd {listed(spread, 'ms')}"
+    said = f"median {format_values(median)}; sd {format_values(spread, 'ms')}"
     return grows and spread["1024 KB"] == max(spread.values()), said
 
 
-def _window_stops(figures: Figures) -> tuple[bool, str]:
+def _window_stops(figures: ExperimentData) -> tuple[bool, str]:
     def flight(scheme: str, after: float, before: float) -> float:
-        series = figures.results(at("tcp", scheme))[0].series
+        series = figures.results(point("tcp", scheme))[0].series
         times, flights = series["time_s"].to_list(), series["flight_bytes"].to_list()
         return max((sent for time, sent in zip(times, flights, strict=True) if after <= time < before), default=0.0) / 1024.0
 
@@ -95,21 +95,24 @@ def _window_stops(figures: Figures) -> tuple[bool, str]:
     return small <= 17.0 and late > 1.5 * early, said
 
 
-def _either(figures: Figures) -> tuple[bool, str]:
+def _either(figures: ExperimentData) -> tuple[bool, str]:
     schemes = ("17 KB", "small send buffer", "small receive buffer", "256 KB")
-    found = {scheme: figures.mean(at("tcp", scheme), goodput_mbps).mean for scheme in schemes}
+    found = {scheme: figures.mean(point("tcp", scheme), goodput_mbps).mean for scheme in schemes}
     capped = [found[scheme] for scheme in schemes[:3]]
-    return max(capped) <= 1.3 * min(capped) and found["256 KB"] > 3.0 * max(capped), listed(found, "Mb/s")
+    return max(capped) <= 1.3 * min(capped) and found["256 KB"] > 3.0 * max(capped), format_values(found, "Mb/s")
 
 
-def _enough(figures: Figures) -> tuple[bool, str]:
-    found, udp = _goodputs(figures), figures.mean(at("udp", "down full"), rate_mbps).mean
+def _enough(figures: ExperimentData) -> tuple[bool, str]:
+    found, udp = _goodputs(figures), figures.mean(point("udp", "down full"), rate_mbps).mean
     share = {scheme: found[scheme] / udp for scheme in ("64 KB", "128 KB")}
-    return share["64 KB"] < FULL <= share["128 KB"] * 1460.0 / 1400.0, "share of the datagrams' rate: " + listed(share)
+    return share["64 KB"] < FULL <= share["128 KB"] * 1460.0 / 1400.0, "share of the datagrams' rate: " + format_values(share)
 
 
-def _tenth(figures: Figures) -> tuple[bool, str, Interval]:
-    tcp, udp = figures.mean(at("tcp", "XP as installed"), goodput_mbps).mean, figures.mean(at("udp", "down full"), rate_mbps).mean
+def _tenth(figures: ExperimentData) -> tuple[bool, str, Interval]:
+    tcp, udp = (
+        figures.mean(point("tcp", "XP as installed"), goodput_mbps).mean,
+        figures.mean(point("udp", "down full"), rate_mbps).mean,
+    )
     ours = tcp / udp
     said = f"{tcp:.2f} of {udp:.2f} Mb/s; {a.window_limited_throughput(17408.0, 0.1) / 1e6:.2f} Mb/s would be 17 KiB every 100 ms"
     return abs(ours - 0.1) <= 0.02, said, interval([ours])

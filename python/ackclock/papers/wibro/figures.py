@@ -7,12 +7,12 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from ackclock.papers.evaluators import Figures, at, flow_of, goodput_mbps
+from ackclock.papers.evaluators import ExperimentData, flow_of, goodput_mbps, point
 from ackclock.papers.experiments import Measure
-from ackclock.papers.figure_data import Drawing, Point, level, traced
+from ackclock.papers.figure_data import PaperFigure, Point, level, traced
 from ackclock.papers.wibro.datagrams import least_rtts
 from ackclock.papers.wibro.downloads import BUFFERS, rtt
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import interval
 
 PACKET = 1410
@@ -22,25 +22,25 @@ RATES_MBPS = {"down": 10.0, "up": 2.5}
 FIRST_S = 3.0
 
 
-def drawings(figures: Figures) -> list[Drawing]:
+def drawings(figures: ExperimentData) -> list[PaperFigure]:
     """In the paper's order."""
     return [_hops(figures), *_saturated(figures), *_sequences(figures), *_buffers(figures)]
 
 
-def _hops(figures: Figures) -> Drawing:
+def _hops(figures: ExperimentData) -> PaperFigure:
     least = least_rtts(figures)
     lines = {
         way: [(float(place), interval([least[name]])) for place, name in enumerate(names, 1)]
         for way, names in (("down", ("down, wired part", "down, all")), ("up", ("up, air", "up, all")))
     }
-    return Drawing("Figure 2: least round trips of 15 probes, by hop", "The paper: the wired part is below 7 ms; the air is nearly all, and all of its variation.",
+    return PaperFigure("Figure 2: least round trips of 15 probes, by hop", "The paper: the wired part is below 7 ms; the air is nearly all, and all of its variation.",
                    "hop of the link, from the prober", "RTT (ms)", lines, paper={"wired part, at most": [(1.0, 7.0)]})  # fmt: skip
 
 
-def _saturated(figures: Figures) -> list[Drawing]:
+def _saturated(figures: ExperimentData) -> list[PaperFigure]:
     rates, waits, shares = {}, {}, {}
     for way in RATES_MBPS:
-        result = figures.results(at("udp", f"{way} full"))[0]
+        result = figures.results(point("udp", f"{way} full"))[0]
         times, delivered = _arrivals(result, way)
         steps = list(zip(times[9::10], delivered[9::10], strict=True))
         rates[way] = [(later, interval([(b - a) * 8e-6 / (later - sooner)])) for (sooner, a), (later, b) in pairwise(steps)]
@@ -50,16 +50,16 @@ def _saturated(figures: Figures) -> list[Drawing]:
             (float(delay[key]), interval([share])) for key, share in (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
         ]
     return [
-        Drawing("Figure 3a: throughput of datagrams that fill the link", "The paper: 10 Mb/s down and 2.5 up.", "time (s)", "throughput (Mb/s)",
+        PaperFigure("Figure 3a: throughput of datagrams that fill the link", "The paper: 10 Mb/s down and 2.5 up.", "time (s)", "throughput (Mb/s)",
                 rates, paper={way: level(rate, 0.0, 300.0) for way, rate in RATES_MBPS.items()}, trace=True),
-        Drawing("Figure 3b: one-way delay in the first three seconds", "The paper: it grows as the queue fills. Dashed: the full queue that the paper's own method gives, 1,100 and 110 kB.",
+        PaperFigure("Figure 3b: one-way delay in the first three seconds", "The paper: it grows as the queue fills. Dashed: the full queue that the paper's own method gives, 1,100 and 110 kB.",
                 "time (s)", "one-way delay (ms)", waits, paper={way: level(BUFFERS_KB[way] * 8.0 / rate, 0.0, FIRST_S) for way, rate in RATES_MBPS.items()}, trace=True),
-        Drawing("Figure 3c: one-way delays, by share", "Ours: least, median, 95th percentile and most, once the queue is full. The paper: half of the packets down wait for more than 1 s (P4-017).",
+        PaperFigure("Figure 3c: one-way delays, by share", "Ours: least, median, 95th percentile and most, once the queue is full. The paper: half of the packets down wait for more than 1 s (P4-017).",
                 "one-way delay (ms)", "share of packets", shares, paper={"down": [(1000.0, 0.5)]}),
     ]  # fmt: skip
 
 
-def _arrivals(result: CellResult, way: str) -> tuple[list[float], list[float]]:
+def _arrivals(result: RunResult, way: str) -> tuple[list[float], list[float]]:
     """Times and bytes delivered so far by the last hop of a direction."""
     last = "air" if way == "down" else "wired"
     hop = result.hops.filter((result.hops["hop"] == last) & (result.hops["direction"] == way))
@@ -80,23 +80,23 @@ def _filling(times: list[float], delivered: list[float], way: str) -> list[Point
     return [(time, interval([min(delay, max(held))])) for time, delay in found]
 
 
-def _sequences(figures: Figures) -> list[Drawing]:
+def _sequences(figures: ExperimentData) -> list[PaperFigure]:
     says: Mapping[str, str] = {
         "XP as installed": "The paper: after a few rounds of slow start what is sent a round stays at the 17 KB of the send buffer.",
         "256 KB": "The paper: what is sent a round goes on growing after the first second.",
     }
     names = {"XP as installed": "Figure 4a: a download with 17 KB to send", "256 KB": "Figure 4b: a download with 256 KB"}
     return [
-        Drawing(names[scheme], why, "time (s)", "sequence number (kB)", _sequence(figures, scheme), trace=True)
+        PaperFigure(names[scheme], why, "time (s)", "sequence number (kB)", _sequence(figures, scheme), trace=True)
         for scheme, why in says.items()
     ]
 
 
-def _sequence(figures: Figures, scheme: str) -> dict[str, list[Point]]:
+def _sequence(figures: ExperimentData, scheme: str) -> dict[str, list[Point]]:
     """What the sender's capture shows of the first three seconds: the end of each segment, and what is acknowledged."""
     from ackclock.analysis import analyze
 
-    result = figures.results(at("traced", scheme))[0]
+    result = figures.results(point("traced", scheme))[0]
     series = analyze(Path(result.folder or ".") / "captures" / "download.server.pcap", until=FIRST_S, series=True).series
     if series is None:
         return {}
@@ -108,9 +108,9 @@ def _sequence(figures: Figures, scheme: str) -> dict[str, list[Point]]:
     return {"sent": traced(data["time_s"].to_list(), sent, 1500), "acknowledged": traced(acks["time_s"].to_list(), back, 1500)}
 
 
-def _buffers(figures: Figures) -> list[Drawing]:
+def _buffers(figures: ExperimentData) -> list[PaperFigure]:
     sizes = [float(scheme.split()[0]) for scheme in BUFFERS]
-    spots = [at("tcp", scheme) for scheme in BUFFERS]
+    spots = [point("tcp", scheme) for scheme in BUFFERS]
 
     def line(measure: Measure) -> list[Point]:
         return [(size, figures.mean(spot, measure)) for size, spot in zip(sizes, spots, strict=True)]
@@ -118,8 +118,8 @@ def _buffers(figures: Figures) -> list[Drawing]:
     axis = "socket buffers (KB)"
     rtts = {which: line(partial(rtt, which)) for which in ("p50", "p95")}
     return [
-        Drawing("Figure 5a: one download, by socket buffer", "The paper: 1.5 Mb/s at 17 KB, 5 at 64, 10 from 128 on, and less above 512.",
+        PaperFigure("Figure 5a: one download, by socket buffer", "The paper: 1.5 Mb/s at 17 KB, 5 at 64, 10 from 128 on, and less above 512.",
                 axis, "goodput (Mb/s)", {"ours": line(goodput_mbps)}, log_x=True, paper={"up to 512 KB": [(17.0, 1.5), (64.0, 5.0), (128.0, 10.0), (512.0, 10.0)]}),
-        Drawing("Figure 5b: its round trips", "The paper: the median grows with the buffer, and varies very much at 1024 KB.",
+        PaperFigure("Figure 5b: its round trips", "The paper: the median grows with the buffer, and varies very much at 1024 KB.",
                 axis, "RTT (ms)", rtts, log_x=True),
     ]  # fmt: skip

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ackclock.papers.evaluators import Figures, at, computed, flow_of, listed, number, says, true
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    computed_number,
+    computed_statement,
+    flow_of,
+    format_values,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.wimax_bursts.day import FLOW, HOURS, Day
@@ -51,25 +60,25 @@ def _delays(day: Day) -> dict[str, Evaluate]:
         return [day.loss(hour) for hour in HOURS]
 
     return {
-        "P2-001": says(lambda: _near(all_rtts(), 186.5, "the mean of twelve tests")),
-        "P2-002": says(lambda: _near([day.rtt(20, "mean")], 201.0, _LOAD)),
-        "P2-003": says(
+        "P2-001": statement(lambda: _near(all_rtts(), 186.5, "the mean of twelve tests")),
+        "P2-002": statement(lambda: _near([day.rtt(20, "mean")], 201.0, _LOAD)),
+        "P2-003": statement(
             lambda: _near(
                 [day.rtt(20, "max")],
                 603.0,
                 f"{_LOAD}; a buffer of 50 kB, which loses from 300 ms on as the paper does, gives no 600: seconds without service would",
             )
         ),
-        "P2-004": says(lambda: _near([min(all_delays())], 184.12, _CLOCK)),
-        "P2-005": says(lambda: _near([max(all_delays())], 315.47, _CLOCK)),
-        "P2-006": says(lambda: _near([day.delay(20, "max")], 604.67, _CLOCK)),
-        "P2-007": says(lambda: _near(all_delays(), 219.176, _CLOCK)),
-        "P2-008": says(lambda: _near([min(all_losses())], 5.37, _BIC, points=POINTS)),
-        "P2-009": says(lambda: _near([max(all_losses())], 6.63, _BIC, points=POINTS)),
-        "P2-010": says(lambda: _near(all_losses(), 6.177, _BIC, points=POINTS)),
-        "P2-011": says(lambda: _near(all_losses(), 6.2, _BIC, points=POINTS)),
-        "P2-012": says(lambda: _peak(day)),
-        "P2-018": says(lambda: _together(day)),
+        "P2-004": statement(lambda: _near([min(all_delays())], 184.12, _CLOCK)),
+        "P2-005": statement(lambda: _near([max(all_delays())], 315.47, _CLOCK)),
+        "P2-006": statement(lambda: _near([day.delay(20, "max")], 604.67, _CLOCK)),
+        "P2-007": statement(lambda: _near(all_delays(), 219.176, _CLOCK)),
+        "P2-008": statement(lambda: _near([min(all_losses())], 5.37, _BIC, points=POINTS)),
+        "P2-009": statement(lambda: _near([max(all_losses())], 6.63, _BIC, points=POINTS)),
+        "P2-010": statement(lambda: _near(all_losses(), 6.177, _BIC, points=POINTS)),
+        "P2-011": statement(lambda: _near(all_losses(), 6.2, _BIC, points=POINTS)),
+        "P2-012": statement(lambda: _peak(day)),
+        "P2-018": statement(lambda: _together(day)),
     }
 
 
@@ -83,7 +92,7 @@ def _peak(day: Day) -> tuple[bool, str]:
     found = {f"{hour:02}": day.rtt(hour, "mean") for hour in HOURS}
     mean = sum(found.values()) / len(found)
     stable = max(abs(value / mean - 1.0) for value in found.values()) < 0.15
-    return stable and max(found, key=lambda hour: found[hour]) == "20", f"mean RTT, ms: {listed(found)}. {_FLAT}"
+    return stable and max(found, key=lambda hour: found[hour]) == "20", f"mean RTT, ms: {format_values(found)}. {_FLAT}"
 
 
 def _together(day: Day) -> tuple[bool, str]:
@@ -103,15 +112,15 @@ def _bursts(day: Day) -> dict[str, Evaluate]:
         return interval([float(sum(of_peak(low, high)))])
 
     return {
-        "P2-019": number(lambda: interval([float(sum(not day.bursts(hour) for hour in HOURS))]), "tests without a burst", ),
-        "P2-020": number(lambda: count(100.0, 100.0)),
-        "P2-021": number(lambda: interval([float(sum(map(bool, of_peak(80.0, 99.99))))]), _PARTIAL),
-        "P2-022": number(lambda: count(50.0, 79.99), _PARTIAL),
-        "P2-023": says(lambda: (not day.bursts(22), f"{len(day.bursts(22))} bursts, loss {day.loss(22):.2f} %")),
-        "P2-024": says(lambda: _most(day)),
-        "P2-025": says(lambda: _commonest(day)),
-        "P2-026": number(lambda: interval([float(sum(d > 0.5 for d in _durations(day)))]), _FADES),
-        "P2-027": number(lambda: interval([float(sum(d > 1.0 for d in _durations(day)))]), _FADES),
+        "P2-019": measured_number(lambda: interval([float(sum(not day.bursts(hour) for hour in HOURS))]), "tests without a burst", ),
+        "P2-020": measured_number(lambda: count(100.0, 100.0)),
+        "P2-021": measured_number(lambda: interval([float(sum(map(bool, of_peak(80.0, 99.99))))]), _PARTIAL),
+        "P2-022": measured_number(lambda: count(50.0, 79.99), _PARTIAL),
+        "P2-023": statement(lambda: (not day.bursts(22), f"{len(day.bursts(22))} bursts, loss {day.loss(22):.2f} %")),
+        "P2-024": statement(lambda: _most(day)),
+        "P2-025": statement(lambda: _commonest(day)),
+        "P2-026": measured_number(lambda: interval([float(sum(d > 0.5 for d in _durations(day)))]), _FADES),
+        "P2-027": measured_number(lambda: interval([float(sum(d > 1.0 for d in _durations(day)))]), _FADES),
     }  # fmt: skip
 
 
@@ -143,15 +152,15 @@ def _evening(day: Day) -> dict[str, Evaluate]:
         return float(flow_of(day.run(18), FLOW)["segments_sent"])
 
     return {
-        "P2-028": number(lambda: interval([float(flow_of(day.run(18), FLOW)["goodput_bps"]) / 1e6])),
-        "P2-029": number(lambda: interval([sent()]), _COUNT),
-        "P2-030": number(lambda: interval([sent() / 600.0]), _COUNT),
-        "P2-031": number(lambda: interval([day.loss(18)]), _BIC),
-        "P2-032": number(lambda: interval([600e3 / flow_of(day.run(18), FLOW)["window_cuts"]]), _CYCLE),
-        "P2-033": says(lambda: _begins(day)),
-        "P2-034": says(lambda: _momentary(day)),
-        "P2-035": says(lambda: _correlated(day)),
-        "P2-038": says(lambda: _cycles(day)),
+        "P2-028": measured_number(lambda: interval([float(flow_of(day.run(18), FLOW)["goodput_bps"]) / 1e6])),
+        "P2-029": measured_number(lambda: interval([sent()]), _COUNT),
+        "P2-030": measured_number(lambda: interval([sent() / 600.0]), _COUNT),
+        "P2-031": measured_number(lambda: interval([day.loss(18)]), _BIC),
+        "P2-032": measured_number(lambda: interval([600e3 / flow_of(day.run(18), FLOW)["window_cuts"]]), _CYCLE),
+        "P2-033": statement(lambda: _begins(day)),
+        "P2-034": statement(lambda: _momentary(day)),
+        "P2-035": statement(lambda: _correlated(day)),
+        "P2-038": statement(lambda: _cycles(day)),
     }
 
 
@@ -208,18 +217,18 @@ def _cycles(day: Day) -> tuple[bool, str]:
 
 def _others(day: Day) -> dict[str, Evaluate]:
     return {
-        "P2-017": computed(24.0 / 2.0, "a test each way every two hours of a day"),
-        "P2-036": true(
+        "P2-017": computed_number(24.0 / 2.0, "a test each way every two hours of a day"),
+        "P2-036": computed_statement(
             abs(106534 / 600 * 1448 * 8 * 0.94 / 1.92e6 - 1.0) <= 0.02,
             f"{106534 / 600 * 1448 * 8 / 1e6:.3f} Mb/s sent, 94 % of it {106534 / 600 * 1448 * 8 * 0.94 / 1e6:.3f}",
         ),
-        "P2-037": says(lambda: _up(day)),
-        "P2-039": says(lambda: _radio(day)),
+        "P2-037": statement(lambda: _up(day)),
+        "P2-039": statement(lambda: _radio(day)),
     }
 
 
 def _up(day: Day) -> tuple[bool, str]:
-    result = day.figures.results(at("up", "up"))[0]
+    result = day.figures.results(point("up", "up"))[0]
     up = 100.0 * float(day.figures.analysis(result, FLOW, "up")["loss_rate"])
     why = (
         ": up, BIC of 2.6.15 over the two packets of the modem (set on wimax-measured, of the same make); down, BIC of 2.6.8, whose fault it is that it "
@@ -229,15 +238,15 @@ def _up(day: Day) -> tuple[bool, str]:
 
 
 def _radio(day: Day) -> tuple[bool, str]:
-    radio = day.figures.analysis(day.figures.results(at("radio", "", "radio"))[0], FLOW)
+    radio = day.figures.analysis(day.figures.results(point("radio", "", "radio"))[0], FLOW)
     evening = day.seen(18)
     pairs = {"random loss": radio["delay_loss_correlation"], "overflow": evening["delay_loss_correlation"]}
     verdicts = f"{radio['loss_cause']['verdict']} and {evening['loss_cause']['verdict']}"
     holds = abs(pairs["random loss"]) < 0.5 * pairs["overflow"] and radio["loss_cause"]["verdict"] != "congestion"
-    return holds, f"correlation with {listed(pairs)}; the verdicts are {verdicts}"
+    return holds, f"correlation with {format_values(pairs)}; the verdicts are {verdicts}"
 
 
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator; an experiment runs only when a claim needs it."""
-    day = Day(Figures(runs))
+    day = Day(ExperimentData(runs))
     return {**_delays(day), **_bursts(day), **_evening(day), **_others(day)}

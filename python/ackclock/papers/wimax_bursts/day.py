@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock.papers.evaluators import Figures, at, flow_of
-from ackclock.simulation.runner import CellResult
+from ackclock.papers.evaluators import ExperimentData, flow_of, point
+from ackclock.simulation.runner import RunResult
 
 HOURS = (18, 20, 22, 0, 2, 4, 6, 8, 10, 12, 14, 16)
 LOADS = ("9 s", "7 s", "11 s", "14 s", "19 s", "18 s", "17 s", "16 s", "13 s", "12 s", "10 s", "8 s")
@@ -17,12 +17,12 @@ FLOW = "download"
 class Day:
     """The twelve tests of the day, by the hour at which the paper began them."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: ExperimentData) -> None:
         self.figures = figures
 
-    def run(self, hour: int) -> CellResult:
+    def run(self, hour: int) -> RunResult:
         """The run of one test."""
-        return self.figures.results(at("day", "", "fading", off=LOADS[HOURS.index(hour)]))[0]
+        return self.figures.results(point("day", "", "fading", off=LOADS[HOURS.index(hour)]))[0]
 
     def seen(self, hour: int) -> Mapping[str, Any]:
         """What its captures show."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from statistics import mean
 
-from ackclock.papers.evaluators import Figures
-from ackclock.papers.figure_data import Drawing, Point, level
+from ackclock.papers.evaluators import ExperimentData
+from ackclock.papers.figure_data import PaperFigure, Point, level
 from ackclock.papers.wimax_bursts.day import HOURS, Day
 from ackclock.statistics import Interval, interval
 
@@ -22,14 +22,14 @@ def _place(hour: int) -> float:
     return 2.0 * HOURS.index(hour)
 
 
-def drawings(figures: Figures) -> list[Drawing]:
+def drawings(figures: ExperimentData) -> list[PaperFigure]:
     """In the paper's order."""
     day = Day(figures)
     return [*_over_the_day(day), *_in_time(day, 22, "Figure 4", "stable, no bursts"), *_in_time(day, 12, "Figure 5", "the test with most bursts"),
             _durations(day), *_moment(day)]  # fmt: skip
 
 
-def _over_the_day(day: Day) -> list[Drawing]:
+def _over_the_day(day: Day) -> list[PaperFigure]:
     def line(find: Callable[[int], float]) -> list[Point]:
         return [(_place(hour), interval([find(hour)])) for hour in HOURS]
 
@@ -46,11 +46,11 @@ def _over_the_day(day: Day) -> list[Drawing]:
     }
     loss = {"mean of the day": level(6.177, 0.0, LAST), "most, 20:00": [(_place(20), 6.63)], "least, 12:00": [(_place(12), 5.37)]}
     return [
-        Drawing("Figure 2: round trips over the day", "The paper: stable; the longest at 20:00.",
+        PaperFigure("Figure 2: round trips over the day", "The paper: stable; the longest at 20:00.",
                 AXIS, "RTT (ms)", {which: line(partial(day.rtt, which=which)) for which in ("min", "mean", "max")}, paper=rtts),
-        Drawing("Figure 3: one-way delays", "The paper's carry the offset of its clocks, as they are longer than its round trips.",
+        PaperFigure("Figure 3: one-way delays", "The paper's carry the offset of its clocks, as they are longer than its round trips.",
                 AXIS, "one-way delay (ms)", {which: line(partial(day.delay, which=which)) for which in ("min", "mean", "max")}, paper=delays),
-        Drawing("Figure 3: loss", "The paper: least at 12:00, most at 20:00.", AXIS, "loss (%)", {"loss": line(day.loss)}, paper=loss),
+        PaperFigure("Figure 3: loss", "The paper: least at 12:00, most at 20:00.", AXIS, "loss (%)", {"loss": line(day.loss)}, paper=loss),
     ]  # fmt: skip
 
 
@@ -70,14 +70,14 @@ def _bins(day: Day, hour: int, width: float, begin: float, end: float) -> tuple[
     return waits, [(width * at, interval([100.0 * lost[at] / (lost[at] + len(delays[at]))])) for at in places]
 
 
-def _in_time(day: Day, hour: int, name: str, says: str) -> list[Drawing]:
+def _in_time(day: Day, hour: int, name: str, says: str) -> list[PaperFigure]:
     delays, losses = _bins(day, hour, 1.0, 0.0, 600.0)
     title = f"{name}: the {hour}:00 test"
     return [
-        Drawing(
+        PaperFigure(
             f"{title}, loss", f"The paper: {says}. Ours by the second.", "time (s)", "loss (%)", {"loss": losses}, trace=True
         ),
-        Drawing(
+        PaperFigure(
             f"{title}, delay",
             f"The paper: {says}. The mean of a second.",
             "time (s)",
@@ -88,20 +88,20 @@ def _in_time(day: Day, hour: int, name: str, says: str) -> list[Drawing]:
     ]
 
 
-def _durations(day: Day) -> Drawing:
+def _durations(day: Day) -> PaperFigure:
     found = Counter(int(burst["duration_ms"] / 100.0 + 1e-6) for hour in HOURS for burst in day.bursts(hour))
     bars: list[tuple[float, Interval]] = [(100.0 * place, interval([float(found.get(place, 0))])) for place in range(1, 15)]
     stated = {"longest of 12:00": [(1360.0, 1.0)], "second": [(1060.0, 1.0)]}
-    return Drawing("Figure 6: bursts of all tests by duration", "The paper, at 12:00: most of 100 to 200 ms, eight above 0.5 s, two above 1 s.",
+    return PaperFigure("Figure 6: bursts of all tests by duration", "The paper, at 12:00: most of 100 to 200 ms, eight above 0.5 s, two above 1 s.",
                    "duration (ms)", "bursts", {"bursts": bars}, paper=stated)  # fmt: skip
 
 
-def _moment(day: Day) -> list[Drawing]:
+def _moment(day: Day) -> list[PaperFigure]:
     delays, losses = _bins(day, 18, 0.1, *MOMENT)
     title = "Figure 7: seconds 85 to 105 of the 18:00 test"
     return [
-        Drawing(f"{title}, delay", "The paper: a sawtooth, some 700 ms for a window to grow in full; loss begins at delays of 300 ms and more (of its clocks).",
+        PaperFigure(f"{title}, delay", "The paper: a sawtooth, some 700 ms for a window to grow in full; loss begins at delays of 300 ms and more (of its clocks).",
                 "time (s)", "one-way delay (ms)", {"delay": delays}, paper={"loss begins": level(300.0, *MOMENT)}, trace=True),
-        Drawing(f"{title}, loss", "The paper: near the peaks of the delay, 20 to 30 % at moments.", "time (s)", "loss in 100 ms (%)", {"loss": losses},
+        PaperFigure(f"{title}, loss", "The paper: near the peaks of the delay, 20 to 30 % at moments.", "time (s)", "loss in 100 ms (%)", {"loss": losses},
                 paper={"at moments": level(30.0, *MOMENT)}, trace=True),
     ]  # fmt: skip

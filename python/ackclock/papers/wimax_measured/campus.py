@@ -7,11 +7,20 @@ from functools import partial
 from typing import Any
 
 from ackclock.models import padhye_full
-from ackclock.papers.evaluators import Figures, Spot, at, cell, flow_of, goodput_mbps, listed, says
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    flow_of,
+    format_values,
+    goodput_mbps,
+    point,
+    statement,
+    table_cell,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_measured.datagrams import goodput
 from ackclock.papers.wimax_measured.transfers import VARIANTS, retransmitted, rtt
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 OVERLAP = (65.0, 240.0)
@@ -19,36 +28,36 @@ OVERLAP = (65.0, 240.0)
 SIDES = (("residence", "down"), ("residence", "up"), ("campus", "down"), ("campus", "up"))
 
 
-def _spot(network: str, scheme: str) -> Spot:
-    return at("both", scheme, network)
+def _spot(network: str, scheme: str) -> ExperimentPoint:
+    return point("both", scheme, network)
 
 
-def _series(result: CellResult, flow: str) -> tuple[list[float], list[float]]:
+def _series(result: RunResult, flow: str) -> tuple[list[float], list[float]]:
     of = result.series.filter(result.series["flow"] == flow)
     return of["time_s"].to_list(), of["delivered_bytes"].to_list()
 
 
-def rate_mbps(result: CellResult, flow: str, begin: float, end: float) -> float:
+def rate_mbps(result: RunResult, flow: str, begin: float, end: float) -> float:
     """Payload acknowledged between two times, in Mb/s."""
     times, delivered = _series(result, flow)
     inside = [(t, d) for t, d in zip(times, delivered, strict=True) if begin <= t <= end]
     return (inside[-1][1] - inside[0][1]) * 8.0 / (inside[-1][0] - inside[0][0]) / 1e6
 
 
-def _alone(figures: Figures, network: str, flow: str) -> Interval:
+def _alone(figures: ExperimentData, network: str, flow: str) -> Interval:
     if flow == "down":
         return interval([rate_mbps(r, "down", 5.0, 295.0) for r in figures.results(_spot(network, "download alone"))])
     # Alone the upload is a transfer of its own.
     if network == "campus":
-        return figures.mean(at("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps)
-    return figures.mean(at("transfers", "up auto", variant="reno"), goodput_mbps)
+        return figures.mean(point("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps)
+    return figures.mean(point("transfers", "up auto", variant="reno"), goodput_mbps)
 
 
-def _both(figures: Figures, network: str, flow: str) -> Interval:
+def _both(figures: ExperimentData, network: str, flow: str) -> Interval:
     return interval([rate_mbps(r, flow, *OVERLAP) for r in figures.results(_spot(network, "both"))])
 
 
-def _flow(figures: Figures, network: str, flow: str, measure: Any) -> Interval:
+def _flow(figures: ExperimentData, network: str, flow: str, measure: Any) -> Interval:
     return interval([float(measure(flow_of(r, flow))) for r in figures.results(_spot(network, "both"))])
 
 
@@ -78,7 +87,7 @@ _FIVE_MINUTES = (
 )
 
 
-def _table3(figures: Figures) -> dict[str, Evaluate]:
+def _table3(figures: ExperimentData) -> dict[str, Evaluate]:
     found: dict[str, Evaluate] = {}
     for place, (network, flow) in enumerate(SIDES):
         rtt_ms, again = partial(_flow, figures, network, flow, _rtt_ms), partial(_flow, figures, network, flow, _again)
@@ -86,7 +95,7 @@ def _table3(figures: Figures) -> dict[str, Evaluate]:
         rows = ((124, alone, "rates"), (128, both, "rates"), (132, rtt_ms, "rates"), (136, again, "retransmissions"))
         for first, find, case in rows:
             claim = f"P0-{first + place:03d}"
-            found[claim] = cell(find, case, _TABLE3.get(claim, _FIVE_MINUTES if first > 128 else ""))
+            found[claim] = table_cell(find, case, _TABLE3.get(claim, _FIVE_MINUTES if first > 128 else ""))
     return found
 
 
@@ -98,12 +107,12 @@ def _again(row: Mapping[str, Any]) -> float:
     return 100.0 * float(row["retransmission_rate"])
 
 
-def _kept(figures: Figures, network: str) -> tuple[bool, str]:
+def _kept(figures: ExperimentData, network: str) -> tuple[bool, str]:
     down, up = (_both(figures, network, f).mean / _alone(figures, network, f).mean for f in ("down", "up"))
     return down < up, f"the download keeps {down:.0%}, the upload {up:.0%}: {_SHARED}"
 
 
-def _correlation(figures: Figures) -> tuple[bool, str, Interval]:
+def _correlation(figures: ExperimentData) -> tuple[bool, str, Interval]:
     found = []
     for result in figures.results(_spot("residence", "both")):
         rates = [
@@ -126,7 +135,7 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float:
     return float(cov / (sum((p - mx) ** 2 for p in x) * sum((q - my) ** 2 for q in y)) ** 0.5)
 
 
-def _recovers(figures: Figures) -> tuple[bool, str, Interval]:
+def _recovers(figures: ExperimentData) -> tuple[bool, str, Interval]:
     shares = [
         rate_mbps(r, "down", 245.0, 295.0) / rate_mbps(r, "down", 20.0, 58.0) for r in figures.results(_spot("residence", "both"))
     ]
@@ -134,31 +143,31 @@ def _recovers(figures: Figures) -> tuple[bool, str, Interval]:
     return ours.mean >= 0.9, "from 5 s after the upload's end, of the rate before it", ours
 
 
-def campus_spot(variant: str = "New Reno") -> Spot:
+def campus_spot(variant: str = "New Reno") -> ExperimentPoint:
     """A minute's download on the campus with 64 KB."""
-    return at("campus", "down 64 KB", "campus", variant=VARIANTS[variant])
+    return point("campus", "down 64 KB", "campus", variant=VARIANTS[variant])
 
 
-def _bound(figures: Figures) -> tuple[bool, str]:
+def _bound(figures: ExperimentData) -> tuple[bool, str]:
     found = figures.each(campus_spot(), goodput_mbps)
     return max(
         found
     ) < 1.0, f"{min(found):.2f} to {max(found):.2f} Mb/s in {len(found)} minutes; the cap it was calibrated to is 0.3 to 1.0"
 
 
-def _order(figures: Figures) -> tuple[bool, str]:
+def _order(figures: ExperimentData) -> tuple[bool, str]:
     found = {variant: figures.mean(campus_spot(variant), goodput_mbps).mean for variant in VARIANTS}
     holds = max(found, key=lambda v: found[v]) == "Veno" and min(found, key=lambda v: found[v]) == "Vegas"
     why = (
         "; variants share the seeds, and so the limit's walk. CUBIC, which cuts to 0.8 and grows by time, loses least at a limiter that drops; Vegas "
         "and New Reno tie, as a limiter without a queue gives Vegas no delay to heed"
     )
-    return holds, listed(found, "Mb/s", 4) + why
+    return holds, format_values(found, "Mb/s", 4) + why
 
 
-def _classes(figures: Figures) -> tuple[bool, str]:
-    udp = figures.mean(at("campus-udp", "", "campus"), goodput).mean
-    up = figures.mean(at("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps).mean
+def _classes(figures: ExperimentData) -> tuple[bool, str]:
+    udp = figures.mean(point("campus-udp", "", "campus"), goodput).mean
+    up = figures.mean(point("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps).mean
     down = figures.mean(campus_spot(), goodput_mbps).mean
     return (
         udp >= 0.95 * 1.5 and up >= 0.8 * 0.247 and down < 1.0,
@@ -166,13 +175,13 @@ def _classes(figures: Figures) -> tuple[bool, str]:
     )
 
 
-def _losses(figures: Figures) -> tuple[bool, str]:
+def _losses(figures: ExperimentData) -> tuple[bool, str]:
     found = figures.each(campus_spot(), retransmitted)
     said = f"{min(found):.2f} to {max(found):.2f} % sent again over {len(found)} minutes, most where the limit is lowest"
     return min(found) >= 1.8 and max(found) <= 4.2, said
 
 
-def _padhye(figures: Figures) -> tuple[bool, str]:
+def _padhye(figures: ExperimentData) -> tuple[bool, str]:
     pairs = []
     for result in figures.results(campus_spot()):
         flow = flow_of(result)
@@ -189,9 +198,9 @@ def _padhye(figures: Figures) -> tuple[bool, str]:
     ) <= 0.25, f"the model gives {ratio:.2f} of the goodput, over {len(pairs)} of the runs, from their own loss events and RTT"
 
 
-def _slower(figures: Figures) -> tuple[bool, str, Interval]:
+def _slower(figures: ExperimentData) -> tuple[bool, str, Interval]:
     both = _flow(figures, "campus", "down", _rtt_ms)
-    full = figures.mean(at("transfers", "down 32 KB", variant="reno"), rtt("mean")).mean
+    full = figures.mean(point("transfers", "down 32 KB", variant="reno"), rtt("mean")).mean
     return (
         both.mean / full > 2.0,
         f"{both.mean:.0f} ms, against {full:.0f} at the residence with 32 KB: the limiter drops and does not delay",
@@ -199,18 +208,18 @@ def _slower(figures: Figures) -> tuple[bool, str, Interval]:
     )
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     return {
         **_table3(figures),
-        "P0-117": says(lambda: _bound(figures)),
-        "P0-119": says(lambda: _order(figures)),
-        "P0-120": says(lambda: _classes(figures)),
-        "P0-121": says(lambda: _losses(figures)),
-        "P0-122": says(lambda: _padhye(figures)),
-        "P0-140": says(lambda: _kept(figures, "campus")),
-        "P0-141": says(lambda: _kept(figures, "residence")),
-        "P0-142": says(lambda: _correlation(figures)),
-        "P0-143": says(lambda: _slower(figures)),
-        "P0-144": says(lambda: _recovers(figures)),
+        "P0-117": statement(lambda: _bound(figures)),
+        "P0-119": statement(lambda: _order(figures)),
+        "P0-120": statement(lambda: _classes(figures)),
+        "P0-121": statement(lambda: _losses(figures)),
+        "P0-122": statement(lambda: _padhye(figures)),
+        "P0-140": statement(lambda: _kept(figures, "campus")),
+        "P0-141": statement(lambda: _kept(figures, "residence")),
+        "P0-142": statement(lambda: _correlation(figures)),
+        "P0-143": statement(lambda: _slower(figures)),
+        "P0-144": statement(lambda: _recovers(figures)),
     }

@@ -6,37 +6,39 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ackclock.papers.evaluators import Figures, Spot, at, fairness, goodput_mbps, listed, says
+from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, fairness, format_values, goodput_mbps, point, statement
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_measured.transfers import (
     LINK_MBPS,
     PAYLOAD,
     VARIANTS,
 )
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 
-def _together(count: str, variant: str) -> Spot:
-    return at("concurrent", count, variant=VARIANTS[variant])
+def _together(count: str, variant: str) -> ExperimentPoint:
+    return point("concurrent", count, variant=VARIANTS[variant])
 
 
-def _shares(figures: Figures, count: str, number_of: int) -> tuple[bool, str]:
+def _shares(figures: ExperimentData, count: str, number_of: int) -> tuple[bool, str]:
     sums = {v: figures.mean(_together(count, v), goodput_mbps).mean * number_of for v in VARIANTS}
-    return min(sums.values()) >= 0.95 * LINK_MBPS * PAYLOAD, f"{100 / number_of:g} % each of the sum: {listed(sums, 'Mb/s')}"
+    return min(
+        sums.values()
+    ) >= 0.95 * LINK_MBPS * PAYLOAD, f"{100 / number_of:g} % each of the sum: {format_values(sums, 'Mb/s')}"
 
 
-def _others_fair(figures: Figures) -> tuple[bool, str]:
+def _others_fair(figures: ExperimentData) -> tuple[bool, str]:
     found = {
         f"{v} x{n}": figures.mean(_together(n, v), fairness).mean
         for v in VARIANTS
         for n in ("four", "ten")
         if (v, n) != ("CUBIC", "ten")
     }
-    return min(found.values()) >= 0.98 - 0.03, listed(found)
+    return min(found.values()) >= 0.98 - 0.03, format_values(found)
 
 
-def _range(figures: Figures, count: str, variant: str) -> float:
+def _range(figures: ExperimentData, count: str, variant: str) -> float:
     spans: list[float] = []
     for result in figures.results(_together(count, variant)):
         rates = [f["goodput_bps"] for f in result.summary["flows"]]
@@ -44,7 +46,7 @@ def _range(figures: Figures, count: str, variant: str) -> float:
     return sum(spans) / len(spans)
 
 
-def shares(figures: Figures, count: str, variant: str) -> Interval:
+def shares(figures: ExperimentData, count: str, variant: str) -> Interval:
     """The mean share of a flow in per cent, with the least and the largest of any flow in any run in place of an interval."""
     each: list[float] = []
     for result in figures.results(_together(count, variant)):
@@ -53,12 +55,12 @@ def shares(figures: Figures, count: str, variant: str) -> Interval:
     return replace(interval(each), lo=min(each), hi=max(each))
 
 
-def _window(result: CellResult) -> float:
+def _window(result: RunResult) -> float:
     windows = result.series["cwnd_bytes"].to_list()
     return float(sum(windows)) / len(windows) / 1448.0
 
 
-def _widest(figures: Figures) -> tuple[bool, str]:
+def _widest(figures: ExperimentData) -> tuple[bool, str]:
     found = {count: {v: _range(figures, count, v) for v in VARIANTS} for count in ("four", "ten")}
     holds = all(max(each, key=lambda v: each[v]) == "CUBIC" for each in found.values())
     windows = {count: figures.mean(_together(count, "CUBIC"), _window).mean for count in found}
@@ -66,18 +68,18 @@ def _widest(figures: Figures) -> tuple[bool, str]:
         f". A CUBIC flow of four has {windows['four']:.1f} segments of window on average, of ten {windows['ten']:.1f}: there a cut to 0.8 and one to a "
         "half are a segment or two apart and CUBIC grows as Reno (its friendly region), so that which range is widest is chance"
     )
-    return holds, "range over mean: " + "; ".join(f"{count}: {listed(each)}" for count, each in found.items()) + why
+    return holds, "range over mean: " + "; ".join(f"{count}: {format_values(each)}" for count, each in found.items()) + why
 
 
-def _cubic_fair(figures: Figures) -> tuple[bool, str, Interval]:
+def _cubic_fair(figures: ExperimentData) -> tuple[bool, str, Interval]:
     found = figures.mean(_together("ten", "CUBIC"), fairness)
     return found.mean >= 0.91 - 0.04, "ten flows, a minute", found
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
-    patterns: dict[str, Callable[[Figures], tuple[bool, str] | tuple[bool, str, Interval]]] = {
+    patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
         "P0-111": lambda f: _shares(f, "four", 4), "P0-112": lambda f: _shares(f, "ten", 10), "P0-113": _cubic_fair, "P0-114": _others_fair,
         "P0-115": _widest,
     }  # fmt: skip
-    return {claim: says(partial(find, figures)) for claim, find in patterns.items()}
+    return {claim: statement(partial(find, figures)) for claim, find in patterns.items()}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from ackclock.papers.evaluators import Figures, at, goodput_mbps
+from ackclock.papers.evaluators import ExperimentData, goodput_mbps, point
 from ackclock.papers.experiments import Measure
-from ackclock.papers.figure_data import Drawing, Point, level
+from ackclock.papers.figure_data import PaperFigure, Point, level
 from ackclock.papers.wimax_measured import traces
 from ackclock.papers.wimax_measured.datagrams import RATES, goodput, loss
 from ackclock.papers.wimax_measured.transfers import DOWN, UP, VARIANTS, retransmitted, rtt, spot
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 
 AUTO_KB = 128.0
 """Where auto-tuning stands on the axis of buffers."""
 
 
-def drawings(figures: Figures) -> list[Drawing]:
+def drawings(figures: ExperimentData) -> list[PaperFigure]:
     """In the paper's order."""
 
     def lines(way: str, measure: Measure) -> dict[str, list[Point]]:
@@ -24,32 +24,33 @@ def drawings(figures: Figures) -> list[Drawing]:
 
     def sent(measure: Measure) -> list[Point]:
         return [
-            (float(rate.split()[0]) * 1470.0 / 1498.0 / 1e3, figures.mean(at("udp-down", rate=rate), measure)) for rate in RATES
+            (float(rate.split()[0]) * 1470.0 / 1498.0 / 1e3, figures.mean(point("udp-down", rate=rate), measure))
+            for rate in RATES
         ]
 
-    def share(result: CellResult) -> float:
+    def share(result: RunResult) -> float:
         return loss(result) / 100.0
 
     def by_lights(way: str) -> list[Point]:
-        return [(float(n), figures.mean(at("ssi", way, ssi=n), goodput)) for n in range(1, 6)]
+        return [(float(n), figures.mean(point("ssi", way, ssi=n), goodput)) for n in range(1, 6)]
 
     axis = "socket buffers (KB; auto-tuning at 128)"
     drawn = [
-        Drawing("Figure 2: datagrams down", "The paper: follows the rate sent up to 1.5 Mb/s (2.6 % lost there), then flat; loss rises.",
+        PaperFigure("Figure 2: datagrams down", "The paper: follows the rate sent up to 1.5 Mb/s (2.6 % lost there), then flat; loss rises.",
                 "rate sent (Mb/s)", "throughput (Mb/s), share lost", {"throughput": sent(goodput), "share lost": sent(share)},
                 paper={"link limit": level(1.5, 1.5, 4.0), "lost at the limit": [(1.5, 0.026)]}),
-        Drawing("Figure 3: datagrams by signal", "The paper: full from 2 lights on down (78 % at 1) and from 3 on up (88 % below).",
+        PaperFigure("Figure 3: datagrams by signal", "The paper: full from 2 lights on down (78 % at 1) and from 3 on up (88 % below).",
                 "SSI (lights)", "throughput (Mb/s)", {"down": by_lights("down"), "up": by_lights("up")},
                 paper={"down": [(1.0, 0.78 * 1.5), *level(1.5, 2.0, 5.0)], "up": [*level(0.88 * 0.256, 1.0, 2.0), *level(0.256, 3.0, 5.0)]}),
-        Drawing("Figure 4: downloads by buffer", "The paper: the window limits up to 32 KB; 64 KB and auto fill 1.5 Mb/s.",
+        PaperFigure("Figure 4: downloads by buffer", "The paper: the window limits up to 32 KB; 64 KB and auto fill 1.5 Mb/s.",
                 axis, "throughput (Mb/s)", lines("down", goodput_mbps), log_x=True),
-        Drawing("Figure 5: their round trips", "The paper: alike for all variants at a buffer, 120 ms at least.",
+        PaperFigure("Figure 5: their round trips", "The paper: alike for all variants at a buffer, 120 ms at least.",
                 axis, "mean RTT (ms)", lines("down", rtt("mean")), log_x=True),
-        Drawing("Figure 7: what they sent again", "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas least.",
+        PaperFigure("Figure 7: what they sent again", "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas least.",
                 axis, "retransmitted (%)", lines("down", retransmitted), log_x=True, paper={"CUBIC, auto": [(AUTO_KB, 3.0)]}),
-        Drawing("Figure 8: uploads by buffer", "The paper: rises with the buffer; Veno best at 32 KB and auto.",
+        PaperFigure("Figure 8: uploads by buffer", "The paper: rises with the buffer; Veno best at 32 KB and auto.",
                 axis, "throughput (Mb/s)", lines("up", goodput_mbps), log_x=True),
-        Drawing("Figure 9: their round trips", "The paper: 200 to 300 ms on average, whatever the buffer.",
+        PaperFigure("Figure 9: their round trips", "The paper: 200 to 300 ms on average, whatever the buffer.",
                 axis, "mean RTT (ms)", lines("up", rtt("mean")), log_x=True, paper={"least of the means": level(200.0, 8.0, 128.0), "largest": level(300.0, 8.0, 128.0)}),
     ]  # fmt: skip
     return [*drawn, *traces.transfers(figures), *traces.concurrency(figures), *traces.campus(figures)]

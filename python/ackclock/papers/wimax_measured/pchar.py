@@ -5,17 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from ackclock.papers.evaluators import Figures, Spot, at, flow_of, listed, number, says, true
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    computed_statement,
+    flow_of,
+    format_values,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 from ackclock.statistics.linear_fit import least_squares
 
 RUNS = {
-    "Jun 8": at("pchar", "", "Jun 8"),
-    "Jun 26": at("pchar", "", "Jun 8"),
-    "Jul 4": at("pchar-up", "up, air first", "Jul 4"),
-    "Feb 15": at("pchar-up", "up, air first", "Feb 15"),
+    "Jun 8": point("pchar", "", "Jun 8"),
+    "Jun 26": point("pchar", "", "Jun 8"),
+    "Jul 4": point("pchar-up", "up, air first", "Jul 4"),
+    "Feb 15": point("pchar-up", "up, air first", "Feb 15"),
 }
 """The table's columns. One link stands for both downlink runs."""
 WIRE_KBPS = 1e5
@@ -36,7 +45,7 @@ class Fit:
     loss: float
 
 
-def fitted(result: CellResult, flow: str) -> Fit:
+def fitted(result: RunResult, flow: str) -> Fit:
     """The fit of one flow's probes (pchar: least RTT of each size = a + b * size)."""
     rows = [row for row in flow_of(result, flow)["probes"] if row["rtt_ms"]["min"] is not None]
     sizes = [float(row["ip_bytes"]) for row in rows]
@@ -60,7 +69,7 @@ class Column:
     loss: float
 
 
-def column(result: CellResult, *, up: bool) -> Column:
+def column(result: RunResult, *, up: bool) -> Column:
     """The partial path ends before the air link when probed from the wired side, and after it from the other."""
     part, whole = fitted(result, "part"), fitted(result, "all")
     rest = whole.mean_ms - part.mean_ms
@@ -71,13 +80,13 @@ def column(result: CellResult, *, up: bool) -> Column:
     return Column(whole.mean_ms, whole.sd_ms, part.mean_ms, part.sd_ms, rest, None, bottleneck, whole.loss)
 
 
-def columns(figures: Figures, run: str) -> list[Column]:
+def columns(figures: ExperimentData, run: str) -> list[Column]:
     """One column of the table, seed by seed."""
-    spot: Spot = RUNS[run]
+    spot: ExperimentPoint = RUNS[run]
     return [column(result, up=spot.experiment == "pchar-up") for result in figures.results(spot)]
 
 
-def _mean(figures: Figures, run: str, row: str) -> Interval:
+def _mean(figures: ExperimentData, run: str, row: str) -> Interval:
     return interval([float(getattr(each, row) or 0.0) for each in columns(figures, run)])
 
 
@@ -102,27 +111,27 @@ _WHY = {
 _ROWS = (("mean", 5), ("sd", 9), ("wired", 13), ("wired_sd", 17), ("wireless", 21), ("wireless_sd", 25), ("bottleneck_kbps", 29))
 
 
-def _cells(figures: Figures) -> dict[str, Evaluate]:
+def _cells(figures: ExperimentData) -> dict[str, Evaluate]:
     def cell(run: str, row: str) -> Evaluate:
-        return number(lambda: _mean(figures, run, row), _WHY.get(row, ""))
+        return measured_number(lambda: _mean(figures, run, row), _WHY.get(row, ""))
 
     found: dict[str, Evaluate] = {}
     for row, first in _ROWS:
         for place, run in enumerate(RUNS):
             # pchar gives a spread for the partial path only: of the wired part down, of the air link up.
             missing = (row == "wired_sd" and place > 1) or (row == "wireless_sd" and place < 2)
-            none = says(partial(_not_given, figures, run, row))
+            none = statement(partial(_not_given, figures, run, row))
             found[f"P0-{first + place:03d}"] = none if missing else cell(run, row)
     for place, run in enumerate(RUNS):
-        found[f"P0-{33 + place:03d}"] = number(partial(_loss, figures, run), _WHY["loss"])
+        found[f"P0-{33 + place:03d}"] = measured_number(partial(_loss, figures, run), _WHY["loss"])
     return found
 
 
-def _not_given(figures: Figures, run: str, row: str) -> tuple[bool, str]:
+def _not_given(figures: ExperimentData, run: str, row: str) -> tuple[bool, str]:
     return all(getattr(each, row) is None for each in columns(figures, run)), "not to be had from its partial path"
 
 
-def _loss(figures: Figures, run: str) -> Interval:
+def _loss(figures: ExperimentData, run: str) -> Interval:
     return interval([100.0 * each.loss for each in columns(figures, run)])
 
 
@@ -134,33 +143,35 @@ def _sums() -> Evaluate:
         "Feb 15": (75.0, 32.3, 107.3),
     }
     off = {run: wired + wireless - total for run, (wired, wireless, total) in rows.items()}
-    return true(max(map(abs, off.values())) <= 0.2, f"the printed parts exceed the printed sums by {listed(off, 'ms', 2)}")
+    return computed_statement(
+        max(map(abs, off.values())) <= 0.2, f"the printed parts exceed the printed sums by {format_values(off, 'ms', 2)}"
+    )
 
 
-def _over(figures: Figures, row: str) -> dict[str, float]:
+def _over(figures: ExperimentData, row: str) -> dict[str, float]:
     return {run: _mean(figures, run, row).mean for run in RUNS}
 
 
-def _whole_above_part(figures: Figures) -> tuple[bool, str]:
+def _whole_above_part(figures: ExperimentData) -> tuple[bool, str]:
     ratios = {
         run: _mean(figures, run, "sd").mean / max(1e-3, _mean(figures, run, "wired_sd").mean) for run in ("Jun 8", "Jun 26")
     }
-    return min(ratios.values()) >= 5.0, "whole over wired: " + listed(ratios)
+    return min(ratios.values()) >= 5.0, "whole over wired: " + format_values(ratios)
 
 
-def _wireless_above_whole(figures: Figures) -> tuple[bool, str]:
+def _wireless_above_whole(figures: ExperimentData) -> tuple[bool, str]:
     pairs = {run: (_mean(figures, run, "wireless_sd").mean, _mean(figures, run, "sd").mean) for run in ("Jul 4", "Feb 15")}
     said = "; ".join(f"{run}: air {air:.2f} ms, whole path {whole:.2f}" for run, (air, whole) in pairs.items())
     why = ". The answers of the partial path do not grow with the probe, those of the far host do"
     return all(air > whole for air, whole in pairs.values()), said + why
 
 
-def _under(figures: Figures) -> tuple[bool, str]:
+def _under(figures: ExperimentData) -> tuple[bool, str]:
     found = _over(figures, "bottleneck_kbps")
-    return all(found[run] < CONFIGURED_KBPS[run] for run in RUNS), listed(found, "kb/s")
+    return all(found[run] < CONFIGURED_KBPS[run] for run in RUNS), format_values(found, "kb/s")
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
 
     def share() -> Interval:
@@ -172,15 +183,15 @@ def evaluators(figures: Figures) -> dict[str, Evaluate]:
     return {
         **_cells(figures),
         "P0-037": _sums(),
-        "P0-038": says(
+        "P0-038": statement(
             lambda: (
                 abs(share().mean - 74.6) <= 1.0,
                 "88.2 of 118.2 ms in the paper, whose air took 30.0 ms that day and 37.0 on the next; ours is between",
                 share(),
             )
         ),
-        "P0-039": says(lambda: (min(means().values()) > 100.0, f"{listed(means(), 'ms')}. {_INTERCEPT}")),
-        "P0-041": says(lambda: _whole_above_part(figures)),
-        "P0-042": says(lambda: _wireless_above_whole(figures)),
-        "P0-043": says(lambda: _under(figures)),
+        "P0-039": statement(lambda: (min(means().values()) > 100.0, f"{format_values(means(), 'ms')}. {_INTERCEPT}")),
+        "P0-041": statement(lambda: _whole_above_part(figures)),
+        "P0-042": statement(lambda: _wireless_above_whole(figures)),
+        "P0-043": statement(lambda: _under(figures)),
     }

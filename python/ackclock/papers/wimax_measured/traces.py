@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ackclock.models import padhye_full, window_over_rtt
-from ackclock.papers.evaluators import Figures, at, flow_of, goodput_mbps
-from ackclock.papers.figure_data import Drawing, Point, level, traced
+from ackclock.papers.evaluators import ExperimentData, flow_of, goodput_mbps, point
+from ackclock.papers.figure_data import PaperFigure, Point, level, traced
 from ackclock.papers.wimax_measured.acks import histogram
 from ackclock.papers.wimax_measured.campus import campus_spot, rate_mbps
 from ackclock.papers.wimax_measured.concurrent import shares
 from ackclock.papers.wimax_measured.transfers import VARIANTS, retransmitted, rtt, spot
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import interval
 
 BDP_KB = 22.5
@@ -21,36 +21,36 @@ PADHYE_RTT_S = 0.134
 """The RTT of one of the model's curves (Figure 16)."""
 
 
-def _outstanding(result: CellResult) -> list[Point]:
+def _outstanding(result: RunResult) -> list[Point]:
     """What the paper takes for the window: data sent and not yet acknowledged, in kB."""
     return traced(result.series["time_s"].to_list(), [value / 1e3 for value in result.series["flight_bytes"].to_list()])
 
 
-def _windows(figures: Figures, size: str, variants: Sequence[str]) -> dict[str, list[Point]]:
+def _windows(figures: ExperimentData, size: str, variants: Sequence[str]) -> dict[str, list[Point]]:
     return {variant: _outstanding(figures.results(spot("down", size, variant))[0]) for variant in variants}
 
 
-def transfers(figures: Figures) -> list[Drawing]:
+def transfers(figures: ExperimentData) -> list[PaperFigure]:
     """Figures 6 and 10 to 12: single transfers, the first seed's."""
     trips = {}
     for variant in VARIANTS:
         series = figures.results(spot("down", "64 KB", variant))[0].series
         trips[variant] = traced(series["time_s"].to_list(), series["srtt_ms"].to_list())
-    cable = figures.results(at("cable", "down auto", "cable", variant="cubic-2.0"))[0]
+    cable = figures.results(point("cable", "down auto", "cable", variant="cubic-2.0"))[0]
     full = {"rate times least RTT": level(BDP_KB, 0.0, 60.0)}
     return [
-        Drawing("Figure 6: round trips of a download (smoothed)", "The paper: 120 ms at least, and up to 300, throughout the connection.",
+        PaperFigure("Figure 6: round trips of a download (smoothed)", "The paper: 120 ms at least, and up to 300, throughout the connection.",
                 SECONDS, "RTT (ms)", trips, paper={"least": level(120.0, 0.0, 60.0), "most": level(300.0, 0.0, 60.0)}, trace=True),
-        Drawing("Figure 10: CUBIC with auto-tuning on a cable modem of 5 Mb/s", "The paper: the regular pattern of a cubic function; auto-tuning does no harm.",
+        PaperFigure("Figure 10: CUBIC with auto-tuning on a cable modem of 5 Mb/s", "The paper: the regular pattern of a cubic function; auto-tuning does no harm.",
                 SECONDS, WINDOW, {"CUBIC": _outstanding(cable)}, trace=True),
-        Drawing("Figure 11: windows with 64 KB", "The paper: both reach about the same window before the first loss, in under 10 s; New Reno halves and grows, most losses end in a timeout.",
+        PaperFigure("Figure 11: windows with 64 KB", "The paper: both reach about the same window before the first loss, in under 10 s; New Reno halves and grows, most losses end in a timeout.",
                 SECONDS, WINDOW, _windows(figures, "64 KB", ("CUBIC", "New Reno")), paper=full, trace=True),
-        Drawing("Figure 12: windows with auto-tuning", "The paper: CUBIC erratic, around the rate times the least RTT only late; New Reno sooner. Ours settles at once (P0-107).",
+        PaperFigure("Figure 12: windows with auto-tuning", "The paper: CUBIC erratic, around the rate times the least RTT only late; New Reno sooner. Ours settles at once (P0-107).",
                 SECONDS, WINDOW, _windows(figures, "auto", ("CUBIC", "New Reno")), paper=full, trace=True),
     ]  # fmt: skip
 
 
-def concurrency(figures: Figures) -> list[Drawing]:
+def concurrency(figures: ExperimentData) -> list[PaperFigure]:
     """Figures 13 and 14."""
     places = list(enumerate(VARIANTS, 1))
     fair = {f"{count} flows": [(float(n), shares(figures, count, variant)) for n, variant in places] for count in ("four", "ten")}
@@ -62,14 +62,14 @@ def concurrency(figures: Figures) -> list[Drawing]:
     ]
     axis = ", ".join(f"{n}: {variant}" for n, variant in places)
     return [
-        Drawing("Figure 13: shares of four and ten flows, mean and range", "The paper: 25 and 10 % on average, CUBIC's range the widest, none starves.",
+        PaperFigure("Figure 13: shares of four and ten flows, mean and range", "The paper: 25 and 10 % on average, CUBIC's range the widest, none starves.",
                 axis, "share of the whole (%)", fair, paper={"25 %": level(25.0, 1.0, 4.0), "10 %": level(10.0, 1.0, 4.0)}),
-        Drawing("Figure 14: New Reno and B = 0.75 W/RTT", "The paper: the model has the trend and is too high.", "socket buffers (KB)", "throughput (Mb/s)",
+        PaperFigure("Figure 14: New Reno and B = 0.75 W/RTT", "The paper: the model has the trend and is too high.", "socket buffers (KB)", "throughput (Mb/s)",
                 {"New Reno": [(kb, figures.mean(where, goodput_mbps)) for kb, where in spots], "model": model}),
     ]  # fmt: skip
 
 
-def _padhye(figures: Figures) -> dict[str, list[Point]]:
+def _padhye(figures: ExperimentData) -> dict[str, list[Point]]:
     """Figure 16: each minute's throughput at its loss, and the model's with one RTT and with the minute's own."""
     found: dict[str, list[Point]] = {"New Reno 64 KB, measured": [], "Padhye, RTT 134 ms": [], "Padhye, measured RTT": []}
     for result in sorted(figures.results(campus_spot()), key=retransmitted):
@@ -85,10 +85,10 @@ def _padhye(figures: Figures) -> dict[str, list[Point]]:
     return found
 
 
-def campus(figures: Figures) -> list[Drawing]:
+def campus(figures: ExperimentData) -> list[PaperFigure]:
     """Figures 15 to 18."""
     minutes = [(float(n), interval([value])) for n, value in enumerate(figures.each(campus_spot(), goodput_mbps), 1)]
-    both = figures.results(at("both", "both", "residence"))[0]
+    both = figures.results(point("both", "both", "residence"))[0]
     steps = [5.0 * n for n in range(60)]
     rates = {
         name: [(t, interval([rate_mbps(both, flow, t, t + 5.0)])) for t in steps if begin <= t < end]
@@ -103,11 +103,11 @@ def campus(figures: Figures) -> list[Drawing]:
         for name, scheme in (("with an upload", "both"), ("download alone", "download alone"))
     }
     return [
-        Drawing("Figure 15: downloads of a minute on the campus", "The paper: they vary, and never reach 1 Mb/s. A minute of ours is a seed.", "minute", "throughput (Mb/s)",
+        PaperFigure("Figure 15: downloads of a minute on the campus", "The paper: they vary, and never reach 1 Mb/s. A minute of ours is a seed.", "minute", "throughput (Mb/s)",
                 {"New Reno 64 KB": minutes}, paper={"never reached": level(1.0, 1.0, float(max(2, len(minutes))))}),
-        Drawing("Figure 16: throughput and loss on the campus", "The paper: losses of 1.8 to 4.2 %, and the model fits.", "sent again (%)", "throughput (Mb/s)", _padhye(figures)),
-        Drawing("Figure 17: both ways at the residence", "The paper: the download falls and fluctuates while the upload is there, and recovers. Dashed: the means of its Table 3.",
+        PaperFigure("Figure 16: throughput and loss on the campus", "The paper: losses of 1.8 to 4.2 %, and the model fits.", "sent again (%)", "throughput (Mb/s)", _padhye(figures)),
+        PaperFigure("Figure 17: both ways at the residence", "The paper: the download falls and fluctuates while the upload is there, and recovers. Dashed: the means of its Table 3.",
                 SECONDS, "throughput (Mb/s)", rates, paper=stated, trace=True),
-        Drawing("Figure 18: times between the download's ACKs on the campus", "The paper: most within 1 ms of the one before, spikes at 5 to 20 and 90 to 400 ms; 6 to 8 ms alone.",
+        PaperFigure("Figure 18: times between the download's ACKs on the campus", "The paper: most within 1 ms of the one before, spikes at 5 to 20 and 90 to 400 ms; 6 to 8 ms alone.",
                 "up to (ms)", "share of ACKs (%)", gaps, log_x=True),
     ]  # fmt: skip

@@ -7,9 +7,19 @@ from functools import partial
 from itertools import pairwise
 
 from ackclock.models import window_over_rtt
-from ackclock.papers.evaluators import Figures, Spot, at, flow_of, goodput_mbps, listed, number, says, true
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    computed_statement,
+    flow_of,
+    format_values,
+    goodput_mbps,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 VARIANTS = {"New Reno": "reno", "CUBIC": "cubic-2.0", "Vegas": "vegas", "Veno": "veno"}
@@ -24,27 +34,27 @@ FULL_KB = 38.5
 """What path and queue hold at the residence: 1.5 Mb/s for 120 ms, and 16 kB."""
 
 
-def spot(way: str, size: str, variant: str) -> Spot:
-    return at("transfers", f"{way} {size}", variant=VARIANTS[variant])
+def spot(way: str, size: str, variant: str) -> ExperimentPoint:
+    return point("transfers", f"{way} {size}", variant=VARIANTS[variant])
 
 
-def retransmitted(result: CellResult) -> float:
+def retransmitted(result: RunResult) -> float:
     """Segments sent again, in per cent of those sent, over all flows."""
     flows = result.summary["flows"]
     again, sent = (sum(int(f[key]) for f in flows) for key in ("retransmitted_segments", "segments_sent"))
     return 100.0 * again / max(1, sent)
 
 
-def rtt(which: str) -> Callable[[CellResult], float]:
+def rtt(which: str) -> Callable[[RunResult], float]:
     """A figure of the round-trip times at the sender, in ms."""
     return lambda result: float(flow_of(result)["rtt_ms"][which] or 0.0)
 
 
-def by_variant(figures: Figures, way: str, size: str, measure: Callable[[CellResult], float]) -> dict[str, float]:
+def by_variant(figures: ExperimentData, way: str, size: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
     return {variant: figures.mean(spot(way, size, variant), measure).mean for variant in VARIANTS}
 
 
-def by_size(figures: Figures, way: str, variant: str, measure: Callable[[CellResult], float]) -> dict[str, float]:
+def by_size(figures: ExperimentData, way: str, variant: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
     return {size: figures.mean(spot(way, size, variant), measure).mean for size in (DOWN if way == "down" else UP)}
 
 
@@ -52,25 +62,25 @@ def rising(values: Sequence[float], slack: float = 0.0) -> bool:
     return all(later >= earlier * (1.0 - slack) for earlier, later in pairwise(values))
 
 
-def _limited(figures: Figures, size: str) -> tuple[bool, str]:
+def _limited(figures: ExperimentData, size: str) -> tuple[bool, str]:
     found = by_variant(figures, "down", size, goodput_mbps)
-    return max(found.values()) < 0.9 * LINK_MBPS, listed(found, "Mb/s")
+    return max(found.values()) < 0.9 * LINK_MBPS, format_values(found, "Mb/s")
 
 
-def _fills(figures: Figures) -> tuple[bool, str]:
+def _fills(figures: ExperimentData) -> tuple[bool, str]:
     found = {size: by_variant(figures, "down", size, goodput_mbps) for size in ("64 KB", "auto")}
     least = min(value for each in found.values() for name, value in each.items() if name != "Vegas")
     # Netperf counts payload, the link whole packets.
-    return least >= 0.9 * LINK_MBPS * PAYLOAD, "; ".join(f"{size}: {listed(each, 'Mb/s')}" for size, each in found.items())
+    return least >= 0.9 * LINK_MBPS * PAYLOAD, "; ".join(f"{size}: {format_values(each, 'Mb/s')}" for size, each in found.items())
 
 
-def _monotone(figures: Figures) -> tuple[bool, str]:
+def _monotone(figures: ExperimentData) -> tuple[bool, str]:
     found = {variant: list(by_size(figures, "down", variant, goodput_mbps).values())[:4] for variant in VARIANTS}
     said = "; ".join(f"{variant} {' '.join(f'{value:.2f}' for value in values)}" for variant, values in found.items())
     return all(rising(values, 0.02) for values in found.values()), said + " Mb/s"
 
 
-def _vegas_share(figures: Figures) -> Interval:
+def _vegas_share(figures: ExperimentData) -> Interval:
     shares = []
     for size in DOWN:
         found = by_variant(figures, "down", size, goodput_mbps)
@@ -79,11 +89,11 @@ def _vegas_share(figures: Figures) -> Interval:
     return interval(shares)
 
 
-def _vegas_flows(figures: Figures) -> list[float]:
+def _vegas_flows(figures: ExperimentData) -> list[float]:
     return [value for size in ("64 KB", "auto") for value in figures.each(spot("down", size, "Vegas"), goodput_mbps)]
 
 
-def _vegas_range(figures: Figures) -> tuple[bool, str]:
+def _vegas_range(figures: ExperimentData) -> tuple[bool, str]:
     flows = _vegas_flows(figures)
     said = (
         f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; here nothing but the draws of ARQ differs between them"
@@ -91,48 +101,48 @@ def _vegas_range(figures: Figures) -> tuple[bool, str]:
     return abs(min(flows) - 0.9) <= 0.2 and max(flows) <= 1.5, said
 
 
-def _alike(figures: Figures) -> tuple[bool, str]:
+def _alike(figures: ExperimentData) -> tuple[bool, str]:
     worst, said = 0.0, []
     for size in DOWN:
         found = by_variant(figures, "down", size, goodput_mbps)
         worst = max(worst, 1.0 - min(found.values()) / max(found.values()))
-        said.append(f"{size}: {listed(found)}")
+        said.append(f"{size}: {format_values(found)}")
     return worst <= 0.10, "; ".join(said) + f" Mb/s; at most {worst:.0%} apart"
 
 
-def _rtts_alike(figures: Figures) -> tuple[bool, str]:
+def _rtts_alike(figures: ExperimentData) -> tuple[bool, str]:
     spread, said = 0.0, []
     for size in DOWN:
         found = by_variant(figures, "down", size, rtt("mean"))
         spread = max(spread, 1.0 - min(found.values()) / max(found.values()))
-        said.append(f"{size}: {listed(found)}")
+        said.append(f"{size}: {format_values(found)}")
     why = ". Up to 32 KB the window sets it, for all alike; above, a queue of 16 kB, of which Vegas leaves the least full"
     return spread <= 0.2, "; ".join(said) + f" ms; at most {spread:.0%} apart{why}"
 
 
-def rates(figures: Figures, way: str) -> str:
+def rates(figures: ExperimentData, way: str) -> str:
     each = {variant: by_size(figures, way, variant, retransmitted) for variant in VARIANTS}
-    return "; ".join(f"{variant}: {listed(found)}" for variant, found in each.items()) + " %"
+    return "; ".join(f"{variant}: {format_values(found)}" for variant, found in each.items()) + " %"
 
 
-def _rate_rises(figures: Figures) -> tuple[bool, str]:
+def _rate_rises(figures: ExperimentData) -> tuple[bool, str]:
     each = {variant: list(by_size(figures, "down", variant, retransmitted).values()) for variant in VARIANTS}
     return all(values[-1] >= values[0] and max(values[:3]) <= max(values[3:]) for values in each.values()), rates(figures, "down")
 
 
-def _auto_ratio(figures: Figures, variant: str) -> float:
+def _auto_ratio(figures: ExperimentData, variant: str) -> float:
     found = by_size(figures, "down", variant, retransmitted)
     return found["auto"] / found["64 KB"] if found["64 KB"] else float("inf" if found["auto"] else "nan")
 
 
-def _doubles(figures: Figures) -> tuple[bool, str]:
+def _doubles(figures: ExperimentData) -> tuple[bool, str]:
     each = {variant: _auto_ratio(figures, variant) for variant in VARIANTS if variant != "Vegas"}
     return all(
         value >= 1.5 for value in each.values()
-    ), f"auto over 64 KB: {listed(each)} ({rates(figures, 'down')}). {_deep(figures)}"
+    ), f"auto over 64 KB: {format_values(each)} ({rates(figures, 'down')}). {_deep(figures)}"
 
 
-def _deep(figures: Figures) -> str:
+def _deep(figures: ExperimentData) -> str:
     """What auto-tuning adds, in the trace: the overshoot of the first slow start."""
     found = {}
     for size in ("64 KB", "auto"):
@@ -147,24 +157,24 @@ def _deep(figures: Figures) -> str:
     )
 
 
-def _again_by(run: CellResult, when: float) -> int:
+def _again_by(run: RunResult, when: float) -> int:
     """Segments sent again up to a time."""
     return max(run.series.filter(run.series["time_s"] <= when)["retransmitted_segments"].to_list(), default=0)
 
 
-def _vegas_least(figures: Figures) -> tuple[bool, str]:
+def _vegas_least(figures: ExperimentData) -> tuple[bool, str]:
     found = {
         v: by_size(figures, "down", v, retransmitted)["auto"] - by_size(figures, "down", v, retransmitted)["32 KB"]
         for v in VARIANTS
     }
-    return found["Vegas"] <= min(found.values()) + 1e-9, "what auto adds to 32 KB, points: " + listed(found)
+    return found["Vegas"] <= min(found.values()) + 1e-9, "what auto adds to 32 KB, points: " + format_values(found)
 
 
-def every(figures: Figures, way: str, measure: Callable[[CellResult], float]) -> list[float]:
+def every(figures: ExperimentData, way: str, measure: Callable[[RunResult], float]) -> list[float]:
     return [value for v in VARIANTS for value in by_size(figures, way, v, measure).values()]
 
 
-def _model(figures: Figures) -> tuple[bool, str]:
+def _model(figures: ExperimentData) -> tuple[bool, str]:
     """B = 0.75 * W / RTT (section 4.5) against the goodput at the same round trip."""
     pairs = {}
     for size in ("8 KB", "16 KB", "32 KB"):
@@ -182,26 +192,28 @@ def _model(figures: Figures) -> tuple[bool, str]:
     return all(model > ours for model, ours in pairs.values()), said + why
 
 
-def _aggressive(figures: Figures) -> tuple[bool, str]:
+def _aggressive(figures: ExperimentData) -> tuple[bool, str]:
     found = by_variant(figures, "down", "auto", retransmitted)
     return found["CUBIC"] >= max(found.values()) and found["Vegas"] <= min(
         found.values()
-    ), f"sent again with auto: {listed(found, '%')}"
+    ), f"sent again with auto: {format_values(found, '%')}"
 
 
-def _advice(figures: Figures) -> tuple[bool, str]:
+def _advice(figures: ExperimentData) -> tuple[bool, str]:
     """Section 6: the kernel's default sends most again of all and gains nothing: "all TCP variants achieve similar throughput"."""
     cells = {f"{v} {s}": spot("down", s, v) for v in VARIANTS for s in ("64 KB", "auto")}
-    again = {name: figures.mean(at, retransmitted).mean for name, at in cells.items()}
-    goodput = {name: figures.mean(at, goodput_mbps).mean for name, at in cells.items()}
+    again = {name: figures.mean(point, retransmitted).mean for name, point in cells.items()}
+    goodput = {name: figures.mean(point, goodput_mbps).mean for name, point in cells.items()}
     ours, best = goodput.pop("CUBIC auto"), max(goodput.values())
-    said = f"CUBIC with auto-tuning gets {ours:.2f} Mb/s, the best of the others {best:.2f}; sent again: {listed(again, '%')}"
+    said = (
+        f"CUBIC with auto-tuning gets {ours:.2f} Mb/s, the best of the others {best:.2f}; sent again: {format_values(again, '%')}"
+    )
     return again["CUBIC auto"] == max(again.values()) and ours <= 1.02 * best, said
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
-    patterns: dict[str, Callable[[Figures], tuple[bool, str] | tuple[bool, str, Interval]]] = {
+    patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
         "P0-057": lambda f: _limited(f, "8 KB"), "P0-058": lambda f: _limited(f, "16 KB"), "P0-059": lambda f: _limited(f, "32 KB"),
         "P0-060": _fills, "P0-061": _monotone, "P0-063": _vegas_range, "P0-065": _alike, "P0-067": _rtts_alike,
         "P0-068": _rate_rises, "P0-070": _doubles, "P0-072": _vegas_least, "P0-116": _model, "P0-148": _aggressive, "P0-149": _advice,
@@ -212,13 +224,13 @@ def evaluators(figures: Figures) -> dict[str, Evaluate]:
         return interval([100.0 * sum(flow <= 1.3 for flow in flows) / len(flows)])
 
     return {
-        **{claim: says(partial(find, figures)) for claim, find in patterns.items()},
-        "P0-062": number(lambda: _vegas_share(figures), VEGAS),
-        "P0-064": number(low, VEGAS),
-        "P0-066": number(lambda: interval([min(every(figures, "down", rtt("min")))])),
-        "P0-069": number(lambda: figures.mean(spot("down", "auto", "CUBIC"), retransmitted), lambda: _deep(figures)),
-        "P0-071": says(
+        **{claim: statement(partial(find, figures)) for claim, find in patterns.items()},
+        "P0-062": measured_number(lambda: _vegas_share(figures), VEGAS),
+        "P0-064": measured_number(low, VEGAS),
+        "P0-066": measured_number(lambda: interval([min(every(figures, "down", rtt("min")))])),
+        "P0-069": measured_number(lambda: figures.mean(spot("down", "auto", "CUBIC"), retransmitted), lambda: _deep(figures)),
+        "P0-071": statement(
             lambda: (2.5 <= _auto_ratio(figures, "CUBIC") <= 6.0, f"{_auto_ratio(figures, 'CUBIC'):.2f}. {_deep(figures)}")
         ),
-        "P0-073": true(64 * 1024 > 1.5e6 * 0.12 / 8, "1.5 Mb/s * 120 ms is 22.5 kB"),
+        "P0-073": computed_statement(64 * 1024 > 1.5e6 * 0.12 / 8, "1.5 Mb/s * 120 ms is 22.5 kB"),
     }

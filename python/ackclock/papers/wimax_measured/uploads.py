@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ackclock.papers.evaluators import Figures, goodput_mbps, listed, number, says, true
+from ackclock.papers.evaluators import ExperimentData, computed_statement, format_values, goodput_mbps, measured_number, statement
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_measured.transfers import (
     DOWN,
@@ -36,19 +36,19 @@ SPIKES = (
 )
 
 
-def _up_rises(figures: Figures) -> tuple[bool, str]:
+def _up_rises(figures: ExperimentData) -> tuple[bool, str]:
     each = {variant: list(by_size(figures, "up", variant, retransmitted).values()) for variant in ("New Reno", "CUBIC")}
     rises = all(rising(values) and values[-1] > values[0] for values in each.values())
     return rises, f"{rates(figures, 'up')}. {BOUNDED}"
 
 
-def _up_flat(figures: Figures) -> tuple[bool, str]:
+def _up_flat(figures: ExperimentData) -> tuple[bool, str]:
     each = {variant: list(by_size(figures, "up", variant, retransmitted).values()) for variant in ("Vegas", "Veno")}
     flat = all(abs(values[-1] - values[1]) <= max(1.0, 0.25 * values[1]) for values in each.values())
     return flat, f"{rates(figures, 'up')}; from 16 KB on, as the paper's Veno"
 
 
-def _up_above_down(figures: Figures) -> tuple[bool, str]:
+def _up_above_down(figures: ExperimentData) -> tuple[bool, str]:
     sizes = ("32 KB", "auto")
     pairs = {
         (v, s): (by_size(figures, "up", v, retransmitted)[s], by_size(figures, "down", v, retransmitted)[s])
@@ -59,15 +59,15 @@ def _up_above_down(figures: Figures) -> tuple[bool, str]:
     return all(up > down for up, down in pairs.values()), f"up/down at 32 KB and auto, %: {said}"
 
 
-def _up_fills(figures: Figures) -> tuple[bool, str]:
+def _up_fills(figures: ExperimentData) -> tuple[bool, str]:
     found = by_variant(figures, "up", "32 KB", goodput_mbps)
     best = by_variant(figures, "up", "auto", goodput_mbps)
-    return all(found[v] >= 0.95 * best[v] and found[v] >= 0.8 * 0.256 * PAYLOAD for v in VARIANTS), "32 KB: " + listed(
+    return all(found[v] >= 0.95 * best[v] and found[v] >= 0.8 * 0.256 * PAYLOAD for v in VARIANTS), "32 KB: " + format_values(
         found, "Mb/s"
     )
 
 
-def _spread(figures: Figures) -> tuple[bool, str]:
+def _spread(figures: ExperimentData) -> tuple[bool, str]:
     def of(way: str, sizes: Sequence[str]) -> float:
         worst = 0.0
         for size in sizes:
@@ -79,30 +79,32 @@ def _spread(figures: Figures) -> tuple[bool, str]:
     return up > down, f"slowest below fastest by up to {up:.1%} up and {down:.1%} down"
 
 
-def _veno_best(figures: Figures) -> tuple[bool, str]:
+def _veno_best(figures: ExperimentData) -> tuple[bool, str]:
     found = {size: by_variant(figures, "up", size, goodput_mbps) for size in ("32 KB", "auto")}
     best = all(max(each, key=lambda v: each[v]) == "Veno" for each in found.values())
     why = (
         ". CUBIC and Veno both cut to 0.8 (Veno as it counts under 3 segments queued in windows of 5), New Reno to a half, below what the path "
         "holds: the first two tie, and which is ahead is chance"
     )
-    return best, "; ".join(f"{size}: {listed(each, 'Mb/s', 4)}" for size, each in found.items()) + why
+    return best, "; ".join(f"{size}: {format_values(each, 'Mb/s', 4)}" for size, each in found.items()) + why
 
 
-def _up_rtt(figures: Figures) -> tuple[bool, str]:
+def _up_rtt(figures: ExperimentData) -> tuple[bool, str]:
     found = {f"{v} {s}": value for v in VARIANTS for s, value in by_size(figures, "up", v, rtt("mean")).items()}
-    return all(160.0 <= value <= 360.0 for value in found.values()), listed(found, "ms")
+    return all(160.0 <= value <= 360.0 for value in found.values()), format_values(found, "ms")
 
 
-def _up_over_down(figures: Figures) -> tuple[bool, str, Interval]:
+def _up_over_down(figures: ExperimentData) -> tuple[bool, str, Interval]:
     ratios = interval([figures.ratio(spot("up", s, v), spot("down", s, v), rtt("mean")).mean for v in VARIANTS for s in UP])
     return 1.5 <= ratios.mean <= 2.5, "over variants and sizes", ratios
 
 
-def _table2(figures: Figures) -> dict[str, Evaluate]:
+def _table2(figures: ExperimentData) -> dict[str, Evaluate]:
     cells = [(size, variant) for size in UP for variant in VARIANTS]
     return {
-        f"P0-{74 + place:03d}": number(partial(figures.mean, spot("up", size, variant), retransmitted), _table2_why(size))
+        f"P0-{74 + place:03d}": measured_number(
+            partial(figures.mean, spot("up", size, variant), retransmitted), _table2_why(size)
+        )
         for place, (size, variant) in enumerate(cells)
     }
 
@@ -111,7 +113,7 @@ def _table2_why(size: str) -> str:
     return {"8 KB": SMALL, "auto": f"{TABLE2}; {BOUNDED}"}.get(size, TABLE2)
 
 
-def _extremes(figures: Figures) -> tuple[bool, str, Interval]:
+def _extremes(figures: ExperimentData) -> tuple[bool, str, Interval]:
     ratios = interval(
         [figures.mean(spot("up", s, v), lambda r: rtt("max")(r) / rtt("min")(r)).mean for v in VARIANTS for s in UP]
     )
@@ -122,22 +124,22 @@ def _extremes(figures: Figures) -> tuple[bool, str, Interval]:
     )
 
 
-def _extreme(figures: Figures) -> tuple[bool, str]:
+def _extreme(figures: ExperimentData) -> tuple[bool, str]:
     found = {f"{v} {s}": value for v in VARIANTS for s, value in by_size(figures, "up", v, rtt("max")).items()}
     extreme = found["CUBIC auto"] >= 1.2 * max(value for name, value in found.items() if name != "CUBIC auto")
-    return extreme, f"longest: {listed(found, 'ms')}; {SPIKES}"
+    return extreme, f"longest: {format_values(found, 'ms')}; {SPIKES}"
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
-    patterns: dict[str, Callable[[Figures], tuple[bool, str] | tuple[bool, str, Interval]]] = {
+    patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
         "P0-092": _up_rises, "P0-093": _up_flat, "P0-094": _up_above_down, "P0-095": _up_fills, "P0-096": _veno_best, "P0-097": _spread,
         "P0-098": _up_rtt, "P0-099": _up_over_down, "P0-101": _extremes, "P0-102": _extreme,
     }  # fmt: skip
     return {
-        **{claim: says(partial(find, figures)) for claim, find in patterns.items()},
+        **{claim: statement(partial(find, figures)) for claim, find in patterns.items()},
         **_table2(figures),
-        "P0-090": true(abs(7.1 / 5.3 - 1.34) <= 0.02, "7.1 / 5.3", 7.1 / 5.3),
-        "P0-091": true(abs(8.4 / 6.1 - 1.37) <= 0.02, "8.4 / 6.1", 8.4 / 6.1),
-        "P0-100": number(lambda: interval([min(every(figures, "up", rtt("min")))]), LEAST),
+        "P0-090": computed_statement(abs(7.1 / 5.3 - 1.34) <= 0.02, "7.1 / 5.3", 7.1 / 5.3),
+        "P0-091": computed_statement(abs(8.4 / 6.1 - 1.37) <= 0.02, "8.4 / 6.1", 8.4 / 6.1),
+        "P0-100": measured_number(lambda: interval([min(every(figures, "up", rtt("min")))]), LEAST),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ackclock.papers.evaluators import Figures, at, flow_of, listed, says
+from ackclock.papers.evaluators import ExperimentData, flow_of, format_values, point, statement
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_measured.transfers import (
     PAYLOAD,
@@ -17,7 +17,7 @@ from ackclock.papers.wimax_measured.transfers import (
 from ackclock.statistics import Interval
 
 
-def _first_loss(figures: Figures, variant: str) -> tuple[float, float]:
+def _first_loss(figures: ExperimentData, variant: str) -> tuple[float, float]:
     """The window before the first cut, in kB, and when that was, in s."""
     series = figures.results(spot("down", "64 KB", variant))[0].series
     times, windows = series["time_s"].to_list(), series["cwnd_bytes"].to_list()
@@ -26,23 +26,23 @@ def _first_loss(figures: Figures, variant: str) -> tuple[float, float]:
     return max(windows[: first + 1]) / 1e3, times[first]
 
 
-def _first(figures: Figures) -> dict[str, tuple[float, float]]:
+def _first(figures: ExperimentData) -> dict[str, tuple[float, float]]:
     return {variant: _first_loss(figures, variant) for variant in ("CUBIC", "New Reno")}
 
 
-def _same_window(figures: Figures) -> tuple[bool, str]:
+def _same_window(figures: ExperimentData) -> tuple[bool, str]:
     (cubic, _), (reno, _) = _first(figures).values()
     return abs(cubic / reno - 1.0) <= 0.15, f"CUBIC {cubic:.0f} kB, New Reno {reno:.0f} kB"
 
 
-def _soon(figures: Figures) -> tuple[bool, str]:
+def _soon(figures: ExperimentData) -> tuple[bool, str]:
     found = _first(figures)
     said = ", ".join(f"{variant} {when:.1f} s" for variant, (_, when) in found.items())
     lost = {variant: figures.mean(spot("down", "64 KB", variant), retransmitted).mean for variant in found}
-    return all(when < 10.0 for _, when in found.values()), f"{said}; sent again {listed(lost, '%')}"
+    return all(when < 10.0 for _, when in found.values()), f"{said}; sent again {format_values(lost, '%')}"
 
 
-def _kinds(figures: Figures) -> tuple[bool, str]:
+def _kinds(figures: ExperimentData) -> tuple[bool, str]:
     found = {}
     for variant in ("New Reno", "CUBIC"):
         flows = [flow_of(result) for result in figures.results(spot("down", "auto", variant))]
@@ -52,17 +52,17 @@ def _kinds(figures: Figures) -> tuple[bool, str]:
     return all(timeouts > fast for timeouts, fast in found.values()), said + why
 
 
-def _spurious(figures: Figures) -> tuple[bool, str]:
+def _spurious(figures: ExperimentData) -> tuple[bool, str]:
     seen = [
         figures.analysis(r, "transfer")
         for v in ("reno", "cubic-2.0")
-        for r in figures.results(at("traced", "down 64 KB", variant=v))
+        for r in figures.results(point("traced", "down 64 KB", variant=v))
     ]
     early = sum(each["spurious"]["early_ack"] for each in seen)
     return early == 0, f"{early} timeouts' segments acknowledged sooner than the least RTT, in {len(seen)} traces"
 
 
-def _wander(figures: Figures, variant: str, size: str, after: float = 20.0) -> float:
+def _wander(figures: ExperimentData, variant: str, size: str, after: float = 20.0) -> float:
     """Coefficient of variation of the window after ``after`` seconds, the seeds' mean."""
     found: list[float] = []
     for result in figures.results(spot("down", size, variant)):
@@ -73,7 +73,7 @@ def _wander(figures: Figures, variant: str, size: str, after: float = 20.0) -> f
     return sum(found) / len(found)
 
 
-def _erratic(figures: Figures) -> tuple[bool, str]:
+def _erratic(figures: ExperimentData) -> tuple[bool, str]:
     auto, fixed = _wander(figures, "CUBIC", "auto", 0.0), _wander(figures, "CUBIC", "64 KB", 0.0)
     why = (
         ". With auto the first overflow comes at 45 segments and is cut to the path's within 2 s; from then on the queue overflows at 38.5 kB, below "
@@ -83,28 +83,30 @@ def _erratic(figures: Figures) -> tuple[bool, str]:
     return auto > 1.5 * fixed, f"the window's spread over its mean: {auto:.2f} with auto, {fixed:.2f} with 64 KB{why}"
 
 
-def _settle(figures: Figures) -> tuple[bool, str]:
+def _settle(figures: ExperimentData) -> tuple[bool, str]:
     found = {variant: _wander(figures, variant, "auto") for variant in VARIANTS}
     vegas = abs(_wander(figures, "Vegas", "auto") - _wander(figures, "Vegas", "64 KB"))
-    return found["Vegas"] == min(found.values()) and vegas < 0.05, f"spread after 20 s: {listed(found)}; Vegas as with 64 KB"
+    return found["Vegas"] == min(
+        found.values()
+    ) and vegas < 0.05, f"spread after 20 s: {format_values(found)}; Vegas as with 64 KB"
 
 
-def _cable(figures: Figures) -> tuple[bool, str]:
-    result = figures.results(at("cable", "down auto", "cable", variant="cubic-2.0"))[0]
+def _cable(figures: ExperimentData) -> tuple[bool, str]:
+    result = figures.results(point("cable", "down auto", "cable", variant="cubic-2.0"))[0]
     flow = flow_of(result)
     said = f"{flow['goodput_bps'] / 1e6:.2f} of 5 Mb/s, {flow['window_cuts']} cuts, {100.0 * flow['retransmission_rate']:.2f} % sent again, {flow['timeouts']} timeouts"
     return flow["goodput_bps"] >= 0.9 * 5e6 * PAYLOAD and flow["timeouts"] == 0, said
 
 
-def _steady(figures: Figures) -> tuple[bool, str]:
+def _steady(figures: ExperimentData) -> tuple[bool, str]:
     found = {f"{v} {s}": by_size(figures, "down", v, retransmitted)[s] for v in VARIANTS for s in ("8 KB", "16 KB", "32 KB")}
     return max(found.values()) < 0.5, f"at most {max(found.values()):.3f} % sent again"
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
-    patterns: dict[str, Callable[[Figures], tuple[bool, str] | tuple[bool, str, Interval]]] = {
+    patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
         "P0-103": _same_window, "P0-104": _soon, "P0-105": _kinds, "P0-106": _spurious, "P0-107": _erratic, "P0-108": _settle,
         "P0-109": _cable, "P0-110": _steady,
     }  # fmt: skip
-    return {claim: says(partial(find, figures)) for claim, find in patterns.items()}
+    return {claim: statement(partial(find, figures)) for claim, find in patterns.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.papers.evaluators import Figures, Spot, fairness, goodput_mbps, listed, says
+from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, fairness, format_values, goodput_mbps, statement
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_simulated import scenario3
 from ackclock.papers.wimax_simulated.single import BIC_CAUSE, RATES, RATES2, of_five, scenario1, scenario2
@@ -10,21 +10,21 @@ from ackclock.papers.wimax_simulated.single import BIC_CAUSE, RATES, RATES2, of_
 BAND = (7.0 - 15.0, 18.0 + 15.0)
 
 
-def _places() -> dict[str, Spot]:
+def _places() -> dict[str, ExperimentPoint]:
     first = {f"scenario 1 at {rate:g}": scenario1("New Reno", rate) for rate in RATES}
     second = {f"scenario 2 at {rate:g}": scenario2("New Reno", rate) for rate in RATES2}
     third = {f"scenario 3 at {rate:g}": scenario3.errors("New Reno", rate) for rate in scenario3.RATES}
     return {**first, **second, **third}
 
 
-def _bic(figures: Figures) -> tuple[bool, str]:
+def _bic(figures: ExperimentData) -> tuple[bool, str]:
     gains = {name: figures.gain(spot.of("BIC"), spot, goodput_mbps).mean for name, spot in _places().items()}
     inside = [name for name, gain in gains.items() if BAND[0] <= gain <= BAND[1]]
     said = f"{min(gains.values()):+.0f} % to {max(gains.values()):+.0f} %, {len(inside)} of {len(gains)} cases within the paper's band"
     return len(inside) == len(gains), f"{said}; the paper itself has 54 % in scenario 3. {BIC_CAUSE}"
 
 
-def _order(figures: Figures) -> tuple[bool, str]:
+def _order(figures: ExperimentData) -> tuple[bool, str]:
     wrong = []
     for name, spot in _places().items():
         found = of_five(figures, spot)
@@ -40,15 +40,15 @@ def _order(figures: Figures) -> tuple[bool, str]:
     return not wrong, said + (f"; not in {'; '.join(wrong)}{why}" if wrong else "")
 
 
-def _fair(figures: Figures) -> tuple[bool, str]:
+def _fair(figures: ExperimentData) -> tuple[bool, str]:
     spots = [scenario3.errors("", rate) for rate in scenario3.RATES if rate <= 1e-2] + [
         scenario3.ratio("", split) for split in scenario3.RATIOS
     ]
     found = {s: min(figures.mean(spot.of(s), fairness).mean for spot in spots) for s in ("Westwood", "BIC")}
-    return min(found.values()) >= 0.9, "least index over error rates up to 1 % and all splits: " + listed(found)
+    return min(found.values()) >= 0.9, "least index over error rates up to 1 % and all splits: " + format_values(found)
 
 
-def _biad(figures: Figures) -> tuple[bool, str]:
+def _biad(figures: ExperimentData) -> tuple[bool, str]:
     ahead = []
     places = _places()
     for name, spot in places.items():
@@ -65,11 +65,11 @@ def _biad(figures: Figures) -> tuple[bool, str]:
     ), f"ahead of both in {len(ahead)} of {len(places)} cases ({', '.join(ahead) or 'none'}). {why}"
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     return {
-        "P3-057": says(lambda: _bic(figures)),
-        "P3-058": says(lambda: _order(figures)),
-        "P3-059": says(lambda: _fair(figures)),
-        "P3-060": says(lambda: _biad(figures)),
+        "P3-057": statement(lambda: _bic(figures)),
+        "P3-058": statement(lambda: _order(figures)),
+        "P3-059": statement(lambda: _fair(figures)),
+        "P3-060": statement(lambda: _biad(figures)),
     }

@@ -6,11 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock.papers import closed_forms as a
-from ackclock.papers.evaluators import Figures, Spot, at, fairness, goodput_mbps, listed, number, says, true
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    computed_statement,
+    fairness,
+    format_values,
+    goodput_mbps,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import hop_of
 from ackclock.papers.wimax_simulated.single import FIVE, of_five
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 RATES = (1e-5, 1e-4, 1e-3, 1e-2, 5e-2, 1e-1)
@@ -24,47 +34,47 @@ FULL = (
 )
 
 
-def errors(scheme: str, rate: float) -> Spot:
-    return at("scenario3", scheme, down=_ge(rate))
+def errors(scheme: str, rate: float) -> ExperimentPoint:
+    return point("scenario3", scheme, down=_ge(rate))
 
 
-def ratio(scheme: str, split: str, network: str = NETWORK) -> Spot:
-    return at("ratios", scheme, network, dl_ul=split)
+def ratio(scheme: str, split: str, network: str = NETWORK) -> ExperimentPoint:
+    return point("ratios", scheme, network, dl_ul=split)
 
 
 def _ge(rate: float) -> dict[str, Any]:
     return {"kind": "gilbert-elliott", "mean": rate, "bad_sojourn": "7500 us"}
 
 
-def _gain(figures: Figures, scheme: str) -> Interval:
+def _gain(figures: ExperimentData, scheme: str) -> Interval:
     return figures.gain(errors(scheme, 1e-4), errors("New Reno", 1e-4), goodput_mbps)
 
 
-def _full(figures: Figures) -> str:
+def _full(figures: ExperimentData) -> str:
     found = of_five(figures, errors("New Reno", 1e-4))
     return FULL.format(share=found["New Reno"] / max(found.values()))
 
 
-def _order(figures: Figures) -> tuple[bool, str]:
+def _order(figures: ExperimentData) -> tuple[bool, str]:
     found = of_five(figures, errors("New Reno", 1e-4))
     best = found["Westwood"] >= (1.0 - TIE) * found["BIC"] and min(found["Westwood"], found["BIC"]) > found["New Reno"]
     holds = best and found["New Reno"] > max(found["Veno"], found["Vegas"])
-    return holds, f"{listed(found, 'Mb/s each')}; {_full(figures)}"
+    return holds, f"{format_values(found, 'Mb/s each')}; {_full(figures)}"
 
 
-def _fair(figures: Figures) -> tuple[bool, str]:
+def _fair(figures: ExperimentData) -> tuple[bool, str]:
     found = {s: min(figures.mean(errors(s, rate), fairness).mean for rate in RATES if rate <= 1e-2) for s in FIVE}
-    return min(found.values()) >= 0.9, "least index up to 1 %: " + listed(found)
+    return min(found.values()) >= 0.9, "least index up to 1 %: " + format_values(found)
 
 
-def _unfair(figures: Figures) -> tuple[bool, str]:
+def _unfair(figures: ExperimentData) -> tuple[bool, str]:
     before, after = ({s: figures.mean(errors(s, rate), fairness).mean for s in FIVE} for rate in (1e-2, 1e-1))
     mean = [sum(found.values()) / len(found) for found in (before, after)]
-    said = f"at 1 %: {listed(before)}; at 10 %: {listed(after)}"
+    said = f"at 1 %: {format_values(before)}; at 10 %: {format_values(after)}"
     return mean[1] < mean[0], said + f"; on average {mean[0]:.3f} and {mean[1]:.3f}: lower, though over 300 s not low"
 
 
-def _step(figures: Figures, split: str, base: str) -> Interval:
+def _step(figures: ExperimentData, split: str, base: str) -> Interval:
     return interval([figures.gain(ratio(s, split), ratio(s, base), goodput_mbps).mean for s in THREE])
 
 
@@ -74,17 +84,17 @@ _CAPACITY = (
 )
 
 
-def _slower(figures: Figures) -> tuple[bool, str]:
+def _slower(figures: ExperimentData) -> tuple[bool, str]:
     first, rest = _step(figures, "2:1", "1:1").mean, _step(figures, "5:1", "2:1").mean / 3.0
     return rest < first, f"{first:+.0f} % from 1:1 to 2:1, then {rest:+.1f} % a step up to 5:1, the mean of three schemes"
 
 
-def starvation(figures: Figures, scheme: str = "New Reno") -> list[Mapping[str, float]]:
+def starvation(figures: ExperimentData, scheme: str = "New Reno") -> list[Mapping[str, float]]:
     """By split: what the uplink's symbols leave of the ACKs."""
     return [{name: figures.mean(ratio(scheme, split), measure).mean for name, measure in ACKS.items()} for split in RATIOS]
 
 
-def _up(result: CellResult, key: str) -> float:
+def _up(result: RunResult, key: str) -> float:
     return float(hop_of(result, "air", "up")[key] or 0.0)
 
 
@@ -102,7 +112,7 @@ def uplink_symbols(split: str) -> int:
     return 146 - int(146 * a.downlink_fraction(down, up)) - a.contention_symbols(5, a.ofdm_symbol_bytes(6, 3 / 4))
 
 
-def _sixth(figures: Figures) -> tuple[bool, str]:
+def _sixth(figures: ExperimentData) -> tuple[bool, str]:
     found = {scheme: figures.mean(ratio(scheme, "6:1"), goodput_mbps).mean for scheme in THREE}
     before = {scheme: figures.mean(ratio(scheme, "5:1"), goodput_mbps).mean for scheme in THREE}
     kept = {scheme: found[scheme] / before[scheme] for scheme in THREE}
@@ -113,10 +123,10 @@ def _sixth(figures: Figures) -> tuple[bool, str]:
         f"{row['wait of ACKs, ms']:.0f} ms, {row['share of ACKs dropped']:.0%} dropped"
         for split, row in zip(RATIOS, rows, strict=True)
     )
-    return holds, f"{listed(found, 'Mb/s')}, {listed(kept)} of 5:1. The uplink under New Reno: {traced}"
+    return holds, f"{format_values(found, 'Mb/s')}, {format_values(kept)} of 5:1. The uplink under New Reno: {traced}"
 
 
-def _fluctuates(figures: Figures) -> tuple[bool, str]:
+def _fluctuates(figures: ExperimentData) -> tuple[bool, str]:
     spread = {split: [fairness(r) for r in figures.results(ratio("Westwood", split))] for split in RATIOS}
     low = min(min(values) for split, values in spread.items() if split in RATIOS[:4])
     high = min(min(values) for split, values in spread.items() if split in RATIOS[4:])
@@ -131,25 +141,25 @@ def _derived(splits: Sequence[str]) -> Evaluate:
         later / earlier < share_later / share_earlier
         for earlier, later, share_earlier, share_later in zip(symbols, symbols[1:], shares, shares[1:], strict=False)
     )
-    return true(
+    return computed_statement(
         faster, f"uplink symbols for data {symbols}; 1/(ratio + 1) alone would leave {[round(54 * 2 * s) for s in shares]}"
     )
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     return {
-        "P3-040": number(
+        "P3-040": measured_number(
             lambda: _gain(figures, "Westwood"), lambda: _full(figures), also=lambda: {"BIAD": _gain(figures, "BIAD")}
         ),
-        "P3-041": number(lambda: _gain(figures, "BIC"), lambda: _full(figures)),
-        "P3-042": says(lambda: _order(figures)),
-        "P3-043": says(lambda: _fair(figures)),
-        "P3-044": says(lambda: _unfair(figures)),
-        "P3-045": number(lambda: _step(figures, "2:1", "1:1"), _CAPACITY.format("+36 %")),
-        "P3-046": number(lambda: _step(figures, "5:1", "2:1"), _CAPACITY.format("+26 %")),
-        "P3-047": says(lambda: _slower(figures)),
-        "P3-048": says(lambda: _sixth(figures)),
-        "P3-049": says(lambda: _fluctuates(figures)),
+        "P3-041": measured_number(lambda: _gain(figures, "BIC"), lambda: _full(figures)),
+        "P3-042": statement(lambda: _order(figures)),
+        "P3-043": statement(lambda: _fair(figures)),
+        "P3-044": statement(lambda: _unfair(figures)),
+        "P3-045": measured_number(lambda: _step(figures, "2:1", "1:1"), _CAPACITY.format("+36 %")),
+        "P3-046": measured_number(lambda: _step(figures, "5:1", "2:1"), _CAPACITY.format("+26 %")),
+        "P3-047": statement(lambda: _slower(figures)),
+        "P3-048": statement(lambda: _sixth(figures)),
+        "P3-049": statement(lambda: _fluctuates(figures)),
         "P3-050": _derived(RATIOS),
     }

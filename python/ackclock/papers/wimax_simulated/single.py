@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from ackclock.papers.evaluators import Figures, Spot, at, flow_of, goodput_mbps, listed, number, says
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    flow_of,
+    format_values,
+    goodput_mbps,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval
 
 FIVE = ("New Reno", "Vegas", "Veno", "Westwood", "BIC")
@@ -23,29 +32,29 @@ BIC_CAUSE = (
 )
 
 
-def scenario1(scheme: str, rate: float) -> Spot:
-    return at("scenario1", scheme, down=_ge(rate))
+def scenario1(scheme: str, rate: float) -> ExperimentPoint:
+    return point("scenario1", scheme, down=_ge(rate))
 
 
-def scenario2(scheme: str, rate: float) -> Spot:
-    return at("scenario2", scheme, mean=rate)
+def scenario2(scheme: str, rate: float) -> ExperimentPoint:
+    return point("scenario2", scheme, mean=rate)
 
 
 def _ge(rate: float) -> dict[str, Any]:
     return {"kind": "gilbert-elliott", "mean": rate, "bad_sojourn": "7500 us"}
 
 
-def means(figures: Figures, spots: Mapping[str, Spot]) -> dict[str, float]:
+def means(figures: ExperimentData, spots: Mapping[str, ExperimentPoint]) -> dict[str, float]:
     """Mean goodputs in Mb/s, by name."""
     return {name: figures.mean(spot, goodput_mbps).mean for name, spot in spots.items()}
 
 
-def of_five(figures: Figures, spot: Spot, schemes: tuple[str, ...] = FIVE) -> dict[str, float]:
+def of_five(figures: ExperimentData, spot: ExperimentPoint, schemes: tuple[str, ...] = FIVE) -> dict[str, float]:
     """Mean goodputs in Mb/s of several schemes at one place."""
     return means(figures, {scheme: spot.of(scheme) for scheme in schemes})
 
 
-def window_kb(result: CellResult) -> float:
+def window_kb(result: RunResult) -> float:
     """The mean congestion window, in kB."""
     window = result.series["cwnd_bytes"].to_list()
     return float(sum(window)) / len(window) / 1e3
@@ -56,63 +65,63 @@ def falls(values: list[float], slack: float = 0.02) -> bool:
     return all(later <= earlier * (1.0 + slack) for earlier, later in pairwise(values))
 
 
-def _gain(figures: Figures, spot: Spot) -> Interval:
+def _gain(figures: ExperimentData, spot: ExperimentPoint) -> Interval:
     return figures.gain(spot, spot.of("New Reno"), goodput_mbps)
 
 
-def _sojourns(figures: Figures, scheme: str) -> dict[str, Interval]:
+def _sojourns(figures: ExperimentData, scheme: str) -> dict[str, Interval]:
     networks = ("bad for 0.5 ms", "bad for 5 ms", "bad for 50 ms")
-    return {name: _gain(figures, at("sojourn", scheme, name)) for name in networks}
+    return {name: _gain(figures, point("sojourn", scheme, name)) for name in networks}
 
 
-def _westwoods(figures: Figures, spot: Spot) -> dict[str, Interval]:
+def _westwoods(figures: ExperimentData, spot: ExperimentPoint) -> dict[str, Interval]:
     return {name: _gain(figures, spot.of(name)) for name in ("Westwood (2001)", "Westwood (ns-2)", "BIAD")}
 
 
-def _figure4(figures: Figures) -> dict[str, Evaluate]:
+def _figure4(figures: ExperimentData) -> dict[str, Evaluate]:
     low = scenario1("New Reno", LOW)
     return {
-        "P3-025": says(lambda: _all_fall(figures)),
-        "P3-026": number(
+        "P3-025": statement(lambda: _all_fall(figures)),
+        "P3-026": measured_number(
             lambda: _gain(figures, low.of("Westwood")),
             "Westwood as the text describes it, a sample a round trip; the other two and other lengths of the bad state beside it",
             also=lambda: {**_sojourns(figures, "Westwood"), **_westwoods(figures, low)},
         ),
-        "P3-027": number(lambda: _gain(figures, low.of("BIC")), BIC_CAUSE, also=lambda: _sojourns(figures, "BIC")),
-        "P3-028": says(lambda: _order(figures, low)),
-        "P3-029": says(lambda: _vegas_and_veno(figures)),
-        "P3-030": says(lambda: _windows(figures, low)),
+        "P3-027": measured_number(lambda: _gain(figures, low.of("BIC")), BIC_CAUSE, also=lambda: _sojourns(figures, "BIC")),
+        "P3-028": statement(lambda: _order(figures, low)),
+        "P3-029": statement(lambda: _vegas_and_veno(figures)),
+        "P3-030": statement(lambda: _windows(figures, low)),
     }
 
 
-def _all_fall(figures: Figures) -> tuple[bool, str]:
+def _all_fall(figures: ExperimentData) -> tuple[bool, str]:
     runs = {scheme: [figures.mean(scenario1(scheme, rate), goodput_mbps).mean for rate in RATES] for scheme in FIVE}
     bad = [scheme for scheme, values in runs.items() if not falls(values)]
     said = "; ".join(f"{scheme} {values[0]:.2f} to {values[-1]:.2f} Mb/s" for scheme, values in runs.items())
     return not bad, said + (f"; not monotone: {', '.join(bad)}" if bad else "")
 
 
-def _order(figures: Figures, low: Spot) -> tuple[bool, str]:
+def _order(figures: ExperimentData, low: ExperimentPoint) -> tuple[bool, str]:
     found = of_five(figures, low)
     why = (
         ". Westwood's cut is the smaller (what got through times the least RTT is nine tenths of the window, BIC leaves eight), but it grows "
         "by a segment a round trip, and BIC is back where it was within a few"
     )
-    return found["Westwood"] > found["BIC"] > found["New Reno"], listed(found, "Mb/s") + why
+    return found["Westwood"] > found["BIC"] > found["New Reno"], format_values(found, "Mb/s") + why
 
 
-def _vegas_and_veno(figures: Figures) -> tuple[bool, str]:
+def _vegas_and_veno(figures: ExperimentData) -> tuple[bool, str]:
     high = [of_five(figures, scenario1("New Reno", rate)) for rate in RATES if rate >= LOW]
     holds = all(max(found["Vegas"], found["Veno"]) < found["New Reno"] for found in high)
     said = "; ".join(
-        f"{rate:g}: {listed({name: found[name] for name in ('New Reno', 'Vegas', 'Veno')})}"
+        f"{rate:g}: {format_values({name: found[name] for name in ('New Reno', 'Vegas', 'Veno')})}"
         for rate, found in zip((rate for rate in RATES if rate >= LOW), high, strict=True)
     )
     why = f". Vegas is always below. {_veno(figures)}"
     return holds, said + " Mb/s" + why
 
 
-def _veno(figures: Figures) -> str:
+def _veno(figures: ExperimentData) -> str:
     rtt = flow_of(figures.results(scenario1("Veno", LOW))[0])["rtt_ms"]
     base, usual = rtt["min"], rtt["p50"]
     return (
@@ -123,18 +132,18 @@ def _veno(figures: Figures) -> str:
     )
 
 
-def _windows(figures: Figures, low: Spot) -> tuple[bool, str]:
+def _windows(figures: ExperimentData, low: ExperimentPoint) -> tuple[bool, str]:
     found = {scheme: figures.mean(low.of(scheme), window_kb).mean for scheme in FIVE}
     high, small = min(found["Westwood"], found["BIC"]), max(found["Vegas"], found["Veno"])
-    return high > found["New Reno"] > small, "mean window, kB: " + listed(found)
+    return high > found["New Reno"] > small, "mean window, kB: " + format_values(found)
 
 
-def _figure7(figures: Figures) -> dict[str, Evaluate]:
+def _figure7(figures: ExperimentData) -> dict[str, Evaluate]:
     low = scenario2("New Reno", LOW)
     return {
-        "P3-031": says(lambda: _below_scenario1(figures)),
-        "P3-032": number(lambda: _gain(figures, low.of("BIC")), BIC_CAUSE),
-        "P3-033": number(
+        "P3-031": statement(lambda: _below_scenario1(figures)),
+        "P3-032": measured_number(lambda: _gain(figures, low.of("BIC")), BIC_CAUSE),
+        "P3-033": measured_number(
             lambda: _gain(figures, low.of("Westwood")),
             "at 0.001, where section 4 puts it; at 0.0001, where the conclusion does, beside it",
             also=lambda: {
@@ -143,12 +152,12 @@ def _figure7(figures: Figures) -> dict[str, Evaluate]:
                 "BIAD": _gain(figures, low.of("BIAD")),
             },
         ),
-        "P3-034": says(lambda: _high_rates(figures)),
-        "P3-035": says(lambda: _low_everywhere(figures)),
+        "P3-034": statement(lambda: _high_rates(figures)),
+        "P3-035": statement(lambda: _low_everywhere(figures)),
     }
 
 
-def _below_scenario1(figures: Figures) -> tuple[bool, str]:
+def _below_scenario1(figures: ExperimentData) -> tuple[bool, str]:
     pairs = {
         (scheme, rate): (
             figures.mean(scenario2(scheme, rate), goodput_mbps).mean,
@@ -163,7 +172,7 @@ def _below_scenario1(figures: Figures) -> tuple[bool, str]:
     return not bad, said + (f"; not below: {', '.join(bad)}" if bad else "")
 
 
-def _high_rates(figures: Figures) -> tuple[bool, str, Interval]:
+def _high_rates(figures: ExperimentData) -> tuple[bool, str, Interval]:
     found = _gain(figures, scenario2("Westwood", 1e-2))
     why = (
         f"{found.mean:+.0f} % at 0.01: after a loss New Reno without SACK mends one segment a round trip, Westwood with SACK a window; "
@@ -172,15 +181,17 @@ def _high_rates(figures: Figures) -> tuple[bool, str, Interval]:
     return found.mean < 15.0, why, found
 
 
-def _low_everywhere(figures: Figures) -> tuple[bool, str]:
+def _low_everywhere(figures: ExperimentData) -> tuple[bool, str]:
     found = {rate: of_five(figures, scenario2("New Reno", rate)) for rate in RATES2}
     holds = all(max(each["Vegas"], each["Veno"]) < each["New Reno"] for each in found.values())
-    said = "; ".join(f"{rate:g}: {listed({n: each[n] for n in ('New Reno', 'Vegas', 'Veno')})}" for rate, each in found.items())
+    said = "; ".join(
+        f"{rate:g}: {format_values({n: each[n] for n in ('New Reno', 'Vegas', 'Veno')})}" for rate, each in found.items()
+    )
     return holds, f"{said} Mb/s. Vegas yields to the cross traffic's queue; Veno is not below New Reno: its cut is the smaller"
 
 
-def _figure8(figures: Figures) -> dict[str, Evaluate]:
-    return {"P3-036": number(lambda: _best_queue(figures), _QUEUE), "P3-037": says(lambda: _queue_order(figures))}
+def _figure8(figures: ExperimentData) -> dict[str, Evaluate]:
+    return {"P3-036": measured_number(lambda: _best_queue(figures), _QUEUE), "P3-037": statement(lambda: _queue_order(figures))}
 
 
 _QUEUE = (
@@ -189,24 +200,24 @@ _QUEUE = (
 )
 
 
-def _best_queue(figures: Figures) -> Interval:
+def _best_queue(figures: ExperimentData) -> Interval:
     from ackclock.statistics import interval
 
-    each = {packets: figures.each(at("queues", "Westwood", packets=packets), goodput_mbps) for packets in QUEUES}
+    each = {packets: figures.each(point("queues", "Westwood", packets=packets), goodput_mbps) for packets in QUEUES}
     seeds = range(len(each[QUEUES[0]]))
     return interval([float(max(QUEUES, key=lambda packets: each[packets][seed])) for seed in seeds])
 
 
-def _queue_order(figures: Figures) -> tuple[bool, str]:
-    found = {packets: of_five(figures, at("queues", "New Reno", packets=packets)) for packets in QUEUES}
+def _queue_order(figures: ExperimentData) -> tuple[bool, str]:
+    found = {packets: of_five(figures, point("queues", "New Reno", packets=packets)) for packets in QUEUES}
     holds = all(each["Westwood"] >= each["BIC"] > each["New Reno"] > max(each["Veno"], each["Vegas"]) for each in found.values())
-    said = "; ".join(f"{packets}: {listed(each)}" for packets, each in found.items())
+    said = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
     return (
         holds,
         f"{said} Mb/s. Westwood and BIC are above New Reno at every queue and Vegas far below, but BIC is ahead of Westwood",
     )
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     return {**_figure4(figures), **_figure7(figures), **_figure8(figures)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from statistics import mean
 
-from ackclock.papers.evaluators import Figures, flow_of
+from ackclock.papers.evaluators import ExperimentData, flow_of
 from ackclock.papers.experiments import hop_of
-from ackclock.papers.figure_data import Drawing, Point, level, traced
+from ackclock.papers.figure_data import PaperFigure, Point, level, traced
 from ackclock.papers.wimax_simulated.single import FIVE, LOW, scenario1
-from ackclock.simulation.runner import CellResult
+from ackclock.simulation.runner import RunResult
 
 SEGMENT = 1024
 BETA = 3.0
@@ -19,31 +19,31 @@ BEGIN_S, END_S = 5.0, 100.0
 TIME = "time (s)"
 
 
-def drawings(figures: Figures) -> list[Drawing]:
+def drawings(figures: ExperimentData) -> list[PaperFigure]:
     """At an error rate of 0.001, the first seed's runs."""
     return [*_windows(figures), _veno(figures), _westwood(figures)]
 
 
-def _run(figures: Figures, scheme: str) -> CellResult:
+def _run(figures: ExperimentData, scheme: str) -> RunResult:
     return figures.results(scenario1(scheme, LOW))[0]
 
 
-def _windows(figures: Figures) -> list[Drawing]:
+def _windows(figures: ExperimentData) -> list[PaperFigure]:
     says = "The paper: Westwood holds the largest window, BIC refills fast, Vegas and Veno stay very low."
     five = {scheme: _window(figures, scheme) for scheme in FIVE}
     return [
-        Drawing("Figure 5: windows at an error rate of 0.001", says, TIME, "congestion window (kB)", five, trace=True),
-        Drawing("Figure 5 with BIAD", "It overshoots to some 10 MB, which is cut off here, as it takes Westwood's estimate of 2001 (below).",
+        PaperFigure("Figure 5: windows at an error rate of 0.001", says, TIME, "congestion window (kB)", five, trace=True),
+        PaperFigure("Figure 5 with BIAD", "It overshoots to some 10 MB, which is cut off here, as it takes Westwood's estimate of 2001 (below).",
                 TIME, "congestion window (kB)", {"BIAD": _window(figures, "BIAD")}, trace=True, top=500.0),
     ]  # fmt: skip
 
 
-def _window(figures: Figures, scheme: str) -> list[Point]:
+def _window(figures: ExperimentData, scheme: str) -> list[Point]:
     series = _run(figures, scheme).series
     return traced(series["time_s"].to_list(), [value / 1e3 for value in series["cwnd_bytes"].to_list()])
 
 
-def _veno(figures: Figures) -> Drawing:
+def _veno(figures: ExperimentData) -> PaperFigure:
     """What Veno counts as queued, N = cwnd (RTT - least RTT) / RTT, beside what does wait."""
     result = _run(figures, "Veno")
     base = float(flow_of(result)["rtt_ms"]["min"])
@@ -52,7 +52,7 @@ def _veno(figures: Figures) -> Drawing:
     counted = [None if not rtt else cwnd / SEGMENT * (rtt - base) / rtt for cwnd, rtt in rows]
     wait = {way: float(hop_of(result, "air", way)["queue_delay_ms"]["mean"]) for way in ("down", "up")}
     held = float(hop_of(result, "air", "down")["queue_packets_mean"])
-    return Drawing(
+    return PaperFigure(
         "Finding: what Veno takes for a queue",
         f"At an error rate of 0.001. ACKs wait {wait['up']:.0f} ms for their grants on average, but the least round trip, {base:.0f} ms, has hardly such a wait in it: so the usual "
         f"one is longer whether packets queue or not (the data wait {wait['down']:.1f} ms), and Veno counts segments as queued in proportion to its window. Above its threshold of 3 it "
@@ -63,7 +63,7 @@ def _veno(figures: Figures) -> Drawing:
     )  # fmt: skip
 
 
-def _waiting(result: CellResult) -> list[Point]:
+def _waiting(result: RunResult) -> list[Point]:
     """The mean over each second of what is read every 100 ms, which is always a frame's start."""
     hop = result.hops.filter((result.hops["hop"] == "air") & (result.hops["direction"] == "down"))
     each: dict[int, list[float]] = defaultdict(list)
@@ -73,7 +73,7 @@ def _waiting(result: CellResult) -> list[Point]:
     return traced([float(second) for second in each], [mean(packets) for packets in each.values()])
 
 
-def _westwood(figures: Figures) -> Drawing:
+def _westwood(figures: ExperimentData) -> PaperFigure:
     lines = {}
     for name, scheme in (
         ("Westwood of 2001, a sample an ACK", "Westwood (2001)"),
@@ -82,7 +82,7 @@ def _westwood(figures: Figures) -> Drawing:
         series = _run(figures, scheme).series
         pairs = zip(series["ssthresh_bytes"].to_list(), series["retransmitted_segments"].to_list(), strict=True)
         lines[name] = traced(series["time_s"].to_list(), [value / 1e3 if again and value else None for value, again in pairs])
-    return Drawing(
+    return PaperFigure(
         "Finding: what Westwood's two estimates make of a loss",
         "The threshold that each sets after a loss. ACKs come up a frame's worth at a time, microseconds apart: a sample an ACK takes that for a rate many times "
         "the channel's, and the window is not cut to what the path holds (P3-026 and 033, +96 and +108 %, are from the estimate that is not deceived).",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ackclock.papers.evaluators import Figures, Spot, at, goodput_mbps, listed, number, says
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    format_values,
+    goodput_mbps,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_simulated.single import FIVE, QUEUES, of_five
 from ackclock.statistics import Interval, interval
@@ -18,64 +26,65 @@ _BURSTS = (
 )
 
 
-def first(scheme: str, rate: float) -> Spot:
-    return at("wifi1", scheme, down=_ge(rate))
+def first(scheme: str, rate: float) -> ExperimentPoint:
+    return point("wifi1", scheme, down=_ge(rate))
 
 
 def _ge(rate: float) -> dict[str, Any]:
     return {"kind": "gilbert-elliott", "mean": rate, "bad_sojourn": "7500 us"}
 
 
-def _alike(figures: Figures) -> tuple[bool, str]:
+def _alike(figures: ExperimentData) -> tuple[bool, str]:
     found = of_five(figures, first("New Reno", 1e-5))
     spread = 1.0 - min(found.values()) / max(found.values())
-    return spread <= ALIKE, f"{listed(found, 'Mb/s')}: within {spread:.0%}; the air, not the window, is the limit"
+    return spread <= ALIKE, f"{format_values(found, 'Mb/s')}: within {spread:.0%}; the air, not the window, is the limit"
 
 
-def _gain(figures: Figures, scheme: str) -> Interval:
+def _gain(figures: ExperimentData, scheme: str) -> Interval:
     gains = [figures.gain(first(scheme, rate), first("New Reno", rate), goodput_mbps).mean for rate in HIGH]
     return interval([sum(gains) / len(gains)])
 
 
-def _gains(figures: Figures, scheme: str) -> str:
+def _gains(figures: ExperimentData, scheme: str) -> str:
     each = {f"{rate:g}": figures.gain(first(scheme, rate), first("New Reno", rate), goodput_mbps).mean for rate in HIGH}
-    return f"{listed(each, '%')}; {_BURSTS}"
+    return f"{format_values(each, '%')}; {_BURSTS}"
 
 
-def _congested(figures: Figures) -> tuple[bool, str]:
+def _congested(figures: ExperimentData) -> tuple[bool, str]:
     kept = {
         scheme: min(
-            figures.mean(at("wifi2", scheme, mean=rate), goodput_mbps).mean / figures.mean(first(scheme, rate), goodput_mbps).mean
+            figures.mean(point("wifi2", scheme, mean=rate), goodput_mbps).mean
+            / figures.mean(first(scheme, rate), goodput_mbps).mean
             for rate in LOW
         )
         for scheme in FIVE
     }
     fall = {
-        scheme: figures.ratio(at("wifi2", scheme, mean=1e-2), at("wifi2", scheme, mean=1e-3), goodput_mbps).mean
+        scheme: figures.ratio(point("wifi2", scheme, mean=1e-2), point("wifi2", scheme, mean=1e-3), goodput_mbps).mean
         for scheme in ("Westwood", "BIC")
     }
     firm = min(kept["Westwood"], kept["BIC"]) > max(kept["New Reno"], kept["Vegas"], kept["Veno"])
-    said = f"least share of scenario 1 kept up to 0.001: {listed(kept)}; from 0.001 to 0.01 then {listed(fall)}"
+    said = f"least share of scenario 1 kept up to 0.001: {format_values(kept)}; from 0.001 to 0.01 then {format_values(fall)}"
     why = ". The air carries 4 Mb/s and the bottleneck leaves 5 while the cross traffic is on: there is little to lose"
     return firm and max(fall.values()) < 0.9, said + why
 
 
-def _queues(figures: Figures) -> tuple[bool, str]:
-    found = {packets: of_five(figures, at("wifi-queues", "New Reno", packets=packets)) for packets in QUEUES}
+def _queues(figures: ExperimentData) -> tuple[bool, str]:
+    found = {packets: of_five(figures, point("wifi-queues", "New Reno", packets=packets)) for packets in QUEUES}
     holds = all(min(each["Westwood"], each["BIC"]) > max(each["Vegas"], each["Veno"]) for each in found.values())
-    said = "; ".join(f"{packets}: {listed(each)}" for packets, each in found.items())
+    said = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
     why = (
         ". Westwood is high at every queue, but all lie close: the air is the limit, and a queue of any size is enough for 4 Mb/s"
     )
     return holds, f"{said} Mb/s{why}"
 
 
-def evaluators(figures: Figures) -> dict[str, Evaluate]:
+def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     return {
-        "P3-051": says(lambda: _alike(figures)),
-        "P3-052": number(lambda: _gain(figures, "Westwood"), lambda: _gains(figures, "Westwood")),
-        "P3-053": number(lambda: _gain(figures, "BIC"), lambda: _gains(figures, "BIC")),
-        "P3-054": says(lambda: _congested(figures)),
-        "P3-055": says(lambda: _queues(figures)),
+        "P3-051": statement(lambda: _alike(figures)),
+        "P3-052": measured_number(lambda: _gain(figures, "Westwood"), lambda: _gains(figures, "Westwood")),
+        "P3-053": measured_number(lambda: _gain(figures, "BIC"), lambda: _gains(figures, "BIC")),
+        "P3-054": statement(lambda: _congested(figures)),
+        "P3-055": statement(lambda: _queues(figures)),
     }
