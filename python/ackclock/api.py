@@ -1,4 +1,4 @@
-"""What `import ackclock` offers. Quantities are strings with units, as in the files: "10 Mb/s", "45 ms", "64 KiB"."""
+"""The functions of `import ackclock`. Quantities are strings with units, as in files: "10 Mb/s", "45 ms", "64 KiB"."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def simulate(
     """Simulate flows over a link.
 
     Args:
-        link: with `flows`: a packaged link's name, a link file, or a dict with `hop` (the link file as a dict).
-            Without `flows`: a scenario file, or a scenario as a dict.
+        link: with `flows`: the name of a packaged link, a link file, or a dict with `hop` (the contents of a link file).
+            Without `flows`: a scenario file or a dict with its contents.
         flows: [[flow]] tables as dicts, such as ``{"workload": {"kind": "bulk"}, "count": 2}``.
-        duration: simulated time, such as ``"60 s"``. Needed unless the scenario says it.
-        seed: one seed or several, whole numbers from 0; default: those of the scenario, else 1.
+        duration: simulated time, such as ``"60 s"``; required unless the scenario has it.
+        seed: one seed or several, integers from 0; default: the scenario's, else 1.
         tcp: the [tcp] table, such as ``{"host": "ns2", "variant": "reno"}``.
-        out: a run folder to write; nothing is written without it. What the same call left there is taken up.
-        force: move another run that is in `out` aside (to `out`.1) instead of refusing to write there.
+        out: the run folder; nothing is written without it. Results of the same call in it are reused.
+        force: rename another run in `out` (to `out`.1) instead of raising InputError.
         captures: "pcap" or "pcapng" captures of every flow at both ends, in ``out/captures``; needs `out`.
         workers: threads for several seeds; default: all cores.
         **keys: other top-level keys of a scenario: ``clients``, ``sample``, ``measure``, ``phase_jitter``.
@@ -57,8 +57,8 @@ def simulate(
         times in s), `plot()`, `report()`.
 
     Raises:
-        InputError: bad input, with file, line and key where there are any; or another run is in `out`, and stays as it is.
-        RunFailed: the engine gave up on a run.
+        InputError: bad input, with file, line and key if known; or another run in `out`, which is not changed.
+        RunFailed: a run failed in the engine.
     """
     from ackclock.simulation.run import simulate_scenario
 
@@ -86,13 +86,13 @@ def sweep(
     dask: str | None = None,
     **keys: Any,
 ) -> Sweep:
-    """Simulate every combination of some values; arguments as for `simulate`, and:
+    """Simulate every combination of values. Arguments as for `simulate`, and:
 
     Args:
         over: values by dotted path, such as ``{"tcp.variant": ["reno", "cubic"], "hop.air.loss.down.mean": [0, 1e-3]}``;
-            it replaces the scenario's own [sweep].
-        out: a folder that keeps every finished run, so that an interrupted sweep goes on where it was.
-        dask: address of a Dask scheduler to run on, instead of this machine's cores.
+            replaces the scenario's [sweep].
+        out: the run folder. It stores every finished run, so an interrupted sweep continues.
+        dask: address of a Dask scheduler to run on instead of this machine's cores.
 
     Returns:
         A Sweep: `points` (params, metrics with 95 % intervals, runs), `metrics` and `flows` (Polars frames).
@@ -117,24 +117,24 @@ def _draft(
     tcp: Mapping[str, Any] | None,
     keys: Mapping[str, Any],
 ) -> Draft:
-    """The scenario the arguments describe: a link with flows, or a scenario some keys of which are replaced."""
+    """The scenario of the arguments: a link with flows, or a scenario with some keys replaced."""
     from ackclock.congestion_control import with_names
     from ackclock.input.scenario.draft import draft_of, read_draft
 
-    said: dict[str, Any] = with_names(dict(keys))
+    overrides: dict[str, Any] = with_names(dict(keys))
     if flows is not None:
-        said["flow"] = with_names([dict(flow) for flow in flows])
+        overrides["flow"] = with_names([dict(flow) for flow in flows])
     if duration is not None:
-        said["duration"] = duration
+        overrides["duration"] = duration
     if seed is not None:
-        said["seeds"] = [seed] if isinstance(seed, int) else list(seed)
+        overrides["seeds"] = [seed] if isinstance(seed, int) else list(seed)
     if tcp is not None:
-        said["tcp"] = with_names(dict(tcp))
+        overrides["tcp"] = with_names(dict(tcp))
     if isinstance(link, Mapping):
-        return draft_of({**with_names(link), **said})
+        return draft_of({**with_names(link), **overrides})
     if flows is not None:
-        return draft_of({"link": str(link), **said})
-    return read_draft(Path(link)).replaced(said)
+        return draft_of({"link": str(link), **overrides})
+    return read_draft(Path(link)).replaced(overrides)
 
 
 def list_links() -> dict[str, str]:
@@ -143,7 +143,7 @@ def list_links() -> dict[str, str]:
 
 
 def list_variants() -> dict[str, str]:
-    """TCP variants (congestion controls): name -> what it is and its source."""
+    """TCP variants (congestion controls): name -> summary and source."""
     return {entry["name"]: f"{entry['summary']}. Source: {entry['source']}" for entry in catalogue.entries("variants")}
 
 
@@ -153,10 +153,10 @@ def list_hosts() -> dict[str, str]:
 
 
 def list_papers() -> dict[str, str]:
-    """The papers whose claims can be checked: name -> what it is about."""
+    """Papers with claims for `reproduce`: name -> subject."""
     return dict(_PAPERS)
 
 
 def list_queues() -> dict[str, str]:
-    """Queues: kind -> what it is."""
+    """Queues: kind -> summary."""
     return {entry["name"]: entry["summary"] for entry in catalogue.entries("queues")}

@@ -1,8 +1,8 @@
-"""Congestion controls of your own, in Python: `class Mine(ackclock.CongestionControl)`.
+"""User-defined congestion controls in Python: `class Mine(ackclock.CongestionControl)`.
 
-A class is named in a scenario as ``variant = "python:module.Class"`` (the module must be importable, the current folder
-counts), or passed itself: ``flows=[{"variant": Mine, ...}]``. The engine makes one object for each connection, calls its
-methods and, after each call, reads `cwnd`, `ssthresh`, `pacing_rate` and `halving_floor`.
+A scenario names a class as ``variant = "python:module.Class"``; the module must be importable, also from the current
+folder. A call may pass the class itself: ``flows=[{"variant": Mine, ...}]``. The engine creates one object for each
+connection, calls its methods and, after each call, reads `cwnd`, `ssthresh`, `pacing_rate` and `halving_floor`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ if TYPE_CHECKING:
     from ackclock._native import Ack, Congestion, Loss
 
 PREFIX = "python:"
-_PASSED: dict[str, type[CongestionControl]] = {}  # classes that were passed themselves, by the name they got
+_PASSED: dict[str, type[CongestionControl]] = {}  # classes passed as objects, by name
 
 
 class CongestionControl:
-    """How the window moves. Windows are in segments, times in seconds, rates in segments a second.
+    """Controls the congestion window. Windows are in segments, times in seconds, rates in segments a second.
 
-    It sees no packet and no timer. Loss detection and repair belong to the scenario's `recovery`, which owns the window from
-    `on_congestion` to `on_recovered`. Two runs with one seed must do the same: draw random numbers, if any, from a generator
-    that you seed in `__init__`. Before each cut that may turn out to be for nothing the object is copied (`copy.deepcopy`).
+    It has no access to packets or timers. Loss detection and retransmission belong to the scenario's `recovery`, which
+    controls the window from `on_congestion` to `on_recovered`. Two runs with one seed must have equal results: draw random
+    numbers from a generator seeded in `__init__`. The object is copied (`copy.deepcopy`) before each reduction that may be undone.
 
     Attributes:
         cwnd: the congestion window, 1 or more.
         ssthresh: the slow-start threshold, 1 or more; infinity for none.
-        pacing_rate: the rate at which segments leave, or None: as soon as the window allows. Give it a value in `__init__`
-            if it paces itself.
-        halving_floor: how low recovery "rate-halving" may bring the window; None: to `ssthresh`.
+        pacing_rate: the rate at which segments are sent; None: as soon as the window allows. Assign it in `__init__` to use pacing.
+        halving_floor: lower limit of the window in recovery "rate-halving"; None: `ssthresh`.
     """
 
     cwnd: float
@@ -52,46 +51,46 @@ class CongestionControl:
         self.ssthresh = initial_ssthresh
 
     def on_ack(self, ack: Ack) -> None:
-        """New data was acknowledged and no recovery is in force: the window may grow."""
+        """An ACK of new data outside of recovery: the window may grow."""
 
     def on_delivery(self, ack: Ack) -> None:
-        """Segments arrived or were lost: every ACK that says so, in recovery or not, before `on_ack`.
+        """An ACK with newly delivered or lost segments, in recovery or not; called before `on_ack`.
 
-        Called only where a class has its own; then `ack` knows `delivered`, `lost` and `rate`.
+        Called only if a class overrides it; then `ack` has `delivered`, `lost` and `rate`.
         """
 
     def on_loss(self, loss: Loss) -> None:
-        """A segment was taken for lost; called only where a class has its own `on_delivery` or `on_loss`."""
+        """A segment was marked lost; called only if a class overrides `on_delivery` or `on_loss`."""
 
     def on_congestion(self, congestion: Congestion) -> None:
-        """Cut the window: set `ssthresh`, and `cwnd` to where the recovery is to bring it (1 after a timeout).
+        """Reduce the window: set `ssthresh`, and `cwnd` to its value at the end of recovery (1 after a timeout).
 
-        As it stands: Reno's half (RFC 5681, equation (4)).
+        Default: half the flight (Reno; RFC 5681, equation (4)).
         """
         self.ssthresh = max(math.floor(congestion.flight / 2), 2.0)
         self.cwnd = 1.0 if congestion.signal == "timeout" else self.ssthresh
 
     def on_recovered(self, now: float, cwnd: float) -> None:
-        """A recovery is over, or has moderated the window, and leaves it here."""
+        """Recovery ended, or changed the window to `cwnd`."""
         self.cwnd = cwnd
 
     def on_idle(self, now: float, idle: float) -> None:
-        """Sending begins again after `idle` seconds in which the application had nothing to send."""
+        """Sending restarts after `idle` seconds in which the application had no data."""
 
     @classmethod
     def watches_deliveries(cls) -> bool:
-        """Whether it has an `on_delivery` or `on_loss` of its own, for which the sender must keep notes."""
+        """Whether the class overrides `on_delivery` or `on_loss`, which requires delivery rate samples in the sender."""
         base = CongestionControl
         return cls.on_delivery is not base.on_delivery or cls.on_loss is not base.on_loss
 
 
 def is_user(variant: object) -> bool:
-    """Whether this names a congestion control in Python."""
+    """Whether a variant is a congestion control in Python."""
     return isinstance(variant, str) and variant.startswith(PREFIX)
 
 
 def with_names(value: Any) -> Any:
-    """The value with each congestion control class in it replaced by its name, however deep it lies."""
+    """The value with every congestion control class in it, at any depth, replaced by its name."""
     if isinstance(value, type) and issubclass(value, CongestionControl):
         name = f"{PREFIX}{value.__module__}.{value.__qualname__}"
         _PASSED[name] = value
@@ -102,7 +101,7 @@ def with_names(value: Any) -> Any:
 
 
 def find(name: str) -> type[CongestionControl]:
-    """The class of "python:module.Class". Raises Refusal."""
+    """The class of "python:module.Class". Raises InvalidValue."""
     if name in _PASSED:
         return _PASSED[name]
     module, _, kind = name.removeprefix(PREFIX).rpartition(".")
@@ -110,12 +109,12 @@ def find(name: str) -> type[CongestionControl]:
     if not module or not kind.isidentifier():
         raise InvalidValue(format_value(name), allowed)
     try:
-        found = getattr(_imported(module), kind, None)
+        class_ = getattr(_imported(module), kind, None)
     except ImportError as error:
         raise InvalidValue(f"{format_value(name)}, which cannot be imported ({error})", allowed) from None
-    if not (isinstance(found, type) and issubclass(found, CongestionControl)):
+    if not (isinstance(class_, type) and issubclass(class_, CongestionControl)):
         raise InvalidValue(f"{format_value(name)}, which is no such class", allowed)
-    return found
+    return class_
 
 
 def _imported(module: str) -> Any:
@@ -130,37 +129,37 @@ def _imported(module: str) -> Any:
 
 
 def digest(name: str) -> str:
-    """16 hex digits over the source of the class's module: what is edited is run again."""
-    found = find(name)
+    """16 hex digits over the source of the class's module; changed source has another digest."""
+    class_ = find(name)
     try:
-        text = inspect.getsource(sys.modules[found.__module__])
+        text = inspect.getsource(sys.modules[class_.__module__])
     except (OSError, TypeError, KeyError):
         try:
-            text = inspect.getsource(found)
+            text = inspect.getsource(class_)
         except (OSError, TypeError):
-            text = f"no source {id(found)} {os.getpid()}"  # never taken for another
+            text = f"no source {id(class_)} {os.getpid()}"  # unique: results are not reused
     return sha256(text.encode()).hexdigest()[:16]
 
 
 def names_in(plan: Mapping[str, Any]) -> list[str]:
-    """The congestion controls in Python that a plan's flows name, each once."""
+    """The congestion controls in Python of a plan's flows, without duplicates."""
     flows: Iterable[Mapping[str, Any]] = plan["flows"]
-    said = [flow["tcp"]["variant"] for flow in flows if flow["tcp"]]
-    return list(dict.fromkeys(name for name in said if is_user(name)))
+    variants = [flow["tcp"]["variant"] for flow in flows if flow["tcp"]]
+    return list(dict.fromkeys(name for name in variants if is_user(name)))
 
 
 def classes(names: Iterable[str]) -> dict[str, type[CongestionControl]]:
-    """Name to class, as the engine wants them."""
+    """Name to class, for the engine."""
     return {name: find(name) for name in names}
 
 
 def is_importable(name: str) -> bool:
-    """Whether another process can import the class: one in the running script, a function or another class cannot be."""
-    found = find(name)
-    return found.__module__ != "__main__" and found.__qualname__.isidentifier()
+    """Whether another process can import the class: not one of the running script or within a function or a class."""
+    class_ = find(name)
+    return class_.__module__ != "__main__" and class_.__qualname__.isidentifier()
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of what a congestion control raised."""
+    """The traceback of an exception in a congestion control."""
     cause = error.__cause__ or error
     return "".join(traceback.format_exception(cause)).rstrip()

@@ -1,7 +1,8 @@
-"""What a long transfer gets, in closed form. Times in seconds, windows in segments, rates in segments a second (times 8 and the segment's bytes: bits/s).
+"""Throughput of long transfers in closed form.
 
-Each holds within limits: losses come at random and `loss` counts loss events (the losses of one window are one), the path's RTT does not change
-with the load, and slow start does not count.
+Times are in seconds, windows in segments, rates in segments a second (times 8 and the segment's bytes: bits/s). The
+models assume random losses, an RTT that does not depend on the load, and no slow start; `loss` counts loss events
+(the losses of one window are one event).
 
 >>> from ackclock import models
 >>> round(models.padhye_full(0.018, rtt=0.134, rto=0.334, max_window=65536 / 1448) * 1448 * 8 / 1e6, 3)    # Mb/s
@@ -18,17 +19,17 @@ __all__ = ["cubic_response", "mathis", "padhye_approx", "padhye_full", "window_o
 
 
 def window_over_rtt(window: float, rtt: float) -> float:
-    """0.75*W/RTT: the mean rate of a sawtooth between W/2 and W; a window that never moves carries W/RTT.
+    """0.75*W/RTT: the mean rate of a sawtooth between W/2 and W. A constant window has the rate W/RTT.
 
     Args:
-        window: the largest window W, above 0, in any unit (bytes, segments).
+        window: the maximum window W, above 0, in any unit (bytes, segments).
         rtt: round-trip time, above 0.
 
     Returns:
-        That unit a second.
+        The rate in that unit a second.
 
     Raises:
-        ValueError: an argument is out of its range; so below.
+        ValueError: an argument is out of range. The other functions raise it, too.
     """
     _above_zero(window=window, rtt=rtt)
     return _native.window_over_rtt(window, rtt)
@@ -52,14 +53,14 @@ def mathis(loss: float, rtt: float, per_ack: float = 1.0) -> float:
 
 
 def padhye_full(loss: float, rtt: float, rto: float, per_ack: float = 2.0, max_window: float = math.inf) -> float:
-    """Reno's send rate with timeouts and a largest window: Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998, the full model of section 2.3.
+    """Reno's send rate with timeouts and a maximum window: Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998, the full model of section 2.3.
 
     Args:
         loss: loss events a segment, p, between 0 and 1.
         rtt: round-trip time, above 0.
         rto: the first retransmission timeout, T0, above 0.
         per_ack: segments an ACK covers, b.
-        max_window: the largest window W_m (the receiver's), in segments; infinity: none.
+        max_window: the receiver's window W_m, in segments; infinity for none.
 
     Returns:
         Segments a second, retransmissions included.
@@ -85,7 +86,7 @@ def cubic_response(loss: float, rtt: float, c: float = 0.4, beta: float = 0.7) -
         loss: loss events a segment, p, between 0 and 1.
         rtt: round-trip time, above 0.
         c: C, in segments a second cubed, above 0.
-        beta: what a loss leaves of the window, between 0 and 1.
+        beta: the factor of a window reduction, between 0 and 1.
 
     Returns:
         Segments.

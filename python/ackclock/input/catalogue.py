@@ -1,4 +1,4 @@
-"""Names one may use: variants, recoveries, slow starts and queues from the engine; hosts and links from files."""
+"""Valid names: variants, recoveries, slow starts and queues of the engine; hosts and links from files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _engine_catalogue() -> dict[str, Any]:
 
 
 def entries(kind: str) -> list[dict[str, str]]:
-    """What the engine offers of one kind (variants, recoveries, slow_starts, queues): name, summary, source."""
-    found: list[dict[str, str]] = _engine_catalogue()[kind]
-    return found
+    """The engine's entries of one kind ("variants", "recoveries", "slow_starts", "queues"): name, summary, source."""
+    listed: list[dict[str, str]] = _engine_catalogue()[kind]
+    return listed
 
 
 @cache
@@ -31,30 +31,30 @@ def _names(kind: str) -> tuple[str, ...]:
 
 
 def variants() -> tuple[str, ...]:
-    """TCP variants (congestion controls) the engine has."""
+    """The engine's TCP variants (congestion controls)."""
     return _names("variants")
 
 
 def recoveries() -> tuple[str, ...]:
-    """Loss recoveries the engine has."""
+    """The engine's loss recoveries."""
     return _names("recoveries")
 
 
 def slow_starts() -> tuple[str, ...]:
-    """Slow starts the engine has."""
+    """The engine's slow starts."""
     return _names("slow_starts")
 
 
 def queues() -> tuple[str, ...]:
-    """Queues the engine has."""
+    """The engine's queues."""
     return _names("queues")
 
 
 @cache
 def hosts() -> dict[str, str]:
-    """Host stacks with what each is and its source, one per file in hosts/."""
-    found = {}
+    """Host stacks, name -> title and source, one for each file in hosts/."""
+    listed = {}
     for path in sorted(HOSTS.glob("*.toml")):
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-        found[path.stem] = f"{said.get('title', '')}. Source: {said.get('source', '')}"
-    return found
+        host = tomllib.loads(path.read_text(encoding="utf-8"))
+        listed[path.stem] = f"{host.get('title', '')}. Source: {host.get('source', '')}"
+    return listed

@@ -1,4 +1,4 @@
-"""The Rust engine: a plan in, figures and tables out."""
+"""The Rust engine: runs a plan, returns a summary and tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EngineOutput:
-    """One run of one seed: the summary (the fields of `simulate --json`) and the sampled tables."""
+    """The engine's output for one plan: the summary (the fields of `simulate --json`) and the sampled tables."""
 
     summary: dict[str, Any]
     series: pl.DataFrame
@@ -24,9 +24,9 @@ class EngineOutput:
 
 
 def run(plan: Plan) -> EngineOutput:
-    """Run a plan. The interpreter's lock is free meanwhile, so threads run side by side.
+    """Run a plan. The interpreter's lock is released meanwhile, so threads run in parallel.
 
-    Raises RunFailed, with its traceback when a congestion control in Python raised.
+    Raises RunFailed; the message has the traceback of a congestion control in Python that raised.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""One run's summary boiled down to the numbers a comparison is about."""
+"""The metrics of a run, from its summary, and their intervals over seeds."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from typing import Any
 from ackclock.statistics import Interval, interval, jain_index
 
 LIMITS = ("receive_window", "send_buffer", "cwnd", "application", "recovery")
-"""What can hold a sender back, by the engine's names."""
+"""What limits a sender, by the engine's names."""
 
 Run = Mapping[str, float]
-"""Metric name to value for one run; NaN where the run has no such thing."""
+"""Metric name to value of one run; NaN without a value."""
 
 
 def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The comparison's metrics of one run, from its summary (``docs/plan.md``).
+    """The metrics of one run, from its summary (``docs/plan.md``).
 
-    ``goodput_bps`` is the sum over the TCP flows, ``rtt_*_ms``, ``idle_share`` and the ``limited_*`` shares (0..1
-    of the flow's life) their mean, ``timeouts``, ``fast_retransmits``, ``window_cuts`` and ``retransmission_rate``
-    (of all segments sent) over all of them. ``queue_delay_ms`` is the mean a data packet waits, summed over the
-    hops. Of split connections the last part counts, and what is sent again on any. ``utilization`` is
-    that of the busiest hop the data crosses; ``ack_drop_share`` the share of packets lost on
-    the way back, ``ack_filter_share`` what ACK filters took of it; ``model_bps`` what Padhye's model gives Reno flows with the same
-    loss events and round trips (NaN where it has nothing to go by).
+    - ``goodput_bps``, ``throughput_bps``: sums over the TCP flows.
+    - ``rtt_*_ms``, ``idle_share``, ``limited_*`` (shares of a flow's lifetime, 0..1): means over the flows.
+    - ``timeouts``, ``fast_retransmits``, ``window_cuts``, ``retransmission_rate`` (of the sent segments): over all flows.
+    - ``queue_delay_ms``: mean queueing delay of data packets, summed over the hops.
+    - ``utilization``: of the most used hop in the direction of the data.
+    - ``ack_drop_share``: share of packets lost in the direction of the ACKs; ``ack_filter_share``: the share
+      removed by ACK filters.
+    - ``model_bps``: Padhye's rate for Reno with the same loss events and RTTs; NaN if the model does not apply.
+
+    Of a split connection, goodput and RTT are those of the last part, retransmissions those of all parts.
     """
     parts = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
     sent = sum(flow["segments_sent"] for flow in parts)
@@ -48,18 +51,18 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _model(flows: Sequence[Mapping[str, Any]]) -> float:
-    """The sum of what Padhye's model gives each flow; NaN where it is not known of all."""
+    """The sum of Padhye's rates over the flows; NaN if one flow has none."""
     rates = [(flow.get("model") or {}).get("padhye_bps") for flow in flows]
     return math.fsum(_numbers(rates)) if rates and None not in rates else math.nan
 
 
-def of_flows(summary: Mapping[str, Any], beside: str) -> dict[str, float]:
-    """:func:`of_run` without the flows whose names begin with `beside`; their goodput is a metric of its own, if there are any."""
-    apart = [flow for flow in summary["flows"] if flow["flow"].startswith(beside)]
-    rest = [flow for flow in summary["flows"] if not flow["flow"].startswith(beside)]
+def of_flows(summary: Mapping[str, Any], prefix: str) -> dict[str, float]:
+    """:func:`of_run` without the flows whose names begin with `prefix`; their goodput is ``opposite_goodput_bps``."""
+    opposite = [flow for flow in summary["flows"] if flow["flow"].startswith(prefix)]
+    rest = [flow for flow in summary["flows"] if not flow["flow"].startswith(prefix)]
     metrics = of_run({**summary, "flows": rest})
-    if apart:
-        metrics["opposite_goodput_bps"] = math.fsum(_numbers(flow["goodput_bps"] for flow in apart if not flow.get("feeds")))
+    if opposite:
+        metrics["opposite_goodput_bps"] = math.fsum(_numbers(flow["goodput_bps"] for flow in opposite if not flow.get("feeds")))
     return metrics
 
 
@@ -77,7 +80,7 @@ def _of_hops(hops: Sequence[Mapping[str, Any]], direction: str) -> dict[str, flo
 
 
 def _filtered_share(hops: Iterable[Mapping[str, Any]]) -> float:
-    """Of all packets that came to the hop where filters took most, the share that they took."""
+    """The share of offered packets that ACK filters removed, at the hop with the largest share."""
     shares = [
         hop.get("drops_by_cause", {}).get("ack_filter", 0) / offered
         for hop in hops
@@ -99,27 +102,25 @@ def _numbers(values: Iterable[float | None]) -> list[float]:
 
 
 def _mean(values: Iterable[float | None]) -> float:
-    known = _numbers(values)
-    return math.fsum(known) / len(known) if known else math.nan
+    numbers = _numbers(values)
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def over_seeds(runs: Iterable[Run]) -> dict[str, Interval]:
-    """Every metric's mean and 95 % interval over runs that differ in their seed only; metrics without values are
-    left out.
-    """
+    """Mean and 95 % interval of every metric over runs that differ in their seed only. Metrics without values are left out."""
     rows = list(runs)
     names = dict.fromkeys(name for row in rows for name in row)
-    found = {name: interval(row.get(name) for row in rows) for name in names}
-    return {name: value for name, value in found.items() if value.n}
+    intervals = {name: interval(row.get(name) for row in rows) for name in names}
+    return {name: value for name, value in intervals.items() if value.n}
 
 
 def metrics_json(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Every metric's mean, lo, hi and sd over runs that differ in their seed only; rates in bits/s, times in ms.
+    """Mean, lo, hi and sd of every metric over runs that differ in their seed only; rates in bits/s, times in ms.
 
-    UDP flows are the background of a run with TCP flows and do not count then.
+    UDP flows count only in runs without TCP flows.
     """
     rows = [{**of_run(_without_background(summary)), "jain": summary["jain"]} for summary in summaries]
-    return {name: dict(found.as_json()) for name, found in over_seeds(rows).items()}
+    return {name: dict(intervals.as_json()) for name, intervals in over_seeds(rows).items()}
 
 
 def _without_background(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Scenario and seed into a plan: all of one run in integers, as docs/plan.md says it."""
+"""A plan: one run of a scenario, all values integers (docs/plan.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ from ackclock.simulation.split_tcp import split
 
 @dataclass(frozen=True)
 class Capture:
-    """A packet capture to write: of which flow, at which end (server, client, or middle: after so many hops from the server), where, pcap or pcapng."""
+    """A packet capture to write.
+
+    Attributes:
+        flow: the flow's name.
+        end: "server", "client" or "middle".
+        after: for "middle": the number of hops between the server and the capture.
+        format: "pcap" or "pcapng".
+    """
 
     flow: str
     end: str
@@ -30,36 +37,36 @@ class Capture:
     after: int = 0
 
     def plan(self) -> dict[str, str | int]:
-        said: dict[str, str | int] = {
+        plan: dict[str, str | int] = {
             "flow": self.flow,
             "end": self.end,
             "path": str(self.path.absolute()),
             "format": self.format,
         }
-        return {**said, "after": self.after} if self.end == "middle" else said
+        return {**plan, "after": self.after} if self.end == "middle" else plan
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan in which recordings still stand for their times, so that it is cheap to compare and to hash."""
+    """A plan with `Recording` objects in place of their times, cheap to compare and to hash."""
 
     document: dict[str, Any]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over everything but where captures go; the contents of recordings count."""
-        said = {key: value for key, value in self.document.items() if key != "captures"}
-        return hashlib.sha256(_dumps(said).encode()).hexdigest()
+        """SHA-256 over the plan without its captures; recordings count by their contents."""
+        hashed = {key: value for key, value in self.document.items() if key != "captures"}
+        return hashlib.sha256(_dumps(hashed).encode()).hexdigest()
 
     def text(self) -> str:
-        """The JSON the engine reads."""
+        """The JSON that the engine reads."""
         text = _dumps(self.document)
         for recording in _recordings(self.document):
             text = text.replace(f'"{recording.digest}"', _times_text(recording))
         return text
 
     def expanded(self) -> dict[str, Any]:
-        """The whole plan as plain JSON values."""
+        """The plan as plain JSON values, recordings included."""
         plan: dict[str, Any] = json.loads(self.text())
         return plan
 
@@ -79,7 +86,7 @@ def _recordings(document: dict[str, Any]) -> set[Recording]:
 
 
 def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), *, live: bool = False) -> Plan:
-    """The plan of one run: `scenario` with one seed. A live flow is for real hosts, so only an emulation may have one.
+    """The plan of `scenario` with one seed. Only an emulation may have a live flow, which is traffic of real hosts.
 
     Raises InputError for a live flow without ``live``.
     """
@@ -88,10 +95,10 @@ def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), 
             'a flow with workload = { kind = "live" } is for real hosts', "run `ackclock emulate`, or give it another kind"
         )
     flows, proxies = _flows(scenario)
-    said: dict[str, Any] = {"proxies": proxies} if proxies else {}
+    optional: dict[str, Any] = {"proxies": proxies} if proxies else {}
     return Plan(
         {
-            **said,
+            **optional,
             "seed": seed,
             "duration_ps": scenario.duration,
             "sample_ps": scenario.sample,
@@ -120,7 +127,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
 
 
 def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The flows, and the proxies that stand between parts of split ones."""
+    """The flows, and the proxies between the parts of split connections."""
     flows: list[dict[str, Any]] = []
     proxies: list[dict[str, Any]] = []
     for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):

@@ -1,4 +1,4 @@
-"""One scenario, all its seeds, into one run folder."""
+"""`simulate`: every seed of a scenario, into one run folder."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a scenario gave: one summary per seed, and tables over all seeds.
+    """The result of a simulation: a summary for each seed, and tables over all seeds.
 
-    `flows` has one row per seed and flow, `series` one per seed, flow and sample, `hops` one per seed, hop,
-    direction, station and sample; columns as in the Parquet files. `folder` is the run folder, None when nothing
-    was written.
+    Attributes:
+        summaries: one document for each seed, as `simulate --json` prints it.
+        flows: one row for each seed and flow.
+        series: one row for each seed, flow and sample.
+        hops: one row for each seed, hop, direction, station and sample. Columns as in the Parquet files:
+            rates in bits/s, RTT in ms, times in s.
+        folder: the run folder; None without one.
     """
 
     scenario: Scenario
@@ -39,24 +43,24 @@ class Simulation:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row per seed and flow: the fields of the JSON, nested names joined by underscores."""
+        """One row for each seed and flow: the fields of the JSON document, nested names joined by underscores."""
         return run_files.flows_frame(self.summaries)
 
     @property
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Every metric's mean, lo, hi and sd over the seeds (95 % interval)."""
+        """Mean, lo, hi (95 % interval) and sd over the seeds, by metric."""
         return metrics_json(self.summaries)
 
     def document(self) -> dict[str, Any]:
         """The document `ackclock simulate --json` prints."""
-        one_each = [{"scenario": self.name, **summary} for summary in self.summaries]
-        if len(one_each) == 1:
-            document = one_each[0]
+        documents = [{"scenario": self.name, **summary} for summary in self.summaries]
+        if len(documents) == 1:
+            document = documents[0]
         else:
             document = {
                 "scenario": self.name,
-                "runs": one_each,
-                "summary": {"n": len(one_each), "metrics": self.metrics},
+                "runs": documents,
+                "summary": {"n": len(documents), "metrics": self.metrics},
             }
         return {**document, "folder": str(self.folder)} if self.folder else document
 
@@ -86,7 +90,7 @@ def simulate_scenario(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Run every seed of a scenario. With a `folder`, take up what an earlier call left there and keep everything."""
+    """Run every seed of a scenario. With a `folder`, stored results are reused and all results are stored."""
     name = name or scenario.title or "scenario"
     specs = [RunSpec(scenario, seed, captures=captures) for seed in scenario.seeds]
     if folder is None:
@@ -96,9 +100,9 @@ def simulate_scenario(
             shutil.rmtree(folder / "cells", ignore_errors=True)
             return open_run(folder, scenario, name)
         results = run_specs(specs, workers=workers, store=RunStore(folder), progress=progress)
-        done = _simulation(scenario, name, results, folder)
-        _finish(run, done, results)
-        return done
+        simulation = _simulation(scenario, name, results, folder)
+        _finish(run, simulation, results)
+        return simulation
 
 
 def _simulation(scenario: Scenario, name: str, results: Sequence[RunResult], folder: Path | None = None) -> Simulation:
@@ -107,14 +111,14 @@ def _simulation(scenario: Scenario, name: str, results: Sequence[RunResult], fol
 
 
 def joined(results: Sequence[RunResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The series and hops of several cells under one another."""
+    """The series and the hops of several runs, concatenated."""
     import polars as pl
 
     return pl.concat([result.series for result in results]), pl.concat([result.hops for result in results])
 
 
 def identity(scenario: Scenario) -> Identity:
-    """The identity of a simulation: its scenario. Captures are added to a finished one."""
+    """The identity of a simulation: its scenario. Captures are no part of it and may be added to a finished run."""
     return Identity("simulate", scenario_hash(scenario))
 
 
@@ -124,7 +128,7 @@ def default_folder(scenario: Scenario) -> Path:
 
 
 def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
-    """A finished run, read back."""
+    """Read a finished run."""
     import polars as pl
 
     summaries = json.loads((folder / "summary.json").read_text())
@@ -132,16 +136,16 @@ def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
     return Simulation(scenario, name, tuple(summaries), series, hops, folder)
 
 
-def _finish(run: RunFolder, done: Simulation, results: Sequence[RunResult]) -> None:
-    """The run folder's own files; environment.json comes last and says that it is whole."""
+def _finish(run: RunFolder, simulation: Simulation, results: Sequence[RunResult]) -> None:
+    """Write the run folder's files. `run.finish` writes environment.json last, which marks the folder as finished."""
     folder = run.path
-    if run.finished:  # captures are missing
+    if run.finished:  # captures are added
         run.reopen()
-    run_files.write_scenario(folder, done.scenario)
-    atomic_files.write_parquet(folder / "flows.parquet", done.flows)
-    atomic_files.write_parquet(folder / "series.parquet", done.series)
-    atomic_files.write_parquet(folder / "hops.parquet", done.hops)
-    atomic_files.write_json(folder / "summary.json", done.summaries)
+    run_files.write_scenario(folder, simulation.scenario)
+    atomic_files.write_parquet(folder / "flows.parquet", simulation.flows)
+    atomic_files.write_parquet(folder / "series.parquet", simulation.series)
+    atomic_files.write_parquet(folder / "hops.parquet", simulation.hops)
+    atomic_files.write_json(folder / "summary.json", simulation.summaries)
     _gather_captures(folder, results)
     run.finish()
     shutil.rmtree(folder / "cells")
@@ -151,6 +155,6 @@ def _gather_captures(folder: Path, results: Sequence[RunResult]) -> None:
     for result in results:
         if result.spec.captures and result.folder:
             (folder / "captures").mkdir(exist_ok=True)
-            before = "" if len(results) == 1 else f"seed{result.seed}-"
+            prefix = "" if len(results) == 1 else f"seed{result.seed}-"
             for capture in sorted((result.folder / "captures").iterdir()):
-                capture.rename(folder / "captures" / f"{before}{capture.name}")
+                capture.rename(folder / "captures" / f"{prefix}{capture.name}")

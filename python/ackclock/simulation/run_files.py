@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def write_scenario(folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None) -> None:
-    """The scenario as resolved; its trace files are named under `traces`, relative to the run folder."""
+    """Write the resolved scenario. Its trace files have paths under `traces`, relative to the run folder."""
     names = {recording.path: f"{traces}/{trace_file(recording)}" for recording in recordings(scenario)}
     extra = extra or {}
     data = resolved(scenario, lambda path: names[path], extra.get("sweep", ()))
@@ -25,12 +25,12 @@ def write_scenario(folder: Path, scenario: Scenario, traces: str = "traces", ext
 
 
 def trace_file(recording: Recording) -> str:
-    """Name of a trace's copy in a run folder: its own, with its hash in front, as two may share one name."""
+    """The name of a trace's copy in a run folder: the file's name after 8 digits of its hash, since two files may share a name."""
     return f"{recording.digest[:8]}-{recording.path.name}"
 
 
 def keep_traces(folder: Path, scenario: Scenario) -> None:
-    """Copy the traces a scenario uses into the run folder, so that it can be run again anywhere."""
+    """Copy the scenario's traces into the run folder, which makes it independent of their files."""
     for recording in recordings(scenario):
         copy = folder / "traces" / trace_file(recording)
         if not copy.exists():
@@ -39,25 +39,25 @@ def keep_traces(folder: Path, scenario: Scenario) -> None:
 
 
 def flows_frame(summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[str, Any]] | None = None) -> pl.DataFrame:
-    """One row per seed and flow: the fields of `simulate --json`, nested names joined by underscores."""
+    """One row for each seed and flow: the fields of `simulate --json`, nested names joined by underscores."""
     import polars as pl
 
     summaries = list(summaries)
-    firsts = list(extra) if extra is not None else [{}] * len(summaries)
+    all_columns = list(extra) if extra is not None else [{}] * len(summaries)
     rows = [
-        {"seed": summary["seed"], **first, **_flat(flow)}
-        for summary, first in zip(summaries, firsts, strict=True)
+        {"seed": summary["seed"], **columns, **_flat(flow)}
+        for summary, columns in zip(summaries, all_columns, strict=True)
         for flow in summary["flows"]
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            flat.update(_flat(value, f"{before}{key}_"))
+            flat.update(_flat(value, f"{prefix}{key}_"))
         else:
-            flat[f"{before}{key}"] = value
+            flat[f"{prefix}{key}"] = value
     return flat

@@ -1,4 +1,4 @@
-"""Cells: single runs (one scenario, one seed) on all cores, each kept on disk as soon as it is done."""
+"""Runs of one scenario with one seed, on all cores; each result is written to disk when its run ends."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 Progress = Callable[[int, int, str], None]
-"""Called with cells done, cells in all, and what was done last."""
+"""Called with the number of finished runs, the number of all runs, and the label of the last one."""
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run to do. `params` says what is varied (for tables); `captures` asks for pcap or pcapng of each flow."""
+    """One run to execute. `params` has the varied values, for tables; `captures` is "pcap", "pcapng" or None."""
 
     scenario: Scenario
     seed: int
@@ -45,31 +45,31 @@ class RunSpec:
 
     @cached_property
     def key(self) -> str:
-        """16 hex digits over the plan and the engine: equal keys, equal results."""
+        """16 hex digits over the plan and the engine: equal keys have equal results."""
         return sha256(f"{self.plan.digest} {engine_digest()}".encode()).hexdigest()[:16]
 
     def capture_plan(self, folder: Path) -> Plan:
         """The plan with captures of every flow at both ends, written to `folder`."""
-        form = self.captures or "pcap"
+        format_ = self.captures or "pcap"
         captures = [
-            Capture(flow["name"], end, folder / f"{flow['name']}.{end}.{form}", form)
+            Capture(flow["name"], end, folder / f"{flow['name']}.{end}.{format_}", format_)
             for flow in self.plan.document["flows"]
             for end in ("server", "client")
         ]
         return build_plan(self.scenario, self.seed, captures)
 
     def label(self) -> str:
-        said = [f"{key}={value}" for key, value in self.params.items()]
-        return " ".join([*said, f"seed {self.seed}"])
+        values = [f"{key}={value}" for key, value in self.params.items()]
+        return " ".join([*values, f"seed {self.seed}"])
 
 
 class RunResult:
-    """What a cell gave. `summary` has the fields of `simulate --json`; the tables are read when asked for."""
+    """The result of a run. `summary` has the fields of `simulate --json`; the tables are read on access."""
 
-    def __init__(self, spec: RunSpec, summary: dict[str, Any], kept: engine.EngineOutput | Path) -> None:
+    def __init__(self, spec: RunSpec, summary: dict[str, Any], stored: engine.EngineOutput | Path) -> None:
         self.spec = spec
         self.summary = with_models(summary, spec.plan.document["flows"])
-        self._kept = kept
+        self._stored = stored
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -81,8 +81,8 @@ class RunResult:
 
     @property
     def folder(self) -> Path | None:
-        """The cell's run folder; None when nothing was kept on disk."""
-        return self._kept if isinstance(self._kept, Path) else None
+        """The run's own folder; None without a run folder."""
+        return self._stored if isinstance(self._stored, Path) else None
 
     @property
     def series(self) -> pl.DataFrame:
@@ -95,38 +95,38 @@ class RunResult:
         return self._table("hops")
 
     def _table(self, name: str) -> pl.DataFrame:
-        if isinstance(self._kept, Path):
+        if isinstance(self._stored, Path):
             import polars as pl
 
-            return pl.read_parquet(self._kept / f"{name}.parquet", glob=False)
-        return self._kept.series if name == "series" else self._kept.hops
+            return pl.read_parquet(self._stored / f"{name}.parquet", glob=False)
+        return self._stored.series if name == "series" else self._stored.hops
 
 
 class RunStore:
-    """The finished cells of a run folder, each in `cells/<key>/`, a run folder of its own."""
+    """The finished runs of a run folder, each in `cells/<key>/`, which is a run folder itself."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.cells = folder / "cells"
 
     def open(self) -> None:
-        """Make the folder and clear away what a killed run left half written."""
+        """Create the folder and remove the temporary files of ended processes."""
         self.cells.mkdir(parents=True, exist_ok=True)
         temporary_files.sweep(self.cells, alone=False)
 
     def find(self, spec: RunSpec) -> RunResult | None:
-        """The result of a cell that is already there."""
+        """The stored result of a run; None without one."""
         folder = self.cells / spec.key
         if not folder.is_dir() or (spec.captures and not (folder / "captures").is_dir()):
             return None
         return RunResult(spec, _read_summary(folder), folder)
 
     def save(self, spec: RunSpec, result: engine.EngineOutput, captures: Path | None = None) -> RunResult:
-        """Keep a result; it is there whole or not at all."""
+        """Store a result. Its folder appears by a rename, complete."""
         run_files.keep_traces(self.folder, spec.scenario)
         one_seed = spec.scenario.model_copy(update={"seeds": (spec.seed,)})
         final = self.cells / spec.key
-        if captures and final.exists():  # the same run without captures
+        if captures and final.exists():  # the same run, stored without captures
             shutil.rmtree(final)
         with atomic_files.folder_by_rename(final) as folder:
             run_files.write_scenario(folder, one_seed, traces="../../traces")
@@ -153,38 +153,42 @@ def run_specs(
     progress: Progress | None = None,
     dask: str | None = None,
 ) -> list[RunResult]:
-    """Run cells on `workers` threads (default: all cores) or on the Dask cluster at `dask`; results in the order given.
+    """Execute runs on `workers` threads (default: all cores) or on the Dask cluster at `dask`. Results keep the order of `specs`.
 
-    With a `store`, finished cells are taken from it and new ones kept in it at once, so an interrupted call loses
-    only what was under way. Raises RunFailed when a run fails and KeyboardInterrupt through, finished cells kept.
+    With a `store`, stored results are reused and each new one is stored when its run ends. An interrupted
+    call loses only the runs in progress.
+
+    Raises:
+        RunFailed: a run failed.
+        KeyboardInterrupt: Ctrl-C; finished runs are stored.
     """
-    done: dict[int, RunResult] = {}
+    results: dict[int, RunResult] = {}
     if store:
         store.open()
-        done = {index: result for index, spec in enumerate(specs) if (result := store.find(spec))}
-    missing = [index for index in range(len(specs)) if index not in done]
+        results = {index: result for index, spec in enumerate(specs) if (result := store.find(spec))}
+    missing = [index for index in range(len(specs)) if index not in results]
     if progress:
-        progress(len(done), len(specs), "taken from an earlier run" if done else "")
+        progress(len(results), len(specs), "from an earlier run" if results else "")
     with _executor(workers, dask) as executor:
-        apart = len(missing) > 1 and not dask and all(map(congestion_control.is_importable, _user_variants(specs)))
+        in_subprocess = len(missing) > 1 and not dask and all(map(congestion_control.is_importable, _user_variants(specs)))
         futures: dict[Future[engine.EngineOutput], int] = {}
         for index in missing:
-            futures[_submit(executor, specs[index], store, apart=apart)] = index
+            futures[_submit(executor, specs[index], store, in_subprocess=in_subprocess)] = index
         for future in as_completed(futures):
             index = futures[future]
-            done[index] = _take(specs[index], future, store)
+            results[index] = _take(specs[index], future, store)
             if progress:
-                progress(len(done), len(specs), specs[index].label())
-    return [done[index] for index in range(len(specs))]
+                progress(len(results), len(specs), specs[index].label())
+    return [results[index] for index in range(len(specs))]
 
 
 def _user_variants(specs: Sequence[RunSpec]) -> set[str]:
     return {name for spec in specs for name in congestion_control.names_in(spec.plan.document)}
 
 
-def _submit(executor: Executor, spec: RunSpec, store: RunStore | None, *, apart: bool) -> Future[engine.EngineOutput]:
-    """Runs with a congestion control in Python go into processes of their own (`apart`): threads would take turns."""
-    run = worker_process.run if apart and congestion_control.names_in(spec.plan.document) else engine.run
+def _submit(executor: Executor, spec: RunSpec, store: RunStore | None, *, in_subprocess: bool) -> Future[engine.EngineOutput]:
+    """Submit a run. One with a congestion control in Python gets a process of its own: threads would share the interpreter's lock."""
+    run = worker_process.run if in_subprocess and congestion_control.names_in(spec.plan.document) else engine.run
     if not spec.captures or store is None:
         return executor.submit(run, spec.plan)
     folder = _capture_folder(spec, store)
@@ -216,7 +220,7 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
     try:
         yield threads
     except BaseException:
-        # Do not wait: runs under way cannot be stopped, and what is finished is kept already.
+        # Do not wait: running threads cannot be stopped, and finished results are stored.
         threads.shutdown(wait=False, cancel_futures=True)
         raise
     threads.shutdown()

@@ -1,4 +1,4 @@
-"""Split connections in a plan: a flow that crosses a proxy becomes a flow for each part, and the proxies that join them."""
+"""Split connections in a plan: a flow across a proxy becomes one flow for each part, joined by proxies."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Plan = dict[str, Any]
 
 
 def split(scenario: Scenario, flow: Flow, single: Mapping[str, Any], number: int, tcp: Any) -> tuple[list[Plan], list[Plan]]:
-    """The parts of one flow of a plan, server first, the first of which is the plan's `number`; and the proxies between them.
+    """The parts of one flow, server first, and the proxies between them. The first part has the index `number` in the plan.
 
-    The part that brings the data to its receiver keeps the flow's name; `tcp` makes a plan of a proxy's TCP.
+    The part that delivers the data to its receiver keeps the flow's name. `tcp` converts a proxy's TCP keys to
+    their plan.
     """
     cuts = scenario.cuts(flow)
     pieces = list(_pieces(single["hops"], cuts))

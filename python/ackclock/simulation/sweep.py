@@ -1,4 +1,4 @@
-"""A scenario's [sweep]: every combination of its values, every seed, on all cores, resumable."""
+"""`sweep`: every combination of a scenario's [sweep] with every seed, on all cores; an interrupted sweep continues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One combination of swept values and its runs, one per seed."""
+    """One combination of swept values, with a run for each seed."""
 
     params: Mapping[str, Any]
     scenario: Scenario
@@ -31,51 +31,51 @@ class SweepPoint:
 
     @property
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Every metric's mean, lo, hi and sd over the seeds (95 % interval)."""
+        """Mean, lo, hi (95 % interval) and sd over the seeds, by metric."""
         return metrics_json(result.summary for result in self.results)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep gave. `folder` is None when nothing was written."""
+    """The result of a sweep. `folder` is None without a run folder."""
 
     points: tuple[SweepPoint, ...]
     folder: Path | None = None
 
     def document(self) -> dict[str, Any]:
         """The document `ackclock sweep --json` prints."""
-        specs = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
-        return {"cells": specs, **({"folder": str(self.folder)} if self.folder else {})}
+        points = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
+        return {"cells": points, **({"folder": str(self.folder)} if self.folder else {})}
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row per point, seed and flow, with the swept values as columns and the cell's folder name."""
+        """One row for each point, seed and flow, with the swept values and the name of the run's folder as columns."""
         results = [(point, result) for point in self.points for result in point.results]
         extra = [{**_columns(point.params), "cell": result.spec.key} for point, result in results]
         return run_files.flows_frame([result.summary for _, result in results], extra)
 
     @property
     def metrics(self) -> pl.DataFrame:
-        """One row per point: swept values, n, and `<metric>`, `<metric>_lo`, `<metric>_hi`, `<metric>_sd`."""
+        """One row for each point: swept values, n, and `<metric>`, `<metric>_lo`, `<metric>_hi`, `<metric>_sd`."""
         import polars as pl
 
         rows = []
         for point in self.points:
             row: dict[str, Any] = {**_columns(point.params), "n": len(point.results)}
-            for name, found in point.metrics.items():
-                row[name] = found["mean"]
-                row.update({f"{name}_{part}": found[part] for part in ("lo", "hi", "sd")})
+            for name, value in point.metrics.items():
+                row[name] = value["mean"]
+                row.update({f"{name}_{part}": value[part] for part in ("lo", "hi", "sd")})
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _columns(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Swept values as table columns; what is no plain value is shown as JSON."""
+    """Swept values as table columns; tables and lists become JSON."""
     return {key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in params.items()}
 
 
 def check_points(draft: Draft, seeds: Sequence[int] | None = None) -> list[tuple[dict[str, Any], Scenario]]:
-    """Every point of the sweep, checked. Raises InputError before anything has run."""
+    """The checked scenario of every point. Raises InputError before any run."""
     checked = [(dict(point), draft.check(point)) for point in draft.points()]
     if seeds is not None:
         checked = [(point, scenario.model_copy(update={"seeds": tuple(seeds)})) for point, scenario in checked]
@@ -106,7 +106,7 @@ def sweep_checked(
     dask: str | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Run checked points. With a `folder`, finished cells are found there and new ones kept as they finish."""
+    """Run checked points. With a `folder`, stored results are reused and each new one is stored when its run ends."""
     specs = [RunSpec(scenario, seed, params) for params, scenario in checked for seed in scenario.seeds]
     with opened(folder, identity(checked), seeds=checked[0][1].seeds, force=force) as run:
         store = RunStore(folder) if folder else None
@@ -120,7 +120,7 @@ def sweep_checked(
 
 
 def identity(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Identity:
-    """The identity of a sweep: all its points."""
+    """The identity of a sweep: its points."""
     return Identity.of("sweep", [[dict(params), scenario_hash(scenario)] for params, scenario in checked])
 
 
@@ -130,7 +130,7 @@ def sweep_folder(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Path:
 
 
 def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]) -> None:
-    """The sweep's own files."""
+    """Write the sweep's files."""
     run_files.write_scenario(folder, first, extra={"sweep": dict(swept)})
     atomic_files.write_parquet(folder / "flows.parquet", sweep.flows)
     atomic_files.write_json(folder / "sweep.json", {"cells": sweep.document()["cells"]})

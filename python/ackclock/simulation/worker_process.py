@@ -1,6 +1,7 @@
-"""One run in a process of its own, for congestion controls in Python, which would otherwise take turns at the interpreter's lock.
+"""One run in a subprocess, for congestion controls in Python: threads of one process would share the interpreter's lock.
 
-A new interpreter, not a fork of this one (it has threads) nor multiprocessing's (which would run the user's script again).
+The subprocess is a new interpreter. A fork would copy this process without its threads, and
+multiprocessing would run the user's script a second time.
 """
 
 from __future__ import annotations
@@ -20,33 +21,33 @@ if TYPE_CHECKING:
 
 
 def run(plan: Plan) -> EngineOutput:
-    """What `engine.run` gives, from another process. Raises RunFailed."""
-    asked = pickle.dumps(([str(Path.cwd()), *sys.path], plan))
-    done = subprocess.run(
-        [sys.executable, "-m", "ackclock.simulation.worker_process"], input=asked, stdout=subprocess.PIPE, check=False
+    """`engine.run` in a subprocess. Raises RunFailed."""
+    request = pickle.dumps(([str(Path.cwd()), *sys.path], plan))
+    process = subprocess.run(
+        [sys.executable, "-m", "ackclock.simulation.worker_process"], input=request, stdout=subprocess.PIPE, check=False
     )
-    if done.returncode != 0:
-        raise RunFailed(f"its process ended with status {done.returncode}")
-    result, failure = pickle.loads(done.stdout)
+    if process.returncode != 0:
+        raise RunFailed(f"its process ended with status {process.returncode}")
+    result, failure = pickle.loads(process.stdout)
     if failure is not None:
         raise failure
     return cast("EngineOutput", result)
 
 
 def _main() -> None:
-    answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a congestion control prints is not part of the answer
+    stdout = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a congestion control may print
     paths, plan = pickle.load(sys.stdin.buffer)
     sys.path[:] = paths
     from ackclock.simulation import engine
 
-    said: tuple[EngineOutput | None, RunFailed | None]
+    reply: tuple[EngineOutput | None, RunFailed | None]
     try:
-        said = (engine.run(plan), None)
+        reply = (engine.run(plan), None)
     except RunFailed as error:
-        said = (None, error)
-    with answer:
-        pickle.dump(said, answer)
+        reply = (None, error)
+    with stdout:
+        pickle.dump(reply, stdout)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Write a file so that it is either the old one or the whole new one."""
+    """Write a file under a temporary name, then rename it."""
     beside = temporary_files.beside(path)
     try:
         beside.write_bytes(content)
@@ -36,8 +36,8 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> None:
-    """Parquet with fixed settings: the same table gives the same bytes. Raises OSError, such as on a full disk."""
-    content = io.BytesIO()  # native code does not say which error of the operating system a write met
+    """Write Parquet with fixed settings: equal tables have equal bytes. Raises OSError, such as on a full disk."""
+    content = io.BytesIO()  # Polars' own write does not report the errno
     frame.write_parquet(content, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 18)
     atomic_write(path, content.getvalue())
 
@@ -47,15 +47,15 @@ def errno_of(error: BaseException) -> int | None:
     if isinstance(error, OSError):
         return error.errno
     text = str(error).lower()
-    found = re.search(r"\(os error (\d+)\)", text)
-    if found:
-        return int(found[1])
+    match = re.search(r"\(os error (\d+)\)", text)
+    if match:
+        return int(match[1])
     return next((number for number in UNWRITABLE if f"({os.strerror(number).lower()})" in text), None)
 
 
 @contextlib.contextmanager
 def folder_by_rename(final: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name only when it is full. If another one was faster, that one stays."""
+    """A temporary folder that is renamed to `final` at the end. If `final` exists by then, it stays."""
     beside = temporary_files.beside(final)
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)

@@ -1,8 +1,8 @@
 """Run folders: the identity and state of the experiment in a folder, and a lock for one writer at a time.
 
-Every command that writes a run folder enters a `RunFolder`. Results are never overwritten: another experiment is refused before
-anything is done or written, or with ``force`` the old folder is moved aside. The identity stands in environment.json as
-``run = {kind, digest, state}``, however the rest is laid out.
+Every command that writes a run folder enters a `RunFolder`. Results are never overwritten: a folder with another experiment is
+refused before anything is done or written, or is renamed with ``force``. environment.json has the identity as
+``run = {kind, digest, state}``, whatever the other files are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ackclock.storage.environment import engine_digest, environment
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: what is built is renamed all the same
+except ImportError:  # not a POSIX system: no locks
     fcntl = None  # type: ignore[assignment]
 
 RUNS = Path("runs")
@@ -78,7 +78,7 @@ REMEDIES = {
 class Identity:
     """The identity of an experiment: the command, and 16 hex digits of a hash over its resolved input.
 
-    ``once``: it is never the same twice (real traffic), so what the same command has left is not replaced. ``any_engine``: its results do
+    ``once``: the experiment is not repeatable (real traffic), so results of the same command are not replaced. ``any_engine``: results do
     not depend on the engine's version.
     """
 
@@ -110,7 +110,7 @@ class _Contents:
 
 
 class WriteFailed(RunFailed):
-    """A run folder could not be written, such as on a full disk. What was finished is kept."""
+    """A run folder could not be written, such as on a full disk. Finished results are kept."""
 
 
 class RunFolder:
@@ -120,7 +120,7 @@ class RunFolder:
     this process's temporary files are removed, and so is a folder without finished results.
 
     Raises:
-        InputError: something else is there, or another process is writing to it; nothing is changed.
+        InputError: the folder has other contents, or another process is writing to it; nothing is changed.
         WriteFailed: the disk is full, or does not take writes.
     """
 
@@ -141,10 +141,10 @@ class RunFolder:
         """Raise the InputError that entering would raise; change nothing."""
         try:
             self.path.resolve()
-            held = _contents(self.path)
+            contents = _contents(self.path)
         except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
             raise _refused(self.path, f"cannot be used ({getattr(error, 'strerror', None) or error})") from None
-        self._refusal(held)
+        self._refusal(contents)
 
     def __enter__(self) -> Self:
         self.check()
@@ -193,19 +193,19 @@ class RunFolder:
                 raise _refused(self.path, f"cannot be made ({error.strerror})") from None
             if not self._locked():
                 continue
-            held = _contents(self.path)
-            aside = self._refusal(held)
+            contents = _contents(self.path)
+            aside = self._refusal(contents)
             for name in CROWDED:
                 temporary_files.sweep(self.path / name, alone=self._lock is not None)
             if not aside:
                 break
             _set_aside(self.path)
             self._unlock()
-        self.finished = bool(held.kind) and held.finished
-        if not held.kind:
+        self.finished = bool(contents.kind) and contents.finished
+        if not contents.kind:
             try:
                 self._write(BEGUN, {})
-                for name in INPUTS[1:] if held.identified else ():  # another experiment's
+                for name in INPUTS[1:] if contents.identified else ():  # another experiment's
                     temporary_files.remove(self.path / name)
             except BaseException:
                 self._removed_if_empty()
@@ -221,31 +221,31 @@ class RunFolder:
                 folder.rmdir()
         return True
 
-    def _refusal(self, held: _Contents) -> bool:
+    def _refusal(self, contents: _Contents) -> bool:
         """Whether the existing folder is to be moved aside. Raises InputError where that is not allowed."""
-        if held.kind == "":
+        if contents.kind == "":
             return False
-        if held.kind is None:
+        if contents.kind is None:
             raise _refused(self.path, "is a folder with other files", "name a new or empty folder, or that of an earlier run")
-        reason = self._differs(held)
+        reason = self._differs(contents)
         if reason and not self._force:
             aside = _free_name(self.path.resolve()).name
             hint = f"name another folder, or move this one to {aside} with --force (in Python: force=True)"
             raise _refused(self.path, f"holds {reason}", hint)
         return bool(reason)
 
-    def _differs(self, held: _Contents) -> str:
+    def _differs(self, contents: _Contents) -> str:
         """A description of the other experiment in the folder; empty if it is this one."""
-        what = f"the results of {held.kind}" if held.finished else f"an unfinished {held.kind}"
-        if not held.identified:
-            return f"the results of {held.kind} by an earlier version"
-        if held.kind != self.identity.kind:
+        what = f"the results of {contents.kind}" if contents.finished else f"an unfinished {contents.kind}"
+        if not contents.identified:
+            return f"the results of {contents.kind} by an earlier version"
+        if contents.kind != self.identity.kind:
             return what
-        if held.digest != self.identity.digest:
+        if contents.digest != self.identity.digest:
             return f"{what} with another input"
-        if self.identity.once and (held.finished or not _holds_nothing(self.path)):
+        if self.identity.once and (contents.finished or not _holds_nothing(self.path)):
             return f"{what}, never the same twice"
-        if not self.identity.any_engine and held.engine != engine_digest():
+        if not self.identity.any_engine and contents.engine != engine_digest():
             return f"{what} by another version of the engine"
         return ""
 
@@ -341,13 +341,13 @@ def sweep_runs(besides: Path | None = None) -> None:
 
 
 def _sweep_run(folder: Path) -> None:
-    held = _contents(folder)
-    if held.kind is None:
+    contents = _contents(folder)
+    if contents.kind is None:
         return
-    crowded = CROWDED[:1] if held.finished else CROWDED
+    crowded = CROWDED[:1] if contents.finished else CROWDED
     names = [name for name in crowded if any(temporary_files.is_leftover_name(entry.name) for entry in _listed(folder / name))]
     # Empty folders, and inputs without a run's identity, are of unknown origin and stay.
-    bare = held.kind == "" and (held.identified or bool(names))
+    bare = contents.kind == "" and (contents.identified or bool(names))
     if not names and not bare:
         return
     descriptor = os.open(folder, _FOLDER)
