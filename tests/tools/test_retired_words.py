@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tools.retired_words import PATTERNS, Exemption, findings, parts, read_patterns, subject_faults
+from retired_words import PATTERNS, Exemption, findings, parts, read_patterns, subject_faults
 
 WORDS = read_patterns(PATTERNS.read_text("utf-8"))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from tools.symbols import faults
+from symbols import faults
 
 
 @pytest.mark.parametrize(

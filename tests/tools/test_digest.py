@@ -6,13 +6,14 @@ import copy
 import io
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-TOOLS = Path(__file__).resolve().parent.parent / "tools"
+from tests.support import ROOT
+
+TOOLS = ROOT / "tools"
 
 DOCUMENT: dict[str, Any] = {
     "folder": "runs/1",
