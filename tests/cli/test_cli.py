@@ -102,7 +102,7 @@ def test_a_sweep_prints_its_points_and_resumes(ackclock, write, small, tmp_path)
     assert [cell["params"]["tcp.variant"] for cell in document["cells"]] == ["reno", "cubic"]
     again = ackclock("sweep", "--no-report", scenario, "--out", "run", "--json")
     assert json.loads(again.stdout) == document
-    assert "4 of 4 runs done (taken from an earlier run)" in again.stderr
+    assert "4 of 4 runs done (from an earlier run)" in again.stderr
     assert "reno" in ackclock("sweep", "--no-report", scenario, "--out", "run").stdout
 
 
