@@ -2,7 +2,7 @@
 //! command run it.
 
 use crate::net::log::LogTarget;
-use crate::net::server::{Server, ServerConfig, raise_descriptors};
+use crate::net::server::{MeasurementServer, ServerConfig, raise_descriptors};
 use crate::net::stamp::ReflectorConfig;
 use crate::quotas::Quotas;
 use crate::token::{Token, read_key};
@@ -128,7 +128,7 @@ fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
     let stamp = stamp(arguments)?;
     let log = arguments.log.as_deref().map_or(Ok(LogTarget::Stderr), LogTarget::file)?;
     let clock_shift = arguments.clock_shift;
-    let mut server = Server::open(ServerConfig { listen, token: token.clone(), quotas, clock_shift, stamp, log })?;
+    let mut server = MeasurementServer::open(ServerConfig { listen, token: token.clone(), quotas, clock_shift, stamp, log })?;
     server.drop_privileges(arguments.user.as_deref())?;
     let mut out = std::io::stdout().lock();
     // The reader of standard output may have closed it (EPIPE); the far end serves nevertheless.

@@ -9,10 +9,10 @@ use ackclock_measure::estimate::direction::direction_stats;
 use ackclock_measure::estimate::responsiveness::{RttSamples, responsiveness as responsive};
 use ackclock_measure::estimate::results::{DelayRow, SampleRow, SessionAnalysis};
 use ackclock_measure::estimate::train_times::TrainTimes;
-use ackclock_measure::net::client::{Client, ClientConfig};
+use ackclock_measure::net::client::{ClientConfig, MeasurementClient};
 use ackclock_measure::net::log::LogTarget;
 use ackclock_measure::net::path::{PathProbes, probe_path};
-use ackclock_measure::net::server::{Server, ServerConfig, raise_descriptors};
+use ackclock_measure::net::server::{MeasurementServer, ServerConfig, raise_descriptors};
 use ackclock_measure::net::stamp::{ReflectorConfig, StampProbeConfig, probe};
 use ackclock_measure::path::{PathConfig, ReplyKind};
 use ackclock_measure::quotas::Quotas;
@@ -85,7 +85,7 @@ pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyRe
     let log = log.transpose().map_err(of_measurement)?.unwrap_or_default();
     raise_descriptors();
     let server_options = ServerConfig { listen, token, quotas: options.caps, clock_shift: options.clock_shift, stamp, log };
-    let mut server = Server::open(server_options).map_err(of_measurement)?;
+    let mut server = MeasurementServer::open(server_options).map_err(of_measurement)?;
     if let Some(Dropping { user }) = options.drop {
         server.drop_privileges(user.as_deref()).map_err(of_measurement)?;
     }
@@ -144,7 +144,7 @@ fn over() -> PyErr {
 }
 
 struct Held {
-    client: Option<Client>,
+    client: Option<MeasurementClient>,
     records: Vec<TestRecord>,
 }
 
@@ -167,7 +167,7 @@ impl LiveSession {
     fn connect(py: Python<'_>, host: &str, port: u16, token: &str) -> PyResult<LiveSession> {
         let options = ClientConfig { host: host.to_owned(), port, token: Token::parse(token).map_err(of_measurement)? };
         let mut signal = None;
-        let client = py.detach(|| Client::connect(&options, &mut || no_signal(&mut signal)));
+        let client = py.detach(|| MeasurementClient::connect(&options, &mut || no_signal(&mut signal)));
         let client = client.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
         Ok(LiveSession { held: Mutex::new(Held { client: Some(client), records: Vec::new() }) })
     }

@@ -4,14 +4,14 @@
 use super::frame::{FrameKind, FrameReader, FrameWriter};
 use super::hello::{HELLO_BYTES, HandshakeVerdict, OTHER_VERSION, VERDICT_BYTES, hello, nonce_of};
 use super::keys::{Nonce, Nonces, SessionKeys, constant_time_eq};
-use super::message::{MAX_REPLY, MAX_REQUEST, Reply, Request, TableId};
+use super::message::{ClientRequest, MAX_REPLY, MAX_REQUEST, ServerReply, TableId};
 use crate::token::Token;
 use ackclock_core::Problem;
 
 /// Message from the server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerMessage {
-    Reply(Reply),
+    Reply(ServerReply),
     /// Rows of a table: test, table, columns, encoded rows.
     Rows(u32, TableId, usize, Vec<u8>),
     /// Packet headers, as a part of a pcap file.
@@ -84,7 +84,7 @@ impl ClientSession {
     }
 
     /// Sends a request. Err: there is no session, or the request is too long.
-    pub fn send_request(&mut self, request: &Request) -> Result<(), Problem> {
+    pub fn send_request(&mut self, request: &ClientRequest) -> Result<(), Problem> {
         let ClientState::Open(open) = &mut self.state else {
             return Err(Problem::new("there is no session yet", "connect first"));
         };

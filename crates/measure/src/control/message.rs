@@ -14,7 +14,7 @@ pub const MAX_FLOWS: usize = 150;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
+pub enum ClientRequest {
     /// Prepare a test. The client numbers its tests from 0, each number once.
     Start { test: u32, spec: TestSpec },
     /// Start sending.
@@ -33,7 +33,7 @@ pub enum Request {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Reply {
+pub enum ServerReply {
     Welcome(Welcome),
     /// The test is prepared. Its connections go to this port if it differs from the control port.
     Ready {

@@ -4,7 +4,7 @@
 use super::frame::{FrameKind, FrameReader, FrameWriter};
 use super::hello::{HELLO_BYTES, HandshakeVerdict, VERDICT_BYTES, hello, nonce_of};
 use super::keys::{MAC_BYTES, Nonce, Nonces, SessionKeys, constant_time_eq};
-use super::message::{MAX_REPLY, MAX_REQUEST, Reply, Request, TableId, Welcome};
+use super::message::{ClientRequest, MAX_REPLY, MAX_REQUEST, ServerReply, TableId, Welcome};
 use super::table::IntTable;
 use crate::Nanos;
 use crate::quotas::{HANDSHAKE_NS, Quotas};
@@ -15,12 +15,12 @@ use crate::token::Token;
 pub enum Action {
     /// The client has proven the token: call `admit`.
     Authenticated,
-    Request(Request),
+    Request(ClientRequest),
     /// Send the queued output, then close. Err: the reason, if the client did not end the session.
     Close(Result<(), String>),
 }
 
-enum ServerState {
+enum SessionState {
     /// Waits for the client's hello.
     AwaitingHello,
     AwaitingProof(Box<SessionKeys>),
@@ -39,7 +39,7 @@ struct OpenState {
 }
 
 pub struct ServerSession {
-    state: ServerState,
+    state: SessionState,
     token: Token,
     quotas: Quotas,
     nonce: Nonce,
@@ -53,7 +53,7 @@ pub struct ServerSession {
 impl ServerSession {
     pub fn new(token: Token, quotas: Quotas, nonce: Nonce, now: Nanos) -> ServerSession {
         let (inbox, outbox) = (Vec::new(), Vec::new());
-        ServerSession { state: ServerState::AwaitingHello, token, quotas, nonce, began: now, inbox, outbox, running: 0 }
+        ServerSession { state: SessionState::AwaitingHello, token, quotas, nonce, began: now, inbox, outbox, running: 0 }
     }
 
     /// Bytes from the client.
@@ -73,7 +73,7 @@ impl ServerSession {
     /// Maximum bytes of the inbox.
     fn room(&self) -> usize {
         match &self.state {
-            ServerState::Open(s) => s.reader.room(),
+            SessionState::Open(s) => s.reader.room(),
             _ => HELLO_BYTES,
         }
     }
@@ -81,10 +81,10 @@ impl ServerSession {
     fn advance(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         loop {
             let step = match &mut self.state {
-                ServerState::AwaitingHello => self.on_hello(),
-                ServerState::AwaitingProof(_) => self.on_proof(actions),
-                ServerState::Open(_) => self.on_frame(now, actions),
-                ServerState::AwaitingAdmission(_) | ServerState::Closed => Ok(false),
+                SessionState::AwaitingHello => self.on_hello(),
+                SessionState::AwaitingProof(_) => self.on_proof(actions),
+                SessionState::Open(_) => self.on_frame(now, actions),
+                SessionState::AwaitingAdmission(_) | SessionState::Closed => Ok(false),
             };
             match step {
                 Ok(true) => {}
@@ -99,26 +99,28 @@ impl ServerSession {
         self.inbox.drain(..HELLO_BYTES);
         self.outbox.extend(hello(&self.nonce));
         let nonces = Nonces { client, server: self.nonce };
-        self.state = ServerState::AwaitingProof(Box::new(SessionKeys::derive(&self.token, &nonces)));
+        self.state = SessionState::AwaitingProof(Box::new(SessionKeys::derive(&self.token, &nonces)));
         Ok(true)
     }
 
     fn on_proof(&mut self, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
         let Some(proof) = self.inbox.get(..MAC_BYTES) else { return Ok(false) };
-        let ServerState::AwaitingProof(keys) = std::mem::replace(&mut self.state, ServerState::Closed) else { return Ok(false) };
+        let SessionState::AwaitingProof(keys) = std::mem::replace(&mut self.state, SessionState::Closed) else {
+            return Ok(false);
+        };
         if !constant_time_eq(&keys.client_proof, proof) {
             self.reject(HandshakeVerdict::WrongToken);
             actions.push(Action::Close(Err(HandshakeVerdict::WrongToken.message().into())));
             return Ok(false);
         }
         self.inbox.drain(..MAC_BYTES);
-        self.state = ServerState::AwaitingAdmission(keys);
+        self.state = SessionState::AwaitingAdmission(keys);
         actions.push(Action::Authenticated);
         Ok(false)
     }
 
     fn on_frame(&mut self, now: Nanos, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
-        let ServerState::Open(open) = &mut self.state else { return Ok(false) };
+        let SessionState::Open(open) = &mut self.state else { return Ok(false) };
         let Some((frame, took)) = open.reader.take(&self.inbox)? else { return Ok(false) };
         self.inbox.drain(..took);
         open.last_activity = now;
@@ -126,7 +128,7 @@ impl ServerSession {
             return Err("a client sends messages only");
         }
         let request = serde_json::from_slice(&frame.payload).map_err(|_| "a message that cannot be read")?;
-        if request == (Request::Quit {}) {
+        if request == (ClientRequest::Quit {}) {
             self.close(actions);
             return Ok(false);
         }
@@ -136,7 +138,7 @@ impl ServerSession {
 
     /// Completes `Action::Authenticated`. A client sends nothing between its proof and this reply.
     pub fn admit(&mut self, now: Nanos, verdict: HandshakeVerdict, welcome: Welcome, actions: &mut Vec<Action>) {
-        let ServerState::AwaitingAdmission(keys) = std::mem::replace(&mut self.state, ServerState::Closed) else { return };
+        let SessionState::AwaitingAdmission(keys) = std::mem::replace(&mut self.state, SessionState::Closed) else { return };
         if verdict != HandshakeVerdict::Welcome {
             self.reject(verdict);
             actions.push(Action::Close(Ok(())));
@@ -145,8 +147,8 @@ impl ServerSession {
         self.outbox.push(verdict as u8);
         self.outbox.extend_from_slice(&keys.server_proof);
         let (reader, writer) = (FrameReader::new(keys.to_server, MAX_REQUEST), FrameWriter::new(keys.to_client));
-        self.state = ServerState::Open(Box::new(OpenState { keys: *keys, reader, writer, since: now, last_activity: now }));
-        self.send_reply(&Reply::Welcome(welcome));
+        self.state = SessionState::Open(Box::new(OpenState { keys: *keys, reader, writer, since: now, last_activity: now }));
+        self.send_reply(&ServerReply::Welcome(welcome));
         self.advance(now, actions);
     }
 
@@ -155,8 +157,8 @@ impl ServerSession {
         self.outbox.extend_from_slice(&[0; VERDICT_BYTES - 1]);
     }
 
-    pub fn send_reply(&mut self, reply: &Reply) {
-        let ServerState::Open(open) = &mut self.state else { return };
+    pub fn send_reply(&mut self, reply: &ServerReply) {
+        let SessionState::Open(open) = &mut self.state else { return };
         // Serialization of a reply cannot fail: it has numbers and short strings only.
         if let Ok(text) = serde_json::to_vec(reply) {
             open.writer.write(FrameKind::Message, &text, &mut self.outbox);
@@ -166,7 +168,7 @@ impl ServerSession {
     /// Sends rows from `first`, as many as the output buffer holds. Returns the index of the next
     /// row.
     pub fn send_rows(&mut self, test: u32, name: TableId, table: &IntTable, first: usize) -> usize {
-        let ServerState::Open(open) = &mut self.state else { return table.len() };
+        let SessionState::Open(open) = &mut self.state else { return table.len() };
         if self.outbox.len() >= MAX_REPLY {
             return first;
         }
@@ -179,7 +181,7 @@ impl ServerSession {
     /// Sends captured packets from `first`, as many as the output buffer holds. Returns the next
     /// offset.
     pub fn send_packets(&mut self, records: &[u8], first: usize) -> usize {
-        let ServerState::Open(open) = &mut self.state else { return records.len() };
+        let SessionState::Open(open) = &mut self.state else { return records.len() };
         if self.outbox.len() >= MAX_REPLY {
             return first;
         }
@@ -196,14 +198,14 @@ impl ServerSession {
     }
 
     fn fail(&mut self, reason: &str, actions: &mut Vec<Action>) {
-        self.send_reply(&Reply::Bye { reason: reason.into() });
-        self.state = ServerState::Closed;
+        self.send_reply(&ServerReply::Bye { reason: reason.into() });
+        self.state = SessionState::Closed;
         actions.push(Action::Close(Err(reason.into())));
     }
 
     fn close(&mut self, actions: &mut Vec<Action>) {
         if !self.is_closed() {
-            self.state = ServerState::Closed;
+            self.state = SessionState::Closed;
             actions.push(Action::Close(Ok(())));
         }
     }
@@ -211,11 +213,11 @@ impl ServerSession {
     /// Time of the session's timeout.
     pub fn due(&self) -> Option<Nanos> {
         match &self.state {
-            ServerState::Open(s) => {
+            SessionState::Open(s) => {
                 let end = s.since.saturating_add(self.quotas.session_ns);
                 Some(if self.running > 0 { end } else { end.min(s.last_activity.saturating_add(self.quotas.idle_ns)) })
             }
-            ServerState::Closed => None,
+            SessionState::Closed => None,
             _ => Some(self.began.saturating_add(HANDSHAKE_NS)),
         }
     }
@@ -225,8 +227,8 @@ impl ServerSession {
             return;
         }
         let reason = match &self.state {
-            ServerState::Open(s) if now - s.since >= self.quotas.session_ns => "the session has reached its maximum duration",
-            ServerState::Open(_) => "the session was idle for too long",
+            SessionState::Open(s) if now - s.since >= self.quotas.session_ns => "the session has reached its maximum duration",
+            SessionState::Open(_) => "the session was idle for too long",
             _ => "no proof of the token in time",
         };
         self.terminate(reason, actions);
@@ -234,7 +236,7 @@ impl ServerSession {
 
     /// Restarts the idle timeout.
     pub fn record_activity(&mut self, now: Nanos) {
-        if let ServerState::Open(s) = &mut self.state {
+        if let SessionState::Open(s) = &mut self.state {
             s.last_activity = now;
         }
     }
@@ -250,13 +252,13 @@ impl ServerSession {
 
     pub fn keys(&self) -> Option<&SessionKeys> {
         match &self.state {
-            ServerState::Open(s) => Some(&s.keys),
+            SessionState::Open(s) => Some(&s.keys),
             _ => None,
         }
     }
 
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, ServerState::Closed)
+        matches!(self.state, SessionState::Closed)
     }
 
     /// Capacity of both buffers, for tests of their bound.

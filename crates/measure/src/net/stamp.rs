@@ -6,7 +6,7 @@ use super::datagrams::UdpReceiver;
 use super::sockets;
 use super::wait::wait;
 use crate::rate_budget::TokenBucket;
-use crate::stamp::packet::Key;
+use crate::stamp::packet::StampKey;
 use crate::stamp::reflector::{ReceivedProbe, StampReflector};
 use crate::stamp::sender::{StampResults, StampSender};
 use crate::test_spec::IPV4_UDP_HEADERS;
@@ -30,7 +30,7 @@ const NO_TTL: u8 = 0;
 #[derive(Debug, Clone)]
 pub struct ReflectorConfig {
     pub port: u16,
-    pub key: Key,
+    pub key: StampKey,
 }
 
 pub struct ReflectorSocket {
@@ -86,7 +86,7 @@ impl ReflectorSocket {
 pub struct StampProbeConfig {
     pub host: String,
     pub port: u16,
-    pub key: Key,
+    pub key: StampKey,
     pub gap_ns: Nanos,
     pub count: u32,
 }

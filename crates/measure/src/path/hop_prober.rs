@@ -26,7 +26,7 @@ enum ProbingStage {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct InFlight {
+struct ProbeInFlight {
     probe: PathProbe,
     sent: Nanos,
     brisk: bool,
@@ -42,7 +42,7 @@ pub struct HopProber {
     last: [Option<Nanos>; 256],
     /// Hops that left a probe at the short interval unanswered: an ICMP rate limit is assumed.
     limited: [bool; 256],
-    in_flight: Option<InFlight>,
+    in_flight: Option<ProbeInFlight>,
     /// Minimum packet length for which a hop reported that it is too big.
     too_big: u32,
     pub records: Vec<ProbeRecord>,
@@ -66,7 +66,7 @@ impl HopProber {
         let (hop, bytes) = self.next()?;
         let probe = PathProbe { number: u32::try_from(self.records.len()).unwrap_or(u32::MAX), hop, bytes };
         let brisk = self.last[usize::from(hop)].is_some_and(|last| now < last.saturating_add(self.config.every_ns));
-        self.in_flight = Some(InFlight { probe, sent: now, brisk });
+        self.in_flight = Some(ProbeInFlight { probe, sent: now, brisk });
         self.last[usize::from(hop)] = Some(now);
         Some(probe)
     }
@@ -119,8 +119,8 @@ impl HopProber {
         }
     }
 
-    fn end(&mut self, in_flight: InFlight, reply: Option<ProbeReply>) {
-        let InFlight { probe, sent, brisk } = in_flight;
+    fn end(&mut self, in_flight: ProbeInFlight, reply: Option<ProbeReply>) {
+        let ProbeInFlight { probe, sent, brisk } = in_flight;
         self.in_flight = None;
         self.records.push(ProbeRecord { probe, sent, reply, brisk });
         if reply.is_none() && brisk && !std::mem::replace(&mut self.limited[usize::from(probe.hop)], true) {

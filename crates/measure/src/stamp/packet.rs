@@ -14,7 +14,7 @@ const HMAC_BYTES: usize = 16;
 const COVERED: usize = AUTHENTICATED_BYTES - HMAC_BYTES;
 
 /// None: the unauthenticated mode.
-pub type Key = Option<Vec<u8>>;
+pub type StampKey = Option<Vec<u8>>;
 
 /// Test packet of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ const UNAUTHENTICATED: FieldOffsets =
 const AUTHENTICATED: FieldOffsets =
     FieldOffsets { bytes: AUTHENTICATED_BYTES, timestamp: 16, received: 32, probe_number: 48, probe_timestamp: 64, ttl: 80 };
 
-fn field_offsets(key: &Key) -> &'static FieldOffsets {
+fn field_offsets(key: &StampKey) -> &'static FieldOffsets {
     if key.is_some() { &AUTHENTICATED } else { &UNAUTHENTICATED }
 }
 
@@ -62,7 +62,7 @@ fn digest(key: &[u8], packet: &[u8]) -> [u8; HMAC_BYTES] {
     std::array::from_fn(|i| digest[i])
 }
 
-fn seal(key: &Key, packet: &mut [u8]) {
+fn seal(key: &StampKey, packet: &mut [u8]) {
     if let Some(key) = key {
         let digest = digest(key, packet);
         packet[COVERED..AUTHENTICATED_BYTES].copy_from_slice(&digest);
@@ -70,7 +70,7 @@ fn seal(key: &Key, packet: &mut [u8]) {
 }
 
 /// The packet if it is long enough and, in the authenticated mode, has a valid HMAC.
-fn verified<'a>(key: &Key, packet: &'a [u8]) -> Option<&'a [u8]> {
+fn verified<'a>(key: &StampKey, packet: &'a [u8]) -> Option<&'a [u8]> {
     let packet = packet.get(..field_offsets(key).bytes)?;
     let authentic = key.as_ref().is_none_or(|key| constant_time_eq(&digest(key, packet), &packet[COVERED..]));
     authentic.then_some(packet)
@@ -93,7 +93,7 @@ fn estimate(packet: &[u8], at: usize) -> ErrorEstimate {
 }
 
 impl StampProbe {
-    pub fn write(&self, key: &Key) -> Vec<u8> {
+    pub fn write(&self, key: &StampKey) -> Vec<u8> {
         let p = field_offsets(key);
         let mut out = vec![0; p.bytes];
         put(&mut out, 0, &self.number.to_be_bytes());
@@ -103,7 +103,7 @@ impl StampProbe {
         out
     }
 
-    pub fn read(packet: &[u8], key: &Key) -> Option<StampProbe> {
+    pub fn read(packet: &[u8], key: &StampKey) -> Option<StampProbe> {
         let (p, packet) = (field_offsets(key), verified(key, packet)?);
         Some(StampProbe {
             number: word(packet, 0),
@@ -114,7 +114,7 @@ impl StampProbe {
 }
 
 impl StampReply {
-    pub fn write(&self, key: &Key) -> Vec<u8> {
+    pub fn write(&self, key: &StampKey) -> Vec<u8> {
         let p = field_offsets(key);
         let mut out = vec![0; p.bytes];
         put(&mut out, 0, &self.number.to_be_bytes());
@@ -129,7 +129,7 @@ impl StampReply {
         out
     }
 
-    pub fn read(packet: &[u8], key: &Key) -> Option<StampReply> {
+    pub fn read(packet: &[u8], key: &StampKey) -> Option<StampReply> {
         let (p, packet) = (field_offsets(key), verified(key, packet)?);
         let (number, timestamp) = (word(packet, p.probe_number), long(packet, p.probe_timestamp));
         Some(StampReply {

@@ -1,6 +1,6 @@
 //! Stateless reflector (RFC 8762, section 4.3): the reply has the sender's sequence number.
 
-use super::packet::{Key, StampProbe, StampReply, UNAUTHENTICATED_BYTES};
+use super::packet::{StampKey, StampProbe, StampReply, UNAUTHENTICATED_BYTES};
 use super::time::{ErrorEstimate, ntp};
 use crate::control::message::ClockState;
 use crate::{Nanos, SECOND};
@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 1500;
 /// Replies have the length of their probes, so the reflector does not amplify, and are limited in
 /// number per second.
 pub struct StampReflector {
-    key: Key,
+    key: StampKey,
     max_per_second: u32,
     second: Nanos,
     answered: u32,
@@ -29,7 +29,7 @@ pub struct ReceivedProbe<'a> {
 
 impl StampReflector {
     /// Without a key, unauthenticated probes are answered.
-    pub fn new(key: Key, max_per_second: u32) -> StampReflector {
+    pub fn new(key: StampKey, max_per_second: u32) -> StampReflector {
         StampReflector { key, max_per_second, second: Nanos::MIN, answered: 0 }
     }
 

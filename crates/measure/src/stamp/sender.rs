@@ -1,6 +1,6 @@
 //! Sender of STAMP probes (RFC 8762, section 4.2).
 
-use super::packet::{Key, StampProbe, StampReply};
+use super::packet::{StampKey, StampProbe, StampReply};
 use super::time::{ErrorEstimate, ntp, time_of};
 use crate::Nanos;
 use crate::control::message::ClockState;
@@ -15,14 +15,14 @@ use serde::Serialize;
 
 /// Times of a probe and its reply: T1 sent, T2 received by the reflector, T3 reply sent, T4 reply
 /// received.
-type RoundTrip = [Nanos; 4];
+type ReplyTimes = [Nanos; 4];
 
 pub struct StampSender {
-    key: Key,
+    key: StampKey,
     train: Train,
     clock: ClockState,
     sent: Vec<Nanos>,
-    round_trips: Vec<Option<RoundTrip>>,
+    round_trips: Vec<Option<ReplyTimes>>,
     duplicated: u64,
     /// Error estimate of the reflector's clock.
     there: Option<ErrorEstimate>,
@@ -47,7 +47,7 @@ pub struct StampResults {
 }
 
 impl StampSender {
-    pub fn new(key: Key, gap_ns: i64, count: u32, clock: ClockState) -> StampSender {
+    pub fn new(key: StampKey, gap_ns: i64, count: u32, clock: ClockState) -> StampSender {
         let bytes = StampProbe { number: 0, timestamp: 0, error: ErrorEstimate(1) }.write(&key).len();
         let train = Train { payload: bytes as u32, gap_ns, count };
         StampSender { key, train, clock, sent: Vec::new(), round_trips: Vec::new(), duplicated: 0, there: None }
@@ -89,7 +89,7 @@ impl StampSender {
     }
 
     pub fn results(&self) -> StampResults {
-        let round_trips: Vec<(i64, RoundTrip)> =
+        let round_trips: Vec<(i64, ReplyTimes)> =
             self.round_trips.iter().enumerate().filter_map(|(n, t)| Some((n as i64, (*t)?))).collect();
         let log = |i: usize| {
             let mut table = IntTable::new(2);

@@ -5,7 +5,7 @@
 use crate::far_end::connection_flood::flood_connections;
 use crate::far_end::daemon::Daemon;
 use ackclock_measure::control::message::TableId;
-use ackclock_measure::net::client::Client;
+use ackclock_measure::net::client::MeasurementClient;
 use ackclock_measure::net::server::raise_descriptors;
 use ackclock_measure::record::TestRecord;
 use ackclock_measure::test_spec::{Bulk, TestSpec, Train};
@@ -50,7 +50,7 @@ fn probe_sessions(daemon: &Daemon, stop: &AtomicBool) -> Answered {
         let (mut longest, mut times) = (Duration::ZERO, 0);
         while !stop.load(Ordering::Relaxed) {
             let began = Instant::now();
-            let client = Client::connect(&daemon.config, &mut || true).expect("a client with the token is admitted");
+            let client = MeasurementClient::connect(&daemon.config, &mut || true).expect("a client with the token is admitted");
             longest = longest.max(began.elapsed());
             client.quit();
             times += 1;
@@ -197,7 +197,7 @@ fn descriptors_remain_for_others_when_sessions_and_unauthenticated_connections_f
     }
     run_attack("descriptors", 96, &[], |daemon| {
         let held: Vec<TcpStream> = (0..800).filter_map(|_| TcpStream::connect(daemon.at()).ok()).collect();
-        let mut clients: Vec<Client> = (0..4).map(|_| daemon.client()).collect();
+        let mut clients: Vec<MeasurementClient> = (0..4).map(|_| daemon.client()).collect();
         std::thread::scope(|scope| {
             for client in &mut clients {
                 // The maximum number of connections of one session here; one more is refused.

@@ -5,7 +5,7 @@ use ackclock_measure::control::client::{ClientSession, ServerMessage};
 use ackclock_measure::control::frame::{FrameKind, FrameWriter};
 use ackclock_measure::control::hello::{HandshakeVerdict, hello};
 use ackclock_measure::control::keys::{Nonces, SessionKeys};
-use ackclock_measure::control::message::{ClockState, MAX_REPLY, MAX_REQUEST, Reply, Request, TableId, Welcome};
+use ackclock_measure::control::message::{ClientRequest, ClockState, MAX_REPLY, MAX_REQUEST, ServerReply, TableId, Welcome};
 use ackclock_measure::control::server::{Action, ServerSession};
 use ackclock_measure::control::table::IntTable;
 use ackclock_measure::quotas::{HANDSHAKE_NS, Quotas};
@@ -55,11 +55,11 @@ fn open() -> (ServerSession, ClientSession) {
         deliver(&mut server, 0, &out);
         client.receive(&take(&mut server), &mut received).unwrap();
     }
-    assert_eq!(received, [ServerMessage::Reply(Reply::Welcome(welcome()))]);
+    assert_eq!(received, [ServerMessage::Reply(ServerReply::Welcome(welcome()))]);
     (server, client)
 }
 
-fn request_bytes(client: &mut ClientSession, request: &Request) -> Vec<u8> {
+fn request_bytes(client: &mut ClientSession, request: &ClientRequest) -> Vec<u8> {
     client.send_request(request).unwrap();
     let out = client.outbox().to_vec();
     client.sent(out.len());
@@ -73,7 +73,7 @@ fn why(actions: &[Action]) -> Option<&str> {
 #[test]
 fn messages_and_tables_are_equal_at_the_peer_when_both_ends_know_the_token() {
     let (mut server, mut client) = open();
-    let request = Request::Stop { test: 3, quiet_ns: 7 };
+    let request = ClientRequest::Stop { test: 3, quiet_ns: 7 };
     assert_eq!(deliver(&mut server, 1, &request_bytes(&mut client, &request)), [Action::Request(request)]);
     let mut table = IntTable::new(2);
     (0..100_000).for_each(|n| table.push(&[n, n * 1_000_003]));
@@ -88,7 +88,7 @@ fn messages_and_tables_are_equal_at_the_peer_when_both_ends_know_the_token() {
         }
     }
     assert_eq!(back, table);
-    assert_eq!(deliver(&mut server, 2, &request_bytes(&mut client, &Request::Quit {})), [Action::Close(Ok(()))]);
+    assert_eq!(deliver(&mut server, 2, &request_bytes(&mut client, &ClientRequest::Quit {})), [Action::Close(Ok(()))]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn replay_is_rejected_when_a_handshake_or_a_frame_is_repeated() {
     assert!(why(&deliver(&mut later, 0, &recorded)).unwrap().contains("token"));
     // Within a session a frame is accepted once.
     let (mut server, mut client) = open();
-    let frame = request_bytes(&mut client, &Request::Go { test: 0 });
+    let frame = request_bytes(&mut client, &ClientRequest::Go { test: 0 });
     assert_eq!(deliver(&mut server, 0, &frame).len(), 1);
     assert!(why(&deliver(&mut server, 0, &frame)).unwrap().contains("authentic"));
     assert!(server.is_closed());
@@ -154,7 +154,7 @@ fn session_ends_with_a_reason_when_a_message_is_malformed_or_unknown() {
         let mut received = Vec::new();
         client.receive(&take(&mut server), &mut received).unwrap();
         assert!(
-            matches!(&received[..], [ServerMessage::Reply(Reply::Bye { reason: applied_options })] if applied_options.contains(reason)),
+            matches!(&received[..], [ServerMessage::Reply(ServerReply::Bye { reason: applied_options })] if applied_options.contains(reason)),
             "{received:?}"
         );
     }

@@ -6,8 +6,8 @@ use crate::far_end::connection_flood::flood_connections;
 use crate::far_end::daemon::Daemon;
 use crate::far_end::{FarEnd, RawClient};
 use ackclock_measure::control::hello::DataHello;
-use ackclock_measure::control::message::Request;
-use ackclock_measure::net::client::{Client, ClientConfig};
+use ackclock_measure::control::message::ClientRequest;
+use ackclock_measure::net::client::{ClientConfig, MeasurementClient};
 use ackclock_measure::net::server::{LoopWork, MAX_ACCEPTED, MAX_BYTES, MAX_CALLS, raise_descriptors};
 use ackclock_measure::quotas::Quotas;
 use ackclock_measure::record::TestRecord;
@@ -123,7 +123,7 @@ fn far_end_reads_no_more_requests_when_a_client_does_not_read_its_answers() {
     };
     let before = resident(&daemon);
     let mut raw = RawClient::connect(daemon.at(), &daemon.config.token);
-    let request_bytes = raw.send_repeatedly(&Request::Capture { bytes: 0 }, Duration::from_secs(2));
+    let request_bytes = raw.send_repeatedly(&ClientRequest::Capture { bytes: 0 }, Duration::from_secs(2));
     let more = resident(&daemon).saturating_sub(before);
     println!("the far end read {request_bytes} bytes of requests and took {more} kB of memory");
     assert!(request_bytes < KERNELS && more < 2_000, "{request_bytes} bytes of requests, {more} kB of memory");
@@ -196,7 +196,7 @@ struct Stalled {
 impl Stalled {
     fn open(far: &FarEnd, down: u16, seconds: i64) -> Stalled {
         let mut raw = RawClient::connect(far.at, &far.token);
-        raw.session.send_request(&Request::Start { test: 0, spec: bulk(down, seconds) }).unwrap();
+        raw.session.send_request(&ClientRequest::Start { test: 0, spec: bulk(down, seconds) }).unwrap();
         raw.flush();
         std::thread::sleep(Duration::from_millis(50));
         let keys = raw.session.keys().unwrap();
@@ -271,7 +271,9 @@ fn upload_is_read_and_address_hellos_are_rationed_when_another_session_floods_da
     let far = FarEnd::with(Quotas { rate_bps: BUDGET, ..Quotas::default() });
     let mut raw = RawClient::connect(far.at, &far.token);
     let train = Train { payload: 1000, gap_ns: 420_000, count: 60_000 };
-    raw.session.send_request(&Request::Start { test: 0, spec: TestSpec::Datagrams { down: None, up: Some(train) } }).unwrap();
+    raw.session
+        .send_request(&ClientRequest::Start { test: 0, spec: TestSpec::Datagrams { down: None, up: Some(train) } })
+        .unwrap();
     raw.flush();
     std::thread::sleep(Duration::from_millis(100));
     let keys = raw.session.keys().unwrap();
@@ -316,7 +318,7 @@ fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_slot(
         std::thread::sleep(Duration::from_millis(300));
         let mut running = far.client();
         let refusals: Vec<String> = (0..20)
-            .filter_map(|_| Client::connect(&far.config(&far.token), &mut || true).map(Client::quit).err())
+            .filter_map(|_| MeasurementClient::connect(&far.config(&far.token), &mut || true).map(MeasurementClient::quit).err())
             .map(|error| error.to_string())
             .collect();
         // Data connections of a session are not evicted either.
@@ -338,7 +340,8 @@ fn accept_neither_spins_nor_shuts_clients_out_when_descriptors_run_out() {
     let before = daemon.cpu();
     std::thread::sleep(Duration::from_secs(1));
     let spent = daemon.cpu() - before;
-    let admitted = (0..5).filter(|_| Client::connect(&daemon.config, &mut || true).map(Client::quit).is_ok()).count();
+    let admitted =
+        (0..5).filter(|_| MeasurementClient::connect(&daemon.config, &mut || true).map(MeasurementClient::quit).is_ok()).count();
     println!("{spent} s of processor time in a second beside {} connections; {admitted} of 5 clients were admitted", held.len());
     assert!(spent < 0.3, "{spent} s of a second");
     assert_eq!(admitted, 5);
@@ -348,12 +351,12 @@ fn accept_neither_spins_nor_shuts_clients_out_when_descriptors_run_out() {
 #[test]
 fn log_has_a_line_for_every_session_and_refusal() {
     let daemon = Daemon::start("log", 1024, &["--most-bytes", "1"]);
-    let mut client = Client::connect(&daemon.config, &mut || true).unwrap();
+    let mut client = MeasurementClient::connect(&daemon.config, &mut || true).unwrap();
     client.run(vec![down(972, MS, 50)], &mut |_| true).unwrap();
     assert!(client.run(vec![down(972, MS, 5000)], &mut |_| true).is_err());
     client.quit();
     let other_token = ClientConfig { token: Token::generate().unwrap(), ..daemon.config.clone() };
-    assert!(Client::connect(&other_token, &mut || true).is_err());
+    assert!(MeasurementClient::connect(&other_token, &mut || true).is_err());
     let until = Instant::now() + Duration::from_secs(5);
     let of = |log: &[serde_json::Value], event: &str| log.iter().find(|line| line["event"] == event).cloned();
     while of(&daemon.log(), "refused").is_none() && Instant::now() < until {
@@ -410,7 +413,7 @@ fn daemon_has_no_privileges_and_cannot_regain_any_when_it_listens() {
     for (more, kept) in [(&[][..], 0u64), (&["--allow-capture", "1"][..], 1 << 13)] {
         let root = nix::unistd::geteuid().is_root();
         let daemon = Daemon::start(&format!("privileges-{kept}"), 1024, more);
-        Client::connect(&daemon.config, &mut || true).unwrap().quit();
+        MeasurementClient::connect(&daemon.config, &mut || true).unwrap().quit();
         let status = daemon.proc("status");
         let field = |name: &str| {
             let line = status.lines().find(|line| line.starts_with(name)).unwrap();

@@ -3,7 +3,7 @@
 
 use crate::far_end::FarEnd;
 use ackclock_measure::control::message::TableId;
-use ackclock_measure::net::client::Client;
+use ackclock_measure::net::client::MeasurementClient;
 use ackclock_measure::net::stamp::{StampProbeConfig, probe};
 use ackclock_measure::quotas::Quotas;
 use ackclock_measure::test_spec::{Bulk, Direction, TestSpec, Train, Transfers};
@@ -84,7 +84,7 @@ fn transfers_have_all_their_times_when_they_complete() {
 #[test]
 fn error_is_bad_input_when_token_session_count_or_test_is_refused() {
     let far = FarEnd::with(Quotas { sessions_per_peer: 1, ..Quotas::default() });
-    let refused = |token: &Token| match Client::connect(&far.config(token), &mut || true) {
+    let refused = |token: &Token| match MeasurementClient::connect(&far.config(token), &mut || true) {
         Err(MeasureError::Input(why)) => why,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("let in"),
@@ -103,7 +103,7 @@ fn error_is_bad_input_when_token_session_count_or_test_is_refused() {
     // The slot is free again.
     let next = (0..50).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
-        Client::connect(&far.config(&far.token), &mut || true).ok()
+        MeasurementClient::connect(&far.config(&far.token), &mut || true).ok()
     });
     next.unwrap().quit();
 }
@@ -150,7 +150,7 @@ fn far_end_serves_clients_when_other_connections_send_random_bytes() {
     client.quit();
     let free = (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
-        Client::connect(&far.config(&far.token), &mut || true).is_ok()
+        MeasurementClient::connect(&far.config(&far.token), &mut || true).is_ok()
     });
     assert!(free);
 }

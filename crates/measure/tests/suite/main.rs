@@ -7,3 +7,4 @@ mod layers;
 mod limits;
 mod loopback;
 mod safety;
+mod wire_format;

@@ -5,7 +5,7 @@
 use crate::far_end::FarEnd;
 use ackclock_measure::control::hello::hello;
 use ackclock_measure::control::message::TableId;
-use ackclock_measure::net::client::Client;
+use ackclock_measure::net::client::MeasurementClient;
 use ackclock_measure::quotas::{HANDSHAKE_NS, Quotas};
 use ackclock_measure::test_spec::{Bulk, Direction, TestSpec, Train, Transfers};
 use ackclock_measure::{MS, MeasureError, SECOND};
@@ -92,7 +92,7 @@ fn session_ends_and_frees_its_slot_when_it_is_idle() {
     // The only slot of this address: another client gets it after the idle session has ended.
     let freed = (0..300).find_map(|_| {
         std::thread::sleep(Duration::from_millis(10));
-        Client::connect(&far.config(&far.token), &mut || true).ok().map(|next| (next, silent.elapsed()))
+        MeasurementClient::connect(&far.config(&far.token), &mut || true).ok().map(|next| (next, silent.elapsed()))
     });
     let (next, took) = freed.expect("its slot within 3 s");
     println!("a session silent for 0.5 s: its slot was free after {:.2} s", took.as_secs_f64());
@@ -171,7 +171,7 @@ fn half_open_connections_take_no_more_than_their_slots_when_they_flood() {
     assert!(open <= 80, "{open} of 500 are held");
     let free = (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        Client::connect(&far.config(&far.token), &mut || true).is_ok()
+        MeasurementClient::connect(&far.config(&far.token), &mut || true).is_ok()
     });
     println!("a new client was admitted {:.1} s after the first connection", began.elapsed().as_secs_f64());
     assert!(free, "after the timeout of the unauthenticated connections");
@@ -192,7 +192,7 @@ fn all_tests_complete_when_both_ends_use_ipv6() {
     // An IPv4 client connects to a listener at `::`.
     let both = FarEnd::at("[::]:0", Quotas::default()).unwrap();
     let at = std::net::SocketAddr::new("127.0.0.1".parse().unwrap(), both.at.port());
-    Client::connect(&both.config_at(at), &mut || true).unwrap().quit();
+    MeasurementClient::connect(&both.config_at(at), &mut || true).unwrap().quit();
 }
 
 /// Needs CAP_NET_RAW; without it the test checks the refusal.

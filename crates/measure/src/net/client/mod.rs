@@ -10,7 +10,7 @@ use super::datagrams::UdpReceiver;
 use super::sockets;
 use super::test_io::scratch;
 use crate::control::client::{ClientSession, ServerMessage, unexpected};
-use crate::control::message::{Reply, Request, Welcome};
+use crate::control::message::{ClientRequest, ServerReply, Welcome};
 use crate::token::{Token, random};
 use crate::{MeasureError, Nanos, SECOND};
 use ackclock_core::Problem;
@@ -34,7 +34,7 @@ pub struct ClientConfig {
     pub token: Token,
 }
 
-pub struct Client {
+pub struct MeasurementClient {
     pub clock: HostClock,
     pub welcome: Welcome,
     pub server: SocketAddr,
@@ -51,15 +51,15 @@ pub struct Client {
     last_keepalive: Nanos,
 }
 
-impl Client {
+impl MeasurementClient {
     /// Opens a session. The far end has proven the token when this returns.
-    pub fn connect(config: &ClientConfig, keep_going: &mut dyn FnMut() -> bool) -> Result<Client, MeasureError> {
+    pub fn connect(config: &ClientConfig, keep_going: &mut dyn FnMut() -> bool) -> Result<MeasurementClient, MeasureError> {
         let (control, server) = connect_any(&config.host, config.port)?;
         sockets::set_nodelay(&control);
         let mut nonce = [0; 32];
         random(&mut nonce)?;
         let here = control.local_addr().map_err(MeasureError::refused("reaching the far end"))?;
-        let mut client = Client {
+        let mut client = MeasurementClient {
             clock: HostClock::start(0),
             welcome: empty_welcome(),
             server,
@@ -97,7 +97,7 @@ impl Client {
             self.exchange(&mut received).map_err(|why| MeasureError::Input(self.with_address(why)))?;
         }
         match received.remove(0) {
-            ServerMessage::Reply(Reply::Welcome(welcome)) => self.welcome = welcome,
+            ServerMessage::Reply(ServerReply::Welcome(welcome)) => self.welcome = welcome,
             _ => return Err(MeasureError::Failed(self.with_address(unexpected("no welcome")))),
         }
         self.control.set_nonblocking(true).map_err(MeasureError::refused("reaching the far end"))
@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    fn send_request(&mut self, request: &Request) -> Result<(), MeasureError> {
+    fn send_request(&mut self, request: &ClientRequest) -> Result<(), MeasureError> {
         self.session.send_request(request).map_err(MeasureError::Failed)
     }
 
@@ -132,10 +132,10 @@ impl Client {
             return Ok(());
         }
         self.last_keepalive = now;
-        self.send_request(&Request::KeepAlive {})?;
+        self.send_request(&ClientRequest::KeepAlive {})?;
         let mut received = Vec::new();
         self.exchange(&mut received).map_err(|why| MeasureError::Failed(self.with_address(why)))?;
-        if let Some(ServerMessage::Reply(Reply::Bye { reason })) = received.first() {
+        if let Some(ServerMessage::Reply(ServerReply::Bye { reason })) = received.first() {
             return Err(self.session_ended(reason));
         }
         self.pending.extend(received);
@@ -150,7 +150,7 @@ impl Client {
     /// Ends the session. The far end frees it without waiting for the idle timeout.
     pub fn quit(mut self) {
         // If the connection is lost, the far end detects that itself.
-        let _ = self.session.send_request(&Request::Quit {});
+        let _ = self.session.send_request(&ClientRequest::Quit {});
         let _ = self.control.write_all(self.session.outbox());
     }
 }

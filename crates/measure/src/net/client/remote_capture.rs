@@ -1,9 +1,9 @@
 //! Capture of the session's packets by the far end.
 
 use super::super::wait::wait;
-use super::{Client, REPLY_TIMEOUT_NS};
+use super::{MeasurementClient, REPLY_TIMEOUT_NS};
 use crate::control::client::{ServerMessage, unexpected};
-use crate::control::message::{Reply, Request};
+use crate::control::message::{ClientRequest, ServerReply};
 use crate::{MS, MeasureError, SECOND};
 use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags};
@@ -18,28 +18,28 @@ pub struct RemoteCapture {
     pub dropped: u64,
 }
 
-impl Client {
+impl MeasurementClient {
     /// Starts a capture at the far end. Input: the far end or its system refuses.
     pub fn begin_capture(&mut self, bytes: u64, keep_going: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
         self.capture_bytes = bytes;
-        self.send_request(&Request::Capture { bytes })?;
+        self.send_request(&ClientRequest::Capture { bytes })?;
         match self.wait_for_message(keep_going)? {
-            ServerMessage::Reply(Reply::Capturing { refused: None }) => Ok(()),
-            ServerMessage::Reply(Reply::Capturing { refused: Some(why) }) => Err(MeasureError::Input(refusal(why, None))),
+            ServerMessage::Reply(ServerReply::Capturing { refused: None }) => Ok(()),
+            ServerMessage::Reply(ServerReply::Capturing { refused: Some(why) }) => Err(MeasureError::Input(refusal(why, None))),
             _ => Err(self.protocol_error("a message out of order")),
         }
     }
 
     /// Ends the capture and receives it. The duration depends on the path's rate.
     pub fn end_capture(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<RemoteCapture, MeasureError> {
-        self.send_request(&Request::Captured {})?;
+        self.send_request(&ClientRequest::Captured {})?;
         let mut records: Vec<u8> = Vec::new();
         loop {
             match self.wait_for_message(keep_going)? {
                 // A record of the file is not larger than the far end's count of its bytes.
                 ServerMessage::Packets(more) if (records.len() + more.len()) as u64 <= self.capture_bytes => records.extend(more),
                 ServerMessage::Packets(_) => return Err(self.protocol_error("a capture above the requested size")),
-                ServerMessage::Reply(Reply::Captured { dropped }) => return Ok(RemoteCapture { records, dropped }),
+                ServerMessage::Reply(ServerReply::Captured { dropped }) => return Ok(RemoteCapture { records, dropped }),
                 _ => return Err(self.protocol_error("a message out of order")),
             }
         }
@@ -65,7 +65,7 @@ impl Client {
             }
         }
         match self.pending.pop_front() {
-            Some(ServerMessage::Reply(Reply::Bye { reason })) => Err(self.session_ended(&reason)),
+            Some(ServerMessage::Reply(ServerReply::Bye { reason })) => Err(self.session_ended(&reason)),
             Some(received) => Ok(received),
             None => Err(self.no_reply()),
         }

@@ -4,9 +4,9 @@ use super::super::test_io::TestIo;
 use super::super::wait::wait;
 use super::remote_capture::refusal;
 use super::test_state::{ClientTest, HELLO_INTERVAL_NS, TestPhase};
-use super::{Client, REPLY_TIMEOUT_NS};
+use super::{MeasurementClient, REPLY_TIMEOUT_NS};
 use crate::control::client::ServerMessage;
-use crate::control::message::{Reply, Request};
+use crate::control::message::{ClientRequest, ServerReply};
 use crate::record::TestRecord;
 use crate::test_spec::TestSpec;
 use crate::udp::address_validation::{VALIDATION_BYTES, address_hello, echo};
@@ -23,7 +23,7 @@ const DATAGRAMS: usize = 64;
 /// the tests.
 pub type ProgressCallback<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 
-impl Client {
+impl MeasurementClient {
     /// Runs tests concurrently.
     pub fn run(&mut self, specs: Vec<TestSpec>, on_progress: ProgressCallback<'_>) -> Result<Vec<TestRecord>, MeasureError> {
         let now = self.clock.now();
@@ -32,7 +32,7 @@ impl Client {
             spec.check().map_err(MeasureError::Input)?;
             let number = self.next_test;
             self.next_test += 1;
-            self.send_request(&Request::Start { test: number, spec: spec.clone() })?;
+            self.send_request(&ClientRequest::Start { test: number, spec: spec.clone() })?;
             let Some(keys) = self.session.keys() else {
                 return Err(MeasureError::Failed(Problem::new("there is no session", "connect first")));
             };
@@ -68,7 +68,7 @@ impl Client {
     fn begin_and_end(&mut self, tests: &mut [ClientTest]) -> Result<(), MeasureError> {
         if tests.iter().all(|t| t.phase == TestPhase::Ready) {
             for test in tests.iter_mut() {
-                self.send_request(&Request::Go { test: test.number })?;
+                self.send_request(&ClientRequest::Go { test: test.number })?;
                 test.go(self.clock.now(), self.welcome.quotas.rate_bps).map_err(|why| MeasureError::Input(cannot_open(&why)))?;
             }
         }
@@ -77,7 +77,7 @@ impl Client {
                 .map_err(|why| MeasureError::Failed(cannot_open(&why)))?;
             if test.is_over(self.clock.now()) {
                 test.phase = TestPhase::Stopped;
-                self.send_request(&Request::Stop { test: test.number, quiet_ns: test.quiet() })?;
+                self.send_request(&ClientRequest::Stop { test: test.number, quiet_ns: test.quiet() })?;
             }
         }
         Ok(())
@@ -152,7 +152,7 @@ impl Client {
     }
 
     fn receive_datagrams(&mut self, tests: &mut [ClientTest]) {
-        let Client { udp, clock, receiver, session, server, .. } = self;
+        let MeasurementClient { udp, clock, receiver, session, server, .. } = self;
         let Some(keys) = session.keys() else { return };
         receiver.drain(udp, clock, |datagram| {
             if datagram.from.ip().to_canonical() != server.ip().to_canonical() {
@@ -180,15 +180,15 @@ impl Client {
         let number = match &message {
             ServerMessage::Rows(test, ..) => *test,
             ServerMessage::Reply(
-                Reply::Ready { test, .. }
-                | Reply::Open { test }
-                | Reply::Refused { test, .. }
-                | Reply::Flows { test, .. }
-                | Reply::Done { test, .. },
+                ServerReply::Ready { test, .. }
+                | ServerReply::Open { test }
+                | ServerReply::Refused { test, .. }
+                | ServerReply::Flows { test, .. }
+                | ServerReply::Done { test, .. },
             ) => *test,
-            ServerMessage::Reply(Reply::Bye { reason }) => return Err(self.session_ended(reason)),
-            ServerMessage::Reply(Reply::Welcome(_)) => return Err(self.protocol_error("a second welcome")),
-            ServerMessage::Packets(_) | ServerMessage::Reply(Reply::Capturing { .. } | Reply::Captured { .. }) => {
+            ServerMessage::Reply(ServerReply::Bye { reason }) => return Err(self.session_ended(reason)),
+            ServerMessage::Reply(ServerReply::Welcome(_)) => return Err(self.protocol_error("a second welcome")),
+            ServerMessage::Packets(_) | ServerMessage::Reply(ServerReply::Capturing { .. } | ServerReply::Captured { .. }) => {
                 return Err(self.protocol_error("a capture out of order"));
             }
         };
@@ -199,19 +199,21 @@ impl Client {
             ServerMessage::Rows(_, name, columns, piece) => {
                 test.rows(name, columns, &piece).map_err(|why| self.protocol_error(why))
             }
-            ServerMessage::Reply(Reply::Refused { reason, allowed, .. }) => Err(MeasureError::Input(refusal(reason, allowed))),
-            ServerMessage::Reply(Reply::Ready { port, .. }) if test.phase == TestPhase::Requested => {
+            ServerMessage::Reply(ServerReply::Refused { reason, allowed, .. }) => {
+                Err(MeasureError::Input(refusal(reason, allowed)))
+            }
+            ServerMessage::Reply(ServerReply::Ready { port, .. }) if test.phase == TestPhase::Requested => {
                 test.ready(port);
                 Ok(())
             }
-            ServerMessage::Reply(Reply::Open { .. }) => {
+            ServerMessage::Reply(ServerReply::Open { .. }) => {
                 if test.phase == TestPhase::Validating {
                     test.phase = TestPhase::Ready;
                 }
                 Ok(())
             }
-            ServerMessage::Reply(Reply::Flows { flows, .. }) => test.flows(flows).map_err(|why| self.protocol_error(why)),
-            ServerMessage::Reply(Reply::Done { outcome, .. }) => {
+            ServerMessage::Reply(ServerReply::Flows { flows, .. }) => test.flows(flows).map_err(|why| self.protocol_error(why)),
+            ServerMessage::Reply(ServerReply::Done { outcome, .. }) => {
                 test.done(outcome);
                 Ok(())
             }

@@ -67,7 +67,7 @@ pub struct ServerConfig {
     pub log: LogTarget,
 }
 
-pub struct Server {
+pub struct MeasurementServer {
     context: ServerContext,
     listener: TcpListener,
     pending_connections: Vec<PendingConnection>,
@@ -129,8 +129,8 @@ enum ListenerId {
     Test(usize, u32),
 }
 
-impl Server {
-    pub fn open(config: ServerConfig) -> Result<Server, MeasureError> {
+impl MeasurementServer {
+    pub fn open(config: ServerConfig) -> Result<MeasurementServer, MeasureError> {
         let listener = sockets::listen(config.listen, &SocketOptions::default())?;
         let at = listener.local_addr().map_err(MeasureError::refused("listening for connections"))?;
         let mut secret = [0; 32];
@@ -166,7 +166,7 @@ impl Server {
             "listening",
             json!({"at": at.to_string(), "max_rate_bps": quotas.rate_bps, "sessions": quotas.sessions}),
         );
-        Ok(Server {
+        Ok(MeasurementServer {
             context,
             listener,
             pending_connections,
@@ -245,7 +245,7 @@ impl Server {
             session.tick(&mut self.context, &mut self.scratch);
         }
         self.charge_unscheduled();
-        let Server { context, sessions, scratch, schedulers, .. } = self;
+        let MeasurementServer { context, sessions, scratch, schedulers, .. } = self;
         for (scheduler, direction) in schedulers.iter_mut().zip([IoDirection::Out, IoDirection::In]) {
             scheduler.run(direction, sessions, context, scratch, &mut work);
         }
@@ -452,7 +452,7 @@ impl Server {
     }
 
     fn receive_datagrams(&mut self) {
-        let Server { context, sessions, receiver, schedulers, .. } = self;
+        let MeasurementServer { context, sessions, receiver, schedulers, .. } = self;
         let (now, mut received_bytes) = (context.clock.now(), 0);
         receiver.drain(&context.udp, &context.clock, |datagram| {
             let Some(tag) = read_tag(datagram.bytes) else { return };

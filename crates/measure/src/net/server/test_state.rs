@@ -9,7 +9,7 @@ use super::io_scheduler::{DirectionScheduler, IoStep};
 use super::pending_connection::PendingConnection;
 use crate::control::hello::DataHello;
 use crate::control::keys::SessionKeys;
-use crate::control::message::{MAX_FLOWS, Reply, TestOutcome};
+use crate::control::message::{MAX_FLOWS, ServerReply, TestOutcome};
 use crate::control::server::ServerSession;
 use crate::rate_budget::{FairQueue, tcp_wire_bytes};
 use crate::test_spec::{Direction, TestSpec};
@@ -346,10 +346,10 @@ impl ServerTest {
         let from = outcome.flows.len().saturating_sub(MAX_FLOWS);
         let flows = outcome.flows.split_off(from);
         if from > 0 {
-            control.send_reply(&Reply::Flows { test: self.number, flows });
+            control.send_reply(&ServerReply::Flows { test: self.number, flows });
             return false;
         }
-        control.send_reply(&Reply::Done { test: self.number, outcome: TestOutcome { flows, ..std::mem::take(outcome) } });
+        control.send_reply(&ServerReply::Done { test: self.number, outcome: TestOutcome { flows, ..std::mem::take(outcome) } });
         true
     }
 }

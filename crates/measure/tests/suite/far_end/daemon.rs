@@ -1,6 +1,6 @@
 //! `ackclockd` in a process of its own, with a token file and a log in a folder.
 
-use ackclock_measure::net::client::{Client, ClientConfig};
+use ackclock_measure::net::client::{ClientConfig, MeasurementClient};
 use ackclock_measure::token::Token;
 use nix::sys::resource::{Resource, setrlimit};
 use std::io::{BufRead, BufReader};
@@ -40,8 +40,8 @@ impl Daemon {
         SocketAddr::new(self.config.host.parse().unwrap(), self.config.port)
     }
 
-    pub fn client(&self) -> Client {
-        Client::connect(&self.config, &mut || true).unwrap()
+    pub fn client(&self) -> MeasurementClient {
+        MeasurementClient::connect(&self.config, &mut || true).unwrap()
     }
 
     pub fn log(&self) -> Vec<serde_json::Value> {

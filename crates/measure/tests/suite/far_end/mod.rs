@@ -9,9 +9,9 @@ use ackclock_measure::SECOND;
 use ackclock_measure::control::client::ClientSession;
 use ackclock_measure::control::hello::hello;
 use ackclock_measure::control::keys::{Nonces, SessionKeys};
-use ackclock_measure::control::message::Request;
-use ackclock_measure::net::client::{Client, ClientConfig};
-use ackclock_measure::net::server::{LoopWork, Server, ServerConfig};
+use ackclock_measure::control::message::ClientRequest;
+use ackclock_measure::net::client::{ClientConfig, MeasurementClient};
+use ackclock_measure::net::server::{LoopWork, MeasurementServer, ServerConfig};
 use ackclock_measure::net::stamp::ReflectorConfig;
 use ackclock_measure::quotas::Quotas;
 use ackclock_measure::token::Token;
@@ -47,7 +47,7 @@ impl FarEnd {
         let stamp = Some(ReflectorConfig { port: 0, key });
         let config =
             ServerConfig { listen, token: token.clone(), quotas, clock_shift: 5 * SECOND, stamp, log: Default::default() };
-        let mut server = Server::open(config).ok()?;
+        let mut server = MeasurementServer::open(config).ok()?;
         let stamp_port = server.stamp_address()?.port();
         let (at, stop) = (server.address().ok()?, Arc::new(AtomicBool::new(false)));
         let asked = stop.clone();
@@ -60,7 +60,7 @@ impl FarEnd {
         let token = Token::generate().unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
         let config = ServerConfig { listen, token: token.clone(), quotas, clock_shift: 0, stamp: None, log: Default::default() };
-        let mut server = Server::open(config).unwrap();
+        let mut server = MeasurementServer::open(config).unwrap();
         let (at, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
         let asked = stop.clone();
         let thread = std::thread::spawn(move || {
@@ -79,8 +79,8 @@ impl FarEnd {
         ClientConfig { host: at.ip().to_string(), port: at.port(), token: self.token.clone() }
     }
 
-    pub fn client(&self) -> Client {
-        Client::connect(&self.config(&self.token), &mut || true).unwrap()
+    pub fn client(&self) -> MeasurementClient {
+        MeasurementClient::connect(&self.config(&self.token), &mut || true).unwrap()
     }
 
     /// Bytes of a client in a successful handshake.
@@ -130,7 +130,7 @@ impl RawClient {
     }
 
     /// Sends the request as often as the far end reads it, for `min`. Returns the bytes sent.
-    pub fn send_repeatedly(&mut self, request: &Request, min: Duration) -> usize {
+    pub fn send_repeatedly(&mut self, request: &ClientRequest, min: Duration) -> usize {
         let (until, mut sent) = (std::time::Instant::now() + min, 0);
         self.stream.set_nonblocking(true).unwrap();
         while std::time::Instant::now() < until {

@@ -13,7 +13,7 @@ use super::io_scheduler::{DirectionScheduler, IoStep};
 use super::pending_connection::PendingConnection;
 use super::test_state::ServerTest;
 use crate::control::hello::{DataHello, HandshakeVerdict};
-use crate::control::message::{MAX_REPLY, Reply};
+use crate::control::message::{MAX_REPLY, ServerReply};
 use crate::control::server::{Action, ServerSession};
 use crate::quotas::SessionUsage;
 use crate::rate_budget::{FairQueue, TokenBucket, tcp_wire_bytes};
@@ -314,7 +314,7 @@ impl Session {
         // While output is queued, echoes are not answered: the client repeats its hello.
         if !self.is_full() && self.tests.get_mut(&test).is_some_and(|t| t.on_address_validated(at)) {
             self.own_endpoints.insert(canonical(at));
-            self.control.send_reply(&Reply::Open { test });
+            self.control.send_reply(&ServerReply::Open { test });
         }
     }
 
@@ -386,7 +386,7 @@ impl Session {
         if *next == capture.len() {
             let dropped = *dropped;
             self.packets = None;
-            self.control.send_reply(&Reply::Captured { dropped });
+            self.control.send_reply(&ServerReply::Captured { dropped });
         }
     }
 

@@ -6,7 +6,7 @@ use super::super::ServerContext;
 use super::super::test_state::{MAX_CONCURRENT_TRANSFERS, ServerTest};
 use super::Session;
 use crate::Nanos;
-use crate::control::message::{Reply, Request};
+use crate::control::message::{ClientRequest, ServerReply};
 use crate::control::server::Action;
 use crate::quotas::Quotas;
 use crate::test_spec::{Bulk, TestSpec};
@@ -18,36 +18,36 @@ use std::net::{SocketAddr, TcpListener};
 const MAX_REFUSALS: u32 = 20;
 
 impl Session {
-    pub(super) fn on_request(&mut self, request: Request, context: &ServerContext, more: &mut Vec<Action>) {
+    pub(super) fn on_request(&mut self, request: ClientRequest, context: &ServerContext, more: &mut Vec<Action>) {
         let now = context.clock.now();
         match request {
-            Request::Start { test, .. } if test != self.next_test => self.control.terminate("a test out of order", more),
-            Request::Start { test, spec } => {
+            ClientRequest::Start { test, .. } if test != self.next_test => self.control.terminate("a test out of order", more),
+            ClientRequest::Start { test, spec } => {
                 self.next_test += 1;
                 let reply = match self.prepare(test, spec, context, now) {
-                    Ok(port) => Reply::Ready { test, port },
+                    Ok(port) => ServerReply::Ready { test, port },
                     Err(problem) => {
                         self.log_refusal(test, &problem.to_string(), context);
                         match problem {
                             Problem { found, allowed, .. } if !found.is_empty() => {
-                                Reply::Refused { test, reason: found.into(), allowed: Some(allowed.into()) }
+                                ServerReply::Refused { test, reason: found.into(), allowed: Some(allowed.into()) }
                             }
-                            problem => Reply::Refused { test, reason: problem.statement.into(), allowed: None },
+                            problem => ServerReply::Refused { test, reason: problem.statement.into(), allowed: None },
                         }
                     }
                 };
                 self.control.send_reply(&reply);
             }
-            Request::Go { test } => self.with_test(test, more, |t| t.go(now)),
-            Request::Stop { test, quiet_ns } => self.with_test(test, more, |t| t.stop(now, quiet_ns)),
-            Request::Capture { bytes } => {
+            ClientRequest::Go { test } => self.with_test(test, more, |t| t.go(now)),
+            ClientRequest::Stop { test, quiet_ns } => self.with_test(test, more, |t| t.stop(now, quiet_ns)),
+            ClientRequest::Capture { bytes } => {
                 let refused = self.begin_capture(bytes, &context.config.quotas).err();
                 refused.iter().for_each(|why| self.log_refusal(self.next_test, why, context));
-                self.control.send_reply(&Reply::Capturing { refused });
+                self.control.send_reply(&ServerReply::Capturing { refused });
             }
-            Request::Captured {} => self.end_capture(context, more),
+            ClientRequest::Captured {} => self.end_capture(context, more),
             // `ServerSession` handles these.
-            Request::KeepAlive {} | Request::Quit {} => {}
+            ClientRequest::KeepAlive {} | ClientRequest::Quit {} => {}
         }
     }
 
