@@ -119,7 +119,7 @@ pub fn hops(plan: &Plan, built: &mut BuiltNetwork, now: Time) -> Vec<HopReport> 
     for (directed_hop, figures) in directed_hops.iter().zip(figures) {
         let (mut busy, mut sent) = (Span::ZERO, 0);
         for chain in &directed_hop.chains {
-            if let Some(meter) = network.element(chain.link).meter(now, chain.place) {
+            if let Some(meter) = network.element(chain.link).meter(now, chain.queue) {
                 busy = busy + meter.busy;
                 sent += meter.sent_bytes;
             }

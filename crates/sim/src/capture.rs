@@ -1,4 +1,4 @@
-//! Captures: a probe at some endpoints, or between hops, that writes each packet as it passes.
+//! Captures: a probe at endpoints and between hops that writes each packet to a file.
 
 use crate::build::BuiltNetwork;
 use crate::ip_id::IpIds;
@@ -16,24 +16,24 @@ use std::path::{Path, PathBuf};
 
 /// All captures of a run.
 pub struct Captures {
-    open: Vec<OnePlace>,
-    /// By endpoint: which captures it feeds, and which end of its flow it is.
-    at: Vec<Vec<(u32, FlowEnd)>>,
-    /// Those between hops.
-    gates: Vec<Gate>,
-    numbers: IpIds,
+    files: Vec<CaptureFile>,
+    /// By endpoint: the captures of its packets, and the end of the flow that it is.
+    by_endpoint: Vec<Vec<(u32, FlowEnd)>>,
+    /// Capture points between hops.
+    points: Vec<CapturePoint>,
+    ip_ids: IpIds,
 }
 
-/// A packet of this flow that comes to this element by this port passes a capture.
-struct Gate {
-    at: (NodeId, Port),
+/// A capture point between hops: packets of one flow that enter an element by a port.
+struct CapturePoint {
+    port: (NodeId, Port),
     flow: u32,
     from: FlowEnd,
-    feed: u32,
+    file: u32,
 }
 
-/// One end of one flow or a place between its hops, and the file its packets go to.
-struct OnePlace {
+/// The capture file of one flow at one capture point.
+struct CaptureFile {
     path: PathBuf,
     frames: FlowFrames,
     writer: CaptureWriter<File>,
@@ -44,98 +44,100 @@ struct OnePlace {
 impl Captures {
     /// Opens all files.
     pub fn create(plan: &Plan, world: &BuiltNetwork) -> Result<Captures, RunError> {
-        let at = vec![Vec::new(); 2 * plan.flows.len()];
-        let mut captures = Captures { open: Vec::new(), at, gates: Vec::new(), numbers: IpIds::default() };
-        for wanted in &plan.captures {
-            let Some(number) = plan.flows.iter().position(|f| f.name == wanted.flow) else { continue };
-            let feed = captures.open.len() as u32;
-            let place = match wanted.end {
+        let by_endpoint = vec![Vec::new(); 2 * plan.flows.len()];
+        let mut captures = Captures { files: Vec::new(), by_endpoint, points: Vec::new(), ip_ids: IpIds::default() };
+        for capture in &plan.captures {
+            let Some(number) = plan.flows.iter().position(|flow| flow.name == capture.flow) else { continue };
+            let file = captures.files.len() as u32;
+            let location = match capture.end {
                 End::Server => "its server".to_owned(),
                 End::Client => "its client".to_owned(),
-                End::Middle => format!("after {} hops", wanted.after),
+                End::Middle => format!("after {} hops", capture.after),
             };
-            match wanted.end {
-                End::Server => captures.at[world.flows[number].server.0 as usize].push((feed, FlowEnd::Server)),
-                End::Client => captures.at[world.flows[number].client.0 as usize].push((feed, FlowEnd::Client)),
-                End::Middle => captures.gates.extend(gates(plan, world, wanted, (number, feed))),
+            match capture.end {
+                End::Server => captures.by_endpoint[world.flows[number].server.0 as usize].push((file, FlowEnd::Server)),
+                End::Client => captures.by_endpoint[world.flows[number].client.0 as usize].push((file, FlowEnd::Client)),
+                End::Middle => captures.points.extend(points_between(plan, world, capture, (number, file))),
             }
-            let writer = create(&wanted.path, wanted.format, &format!("{} at {place}", wanted.flow))
-                .map_err(|error| failure(&wanted.path, error))?;
+            let writer = create(&capture.path, capture.format, &format!("{} at {location}", capture.flow))
+                .map_err(|error| failure(&capture.path, error))?;
             let frames = FlowFrames::new(number as u32, plan.flows[number].client, HEADERS_SNAP_LEN);
-            let truth = wanted.truth.as_ref().map(|path| truth(path).map_err(|error| failure(path, error))).transpose()?;
-            captures.open.push(OnePlace { path: wanted.path.clone(), frames, writer, truth, failed: None });
+            let truth =
+                capture.truth.as_ref().map(|path| create_truth(path).map_err(|error| failure(path, error))).transpose()?;
+            captures.files.push(CaptureFile { path: capture.path.clone(), frames, writer, truth, failed: None });
         }
         Ok(captures)
     }
 
-    /// Closes all files, or says which one could not be written.
+    /// Closes all files. Error: the first file that could not be written.
     pub fn finish(self) -> Result<(), RunError> {
-        for OnePlace { path, writer, truth, failed, .. } in self.open {
+        for CaptureFile { path, writer, truth, failed, .. } in self.files {
             failed.map_or_else(|| writer.finish(), Err).map_err(|error| failure(&path, error))?;
             truth.map_or(Ok(()), |mut truth| truth.flush()).map_err(|error| failure(&path, error))?;
         }
         Ok(())
     }
 
-    fn pass(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body, sent: bool) {
-        let number = if sent { self.numbers.sent(by, packet, body) } else { self.numbers.received(packet, body) };
-        let Some(feeds) = self.at.get(by.0 as usize) else { return };
-        for &(feed, side) in feeds {
-            let from = if sent { side } else { side.other() };
-            self.open[feed as usize].write(now, (from, number, sent), packet, body);
+    fn capture(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body, sent: bool) {
+        let id = if sent { self.ip_ids.sent(by, packet, body) } else { self.ip_ids.received(packet, body) };
+        let Some(captures) = self.by_endpoint.get(by.0 as usize) else { return };
+        for &(file, end) in captures {
+            let from = if sent { end } else { end.other() };
+            self.files[file as usize].write(now, (from, id, sent), packet, body);
         }
     }
 }
 
-impl OnePlace {
-    fn write(&mut self, now: Time, (from, number, sent): (FlowEnd, u16, bool), packet: &Packet, body: &Body) {
+impl CaptureFile {
+    fn write(&mut self, now: Time, (from, ip_id, sent): (FlowEnd, u16, bool), packet: &Packet, body: &Body) {
         if self.failed.is_some() {
             return;
         }
-        let frame = self.frames.frame(from, number, packet, body);
+        let frame = self.frames.frame(from, ip_id, packet, body);
         self.failed = self.writer.write(now, &frame).err();
         if let Some(truth) = &mut self.truth {
-            let why = if let Body::Segment(s) = body { s.reason.name() } else { "" };
-            self.failed = self.failed.take().or(writeln!(truth, "{},{},{why}", packet.id, u8::from(sent)).err());
+            let reason = if let Body::Segment(s) = body { s.reason.name() } else { "" };
+            self.failed = self.failed.take().or(writeln!(truth, "{},{},{reason}", packet.id, u8::from(sent)).err());
         }
     }
 }
 
-/// Where a flow's packets pass a place between hops: as they come to the first hop beyond it, either way.
-fn gates(plan: &Plan, world: &BuiltNetwork, wanted: &plan::Capture, (flow, feed): (usize, u32)) -> Vec<Gate> {
-    let of = &plan.flows[flow];
-    let gate = |direction| {
+/// The capture points of a capture between hops: the entry of the first hop beyond it, in each
+/// direction.
+fn points_between(plan: &Plan, world: &BuiltNetwork, capture: &plan::Capture, (number, file): (usize, u32)) -> Vec<CapturePoint> {
+    let flow = &plan.flows[number];
+    let point = |direction| {
         let beyond = |hop: &usize| match direction {
-            Direction::Down => *hop >= wanted.after as usize,
-            Direction::Up => *hop < wanted.after as usize,
+            Direction::Down => *hop >= capture.after as usize,
+            Direction::Up => *hop < capture.after as usize,
         };
-        let hop = of.path(&plan.hops, direction).into_iter().find(beyond)?;
+        let hop = flow.path(&plan.hops, direction).into_iter().find(beyond)?;
         let directed_hop =
             world.directed_hops.iter().find(|directed_hop| directed_hop.hop == hop && directed_hop.direction == direction)?;
-        let Route::Node(node, port) = directed_hop.chain(of.client).entry() else { return None };
+        let Route::Node(node, port) = directed_hop.chain(flow.client).entry() else { return None };
         let from = if direction == Direction::Down { FlowEnd::Server } else { FlowEnd::Client };
-        Some(Gate { at: (node, port), flow: flow as u32, from, feed })
+        Some(CapturePoint { port: (node, port), flow: number as u32, from, file })
     };
-    Direction::BOTH.into_iter().filter_map(gate).collect()
+    Direction::BOTH.into_iter().filter_map(point).collect()
 }
 
 impl Probe for Captures {
     const WATCHING: bool = false;
 
     fn sent(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {
-        self.pass(now, by, packet, body, true);
+        self.capture(now, by, packet, body, true);
     }
 
     fn received(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {
-        self.pass(now, by, packet, body, false);
+        self.capture(now, by, packet, body, false);
     }
 
     fn entered(&mut self, now: Time, at: NodeId, port: Port, packet: &Packet, arena: &Arena) {
-        for gate in self.gates.iter().filter(|gate| gate.at == (at, port) && gate.flow == packet.flow) {
+        for point in self.points.iter().filter(|point| point.port == (at, port) && point.flow == packet.flow) {
             let body = arena.get(packet.body);
-            let number = self.numbers.received(packet, body);
-            let sent = gate.from == FlowEnd::Server;
-            self.open[gate.feed as usize].write(now, (gate.from, number, sent), packet, body);
+            let id = self.ip_ids.received(packet, body);
+            let sent = point.from == FlowEnd::Server;
+            self.files[point.file as usize].write(now, (point.from, id, sent), packet, body);
         }
     }
 }
@@ -148,7 +150,7 @@ fn create(path: &Path, format: CaptureFormat, name: &str) -> io::Result<CaptureW
     })
 }
 
-fn truth(path: &Path) -> io::Result<BufWriter<File>> {
+fn create_truth(path: &Path) -> io::Result<BufWriter<File>> {
     let mut file = BufWriter::new(File::create(path)?);
     writeln!(file, "packet,sent,why")?;
     Ok(file)

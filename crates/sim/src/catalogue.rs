@@ -1,4 +1,4 @@
-//! What a plan may name, with a line on each.
+//! The catalogue: everything that a plan can name, with a summary and a source.
 
 use ackclock_core::tcp::{RecoveryKind, SlowStart, Variant};
 use serde::Serialize;
@@ -15,19 +15,19 @@ pub struct Catalogue {
 pub struct Entry {
     pub name: &'static str,
     pub summary: &'static str,
-    /// Where it is defined.
+    /// RFC, paper or implementation.
     pub source: &'static str,
 }
 
 const QUEUES: [(&str, &str, &str); 7] = [
     (
         "droptail",
-        "first in, first out; what finds no room is dropped; may mark beyond a threshold",
+        "first in, first out; drops arrivals when full; may mark above a threshold",
         "RFC 7567, section 2; RFC 8257, section 3.1",
     ),
     ("red", "random early detection: signals with a probability that rises with the average queue", "Floyd and Jacobson 1993"),
-    ("codel", "signals when packets have waited too long for too long, ever more often", "RFC 8289"),
-    ("fq-codel", "a queue for each flow, served in turns, new flows first, with CoDel in each", "RFC 8290"),
+    ("codel", "signals with rising frequency while the queueing delay stays above a target", "RFC 8289"),
+    ("fq-codel", "a queue for each flow, served by deficit round robin, new flows first, with CoDel in each", "RFC 8290"),
     (
         "cake",
         "a queue for each flow, fair to hosts first, with CoDel and BLUE in each",
@@ -37,7 +37,7 @@ const QUEUES: [(&str, &str, &str); 7] = [
     ("dualpi2", "a very short queue for L4S traffic beside a classic one, coupled so that flows share evenly", "RFC 9332"),
 ];
 
-/// Everything there is.
+/// The complete catalogue.
 pub fn catalogue() -> Catalogue {
     let entry = |(name, summary, source)| Entry { name, summary, source };
     Catalogue {

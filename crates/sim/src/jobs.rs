@@ -1,4 +1,4 @@
-//! Jobs: what a user waits for, made of several connections or of one exchange on an open one.
+//! Jobs: page loads of several connections, and request-response exchanges on one connection.
 
 use crate::build::{BuiltNetwork, FlowEndpoints, Role};
 use crate::metrics::FlowMetrics;
@@ -9,11 +9,11 @@ use ackclock_core::app::AnyApp;
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
-/// All jobs of a run that began in it.
+/// All jobs that started in the run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Jobs {
     pub count: u64,
-    /// Those that came to their end; the figures below are theirs.
+    /// Jobs that completed, to which the statistics refer.
     pub completed: u64,
     pub mean_s: Option<f64>,
     /// Over n - 1; 0 for one.
@@ -31,36 +31,36 @@ pub struct JobRow {
     pub number: u32,
     pub client: u32,
     pub start_s: f64,
-    /// From its start to the last byte of its last connection; none where that has not come.
+    /// From the start to the last byte of the last connection; none if incomplete.
     pub completed_s: Option<f64>,
 }
 
-/// From when until when, as far as it has come.
+/// Start and end of a job, if it has started or ended.
 struct JobTimes {
     start: Option<Time>,
     end: Option<Time>,
 }
 
 impl Jobs {
-    /// The jobs of a run; none where the plan has no flow with jobs.
+    /// The jobs of a run; none if no flow of the plan has jobs.
     pub fn of(plan: &Plan, world: &BuiltNetwork, figures: &[FlowMetrics]) -> Option<Jobs> {
-        let mut found: Vec<(&str, u32, u32, JobTimes)> = Vec::new();
+        let mut jobs: Vec<(&str, u32, u32, JobTimes)> = Vec::new();
         for ((flow, endpoints), figures) in plan.flows.iter().zip(&world.flows).zip(figures) {
             let start = endpoints.started(&world.network).filter(|t| t.0 < plan.duration_ps);
             if let Some(job) = &flow.job {
                 let end = figures.completed;
-                match found.last_mut().filter(|last| (last.0, last.1) == (job.name.as_str(), job.number)) {
+                match jobs.last_mut().filter(|last| (last.0, last.1) == (job.name.as_str(), job.number)) {
                     Some((.., times)) => times.end = times.end.zip(end).map(|(a, b)| a.max(b)),
-                    None => found.push((&job.name, job.number, flow.client, JobTimes { start, end })),
+                    None => jobs.push((&job.name, job.number, flow.client, JobTimes { start, end })),
                 }
             } else {
-                let jobs = exchanged(flow, endpoints, world, start);
-                found.extend((0..).zip(jobs).map(|(number, times)| (flow.name.as_str(), number, flow.client, times)));
+                let exchanges = exchange_times(flow, endpoints, world, start);
+                jobs.extend((0..).zip(exchanges).map(|(number, times)| (flow.name.as_str(), number, flow.client, times)));
             }
         }
         let any = plan.flows.iter().any(|f| f.job.is_some() || matches!(f.workload, Workload::Exchange { .. }));
         any.then(|| {
-            Jobs::over(found.into_iter().filter_map(|(name, number, client, JobTimes { start, end })| {
+            Jobs::of_rows(jobs.into_iter().filter_map(|(name, number, client, JobTimes { start, end })| {
                 let start = start?;
                 let completed_s = end.map(|end| (end - start).as_secs());
                 Some(JobRow { job: name.to_owned(), number, client, start_s: start.as_secs(), completed_s })
@@ -68,7 +68,7 @@ impl Jobs {
         })
     }
 
-    fn over(rows: impl Iterator<Item = JobRow>) -> Jobs {
+    fn of_rows(rows: impl Iterator<Item = JobRow>) -> Jobs {
         let list: Vec<JobRow> = rows.collect();
         let times = SummaryStats::of(list.iter().filter_map(|row| row.completed_s));
         Jobs {
@@ -84,13 +84,13 @@ impl Jobs {
     }
 }
 
-/// The jobs of an exchange: the first begins with its connection.
-fn exchanged(flow: &Flow, endpoints: &FlowEndpoints, world: &BuiltNetwork, start: Option<Time>) -> Vec<JobTimes> {
-    let asker = tcp_of(world.network.endpoint(endpoints.by_role(Role::Receiver))).map(|tcp| tcp.app());
-    let (Workload::Exchange { .. }, Some(AnyApp::Requester(asker)), Some(start)) = (flow.workload, asker, start) else {
+/// The jobs of an exchange. The first job starts with the connection.
+fn exchange_times(flow: &Flow, endpoints: &FlowEndpoints, world: &BuiltNetwork, start: Option<Time>) -> Vec<JobTimes> {
+    let requester = tcp_of(world.network.endpoint(endpoints.by_role(Role::Receiver))).map(|tcp| tcp.app());
+    let (Workload::Exchange { .. }, Some(AnyApp::Requester(requester)), Some(start)) = (flow.workload, requester, start) else {
         return Vec::new();
     };
-    let starts = std::iter::once(start).chain(asker.later_request_times().iter().copied());
-    let endpoints = asker.response_times().iter().copied().map(Some).chain(std::iter::once(None));
-    starts.zip(endpoints).map(|(start, end)| JobTimes { start: Some(start), end }).collect()
+    let starts = std::iter::once(start).chain(requester.later_request_times().iter().copied());
+    let ends = requester.response_times().iter().copied().map(Some).chain(std::iter::once(None));
+    starts.zip(ends).map(|(start, end)| JobTimes { start: Some(start), end }).collect()
 }

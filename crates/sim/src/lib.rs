@@ -1,6 +1,8 @@
-//! The simulator: a plan becomes a network, a virtual clock runs it, a recorder keeps columns, and a summary says what happened.
+//! The simulator: builds the network of a plan, runs it on a virtual clock, records time series,
+//! and summarizes the run.
 //!
-//! Everything that moves is in `ackclock-core`; here is only what a run needs around it. The contract is `docs/plan.md`.
+//! All protocol state machines are in `ackclock-core`. `docs/plan.md` specifies plan, series and
+//! summary.
 #![forbid(unsafe_code)]
 
 pub mod build;
@@ -20,7 +22,7 @@ pub use run::{RunError, RunResult, run, run_while};
 use ackclock_core::AnyEndpoint;
 use ackclock_core::tcp::TcpEndpoint;
 
-/// The endpoint's TCP, if that is what it is.
+/// The TCP of an endpoint, if it has one.
 pub fn tcp_of(endpoint: &AnyEndpoint) -> Option<&TcpEndpoint> {
     match endpoint {
         AnyEndpoint::Tcp(tcp) => Some(tcp),

@@ -1,4 +1,5 @@
-//! Time series as columns, at exact multiples of the sampling step and before the events of that instant.
+//! Time series as columns, sampled at exact multiples of the step, before the events of that
+//! instant.
 
 use crate::build::{BuiltNetwork, Role};
 use crate::metrics;
@@ -7,14 +8,14 @@ use crate::tcp_of;
 use ackclock_core::element::Element;
 use ackclock_core::{Span, Time};
 
-/// TCP flows at each sample from their start until they have ended. Counters run from the flow's start.
+/// Samples of TCP flows from start to end. Counters count from the start of the flow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
     /// Index into the plan's flows.
     pub flow: Vec<u32>,
     pub time_s: Vec<f64>,
     pub cwnd_bytes: Vec<f64>,
-    /// None while slow start has no bound.
+    /// None while ssthresh is infinite.
     pub ssthresh_bytes: Vec<Option<f64>>,
     pub srtt_ms: Vec<Option<f64>>,
     pub flight_bytes: Vec<u64>,
@@ -23,25 +24,25 @@ pub struct Series {
     pub retransmitted_segments: Vec<u64>,
 }
 
-/// Every queue at each sample. Counters run from the start of the run.
+/// Samples of every queue. Counters count from the start of the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HopSeries {
     /// Index into the plan's hops.
     pub hop: Vec<u32>,
     pub direction: Vec<&'static str>,
-    /// The client whose queue it is; none where all share.
+    /// The client of the queue; none for a queue that all clients share.
     pub station: Vec<Option<u32>>,
     pub time_s: Vec<f64>,
     pub queue_packets: Vec<u64>,
     pub queue_bytes: Vec<u64>,
-    /// On the whole hop, from whatever cause.
+    /// On the whole hop, for any reason.
     pub drops: Vec<u64>,
     pub marks: Vec<u64>,
-    /// Bytes sent on the line.
+    /// Bytes sent by the link.
     pub delivered_bytes: Vec<u64>,
 }
 
-/// Takes samples when they are due.
+/// Takes the samples of a run.
 pub struct Recorder {
     step: Span,
     due: Time,
@@ -52,7 +53,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A step of zero records nothing.
+    /// `sample_ps` 0: no samples.
     pub fn new(plan: &Plan) -> Recorder {
         let step = Span(plan.sample_ps);
         let due = if step == Span::ZERO { Time::NEVER } else { Time::ZERO + step };
@@ -63,7 +64,7 @@ impl Recorder {
         self.due
     }
 
-    /// Takes the sample of `now`, which is due.
+    /// Takes a sample at `now`.
     pub fn take(&mut self, now: Time, world: &mut BuiltNetwork) {
         self.due = now + self.step;
         for (number, endpoints) in world.flows.iter().enumerate() {
@@ -74,13 +75,13 @@ impl Recorder {
             self.ended[number] = sender.finished();
             self.series.push(number, now, &sender.sample());
         }
-        self.take_hops(now, world);
+        self.sample_hops(now, world);
     }
 
-    fn take_hops(&mut self, now: Time, world: &mut BuiltNetwork) {
+    fn sample_hops(&mut self, now: Time, world: &mut BuiltNetwork) {
         for directed_hop in &world.directed_hops {
             for (station, chain) in directed_hop.chains.iter().enumerate() {
-                let Some(queue) = world.network.element(chain.link).sample(now, chain.place) else { continue };
+                let Some(queue) = world.network.element(chain.link).sample(now, chain.queue) else { continue };
                 let hops = &mut self.hops;
                 hops.hop.push(directed_hop.hop as u32);
                 hops.direction.push(directed_hop.direction.name());

@@ -1,4 +1,4 @@
-//! One run: the virtual clock goes from mark to mark, and between marks the network runs by itself.
+//! One run: the network advances from one sample boundary to the next.
 
 use crate::build::{BuiltNetwork, Metering, build};
 use crate::capture::Captures;
@@ -10,7 +10,7 @@ use ackclock_core::probe::Probe;
 use ackclock_core::{Problem, Span, Time};
 use std::path::Path;
 
-/// What a run leaves behind.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct RunResult {
     pub summary: Summary,
@@ -33,8 +33,8 @@ pub enum RunError {
 impl From<RunError> for Problem {
     fn from(error: RunError) -> Problem {
         match error {
-            RunError::Plan(bad) => bad.into(),
-            RunError::Failed(why) => Problem::new(why, "report it with the scenario and the seed"),
+            RunError::Plan(error) => error.into(),
+            RunError::Failed(reason) => Problem::new(reason, "report it with the scenario and the seed"),
             RunError::Capture { path, error } => Problem::refused("writing a capture", &error).in_file(Path::new(&path)),
             RunError::Interrupted => Problem::new("interrupted", "run it again"),
         }
@@ -46,56 +46,56 @@ pub fn run(plan: &Plan) -> Result<RunResult, RunError> {
     run_while(plan, &mut || true)
 }
 
-/// Runs a plan as long as `keep_going` says so, which is asked some thousand times.
+/// Runs a plan while `keep_going` returns true. It is called about 1000 times a run.
 pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<RunResult, RunError> {
     if plan.flows.iter().any(|flow| flow.workload == (crate::plan::Workload::Live {})) {
         return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
     }
     let hosts = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
-    let missing = { hosts }.find(|t| t.is_user() && plan.user_variant(t).is_none());
+    let missing = { hosts }.find(|tcp| tcp.is_user() && plan.user_variant(tcp).is_none());
     if let Some(tcp) = missing {
         return Err(PlanError::from(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant)).into());
     }
     let mut world = build(plan, Metering::On);
     let window = window(plan, &world).map_err(RunError::Failed)?;
-    let mut measurement = MetricsSchedule::new(plan, &world, window);
+    let mut metrics = MetricsSchedule::new(plan, &world, window);
     let mut recorder = Recorder::new(plan);
-    let mut course = Course { plan, keep_going, measurement: &mut measurement, recorder: &mut recorder };
+    let mut simulation = Simulation { plan, keep_going, metrics: &mut metrics, recorder: &mut recorder };
     if plan.captures.is_empty() {
-        course.run(&mut world, &mut ())?;
+        simulation.run(&mut world, &mut ())?;
     } else {
         let mut captures = Captures::create(plan, &world)?;
-        course.run(&mut world, &mut captures)?;
+        simulation.run(&mut world, &mut captures)?;
         captures.finish()?;
     }
-    check(plan, &world)?;
-    let (flows, hops) = measurement.finish();
+    check_conservation(plan, &world)?;
+    let (flows, hops) = metrics.finish();
     let summary = summarize(plan, &world, &flows, &hops);
     Ok(RunResult { summary, series: recorder.series, hops: recorder.hops })
 }
 
-/// From start to end by way of everything that must be looked at on the way.
-struct Course<'a> {
+/// Advances the network and stops at each sample boundary.
+struct Simulation<'a> {
     plan: &'a Plan,
     keep_going: &'a mut dyn FnMut() -> bool,
-    measurement: &'a mut MetricsSchedule,
+    metrics: &'a mut MetricsSchedule,
     recorder: &'a mut Recorder,
 }
 
-impl Course<'_> {
+impl Simulation<'_> {
     fn run<P: Probe>(&mut self, world: &mut BuiltNetwork, probe: &mut P) -> Result<(), RunError> {
         let end = Time(self.plan.duration_ps);
         let stride = Span((end.0 / 1000).max(1));
-        let mut asked = Time::ZERO;
+        let mut last_check = Time::ZERO;
         loop {
-            let now = self.recorder.due().min(self.measurement.due()).min(asked + stride).min(end);
+            let now = self.recorder.due().min(self.metrics.due()).min(last_check + stride).min(end);
             world.network.run_until(now, probe);
             if self.recorder.due() <= now {
                 self.recorder.take(now, world);
             }
-            self.measurement.act(now, self.plan, world);
-            if now >= asked + stride {
-                asked = now;
+            self.metrics.read_due(now, self.plan, world);
+            if now >= last_check + stride {
+                last_check = now;
                 if !(self.keep_going)() {
                     return Err(RunError::Interrupted);
                 }
@@ -107,10 +107,11 @@ impl Course<'_> {
     }
 }
 
-/// A run that lost or invented a packet is no result.
-fn check(plan: &Plan, world: &BuiltNetwork) -> Result<(), RunError> {
+/// Packet conservation: every packet is delivered, dropped or in flight.
+fn check_conservation(plan: &Plan, world: &BuiltNetwork) -> Result<(), RunError> {
     let unrouted = world.network.unrouted();
-    let lost = if unrouted > 0 { Err(format!("{unrouted} packets had no route")) } else { Ok(()) };
-    lost.and_then(|()| world.network.conserved())
+    let routed = if unrouted > 0 { Err(format!("{unrouted} packets had no route")) } else { Ok(()) };
+    routed
+        .and_then(|()| world.network.conserved())
         .map_err(|e| RunError::Failed(format!("seed {}: packets are not conserved: {e}", plan.seed)))
 }

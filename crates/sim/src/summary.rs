@@ -1,4 +1,4 @@
-//! One run's summary: the JSON that `docs/plan.md` promises, built from the measured figures.
+//! The summary of one run: the JSON that `docs/plan.md` specifies.
 
 use crate::build::BuiltNetwork;
 use crate::jobs::Jobs;
@@ -18,16 +18,16 @@ pub struct Summary {
     pub hops: Vec<HopRow>,
     /// Jain's fairness index over the TCP flows' goodput; none without any.
     pub jain: Option<f64>,
-    /// What users waited for; left out without jobs.
+    /// Absent without jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobs: Option<Jobs>,
-    /// Those that split connections; left out without any.
+    /// Absent without split connections.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub proxies: Vec<ProxyRow>,
     pub engine: Engine,
 }
 
-/// A proxy between two flows, and the most bytes that it held in each direction.
+/// A proxy between two flows, and its maximum bytes of buffered data in each direction.
 #[derive(Debug, Clone, Serialize)]
 pub struct ProxyRow {
     pub proxy: String,
@@ -39,7 +39,7 @@ pub struct ProxyRow {
 #[derive(Debug, Clone, Serialize)]
 pub struct Engine {
     pub elements_called: u64,
-    /// Segments' worth of payload delivered in order, and datagrams.
+    /// Payload delivered in order, in segments, and datagrams.
     pub data_packets: u64,
 }
 
@@ -49,36 +49,36 @@ pub struct FlowRow {
     pub variant: String,
     pub direction: &'static str,
     pub client: u32,
-    /// The flow that carries on what this one brings to a proxy: then its goodput is not the connection's. Left out for a whole one and
-    /// for the last part.
+    /// The flow to which a proxy forwards this flow's data; the goodput of the connection is that
+    /// of the last part. Absent for other flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feeds: Option<String>,
     pub goodput_bps: Option<f64>,
     pub throughput_bps: Option<f64>,
     pub rtt_ms: SummaryStats,
-    /// From sender to receiver; only for streams of datagrams.
+    /// From sender to receiver; absent except for datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_way_delay_ms: Option<SummaryStats>,
-    /// Only for probes.
+    /// Absent except for probes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeRow>,
     pub retransmitted_segments: u64,
-    /// Of the segments sent.
+    /// Share of the segments sent.
     pub retransmission_rate: Option<f64>,
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub window_cuts: u64,
-    /// Those of them that were for marks.
+    /// Window cuts on ECN feedback.
     pub ecn_cuts: u64,
-    /// Segments that arrived marked.
+    /// Segments that arrived with CE.
     pub marked_segments: u64,
-    /// Of the flow's time.
+    /// Share of the flow's time.
     pub idle_share: Option<f64>,
     pub limited_share: Option<BTreeMap<&'static str, f64>>,
     pub segments_sent: u64,
-    /// From the flow's start; none for a flow without a size, or unfinished.
+    /// From the flow's start; none for a flow without a size, or incomplete.
     pub completed_s: Option<f64>,
-    /// None for a connection of a job that was never opened.
+    /// None for a connection that was never opened.
     pub host_start_s: Option<f64>,
     pub end_s: f64,
 }
@@ -103,14 +103,14 @@ pub struct HopRow {
     pub drops_by_cause: BTreeMap<&'static str, u64>,
     pub marks: u64,
     pub delivered: u64,
-    /// Packets of the medium's own; wired hops have none.
+    /// Control packets of the medium; 0 on other hops.
     pub control_packets: u64,
 }
 
-/// Puts the figures into rows.
+/// The summary of a run from its metrics.
 pub fn summarize(plan: &Plan, world: &BuiltNetwork, flows: &[FlowMetrics], hops: &[HopMetrics]) -> Summary {
-    let whole = flows.iter().enumerate().filter(|&(number, f)| f.tcp.is_some() && plan.feeds(number).is_none());
-    let goodputs = whole.filter_map(|(_, f)| f.rate(f.counts.payload));
+    let last_parts = flows.iter().enumerate().filter(|&(number, f)| f.tcp.is_some() && plan.feeds(number).is_none());
+    let goodputs = last_parts.filter_map(|(_, f)| f.rate(f.counts.payload));
     Summary {
         seed: plan.seed,
         jain: jain(goodputs),
@@ -159,7 +159,7 @@ fn payload_of(flow: &Flow) -> u64 {
     }
 }
 
-/// Jain, Chiu and Hawe (1984): 1 when all have the same, 1/n when one has all.
+/// Jain's fairness index (Jain, Chiu and Hawe 1984): 1 for equal shares, 1/n for one flow with all.
 fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
     let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, s, q), x| (n + 1.0, s + x, q + x * x));
     (squares > 0.0).then(|| sum * sum / (n * squares))
@@ -178,7 +178,7 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         throughput_bps: f.rate(f.counts.ip_bytes),
         rtt_ms: tcp.rtt.summary_ms(),
         one_way_delay_ms: f.delay.as_ref().map(Histogram::summary_ms),
-        probes: f.probed.iter().map(probe_row).collect(),
+        probes: f.probes.iter().map(probe_row).collect(),
         retransmitted_segments: f.counts.retransmitted,
         retransmission_rate: share(f.counts.retransmitted as f64, f.counts.segments as f64),
         timeouts: f.counts.timeouts,
@@ -199,8 +199,8 @@ fn probe_row(p: &ProbeStats) -> ProbeRow {
     ProbeRow { ip_bytes: p.size, sent: p.sent, lost: p.lost, rtt_ms: p.rtt.summary_ms() }
 }
 
-fn share(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+fn share(part: f64, total: f64) -> Option<f64> {
+    (total > 0.0).then(|| part / total)
 }
 
 fn limits(spent: &[ackclock_core::Span; Limit::ALL.len()]) -> Option<BTreeMap<&'static str, f64>> {
@@ -214,12 +214,12 @@ fn hop_row(name: &str, direction: &'static str, h: &HopMetrics) -> HopRow {
         direction,
         utilization: h.utilization,
         queue_delay_ms: h.queue_delay.summary_ms(),
-        queue_packets_mean: h.waiting,
+        queue_packets_mean: h.queue_packets,
         drops: h.drops.iter().sum(),
         drops_by_cause: DropReason::ALL.into_iter().map(|cause| (cause.name(), h.drops[cause as usize])).collect(),
         marks: h.marks,
         delivered: h.delivered,
-        control_packets: h.control,
+        control_packets: h.control_packets,
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
     use super::jain;
 
     #[test]
-    fn jains_index_is_1_for_equals_and_1_over_n_for_one_that_has_all() {
+    fn jains_index_is_1_for_equal_shares_and_1_over_n_for_one_flow_with_all() {
         assert_eq!(jain([3.0, 3.0, 3.0].into_iter()), Some(1.0));
         assert_eq!(jain([5.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
         assert_eq!(jain([0.0].into_iter()), None);

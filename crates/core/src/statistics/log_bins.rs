@@ -31,8 +31,8 @@ impl<C: BinCounts> LogBins<C> {
         self.counts.add(bin_of(value));
     }
 
-    /// The quantile `q` (0 to 1) by nearest rank; none without values. `min` and `max` of the values
-    /// bound it, as the edges of a bin may lie beyond them.
+    /// The quantile `q` (0 to 1) by nearest rank; none without values. `min` and `max` of the
+    /// values bound it, as the edges of a bin may lie beyond them.
     pub fn quantile(&self, q: f64, min: u64, max: u64) -> Option<f64> {
         let count = self.counts.counts().map(|(_, count)| count).sum();
         let (bin, ..) = bin_of_rank(self.counts.counts(), nearest_rank(count, q))?;

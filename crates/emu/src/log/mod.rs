@@ -153,7 +153,7 @@ fn locations(built: &BuiltNetwork) -> Vec<Option<ElementLocation>> {
     for directed_hop in &built.directed_hops {
         let from = if directed_hop.direction == Direction::Down { SERVER } else { CLIENT };
         let location = ElementLocation { hop: directed_hop.hop as u32, from: Some(from) };
-        for node in directed_hop.after.iter().chain(directed_hop.chains.iter().flat_map(|chain| &chain.after)) {
+        for node in directed_hop.downstream.iter().chain(directed_hop.chains.iter().flat_map(|chain| &chain.downstream)) {
             locations[node.0 as usize] = Some(location);
         }
         for chain in &directed_hop.chains {

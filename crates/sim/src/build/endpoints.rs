@@ -1,4 +1,4 @@
-//! The two endpoints of each flow: endpoints, applications, start times, and the sender's overhead.
+//! The two endpoints of each flow: transport, application, start time, and the sender's overhead.
 
 use super::{DirectedHop, proxies};
 use crate::plan::{Direction, Flow, OnDistribution, Plan, Tcp, Workload};
@@ -17,20 +17,20 @@ use ackclock_core::{Network, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where a flow's endpoints are.
+/// The endpoints of one flow.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowEndpoints {
     pub server: EndpointId,
     pub client: EndpointId,
     pub direction: Direction,
-    /// When it starts; of a flow after others, how long after them.
+    /// Start of the flow; for a flow that follows others, the pause after them.
     pub start: Time,
-    /// Who opens it.
+    /// The endpoint that opens the connection.
     pub opener: EndpointId,
+    /// The flow starts after others end.
     pub follows: bool,
 }
 
-/// An end by what it does with the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Sender,
@@ -45,7 +45,7 @@ impl FlowEndpoints {
         }
     }
 
-    /// When it really started: for a flow after others, when it was opened, if it was.
+    /// Start of the flow; for a flow that follows others, the time it was opened, if it was.
     pub fn started(&self, network: &Network) -> Option<Time> {
         if !self.follows {
             return Some(self.start);
@@ -53,7 +53,7 @@ impl FlowEndpoints {
         tcp_of(network.endpoint(self.opener)).and_then(TcpEndpoint::called)
     }
 
-    /// The end that packets going `direction` reach.
+    /// The endpoint that receives packets of this direction.
     pub fn target(&self, direction: Direction) -> EndpointId {
         match direction {
             Direction::Down => self.client,
@@ -62,43 +62,44 @@ impl FlowEndpoints {
     }
 }
 
-/// What each pair of hosts remembers of the path between them, server's end first. Hosts are the same where client and hops are.
+/// The metrics cache of each pair of hosts: server, client. Flows with equal client and hops
+/// connect the same hosts.
 #[derive(Default)]
-struct PathMetrics(BTreeMap<(u32, Vec<usize>), [SharedPathMetrics; 2]>);
+struct MetricsCaches(BTreeMap<(u32, Vec<usize>), [SharedPathMetrics; 2]>);
 
-impl PathMetrics {
-    fn of(&mut self, flow: &Flow, config: &TcpConfig) -> Option<[SharedPathMetrics; 2]> {
-        let kept = config.metrics_cache != MetricsCache::Off;
-        kept.then(|| self.0.entry((flow.client, flow.hops.clone())).or_default().clone())
+impl MetricsCaches {
+    fn of_flow(&mut self, flow: &Flow, config: &TcpConfig) -> Option<[SharedPathMetrics; 2]> {
+        let enabled = config.metrics_cache != MetricsCache::Off;
+        enabled.then(|| self.0.entry((flow.client, flow.hops.clone())).or_default().clone())
     }
 }
 
-/// A TCP flow's configuration, and the memory of its server and of its client.
-type Hosts = (Arc<TcpConfig>, Option<[SharedPathMetrics; 2]>);
+/// Configuration of a TCP flow, and the metrics caches of server and client.
+type HostConfig = (Arc<TcpConfig>, Option<[SharedPathMetrics; 2]>);
 
 /// Adds both endpoints of every flow.
 pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuilder) -> Vec<FlowEndpoints> {
     let mut config: Option<Arc<TcpConfig>> = None;
-    let mut path_metrics = PathMetrics::default();
+    let mut caches = MetricsCaches::default();
     let flows = plan.flows.iter().enumerate();
     let endpoints: Vec<FlowEndpoints> = flows
         .map(|(number, flow)| {
             let shared = number.checked_sub(1).is_some_and(|before| plan.flows[before].tcp == flow.tcp);
             if !shared {
-                config = flow.tcp.as_ref().and_then(|tcp| configured(plan, tcp)).map(Arc::new);
+                config = flow.tcp.as_ref().and_then(|tcp| tcp_config(plan, tcp)).map(Arc::new);
             }
-            let hosts = config.clone().map(|config| (config.clone(), path_metrics.of(flow, &config)));
+            let hosts = config.clone().map(|config| (config.clone(), caches.of_flow(flow, &config)));
             add_flow(plan, directed_hops, number, hosts, builder)
         })
         .collect();
     for (flow, flow_endpoints) in plan.flows.iter().zip(&endpoints).filter(|(flow, _)| !flow.after.is_empty()) {
-        let awaited: Vec<EndpointId> = flow.after.iter().map(|&before| endpoints[before].by_role(Role::Receiver)).collect();
-        builder.open_after(&awaited, flow_endpoints.by_role(Role::Sender), flow_endpoints.start - Time::ZERO);
+        let receivers: Vec<EndpointId> = flow.after.iter().map(|&before| endpoints[before].by_role(Role::Receiver)).collect();
+        builder.open_after(&receivers, flow_endpoints.by_role(Role::Sender), flow_endpoints.start - Time::ZERO);
     }
     endpoints
 }
 
-pub fn configured(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
+pub fn tcp_config(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
     Some(TcpConfig { user: plan.user_variant(tcp).cloned(), ..tcp.config().ok()? })
 }
 
@@ -106,19 +107,19 @@ fn add_flow(
     plan: &Plan,
     directed_hops: &[DirectedHop],
     number: usize,
-    hosts: Option<Hosts>,
+    hosts: Option<HostConfig>,
     builder: &mut NetworkBuilder,
 ) -> FlowEndpoints {
     let flow = &plan.flows[number];
-    // The parts of a split connection start together, whoever of them calls first.
+    // All parts of a split connection start at the same time.
     let start = draw_start(plan.seed, plan.last_part(number));
-    // Endpoints are numbered in the order in which they are added: a flow's server is even, its client odd.
+    // Endpoint ids are given in the order of addition: even for servers, odd for clients.
     let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
     let opener = if opener(flow) == Direction::Up { client } else { server };
     let endpoints = FlowEndpoints { server, client, direction: flow.direction, start, opener, follows: !flow.after.is_empty() };
     let (server_endpoint, client_endpoint) = build_endpoints(plan.seed, flow, hosts, start);
     for (endpoint, direction, id) in [(server_endpoint, Direction::Down, server), (client_endpoint, Direction::Up, client)] {
-        let proxied = proxies::end(plan, number, direction, id == opener).map(|end| AnyEndpoint::Tcp(Box::new(end)));
+        let proxied = proxies::endpoint(plan, number, direction, id == opener).map(|tcp| AnyEndpoint::Tcp(Box::new(tcp)));
         let endpoint = proxied.unwrap_or(endpoint);
         let mut entry = entry(plan, directed_hops, flow, &endpoints, direction);
         if direction == flow.direction && flow.overhead_ps > 0 {
@@ -134,14 +135,16 @@ fn draw_start(seed: u64, flow: &Flow) -> Time {
     Time::ZERO + rng.uniform_span(Span(flow.start.low_ps), Span(flow.start.high_ps))
 }
 
-/// The first hop that packets going `direction` meet; the other end itself where no hop leads there.
+/// Route of packets into their first hop; into the other endpoint if the flow crosses no hop.
 fn entry(plan: &Plan, directed_hops: &[DirectedHop], flow: &Flow, endpoints: &FlowEndpoints, direction: Direction) -> Route {
     let first = flow.path(&plan.hops, direction).first().copied();
-    let directed_hop = first.and_then(|hop| directed_hops.iter().find(|l| l.hop == hop && l.direction == direction));
+    let directed_hop =
+        first.and_then(|hop| directed_hops.iter().find(|directed| directed.hop == hop && directed.direction == direction));
     directed_hop.map_or(Route::Endpoint(endpoints.target(direction)), |directed_hop| directed_hop.chain(flow.client).entry())
 }
 
-/// A little time that the sending host takes for each packet: real hosts do, and clean runs would otherwise be phase-locked.
+/// Random processing time of the sending host for each packet. Without it, runs without loss or
+/// jitter are phase-locked.
 fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) -> Route {
     let rng = Rng::for_element(seed, &format!("flow.{}.overhead", flow.name));
     let distribution = Distribution::Uniform { low: Span::ZERO, high: Span(flow.overhead_ps) };
@@ -150,8 +153,8 @@ fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) 
     Route::Node(jitter, Port(0))
 }
 
-/// The server's and the client's end.
-fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+/// Server and client endpoint of a flow.
+fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<HostConfig>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if flow.workload == (Workload::Live {}) {
         return (AnyEndpoint::ExternalHost(ExternalHost), AnyEndpoint::ExternalHost(ExternalHost));
     }
@@ -165,8 +168,8 @@ fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) ->
     }
 }
 
-/// The direction in which the first SYN goes. The client opens connections, but for those of a job: there who has something to say does,
-/// and who asks where both have.
+/// Direction of the first SYN. The client opens connections; in a job the sender of the data does,
+/// and in an exchange the requester.
 fn opener(flow: &Flow) -> Direction {
     match flow.workload {
         Workload::Exchange { .. } => flow.direction.reverse(),
@@ -175,19 +178,19 @@ fn opener(flow: &Flow) -> Direction {
     }
 }
 
-fn tcp_endpoints(seed: u64, flow: &Flow, (config, path_metrics): Hosts, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn tcp_endpoints(seed: u64, flow: &Flow, (config, path_metrics): HostConfig, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     let (sender, receiver) = apps(seed, flow);
     let (at_server, at_client) = match flow.direction {
         Direction::Down => (sender, receiver),
         Direction::Up => (receiver, sender),
     };
-    let open = |config, app| match flow.after.is_empty() {
+    let opening = |config, app| match flow.after.is_empty() {
         true => TcpEndpoint::client(config, app, start),
         false => TcpEndpoint::called_later(config, app),
     };
     let (mut server, mut client) = match opener(flow) {
-        Direction::Up => (TcpEndpoint::server(config.clone(), at_server), open(config, at_client)),
-        Direction::Down => (open(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
+        Direction::Up => (TcpEndpoint::server(config.clone(), at_server), opening(config, at_client)),
+        Direction::Down => (opening(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
     };
     if let Some([of_server, of_client]) = path_metrics {
         server.use_path_metrics(of_server);
@@ -196,13 +199,13 @@ fn tcp_endpoints(seed: u64, flow: &Flow, (config, path_metrics): Hosts, start: T
     (AnyEndpoint::Tcp(Box::new(server)), AnyEndpoint::Tcp(Box::new(client)))
 }
 
-/// What runs at the data's sender and at its receiver.
+/// Applications of the sender and of the receiver.
 fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
     let bytes = match flow.workload {
         Workload::Exchange { request, answer, jobs, think } => {
             let rng = Rng::for_element(seed, &format!("flow.{}.think", flow.name));
-            let asker = Requester::new(request, answer, jobs, (Span(think.low_ps), Span(think.high_ps)), rng);
-            return (AnyApp::Responder(Responder::new(request, answer)), AnyApp::Requester(Box::new(asker)));
+            let requester = Requester::new(request, answer, jobs, (Span(think.low_ps), Span(think.high_ps)), rng);
+            return (AnyApp::Responder(Responder::new(request, answer)), AnyApp::Requester(Box::new(requester)));
         }
         Workload::Transfer { bytes, .. } => bytes,
         _ => u64::MAX,
@@ -212,11 +215,11 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
 }
 
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
-    if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, reply_most } = flow.workload {
+    if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, max_reply } = flow.workload {
         let sizes: Vec<u16> = (first..=last).step_by(usize::from(step)).collect();
-        let responder = ProbeReflector::new(sizes.clone(), ReplyConfig { min_bytes: reply, max_bytes: reply_most });
-        let terms = ProbeConfig { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
-        let prober = Prober::new(terms, start, stop(flow));
+        let responder = ProbeReflector::new(sizes.clone(), ReplyConfig { min_bytes: reply, max_bytes: max_reply });
+        let config = ProbeConfig { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
+        let prober = Prober::new(config, start, stop(flow));
         return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::ProbeReflector(Box::new(responder)));
     }
     let source = match flow.workload {
@@ -230,7 +233,7 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
             UdpSource::new(Rate::from_bps(bps), packet, pattern, start, stop(flow))
         }
         Workload::Cbr { bps, packet } => UdpSource::new(Rate::from_bps(bps), packet, Pattern::Constant, start, stop(flow)),
-        // Not here: a checked plan gives them TCP, and probes have been seen to.
+        // A checked plan gives these a TCP; probes are handled above.
         Workload::Bulk { .. }
         | Workload::Transfer { .. }
         | Workload::Exchange { .. }

@@ -1,4 +1,5 @@
-//! Which hops become which elements: hops that are only wires and that all the same flows cross are joined to one element.
+//! The elements of all hops. Consecutive hops that are links only and that the same flows cross are
+//! fused into one element, which handles a packet once instead of once a hop.
 
 use super::hop::{Chain, HopBuilder, Link};
 use super::{BuildOptions, DirectedHop, Metering, host_queue, media};
@@ -9,17 +10,17 @@ use ackclock_core::link::FusedLink;
 use ackclock_core::network::NetworkBuilder;
 use std::sync::Arc;
 
-/// All directed_hops, hop by hop, server first, down before up.
-pub(super) fn lay(plan: &Plan, options: &BuildOptions, builder: &mut NetworkBuilder) -> Vec<DirectedHop> {
-    let &BuildOptions { metering, apart } = options;
+/// Adds all hops: in path order from the server, down before up.
+pub(super) fn add(plan: &Plan, options: &BuildOptions, builder: &mut NetworkBuilder) -> Vec<DirectedHop> {
+    let &BuildOptions { metering, unfused } = options;
     let clients: Arc<[u32]> = plan.flows.iter().map(|f| f.client).collect();
-    let media = media::lay(plan, builder);
+    let media = media::add(plan, builder);
     let mut directed_hops = Vec::new();
     for direction in Direction::BOTH {
         let mut path = PathBuilder {
             plan,
             metering,
-            apart,
+            unfused,
             direction,
             clients: &clients,
             media: &media,
@@ -39,19 +40,19 @@ pub(super) fn lay(plan: &Plan, options: &BuildOptions, builder: &mut NetworkBuil
     directed_hops
 }
 
-/// The hops of one direction in the order of travel.
+/// Adds the hops of one direction in the order in which packets cross them.
 struct PathBuilder<'a> {
     plan: &'a Plan,
     metering: Metering,
-    apart: bool,
+    unfused: bool,
     direction: Direction,
-    /// Each flow's client.
+    /// Client of each flow.
     clients: &'a Arc<[u32]>,
-    /// By hop: the element that both directions share.
+    /// By hop: the medium that both directions share.
     media: &'a [Option<NodeId>],
     builder: &'a mut NetworkBuilder,
     directed_hops: Vec<DirectedHop>,
-    /// A wire to which the next hop may be joined, and the directed_hops it makes so far.
+    /// A link into which the next hop may be fused, and its hops so far.
     open: Option<(FusedLink, Vec<FusedHop>)>,
 }
 
@@ -65,10 +66,10 @@ impl PathBuilder<'_> {
     fn add(&mut self, at: usize) {
         let hop: &Hop = &self.plan.hops[at];
         let Some(config) = hop.direction(self.direction) else { return };
-        let heard_of = host_queue::is_heard_of(self.plan, at, self.direction);
+        let separate_delay = host_queue::bounds_any_sender(self.plan, at, self.direction);
         let mut hop_builder = HopBuilder::new(self.plan.seed, hop, self.direction, config, self.metering);
-        hop_builder.apart = heard_of;
-        if heard_of {
+        hop_builder.unfused = separate_delay;
+        if separate_delay {
             self.close();
         }
         if let Some(medium) = self.media[at] {
@@ -77,86 +78,87 @@ impl PathBuilder<'_> {
             return self.directed_hops.push(directed_hop);
         }
         let stations = if hop.per_client { self.plan.clients.max(1) } else { 1 };
-        if stations > 1 && !hop_builder.is_only_a_wire() {
+        if stations > 1 && !hop_builder.is_fused_link_only() {
             self.close();
-            self.lay_apart(at, &hop_builder, stations);
+            self.add_per_client(at, &hop_builder, stations);
             return;
         }
         match hop_builder.link(stations, None, self.clients.clone()) {
             Link::FusedLink(wire) => {
-                self.join_or_open(wire, FusedHop { hop: at, stations });
-                if !hop_builder.is_only_a_wire() {
+                self.fuse_or_open(wire, FusedHop { hop: at, stations });
+                if !hop_builder.is_fused_link_only() {
                     self.close_with(&hop_builder);
                 }
             }
-            Link::Alone(link) => {
+            Link::Separate(link) => {
                 self.close();
                 let link = self.builder.element(link);
-                let after = hop_builder.lay_after(link, None, self.builder);
-                self.push_lane(at, vec![Chain::new(link, QueueId::default(), after)], false);
+                let downstream = hop_builder.add_downstream(link, None, self.builder);
+                self.push_hop(at, vec![Chain::new(link, QueueId::default(), downstream)], false);
             }
         }
     }
 
-    /// A link and what comes after it for every client.
-    fn lay_apart(&mut self, at: usize, hop_builder: &HopBuilder<'_>, stations: u32) {
-        let lay_one = |client: u32| {
+    /// Adds a link and the elements after it for each client.
+    fn add_per_client(&mut self, at: usize, hop_builder: &HopBuilder<'_>, stations: u32) {
+        let add_one = |client: u32| {
             let link = match hop_builder.link(1, Some(client), Arc::default()) {
                 Link::FusedLink(wire) => self.builder.element(wire),
-                Link::Alone(link) => self.builder.element(link),
+                Link::Separate(link) => self.builder.element(link),
             };
-            Chain::new(link, QueueId::default(), hop_builder.lay_after(link, Some(client), self.builder))
+            Chain::new(link, QueueId::default(), hop_builder.add_downstream(link, Some(client), self.builder))
         };
-        let chains = (0..stations).map(lay_one).collect();
-        self.push_lane(at, chains, false);
+        let chains = (0..stations).map(add_one).collect();
+        self.push_hop(at, chains, false);
     }
 
-    fn join_or_open(&mut self, wire: FusedLink, joined: FusedHop) {
-        let fits = !self.apart
+    fn fuse_or_open(&mut self, wire: FusedLink, fused: FusedHop) {
+        let fusible = !self.unfused
             && self
                 .open
                 .as_ref()
-                .is_some_and(|(_, directed_hops)| directed_hops.last().is_some_and(|&last| self.may_follow(last, joined)));
-        if !fits {
+                .is_some_and(|(_, directed_hops)| directed_hops.last().is_some_and(|&last| self.can_fuse(last, fused)));
+        if !fusible {
             self.close();
         }
         self.open = Some(match self.open.take() {
-            None => (wire, vec![joined]),
+            None => (wire, vec![fused]),
             Some((open, mut directed_hops)) => {
-                directed_hops.push(joined);
+                directed_hops.push(fused);
                 (open.then(wire), directed_hops)
             }
         });
     }
 
-    /// Nothing comes in or goes out between them: the same flows cross both, no clients' own links lead into a shared one, nobody looks on.
-    fn may_follow(&self, last: FusedHop, next: FusedHop) -> bool {
+    /// Two hops may be fused where the same flows cross both, no per-client link leads into a
+    /// shared one, and no capture point is between them.
+    fn can_fuse(&self, last: FusedHop, next: FusedHop) -> bool {
         let crosses = |hop: usize| self.plan.flows.iter().map(move |f| f.path(&self.plan.hops, self.direction).contains(&hop));
         let (low, high) = (last.hop.min(next.hop), last.hop.max(next.hop));
-        let seen = |c: &Capture| c.end == End::Middle && (low + 1..=high).contains(&(c.after as usize));
+        let between = |c: &Capture| c.end == End::Middle && (low + 1..=high).contains(&(c.after as usize));
         (last.stations == 1 || next.stations > 1)
             && crosses(last.hop).eq(crosses(next.hop))
-            && !self.plan.captures.iter().any(seen)
+            && !self.plan.captures.iter().any(between)
     }
 
     fn close(&mut self) {
-        let Some((wire, joined)) = self.open.take() else { return };
+        let Some((wire, fused)) = self.open.take() else { return };
         let link = self.builder.element(wire);
-        for (number, FusedHop { hop, stations }) in (0..).zip(joined) {
+        for (number, FusedHop { hop, stations }) in (0..).zip(fused) {
             let chain = |station| Chain::new(link, QueueId { link: number, station }, Vec::new());
-            self.push_lane(hop, (0..stations).map(chain).collect(), number > 0);
+            self.push_hop(hop, (0..stations).map(chain).collect(), number > 0);
         }
     }
 
-    /// The last hop's other elements follow the wire.
+    /// Closes the link and adds the other elements of its last hop.
     fn close_with(&mut self, hop_builder: &HopBuilder<'_>) {
         self.close();
         if let Some(chain) = self.directed_hops.last_mut().and_then(|directed_hop| directed_hop.chains.first_mut()) {
-            chain.after = hop_builder.lay_after(chain.link, None, self.builder);
+            chain.downstream = hop_builder.add_downstream(chain.link, None, self.builder);
         }
     }
 
-    fn push_lane(&mut self, at: usize, chains: Vec<Chain>, joined: bool) {
+    fn push_hop(&mut self, at: usize, chains: Vec<Chain>, fused: bool) {
         let hop = &self.plan.hops[at];
         let rated = hop.direction(self.direction).is_some_and(|config| config.rate.is_some());
         let (direction, per_client) = (self.direction, hop.per_client);
@@ -166,9 +168,9 @@ impl PathBuilder<'_> {
             per_client,
             medium: false,
             rated,
-            joined,
+            fused,
             chains,
-            after: Vec::new(),
+            downstream: Vec::new(),
         });
     }
 }

@@ -1,10 +1,13 @@
-//! One direction of a hop as elements, in the order in which a packet meets them:
-//! queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, reconstruction of ACKs.
+//! One direction of a hop as elements, in the order in which a packet passes them: queue and rate,
+//! outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction.
 
-use super::{Metering, loss, queue};
-use crate::plan::{self, Direction, Hop, HopDirection, Queue, RatePlan};
+use super::{Metering, queue};
+use crate::plan::{self, Direction, Hop, HopDirection, Queue, RatePlan, curve};
 use ackclock_core::element::{Port, QueueId};
-use ackclock_core::impairment::{Delay, Distribution, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Paths, Reorder};
+use ackclock_core::impairment::{
+    Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverConfig, Jitter, Loss, LossList, LossModel, Outage, Paths,
+    Reorder, SignalLoss, Sojourns,
+};
 use ackclock_core::link::{Framing, FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::{AckReconstructor, AckReconstructorConfig};
@@ -13,52 +16,53 @@ use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
 use std::sync::Arc;
 
-/// One direction of one hop for one client, or for all: a place on a link, and what comes after it.
+/// One direction of one hop, for one client or for all: a queue of a link, and the elements after
+/// it.
 #[derive(Debug, Clone)]
 pub struct Chain {
-    /// Owns the queue; joined hops share it.
+    /// The element with the queue. Fused hops share one link.
     pub link: NodeId,
-    pub place: QueueId,
-    /// Where packets come into the link and where they leave it: a medium has two ports for each station.
+    pub queue: QueueId,
+    /// Input and output port of the link: a medium has two ports for each station.
     pub ports: (Port, Port),
-    pub after: Vec<NodeId>,
-    /// Its packets go on through another chain, which counts them.
-    pub joins: bool,
+    pub downstream: Vec<NodeId>,
+    /// The packets continue through another chain, which counts them.
+    pub merges: bool,
 }
 
 impl Chain {
-    /// A link with one way in and one way out.
-    pub fn new(link: NodeId, place: QueueId, after: Vec<NodeId>) -> Chain {
-        Chain { link, place, ports: (Port(0), Port(0)), after, joins: false }
+    /// A chain on a link with one input and one output.
+    pub fn new(link: NodeId, queue: QueueId, downstream: Vec<NodeId>) -> Chain {
+        Chain { link, queue, ports: (Port(0), Port(0)), downstream, merges: false }
     }
 
     pub fn entry(&self) -> Route {
         Route::Node(self.link, self.ports.0)
     }
-    /// Where its packets leave.
+    /// The node and port from which packets leave the chain.
     pub fn exit(&self) -> (NodeId, Port) {
-        self.after.last().map_or((self.link, self.ports.1), |&last| (last, Port(0)))
+        self.downstream.last().map_or((self.link, self.ports.1), |&last| (last, Port(0)))
     }
 }
 
-/// What a hop's queue and rate become.
+/// The element for a hop's queue and rate.
 pub enum Link {
-    /// A plain queue before a fixed rate, or none: it may be joined to its neighbours.
+    /// A plain queue before a fixed rate, or no rate: neighbouring hops may be fused with it.
     FusedLink(FusedLink),
-    /// A queue that decides while packets wait, or a recorded rate.
-    Alone(AnyElement),
+    /// An AQM queue or a recorded rate: an element of its own.
+    Separate(AnyElement),
 }
 
-/// Lays the chains of one direction of a hop.
+/// Builds the chains of one direction of a hop.
 pub struct HopBuilder<'a> {
     seed: u64,
     hop: &'a Hop,
     direction: Direction,
     config: &'a HopDirection,
     metered: bool,
-    /// The link does nothing but queue and rate, so that what leaves it has left the queue.
-    pub apart: bool,
-    /// Of a recorded rate: all clients read one copy.
+    /// The link has no delay of its own: a packet that leaves the link has just left the queue.
+    pub unfused: bool,
+    /// Transmission opportunities of a recorded rate, shared by all clients.
     times_ms: Arc<[u64]>,
 }
 
@@ -68,13 +72,14 @@ impl<'a> HopBuilder<'a> {
             Some(RatePlan::Trace { times_ms }) => times_ms.as_slice().into(),
             _ => Arc::default(),
         };
-        HopBuilder { seed, hop, direction, config, metered: metering == Metering::On, apart: false, times_ms }
+        HopBuilder { seed, hop, direction, config, metered: metering == Metering::On, unfused: false, times_ms }
     }
 
-    /// The link with all that it does itself, for `stations` clients, or for one that has its own.
+    /// The link, with the delay where it can include it: for `stations` clients, or for one client.
     pub fn link(&self, stations: u32, client: Option<u32>, clients: Arc<[u32]>) -> Link {
         let framing = match self.config.framing {
-            // SLIP sends the whole packet (RFC 1055); its end mark and escapes are left out.
+            // SLIP sends the whole packet (RFC 1055). Its END character and escapes are not
+            // modelled.
             plan::Framing::None | plan::Framing::Slip => Framing::None,
             plan::Framing::Cslip => Framing::Cslip,
             plan::Framing::Atm { overhead } => Framing::Atm { overhead },
@@ -83,21 +88,21 @@ impl<'a> HopBuilder<'a> {
             None => None,
             Some(RatePlan::Fixed { bps }) if self.queue_is_plain() => Some(Rate::from_bps(bps)),
             Some(RatePlan::Fixed { bps }) => {
-                return Link::Alone(
+                return Link::Separate(
                     RateLink::new(Rate::from_bps(bps), framing, self.queue(client, Some(Rate::from_bps(bps)))).into(),
                 );
             }
             Some(RatePlan::Trace { .. }) => {
-                // A checked plan's trace is never refused.
+                // The check of the plan accepts only traces that TraceLink accepts.
                 if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, self.queue(client, self.recorded_rate())) {
-                    return Link::Alone(link.into());
+                    return Link::Separate(link.into());
                 }
                 None
             }
         };
         let limit = match self.config.queue {
             Some(Queue::Droptail { packets, bytes, .. }) => queue::limit(packets, bytes),
-            // Without a rate nothing ever waits.
+            // Without a rate there is no queue.
             _ => Limit::NONE,
         };
         let delay = if self.link_delays() { Span(self.config.delay_ps) } else { Span::ZERO };
@@ -112,15 +117,15 @@ impl<'a> HopBuilder<'a> {
         queue::build(Some(self.config), rate, self.rng("queue", client))
     }
 
-    /// What a recorded rate is on average.
+    /// Mean of a recorded rate.
     fn recorded_rate(&self) -> Option<Rate> {
         let period = Span::from_ms(*self.times_ms.last()?).as_secs();
         let bits = self.times_ms.len() as f64 * f64::from(OPPORTUNITY_BYTES) * 8.0;
         Some(Rate::from_bps(((bits / period) as u64).max(1)))
     }
 
-    /// Whether the link is a [`FusedLink`], which knows a packet's future on arrival.
-    fn foreseen(&self) -> bool {
+    /// The link is a [`FusedLink`], which computes a packet's departure on its arrival.
+    fn is_fused_link(&self) -> bool {
         match self.config.rate {
             None => self.hop.medium.is_none(),
             Some(RatePlan::Fixed { .. }) => self.queue_is_plain(),
@@ -128,14 +133,14 @@ impl<'a> HopBuilder<'a> {
         }
     }
 
-    /// Nothing stands between the rate and the delay, so the link can see to both.
+    /// No element comes between rate and delay, so the link includes the delay.
     fn link_delays(&self) -> bool {
         let config = self.config;
-        !self.apart && self.foreseen() && config.outage.is_empty() && config.loss.is_none() && config.duplicate.is_none()
+        !self.unfused && self.is_fused_link() && config.outage.is_empty() && config.loss.is_none() && config.duplicate.is_none()
     }
 
-    /// The link does all that this hop does.
-    pub fn is_only_a_wire(&self) -> bool {
+    /// The hop has no element beside the link.
+    pub fn is_fused_link_only(&self) -> bool {
         let config = self.config;
         self.link_delays()
             && config.jitter.is_none()
@@ -144,27 +149,27 @@ impl<'a> HopBuilder<'a> {
             && config.reconstruct.is_none()
     }
 
-    /// Adds what comes after the link, in path order, and joins it up.
-    pub fn lay_after(&self, link: NodeId, client: Option<u32>, builder: &mut NetworkBuilder) -> Vec<NodeId> {
-        let nodes = self.lay_apart(client, builder);
+    /// Adds the elements after the link in path order, and connects them with it.
+    pub fn add_downstream(&self, link: NodeId, client: Option<u32>, builder: &mut NetworkBuilder) -> Vec<NodeId> {
+        let nodes = self.add_chain(client, builder);
         if let Some(&first) = nodes.first() {
             builder.connect(link, Port(0), Route::Node(first, Port(0)));
         }
         nodes
     }
 
-    /// Adds what comes after a link, joined up, but not to a link.
-    pub fn lay_apart(&self, client: Option<u32>, builder: &mut NetworkBuilder) -> Vec<NodeId> {
-        let nodes: Vec<NodeId> = self.after(client).into_iter().map(|element| builder.element(element)).collect();
+    /// Adds the elements after a link in path order, and connects them with each other.
+    pub fn add_chain(&self, client: Option<u32>, builder: &mut NetworkBuilder) -> Vec<NodeId> {
+        let nodes: Vec<NodeId> = self.downstream(client).into_iter().map(|element| builder.element(element)).collect();
         for pair in nodes.windows(2) {
             builder.connect(pair[0], Port(0), Route::Node(pair[1], Port(0)));
         }
         nodes
     }
 
-    fn after(&self, client: Option<u32>) -> Vec<AnyElement> {
+    fn downstream(&self, client: Option<u32>) -> Vec<AnyElement> {
         let config = self.config;
-        let mut elements = self.between(client);
+        let mut elements = self.impairments(client);
         if !self.link_delays() && config.delay_ps > 0 {
             elements.push(Delay::new(Span(config.delay_ps)).into());
         }
@@ -178,15 +183,15 @@ impl<'a> HopBuilder<'a> {
             elements.push(self.handover(handover, client).into());
         }
         if let Some(made) = config.reconstruct {
-            let settings = AckReconstructorConfig { every: made.every, within: Span(made.within_ps) };
-            elements.push(AckReconstructor::new(settings).into());
+            let config = AckReconstructorConfig { every: made.every, within: Span(made.within_ps) };
+            elements.push(AckReconstructor::new(config).into());
         }
         elements
     }
 
-    /// Both directions have the same paths, and lose by themselves.
+    /// Both directions draw the same paths; losses are drawn for each direction.
     fn handover(&self, handover: plan::Handover, client: Option<u32>) -> Handover {
-        let terms = HandoverConfig {
+        let config = HandoverConfig {
             every: Span(handover.every_ps),
             first: Span(handover.first_ps),
             gap: Span(handover.gap_ps),
@@ -194,11 +199,11 @@ impl<'a> HopBuilder<'a> {
             paths: Paths::Drawn { low: Span(handover.low_ps), high: Span(handover.high_ps) },
         };
         let salt = self.common_rng("paths", client).salt();
-        Handover::new(terms, salt, self.rng("handover", client))
+        Handover::new(config, salt, self.rng("handover", client))
     }
 
-    /// What stands between the rate and the delay.
-    fn between(&self, client: Option<u32>) -> Vec<AnyElement> {
+    /// The elements between rate and delay.
+    fn impairments(&self, client: Option<u32>) -> Vec<AnyElement> {
         let mut elements = Vec::new();
         let outages: Vec<_> = self.config.outage.iter().map(|o| (Time(o.start_ps), Time(o.end_ps))).collect();
         if !outages.is_empty() {
@@ -206,7 +211,7 @@ impl<'a> HopBuilder<'a> {
         }
         if let Some(loss) = &self.config.loss {
             let (losses, signal) = (self.rng("loss", client), self.common_rng("signal", client));
-            elements.push(Loss::new(loss::model(loss, losses, signal)).into());
+            elements.push(Loss::new(loss_model(loss, losses, signal)).into());
         }
         if let Some(duplicate) = self.config.duplicate {
             elements.push(Duplicate::new(duplicate.mean, self.rng("duplicate", client)).into());
@@ -214,16 +219,16 @@ impl<'a> HopBuilder<'a> {
         elements
     }
 
-    /// The same for both directions of a hop.
-    fn common_rng(&self, what: &str, client: Option<u32>) -> Rng {
+    /// A stream that both directions of the hop share.
+    fn common_rng(&self, element: &str, client: Option<u32>) -> Rng {
         let station = client.map_or_else(String::new, |c| format!(".{c}"));
-        Rng::for_element(self.seed, &format!("hop.{}.{what}{station}", self.hop.name))
+        Rng::for_element(self.seed, &format!("hop.{}.{element}{station}", self.hop.name))
     }
 
-    /// Each element draws from a stream of its own, which its name and the seed fix.
-    fn rng(&self, what: &str, client: Option<u32>) -> Rng {
+    /// A stream for one element, derived from its name and the seed.
+    fn rng(&self, element: &str, client: Option<u32>) -> Rng {
         let station = client.map_or_else(String::new, |c| format!(".{c}"));
-        Rng::for_element(self.seed, &format!("hop.{}.{what}.{}{station}", self.hop.name, self.direction.name()))
+        Rng::for_element(self.seed, &format!("hop.{}.{element}.{}{station}", self.hop.name, self.direction.name()))
     }
 }
 
@@ -239,4 +244,21 @@ fn jitter_element(jitter: plan::Jitter, rng: Rng) -> Jitter {
         plan::Jitter::Pareto { mean_ps, shape, in_order } => (Distribution::Pareto { mean: Span(mean_ps), shape }, in_order),
     };
     Jitter::new(distribution, in_order, rng)
+}
+
+/// `signal` is the stream of the radio channel, which both directions of a hop share.
+fn loss_model(loss: &plan::Loss, rng: Rng, signal: Rng) -> LossModel {
+    match *loss {
+        plan::Loss::Signal { ref fading, step_ps, ref points } => match (fading.process(), curve(points)) {
+            (Ok(process), Ok(curve)) => LossModel::Signal(Box::new(SignalLoss::new(process, Span(step_ps), curve, signal, rng))),
+            // The check of the plan accepts only what both accept.
+            _ => LossModel::List(LossList::new(Vec::new())),
+        },
+        plan::Loss::Bernoulli { mean } => LossModel::Bernoulli { mean, rng },
+        plan::Loss::GilbertElliott { good_ps, bad_ps, loss_good, loss_bad } => {
+            let sojourns = Sojourns { good: Span(good_ps), bad: Span(bad_ps), loss_good, loss_bad };
+            LossModel::GilbertElliott(GilbertElliott::new(sojourns, rng))
+        }
+        plan::Loss::List { ref packets } => LossModel::List(LossList::new(packets.clone())),
+    }
 }

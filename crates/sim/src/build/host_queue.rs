@@ -1,4 +1,5 @@
-//! Which links hold the queue of the hosts that send into them (`tsq`): those that are a flow's first hop and have a rate of their own.
+//! TCP small queues: the links that hold the queue of a sending host. These are the first hops of
+//! flows with `tsq` that have a rate.
 
 use super::{DirectedHop, FlowEndpoints};
 use crate::plan::{Direction, Plan};
@@ -6,7 +7,8 @@ use ackclock_core::NodeId;
 use ackclock_core::network::NetworkBuilder;
 use std::collections::BTreeSet;
 
-/// The flow's end that sends `direction` bounds what waits in this hop. A medium's queues are not its own.
+/// The sender of this direction bounds its bytes in the queue of this hop. Queues of a medium do
+/// not count.
 fn bounds(plan: &Plan, flow: usize, hop: usize, direction: Direction) -> bool {
     let host = plan.proxy_at(flow, direction).map(|proxy| &proxy.tcp).or(plan.flows[flow].tcp.as_ref());
     let rated =
@@ -14,14 +16,17 @@ fn bounds(plan: &Plan, flow: usize, hop: usize, direction: Direction) -> bool {
     rated && host.is_some_and(|tcp| tcp.tsq.is_some()) && plan.flows[flow].path(&plan.hops, direction).first() == Some(&hop)
 }
 
-/// This direction of this hop must say when a packet leaves its queue: its delay is an element apart.
-pub fn is_heard_of(plan: &Plan, hop: usize, direction: Direction) -> bool {
+/// A sender needs the time at which its packets leave this queue: the delay must be a separate
+/// element.
+pub fn bounds_any_sender(plan: &Plan, hop: usize, direction: Direction) -> bool {
     (0..plan.flows.len()).any(|flow| bounds(plan, flow, hop, direction))
 }
 
-/// Lets the senders hear of the first hops that are connected already.
-pub fn join(plan: &Plan, directed_hops: &[DirectedHop], flows: &[FlowEndpoints], builder: &mut NetworkBuilder) {
-    for directed_hop in directed_hops.iter().filter(|directed_hop| is_heard_of(plan, directed_hop.hop, directed_hop.direction)) {
+/// Reports departures from these queues to the senders.
+pub fn connect(plan: &Plan, directed_hops: &[DirectedHop], flows: &[FlowEndpoints], builder: &mut NetworkBuilder) {
+    for directed_hop in
+        directed_hops.iter().filter(|directed_hop| bounds_any_sender(plan, directed_hop.hop, directed_hop.direction))
+    {
         let sender = |(flow, endpoints): (usize, &FlowEndpoints)| {
             bounds(plan, flow, directed_hop.hop, directed_hop.direction)
                 .then(|| endpoints.target(directed_hop.direction.reverse()))

@@ -1,4 +1,4 @@
-//! Hops whose clients contend: one element for both directions, and what comes after it in each.
+//! Hops whose clients share a medium: one element for both directions, and the elements after it.
 
 use super::hop::{Chain, HopBuilder};
 use super::{DirectedHop, queue};
@@ -12,14 +12,14 @@ use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span};
 use std::sync::Arc;
 
-/// Every hop's medium, if it has one.
-pub fn lay(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
-    let lay_one =
+/// Adds the medium of each hop that has one.
+pub fn add(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
+    let add_one =
         |hop: &Hop| hop.medium.as_ref().and_then(|medium| element(plan, hop, medium)).map(|medium| builder.element(medium));
-    plan.hops.iter().map(lay_one).collect()
+    plan.hops.iter().map(add_one).collect()
 }
 
-/// None only for what a checked plan does not have.
+/// None only for a medium that the check of the plan rejects.
 fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
     let queues = queues(plan, hop);
     let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
@@ -28,31 +28,31 @@ fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
             Some(roam(HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues), hop))
         }
         Medium::Wimax(ref wimax) => {
-            let cell = wimax.terms().and_then(|terms| Wimax::new(terms, queues.collect(), rng));
+            let cell = wimax.config().and_then(|config| Wimax::new(config, queues.collect(), rng));
             cell.ok().map(|cell| roam(cell, hop))
         }
         Medium::PacketRadio(ref radio) => Some(PacketRadio::new(radio_config(radio), queues, rng).into()),
         Medium::Wlan(ref wlan) => {
-            let network = wlan.terms().and_then(|terms| Wlan::new(terms, queues, rng));
+            let network = wlan.config().and_then(|config| Wlan::new(config, queues, rng));
             network.ok().map(|network| roam(network, hop))
         }
         Medium::Grants(ref grants) => {
-            let channel = grants.terms().and_then(|terms| Grants::new(terms, queues, rng));
+            let channel = grants.config().and_then(|config| Grants::new(config, queues, rng));
             channel.ok().map(|channel| roam(channel, hop))
         }
     }
 }
 
-/// Its stations change cells, if the hop says so.
+/// Adds roaming between cells, if the hop has it.
 fn roam<M: ackclock_core::medium::Medium + Into<AnyElement>>(medium: M, hop: &Hop) -> AnyElement {
-    match hop.roaming.as_ref().and_then(|roaming| roaming.terms().ok()) {
-        Some(terms) => medium.roaming(terms).into(),
+    match hop.roaming.as_ref().and_then(|roaming| roaming.config().ok()) {
+        Some(config) => medium.roaming(config).into(),
         None => medium.into(),
     }
 }
 
-/// What a client's cells add to its delay, one after the other.
-fn step(plan: &Plan, hop: &Hop, client: u32) -> Option<AnyElement> {
+/// The delay that a client's current cell adds.
+fn cell_delay(plan: &Plan, hop: &Hop, client: u32) -> Option<AnyElement> {
     let roaming = hop.roaming.as_ref()?;
     let delays: Arc<[Span]> = roaming.cells.iter().map(|cell| Span(cell.delay_ps)).collect();
     if delays.iter().all(|&delay| delay == Span::ZERO) {
@@ -60,8 +60,8 @@ fn step(plan: &Plan, hop: &Hop, client: u32) -> Option<AnyElement> {
     }
     let first = Span(roaming.first_ps) + Span(roaming.spread_ps).saturating_mul(u64::from(client));
     let paths = Paths::Listed(delays);
-    let terms = HandoverConfig { every: Span(roaming.every_ps), first, gap: Span::ZERO, loss: 0.0, paths };
-    Some(Handover::new(terms, 0, Rng::for_element(plan.seed, "step")).into())
+    let config = HandoverConfig { every: Span(roaming.every_ps), first, gap: Span::ZERO, loss: 0.0, paths };
+    Some(Handover::new(config, 0, Rng::for_element(plan.seed, "step")).into())
 }
 
 fn radio_config(radio: &plan::PacketRadio) -> RadioConfig {
@@ -87,11 +87,12 @@ fn radio_config(radio: &plan::PacketRadio) -> RadioConfig {
     }
 }
 
-/// One queue for each client and direction, in the order of [`Stream::index`]; then the same for each further connection. A direction that the hop does not allow has one too.
+/// A queue for each client and direction in the order of [`Stream::index`], then the same for each
+/// further connection. A direction that the hop does not allow has a queue, too.
 fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 'a {
     let queue = move |client: u32, direction: Direction| {
         let rng = Rng::for_element(plan.seed, &format!("hop.{}.queue.{}.{client}", hop.name, direction.name()));
-        // How fast a medium empties one of its queues is decided by the others.
+        // The rate of one queue of a medium depends on the others.
         queue::build(hop.direction(direction), None, rng)
     };
     let connections = 1 + hop.medium.as_ref().map_or(0, Medium::connections);
@@ -99,11 +100,12 @@ fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 
 }
 
 /// A chain that begins with a stream of a medium.
-fn on_stream(medium: NodeId, stream: Stream, after: Vec<NodeId>) -> Chain {
-    Chain { link: medium, place: stream.queue_id(), ports: (stream.entry(), stream.exit()), after, joins: false }
+fn on_stream(medium: NodeId, stream: Stream, downstream: Vec<NodeId>) -> Chain {
+    Chain { link: medium, queue: stream.queue_id(), ports: (stream.entry(), stream.exit()), downstream, merges: false }
 }
 
-/// One direction of a medium: a chain for each client, and what comes after, which all share unless the hop is `per_client`.
+/// One direction of a medium: a chain for each client. The elements after the medium are shared
+/// unless the hop is `per_client`.
 pub fn directed_hop(
     medium: NodeId,
     (hop, direction): (usize, Direction),
@@ -111,38 +113,39 @@ pub fn directed_hop(
     hop_builder: &HopBuilder<'_>,
     builder: &mut NetworkBuilder,
 ) -> DirectedHop {
-    let own = plan.hops[hop].per_client;
-    let step =
-        |client: u32, builder: &mut NetworkBuilder| step(plan, &plan.hops[hop], client).map(|element| builder.element(element));
-    let shared = if own { Vec::new() } else { hop_builder.lay_apart(None, builder) };
+    let per_client = plan.hops[hop].per_client;
+    let step = |client: u32, builder: &mut NetworkBuilder| {
+        cell_delay(plan, &plan.hops[hop], client).map(|element| builder.element(element))
+    };
+    let shared = if per_client { Vec::new() } else { hop_builder.add_chain(None, builder) };
     let chain = |client: u32| {
         let stream = Stream::new(client, direction);
-        let mut after: Vec<NodeId> = step(client, builder).into_iter().collect();
-        if own {
-            after.extend(hop_builder.lay_apart(Some(client), builder));
+        let mut downstream: Vec<NodeId> = step(client, builder).into_iter().collect();
+        if per_client {
+            downstream.extend(hop_builder.add_chain(Some(client), builder));
         }
-        if let [first, second, ..] = after[..] {
+        if let [first, second, ..] = downstream[..] {
             builder.connect(first, Port(0), Route::Node(second, Port(0)));
         }
-        if let Some(&next) = after.first().or(shared.first()) {
+        if let Some(&next) = downstream.first().or(shared.first()) {
             builder.connect(medium, stream.exit(), Route::Node(next, Port(0)));
         }
-        if let (Some(&last), Some(&next)) = (after.last(), shared.first()) {
+        if let (Some(&last), Some(&next)) = (downstream.last(), shared.first()) {
             builder.connect(last, Port(0), Route::Node(next, Port(0)));
         }
-        on_stream(medium, stream, after)
+        on_stream(medium, stream, downstream)
     };
     let mut chains: Vec<Chain> = (0..plan.clients).map(chain).collect();
-    // What leaves a client's further connections goes the way of its first.
+    // Packets of a client's further connections take the route of its first connection.
     let connections = plan.hops[hop].medium.as_ref().map_or(0, Medium::connections);
     for station in plan.clients..plan.clients * (1 + connections) {
         let stream = Stream::new(station, direction);
-        let first = &chains[(station % plan.clients) as usize].after;
+        let first = &chains[(station % plan.clients) as usize].downstream;
         if let Some(&next) = first.first().or(shared.first()) {
             builder.connect(medium, stream.exit(), Route::Node(next, Port(0)));
         }
-        let joins = !first.is_empty();
-        chains.push(Chain { joins, ..on_stream(medium, stream, Vec::new()) });
+        let merges = !first.is_empty();
+        chains.push(Chain { merges, ..on_stream(medium, stream, Vec::new()) });
     }
-    DirectedHop { hop, direction, per_client: true, medium: true, rated: true, joined: false, chains, after: shared }
+    DirectedHop { hop, direction, per_client: true, medium: true, rated: true, fused: false, chains, downstream: shared }
 }

@@ -1,10 +1,10 @@
-//! From a checked plan to a network: the hops' elements in path order, the flows' endpoints, and the routes between them.
+//! Builds the network of a checked plan: the elements of each hop in path order, the endpoints of
+//! each flow, and the routes between them.
 
 mod endpoints;
 mod fuse_links;
 mod hop;
 mod host_queue;
-mod loss;
 mod media;
 mod proxies;
 mod queue;
@@ -18,21 +18,22 @@ use ackclock_core::element::Port;
 use ackclock_core::network::NetworkBuilder;
 use ackclock_core::{Network, NodeId};
 
-/// One direction of one hop: a chain of elements that all share, or one for each client.
+/// One direction of one hop: a chain of elements that all clients share, or a chain for each
+/// client.
 #[derive(Debug, Clone)]
 pub struct DirectedHop {
     pub hop: usize,
     pub direction: Direction,
     pub per_client: bool,
-    /// Its chains' links are the stations of one medium, so what they use of it adds up.
+    /// The links of the chains are the stations of one medium, so their utilizations add up.
     pub medium: bool,
-    /// Whether it has a rate, without which nothing ever waits and no share of it is used.
+    /// The hop has a rate. Without a rate there is no queue and no utilization.
     pub rated: bool,
-    /// It continues the wire of the directed_hop before it, so nothing is handed over between them.
-    pub joined: bool,
+    /// The hop is part of the previous hop's `FusedLink`: no packet is handed over between them.
+    pub fused: bool,
     pub chains: Vec<Chain>,
-    /// What all its chains lead into.
-    pub after: Vec<NodeId>,
+    /// Elements that all chains lead into.
+    pub downstream: Vec<NodeId>,
 }
 
 impl DirectedHop {
@@ -41,53 +42,52 @@ impl DirectedHop {
         &self.chains[if self.per_client { client as usize } else { 0 }]
     }
 
-    /// Where the packets of one of its chains leave.
+    /// The node and port from which the packets of a chain leave the hop.
     pub fn exit(&self, chain: &Chain) -> (NodeId, Port) {
-        self.after.last().map_or(chain.exit(), |&last| (last, Port(0)))
+        self.downstream.last().map_or(chain.exit(), |&last| (last, Port(0)))
     }
 }
 
-/// A network and where its hops and flows are in it.
+/// A network, with the nodes of its hops and the endpoints of its flows.
 pub struct BuiltNetwork {
     pub network: Network,
-    /// Hop by hop, server first; down before up.
+    /// In path order from the server; down before up.
     pub directed_hops: Vec<DirectedHop>,
     /// In the plan's order.
     pub flows: Vec<FlowEndpoints>,
 }
 
-/// Whether links measure their queues. A benchmark may leave that out.
+/// Whether links measure their queues. Benchmarks turn it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metering {
     On,
     Off,
 }
 
-/// Puts the network together; nothing has moved yet.
+/// Builds the network at time 0.
 pub fn build(plan: &Plan, metering: Metering) -> BuiltNetwork {
-    lay(plan, &BuildOptions { metering, apart: false })
+    assemble(plan, &BuildOptions { metering, unfused: false })
 }
 
-/// The same network, slower: hops in a row that are only wires stay elements of their own, so that each drop happens where and when it does,
-/// not on the packet's arrival at the first of them.
+/// Builds the network with one link for each hop. A `FusedLink` of several hops decides about a
+/// drop when the packet arrives at the first hop; here each drop happens at its own hop and time.
 pub fn build_unfused(plan: &Plan) -> BuiltNetwork {
-    lay(plan, &BuildOptions { metering: Metering::On, apart: true })
+    assemble(plan, &BuildOptions { metering: Metering::On, unfused: true })
 }
 
-/// How a network is laid.
 struct BuildOptions {
     metering: Metering,
-    /// No hop is joined to its neighbour.
-    apart: bool,
+    /// Each hop is a link of its own.
+    unfused: bool,
 }
 
-fn lay(plan: &Plan, options: &BuildOptions) -> BuiltNetwork {
+fn assemble(plan: &Plan, options: &BuildOptions) -> BuiltNetwork {
     let mut builder = NetworkBuilder::default();
-    let directed_hops = fuse_links::lay(plan, options, &mut builder);
+    let directed_hops = fuse_links::add(plan, options, &mut builder);
     let flows = endpoints::add(plan, &directed_hops, &mut builder);
-    proxies::join(plan, &flows, &mut builder);
+    proxies::connect(plan, &flows, &mut builder);
     routes::connect(plan, &directed_hops, &flows, &mut builder);
-    host_queue::join(plan, &directed_hops, &flows, &mut builder);
+    host_queue::connect(plan, &directed_hops, &flows, &mut builder);
     let mut network = builder.build();
     network.arena.set_clients(plan.flows.iter().map(|flow| flow.client).collect());
     BuiltNetwork { network, directed_hops, flows }

@@ -1,4 +1,4 @@
-//! Split connections: the endpoints that stand on a proxy, and who is joined to whom.
+//! Split connections: the endpoints on proxies, and the pairs that forward to each other.
 
 use super::{FlowEndpoints, endpoints};
 use crate::plan::{Direction, Handshake, Plan};
@@ -7,23 +7,24 @@ use ackclock_core::network::NetworkBuilder;
 use ackclock_core::tcp::{TcpConfig, TcpEndpoint};
 use std::sync::Arc;
 
-/// What an end of a flow is where a proxy stands there: its host, and how it deals with the handshake. `calls`: it opens the connection.
-pub fn end(plan: &Plan, flow: usize, at: Direction, calls: bool) -> Option<TcpEndpoint> {
-    let proxy = plan.proxy_at(flow, at)?;
-    let config: Arc<TcpConfig> = Arc::new(endpoints::configured(plan, &proxy.tcp)?);
-    let relay = AnyApp::ProxyApp(ProxyApp::default());
-    if calls {
-        return Some(TcpEndpoint::called_later(config, relay));
+/// The endpoint of a flow on a proxy, none where no proxy is at that end: `Direction::Down` is the
+/// server's end. `opens`: it opens the connection.
+pub fn endpoint(plan: &Plan, flow: usize, end: Direction, opens: bool) -> Option<TcpEndpoint> {
+    let proxy = plan.proxy_at(flow, end)?;
+    let config: Arc<TcpConfig> = Arc::new(endpoints::tcp_config(plan, &proxy.tcp)?);
+    let app = AnyApp::ProxyApp(ProxyApp::default());
+    if opens {
+        return Some(TcpEndpoint::called_later(config, app));
     }
-    let listener = TcpEndpoint::server(config, relay);
+    let listener = TcpEndpoint::server(config, app);
     Some(match proxy.handshake {
         Handshake::Local => listener,
         Handshake::Through => listener.wait_to_answer(),
     })
 }
 
-/// Joins the two endpoints of each proxy.
-pub fn join(plan: &Plan, endpoints: &[FlowEndpoints], builder: &mut NetworkBuilder) {
+/// Connects the two endpoints of each proxy.
+pub fn connect(plan: &Plan, endpoints: &[FlowEndpoints], builder: &mut NetworkBuilder) {
     for proxy in &plan.proxies {
         builder.proxy([endpoints[proxy.near].client, endpoints[proxy.far].server], proxy.buffer);
     }

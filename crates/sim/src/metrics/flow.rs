@@ -1,4 +1,4 @@
-//! What one flow did in a window.
+//! Metrics of one flow over a window.
 
 use crate::build::{FlowEndpoints, Role};
 use crate::plan::{Flow, Workload};
@@ -12,10 +12,10 @@ use ackclock_core::{Span, Time};
 
 /// Counters from the start of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Payload delivered once and in order, in bytes.
+pub struct FlowCounts {
+    /// Bytes of payload delivered in order, each byte once.
     pub payload: u64,
-    /// IP bytes of what brought something new.
+    /// IP bytes of packets with new data.
     pub ip_bytes: u64,
     pub segments: u64,
     pub retransmitted: u64,
@@ -23,11 +23,11 @@ pub struct Counts {
     pub fast_retransmits: u64,
     pub window_cuts: u64,
     pub ecn_cuts: u64,
-    /// Segments that arrived marked.
+    /// Segments that arrived with CE.
     pub marked: u64,
 }
 
-/// What only TCP has.
+/// Metrics of TCP flows only.
 #[derive(Debug, Clone, Default)]
 pub struct Tcp {
     pub rtt: Histogram,
@@ -35,24 +35,24 @@ pub struct Tcp {
     pub limited: [Span; Limit::ALL.len()],
 }
 
-/// One flow's figures over `from` to `to`.
+/// The metrics of one flow from `from` to `to`.
 #[derive(Debug, Clone, Default)]
 pub struct FlowMetrics {
     pub from: Time,
     pub to: Time,
-    pub counts: Counts,
+    pub counts: FlowCounts,
     pub tcp: Option<Tcp>,
-    /// One-way delays; none but for streams of datagrams.
+    /// One-way delays of datagrams; none for other flows.
     pub delay: Option<Histogram>,
-    /// By size, over the whole run; empty but for probes.
-    pub probed: Vec<ProbeStats>,
-    /// When its transfer was complete, if it has one and it was.
+    /// Probes by size, over the whole run; empty for other flows.
+    pub probes: Vec<ProbeStats>,
+    /// Completion of the transfer, if any.
     pub completed: Option<Time>,
 }
 
-impl Counts {
-    fn since(self, before: &Counts) -> Counts {
-        Counts {
+impl FlowCounts {
+    fn since(self, before: &FlowCounts) -> FlowCounts {
+        FlowCounts {
             payload: self.payload - before.payload,
             ip_bytes: self.ip_bytes - before.ip_bytes,
             segments: self.segments - before.segments,
@@ -71,19 +71,19 @@ impl FlowMetrics {
         self.to - self.from
     }
 
-    /// Bits per second over the window; none where the flow has no time in it.
+    /// Rate in bit/s over the window; none if the flow does not run in it.
     pub fn rate(&self, bytes: u64) -> Option<f64> {
         (self.span() > Span::ZERO).then(|| bytes as f64 * 8.0 / self.span().as_secs())
     }
 }
 
-/// A flow's counters at `now`.
-pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Time) -> Counts {
+/// The counters of a flow at `now`.
+pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Time) -> FlowCounts {
     let (sender, receiver) =
         (network.endpoint(endpoints.by_role(Role::Sender)), network.endpoint(endpoints.by_role(Role::Receiver)));
     if let (Some(sender), Some(receiver)) = (tcp_of(sender), tcp_of(receiver)) {
         let (s, r) = (sender.sender_stats(now), receiver.receiver_stats());
-        return Counts {
+        return FlowCounts {
             payload: r.in_order_bytes,
             ip_bytes: r.unique_ip_bytes,
             segments: s.segments_sent,
@@ -99,15 +99,15 @@ pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Ti
         (AnyEndpoint::UdpSource(source), AnyEndpoint::UdpSink(sink)) => {
             let size = u64::from(datagram_size(flow));
             let header = u64::from(crate::plan::UDP_HEADER);
-            Counts {
+            FlowCounts {
                 payload: sink.packets * (size - header),
                 ip_bytes: sink.packets * size,
                 segments: source.sent(),
-                ..Counts::default()
+                ..FlowCounts::default()
             }
         }
-        (AnyEndpoint::Prober(prober), _) => Counts { segments: prober.sent(), ..Counts::default() },
-        _ => Counts::default(),
+        (AnyEndpoint::Prober(prober), _) => FlowCounts { segments: prober.sent(), ..FlowCounts::default() },
+        _ => FlowCounts::default(),
     }
 }
 
@@ -122,7 +122,7 @@ fn datagram_size(flow: &Flow) -> u16 {
     }
 }
 
-/// A measurement window begins.
+/// Restarts the meters at the start of the window.
 pub fn restart_meters(endpoints: &FlowEndpoints, network: &mut Network, now: Time) {
     if let AnyEndpoint::Tcp(sender) = network.endpoint_mut(endpoints.by_role(Role::Sender)) {
         sender.restart_meters(now);
@@ -132,8 +132,8 @@ pub fn restart_meters(endpoints: &FlowEndpoints, network: &mut Network, now: Tim
     }
 }
 
-/// A flow's figures over `span`, which endpoints earlier where the transfer was complete before.
-pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Time, Time), before: &Counts) -> FlowMetrics {
+/// The metrics of a flow over `span`, or until the transfer is complete.
+pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Time, Time), before: &FlowCounts) -> FlowMetrics {
     let (from, now) = span;
     let finished = tcp_of(network.endpoint(endpoints.by_role(Role::Receiver))).and_then(|tcp| tcp.receiver_stats().finished);
     let to = finished.map_or(now, |t| t.min(now));
@@ -143,11 +143,11 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
     });
     let transfer = matches!(flow.workload, Workload::Transfer { .. });
     let counts = counts(flow, endpoints, network, now).since(before);
-    let (mut delay, mut probed) = (None, Vec::new());
+    let (mut delay, mut probes) = (None, Vec::new());
     match (network.endpoint(endpoints.by_role(Role::Sender)), network.endpoint(endpoints.by_role(Role::Receiver))) {
         (_, AnyEndpoint::UdpSink(sink)) => delay = Some(sink.delay.clone()),
-        (AnyEndpoint::Prober(prober), _) => probed = prober.probed().to_vec(),
+        (AnyEndpoint::Prober(prober), _) => probes = prober.probed().to_vec(),
         _ => {}
     }
-    FlowMetrics { from, to: to.max(from), counts, tcp, delay, probed, completed: finished.filter(|_| transfer) }
+    FlowMetrics { from, to: to.max(from), counts, tcp, delay, probes, completed: finished.filter(|_| transfer) }
 }

@@ -1,4 +1,5 @@
-//! The figures a run reports: counters at the two endpoints of a window, and meters that start with it.
+//! The metrics of a run: differences of counters between start and end of the window, and meters
+//! that restart with it.
 
 mod flow;
 mod hop;
@@ -11,73 +12,73 @@ pub use window::{Window, window};
 use crate::build::{BuiltNetwork, DirectedHop};
 use crate::plan::Plan;
 use ackclock_core::{Network, Time};
-use flow::Counts;
-use hop::Before;
+use flow::FlowCounts;
+use hop::HopCounts;
 
-/// What every directed_hop has done since its meters last started, until `now`.
+/// The metrics of every hop from the last restart of its meters until `now`.
 pub fn hops(directed_hops: &[DirectedHop], network: &mut Network, now: Time) -> Vec<HopMetrics> {
-    directed_hops.iter().map(|directed_hop| hop::read(directed_hop, network, now, &Before::default())).collect()
+    directed_hops.iter().map(|directed_hop| hop::read(directed_hop, network, now, &HopCounts::default())).collect()
 }
 
-/// Something to do at an instant, before what happens then.
+/// A read of counters at an instant, before the events of that instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Read {
-    /// The window begins: meters restart, counters are noted.
+    /// The window begins: meters restart, counters are read.
     Begin,
-    /// A flow has been told to stop, or the window endpoints.
-    ReadFlow(usize),
-    ReadHops,
+    /// A flow stops, or the window ends.
+    Flow(usize),
+    Hops,
 }
 
-/// What to read when, and what has been read.
+/// The scheduled reads, and their results.
 pub struct MetricsSchedule {
     window: Window,
-    /// Last first.
-    marks: Vec<(Time, Read)>,
-    before_flows: Vec<Counts>,
-    before_hops: Vec<Before>,
+    /// In descending order of time.
+    reads: Vec<(Time, Read)>,
+    before_flows: Vec<FlowCounts>,
+    before_hops: Vec<HopCounts>,
     flows: Vec<Option<FlowMetrics>>,
     hops: Vec<HopMetrics>,
 }
 
 impl MetricsSchedule {
     pub fn new(plan: &Plan, world: &BuiltNetwork, window: Window) -> MetricsSchedule {
-        let mut marks = vec![(window.to, Read::ReadHops)];
+        let mut reads = vec![(window.to, Read::Hops)];
         if window.from > Time::ZERO {
-            marks.push((window.from, Read::Begin));
+            reads.push((window.from, Read::Begin));
         }
         for (i, flow) in plan.flows.iter().enumerate() {
             let stop = flow.stop_ps.map_or(Time::NEVER, Time).max(window.from);
-            marks.push((window.to.min(stop), Read::ReadFlow(i)));
+            reads.push((window.to.min(stop), Read::Flow(i)));
         }
-        marks.sort_unstable_by(|a, b| b.cmp(a));
+        reads.sort_unstable_by(|a, b| b.cmp(a));
         MetricsSchedule {
             window,
-            marks,
-            before_flows: vec![Counts::default(); plan.flows.len()],
-            before_hops: world.directed_hops.iter().map(|_| Before::default()).collect(),
+            reads,
+            before_flows: vec![FlowCounts::default(); plan.flows.len()],
+            before_hops: world.directed_hops.iter().map(|_| HopCounts::default()).collect(),
             flows: vec![None; plan.flows.len()],
             hops: Vec::new(),
         }
     }
 
-    /// When there is something to do next.
+    /// Time of the next read.
     pub fn due(&self) -> Time {
-        self.marks.last().map_or(Time::NEVER, |m| m.0)
+        self.reads.last().map_or(Time::NEVER, |(due, _)| *due)
     }
 
-    /// Does what is due at `now`.
-    pub fn act(&mut self, now: Time, plan: &Plan, world: &mut BuiltNetwork) {
-        while let Some((_, mark)) = self.marks.pop_if(|m| m.0 <= now) {
-            match mark {
+    /// Reads what is due at `now`.
+    pub fn read_due(&mut self, now: Time, plan: &Plan, world: &mut BuiltNetwork) {
+        while let Some((_, read)) = self.reads.pop_if(|(due, _)| *due <= now) {
+            match read {
                 Read::Begin => self.begin(now, plan, world),
-                Read::ReadFlow(i) => {
+                Read::Flow(i) => {
                     let start = world.flows[i].started(&world.network).unwrap_or(now).min(now);
                     let span = (self.window.from.max(start), now);
                     self.flows[i] =
                         Some(flow::read(&plan.flows[i], &world.flows[i], &world.network, span, &self.before_flows[i]));
                 }
-                Read::ReadHops => {
+                Read::Hops => {
                     let BuiltNetwork { network, directed_hops, .. } = &mut *world;
                     self.hops = directed_hops
                         .iter()
@@ -98,7 +99,7 @@ impl MetricsSchedule {
         self.before_hops = directed_hops.iter().map(|directed_hop| hop::restart(directed_hop, network, now)).collect();
     }
 
-    /// Figures by flow and by directed_hop; a flow whose mark never came has none.
+    /// Metrics by flow and by directed hop; defaults for a flow that was never read.
     pub fn finish(self) -> (Vec<FlowMetrics>, Vec<HopMetrics>) {
         (self.flows.into_iter().map(Option::unwrap_or_default).collect(), self.hops)
     }

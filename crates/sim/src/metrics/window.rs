@@ -1,18 +1,18 @@
-//! What the figures cover: all of the run, the time in which every flow runs, or a given interval.
+//! The window of the metrics: the whole run, the time in which all flows run, or a given interval.
 
 use crate::build::{BuiltNetwork, Metering, Role, build};
 use crate::plan::{Measure, Plan};
 use crate::tcp_of;
 use ackclock_core::{Span, Time};
 
-/// From `from` until just before `to`.
+/// From `from` (inclusive) to `to` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub from: Time,
     pub to: Time,
 }
 
-/// The window of a run whose flows are already placed; an error where the flows never all run at once.
+/// The window of a run. Error: the flows never run all at once.
 pub fn window(plan: &Plan, world: &BuiltNetwork) -> Result<Window, String> {
     let end = Time(plan.duration_ps);
     match plan.measure {
@@ -25,12 +25,12 @@ pub fn window(plan: &Plan, world: &BuiltNetwork) -> Result<Window, String> {
             if from < to {
                 return Ok(Window { from, to });
             }
-            Err(format!("the flows never all run at once: the last starts at {from:?}, the first endpoints at {to:?}"))
+            Err(format!("the flows never all run at once: the last starts at {from:?}, the first ends at {to:?}"))
         }
     }
 }
 
-/// When the first transfer completes, found by running ahead: only then is it known what to measure.
+/// The completion of the first transfer, from a run of the same network ahead of the measured one.
 fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
     if !plan.flows.iter().any(|f| matches!(f.workload, crate::plan::Workload::Transfer { .. })) {
         return None;
@@ -45,7 +45,7 @@ fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
             tcp_of(world.network.endpoint(f.by_role(Role::Receiver)))?.receiver_stats().finished
         };
         if let Some(first) = world.flows.iter().filter_map(completed).min() {
-            // What happens at that instant still counts.
+            // The window includes the events of that instant.
             return Some(first + Span(1));
         }
     }

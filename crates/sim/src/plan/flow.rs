@@ -1,7 +1,10 @@
-//! The flows of a plan: who sends what to whom, when, and over which hops.
+//! The flows of a plan: endpoints, hops, start and workload.
 
 use super::{Direction, Tcp, nullable};
 use serde::Deserialize;
+
+/// Bytes of the IPv4 and UDP headers: the minimum size of a datagram.
+pub const UDP_HEADER: u16 = 28;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -9,26 +12,29 @@ pub struct Flow {
     pub name: String,
     pub client: u32,
     pub direction: Direction,
-    /// Indices of the hops it crosses, contiguous, server first whatever the direction.
+    /// Indices of the hops that the flow crosses: contiguous, in path order from the server for
+    /// both directions.
     pub hops: Vec<usize>,
     pub start: Start,
     #[serde(deserialize_with = "nullable")]
     pub stop_ps: Option<u64>,
-    /// Each of the data sender's packets leaves it after a uniform [0, overhead] delay, in order.
+    /// Maximum of the uniform delay with which the data sender's packets leave, in order.
     pub overhead_ps: u64,
     pub workload: Workload,
     /// Null for UDP.
     #[serde(deserialize_with = "nullable")]
     pub tcp: Option<Tcp>,
-    /// Flows named before it, by index, that must be complete before it starts; `start` counts from there. Who sends opens.
+    /// Indices of earlier flows that must be complete before this flow starts; `start` is the pause
+    /// after them. The data sender opens the connection.
     #[serde(default)]
     pub after: Vec<usize>,
-    /// The job of which it is a connection. Who sends opens.
+    /// The job that the connection belongs to. The data sender opens the connection.
     #[serde(default)]
     pub job: Option<Job>,
 }
 
-/// What a user waits for: it begins with its first connection and is done with its last.
+/// A job of several connections, such as a page load: from the start of the first to the end of the
+/// last.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -37,7 +43,7 @@ pub struct Job {
     pub number: u32,
 }
 
-/// Drawn uniformly.
+/// A uniform distribution of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
@@ -57,17 +63,18 @@ pub enum Workload {
         #[serde(default)]
         read_bps: Option<u64>,
     },
-    /// `jobs` requests and answers of these bytes by turns on one connection that the asker opens; `think` lies between an answer
-    /// and the next request. The flow's direction is that of the answers.
+    /// `jobs` requests and answers of these bytes on one connection, which the requester opens;
+    /// `think` is the pause between an answer and the next request. The flow's direction is that of
+    /// the answers.
     Exchange {
         request: u64,
         answer: u64,
         jobs: u32,
         think: Start,
     },
-    /// Real hosts send and receive: an emulation's own. A simulator refuses it.
+    /// Packets of real hosts, in an emulation only.
     Live {},
-    /// `packet` is the IP size in bytes.
+    /// Datagrams at a constant rate; `packet` is the IP size in bytes.
     Cbr {
         bps: u64,
         packet: u16,
@@ -80,8 +87,8 @@ pub enum Workload {
         shape: f64,
         packet: u16,
     },
-    /// Probes of `first`, `first + step`, .. up to `last` bytes of IP, one of each a round, each answered with `reply` bytes, or more
-    /// of the probe quoted, up to `reply_most`.
+    /// Probes with IP sizes of `first`, `first + step`, .. up to `last` bytes, one of each size a
+    /// round. A reply has `reply` bytes, or quotes the probe up to `max_reply` bytes.
     Probe {
         first: u16,
         last: u16,
@@ -90,8 +97,8 @@ pub enum Workload {
         gap_ps: u64,
         timeout_ps: u64,
         reply: u16,
-        #[serde(default)]
-        reply_most: u16,
+        #[serde(default, rename = "reply_most")]
+        max_reply: u16,
     },
 }
 
@@ -107,7 +114,7 @@ impl Workload {
         matches!(self, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. })
     }
 
-    /// Bits per second at which the reader reads; none reads at once.
+    /// Rate in bit/s at which the receiving application reads; none: at once.
     pub fn read_bps(&self) -> Option<u64> {
         match *self {
             Workload::Bulk { read_bps } | Workload::Transfer { read_bps, .. } => read_bps,
@@ -121,7 +128,7 @@ impl Workload {
 }
 
 impl Flow {
-    /// The indices of the hops its packets meet on their way `direction` an end, in that order.
+    /// Indices of the hops that packets of this direction cross, in that order.
     pub fn path<'a>(&'a self, hops: &'a [super::Hop], direction: Direction) -> Vec<usize> {
         let allowed = self.hops.iter().copied().filter(|&h| hops[h].direction(direction).is_some());
         match direction {

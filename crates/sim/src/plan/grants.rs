@@ -1,4 +1,4 @@
-//! A medium with requests and grants as `docs/plan.md` has it.
+//! A medium with requests and grants (`docs/plan.md`).
 
 use super::check::{Checked, span};
 use super::nullable;
@@ -14,7 +14,8 @@ use serde::Deserialize;
 pub struct GrantsPlan {
     pub down: GrantsDirection,
     pub up: GrantsDirection,
-    pub ask: Ask,
+    #[serde(rename = "ask")]
+    pub request: RequestPlan,
     pub grant_delay_ps: u64,
     pub piggyback: bool,
     pub many_requests: bool,
@@ -26,28 +27,28 @@ pub struct GrantsPlan {
 pub struct GrantsDirection {
     pub bps: u64,
     pub interval_ps: u64,
-    /// Shares of an interval lie beside one another in frequency: what is sent arrives at its end.
+    /// Stations share an interval in frequency: their packets arrive at its end.
     pub block: bool,
     pub packet_header: u32,
     pub block_header: u32,
-    /// Null: a station may have all there is.
+    /// Null: no limit for a station.
     #[serde(deserialize_with = "nullable")]
-    pub cap: Option<StationCap>,
-    /// Null: everything arrives.
+    pub cap: Option<StationRateLimit>,
+    /// Null: no transmission errors.
     #[serde(deserialize_with = "nullable")]
-    pub repair: Option<RepairPlan>,
+    pub repair: Option<RetransmissionPlan>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StationCap {
+pub struct StationRateLimit {
     pub bps: u64,
     pub burst: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RepairPlan {
+pub struct RetransmissionPlan {
     pub error: f64,
     pub attempts: u32,
     pub delay_ps: u64,
@@ -57,16 +58,16 @@ pub struct RepairPlan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Ask {
+pub enum RequestPlan {
     Contention { opportunities: u32, backoff: [u32; 2], tries: u32 },
     Scheduled { period_ps: u64, first_grant: u32 },
 }
 
-const NO_REPAIR: RetransmissionConfig =
+const NO_RETRANSMISSION: RetransmissionConfig =
     RetransmissionConfig { error: 0.0, attempts: 1, delay: Span::ZERO, rounds: 0, round_delay: Span::ZERO };
 
 impl GrantsDirection {
-    fn terms(&self) -> Result<DirectionConfig, String> {
+    fn config(&self) -> Result<DirectionConfig, String> {
         if self.bps == 0 || self.cap.is_some_and(|cap| cap.bps == 0) {
             return Err("a rate of 0 b/s".into());
         }
@@ -82,7 +83,7 @@ impl GrantsDirection {
             packet_header: self.packet_header,
             block_header: self.block_header,
             cap: self.cap.map(|cap| TokenBucketConfig { rate: Rate::from_bps(cap.bps), burst: cap.burst }),
-            repair: self.repair.map_or(NO_REPAIR, |repair| RetransmissionConfig {
+            repair: self.repair.map_or(NO_RETRANSMISSION, |repair| RetransmissionConfig {
                 error: repair.error,
                 attempts: repair.attempts,
                 delay: Span(repair.delay_ps),
@@ -94,27 +95,33 @@ impl GrantsDirection {
 }
 
 impl GrantsPlan {
-    /// What the engine is set to; or what is wrong with it.
-    pub fn terms(&self) -> Result<GrantConfig, String> {
+    /// The core's configuration, or the error in the plan.
+    pub fn config(&self) -> Result<GrantConfig, String> {
         self.check()?;
-        let how = match self.ask {
-            Ask::Contention { opportunities, backoff: [start, end], tries } => {
+        let method = match self.request {
+            RequestPlan::Contention { opportunities, backoff: [start, end], tries } => {
                 RequestMethod::Contention(Contention { opportunities, start, end, tries })
             }
-            Ask::Scheduled { period_ps, first_grant } => RequestMethod::Scheduled { period: Span(period_ps), first_grant },
+            RequestPlan::Scheduled { period_ps, first_grant } => {
+                RequestMethod::Scheduled { period: Span(period_ps), first_grant }
+            }
         };
-        let asking =
-            RequestConfig { how, grant_delay: Span(self.grant_delay_ps), piggyback: self.piggyback, many: self.many_requests };
-        let way = |name: &str, way: &GrantsDirection| way.terms().map_err(|e| format!("{name}: {e}"));
-        let terms = GrantConfig { down: way("down", &self.down)?, up: way("up", &self.up)?, asking };
-        terms.check().map(|()| terms)
+        let asking = RequestConfig {
+            how: method,
+            grant_delay: Span(self.grant_delay_ps),
+            piggyback: self.piggyback,
+            many: self.many_requests,
+        };
+        let direction = |name: &str, plan: &GrantsDirection| plan.config().map_err(|e| format!("{name}: {e}"));
+        let config = GrantConfig { down: direction("down", &self.down)?, up: direction("up", &self.up)?, asking };
+        config.check().map(|()| config)
     }
 
     fn check(&self) -> Checked {
         span("grant_delay_ps", self.grant_delay_ps)?;
-        match self.ask {
-            Ask::Scheduled { period_ps, .. } => span("period_ps", period_ps),
-            Ask::Contention { .. } => Ok(()),
+        match self.request {
+            RequestPlan::Scheduled { period_ps, .. } => span("period_ps", period_ps),
+            RequestPlan::Contention { .. } => Ok(()),
         }
     }
 }

@@ -1,20 +1,20 @@
-//! The hops of a plan: what a packet meets in each direction.
+//! The hops of a plan.
 
 use super::{Acks, FadingPlan, Medium, Queue, Reconstruction, Roaming, nullable};
 use serde::Deserialize;
 
-/// Two places and what lies between them. A hop that only one direction uses has null for the other.
+/// A link between two nodes. A hop that only one direction uses has null for the other.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
     pub name: String,
-    /// Each client has its own.
+    /// Each client has a hop of its own.
     pub per_client: bool,
-    /// Clients contend for it in both directions, in place of a rate. Each has its own queues then, and `per_client` says whether it
-    /// also has its own of what comes after the medium.
+    /// Shared by all clients in both directions, in place of a rate. Each client has its own
+    /// queues, and with `per_client` also its own elements after the medium.
     #[serde(deserialize_with = "nullable")]
     pub medium: Option<Medium>,
-    /// Clients change between the medium's cells. Absent or null: they stay.
+    /// Roaming between the cells of the medium. Absent or null: no roaming.
     #[serde(default)]
     pub roaming: Option<Roaming>,
     #[serde(deserialize_with = "nullable")]
@@ -23,14 +23,14 @@ pub struct Hop {
     pub up: Option<HopDirection>,
 }
 
-/// One direction of a hop, in the order in which a packet meets its parts.
+/// One direction of a hop, in the order in which a packet passes its parts.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopDirection {
-    /// Null waits without limit.
+    /// Null: no limit.
     #[serde(deserialize_with = "nullable")]
     pub queue: Option<Queue>,
-    /// Absent or null: ACKs wait like everything else.
+    /// Absent or null: ACKs are queued like other packets.
     #[serde(default)]
     pub acks: Option<Acks>,
     /// Null is unlimited.
@@ -47,10 +47,10 @@ pub struct HopDirection {
     pub jitter: Option<Jitter>,
     #[serde(deserialize_with = "nullable")]
     pub reorder: Option<Reordering>,
-    /// Absent or null: the path stays the same.
+    /// Absent or null: the path does not change.
     #[serde(default)]
     pub handover: Option<Handover>,
-    /// Absent or null: none are made.
+    /// Absent or null: no ACK reconstruction.
     #[serde(default)]
     pub reconstruct: Option<Reconstruction>,
 }
@@ -96,13 +96,14 @@ pub enum Loss {
         loss_good: f64,
         loss_bad: f64,
     },
-    /// A share that follows a signal, which moves once in each `step_ps`; points are (dB, share).
+    /// Loss that depends on a radio channel's SNR, which changes every `step_ps`; points are (dB,
+    /// loss rate).
     Signal {
         fading: FadingPlan,
         step_ps: u64,
         points: Vec<(f64, f64)>,
     },
-    /// Data packets from 1 at the first one, retransmissions included.
+    /// Numbers of the lost data packets, from 1, retransmissions included.
     List {
         packets: Vec<u64>,
     },
@@ -130,7 +131,7 @@ pub struct Reordering {
     pub delay_ps: u64,
 }
 
-/// The path changes every so often; both directions of a hop that say the same share the paths.
+/// Periodic changes of the path. Both directions of a hop with equal settings have the same paths.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
@@ -138,7 +139,7 @@ pub struct Handover {
     pub first_ps: u64,
     pub gap_ps: u64,
     pub loss: f64,
-    /// What a path adds to the delay is drawn between these.
+    /// Bounds of the additional delay of a path, drawn uniformly.
     pub low_ps: u64,
     pub high_ps: u64,
 }

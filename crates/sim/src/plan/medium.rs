@@ -1,4 +1,4 @@
-//! What clients contend for on a hop, in both directions.
+//! The shared medium of a hop.
 
 use super::grants::GrantsPlan;
 use super::wimax::WimaxPlan;
@@ -12,7 +12,7 @@ pub enum Medium {
     /// One frame at a time in either direction, with perfect arbitration.
     HalfDuplex {
         bps: u64,
-        /// Before another radio sends than the last time.
+        /// Pause before a radio sends that was not the last sender.
         turnaround_ps: u64,
     },
     /// An 802.16 cell.
@@ -21,25 +21,25 @@ pub enum Medium {
     PacketRadio(PacketRadio),
     /// An 802.11 access point and its stations.
     Wlan(Box<WlanPlan>),
-    /// A channel that a network shares out by requests and grants.
+    /// A channel shared by requests and grants.
     Grants(Box<GrantsPlan>),
 }
 
 impl Medium {
-    /// Connections that each station has beside its first.
+    /// Connections of each station beyond its first.
     pub fn connections(&self) -> u32 {
         if let Medium::Wimax(cell) = self { cell.connections.len() as u32 } else { 0 }
     }
 }
 
-/// As `docs/models/packet-radio.md` says.
+/// See `docs/models/packet-radio.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PacketRadio {
     pub hops: u32,
     pub bps: u64,
     pub latency_ps: u64,
-    /// Transmit to receive, and back.
+    /// Turnaround from transmit to receive, and back.
     pub to_receive_ps: u64,
     pub to_send_ps: u64,
     pub rts_bytes: u32,
@@ -54,7 +54,7 @@ pub struct PacketRadio {
     pub ack_timeout_ps: u64,
     pub tries: u32,
     pub relay_packets: u64,
-    /// Share of damaged frames.
+    /// Frame error rate.
     pub frame_error: FrameError,
 }
 

@@ -1,10 +1,10 @@
-//! The plan: one run in integers, as `docs/plan.md` says. Reading one checks it whole; what comes out can be built without a doubt.
+//! The plan: the input of one run, in integers (`docs/plan.md`). `Plan::from_json` checks all of
+//! it: a plan that it accepts can be built.
 
 mod check;
 mod flow;
 mod grants;
 mod hop;
-mod limits;
 mod medium;
 mod proxy;
 mod queue;
@@ -15,10 +15,9 @@ mod tcp_enums;
 mod wimax;
 mod wlan;
 
-pub use flow::{Flow, Job, OnDistribution, Start, Workload};
+pub use flow::{Flow, Job, OnDistribution, Start, UDP_HEADER, Workload};
 pub use grants::GrantsPlan;
 pub use hop::{Duplication, Framing, Handover, Hop, HopDirection, Jitter, Loss, OutageSpan, RatePlan, Reordering};
-pub use limits::UDP_HEADER;
 pub use medium::{FrameError, Medium, PacketRadio};
 pub use proxy::{Handshake, Proxy};
 pub use queue::{
@@ -45,23 +44,23 @@ use serde::{Deserialize, Deserializer};
 pub struct Plan {
     pub seed: u64,
     pub duration_ps: u64,
-    /// 0 records no series.
+    /// Sampling interval of the time series; 0: no series.
     pub sample_ps: u64,
     pub clients: u32,
     pub measure: Measure,
-    /// Server first.
+    /// In path order from the server.
     pub hops: Vec<Hop>,
     pub flows: Vec<Flow>,
-    /// May be absent: none.
+    /// Absent: no split connections.
     #[serde(default)]
     pub proxies: Vec<Proxy>,
     pub captures: Vec<Capture>,
-    /// Congestion controls from outside, by the names that flows have for them.
+    /// Congestion controls of the user, by the names that flows have for them.
     #[serde(skip)]
     pub variants: Vec<UserVariant>,
 }
 
-/// What the reported figures cover.
+/// The part of the run that the metrics cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Measure {
@@ -75,19 +74,21 @@ pub enum Measure {
     },
 }
 
-/// One flow's packets at one place, written to a file while the run goes on.
+/// A capture file: the packets of one flow at one capture point.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     pub flow: String,
     pub end: End,
-    /// Of one in the middle: so many hops stand between it and the server.
+    /// For a capture in the middle: the number of hops between it and the server.
     #[serde(default)]
     pub after: u32,
     pub path: std::path::PathBuf,
     pub format: CaptureFormat,
-    /// What the analyzer has to find out, beside it: a line for each packet, in the capture's order, with the packet's number in the run, whether
-    /// this end (in the middle: the server) sent it, and why it was sent again (`fast`, `timeout`, `go_back_n`, `tail_probe`, `handshake`; empty for a first time).
+    /// A file with the ground truth for the analyzer: a line for each packet in the order of the
+    /// capture, with the packet's number in the run, whether this end (in the middle: the server)
+    /// sent it, and the reason of a retransmission (`fast`, `timeout`, `go_back_n`, `tail_probe`,
+    /// `handshake`; empty for a first transmission).
     #[serde(default)]
     pub truth: Option<std::path::PathBuf>,
 }
@@ -138,12 +139,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan with these congestion controls beside the engine's own.
+    /// Adds congestion controls of the user.
     pub fn with_variants(self, variants: Vec<UserVariant>) -> Plan {
         Plan { variants, ..self }
     }
 
-    /// The congestion control from outside that a flow names, if it names one.
+    /// The congestion control of the user that this TCP names, if any.
     pub fn user_variant(&self, tcp: &Tcp) -> Option<&UserVariant> {
         self.variants.iter().find(|variant| variant.name() == tcp.variant)
     }
@@ -153,7 +154,7 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// A key that must be there, though it may be null: serde alone would take a missing one for null.
-fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    Option::deserialize(from)
+/// A required key whose value may be null. By default serde accepts a missing key as null.
+fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
 }

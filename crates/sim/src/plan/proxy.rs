@@ -1,34 +1,36 @@
-//! Split connections: which flows are halves of one, and who stands between them.
+//! Split connections: the flows that are parts of one connection, and the proxies between them.
 
 use super::{Direction, Flow, Plan, Tcp};
 use serde::Deserialize;
 
-/// A proxy joins the client's end of one flow to the server's end of the next: what arrives at either is sent on by the other.
+/// A proxy connects the client's end of one flow with the server's end of the next: data that
+/// arrives at one is sent by the other.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proxy {
     pub name: String,
-    /// The flow between the server and the proxy, and the one between the proxy and the client, by index.
+    /// The flow between the server and the proxy, and the one between the proxy and the client, by
+    /// index.
     pub near: usize,
     pub far: usize,
-    /// Bytes it keeps in each direction.
+    /// Buffer in bytes for each direction.
     pub buffer: u64,
     pub handshake: Handshake,
-    /// Its own host, at both its ends.
+    /// TCP of the proxy, for both connections.
     pub tcp: Tcp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Handshake {
-    /// It answers a caller at once and calls on.
+    /// The proxy answers a SYN at once, and opens its own connection.
     Local,
-    /// It calls on, and answers when it has been answered.
+    /// The proxy opens its own connection, and answers the SYN when that is established.
     Through,
 }
 
 impl Plan {
-    /// The proxy at a flow's end: at the server's where that end sends down.
+    /// The proxy at an end of a flow: `Direction::Down` is the server's end, which sends down.
     pub fn proxy_at(&self, flow: usize, end: Direction) -> Option<&Proxy> {
         self.proxies.iter().find(|proxy| match end {
             Direction::Down => proxy.far == flow,
@@ -36,13 +38,13 @@ impl Plan {
         })
     }
 
-    /// The host that sends a flow's data: the flow's own, or a proxy's.
+    /// TCP of the sender of a flow's data: the flow's own, or that of a proxy.
     pub fn sender_tcp(&self, flow: usize) -> Option<&Tcp> {
         let proxy = self.proxy_at(flow, self.flows[flow].direction);
         proxy.map(|proxy| &proxy.tcp).or(self.flows[flow].tcp.as_ref())
     }
 
-    /// The flow that carries on what this one brings, where a proxy stands at its receiver.
+    /// The flow to which a proxy at this flow's receiver forwards its data.
     pub fn feeds(&self, flow: usize) -> Option<usize> {
         match self.flows[flow].direction {
             Direction::Down => self.proxy_at(flow, Direction::Up).map(|proxy| proxy.far),
@@ -50,7 +52,8 @@ impl Plan {
         }
     }
 
-    /// The flow at the end of which its data arrives: itself, but for a part of a split connection.
+    /// The last flow of a split connection, at the end of which the data arrives; otherwise the
+    /// flow itself.
     pub fn last_part(&self, flow: usize) -> &Flow {
         let mut last = flow;
         while let Some(next) = self.feeds(last) {

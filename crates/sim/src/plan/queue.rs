@@ -1,9 +1,9 @@
-//! The queues of a plan: where packets wait, who is dropped or marked, and what is done to ACKs.
+//! The queues of a plan: limits, AQM, and the handling of ACKs.
 
 use super::nullable;
 use serde::Deserialize;
 
-/// Limits count what waits; the packet being sent does not. Null is unlimited.
+/// Limits count queued packets without the packet in transmission. Null: no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Queue {
@@ -12,7 +12,7 @@ pub enum Queue {
         packets: Option<u64>,
         #[serde(deserialize_with = "nullable")]
         bytes: Option<u64>,
-        /// Absent or null: nobody is marked.
+        /// Absent or null: no marking.
         #[serde(default)]
         mark: Option<Mark>,
         /// Absent: `tail`.
@@ -24,7 +24,7 @@ pub enum Queue {
         packets: Option<u64>,
         #[serde(deserialize_with = "nullable")]
         bytes: Option<u64>,
-        /// What `min` and `max` count.
+        /// Unit of `min` and `max`.
         amount: Amount,
         min: f64,
         max: f64,
@@ -48,7 +48,7 @@ pub enum Queue {
     },
     #[serde(rename = "fq-codel")]
     FqCoDel { packets: u64, bytes: u64, flows: u32, quantum: u32, target_ps: u64, interval_ps: u64, mtu: u32, signal: Signal },
-    /// `hosts`: fair to hosts before flows.
+    /// `hosts`: fairness among hosts, then among flows.
     Cake {
         packets: u64,
         bytes: u64,
@@ -91,7 +91,7 @@ pub enum Queue {
     },
 }
 
-/// Beyond what packets are marked.
+/// Threshold above which packets are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Mark {
@@ -129,13 +129,13 @@ pub enum Candidates {
     Data,
 }
 
-/// What a queue does to ACKs.
+/// Handling of ACKs in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Acks {
-    /// They go before everything else.
+    /// ACKs have priority over other packets.
     pub first: bool,
-    /// Where there is no room, the oldest one goes.
+    /// `front`: a full queue drops its oldest ACK for a new one.
     pub drop: DropFrom,
     #[serde(deserialize_with = "nullable")]
     pub filter: Option<AckFilter>,
@@ -178,7 +178,7 @@ pub enum Duplicates {
     Mark,
 }
 
-/// ACKs put in again where the hop ends.
+/// ACK reconstruction at the end of the hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reconstruction {
@@ -187,7 +187,7 @@ pub struct Reconstruction {
 }
 
 impl Queue {
-    /// A queue that is nothing but a limit.
+    /// A droptail queue without marking.
     pub fn is_plain(&self) -> bool {
         matches!(self, Queue::Droptail { mark: None, drop: DropFrom::Tail, .. })
     }

@@ -1,39 +1,39 @@
-//! Clients of a medium who change between its cells.
+//! Roaming of a medium's clients between its cells.
 
 use super::check::{Checked, ensure, span};
 use ackclock_core::Span;
 use ackclock_core::medium::RoamingConfig;
 use serde::Deserialize;
 
-/// Client `n` changes at `first_ps + n*spread_ps` and `every_ps` so often from then on.
+/// Client `n` changes its cell at `first_ps + n*spread_ps`, then every `every_ps`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roaming {
     pub every_ps: u64,
     pub first_ps: u64,
     pub spread_ps: u64,
-    /// Nobody serves a client for so long.
+    /// Time without service at a change.
     pub gap_ps: u64,
-    /// What waits in the network goes over to the next cell; else it is lost.
+    /// Queued downlink packets are forwarded to the next cell; otherwise they are lost.
     pub forwards: bool,
-    /// In turn; a client begins in the first.
+    /// Visited in this order; a client begins in the first.
     pub cells: Vec<CellPlan>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellPlan {
-    /// A share of the channel's.
+    /// Share of the channel's rate.
     pub speed: f64,
-    /// Added in each direction.
+    /// Additional delay in each direction.
     pub delay_ps: u64,
 }
 
 impl Roaming {
-    /// What the engine is told of the cells' speeds; or what is wrong.
-    pub fn terms(&self) -> Result<RoamingConfig, String> {
+    /// The core's configuration, or the error in the plan.
+    pub fn config(&self) -> Result<RoamingConfig, String> {
         self.check()?;
-        let terms = RoamingConfig {
+        let config = RoamingConfig {
             every: Span(self.every_ps),
             first: Span(self.first_ps),
             spread: Span(self.spread_ps),
@@ -41,11 +41,11 @@ impl Roaming {
             forwards: self.forwards,
             speeds: self.cells.iter().map(|cell| cell.speed).collect(),
         };
-        terms.check().map(|()| terms)
+        config.check().map(|()| config)
     }
 
     fn check(&self) -> Checked {
-        ensure(self.every_ps >= LEAST_EVERY_PS, || "cells are changed at most once in a millisecond".into())?;
+        ensure(self.every_ps >= MIN_INTERVAL_PS, || "cells are changed at most once in a millisecond".into())?;
         for (key, ps) in
             [("every_ps", self.every_ps), ("first_ps", self.first_ps), ("spread_ps", self.spread_ps), ("gap_ps", self.gap_ps)]
         {
@@ -55,4 +55,4 @@ impl Roaming {
     }
 }
 
-const LEAST_EVERY_PS: u64 = 1_000_000_000;
+const MIN_INTERVAL_PS: u64 = 1_000_000_000;

@@ -1,4 +1,5 @@
-//! A flow's TCP: every key of a host stack, resolved, and its translation into the core's terms.
+//! The TCP of a flow: every setting of a host stack, and its translation into the core's
+//! `TcpConfig`.
 
 use super::nullable;
 use super::tcp_enums::{
@@ -14,7 +15,8 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
     pub variant: String,
-    /// Of a variant from outside: a digest of what it does, so that equal plans are equal runs. The engine does not read it.
+    /// Digest of a user's congestion control, so that equal plans are equal runs. Not used by the
+    /// engine.
     #[serde(default)]
     pub variant_digest: Option<String>,
     pub recovery: String,
@@ -24,12 +26,13 @@ pub struct Tcp {
     pub first_climb: f64,
     pub segment: u32,
     pub header: u32,
-    /// Null: as large as needed.
+    /// Null: no limit.
     #[serde(deserialize_with = "nullable")]
     pub send_buffer: Option<u64>,
-    /// The largest window; where it is tuned, the limit of the buffer of which it is a share.
+    /// Maximum window; with `receive_tuning` the limit of the buffer, of which the window is a
+    /// share.
     pub receive_buffer: u32,
-    /// Null or absent: the buffers keep their sizes.
+    /// Null or absent: no autotuning.
     #[serde(default)]
     pub send_tuning: Option<SendTuning>,
     #[serde(default)]
@@ -38,26 +41,26 @@ pub struct Tcp {
     /// Null: every segment is acknowledged.
     #[serde(deserialize_with = "nullable")]
     pub delayed_ack: Option<DelayedAck>,
-    /// Null or absent: ACKs are as many as `delayed_ack` says.
+    /// Null or absent: no ACK congestion control.
     #[serde(default)]
     pub ack_congestion_control: Option<AckControl>,
-    /// Absent: a mark on ACKs that enough duplicates have been seen means nothing.
+    /// Absent: marks for dupthresh duplicates on thinned ACKs are ignored.
     #[serde(default)]
     pub dupack_marking: bool,
-    /// Segments sent back to back at most; null or absent: as many as the window allows.
+    /// Maximum segments of a burst; null or absent: no limit but the window.
     #[serde(default)]
     pub max_burst: Option<u32>,
-    /// Segments acknowledged one by one at the start, and again after a duplicate.
+    /// Segments acknowledged at once at the start and after a duplicate (Linux quickack).
     #[serde(default)]
     pub quick_acks: u32,
-    /// A host that answers with data delays its ACKs at once; absent: it does not.
+    /// A host that answers with data starts to delay its ACKs (Linux pingpong mode); absent: off.
     #[serde(default)]
     pub ping_pong: bool,
-    /// Null or absent: each segment out of order gets its ACK.
+    /// Null or absent: each out-of-order segment is acknowledged.
     #[serde(default)]
     pub sack_compression: Option<SackCompression>,
     pub initial_window: f64,
-    /// Null: slow start runs to the first loss.
+    /// Null: slow start lasts until the first loss.
     #[serde(deserialize_with = "nullable")]
     pub initial_ssthresh: Option<f64>,
     pub rto_initial_ps: u64,
@@ -65,33 +68,34 @@ pub struct Tcp {
     pub rto_max_ps: u64,
     pub rto_tick_ps: u64,
     pub rto_floor: RtoFloor,
-    /// Absent: ACKs of new data start the timer anew.
+    /// Absent: ACKs of new data restart the timer.
     #[serde(default)]
     pub rto_restart: RtoRestart,
-    /// What a connection takes over from those before it between the same hosts; absent: nothing.
+    /// Path metrics inherited from earlier connections of the same hosts; absent: none.
     #[serde(default)]
     pub metrics_cache: MetricsCache,
     pub sack: bool,
-    /// Absent: segments that arrive twice are not reported (RFC 2883).
+    /// D-SACK (RFC 2883); absent: off.
     #[serde(default)]
     pub dsack: bool,
-    /// Absent: no cut is taken back, by D-SACK (RFC 3708), by a timestamp's echo (RFC 3522) or by F-RTO (RFC 5682).
+    /// Undo of a window reduction by D-SACK (RFC 3708), Eifel (RFC 3522) or F-RTO (RFC 5682);
+    /// absent: off.
     #[serde(default)]
     pub undo: bool,
-    /// Absent: only what moves the ACK number gives round trips.
+    /// RTT samples from SACKed segments; absent: from cumulative ACKs only.
     #[serde(default)]
     pub sack_rtt: bool,
     #[serde(default)]
     pub eifel: bool,
     #[serde(default)]
     pub frto: Frto,
-    /// What a pause leaves of the window; absent: all of it.
+    /// The window after an idle time; absent: unchanged.
     #[serde(default)]
     pub idle_restart: IdleRestart,
-    /// What becomes of a window that is not used; absent: it stays.
+    /// Handling of an unused window; absent: unchanged.
     #[serde(default)]
     pub window_validation: WindowValidation,
-    /// Vegas's retransmission by the time a segment left.
+    /// Vegas's fine-grained retransmission timer.
     #[serde(default)]
     pub fine_timer: bool,
     pub timestamps: bool,
@@ -104,17 +108,17 @@ pub struct Tcp {
     pub ecn: Ecn,
     #[serde(default)]
     pub ecn_packets: EcnPackets,
-    /// Null or absent: a mark leaves what the variant says.
+    /// Window factor on ECN feedback; null or absent: that of the variant.
     #[serde(default)]
     pub ecn_beta: Option<f64>,
     pub pacing: bool,
-    /// Null or absent: what is paced leaves segment by segment.
+    /// TSO autosizing of paced chunks; null or absent: chunks of one segment.
     #[serde(default)]
     pub tso: Option<Tso>,
-    /// Which segments carry PSH; absent: each.
+    /// Segments with PSH; absent: each.
     #[serde(default)]
     pub push: Push,
-    /// TCP small queues; null or absent: a connection bounds nothing of what waits in its first hop.
+    /// TCP small queues; null or absent: no limit of a connection's bytes in its first hop.
     #[serde(default)]
     pub tsq: Option<Tso>,
     pub byte_counting: u32,
@@ -129,15 +133,15 @@ pub struct Tcp {
 pub struct DelayedAck {
     pub segments: u32,
     pub timer_ps: u64,
-    /// No more ACKs than this a round trip (TACK); null or absent: no such bound.
+    /// Maximum ACKs an RTT (TACK); null or absent: no limit.
     #[serde(default)]
     pub per_rtt: Option<f64>,
-    /// At once, too, when all is read and a segment with PSH was among it; absent: not.
+    /// An ACK is sent at once when all data is read and a segment of it had PSH; absent: off.
     #[serde(default)]
     pub push: bool,
 }
 
-/// A receiver that delays ACKs further while they meet congestion, for no more than `max` segments nor longer than the timer.
+/// ACK congestion control (RFC 5690): delays ACKs up to `max` segments or the timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AckControl {
@@ -146,22 +150,25 @@ pub struct AckControl {
     pub option_bytes: u16,
 }
 
-/// What the pace carries in a time, within bounds: a chunk of what is paced, or what may wait in a host's own queue.
+/// Bytes that the pacing rate sends in `time_ps`, between `segments` and `max`: the size of a paced
+/// chunk, or the limit of TCP small queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tso {
     pub segments: u32,
     pub time_ps: u64,
-    pub most: u32,
+    #[serde(rename = "most")]
+    pub max: u32,
 }
 
 impl Tso {
     fn bounds(self) -> tcp::Tso {
-        tcp::Tso { segments: self.segments, time: Span(self.time_ps), most: self.most }
+        tcp::Tso { segments: self.segments, time: Span(self.time_ps), most: self.max }
     }
 }
 
-/// A send buffer of twice the window, from `start` to `limit`; each segment takes `overhead` beside its payload.
+/// A send buffer of twice the window, from `start` to `limit`; a segment occupies `overhead` beyond
+/// its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SendTuning {
@@ -170,22 +177,24 @@ pub struct SendTuning {
     pub overhead: u32,
 }
 
-/// A receive buffer that grows from `start` to `receive_buffer`; `share` of it is advertised, at first no more than `opening`.
+/// A receive buffer that grows from `start` to `receive_buffer`; `share` of it is advertised, at
+/// first at most `opening`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveTuning {
     pub start: u32,
     pub share: f64,
     pub opening: u32,
-    /// Absent: twice what was read in a round trip.
+    /// Absent: twice the bytes read in an RTT.
     #[serde(default)]
     pub growth: WindowGrowth,
-    /// What a segment takes beside its payload, from which the share follows; null or absent: `share` stays.
+    /// Bytes that a segment occupies beyond its payload, which determine the share; null or absent:
+    /// `share` is fixed.
     #[serde(default)]
     pub overhead: Option<u32>,
 }
 
-/// SACKs that wait: for `segments` of them, `share` of the round trip and `longest_ps` at most.
+/// SACK compression: up to `segments`, `share` of the RTT and `longest_ps`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SackCompression {
@@ -194,32 +203,32 @@ pub struct SackCompression {
     pub longest_ps: u64,
 }
 
-/// Off, RFC 3168, or by its word RFC 9768.
+/// Off, RFC 3168, or `accecn` (RFC 9768).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "ecn is true, false or \"accecn\"")]
 pub enum Ecn {
     Flag(bool),
-    Word(EcnWord),
+    Name(EcnName),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum EcnWord {
+pub enum EcnName {
     Accecn,
 }
 
-/// How the name of a congestion control from outside begins.
-const USER: &str = "python:";
+/// Prefix of the name of a user's congestion control.
+const USER_PREFIX: &str = "python:";
 
 impl Tcp {
-    /// The variant is not the engine's: who runs the plan must bring it.
+    /// The variant is a user's: the caller must add it to the plan.
     pub fn is_user(&self) -> bool {
-        self.variant.starts_with(USER)
+        self.variant.starts_with(USER_PREFIX)
     }
 
-    /// The core's configuration, or the key that cannot be.
+    /// The core's configuration, or the error in the plan.
     pub fn config(&self) -> Result<TcpConfig, String> {
-        // What a variant from outside does is found when the network is built.
+        // `build` adds the user's variant.
         let name = if self.is_user() { Variant::Reno.name() } else { &self.variant };
         let variant = Variant::from_name(name).ok_or_else(|| format!("there is no TCP variant '{name}'"))?;
         let recovery =
@@ -229,7 +238,7 @@ impl Tcp {
         let ecn = match self.ecn {
             Ecn::Flag(false) => tcp::EcnMode::Off,
             Ecn::Flag(true) => tcp::EcnMode::Classic,
-            Ecn::Word(EcnWord::Accecn) => tcp::EcnMode::Accurate,
+            Ecn::Name(EcnName::Accecn) => tcp::EcnMode::Accurate,
         };
         let receive_tuning = self.receive_tuning.map(|t| tcp::ReceiveTuning {
             start: t.start,

@@ -1,4 +1,4 @@
-//! A wireless LAN as `docs/plan.md` has it.
+//! An IEEE 802.11 network (`docs/plan.md`).
 
 use super::FrameError;
 use super::check::{Checked, fraction, span};
@@ -20,11 +20,11 @@ pub struct WlanPlan {
     pub data: FormatPlan,
     pub control: FormatPlan,
     pub header_bytes: u32,
-    /// Null is never.
+    /// Null: no RTS.
     pub rts_threshold: Option<u32>,
     pub short_retries: u32,
     pub long_retries: u32,
-    /// Null is one packet in each frame.
+    /// Null: one packet in each frame.
     pub aggregate: Option<AggregatePlan>,
     pub frame_error: FrameError,
     /// The access point has one queue for all its clients. Absent: one for each.
@@ -32,7 +32,7 @@ pub struct WlanPlan {
     pub shared_queue: bool,
 }
 
-/// How a frame is sent. `symbol_ps` 0 is DSSS.
+/// PHY parameters of a frame. `symbol_ps` 0 is DSSS.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FormatPlan {
@@ -68,10 +68,10 @@ impl FormatPlan {
 }
 
 impl WlanPlan {
-    /// What the engine is set to; or what is wrong with it.
-    pub fn terms(&self) -> Result<WlanConfig, String> {
+    /// The core's configuration, or the error in the plan.
+    pub fn config(&self) -> Result<WlanConfig, String> {
         self.check()?;
-        let terms = WlanConfig {
+        let config = WlanConfig {
             slot: Span(self.slot_ps),
             sifs: Span(self.sifs_ps),
             difs: Span(self.difs_ps),
@@ -87,7 +87,7 @@ impl WlanPlan {
             aggregate: self.aggregate.map(|a| AmpduConfig { frames: a.frames, bytes: a.bytes, air: Span(a.air_ps) }),
             frame_error: [self.frame_error.down, self.frame_error.up],
         };
-        terms.check().map(|()| terms)
+        config.check().map(|()| config)
     }
 
     fn check(&self) -> Checked {

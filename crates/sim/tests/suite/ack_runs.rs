@@ -49,8 +49,9 @@ const RESTARTED: Timer = Timer { floor: "timeout", min_ms: 200, restart: "recove
 /// 200 ms in all since the last new ACK, repair or no repair.
 const BARE: Timer = Timer { floor: "timeout", min_ms: 200, restart: "advance" };
 
-/// A link, buffers and losses drawn from a number. Forward queues hold a whole window, so that nothing is lost but what the list says:
-/// fewer ACKs make longer bursts, and what those overflow elsewhere is `asymmetry`'s finding, not this test's.
+/// A link, buffers and losses drawn from a number. Forward queues hold a whole window, so that
+/// nothing is lost but what the list says: fewer ACKs make longer bursts, and what those overflow
+/// elsewhere is `asymmetry`'s finding, not this test's.
 fn random_plan(number: u64, filter: Value, timer: Timer) -> Value {
     let mut rng = Rng::for_element(number, "scenario");
     let mut draw = |low: f64, high: f64| low + rng.uniform() * (high - low);
@@ -64,12 +65,14 @@ fn random_plan(number: u64, filter: Value, timer: Timer) -> Value {
     }
     down["loss"] = json!({"kind": "list", "packets": packets});
     let window = draw(1e4, 1e5);
-    // The duplicates after a loss are not filtered: where a window of them, of up to 84 bytes each, takes longer than the timeout has to spare,
-    // the repair's own ACK comes too late. That is no link for it.
+    // The duplicates after a loss are not filtered: where a window of them, of up to 84 bytes each,
+    // takes longer than the timeout has to spare, the repair's own ACK comes too late. That is no
+    // link for it.
     let up_bps = window / 1000.0 * 84.0 * 8.0 / 0.08 * draw(1.0, 2.0);
     let mut up = way(up_bps as u64, draw(1.0, 60.0) as u64, 500);
     up["acks"] = filter;
-    // Of one size, so that both meet the same losses: a faster flow meets more of them in the same time.
+    // Of one size, so that both meet the same losses: a faster flow meets more of them in the same
+    // time.
     let mut flow = flow("b", &[0], json!({"kind": "transfer", "bytes": 1_000_000}), tcp("reno"));
     flow["tcp"] = tcp(["reno", "newreno", "cubic"][draw(0.0, 3.0) as usize]);
     flow["tcp"]["receive_buffer"] = json!(window as u64);
@@ -80,7 +83,8 @@ fn random_plan(number: u64, filter: Value, timer: Timer) -> Value {
     plan
 }
 
-/// Timeouts without and with the safe filter over this many random runs, and how many ACKs it took out.
+/// Timeouts without and with the safe filter over this many random runs, and how many ACKs it took
+/// out.
 fn timeouts(runs: u64, timer: Timer) -> (u64, u64, u64) {
     let mut sum = (0, 0, 0);
     for number in 0..runs {
@@ -92,8 +96,8 @@ fn timeouts(runs: u64, timer: Timer) -> (u64, u64, u64) {
     sum
 }
 
-/// Where nothing is lost by the longer bursts and duplicates do not clog the return, a timer goes off no more often with the filter
-/// than without.
+/// Where nothing is lost by the longer bursts and duplicates do not clog the return, a timer goes
+/// off no more often with the filter than without.
 fn adds_none(runs: u64, timer: Timer) {
     let (without, with, taken) = timeouts(runs, timer);
     println!("{without} timeouts without, {with} with the filter, {taken} ACKs taken out");
@@ -116,10 +120,11 @@ fn the_safe_filter_adds_no_timeout_to_a_thousand_random_runs() {
     }
 }
 
-/// A loss at a burst's end has its third duplicate a round trip after the last new ACK, and its repair's ACK one later: where two
-/// are more than the whole timer, it goes off while the repair's ACK is on its way. The filter makes that more frequent, because fewer
-/// ACKs send the window in a shorter burst with a longer pause behind it. It is not what ACKs no longer say: `RESTARTED` differs in
-/// nothing but that the repair starts the timer anew.
+/// A loss at a burst's end has its third duplicate a round trip after the last new ACK, and its
+/// repair's ACK one later: where two are more than the whole timer, it goes off while the repair's
+/// ACK is on its way. The filter makes that more frequent, because fewer ACKs send the window in a
+/// shorter burst with a longer pause behind it. It is not what ACKs no longer say: `RESTARTED`
+/// differs in nothing but that the repair starts the timer anew.
 #[test]
 fn a_bare_timer_of_200_ms_goes_off_once_more_with_the_safe_filter_in_fewer_than_one_random_run_in_a_hundred() {
     let (without, with, _) = timeouts(100, BARE);

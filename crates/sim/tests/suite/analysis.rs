@@ -59,8 +59,9 @@ fn at_the_senders_end_segments_retransmissions_and_timeouts_are_those_that_were(
             assert_eq!(place, VantagePoint::Server, "{name} {loss}");
             assert_eq!(seen.segments, truth.segments_sent, "{name} {loss}");
             assert_eq!(seen.retransmitted_segments, truth.retransmitted_segments, "{name} {loss}");
-            // The timer may run out while duplicate ACKs still arrive, and then looks like the recovery that it ends: NewReno's impatient
-            // variant does that at any loss, the others where many retransmissions are lost too.
+            // The timer may run out while duplicate ACKs still arrive, and then looks like the
+            // recovery that it ends: NewReno's impatient variant does that at any loss, the others
+            // where many retransmissions are lost too.
             if name == "newreno" || loss > 0.01 {
                 continue;
             }

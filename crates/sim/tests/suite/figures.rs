@@ -1,4 +1,5 @@
-//! Reported figures against values that can be worked out by hand: constant-rate traffic needs no model.
+//! Reported figures against values that can be worked out by hand: constant-rate traffic needs no
+//! model.
 
 use crate::common::{MS, S, bulk, cbr, close, flow, go, hop, plan, tcp, way};
 use serde_json::{Value, json};
@@ -105,7 +106,8 @@ fn hops_of_each_client_are_added_up_and_their_use_averaged() {
 
 #[test]
 fn samples_lie_at_multiples_of_the_step_and_come_before_the_events_of_that_instant() {
-    // Packets arrive at 25 + 10 k ms, and are sent at 10 k ms: at 100 ms, the one sent then does not count.
+    // Packets arrive at 25 + 10 k ms, and are sent at 10 k ms: at 100 ms, the one sent then does
+    // not count.
     let link = json!([hop("link", way(80_000_000, 25, 0), way(0, 25, 0))]);
     let result = go(&plan(1000, link, json!([cbr("c", &[0])])));
     let down: Vec<usize> = (0..result.hops.time_s.len()).filter(|&i| result.hops.direction[i] == "down").collect();

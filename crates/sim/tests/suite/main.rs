@@ -1,4 +1,5 @@
-//! The tests of this crate's public interface, in one executable: one link step instead of one for each file.
+//! The tests of this crate's public interface, in one executable: one link step instead of one for
+//! each file.
 
 mod ack_runs;
 mod analysis;

@@ -34,7 +34,8 @@ fn one_datagram_flow_fills_a_half_duplex_channel_and_pays_no_turnaround() {
 
 #[test]
 fn two_directions_take_turns_and_pay_a_turnaround_for_each_packet() {
-    // A packet is 8 ms on the air, then 2 ms pass before the other radio sends: 8/10 of the rate, half of it each way.
+    // A packet is 8 ms on the air, then 2 ms pass before the other radio sends: 8/10 of the rate,
+    // half of it each way.
     let flows = json!([datagrams("d", 0, "down", 2_000_000), datagrams("u", 0, "up", 2_000_000)]);
     let result = go(&plan(20_000, json!([channel(2, 10)]), flows));
     for flow in &result.summary.flows {
@@ -60,7 +61,8 @@ fn stations_share_a_medium_and_have_queues_of_their_own() {
 
 #[test]
 fn what_comes_after_a_medium_is_shared_unless_each_client_has_its_own() {
-    // The list loses the first three data packets that come by: of all stations together, or of each.
+    // The list loses the first three data packets that come by: of all stations together, or of
+    // each.
     let lost = |per_client: bool| {
         let mut hop = channel(0, 0);
         hop["down"]["loss"] = json!({"kind": "list", "packets": [1, 2, 3]});
@@ -141,7 +143,8 @@ fn six_stations_share_an_802_16_cell_and_its_utilization_is_that_of_its_data_sym
     let flows: Vec<Value> = (0..6).map(|client| datagrams(&format!("d{client}"), client, "down", 6_000_000)).collect();
     let result = go(&with_clients(6, plan(10_000, json!([cell(wimax(3, 1))]), json!(flows))));
     let total: f64 = result.summary.flows.iter().filter_map(|flow| flow.throughput_bps).sum();
-    // 103 symbols of 108 bytes; 14 bytes for the packet that a frame's end cuts, 10 around each of 1000.
+    // 103 symbols of 108 bytes; 14 bytes for the packet that a frame's end cuts, 10 around each of
+    // 1000.
     close(Some(total), 8.0 * 200.0 * (103.0 * 108.0 - 14.0) * 1000.0 / 1010.0, 0.01 * 17e6);
     close(result.summary.hops[0].utilization, 103.0 / 106.0, 0.005);
 }
@@ -157,7 +160,8 @@ fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_ha
     };
     let ((many, lost_at_two), (few, lost_at_six)) = (acks(2), acks(6));
     assert!(many > 6.0 && lost_at_two == 0, "at 2:1 every segment is acknowledged: {many} ACKs a frame");
-    // Two symbols are 216 bytes; an ACK of 52 is 62 on the air, one that is cut by the end of the frame 14 more, a request 2.
+    // Two symbols are 216 bytes; an ACK of 52 is 62 on the air, one that is cut by the end of the
+    // frame 14 more, a request 2.
     let fits = (216.0 - 14.0 - 2.0) / 62.0;
     assert!(
         few <= fits * 1.01 && few > 0.9 * fits && lost_at_six > 10_000,
@@ -165,7 +169,8 @@ fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_ha
     );
 }
 
-/// Six downloads over a cell with this split: goodput of all, used shares of the data symbols down and up, ACKs a frame, and ACKs dropped.
+/// Six downloads over a cell with this split: goodput of all, used shares of the data symbols down
+/// and up, ACKs a frame, and ACKs dropped.
 struct Swept {
     mbps: f64,
     down: f64,
@@ -202,7 +207,8 @@ fn a_sweep_of_the_split_starves_acks_where_the_uplinks_symbols_run_out_and_only_
     let swept = [1, 2, 3, 4, 5, 6].map(|split| six_downloads(split, packed()));
     for ((split, symbols), at) in (1..).zip([54.0, 30.0, 18.0, 11.0, 6.0, 2.0]).zip(&swept) {
         let seen = format!("{split}:1: {:.2} Mb/s, {:.3} down, {:.3} up, {:.2} ACKs a frame", at.mbps, at.down, at.up, at.acks);
-        // An ACK of 52 bytes takes 62 with its header and CRC: what was delivered must have been carried by symbols of 108 bytes.
+        // An ACK of 52 bytes takes 62 with its header and CRC: what was delivered must have been
+        // carried by symbols of 108 bytes.
         assert!(at.acks * 62.0 <= at.up * symbols * 108.0, "{seen}");
         if split <= 4 {
             assert!(at.down > 0.95 && at.up < 0.95 && at.dropped == 0, "the downlink is full and every ACK gets through: {seen}");

@@ -3,7 +3,8 @@
 use crate::common::{MS, bulk, cbr, close, go, hop, plan, way};
 use serde_json::{Value, json};
 
-/// Table 4 of Balakrishnan, Padmanabhan and Katz (1997), in milliseconds: the slower of a radio's two turns, which both wait for.
+/// Table 4 of Balakrishnan, Padmanabhan and Katz (1997), in milliseconds: the slower of a radio's
+/// two turns, which both wait for.
 const TO_SEND: f64 = 13.25;
 
 /// Milliseconds of so many bytes at 100 kb/s.
@@ -11,7 +12,8 @@ fn air(bytes: u32) -> f64 {
     f64::from(bytes) * 0.08
 }
 
-/// From one RTS to the next of a radio that goes on: it stands at sending and need not turn, and link ACKs ride on the CTSs.
+/// From one RTS to the next of a radio that goes on: it stands at sending and need not turn, and
+/// link ACKs ride on the CTSs.
 fn going_on(bytes: u32) -> f64 {
     2.0 * TO_SEND + air(40) + air(40) + air(16 + bytes)
 }
@@ -78,7 +80,8 @@ fn a_lone_datagram_keeps_its_first_radio_for_one_turn_and_one_exchange_however_m
     }
 }
 
-/// One transfer over one hop with a window of so many 1052-byte packets, and what the client's radio does to ACKs that wait.
+/// One transfer over one hop with a window of so many 1052-byte packets, and what the client's
+/// radio does to ACKs that wait.
 fn transfer(packets: u32, acks: Value) -> ackclock_sim::RunResult {
     let mut flow = bulk("d", &[0]);
     flow["tcp"]["receive_buffer"] = json!(1000 * packets);
@@ -134,7 +137,8 @@ fn each_hop_costs_throughput_because_a_relay_is_one_radio() {
         go(&over(radio(hops), 300_000, json!([flow]))).summary.flows[0].throughput_bps.unwrap()
     };
     let [one, two, three] = [throughput(1), throughput(2), throughput(3)];
-    // A relay takes part in both exchanges of every packet and every ACK; of three hops the first and the last may be used at once.
+    // A relay takes part in both exchanges of every packet and every ACK; of three hops the first
+    // and the last may be used at once.
     assert!(two < 0.6 * one && three < 0.85 * two, "{one} {two} {three}");
 }
 

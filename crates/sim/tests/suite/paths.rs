@@ -1,4 +1,5 @@
-//! Which way packets go: one-way hops, cross traffic on some hops only, several clients, every kind of element.
+//! Which way packets go: one-way hops, cross traffic on some hops only, several clients, every kind
+//! of element.
 
 use crate::common::{MS, S, bulk, cbr, close, go, hop, plan, tcp, way};
 use serde_json::{Value, json};

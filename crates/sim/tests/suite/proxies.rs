@@ -34,7 +34,8 @@ fn both_parts_are_rows_and_the_last_one_is_the_connection() {
         let row = |name: &str| run.summary.flows.iter().find(|row| row.flow == name).unwrap();
         assert_eq!((row("load@sky").feeds.as_deref(), row("load").feeds.as_deref()), (Some("load"), None), "{direction}");
         let done = row("load").completed_s.expect("it completes");
-        // Both count from the start of the connection, and what comes last takes at least the slow side's time.
+        // Both count from the start of the connection, and what comes last takes at least the slow
+        // side's time.
         assert!(done > 3.2 && row("load@sky").completed_s.unwrap() < done, "{direction}: {done}");
         let senders = if direction == "down" { ["reno", "cubic"] } else { ["cubic", "reno"] };
         assert_eq!([&run.summary.flows[0].variant, &run.summary.flows[1].variant], senders, "by whose host sends");
@@ -97,7 +98,8 @@ fn a_link_with_grants_carries_tcp_both_ways() {
     let run = go(&plan(10_000, json!([hop("core", crate::common::way(0, 10, 0), crate::common::way(0, 10, 0)), air]), flows));
     let load = &run.summary.flows[0];
     assert!(load.goodput_bps.unwrap() > 13e6, "{:?}", load.goodput_bps);
-    // 20 ms of wire, a millisecond down, and up a request within 10 ms, 7 to the grant, and a millisecond.
+    // 20 ms of wire, a millisecond down, and up a request within 10 ms, 7 to the grant, and a
+    // millisecond.
     assert!((29.0..45.0).contains(&load.rtt_ms.min.unwrap()), "{:?}", load.rtt_ms);
     assert!(run.summary.hops.iter().any(|hop| hop.hop == "air" && hop.control_packets > 100), "requests and grants are counted");
 }

@@ -38,7 +38,8 @@ fn outcome(result: &RunResult, direction: &str) -> (f64, u64, f64) {
     (row.queue_delay_ms.max.unwrap_or(0.0), row.drops, result.summary.flows[0].goodput_bps.expect("goodput"))
 }
 
-/// A segment takes 8.4 ms at 1 Mb/s with its headers (1052 bytes). Of two that wait there, the second waits for the first.
+/// A segment takes 8.4 ms at 1 Mb/s with its headers (1052 bytes). Of two that wait there, the
+/// second waits for the first.
 #[test]
 fn a_slow_first_hop_holds_the_limit_and_no_more() {
     let first = way(1_000_000, 1, 100);
@@ -63,8 +64,8 @@ fn a_slow_first_hop_holds_the_limit_and_no_more() {
     }
 }
 
-/// Of every kind of queue that drops, at the tail, at the head or from its middle: what is lost there is heard of, too, or the sender
-/// would stand still.
+/// Of every kind of queue that drops, at the tail, at the head or from its middle: what is lost
+/// there is heard of, too, or the sender would stand still.
 #[test]
 fn what_its_own_queue_drops_no_longer_counts() {
     for queue in [

@@ -46,8 +46,9 @@ fn jain(rates: &[f64]) -> f64 {
 fn every_variant_fills_a_clean_link_with_a_buffer_of_one_product() {
     for variant in Variant::ALL {
         let name = variant.name();
-        // Background transports leave room on purpose: a sawtooth from 1.15 products to half of that carries 84 % (docs/models/lp.md).
-        // The last two answer marks, which a droptail queue does not make.
+        // Background transports leave room on purpose: a sawtooth from 1.15 products to half of
+        // that carries 84 % (docs/models/lp.md). The last two answer marks, which a droptail queue
+        // does not make.
         let least = match name {
             "lp" => 0.80,
             "ledbat++" => 0.85,
@@ -67,7 +68,8 @@ fn two_bbr3_flows_share_a_link() {
     assert!(used > 0.95, "{used}");
 }
 
-/// draft-ietf-ccwg-bbr-06, section 3.1: up to 1 % of loss is borne; what is above 2 % counts as congestion.
+/// draft-ietf-ccwg-bbr-06, section 3.1: up to 1 % of loss is borne; what is above 2 % counts as
+/// congestion.
 #[test]
 fn bbr3_bears_one_per_cent_of_loss_and_backs_off_at_ten() {
     let goodput = |loss| run("bbr3", "rack", 1, loss, (10, 40)).1[0];

@@ -1,4 +1,5 @@
-//! Web pages: connections that follow one another, and exchanges on a persistent one, against closed forms on an idle fast path.
+//! Web pages: connections that follow one another, and exchanges on a persistent one, against
+//! closed forms on an idle fast path.
 
 use crate::common::{MS, close, flow, go, hop, plan, tcp, way};
 use ackclock_sim::{Plan, RunResult};
@@ -46,7 +47,8 @@ fn a_page_takes_two_handshakes_the_request_and_the_rounds_of_slow_start() {
         let run = pages(page(0, &[], 0, 0, initial_window), 5000);
         let jobs = run.summary.jobs.expect("jobs");
         assert_eq!((jobs.count, jobs.completed, jobs.list.len()), (1, 1, 1));
-        // The request is there after 3 D; the answers' SYN, SYN-ACK and rounds follow, the last one way only.
+        // The request is there after 3 D; the answers' SYN, SYN-ACK and rounds follow, the last one
+        // way only.
         let want = 3.0 * D + 2.0 * D + (2.0 * rounds - 1.0) * D;
         close(jobs.mean_s, want, WIRE);
         close(jobs.list[0].completed_s, want, WIRE);
@@ -87,8 +89,9 @@ fn a_persistent_connection_opens_once_and_keeps_its_window() {
     let run = pages(vec![flow("web", &[0], work, host(1))], 5000);
     let jobs = run.summary.jobs.expect("jobs");
     assert_eq!((jobs.count, jobs.completed), (3, 3));
-    // 1 + 2 + 4 + 8 + 16 + 9 segments. The nine do not fill the window and so do not open it: it is 32. A page of 40 takes two rounds
-    // then, and few ACKs find the window full: it opens to 36, and the third page takes two again.
+    // 1 + 2 + 4 + 8 + 16 + 9 segments. The nine do not fill the window and so do not open it: it is
+    // 32. A page of 40 takes two rounds then, and few ACKs find the window full: it opens to 36,
+    // and the third page takes two again.
     let first = 3.0 * D + 11.0 * D;
     close(jobs.list[0].completed_s, first, WIRE);
     close(jobs.list[1].completed_s, 4.0 * D, 2.0 * WIRE);

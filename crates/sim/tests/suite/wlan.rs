@@ -1,4 +1,5 @@
-//! A wireless LAN under TCP: the closed form of one flow, shares of stations and access point, what is refused.
+//! A wireless LAN under TCP: the closed form of one flow, shares of stations and access point, what
+//! is refused.
 
 use crate::common::{MS, bulk, close, go, hop, plan, way};
 use serde_json::{Value, json};
@@ -33,7 +34,8 @@ fn one_tcp_flow_gets_its_segments_and_acks_exchange_after_exchange() {
             flow["tcp"]["delayed_ack"] = json!({"segments": 2, "timer_ps": 200 * MS});
         }
         let got = go(&over(b(), 60_000, json!([flow]))).summary.flows[0].goodput_bps;
-        // Sender and receiver count their back-offs at the same time, so that the true figure lies somewhat above.
+        // Sender and receiver count their back-offs at the same time, so that the true figure lies
+        // somewhat above.
         let form = segments * 1448.0 * 8.0 / (segments * exchange(1500.0) + exchange(52.0)) * 1e6;
         close(got, 1.03 * form, 0.07 * form);
     }

@@ -1,8 +1,7 @@
-//! What one direction of a hop must fulfil.
+//! Checks of one direction of a hop.
 
-use super::super::limits::LONGEST_PS;
 use super::super::{Handover, HopDirection, Jitter, Loss, Queue, RatePlan, curve};
-use super::{Checked, check_shape, ensure, fraction, queue, span};
+use super::{Checked, MAX_SPAN_PS, check_shape, ensure, fraction, queue, span};
 
 pub fn check(config: &HopDirection) -> Checked {
     match (&config.rate, config.queue) {
@@ -18,7 +17,7 @@ pub fn check(config: &HopDirection) -> Checked {
     }
     config.queue.map_or(Ok(()), |queue| queue::check(&queue))?;
     config.acks.map_or(Ok(()), |acks| queue::check_acks(&acks, config.queue))?;
-    config.reconstruct.map_or(Ok(()), |made| queue::check_reconstruction(&made))?;
+    config.reconstruct.map_or(Ok(()), |reconstruction| queue::check_reconstruction(&reconstruction))?;
     span("delay_ps", config.delay_ps)?;
     config.loss.as_ref().map_or(Ok(()), check_loss)?;
     config.jitter.as_ref().map_or(Ok(()), check_jitter)?;
@@ -28,21 +27,21 @@ pub fn check(config: &HopDirection) -> Checked {
         span("reorder.delay_ps", reorder.delay_ps)?;
     }
     config.handover.map_or(Ok(()), |handover| check_handover(&handover))?;
-    let mut ended = 0;
+    let mut last_end = 0;
     for outage in &config.outage {
-        let what = || {
+        let message = || {
             format!(
                 "an outage from {} to {} ps: outages must be in order and apart, and end after they start",
                 outage.start_ps, outage.end_ps
             )
         };
-        ensure(outage.start_ps >= ended && outage.start_ps < outage.end_ps, what)?;
-        ended = outage.end_ps;
+        ensure(outage.start_ps >= last_end && outage.start_ps < outage.end_ps, message)?;
+        last_end = outage.end_ps;
     }
     Ok(())
 }
 
-/// A path that lasts no longer than its gap carries nothing.
+/// A path that lasts no longer than the gap carries no packet.
 fn check_handover(handover: &Handover) -> Checked {
     span("handover.every_ps", handover.every_ps)?;
     span("handover.first_ps", handover.first_ps)?;
@@ -55,7 +54,7 @@ fn check_handover(handover: &Handover) -> Checked {
 fn check_trace(times_ms: &[u64]) -> Checked {
     ensure(times_ms.last().is_some_and(|&t| t > 0), || "the recorded rate has no opportunity after 0 ms".into())?;
     let sorted = times_ms.windows(2).all(|pair| pair[0] <= pair[1]);
-    ensure(sorted && times_ms.last() <= Some(&(LONGEST_PS / 1_000_000_000)), || {
+    ensure(sorted && times_ms.last() <= Some(&(MAX_SPAN_PS / 1_000_000_000)), || {
         "the recorded rate's times are not in order".into()
     })
 }

@@ -1,16 +1,25 @@
-//! What a flow and its TCP must fulfil.
+//! Checks of a flow and its TCP.
 
-use super::super::limits::{PACKET, UDP_HEADER, WINDOW};
 use super::super::{Direction, Ecn, Flow, Measure, Plan, Start, Tcp, Workload};
 use super::{Checked, check_shape, ensure, span};
+use crate::plan::UDP_HEADER;
 use ackclock_core::{Rate, Span};
+
+/// The length of an IP packet is a 16-bit field.
+const MAX_PACKET: u32 = 65_535;
+/// The largest window that 16 bits and a scale of 14 can advertise (RFC 7323, section 2.3).
+const MAX_WINDOW: u32 = 65_535 << 14;
+/// Maximum number of jobs of one exchange: each leaves a row in the summary.
+const MAX_JOBS: u32 = 100_000;
+/// Maximum bytes of a request or an answer.
+const MAX_TRANSFER: u64 = 1 << 40;
 
 pub fn check(plan: &Plan, flow: &Flow) -> Checked {
     ensure(flow.client < plan.clients, || format!("client {} of {}: they are numbered from 0", flow.client, plan.clients))?;
     let contiguous = flow.hops.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
     let known = flow.hops.iter().all(|&h| h < plan.hops.len());
-    let what = || format!("hops {:?}: they must be neighbours, server first, below {}", flow.hops, plan.hops.len());
-    ensure(contiguous && known && !flow.hops.is_empty(), what)?;
+    let message = || format!("hops {:?}: they must be neighbours, server first, below {}", flow.hops, plan.hops.len());
+    ensure(contiguous && known && !flow.hops.is_empty(), message)?;
     ensure(!flow.path(&plan.hops, flow.direction).is_empty(), || format!("none of its hops leads {}", flow.direction.name()))?;
     check_times(flow)?;
     ensure(flow.workload.read_bps() != Some(0), || "read_bps is 0: nothing would ever be read".into())?;
@@ -22,8 +31,8 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
         }
         (Some(tcp), Workload::Exchange { request, answer, jobs, think }) => {
             ensure(request > 0 && answer > 0 && jobs > 0, || "an exchange of 0 bytes or of 0 jobs".into())?;
-            ensure(jobs <= JOBS, || format!("{jobs} jobs: at most {JOBS} are possible"))?;
-            ensure(request.max(answer) <= TRANSFER, || format!("an exchange above {TRANSFER} bytes"))?;
+            ensure(jobs <= MAX_JOBS, || format!("{jobs} jobs: at most {MAX_JOBS} are possible"))?;
+            ensure(request.max(answer) <= MAX_TRANSFER, || format!("an exchange above {MAX_TRANSFER} bytes"))?;
             ensure(think.low_ps <= think.high_ps, || "think's low_ps is above its high_ps".into())?;
             span("think.high_ps", think.high_ps)?;
             ensure(flow.stop_ps.is_none() && flow.job.is_none(), || "an exchange has no stop_ps and no job".into())?;
@@ -44,11 +53,7 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
     }
 }
 
-/// Most jobs of one exchange, and most bytes of one of its answers: each job leaves a row behind.
-const JOBS: u32 = 100_000;
-const TRANSFER: u64 = 1 << 40;
-
-/// Who comes after whom, and the connections of jobs.
+/// Checks `after` and `job`.
 pub fn check_order(plan: &Plan, number: usize) -> Checked {
     let flow = &plan.flows[number];
     if flow.after.is_empty() && flow.job.is_none() {
@@ -89,7 +94,8 @@ fn check_probe(plan: &Plan, flow: &Flow) -> Checked {
     ensure(!flow.path(&plan.hops, flow.direction.reverse()).is_empty(), || "no answer can come back over its hops".into())
 }
 
-/// A rate, a medium or a delay somewhere, or a bulk sender would send for ever at one instant.
+/// A hop has a rate, a medium or a delay. Otherwise a bulk sender would send without end at one
+/// instant.
 fn takes_time(plan: &Plan, flow: &Flow) -> bool {
     Direction::BOTH.into_iter().any(|direction| {
         let mut hops = flow.path(&plan.hops, direction).into_iter().map(|h| &plan.hops[h]);
@@ -117,12 +123,12 @@ pub fn check_tcp(tcp: &Tcp) -> Checked {
     ensure(tcp.segment > 0, || "segments of 0 bytes".into())?;
     let options = tcp.timestamp_bytes.saturating_add(tcp.sack_base_bytes).saturating_add(tcp.sack_block_bytes.saturating_mul(4));
     let longest = tcp.segment.saturating_add(tcp.header).saturating_add(options.max(tcp.syn_option_bytes));
-    ensure(longest <= PACKET, || {
-        format!("segments of {} bytes make packets of up to {longest}: at most {PACKET} are possible", tcp.segment)
+    ensure(longest <= MAX_PACKET, || {
+        format!("segments of {} bytes make packets of up to {longest}: at most {MAX_PACKET} are possible", tcp.segment)
     })?;
     ensure(tcp.header > 0, || "headers of 0 bytes".into())?;
-    ensure((1..=WINDOW).contains(&tcp.receive_buffer), || {
-        format!("a receive buffer of {} bytes: 1 to {WINDOW} can be advertised", tcp.receive_buffer)
+    ensure((1..=MAX_WINDOW).contains(&tcp.receive_buffer), || {
+        format!("a receive buffer of {} bytes: 1 to {MAX_WINDOW} can be advertised", tcp.receive_buffer)
     })?;
     ensure(tcp.send_tuning.is_none_or(|t| 0 < t.start && t.start <= t.limit), || {
         "send_tuning starts at 0 bytes or above its limit".into()
@@ -133,8 +139,8 @@ pub fn check_tcp(tcp: &Tcp) -> Checked {
     ensure(tcp.sack_compression.is_none_or(|c| 0.0 < c.share && c.share <= 1.0), || {
         "sack_compression waits for no part of the round trip, or for more than all of it".into()
     })?;
-    ensure(tcp.tso.is_none_or(|t| t.segments > 0 && t.most > 0), || "tso makes chunks of nothing".into())?;
-    ensure(tcp.tsq.is_none_or(|t| t.segments > 0 && t.most > 0), || "tsq lets nothing wait".into())?;
+    ensure(tcp.tso.is_none_or(|t| t.segments > 0 && t.max > 0), || "tso makes chunks of nothing".into())?;
+    ensure(tcp.tsq.is_none_or(|t| t.segments > 0 && t.max > 0), || "tsq lets nothing wait".into())?;
     ensure(tcp.receive_tuning.is_none_or(|t| 0.0 < t.share && t.share <= 1.0), || {
         "receive_tuning advertises none of its buffer, or more than all of it".into()
     })?;

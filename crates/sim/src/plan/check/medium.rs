@@ -1,4 +1,4 @@
-//! What a medium and its hop must fulfil.
+//! Checks of a medium and its hop.
 
 use super::super::{Direction, Framing, Hop, Medium, PacketRadio, Plan, Roaming};
 use super::{Checked, ensure, fraction, span};
@@ -9,13 +9,13 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
     let Some(medium) = &hop.medium else {
         return ensure(hop.roaming.is_none(), || "its clients change cells, and it has no medium".into());
     };
-    let most = MAX_STATIONS / (1 + medium.connections());
-    ensure(plan.clients <= most, || format!("{} clients on a medium: at most {most} are possible", plan.clients))?;
+    let max_clients = MAX_STATIONS / (1 + medium.connections());
+    ensure(plan.clients <= max_clients, || format!("{} clients on a medium: at most {max_clients} are possible", plan.clients))?;
     for config in Direction::BOTH.into_iter().filter_map(|direction| hop.direction(direction)) {
         ensure(config.rate.is_none(), || "it has a medium and a rate: only one of them can send".into())?;
         ensure(config.framing == Framing::None, || "it has a medium and a framing, which is for a line".into())?;
     }
-    let roaming = hop.roaming.as_ref().map(Roaming::terms).transpose()?;
+    let roaming = hop.roaming.as_ref().map(Roaming::config).transpose()?;
     match *medium {
         Medium::PacketRadio(_) if roaming.is_some() => {
             Err("the clients of a chain of packet radios have no cells to change".into())
@@ -27,13 +27,13 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
         Medium::Wimax(ref wimax) if !wimax.connections.is_empty() && roaming.is_some() => {
             Err("clients change cells, and stations have several connections: only one of both is possible".into())
         }
-        Medium::Wimax(ref wimax) => wimax.terms()?.check_at(roaming.map_or(1.0, |roaming| roaming.slowest())),
+        Medium::Wimax(ref wimax) => wimax.config()?.check_at(roaming.map_or(1.0, |roaming| roaming.slowest())),
         Medium::PacketRadio(ref radio) => check_radio(radio),
         Medium::Wlan(ref wlan) if wlan.shared_queue && roaming.is_some() => {
             Err("clients change cells, and the access point has one queue for all: whose packets went over?".into())
         }
-        Medium::Wlan(ref wlan) => wlan.terms().map(|_| ()),
-        Medium::Grants(ref grants) => grants.terms().map(|_| ()),
+        Medium::Wlan(ref wlan) => wlan.config().map(|_| ()),
+        Medium::Grants(ref grants) => grants.config().map(|_| ()),
     }
 }
 
@@ -42,13 +42,14 @@ fn check_rate(bps: u64) -> Checked {
     ensure(Rate::from_bps(bps).time_to_send(1).0 > 0, || format!("the medium's {bps} b/s is less than a picosecond for a byte"))
 }
 
-/// A chain of relays is short, and a frame's header too.
-const MOST_HOPS: u32 = 64;
-const LONGEST_FRAME_PART: u32 = 65_535;
+const MAX_RADIO_HOPS: u32 = 64;
+const MAX_FRAME_PART: u32 = 65_535;
 
 fn check_radio(radio: &PacketRadio) -> Checked {
     check_rate(radio.bps)?;
-    ensure((1..=MOST_HOPS).contains(&radio.hops), || format!("{} radio hops: 1 to {MOST_HOPS} are possible", radio.hops))?;
+    ensure((1..=MAX_RADIO_HOPS).contains(&radio.hops), || {
+        format!("{} radio hops: 1 to {MAX_RADIO_HOPS} are possible", radio.hops)
+    })?;
     for (key, ps) in [
         ("latency_ps", radio.latency_ps),
         ("to_receive_ps", radio.to_receive_ps),
@@ -68,9 +69,7 @@ fn check_radio(radio: &PacketRadio) -> Checked {
         ("header_bytes", radio.header_bytes),
         ("ack_bytes", radio.ack_bytes),
     ] {
-        ensure((1..=LONGEST_FRAME_PART).contains(&bytes), || {
-            format!("{key} is {bytes}: 1 to {LONGEST_FRAME_PART} are possible")
-        })?;
+        ensure((1..=MAX_FRAME_PART).contains(&bytes), || format!("{key} is {bytes}: 1 to {MAX_FRAME_PART} are possible"))?;
     }
     ensure(radio.tries > 0, || "tries is 0: a frame is sent once at least".into())?;
     fraction("frame_error.down", radio.frame_error.down)?;

@@ -1,4 +1,5 @@
-//! What a plan must fulfil beyond its grammar. Each failure says where, what was found and what is allowed, in one line.
+//! Checks of a plan beyond its grammar. Each error names the place, the value and what is allowed,
+//! in one line.
 
 mod direction;
 mod flow;
@@ -6,9 +7,17 @@ mod medium;
 mod proxy;
 mod queue;
 
-use super::limits::{LONGEST_PS, MEMBERS, ROWS};
 use super::{Direction, End, Hop, Measure, Plan, PlanError};
 use std::collections::HashSet;
+
+// Limits of a plan. Beyond them integers overflow or memory does not suffice.
+
+/// The maximum span, 100 days: `Time` holds 213 days, so the present time plus any span fits.
+pub const MAX_SPAN_PS: u64 = 100 * 86_400 * 1_000_000_000_000;
+/// Elements and endpoints: the core's index has 24 bits.
+const MAX_MEMBERS: u64 = 1 << 24;
+/// Rows of a time series, of about 100 bytes each.
+const MAX_ROWS: u64 = 100_000_000;
 
 pub(super) type Checked = Result<(), String>;
 
@@ -28,28 +37,31 @@ impl Plan {
         ensure(!self.hops.is_empty(), || "hops is empty: a path has one hop at least".into())?;
         ensure(!self.flows.is_empty(), || "flows is empty: a run needs one at least".into())?;
         if let Measure::Interval { from_ps, to_ps } = self.measure {
-            let what = || {
+            let message = || {
                 format!("measure covers {from_ps} to {to_ps} ps: it must begin before it ends, and end by {}", self.duration_ps)
             };
-            ensure(from_ps < to_ps && to_ps <= self.duration_ps, what)?;
+            ensure(from_ps < to_ps && to_ps <= self.duration_ps, message)?;
         }
         self.check_size()
     }
 
-    /// Everything that is held at once must fit.
+    /// Elements, endpoints and recorded rows must fit into memory.
     fn check_size(&self) -> Result<(), PlanError> {
         let (clients, flows) = (u64::from(self.clients), self.flows.len() as u64);
-        // Each station of a medium counts as a client with its own.
-        let own = |h: &Hop| h.per_client || h.medium.is_some();
-        let ways = |per_client: bool| self.hops.iter().filter(|h| own(h) == per_client).count() as u64 * 2;
-        // At most nine elements stand in one direction of a hop; an endpoint at each end and an overhead for each flow.
-        let members = 9 * (ways(false) + ways(true) * clients) + 3 * flows;
-        ensure(members < MEMBERS, || {
-            format!("{clients} clients and {flows} flows need up to {members} elements: at most {MEMBERS} are possible")
+        // A medium has a chain for each station.
+        let per_station = |h: &Hop| h.per_client || h.medium.is_some();
+        let directions = |per_client: bool| self.hops.iter().filter(|h| per_station(h) == per_client).count() as u64 * 2;
+        // One direction of a hop has at most nine elements; a flow has two endpoints and an
+        // overhead element.
+        let members = 9 * (directions(false) + directions(true) * clients) + 3 * flows;
+        ensure(members < MAX_MEMBERS, || {
+            format!("{clients} clients and {flows} flows need up to {members} elements: at most {MAX_MEMBERS} are possible")
         })?;
         let samples = self.duration_ps.checked_div(self.sample_ps).unwrap_or(0);
-        let rows = samples.saturating_mul(flows + ways(false) + ways(true) * clients);
-        ensure(rows <= ROWS, || format!("sample_ps {} asks for {rows} rows: at most {ROWS} are possible", self.sample_ps))?;
+        let rows = samples.saturating_mul(flows + directions(false) + directions(true) * clients);
+        ensure(rows <= MAX_ROWS, || {
+            format!("sample_ps {} asks for {rows} rows: at most {MAX_ROWS} are possible", self.sample_ps)
+        })?;
         Ok(())
     }
 
@@ -90,24 +102,27 @@ impl Plan {
                 path.iter().any(|&hop| hop < capture.after as usize) && path.iter().any(|&hop| hop >= capture.after as usize)
             };
             ensure(capture.end != End::Middle || Direction::BOTH.into_iter().all(between), || {
-                format!("a capture after {} hops: '{}' must cross hops on both sides of it, both ways", capture.after, flow.name)
+                format!(
+                    "a capture after {} hops: '{}' must cross hops on both sides of it, in both directions",
+                    capture.after, flow.name
+                )
             })?;
         }
         Ok(())
     }
 }
 
-/// An error in this part of the plan.
+/// An error in a part of the plan.
 fn in_part(key: String, statement: String) -> PlanError {
     PlanError { key, statement }
 }
 
-pub(super) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
-    if holds { Ok(()) } else { Err(what()) }
+pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(message()) }
 }
 
 pub(super) fn span(key: &str, ps: u64) -> Checked {
-    ensure(ps <= LONGEST_PS, || format!("{key} is {ps}: at most {LONGEST_PS} (100 days) is possible"))
+    ensure(ps <= MAX_SPAN_PS, || format!("{key} is {ps}: at most {MAX_SPAN_PS} (100 days) is possible"))
 }
 
 pub(super) fn fraction(key: &str, p: f64) -> Checked {

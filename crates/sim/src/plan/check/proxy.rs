@@ -1,13 +1,13 @@
-//! What a proxy and the two flows that it joins must fulfil.
+//! Checks of a proxy and the two flows that it connects.
 
 use super::super::{Direction, Plan, PlanError, Proxy, Workload};
 use super::{Checked, ensure, flow, in_part};
 use std::collections::HashSet;
 
 pub fn check(plan: &Plan) -> Result<(), PlanError> {
-    let mut taken = HashSet::new();
+    let mut ends = HashSet::new();
     for proxy in &plan.proxies {
-        ensure(taken.insert((proxy.near, Direction::Up as u8)) && taken.insert((proxy.far, Direction::Down as u8)), || {
+        ensure(ends.insert((proxy.near, Direction::Up as u8)) && ends.insert((proxy.far, Direction::Down as u8)), || {
             "another proxy stands at the same end of a flow".into()
         })
         .map_err(|e| in_part(format!("proxy '{}'", proxy.name), e))?;
@@ -21,7 +21,7 @@ fn check_one(plan: &Plan, proxy: &Proxy) -> Checked {
     let (Some(near), Some(far)) = (near, far) else {
         return Err(format!("it joins flows {} and {}, but there are {}", proxy.near, proxy.far, plan.flows.len()));
     };
-    // The order also keeps chains of halves from closing into rings.
+    // The order also excludes rings of proxied flows.
     ensure(proxy.near < proxy.far, || "the flow from the server must stand before the one to the client".into())?;
     ensure(proxy.buffer > 0, || "a buffer of 0 bytes passes nothing on".into())?;
     let sized = |w: Workload| matches!(w, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. });

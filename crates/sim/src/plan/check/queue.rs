@@ -1,4 +1,4 @@
-//! What a queue must fulfil.
+//! Checks of a queue.
 
 use super::super::{Acks, Amount, Mark, Queue, Reconstruction};
 use super::{Checked, ensure, fraction, span};
@@ -8,7 +8,7 @@ pub fn check(queue: &Queue) -> Checked {
         Queue::Droptail { mark: Some(Mark::Time { ps }), .. } => span("queue.mark.ps", ps),
         Queue::Droptail { .. } => Ok(()),
         Queue::Red { packets, bytes, amount, min, max, weight, max_p, mean_packet, .. } => {
-            some_room(packets, bytes)?;
+            has_room(packets, bytes)?;
             ensure(min > 0.0 && max > min && max.is_finite(), || {
                 format!("queue.min is {min} and queue.max {max}: they must be above 0, the second above the first")
             })?;
@@ -17,49 +17,49 @@ pub fn check(queue: &Queue) -> Checked {
             fraction("queue.max_p", max_p)
         }
         Queue::CoDel { packets, bytes, target_ps, interval_ps, .. } => {
-            some_room(packets, bytes)?;
-            control(target_ps, interval_ps)
+            has_room(packets, bytes)?;
+            codel(target_ps, interval_ps)
         }
         Queue::FqCoDel { packets, bytes, flows, quantum, target_ps, interval_ps, .. }
         | Queue::Cake { packets, bytes, flows, quantum, target_ps, interval_ps, .. } => {
-            some_room(Some(packets), Some(bytes))?;
+            has_room(Some(packets), Some(bytes))?;
             ensure((1..=65_536).contains(&flows), || format!("queue.flows is {flows}: it must lie between 1 and 65536"))?;
             ensure(quantum >= 64, || format!("queue.quantum is {quantum}: at least 64 bytes are needed"))?;
-            control(target_ps, interval_ps)
+            codel(target_ps, interval_ps)
         }
         Queue::Pie { packets, bytes, target_ps, update_ps, alpha, beta, burst_ps, mark_up_to, .. } => {
-            some_room(packets, bytes)?;
+            has_room(packets, bytes)?;
             span("queue.burst_ps", burst_ps)?;
             fraction("queue.mark_up_to", mark_up_to)?;
-            controller(target_ps, update_ps, alpha, beta)
+            pi_controller(target_ps, update_ps, alpha, beta)
         }
         Queue::DualPi2 { packets, bytes, target_ps, update_ps, alpha, beta, coupling, step_ps, overload, classic_share } => {
-            some_room(packets, bytes)?;
+            has_room(packets, bytes)?;
             span("queue.step_ps", step_ps)?;
             fraction("queue.overload", overload)?;
             ensure(coupling > 0.0 && coupling.is_finite(), || format!("queue.coupling is {coupling}: it must be above 0"))?;
             ensure((0.0..1.0).contains(&classic_share), || {
                 format!("queue.classic_share is {classic_share}: it must lie between 0 and below 1")
             })?;
-            controller(target_ps, update_ps, alpha, beta)
+            pi_controller(target_ps, update_ps, alpha, beta)
         }
     }
 }
 
-/// A queue that decides must be able to hold something.
-fn some_room(packets: Option<u64>, bytes: Option<u64>) -> Checked {
+/// An AQM queue must be able to hold a packet.
+fn has_room(packets: Option<u64>, bytes: Option<u64>) -> Checked {
     ensure(packets != Some(0) && bytes != Some(0), || "the queue's limit is 0: only a droptail queue may have no room".into())
 }
 
-fn control(target_ps: u64, interval_ps: u64) -> Checked {
+fn codel(target_ps: u64, interval_ps: u64) -> Checked {
     span("queue.target_ps", target_ps)?;
     ensure(interval_ps > 0, || "queue.interval_ps is 0".into())?;
     span("queue.interval_ps", interval_ps)
 }
 
-fn controller(target_ps: u64, update_ps: u64, alpha: f64, beta: f64) -> Checked {
+fn pi_controller(target_ps: u64, update_ps: u64, alpha: f64, beta: f64) -> Checked {
     span("queue.target_ps", target_ps)?;
-    // A correction costs a step of the run: less than this is no control.
+    // Each update is an event of the run; a shorter interval would dominate the run time.
     ensure(update_ps >= 1_000_000, || format!("queue.update_ps is {update_ps}: at least 1000000 (1 us) is needed"))?;
     span("queue.update_ps", update_ps)?;
     let gains = alpha >= 0.0 && beta >= 0.0 && alpha.is_finite() && beta.is_finite();
@@ -71,11 +71,11 @@ pub fn check_acks(acks: &Acks, queue: Option<Queue>) -> Checked {
         "acks.first with a dualpi2 queue: its two queues have an order of their own".into()
     })?;
     let Some(filter) = acks.filter else { return Ok(()) };
-    ensure(filter.keep > 0, || "acks.filter.keep is 0: one ACK stays at least".into())?;
+    ensure(filter.keep > 0, || "acks.filter.keep is 0: it must be at least 1".into())?;
     fraction("acks.filter.probability", filter.probability)
 }
 
-pub fn check_reconstruction(made: &Reconstruction) -> Checked {
-    ensure(made.every > 0, || "reconstruct.every is 0 bytes".into())?;
-    span("reconstruct.within_ps", made.within_ps)
+pub fn check_reconstruction(reconstruction: &Reconstruction) -> Checked {
+    ensure(reconstruction.every > 0, || "reconstruct.every is 0 bytes".into())?;
+    span("reconstruct.within_ps", reconstruction.within_ps)
 }

@@ -1,4 +1,4 @@
-//! How the base station follows a station's signal.
+//! Adaptive modulation and coding.
 
 use super::frames;
 use crate::plan::radio_channel::decibels;
@@ -15,14 +15,14 @@ pub struct AmcPlan {
 }
 
 impl AmcPlan {
-    pub fn terms(&self) -> Result<AmcConfig, String> {
+    pub fn config(&self) -> Result<AmcConfig, String> {
         let AmcPlan { hysteresis_db, delay_frames, up_offset_db, decade_db } = *self;
         frames("amc.delay_frames", delay_frames)?;
         decibels(hysteresis_db)?;
         decibels(up_offset_db)?;
         decibels(decade_db)?;
         if decade_db <= 0.0 || hysteresis_db < 0.0 {
-            return Err("amc.decade_db is above 0 and amc.hysteresis_db not below".into());
+            return Err("amc.decade_db must be above 0, amc.hysteresis_db at least 0".into());
         }
         Ok(AmcConfig { hysteresis_db, delay: delay_frames, up_offset_db, decade_db })
     }

@@ -1,4 +1,4 @@
-//! An 802.16 cell in a plan, and what the core makes of it.
+//! An IEEE 802.16 cell, and its translation into the core's configuration.
 
 mod amc;
 mod rate_limits;
@@ -19,14 +19,14 @@ use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
 use ackclock_core::medium::wimax::{UplinkConfig, WimaxConfig};
 use serde::Deserialize;
 
-/// Keys as in docs/plan.md.
+/// Keys: `docs/plan.md`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WimaxPlan {
     /// 256 is OFDM, other sizes are OFDMA.
     pub fft: u32,
     pub channel_hz: u64,
-    /// The cyclic prefix is one part in this many.
+    /// Ratio of the useful symbol time to the cyclic prefix.
     pub prefix: u32,
     pub frame_ps: u64,
     pub ttg_ps: u64,
@@ -42,19 +42,19 @@ pub struct WimaxPlan {
     pub grant_frames: u64,
     pub patience_frames: u64,
     pub piggyback: bool,
-    #[serde(default)]
-    pub least_grant_bytes: u32,
+    #[serde(default, rename = "least_grant_bytes")]
+    pub min_grant_bytes: u32,
     pub bundling: bool,
-    pub repair: PerWay<Option<RepairPlan>>,
+    pub repair: PerDirection<Option<RetransmissionPlan>>,
     pub stations: Vec<StationPlan>,
-    /// Beside the one that every station has.
+    /// Connections of each station beyond its first.
     #[serde(default)]
     pub connections: Vec<ConnectionPlan>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PerWay<T> {
+pub struct PerDirection<T> {
     pub down: T,
     pub up: T,
 }
@@ -71,7 +71,7 @@ pub enum SplitPlan {
 pub struct ContentionPlan {
     pub opportunities: u32,
     pub layout: LayoutPlan,
-    /// The window is 2^start at first, and 2^end at most.
+    /// Exponents of the initial and of the maximum contention window.
     pub backoff: [u32; 2],
     pub tries: u32,
 }
@@ -87,25 +87,25 @@ pub enum LayoutPlan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum RepairPlan {
+pub enum RetransmissionPlan {
     Arq { block: u32, window: u32, timer_frames: u64, attempts: u32 },
     Harq { attempts: u32, feedback_frames: u64 },
 }
 
-/// More than any frame holds, and little enough for the arithmetic of a frame.
-const MOST: u32 = 1 << 16;
-/// A station's connections beside its first.
-const MOST_CONNECTIONS: u32 = 8;
-/// The longest interval or delay in frames.
-const MOST_FRAMES: u64 = 1 << 32;
+/// Above the size of any frame; keeps the arithmetic of a frame from overflowing.
+const MAX_COUNT: u32 = 1 << 16;
+/// Connections of a station beyond its first.
+const MAX_CONNECTIONS: u32 = 8;
+/// Maximum interval or delay in frames.
+const MAX_FRAMES: u64 = 1 << 32;
 
 impl WimaxPlan {
-    /// What the core is told; or what is wrong.
-    pub fn terms(&self) -> Result<WimaxConfig, String> {
+    /// The core's configuration, or the error in the plan.
+    pub fn config(&self) -> Result<WimaxConfig, String> {
         let channel = self.channel()?;
         let mcs = |name: &str| mcs(channel, name);
-        for (what, n) in self.counts() {
-            within(what, n, MOST)?;
+        for (key, n) in self.counts() {
+            within(key, n, MAX_COUNT)?;
         }
         let layout = match &self.contention.layout {
             LayoutPlan::RequestOnly {} => RegionLayout::RequestOnly,
@@ -131,11 +131,11 @@ impl WimaxPlan {
             uplink_preamble: self.uplink_preamble,
             region: Region { opportunities: self.contention.opportunities, layout },
         };
-        let stations = self.stations.iter().map(|station| station.terms(channel)).collect::<Result<_, _>>()?;
-        within("the number of connections", self.connections.len() as u32, MOST_CONNECTIONS)?;
-        let connections = self.connections.iter().map(ConnectionPlan::terms).collect::<Result<_, _>>()?;
-        let repair = [repair(self.repair.down)?, repair(self.repair.up)?];
-        let terms = WimaxConfig {
+        let stations = self.stations.iter().map(|station| station.config(channel)).collect::<Result<_, _>>()?;
+        within("the number of connections", self.connections.len() as u32, MAX_CONNECTIONS)?;
+        let connections = self.connections.iter().map(ConnectionPlan::config).collect::<Result<_, _>>()?;
+        let repair = [retransmission(self.repair.down)?, retransmission(self.repair.up)?];
+        let config = WimaxConfig {
             frame,
             pdu: Pdu { around: if self.crc { 10 } else { 6 } },
             uplink: self.uplink()?,
@@ -143,8 +143,8 @@ impl WimaxPlan {
             stations,
             connections,
         };
-        terms.check()?;
-        Ok(terms)
+        config.check()?;
+        Ok(config)
     }
 
     fn channel(&self) -> Result<Channel, String> {
@@ -196,28 +196,28 @@ impl WimaxPlan {
             patience: self.patience_frames,
             backoff: BackoffConfig { start, end, tries: self.contention.tries },
             piggyback: self.piggyback,
-            least_grant: self.least_grant_bytes,
+            least_grant: self.min_grant_bytes,
             bundling: self.bundling,
         })
     }
 }
 
 fn mcs(channel: Channel, name: &str) -> Result<u8, String> {
-    let found = channel.set().iter().position(|mcs| mcs.name == name);
-    found.map(|at| at as u8).ok_or_else(|| format!("no modulation '{name}' in this channel's set"))
+    let index = channel.set().iter().position(|mcs| mcs.name == name);
+    index.map(|index| index as u8).ok_or_else(|| format!("no modulation '{name}' in this channel's set"))
 }
 
-fn repair(plan: Option<RepairPlan>) -> Result<RetransmissionMode, String> {
+fn retransmission(plan: Option<RetransmissionPlan>) -> Result<RetransmissionMode, String> {
     match plan {
         None => Ok(RetransmissionMode::None),
-        Some(RepairPlan::Harq { attempts, feedback_frames }) => {
+        Some(RetransmissionPlan::Harq { attempts, feedback_frames }) => {
             frames("harq.feedback_frames", feedback_frames)?;
             if attempts == 0 || feedback_frames == 0 {
                 return Err("harq.attempts and harq.feedback_frames are 1 at least".into());
             }
             Ok(RetransmissionMode::Harq(HarqConfig { attempts, feedback: feedback_frames }))
         }
-        Some(RepairPlan::Arq { block, window, timer_frames, attempts }) => {
+        Some(RetransmissionPlan::Arq { block, window, timer_frames, attempts }) => {
             frames("arq.timer_frames", timer_frames)?;
             within("arq.block", block, 2040)?;
             within("arq.window", window, 1024)?;
@@ -229,20 +229,20 @@ fn repair(plan: Option<RepairPlan>) -> Result<RetransmissionMode, String> {
     }
 }
 
-fn within(what: &str, n: u32, most: u32) -> Result<(), String> {
-    if n <= most { Ok(()) } else { Err(format!("{what} is {n}, at most {most} is possible")) }
+fn within(key: &str, n: u32, max: u32) -> Result<(), String> {
+    if n <= max { Ok(()) } else { Err(format!("{key} is {n}, at most {max} is possible")) }
 }
 
-fn frames(what: &str, n: u64) -> Result<(), String> {
-    if n <= MOST_FRAMES { Ok(()) } else { Err(format!("{what} is {n} frames, at most {MOST_FRAMES} are possible")) }
+fn frames(key: &str, n: u64) -> Result<(), String> {
+    if n <= MAX_FRAMES { Ok(()) } else { Err(format!("{key} is {n} frames, at most {MAX_FRAMES} are possible")) }
 }
 
 impl super::Plan {
-    /// The most that an 802.16 cell carries down and up in bits a second, headers included; or what is wrong with it (JSON).
+    /// Capacity of an 802.16 cell (JSON), down and up, in bit/s, headers included; or the error in
+    /// it.
     pub fn wimax_bps(text: &str) -> Result<[u64; 2], String> {
         let plan: WimaxPlan = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        let terms = plan.terms()?;
-        let way = |direction: Direction| terms.nominal_bps(direction);
-        Ok([way(Direction::Down)?, way(Direction::Up)?])
+        let config = plan.config()?;
+        Ok([config.nominal_bps(Direction::Down)?, config.nominal_bps(Direction::Up)?])
     }
 }

@@ -1,4 +1,4 @@
-//! What a provider sells.
+//! Rate limits of a station's service.
 
 use crate::plan::nullable;
 use ackclock_core::Span;
@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CapPlan {
+pub struct RateLimitPlan {
     pub traffic: TrafficPlan,
-    /// The same twice is a fixed rate.
+    /// Equal bounds: a fixed rate.
     pub low_bps: u64,
     pub high_bps: u64,
-    /// How long a rate between them lasts.
+    /// Duration of each rate drawn between the bounds.
     pub every_ps: u64,
     pub burst: u64,
-    /// Null: what is too fast is dropped; else it waits behind at most so many bytes.
+    /// Bytes of the shaper's queue. Null: a policer, which drops the excess.
     #[serde(deserialize_with = "nullable")]
     pub buffer: Option<u64>,
 }
@@ -38,14 +38,14 @@ impl From<TrafficPlan> for TrafficFilter {
     }
 }
 
-/// What the core is told of one direction.
-pub fn terms(plans: &[CapPlan]) -> Result<Vec<RateLimitConfig>, String> {
-    plans.iter().map(cap).collect()
+/// The core's rate limits of one direction.
+pub fn config(plans: &[RateLimitPlan]) -> Result<Vec<RateLimitConfig>, String> {
+    plans.iter().map(rate_limit).collect()
 }
 
-fn cap(plan: &CapPlan) -> Result<RateLimitConfig, String> {
+fn rate_limit(plan: &RateLimitPlan) -> Result<RateLimitConfig, String> {
     if plan.low_bps == 0 || plan.low_bps > plan.high_bps || plan.burst == 0 || plan.every_ps == 0 {
-        return Err("a cap's rates are above 0 and rise, its burst and the time of a rate are above 0".into());
+        return Err("a cap needs 0 < low_bps <= high_bps, burst above 0 and every_ps above 0".into());
     }
     let rate = if plan.low_bps == plan.high_bps {
         LimitRate::Fixed { bps: plan.low_bps }

@@ -1,8 +1,8 @@
-//! What differs between the stations of a cell.
+//! The stations of a cell and their connections.
 
 use super::amc::AmcPlan;
-use super::rate_limits::{self, CapPlan, TrafficPlan};
-use super::{MOST, PerWay, frames, mcs, within};
+use super::rate_limits::{self, RateLimitPlan, TrafficPlan};
+use super::{MAX_COUNT, PerDirection, frames, mcs, within};
 use crate::plan::nullable;
 use crate::plan::radio_channel::{FadingPlan, Points, curve};
 use ackclock_core::medium::wimax::phy::Channel;
@@ -13,16 +13,16 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationPlan {
-    pub modulation: PerWay<String>,
-    pub error: PerWay<f64>,
+    pub modulation: PerDirection<String>,
+    pub error: PerDirection<f64>,
     pub service: ServicePlan,
     #[serde(deserialize_with = "nullable")]
     pub fading: Option<FadingPlan>,
     pub amc: AmcPlan,
-    /// Points (dB, share lost above all repair), for a station whose signal moves. Absent or null: none is.
+    /// Residual loss rate by SNR, for a station with fading. Absent or null: no residual loss.
     #[serde(default)]
-    pub signal_loss: Option<PerWay<Option<Points>>>,
-    pub caps: PerWay<Vec<CapPlan>>,
+    pub signal_loss: Option<PerDirection<Option<Points>>>,
+    pub caps: PerDirection<Vec<RateLimitPlan>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -33,7 +33,7 @@ pub struct ServicePlan {
     pub bytes: u32,
 }
 
-/// A connection beside a station's first.
+/// A connection of each station beyond its first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionPlan {
@@ -42,7 +42,7 @@ pub struct ConnectionPlan {
 }
 
 impl ConnectionPlan {
-    pub fn terms(&self) -> Result<ConnectionConfig, String> {
+    pub fn config(&self) -> Result<ConnectionConfig, String> {
         self.service.check()?;
         Ok(ConnectionConfig { traffic: self.traffic.into(), service: self.service.into() })
     }
@@ -51,7 +51,7 @@ impl ConnectionPlan {
 impl ServicePlan {
     fn check(&self) -> Result<(), String> {
         frames("service.interval_frames", self.interval_frames)?;
-        within("service.bytes", self.bytes, MOST)
+        within("service.bytes", self.bytes, MAX_COUNT)
     }
 }
 
@@ -66,16 +66,16 @@ pub enum ClassPlan {
 }
 
 impl StationPlan {
-    pub fn terms(&self, channel: Channel) -> Result<StationConfig, String> {
-        let fading = self.fading.as_ref().map(|fading| Ok::<_, String>((fading.process()?, self.amc.terms()?))).transpose()?;
+    pub fn config(&self, channel: Channel) -> Result<StationConfig, String> {
+        let fading = self.fading.as_ref().map(|fading| Ok::<_, String>((fading.process()?, self.amc.config()?))).transpose()?;
         for p in [self.error.down, self.error.up] {
             if !(0.0..=1.0).contains(&p) {
                 return Err(format!("an error of {p}: a probability is from 0 to 1"));
             }
         }
         self.service.check()?;
-        let none = PerWay { down: None, up: None };
-        let PerWay { down, up } = self.signal_loss.as_ref().unwrap_or(&none);
+        let none = PerDirection { down: None, up: None };
+        let PerDirection { down, up } = self.signal_loss.as_ref().unwrap_or(&none);
         if fading.is_none() && (down.is_some() || up.is_some()) {
             return Err("a loss by signal needs a signal that moves: its fading is null".into());
         }
@@ -86,7 +86,7 @@ impl StationPlan {
             mcs: [mcs(channel, &self.modulation.down)?, mcs(channel, &self.modulation.up)?],
             error: [self.error.down, self.error.up],
             channel: fading,
-            rate_limits: [rate_limits::terms(&self.caps.down)?, rate_limits::terms(&self.caps.up)?],
+            rate_limits: [rate_limits::config(&self.caps.down)?, rate_limits::config(&self.caps.up)?],
         })
     }
 }

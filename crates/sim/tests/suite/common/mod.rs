@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 pub const MS: u64 = 1_000_000_000;
 pub const S: u64 = 1000 * MS;
 
-/// One direction with a rate (0: unlimited), a one-way delay and a queue of `packets` (0: unlimited).
+/// One direction with a rate (0: unlimited), a one-way delay and a queue of `packets` (0:
+/// unlimited).
 pub fn way(bps: u64, delay_ms: u64, packets: u64) -> Value {
     json!({
         "queue": if packets > 0 { json!({"kind": "droptail", "packets": packets, "bytes": null}) } else { Value::Null },
