@@ -98,10 +98,7 @@ impl Quotas {
             return Err(Problem::found(format!("{bytes} bytes in one session"), format!("{} at most", self.session_bytes)));
         }
         if rows > self.rows {
-            return Err(Problem::found(
-                format!("{rows} packets and samples to hold in one session"),
-                format!("{} at most", self.rows),
-            ));
+            return Err(Problem::found(format!("{rows} packets and samples in one session"), format!("{} at most", self.rows)));
         }
         *spent = SessionUsage { bytes, rows };
         Ok(())

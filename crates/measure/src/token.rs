@@ -31,15 +31,15 @@ impl Token {
     pub fn parse(text: &str) -> Result<Token, MeasureError> {
         let text = text.trim();
         let why = if text.len() > MAX_CHARACTERS || !text.bytes().all(|b| b.is_ascii_graphic()) {
-            format!("a token of {} characters, or with others than printable ones", text.chars().count())
+            format!("a token of {} characters, or with unprintable characters", text.chars().count())
         } else if entropy_bits(text.as_bytes()) < MIN_BITS {
-            format!("a token of some {:.0} bits", entropy_bits(text.as_bytes()).floor())
+            format!("a token of about {:.0} bits", entropy_bits(text.as_bytes()).floor())
         } else {
             return Ok(Token(text.to_owned()));
         };
         Err(MeasureError::Input(Problem::found(
             why,
-            "128 random bits at least, such as `ackclock serve --new-token FILE` or `ackclockd --new-token FILE` makes",
+            "at least 128 random bits: `ackclock serve --new-token FILE` or `ackclockd --new-token FILE` generates them",
         )))
     }
 
@@ -113,7 +113,7 @@ impl fmt::Debug for Token {
 /// Rejects a file of another owner, or of a mode that admits others.
 fn private(name: &str, owner: u32, mode: u32, me: u32) -> Result<(), Problem> {
     if owner != me {
-        let problem = format!("the token file belongs to user {owner} and not to user {me}, who runs this");
+        let problem = format!("the token file belongs to user {owner}, not to user {me}");
         return Err(Problem::new(problem, format!("chown {me} {name}")));
     }
     if mode & 0o077 != 0 {
@@ -182,7 +182,7 @@ pub fn random(bytes: &mut [u8]) -> Result<(), MeasureError> {
     getrandom::fill(bytes).map_err(|e| {
         MeasureError::Failed(Problem::new(
             format!("the operating system gives no random numbers ({e})"),
-            "wait until it has started up",
+            "retry after the system has booted",
         ))
     })
 }

@@ -67,7 +67,7 @@ impl ClientSession {
 
     fn on_verdict(&mut self) -> Result<bool, Problem> {
         let (Some(bytes), Some(keys)) = (self.inbox.get(..VERDICT_BYTES), &self.keys) else { return Ok(false) };
-        let verdict = HandshakeVerdict::from_byte(bytes[0]).ok_or_else(|| unexpected("an answer that cannot be read"))?;
+        let verdict = HandshakeVerdict::from_byte(bytes[0]).ok_or_else(|| unexpected("a malformed verdict"))?;
         if verdict != HandshakeVerdict::Welcome {
             let option = if verdict == HandshakeVerdict::WrongToken { "--token-file" } else { "" };
             return Err(Problem::new(verdict.message(), verdict.remedy()).of_option(option));
@@ -119,7 +119,7 @@ fn hello_problem(why: &'static str) -> Problem {
         );
     }
     Problem::new(
-        format!("what listens there does not speak ackclock's protocol ({why})"),
+        format!("the service at this port does not speak ackclock's protocol ({why})"),
         "check the port: `ackclock serve` prints its own, --port names it here",
     )
 }
@@ -133,13 +133,13 @@ fn decode(kind: FrameKind, payload: &[u8]) -> Result<ServerMessage, Problem> {
     if kind == FrameKind::Message {
         return serde_json::from_slice(payload)
             .map(ServerMessage::Reply)
-            .map_err(|e| unexpected(&format!("a message that cannot be read ({e})")));
+            .map_err(|e| unexpected(&format!("a malformed message ({e})")));
     }
     if kind == FrameKind::Packets {
         return Ok(ServerMessage::Packets(payload.to_vec()));
     }
-    let (head, rows) = payload.split_first_chunk::<6>().ok_or_else(|| unexpected("a table without a head"))?;
+    let (head, rows) = payload.split_first_chunk::<6>().ok_or_else(|| unexpected("a table without a header"))?;
     let test = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
-    let name = TableId::from_byte(head[4]).ok_or_else(|| unexpected("a table of an unknown name"))?;
+    let name = TableId::from_byte(head[4]).ok_or_else(|| unexpected("an unknown table"))?;
     Ok(ServerMessage::Rows(test, name, usize::from(head[5]), rows.to_vec()))
 }

@@ -77,8 +77,8 @@ impl HandshakeVerdict {
         match self {
             HandshakeVerdict::Welcome => "welcome",
             HandshakeVerdict::WrongToken => "the far end does not accept the token",
-            HandshakeVerdict::TooManySessions => "the far end is busy: it has as many sessions as it allows",
-            HandshakeVerdict::TooManyOfThisPeer => "the far end is busy: it has as many sessions from this address as it allows",
+            HandshakeVerdict::TooManySessions => "the far end is busy: it has its maximum number of sessions",
+            HandshakeVerdict::TooManyOfThisPeer => "the far end is busy: it has its maximum number of sessions from this address",
         }
     }
 

@@ -125,9 +125,9 @@ impl ServerSession {
         self.inbox.drain(..took);
         open.last_activity = now;
         if frame.kind != FrameKind::Message {
-            return Err("a client sends messages only");
+            return Err("a frame that is not a message");
         }
-        let request = serde_json::from_slice(&frame.payload).map_err(|_| "a message that cannot be read")?;
+        let request = serde_json::from_slice(&frame.payload).map_err(|_| "a malformed message")?;
         if request == (ClientRequest::Quit {}) {
             self.close(actions);
             return Ok(false);

@@ -91,7 +91,7 @@ fn error_is_bad_input_when_token_session_count_or_test_is_refused() {
     };
     assert!(refused(&Token::generate().unwrap()).statement.contains("token"));
     let mut client = far.client();
-    assert!(refused(&far.token).statement.contains("as many sessions"));
+    assert!(refused(&far.token).statement.contains("maximum number of sessions"));
     let long = Train { payload: 20, gap_ns: SECOND, count: 1000 };
     match client.run(vec![TestSpec::Datagrams { down: Some(long), up: None }], &mut |_| true) {
         Err(MeasureError::Input(why)) => {

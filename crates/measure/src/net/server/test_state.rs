@@ -301,7 +301,7 @@ impl ServerTest {
             }
         }
         if now >= self.must_end {
-            self.cut_short.get_or_insert_with(|| "the client did not end it in time".into());
+            self.cut_short.get_or_insert_with(|| "the client did not end the test in time".into());
         }
         self.cut_short.is_some() || self.is_over(now)
     }

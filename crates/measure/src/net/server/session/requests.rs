@@ -80,14 +80,14 @@ impl Session {
         if let Some(name) = congestion.filter(|name| !context.congestion.contains(name)) {
             return Err(Problem::found(
                 format!("congestion control {name}"),
-                format!("{}: those of its kernel", context.congestion.join(", ")),
+                format!("{} (those of the far end's kernel)", context.congestion.join(", ")),
             ));
         }
         let needed = descriptors(&spec) + self.tests.values().map(|t| descriptors(&t.spec)).sum::<u64>();
         if needed > context.descriptors {
             return Err(Problem::found(
                 format!("{needed} connections and ports in one session"),
-                format!("{} at most, as the far end may open few files", context.descriptors),
+                format!("{} at most, by the far end's limit of open files", context.descriptors),
             ));
         }
         let listener = self.own_listener(&spec)?;
@@ -122,7 +122,7 @@ impl Session {
     /// Starts the session's only capture, of at most the quota and the requested bytes.
     fn begin_capture(&mut self, bytes: u64, quotas: &Quotas) -> Result<(), String> {
         if quotas.capture_bytes == 0 {
-            return Err("it allows no capture; start it with --allow-capture MB".into());
+            return Err("captures are disabled; start the far end with --allow-capture MB".into());
         }
         if self.has_captured {
             return Err("the session has had its capture already".into());
