@@ -125,9 +125,9 @@ impl FairQueue {
     /// Selects the backlogged member with the minimum start tag; each member comes with its finish
     /// tag.
     pub fn select<T>(&mut self, ready: impl Iterator<Item = (T, u64)>) -> Option<T> {
-        let (who, tag) = ready.map(|(who, moved)| (who, moved.max(self.now))).min_by_key(|(_, tag)| *tag)?;
+        let (member, tag) = ready.map(|(member, moved)| (member, moved.max(self.now))).min_by_key(|(_, tag)| *tag)?;
         self.now = tag;
-        Some(who)
+        Some(member)
     }
 
     /// Finish tag of a member after these bytes.
@@ -209,8 +209,8 @@ mod tests {
     fn shares(pieces: &[u64], rounds: usize) -> Vec<u64> {
         let (mut queue, mut moved) = (FairQueue::default(), vec![0; pieces.len()]);
         for _ in 0..rounds {
-            let who = queue.select(moved.iter().copied().enumerate()).unwrap();
-            moved[who] = queue.charge(moved[who], pieces[who]);
+            let member = queue.select(moved.iter().copied().enumerate()).unwrap();
+            moved[member] = queue.charge(moved[member], pieces[member]);
         }
         moved
     }
@@ -234,9 +234,9 @@ mod tests {
         let before = moved[0];
         let mut rounds = [0; 2];
         for _ in 0..1000 {
-            let who = queue.select(moved.iter().copied().enumerate()).unwrap();
-            moved[who] = queue.charge(moved[who], 1000);
-            rounds[who] += 1;
+            let member = queue.select(moved.iter().copied().enumerate()).unwrap();
+            moved[member] = queue.charge(moved[member], 1000);
+            rounds[member] += 1;
         }
         assert_eq!(before, 1_000_000);
         assert!((499..=501).contains(&rounds[1]), "{rounds:?}");

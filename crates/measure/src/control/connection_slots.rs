@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 #[derive(Debug, Clone, Copy)]
 struct SlotUse {
-    of: IpAddr,
+    source: IpAddr,
     /// The hello has arrived.
     has_hello: bool,
 }
@@ -35,31 +35,31 @@ impl ConnectionSlots {
 
     /// Takes a slot for a new connection. Returns the slot, and the slot of the evicted connection.
     pub fn acquire(&mut self, from: IpAddr) -> (u64, Option<u64>) {
-        let of = source_prefix(from);
-        let crowded = if self.counts.get(&of).copied().unwrap_or(0) >= self.capacity_per_source {
-            Some(of)
+        let source = source_prefix(from);
+        let full = if self.counts.get(&source).copied().unwrap_or(0) >= self.capacity_per_source {
+            Some(source)
         } else if self.slots.len() as u64 >= u64::from(self.capacity) {
-            self.counts.iter().max_by_key(|(_, count)| **count).map(|(who, _)| *who)
+            self.counts.iter().max_by_key(|(_, count)| **count).map(|(source, _)| *source)
         } else {
             None
         };
-        let evicted = crowded.and_then(|who| self.oldest_of(who));
+        let evicted = full.and_then(|source| self.oldest_of(source));
         evicted.iter().for_each(|slot| self.release(*slot));
         let slot = self.next;
         self.next += 1;
-        self.slots.insert(slot, SlotUse { of, has_hello: false });
-        *self.counts.entry(of).or_default() += 1;
+        self.slots.insert(slot, SlotUse { source, has_hello: false });
+        *self.counts.entry(source).or_default() += 1;
         (slot, evicted)
     }
 
-    fn oldest_of(&self, who: IpAddr) -> Option<u64> {
-        let own = self.slots.iter().filter(|(_, p)| p.of == who);
+    fn oldest_of(&self, source: IpAddr) -> Option<u64> {
+        let own = self.slots.iter().filter(|(_, p)| p.source == source);
         own.min_by_key(|(number, p)| (p.has_hello, **number)).map(|(number, _)| *number)
     }
 
     /// Slot of the connection to evict when another resource is exhausted.
     pub fn eviction_candidate(&self) -> Option<u64> {
-        self.counts.iter().max_by_key(|(_, count)| **count).and_then(|(who, _)| self.oldest_of(*who))
+        self.counts.iter().max_by_key(|(_, count)| **count).and_then(|(source, _)| self.oldest_of(*source))
     }
 
     /// Whether the connection still has its slot.
@@ -76,10 +76,10 @@ impl ConnectionSlots {
     /// Frees the slot of a connection that has closed or authenticated.
     pub fn release(&mut self, slot: u64) {
         let Some(left) = self.slots.remove(&slot) else { return };
-        if let Some(count) = self.counts.get_mut(&left.of) {
+        if let Some(count) = self.counts.get_mut(&left.source) {
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(&left.of);
+                self.counts.remove(&left.source);
             }
         }
     }

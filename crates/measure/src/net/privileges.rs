@@ -49,14 +49,14 @@ pub fn drop_all(user: Option<&str>, keep_net_raw: bool) -> Result<RemainingPrivi
     let mut left = RemainingPrivileges { uid: geteuid().as_raw(), net_raw: false, no_other_user: false };
     let keep = keep_net_raw && permitted().map_err(&refused)? & 1 << CAP_NET_RAW != 0;
     if was_root {
-        let who = unprivileged_user(name)?;
+        let account = unprivileged_user(name)?;
         clear_bounding(keep);
         if keep {
             // SAFETY: the arguments are integers.
             Errno::result(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) }).map_err(&refused)?;
         }
-        match become_user(who) {
-            Ok(()) => left.uid = who.0.as_raw(),
+        match become_user(account) {
+            Ok(()) => left.uid = account.0.as_raw(),
             // A user namespace of an unprivileged user: its root is that user, with capabilities in
             // the namespace only.
             Err(Errno::EINVAL | Errno::EPERM) if user.is_none() && only_root_is_mapped() => left.no_other_user = true,
@@ -85,7 +85,8 @@ fn unprivileged_user(name: &str) -> Result<(Uid, Gid), MeasureError> {
     let none = || MeasureError::Input(Problem::found(format!("\"{name}\""), "a user of this machine").of_option("--user"));
     let user = entry.ok_or_else(none)?;
     if user.uid.is_root() {
-        let problem = Problem::found(format!("\"{name}\", who is root"), format!("an unprivileged user, such as {DEFAULT_USER}"));
+        let problem =
+            Problem::found(format!("\"{name}\", which is root"), format!("an unprivileged user, such as {DEFAULT_USER}"));
         return Err(MeasureError::Input(problem.of_option("--user")));
     }
     Ok((user.uid, user.gid))

@@ -238,8 +238,8 @@ impl ServerTest {
             TestIo::Flows(flows) => {
                 let queue = &mut self.queues[direction as usize];
                 let ready = flows.flows.iter().enumerate().filter(|(_, f)| f.ready && f.moves() == Some(direction));
-                let Some(who) = queue.select(ready.map(|(i, f)| (i, f.moved))) else { return IoStep::Moved(0) };
-                let flow = &mut flows.flows[who];
+                let Some(index) = queue.select(ready.map(|(i, f)| (i, f.moved))) else { return IoStep::Moved(0) };
+                let flow = &mut flows.flows[index];
                 let max = match scheduler.chunk(now) {
                     Ok(max) => max,
                     Err(bytes) => return IoStep::Wait(bytes),
