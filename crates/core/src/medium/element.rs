@@ -1,6 +1,6 @@
 //! A medium as an element: what all media do alike.
 
-use super::roaming::{Change, RoamingConfig};
+use super::roaming::{RoamingConfig, RoamingEvent};
 use super::{Direction, StationQueues, Stream};
 use crate::element::{DropReason, Element, Output, PacketCounts, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
@@ -22,9 +22,9 @@ pub trait Medium {
     fn in_service(&self) -> u64;
 
     /// A station leaves its cell: what has left its queues is given up, or goes back to wait if `forwards`.
-    fn leave(&mut self, now: Time, station: u32, out: &mut Output<'_>);
+    fn station_leaves(&mut self, now: Time, station: u32, out: &mut Output<'_>);
     /// A station is served again, in its next cell.
-    fn arrive(&mut self, now: Time, station: u32, out: &mut Output<'_>);
+    fn station_arrives(&mut self, now: Time, station: u32, out: &mut Output<'_>);
 
     /// Its stations change cells.
     fn roaming(mut self, config: RoamingConfig) -> Self
@@ -37,20 +37,20 @@ pub trait Medium {
 }
 
 /// The next change of a cell, after all that is due until then.
-fn change(medium: &mut impl Medium, now: Time, out: &mut Output<'_>) {
-    let at = medium.queues().next_change();
+fn handle_roaming_event(medium: &mut impl Medium, now: Time, out: &mut Output<'_>) {
+    let at = medium.queues().next_roaming_event();
     medium.advance(at.min(now), out);
-    match medium.queues_mut().pass_change(now) {
+    match medium.queues_mut().pop_roaming_event(now) {
         None => {}
-        Some((station, Change::Leaves)) => {
-            medium.leave(at, station, out);
+        Some((station, RoamingEvent::Leaves)) => {
+            medium.station_leaves(at, station, out);
             // What a station has to send it takes along.
             let queues = medium.queues_mut();
             if !queues.forwards() {
                 queues.of(Stream::new(station, Direction::Down)).discard(at, DropReason::Handover, out);
             }
         }
-        Some((station, Change::Arrives)) => medium.arrive(at, station, out),
+        Some((station, RoamingEvent::Arrives)) => medium.station_arrives(at, station, out),
     }
 }
 
@@ -67,14 +67,14 @@ impl<M: Medium> Element for M {
     }
 
     fn wake(&mut self, now: Time, out: &mut Output<'_>) {
-        while self.queues().next_change() <= now && now < Time::NEVER {
-            change(self, now, out);
+        while self.queues().next_roaming_event() <= now && now < Time::NEVER {
+            handle_roaming_event(self, now, out);
         }
         self.advance(now, out);
     }
 
     fn due(&self) -> Time {
-        self.next().min(self.queues().next_change())
+        self.next().min(self.queues().next_roaming_event())
     }
 
     fn occupancy(&self) -> u64 {

@@ -16,15 +16,15 @@ pub struct HalfDuplex {
     rate: Rate,
     turnaround: Span,
     queues: StationQueues,
-    sending: Option<Sending>,
+    sending: Option<Transmission>,
     /// Who sent last, and until when.
     last: Option<(Radio, Time)>,
-    /// The stream whose turn is next.
-    turn: usize,
+    /// The stream whose next_stream is next.
+    next_stream: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Sending {
+struct Transmission {
     done: Time,
     stream: Stream,
     packet: Packet,
@@ -33,7 +33,7 @@ struct Sending {
 impl HalfDuplex {
     /// With one queue for each stream, in the order of [`Stream::index`].
     pub fn new(rate: Rate, turnaround: Span, queues: impl IntoIterator<Item = AnyQueue>) -> HalfDuplex {
-        HalfDuplex { rate, turnaround, queues: StationQueues::new(queues), sending: None, last: None, turn: 0 }
+        HalfDuplex { rate, turnaround, queues: StationQueues::new(queues), sending: None, last: None, next_stream: 0 }
     }
 
     fn start(&mut self, now: Time, stream: Stream, packet: Packet) {
@@ -42,16 +42,16 @@ impl HalfDuplex {
             Some((last, end)) if last != radio => now.max(end + self.turnaround),
             _ => now,
         };
-        let done = from + self.queues.slowed(stream.station, self.rate.time_to_send(u32::from(packet.len)));
+        let done = from + self.queues.scaled(stream.station, self.rate.time_to_send(u32::from(packet.len)));
         self.queues.of(stream).set_sending(now, true);
-        self.sending = Some(Sending { done, stream, packet });
+        self.sending = Some(Transmission { done, stream, packet });
         self.last = Some((radio, done));
-        self.turn = (stream.index() + 1) % self.queues.len();
+        self.next_stream = (stream.index() + 1) % self.queues.len();
     }
 
     fn start_next(&mut self, now: Time, out: &mut Output<'_>) {
-        // A queue may drop all it holds instead of giving a packet; then it is another's turn.
-        while let Some(stream) = self.queues.next_waiting(self.turn) {
+        // A queue may drop all it holds instead of giving a packet; then it is another's next_stream.
+        while let Some(stream) = self.queues.next_waiting(self.next_stream) {
             if let Some(packet) = self.queues.of(stream).dequeue(now, out) {
                 return self.start(now, stream, packet);
             }
@@ -68,7 +68,7 @@ impl Medium for HalfDuplex {
     }
 
     fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
-        if self.sending.is_some() || !self.queues.is_here(stream.station) {
+        if self.sending.is_some() || !self.queues.is_served(stream.station) {
             self.queues.of(stream).enqueue(now, packet, out);
         } else if let Some(packet) = self.queues.of(stream).pass(now, packet, out) {
             self.start(now, stream, packet);
@@ -76,7 +76,7 @@ impl Medium for HalfDuplex {
     }
 
     fn advance(&mut self, now: Time, out: &mut Output<'_>) {
-        while let Some(Sending { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
+        while let Some(Transmission { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
             let queue = self.queues.of(stream);
             queue.set_sending(done, false);
             queue.forward(stream, packet, out);
@@ -93,9 +93,9 @@ impl Medium for HalfDuplex {
     }
 
     /// A frame that is being sent is sent to its end.
-    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
+    fn station_leaves(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 
-    fn arrive(&mut self, now: Time, _station: u32, out: &mut Output<'_>) {
+    fn station_arrives(&mut self, now: Time, _station: u32, out: &mut Output<'_>) {
         if self.sending.is_none() {
             self.start_next(now, out);
         }

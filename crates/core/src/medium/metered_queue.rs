@@ -16,21 +16,21 @@ pub struct MeteredQueue {
     counts: PacketCounts,
     /// A packet of this stream has the medium.
     sending: bool,
-    held: Held,
+    held: HeldPackets,
     /// Its queue is another's, lent for a call: what waits in it is counted there.
     borrows: bool,
 }
 
 /// Packets that have come to the stream and wait before its queue, as a shaper's do.
 #[derive(Debug, Default)]
-struct Held {
+struct HeldPackets {
     packets: u64,
     bytes: u64,
     /// Of those in the queue: how long they had waited before it, by number of packet.
     waited: VecDeque<(u64, Span)>,
 }
 
-impl Held {
+impl HeldPackets {
     /// How long a packet that leaves the queue had waited before it. What the queue drops leaves a note here, until the notes are more than
     /// the packets.
     fn take(&mut self, id: u64, queued: u64) -> Span {
@@ -53,7 +53,7 @@ impl MeteredQueue {
             meter: LinkMeter::default(),
             counts: PacketCounts::default(),
             sending: false,
-            held: Held::default(),
+            held: HeldPackets::default(),
             borrows: false,
         }
     }
@@ -68,7 +68,7 @@ impl MeteredQueue {
     /// A packet comes and must wait.
     pub fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         self.counts.pushed += 1;
-        self.ask(now, out, |queue, out| queue.enqueue(now, packet, out));
+        self.with_queue(now, out, |queue, out| queue.enqueue(now, packet, out));
     }
 
     /// A packet comes that the medium does not put into the queue yet. It waits all the same.
@@ -92,13 +92,13 @@ impl MeteredQueue {
         if since < now {
             self.held.waited.push_back((packet.id, now - since));
         }
-        self.ask(now, out, |queue, out| queue.enqueue(now, packet, out));
+        self.with_queue(now, out, |queue, out| queue.enqueue(now, packet, out));
     }
 
     /// A packet comes, nothing of its stream waits and it can be sent at once: a limit on what waits cannot drop it.
     pub fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.counts.pushed += 1;
-        let passed = self.ask(now, out, |queue, out| queue.pass(now, packet, out))?;
+        let passed = self.with_queue(now, out, |queue, out| queue.pass(now, packet, out))?;
         self.begin(Span::ZERO, passed.len);
         Some(passed)
     }
@@ -112,7 +112,7 @@ impl MeteredQueue {
 
     /// The next packet and how long it has waited. Its sending is counted elsewhere.
     pub fn take(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Span, Packet)> {
-        let (since, packet) = self.ask(now, out, |queue, out| queue.dequeue(now, out))?;
+        let (since, packet) = self.with_queue(now, out, |queue, out| queue.dequeue(now, out))?;
         let before = self.held.take(packet.id, self.queue.packets());
         Some((before + (now - since), packet))
     }
@@ -130,21 +130,21 @@ impl MeteredQueue {
     }
 
     /// What the queue drops and marks of its own accord is counted here.
-    fn ask<T>(&mut self, now: Time, out: &mut Output<'_>, act: impl FnOnce(&mut AnyQueue, &mut Output<'_>) -> T) -> T {
+    fn with_queue<T>(&mut self, now: Time, out: &mut Output<'_>, act: impl FnOnce(&mut AnyQueue, &mut Output<'_>) -> T) -> T {
         self.integrate(now);
         let before = *out.counts;
-        let said = act(&mut self.queue, out);
+        let result = act(&mut self.queue, out);
         self.meter.count(&before, out.counts);
         self.counts.marked += out.counts.marked - before.marked;
-        for ((mine, before), after) in self.counts.dropped.iter_mut().zip(before.dropped).zip(out.counts.dropped) {
-            *mine += after - before;
+        for ((own, before), after) in self.counts.dropped.iter_mut().zip(before.dropped).zip(out.counts.dropped) {
+            *own += after - before;
         }
-        said
+        result
     }
 
     /// All that waits is lost.
     pub fn discard(&mut self, now: Time, cause: DropReason, out: &mut Output<'_>) {
-        while let Some((_, packet)) = self.ask(now, out, |queue, out| queue.dequeue(now, out)) {
+        while let Some((_, packet)) = self.with_queue(now, out, |queue, out| queue.dequeue(now, out)) {
             self.drop(packet, cause, out);
         }
     }
@@ -156,7 +156,7 @@ impl MeteredQueue {
     }
 
     /// Time of the medium that this stream used, on a medium that counts it in another way than by [`MeteredQueue::set_sending`].
-    pub fn use_for(&mut self, span: Span) {
+    pub fn add_busy(&mut self, span: Span) {
         self.meter.busy = self.meter.busy + span;
     }
 

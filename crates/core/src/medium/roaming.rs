@@ -1,4 +1,4 @@
-//! Stations that change cells: when, what they find there, and what becomes of what waits for them.
+//! Stations that event cells: when, what they find there, and what becomes of what waits for them.
 //!
 //! A station leaves its cell, is served by nobody for a gap, and is served again in the next one, where it may be faster or slower. The
 //! channel stays one: what the other cell's stations do to it is in the speed.
@@ -10,7 +10,7 @@ use crate::units::{Span, Time};
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoamingConfig {
     pub every: Span,
-    /// The first change, of station 0.
+    /// The first event, of station 0.
     pub first: Span,
     /// Each station changes so much later than the one before.
     pub spread: Span,
@@ -22,7 +22,7 @@ pub struct RoamingConfig {
 }
 
 impl RoamingConfig {
-    /// Says why nobody could change cells like that.
+    /// Says why nobody could event cells like that.
     pub fn check(&self) -> Result<(), String> {
         if self.gap >= self.every {
             return Err("a gap that is not shorter than the time between changes".into());
@@ -41,7 +41,7 @@ impl RoamingConfig {
         self.speeds.iter().copied().fold(1.0, f64::min)
     }
 
-    /// When a station's change number `n` comes, counted from 0.
+    /// When a station's event number `n` comes, counted from 0.
     fn at(&self, station: u32, n: u64) -> Time {
         Time::ZERO + self.first + self.spread.saturating_mul(u64::from(station)) + self.every.saturating_mul(n)
     }
@@ -52,7 +52,7 @@ const MIN_SPEED: f64 = 0.01;
 
 /// What happens to a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum RoamingEvent {
     Leaves,
     Arrives,
 }
@@ -60,12 +60,12 @@ pub enum Change {
 /// Where every station is.
 pub struct Roaming {
     config: RoamingConfig,
-    stations: Vec<Whereabouts>,
-    ahead: EventHeap<(u32, Change)>,
+    stations: Vec<StationState>,
+    events: EventHeap<(u32, RoamingEvent)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Whereabouts {
+struct StationState {
     /// Changes so far.
     changes: u64,
     away: bool,
@@ -73,30 +73,30 @@ struct Whereabouts {
 
 impl Roaming {
     pub fn new(config: RoamingConfig, stations: u32) -> Roaming {
-        let mut ahead = EventHeap::default();
+        let mut events = EventHeap::default();
         for station in 0..stations {
-            ahead.push(config.at(station, 0), (station, Change::Leaves));
+            events.push(config.at(station, 0), (station, RoamingEvent::Leaves));
         }
-        Roaming { config, stations: vec![Whereabouts::default(); stations as usize], ahead }
+        Roaming { config, stations: vec![StationState::default(); stations as usize], events }
     }
 
-    /// When the next change comes.
+    /// When the next event comes.
     pub fn due(&self) -> Time {
-        self.ahead.due()
+        self.events.due()
     }
 
-    /// The next change, if it has come by `now`.
-    pub fn pass(&mut self, now: Time) -> Option<(u32, Change)> {
-        let at = self.ahead.due();
-        let (station, change) = self.ahead.pop(now)?;
-        let here = &mut self.stations[station as usize];
-        here.away = change == Change::Leaves;
-        if here.away {
-            here.changes += 1;
-            self.ahead.push(at + self.config.gap, (station, Change::Arrives));
-            self.ahead.push(self.config.at(station, here.changes), (station, Change::Leaves));
+    /// The next event, if it has come by `now`.
+    pub fn pop(&mut self, now: Time) -> Option<(u32, RoamingEvent)> {
+        let at = self.events.due();
+        let (station, event) = self.events.pop(now)?;
+        let state = &mut self.stations[station as usize];
+        state.away = event == RoamingEvent::Leaves;
+        if state.away {
+            state.changes += 1;
+            self.events.push(at + self.config.gap, (station, RoamingEvent::Arrives));
+            self.events.push(self.config.at(station, state.changes), (station, RoamingEvent::Leaves));
         }
-        Some((station, change))
+        Some((station, event))
     }
 
     pub fn is_away(&self, station: u32) -> bool {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stations_change_one_after_the_other_and_find_their_cells_in_turn() {
+    fn stations_change_cells_in_sequence_at_the_configured_times() {
         let config = RoamingConfig {
             every: Span::from_secs(10),
             first: Span::from_secs(5),
@@ -129,14 +129,14 @@ mod tests {
             speeds: vec![1.0, 0.5, 0.25],
         };
         let mut roaming = Roaming::new(config, 2);
-        let mut seen = Vec::new();
+        let mut events_seen = Vec::new();
         while roaming.due() < Time::ZERO + Span::from_secs(27) {
             let at = (roaming.due() - Time::ZERO).as_millis();
-            let (station, change) = roaming.pass(roaming.due()).unwrap();
-            seen.push((at, station, change, roaming.speed(station), roaming.is_away(station)));
+            let (station, event) = roaming.pop(roaming.due()).unwrap();
+            events_seen.push((at, station, event, roaming.speed(station), roaming.is_away(station)));
         }
         let twice = |ms: f64, station, speed| {
-            [(ms, station, Change::Leaves, speed, true), (ms + 100.0, station, Change::Arrives, speed, false)]
+            [(ms, station, RoamingEvent::Leaves, speed, true), (ms + 100.0, station, RoamingEvent::Arrives, speed, false)]
         };
         let expected = [
             twice(5000.0, 0, 0.5),
@@ -146,6 +146,6 @@ mod tests {
             twice(25_000.0, 0, 1.0),
             twice(26_000.0, 1, 1.0),
         ];
-        assert_eq!(seen, expected.concat());
+        assert_eq!(events_seen, expected.concat());
     }
 }

@@ -16,11 +16,11 @@ pub struct SharedQueue {
     /// By flow: the station to which its packets go.
     stations: Vec<u32>,
     /// Taken from the queue to see whose it is, and left for another frame: how long it waited, and since when it is here.
-    ahead: Option<(Span, Time, Packet)>,
+    peeked: Option<(Span, Time, Packet)>,
 }
 
 impl SharedQueue {
-    fn learn(&mut self, packet: &Packet, station: u32) {
+    fn map_flow(&mut self, packet: &Packet, station: u32) {
         let flow = packet.flow as usize;
         if self.stations.len() <= flow {
             self.stations.resize(flow + 1, 0);
@@ -34,7 +34,7 @@ impl SharedQueue {
 
     /// Packets that are neither in the queue nor with the medium.
     pub fn occupancy(&self) -> u64 {
-        u64::from(self.ahead.is_some())
+        u64::from(self.peeked.is_some())
     }
 }
 
@@ -64,21 +64,21 @@ impl StationQueues {
         if !self.is_shared(stream) {
             return self.of(stream).dequeue(now, out);
         }
-        (self.first_shared(now, out)? == stream).then(|| self.take_ahead(now, stream)).flatten()
+        (self.first_shared(now, out)? == stream).then(|| self.take_peeked(now, stream)).flatten()
     }
 
     /// Whose the first packet of the shared queue is. What an active queue management drops on the way counts at the first station.
     pub fn first_shared(&mut self, now: Time, out: &mut Output<'_>) -> Option<Stream> {
-        if self.shared.as_ref()?.ahead.is_none() {
+        if self.shared.as_ref()?.peeked.is_none() {
             let (waited, packet) = self.of(OWNER).take(now, out)?;
-            self.shared.as_mut()?.ahead = Some((waited, now, packet));
+            self.shared.as_mut()?.peeked = Some((waited, now, packet));
         }
         let shared = self.shared.as_ref()?;
-        shared.ahead.as_ref().map(|(_, _, packet)| shared.stream_of(packet))
+        shared.peeked.as_ref().map(|(_, _, packet)| shared.stream_of(packet))
     }
 
-    fn take_ahead(&mut self, now: Time, stream: Stream) -> Option<Packet> {
-        let (waited, since, packet) = self.shared.as_mut()?.ahead.take()?;
+    fn take_peeked(&mut self, now: Time, stream: Stream) -> Option<Packet> {
+        let (waited, since, packet) = self.shared.as_mut()?.peeked.take()?;
         self.of(stream).begin(waited + (now - since), packet.len);
         Some(packet)
     }
@@ -89,7 +89,7 @@ impl StationQueues {
             return;
         }
         if let Some(shared) = &mut self.shared {
-            shared.learn(packet, stream.station);
+            shared.map_flow(packet, stream.station);
         }
         // What waits is the first station's in the figures, up to the change that comes.
         self.of(OWNER).meter(now);

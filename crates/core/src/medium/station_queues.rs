@@ -1,6 +1,6 @@
 //! The queues of a medium: one for each station and direction, each with a meter and a counts of its own.
 
-use super::roaming::{Change, Roaming, RoamingConfig};
+use super::roaming::{Roaming, RoamingConfig, RoamingEvent};
 use super::shared_queue::SharedQueue;
 use super::{MeteredQueue, Stream};
 use crate::element::{PacketCounts, QueueId};
@@ -42,18 +42,18 @@ impl StationQueues {
 
     /// When a station next changes its cell.
     #[inline]
-    pub fn next_change(&self) -> Time {
+    pub fn next_roaming_event(&self) -> Time {
         self.roaming.as_ref().map_or(Time::NEVER, |roaming| roaming.due())
     }
 
     /// The next change, if it has come by `now`.
-    pub fn pass_change(&mut self, now: Time) -> Option<(u32, Change)> {
-        self.roaming.as_mut()?.pass(now)
+    pub fn pop_roaming_event(&mut self, now: Time) -> Option<(u32, RoamingEvent)> {
+        self.roaming.as_mut()?.pop(now)
     }
 
     /// Whether the station is served: it is not between two cells.
     #[inline]
-    pub fn is_here(&self, station: u32) -> bool {
+    pub fn is_served(&self, station: u32) -> bool {
         self.roaming.as_ref().is_none_or(|roaming| !roaming.is_away(station))
     }
 
@@ -70,7 +70,7 @@ impl StationQueues {
 
     /// How long a station takes for what takes `span` at the channel's speed.
     #[inline]
-    pub fn slowed(&self, station: u32, span: Span) -> Span {
+    pub fn scaled(&self, station: u32, span: Span) -> Span {
         match self.speed(station) {
             1.0 => span,
             speed => Span::from_secs_f64(span.as_secs() / speed),
@@ -109,7 +109,7 @@ impl StationQueues {
     /// The first stream with waiting packets from number `from` on, going round once; stations between two cells are left out.
     pub fn next_waiting(&self, from: usize) -> Option<Stream> {
         let n = self.queues.len();
-        let here = |index: usize| self.is_here(Stream::from_index(index).station);
+        let here = |index: usize| self.is_served(Stream::from_index(index).station);
         let waits = |&index: &usize| self.queues[index].packets() > 0 && here(index);
         (from..n).chain(0..from.min(n)).find(waits).map(Stream::from_index)
     }

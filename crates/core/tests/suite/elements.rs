@@ -7,7 +7,7 @@ use ackclock_core::impairment::{
 };
 use ackclock_core::link::{Framing, FusedLink, RateLink, TraceLink};
 use ackclock_core::medium::grants::{
-    Contention, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+    ContentionConfig, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
 use ackclock_core::medium::wlan::{AmpduConfig, Format};
 use ackclock_core::medium::{GrantConfig, Grants, HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanConfig};
@@ -211,20 +211,20 @@ fn granted() -> impl Strategy<Value = GrantConfig> {
             },
         )
     };
-    let how = prop_oneof![
+    let method = prop_oneof![
         (1u32..5, 0u32..3, 0u32..4, 1u32..17).prop_map(|(opportunities, start, more, tries)| RequestMethod::Contention(
-            Contention { opportunities, start, end: start + more, tries }
+            ContentionConfig { opportunities, start, end: start + more, tries }
         )),
         (1u64..40, 50u32..500)
             .prop_map(move |(period, first_grant)| RequestMethod::Scheduled { period: ms(period), first_grant }),
     ];
-    let asking = (how, 0u64..20, any::<[bool; 2]>()).prop_map(move |(how, delay, [piggyback, many])| RequestConfig {
-        how,
+    let asking = (method, 0u64..20, any::<[bool; 2]>()).prop_map(move |(method, delay, [piggyback, many])| RequestConfig {
+        method,
         grant_delay: ms(delay),
         piggyback,
         many,
     });
-    (way(), way(), asking).prop_map(|(down, up, asking)| GrantConfig { down, up, asking })
+    (way(), way(), asking).prop_map(|(down, up, asking)| GrantConfig { down, up, request: asking })
 }
 
 fn recipe() -> impl Strategy<Value = Recipe> {

@@ -2,7 +2,7 @@
 
 use crate::common::{Driver, Journey, STATIONS, arrivals, travel};
 use ackclock_core::medium::grants::{
-    Contention, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+    ContentionConfig, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
 use ackclock_core::medium::{GrantConfig, Grants};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
@@ -18,10 +18,10 @@ fn way(mbps: u64, interval: Span, layout: ShareLayout) -> DirectionConfig {
 }
 
 /// 8 Mb/s each way, so a byte takes a microsecond.
-fn terms(how: RequestMethod) -> GrantConfig {
-    let asking = RequestConfig { how, grant_delay: Span::from_ms(4), piggyback: true, many: false };
+fn terms(method: RequestMethod) -> GrantConfig {
+    let request = RequestConfig { method, grant_delay: Span::from_ms(4), piggyback: true, many: false };
     let ms = Span::from_ms(1);
-    GrantConfig { down: way(8, ms, ShareLayout::Serial), up: way(8, ms, ShareLayout::Serial), asking }
+    GrantConfig { down: way(8, ms, ShareLayout::Serial), up: way(8, ms, ShareLayout::Serial), request }
 }
 
 fn scheduled() -> RequestMethod {
@@ -29,7 +29,7 @@ fn scheduled() -> RequestMethod {
 }
 
 fn contention(opportunities: u32, start: u32) -> RequestMethod {
-    RequestMethod::Contention(Contention { opportunities, start, end: 10, tries: 16 })
+    RequestMethod::Contention(ContentionConfig { opportunities, start, end: 10, tries: 16 })
 }
 
 fn run(terms: GrantConfig, at_and_len: Vec<(Time, u16)>, ports: &[u32]) -> Journey {

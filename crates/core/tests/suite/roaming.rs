@@ -45,7 +45,7 @@ fn cell(error: f64) -> WimaxConfig {
         region: Region { opportunities: 5, layout: contention::RegionLayout::RequestOnly },
     };
     let backoff = BackoffConfig { start: 2, end: 6, tries: 16 };
-    let uplink = UplinkConfig { grant_frames: 2, patience: 20, backoff, piggyback: true, bundling: true, least_grant: 0 };
+    let uplink = UplinkConfig { grant_frames: 2, request_timeout: 20, backoff, piggyback: true, bundling: true, min_grant: 0 };
     let repair = [wimax::retransmission::RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
     let rate_limits = [Vec::new(), Vec::new()];
     let error = [error, error];
@@ -57,7 +57,7 @@ fn cell(error: f64) -> WimaxConfig {
         loss: [None, None],
         rate_limits,
     }];
-    WimaxConfig { frame, pdu: Pdu { around: 10 }, uplink, repair, stations, connections: Vec::new() }
+    WimaxConfig { frame, pdu: Pdu { overhead_bytes: 10 }, uplink, repair, stations, connections: Vec::new() }
 }
 
 /// 802.11n with small aggregates.
@@ -93,8 +93,12 @@ fn granted() -> GrantConfig {
     let interval = Span::from_ms(1);
     let way =
         DirectionConfig { rate, interval, layout: ShareLayout::Block, packet_header: 4, block_header: 3, cap: None, repair };
-    let how = RequestMethod::Scheduled { period: Span::from_ms(10), first_grant: 100 };
-    GrantConfig { down: way, up: way, asking: RequestConfig { how, grant_delay: Span::from_ms(7), piggyback: true, many: false } }
+    let method = RequestMethod::Scheduled { period: Span::from_ms(10), first_grant: 100 };
+    GrantConfig {
+        down: way,
+        up: way,
+        request: RequestConfig { method, grant_delay: Span::from_ms(7), piggyback: true, many: false },
+    }
 }
 
 fn medium(name: &str, roaming: &RoamingConfig, limit: u64, seed: u64) -> Box<dyn Element> {

@@ -4,7 +4,7 @@ use super::check::{Checked, span};
 use super::nullable;
 use ackclock_core::medium::GrantConfig;
 use ackclock_core::medium::grants::{
-    Contention, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+    ContentionConfig, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
 use ackclock_core::{Rate, Span};
 use serde::Deserialize;
@@ -100,20 +100,16 @@ impl GrantsPlan {
         self.check()?;
         let method = match self.request {
             RequestPlan::Contention { opportunities, backoff: [start, end], tries } => {
-                RequestMethod::Contention(Contention { opportunities, start, end, tries })
+                RequestMethod::Contention(ContentionConfig { opportunities, start, end, tries })
             }
             RequestPlan::Scheduled { period_ps, first_grant } => {
                 RequestMethod::Scheduled { period: Span(period_ps), first_grant }
             }
         };
-        let asking = RequestConfig {
-            how: method,
-            grant_delay: Span(self.grant_delay_ps),
-            piggyback: self.piggyback,
-            many: self.many_requests,
-        };
+        let request =
+            RequestConfig { method, grant_delay: Span(self.grant_delay_ps), piggyback: self.piggyback, many: self.many_requests };
         let direction = |name: &str, plan: &GrantsDirection| plan.config().map_err(|e| format!("{name}: {e}"));
-        let config = GrantConfig { down: direction("down", &self.down)?, up: direction("up", &self.up)?, asking };
+        let config = GrantConfig { down: direction("down", &self.down)?, up: direction("up", &self.up)?, request };
         config.check().map(|()| config)
     }
 

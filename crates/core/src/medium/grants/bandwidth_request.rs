@@ -1,57 +1,57 @@
 //! RequestMethod stations say what they have: at an opportunity of their own, or at one that is anybody's.
 
 use super::request_state::{opportunities, scheduled_at};
-use super::{Contention, Grants, RequestMethod};
+use super::{ContentionConfig, Grants, RequestMethod};
 use crate::element::Output;
 use crate::medium::{Direction, Stream};
 use crate::units::Time;
 
 impl Grants {
     pub(super) fn slot_start(&self, slot: u64) -> Time {
-        self.up.intervals.start(slot / opportunities(self.asking.how).max(1))
+        self.up.intervals.start(slot / opportunities(self.request.method).max(1))
     }
 
     /// Bytes of a station's that no request has spoken of, with the header of the grant that they would come in: without it the last few
     /// bytes of a backlog would trickle, a grant each.
-    pub(super) fn unasked(&mut self, station: u32) -> u64 {
+    pub(super) fn unrequested(&mut self, station: u32) -> u64 {
         let backlog = self.up.backlog(station, &self.queues);
-        match backlog.saturating_sub(self.requests[station as usize].asked()) {
+        match backlog.saturating_sub(self.requests[station as usize].outstanding()) {
             0 => 0,
-            bytes => bytes + self.up.least() - 1,
+            bytes => bytes + self.up.min_grant() - 1,
         }
     }
 
     /// A station that has something new and nothing else to say so with looks for an opportunity, in interval `open` at the earliest.
-    pub(super) fn begin_to_ask(&mut self, station: u32, now: Time, open: u64) {
+    pub(super) fn start_request(&mut self, station: u32, now: Time, open: u64) {
         let request_state = &self.requests[station as usize];
-        if !request_state.must_ask(&self.asking) || self.unasked(station) == 0 {
+        if !request_state.needs_request(&self.request) || self.unrequested(station) == 0 {
             return;
         }
         let request_state = &mut self.requests[station as usize];
-        match self.asking.how {
+        match self.request.method {
             RequestMethod::Contention(config) => {
-                request_state.contend(open * u64::from(config.opportunities), &config, &mut self.draws)
+                request_state.start_contention(open * u64::from(config.opportunities), &config, &mut self.draws)
             }
             RequestMethod::Scheduled { period, first_grant } => {
                 let at = scheduled_at(now, period, self.offsets[station as usize]);
-                request_state.ask(at, u64::from(first_grant), &self.asking);
+                request_state.request(at, u64::from(first_grant), &self.request);
                 self.queues.of(Stream::new(station, Direction::Up)).count_control(1);
             }
         }
     }
 
-    /// The opportunities of interval `number`: a request alone in one is heard, two are lost.
-    pub(super) fn contend(&mut self, number: u64, now: Time, out: &mut Output<'_>) {
-        let RequestMethod::Contention(config) = self.asking.how else { return };
+    /// The opportunities of interval `number`: a request alone in one is success, two are lost.
+    pub(super) fn run_contention(&mut self, number: u64, now: Time, out: &mut Output<'_>) {
+        let RequestMethod::Contention(config) = self.request.method else { return };
         let per_interval = u64::from(config.opportunities);
         let mut requests = Vec::new();
         for station in 0..self.queues.stations() {
-            if self.requests[station as usize].retries(now) {
-                self.begin_to_ask(station, now, number);
+            if self.requests[station as usize].retry_due(now) {
+                self.start_request(station, now, number);
             }
             if let Some(slot) = self.requests[station as usize].opportunity((number + 1) * per_interval) {
-                if self.unasked(station) == 0 {
-                    self.requests[station as usize].give_up();
+                if self.unrequested(station) == 0 {
+                    self.requests[station as usize].cancel();
                 } else {
                     requests.push((slot, station));
                 }
@@ -60,19 +60,26 @@ impl Grants {
         requests.sort_unstable();
         for group in requests.chunk_by(|a, b| a.0 == b.0) {
             for &(_, station) in group {
-                self.request(station, group.len() == 1, &config, now, out);
+                self.send_request(station, group.len() == 1, &config, now, out);
             }
         }
     }
 
-    pub(super) fn request(&mut self, station: u32, heard: bool, config: &Contention, now: Time, out: &mut Output<'_>) {
+    pub(super) fn send_request(
+        &mut self,
+        station: u32,
+        success: bool,
+        config: &ContentionConfig,
+        now: Time,
+        out: &mut Output<'_>,
+    ) {
         self.queues.of(Stream::new(station, Direction::Up)).count_control(1);
-        let bytes = self.unasked(station);
+        let bytes = self.unrequested(station);
         let request_state = &mut self.requests[station as usize];
-        if heard {
-            request_state.ask(now, bytes, &self.asking);
-        } else if request_state.collide(now + self.asking.grant_delay, config) {
-            self.up.give_up(station, now, &mut self.queues, out);
+        if success {
+            request_state.request(now, bytes, &self.request);
+        } else if request_state.collide(now + self.request.grant_delay, config) {
+            self.up.drop_head(station, now, &mut self.queues, out);
         }
     }
 }

@@ -75,44 +75,44 @@ impl ReservedCapacity {
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     cap: TokenBucketConfig,
-    held: u128,
+    tokens: u128,
     at: Time,
 }
 
 /// Of the bucket's unit in a byte: 8 bits for a second's picoseconds.
-const BYTE: u128 = 8 * crate::units::PS_PER_S as u128;
+const TOKENS_PER_BYTE: u128 = 8 * crate::units::PS_PER_S as u128;
 
 impl TokenBucket {
     pub fn new(cap: TokenBucketConfig) -> TokenBucket {
-        TokenBucket { cap, held: u128::from(cap.burst) * BYTE, at: Time::ZERO }
+        TokenBucket { cap, tokens: u128::from(cap.burst) * TOKENS_PER_BYTE, at: Time::ZERO }
     }
 
     /// Whole bytes that may be sent at `now`.
     pub fn bytes(&mut self, now: Time) -> u64 {
-        let came = u128::from((now - self.at).0) * u128::from(self.cap.rate.bps());
-        self.held = (self.held + came).min(u128::from(self.cap.burst) * BYTE);
+        let earned = u128::from((now - self.at).0) * u128::from(self.cap.rate.bps());
+        self.tokens = (self.tokens + earned).min(u128::from(self.cap.burst) * TOKENS_PER_BYTE);
         self.at = now;
-        u64::try_from(self.held / BYTE).unwrap_or(u64::MAX)
+        u64::try_from(self.tokens / TOKENS_PER_BYTE).unwrap_or(u64::MAX)
     }
 
     pub fn spend(&mut self, bytes: u64) {
-        self.held = self.held.saturating_sub(u128::from(bytes) * BYTE);
+        self.tokens = self.tokens.saturating_sub(u128::from(bytes) * TOKENS_PER_BYTE);
     }
 }
 
-/// Deals `total` bytes to `wants`, nobody more than wanted and what one leaves shared by the others (max-min fairness). The odd bytes go to
+/// Deals `total` bytes to `demands`, nobody more than wanted and what one leaves shared by the others (max-min fairness). The odd bytes go to
 /// those who come first.
-pub fn max_min_share(total: u64, wants: &[u64], shares: &mut Vec<u64>) {
+pub fn max_min_share(total: u64, demands: &[u64], shares: &mut Vec<u64>) {
     shares.clear();
-    shares.resize(wants.len(), 0);
+    shares.resize(demands.len(), 0);
     let mut left = total;
     loop {
-        let open = wants.iter().zip(&*shares).filter(|(want, share)| share < want).count() as u64;
+        let open = demands.iter().zip(&*shares).filter(|(want, share)| share < want).count() as u64;
         if open == 0 || left == 0 {
             return;
         }
         let each = (left / open).max(1);
-        for (want, share) in wants.iter().zip(shares.iter_mut()) {
+        for (want, share) in demands.iter().zip(shares.iter_mut()) {
             let more = each.min(want - *share).min(left);
             *share += more;
             left -= more;
@@ -127,15 +127,15 @@ mod tests {
     #[test]
     fn what_one_does_not_want_is_shared_by_the_others() {
         let mut shares = Vec::new();
-        for (total, wants, dealt) in [
+        for (total, demands, dealt) in [
             (100, vec![10, 1000, 1000], vec![10, 45, 45]),
             (100, vec![1000], vec![100]),
             (10, vec![3, 3], vec![3, 3]),
             (5, vec![9, 9, 9], vec![2, 2, 1]),
             (0, vec![9], vec![0]),
         ] {
-            max_min_share(total, &wants, &mut shares);
-            assert_eq!(shares, dealt, "{total} to {wants:?}");
+            max_min_share(total, &demands, &mut shares);
+            assert_eq!(shares, dealt, "{total} to {demands:?}");
         }
     }
 

@@ -2,12 +2,12 @@
 
 use crate::units::{Rate, Span};
 
-/// Both directions of one channel and the way in which stations ask for the upper one.
+/// Both directions of one channel and the direction in which stations ask for the upper one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrantConfig {
     pub down: DirectionConfig,
     pub up: DirectionConfig,
-    pub asking: RequestConfig,
+    pub request: RequestConfig,
 }
 
 /// One direction, which the network shares out interval by interval.
@@ -60,8 +60,8 @@ pub struct RetransmissionConfig {
 /// RequestMethod a station says that it has something to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestConfig {
-    pub how: RequestMethod,
-    /// From a request until the grant may begin: processing, the network's own lead and the way there and back.
+    pub method: RequestMethod,
+    /// From a request until the grant may begin: processing, the network's own lead and the direction there and back.
     pub grant_delay: Span,
     /// What a station sends says what more it has.
     pub piggyback: bool,
@@ -72,7 +72,7 @@ pub struct RequestConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestMethod {
     /// Some opportunities in each interval are anybody's; two requests in one are lost.
-    Contention(Contention),
+    Contention(ContentionConfig),
     /// Each station has an opportunity of its own once a period. It says only that there is something: the first grant is of a fixed
     /// size in bytes, and what goes in it says how much more there is.
     Scheduled { period: Span, first_grant: u32 },
@@ -80,7 +80,7 @@ pub enum RequestMethod {
 
 /// Truncated binary exponential back-off over opportunities: the window is 2^start and doubles up to 2^end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contention {
+pub struct ContentionConfig {
     /// In each interval.
     pub opportunities: u32,
     pub start: u32,
@@ -96,10 +96,10 @@ const MAX_ATTEMPTS: u32 = 64;
 impl GrantConfig {
     /// What is wrong with them, if something is.
     pub fn check(&self) -> Result<(), String> {
-        for (name, way) in [("down", &self.down), ("up", &self.up)] {
-            way.check().map_err(|e| format!("{name}: {e}"))?;
+        for (name, direction) in [("down", &self.down), ("up", &self.up)] {
+            direction.check().map_err(|e| format!("{name}: {e}"))?;
         }
-        match self.asking.how {
+        match self.request.method {
             RequestMethod::Contention(c) => {
                 ensure(c.opportunities > 0 && c.tries > 0, "contention needs opportunities and tries above 0")?;
                 ensure(

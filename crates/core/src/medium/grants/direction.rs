@@ -13,17 +13,17 @@ pub struct GrantScheduler {
     config: DirectionConfig,
     direction: Direction,
     pub intervals: Intervals,
-    senders: Vec<Sender>,
+    senders: Vec<StationSender>,
     reserved: ReservedCapacity,
     pub in_flight: InFlightPerStation<SentPacket>,
     errors: Rng,
-    /// Station whose turn is first.
-    turn: usize,
+    /// Station whose next_station is first.
+    next_station: usize,
     shares: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Sender {
+struct StationSender {
     /// Begun and not wholly sent.
     head: Option<PartialPacket>,
     tokens: Option<TokenBucket>,
@@ -39,8 +39,8 @@ struct PartialPacket {
     lost: bool,
 }
 
-/// Nobody is given less of a crowded interval than this and the share's header: it is others' turn then.
-const SMALL_SHARE: u64 = 64;
+/// Nobody is given less of a crowded interval than this and the share's header: it is others' next_station then.
+const MIN_SHARE: u64 = 64;
 
 /// A packet sent in full and not yet delivered.
 pub struct SentPacket {
@@ -61,7 +61,7 @@ pub struct Grant {
 
 /// RequestMethod a transmission went: by how much it is late, or whether it is lost.
 #[derive(Clone, Copy, Debug, Default)]
-struct Outcome {
+struct TransmissionOutcome {
     late: Span,
     lost: bool,
 }
@@ -71,13 +71,13 @@ impl GrantScheduler {
         let tokens = config.cap.map(TokenBucket::new);
         GrantScheduler {
             intervals: Intervals::new(&config),
-            senders: vec![Sender { tokens, ..Sender::default() }; stations as usize],
+            senders: vec![StationSender { tokens, ..StationSender::default() }; stations as usize],
             config,
             direction,
             reserved: ReservedCapacity::default(),
             in_flight: InFlightPerStation::new(stations),
             errors,
-            turn: 0,
+            next_station: 0,
             shares: Vec::new(),
         }
     }
@@ -111,21 +111,21 @@ impl GrantScheduler {
 
     /// The same, and nothing while it is between two cells.
     pub fn backlog_here(&self, station: u32, queues: &StationQueues) -> u64 {
-        if queues.is_here(station) { self.backlog(station, queues) } else { 0 }
+        if queues.is_served(station) { self.backlog(station, queues) } else { 0 }
     }
 
-    /// A station leaves: a packet that was begun waits again, whole, or is lost.
+    /// A station leaves: a packet that was begun waits retransmission, completed, or is lost.
     pub fn abandon(&mut self, station: u32, keeps: bool, queues: &mut StationQueues, out: &mut Output<'_>) {
         let Some(piece) = self.senders[station as usize].head.take() else { return };
         if keeps {
-            self.senders[station as usize].head = Some(self.whole(piece.packet));
+            self.senders[station as usize].head = Some(self.unsent(piece.packet));
         } else {
             queues.of(Stream::new(station, self.direction)).drop(piece.packet, DropReason::Handover, out);
         }
     }
 
     /// A packet of which nothing has been sent.
-    fn whole(&self, packet: Packet) -> PartialPacket {
+    fn unsent(&self, packet: Packet) -> PartialPacket {
         PartialPacket {
             packet,
             left: u64::from(packet.len) + u64::from(self.config.packet_header),
@@ -135,18 +135,18 @@ impl GrantScheduler {
     }
 
     /// Interval `number` begins: stations get what they want of it as far as it goes.
-    pub fn serve(&mut self, number: u64, wants: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<Grant> {
+    pub fn serve(&mut self, number: u64, demands: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<Grant> {
         let start = self.intervals.start(number);
         let room = self.intervals.bytes(number).saturating_sub(self.reserved.take(number));
-        let (order, wants) = self.queue_up(start, wants, room, queues);
-        let least = self.least();
+        let (order, demands) = self.select_stations(start, demands, room, queues);
+        let min_grant = self.min_grant();
         let mut shares = std::mem::take(&mut self.shares);
-        max_min_share(room, &wants, &mut shares);
+        max_min_share(room, &demands, &mut shares);
         let mut grants = Vec::new();
         let mut before = 0;
         for (&station, &air) in order.iter().zip(&shares) {
             let bytes = StationSpeed(queues.speed(station as u32)).carried(air);
-            if bytes < least {
+            if bytes < min_grant {
                 continue;
             }
             let end = self.end(number, before + air);
@@ -159,29 +159,29 @@ impl GrantScheduler {
     }
 
     /// Bytes of the smallest grant that carries anything.
-    pub fn least(&self) -> u64 {
+    pub fn min_grant(&self) -> u64 {
         u64::from(self.config.block_header) + 1
     }
 
-    /// Who gets something in this interval, and the most of it that each may: as many stations in turn as there is room for.
-    fn queue_up(&mut self, start: Time, wants: &[u64], room: u64, queues: &StationQueues) -> (Vec<usize>, Vec<u64>) {
-        let stations = wants.len();
-        let most = (room / (self.least() + SMALL_SHARE)).max(1) as usize;
+    /// Who gets something in this interval, and the max_stations of it that each may: as many stations in next_station as there is room for.
+    fn select_stations(&mut self, start: Time, demands: &[u64], room: u64, queues: &StationQueues) -> (Vec<usize>, Vec<u64>) {
+        let stations = demands.len();
+        let max_stations = (room / (self.min_grant() + MIN_SHARE)).max(1) as usize;
         let (mut order, mut allowed) = (Vec::new(), Vec::new());
-        let first = self.turn;
+        let first = self.next_station;
         for station in (0..stations).map(|i| (first + i) % stations) {
-            let bytes = self.allowed(station, wants[station], start);
-            if bytes < self.least() {
+            let bytes = self.allowed(station, demands[station], start);
+            if bytes < self.min_grant() {
                 continue;
             }
-            if order.len() == most {
-                self.turn = station;
+            if order.len() == max_stations {
+                self.next_station = station;
                 return (order, allowed);
             }
             order.push(station);
             allowed.push(StationSpeed(queues.speed(station as u32)).on_air(bytes));
         }
-        self.turn = (first + 1) % stations.max(1);
+        self.next_station = (first + 1) % stations.max(1);
         (order, allowed)
     }
 
@@ -214,7 +214,7 @@ impl GrantScheduler {
         let stream = Stream::new(station as u32, self.direction);
         let pace = StationSpeed(queues.speed(stream.station));
         let mut used = u64::from(self.config.block_header);
-        let mut whole = Vec::new();
+        let mut completed = Vec::new();
         let mut head = self.senders[station].head.take();
         while used < bytes {
             let now = self.intervals.start(number);
@@ -226,12 +226,12 @@ impl GrantScheduler {
             if piece.left > 0 {
                 head = Some(piece);
             } else {
-                whole.push((piece, self.end(number, before + pace.on_air(used))));
+                completed.push((piece, self.end(number, before + pace.on_air(used))));
             }
         }
         let air = pace.on_air(used);
         let outcome = self.outcome(number, air);
-        for (piece, at) in whole {
+        for (piece, at) in completed {
             let sent = SentPacket { stream, packet: piece.packet, lost: piece.lost | outcome.lost };
             self.in_flight.push(stream.station, (at + outcome.late).max(piece.arrives), sent);
         }
@@ -242,17 +242,17 @@ impl GrantScheduler {
         if let Some(tokens) = &mut sender.tokens {
             tokens.spend(used);
         }
-        queues.of(stream).use_for(self.config.rate.time_to_send(air as u32));
+        queues.of(stream).add_busy(self.config.rate.time_to_send(air as u32));
     }
 
     fn next(&self, stream: Stream, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) -> Option<PartialPacket> {
-        queues.of(stream).dequeue(now, out).map(|packet| self.whole(packet))
+        queues.of(stream).dequeue(now, out).map(|packet| self.unsent(packet))
     }
 
     /// Draws how a transmission goes, and takes the room that its repetitions need.
-    fn outcome(&mut self, number: u64, bytes: u64) -> Outcome {
+    fn outcome(&mut self, number: u64, bytes: u64) -> TransmissionOutcome {
         let repair = self.config.repair;
-        let mut outcome = Outcome::default();
+        let mut outcome = TransmissionOutcome::default();
         if repair.error <= 0.0 {
             return outcome;
         }
@@ -260,8 +260,8 @@ impl GrantScheduler {
             for attempt in 0..repair.attempts {
                 if attempt > 0 || round > 0 {
                     outcome.late = outcome.late + if attempt > 0 { repair.delay } else { repair.round_delay };
-                    let again = self.intervals.from(self.intervals.start(number) + outcome.late);
-                    self.reserved.add(again, bytes);
+                    let retransmission = self.intervals.from(self.intervals.start(number) + outcome.late);
+                    self.reserved.add(retransmission, bytes);
                 }
                 if !self.errors.chance(repair.error) {
                     return outcome;
@@ -273,7 +273,7 @@ impl GrantScheduler {
     }
 
     /// The packet at the head of a station's queue is given up.
-    pub fn give_up(&mut self, station: u32, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) {
+    pub fn drop_head(&mut self, station: u32, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) {
         let stream = Stream::new(station, self.direction);
         let begun = self.senders[station as usize].head.take();
         if let Some(packet) = begun.map(|piece| piece.packet).or_else(|| queues.of(stream).dequeue(now, out)) {

@@ -1,4 +1,4 @@
-//! The exchange of one frame, phase by phase: turn, RTS, turn, CTS, turn, frame, and, where link ACKs do not ride, turn, link ACK.
+//! The exchange of one frame, phase by phase: next, RTS, next, CTS, next, frame, and, where link ACKs do not ride, next, link ACK.
 
 use super::{Arrival, ExchangePhase, PacketRadio};
 use crate::element::{DropReason, Output};
@@ -11,15 +11,15 @@ impl PacketRadio {
             // It has backed off for long enough. A busy radio asks again when it is free.
             ExchangePhase::Idle => {
                 self.neighbors[number].due = Time::NEVER;
-                self.kick(self.neighbors[number].from, now, out);
+                self.try_start(self.neighbors[number].from, now, out);
             }
-            ExchangePhase::Turning => self.poll(number, now),
-            ExchangePhase::Rts { start } => self.polled(number, now, start),
+            ExchangePhase::Turning => self.send_rts(number, now),
+            ExchangePhase::Rts { start } => self.rts_sent(number, now, start),
             ExchangePhase::NoAnswer { listening } => {
                 let uniform = self.backoffs.uniform();
                 self.neighbors[number].back_off(now, uniform, &self.config);
                 self.stop_using(number, now);
-                self.rest(self.neighbors[number].from, listening);
+                self.set_receiving(self.neighbors[number].from, listening);
                 self.release(self.neighbors[number].from, now, out);
             }
             ExchangePhase::Cts => {
@@ -27,40 +27,40 @@ impl PacketRadio {
                 neighbor.backoff = None;
                 neighbor.ready = now;
                 let air = neighbor.frame.map_or(self.config.rts(), |frame| frame.air);
-                neighbor.enter(ExchangePhase::Frame, now + self.config.turn() + air);
+                neighbor.enter(ExchangePhase::Frame, now + self.config.turnaround() + air);
             }
-            ExchangePhase::Frame => self.frame_ends(number, now, out),
-            ExchangePhase::Answering => self.answer(number, now),
-            ExchangePhase::LinkAck => self.acknowledged(number, now, out),
+            ExchangePhase::Frame => self.frame_end(number, now, out),
+            ExchangePhase::Answering => self.send_link_ack(number, now),
+            ExchangePhase::LinkAck => self.complete(number, now, out),
             ExchangePhase::AwaitAck { .. } => {
                 self.neighbors[number].due = Time::NEVER;
                 if !self.radios[self.neighbors[number].from].busy {
-                    self.give_up_waiting(number, now, out);
-                    self.kick(self.neighbors[number].from, now, out);
+                    self.ack_timed_out(number, now, out);
+                    self.try_start(self.neighbors[number].from, now, out);
                 }
             }
         }
     }
 
     /// A radio that is free begins an exchange, if one of its neighbors has something to send and does not back off.
-    pub(super) fn kick(&mut self, radio: usize, now: Time, out: &mut Output<'_>) {
+    pub(super) fn try_start(&mut self, radio: usize, now: Time, out: &mut Output<'_>) {
         if self.radios[radio].busy {
             return self.defer(radio, now);
         }
         let n = self.radios[radio].neighbors.len();
         for step in 0..n {
-            let place = (self.radios[radio].turn + step) % n;
-            let number = self.radios[radio].neighbors[place];
+            let index = (self.radios[radio].next + step) % n;
+            let number = self.radios[radio].neighbors[index];
             let neighbor = &mut self.neighbors[number];
             let may = neighbor.phase == ExchangePhase::Idle && neighbor.ready <= now && neighbor.has_work(&self.queues);
             if may && neighbor.load(now, &mut self.queues, &self.config, out) {
-                self.radios[radio].turn = (place + 1) % n;
-                self.begin(number, now);
+                self.radios[radio].next = (index + 1) % n;
+                self.start(number, now);
                 return self.defer(radio, now);
             }
         }
         if self.radios[radio].sending {
-            self.rest(radio, now + self.config.to_receive);
+            self.set_receiving(radio, now + self.config.to_receive);
         }
     }
 
@@ -70,40 +70,40 @@ impl PacketRadio {
             return;
         }
         let unheard = now + self.config.cts_timeout();
-        for place in 0..self.radios[radio].neighbors.len() {
-            let neighbor = &mut self.neighbors[self.radios[radio].neighbors[place]];
+        for index in 0..self.radios[radio].neighbors.len() {
+            let neighbor = &mut self.neighbors[self.radios[radio].neighbors[index]];
             if neighbor.phase == ExchangePhase::Idle && neighbor.ready <= now && neighbor.has_work(&self.queues) {
                 neighbor.back_off(unheard, self.backoffs.uniform(), &self.config);
             }
         }
     }
 
-    fn begin(&mut self, number: usize, now: Time) {
+    fn start(&mut self, number: usize, now: Time) {
         let radio = &mut self.radios[self.neighbors[number].from];
         radio.busy = true;
         self.start_using(number, now);
         if self.radios[self.neighbors[number].from].sending {
-            self.poll(number, now);
+            self.send_rts(number, now);
         } else {
             let turned = self.radios[self.neighbors[number].from].listening_since.max(now) + self.config.to_send;
             self.neighbors[number].enter(ExchangePhase::Turning, turned);
         }
     }
 
-    fn poll(&mut self, number: usize, now: Time) {
+    fn send_rts(&mut self, number: usize, now: Time) {
         self.radios[self.neighbors[number].from].sending = true;
         self.count_control(number);
         self.neighbors[number].enter(ExchangePhase::Rts { start: now }, now + self.config.rts());
     }
 
     /// The RTS is out. A peer that listens and is free grants.
-    fn polled(&mut self, number: usize, now: Time, start: Time) {
+    fn rts_sent(&mut self, number: usize, now: Time, start: Time) {
         let config = &self.config;
         let peer = &mut self.radios[self.neighbors[number].to];
-        let hears = !peer.busy && !peer.sending && peer.listening_since <= start;
-        let cts = now + config.turn() + config.cts();
+        let grants = !peer.busy && !peer.sending && peer.listening_since <= start;
+        let cts = now + config.turnaround() + config.cts();
         let refused = config.nack_cts && peer.busy;
-        if hears {
+        if grants {
             peer.busy = true;
             self.count_control(number);
             self.neighbors[number].enter(ExchangePhase::Cts, cts);
@@ -117,7 +117,7 @@ impl PacketRadio {
         }
     }
 
-    fn frame_ends(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+    fn frame_end(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         let (to, position) = (self.neighbors[number].to, self.neighbors[number].position);
         let Some(frame) = &mut self.neighbors[number].frame else { return };
         let share = self.config.frame_error[frame.stream.direction as usize];
@@ -129,10 +129,10 @@ impl PacketRadio {
             self.arriving.push_back(Arrival { at, stream: frame.stream, position, packet });
         }
         if self.config.piggyback {
-            self.acknowledged(number, now, out);
+            self.complete(number, now, out);
         } else {
             self.radios[to].sending = true;
-            self.neighbors[number].enter(ExchangePhase::Answering, now + self.config.turn());
+            self.neighbors[number].enter(ExchangePhase::Answering, now + self.config.turnaround());
         }
     }
 
@@ -142,21 +142,21 @@ impl PacketRadio {
         let deadline = now + self.config.ack_timeout;
         self.neighbors[number].enter(ExchangePhase::AwaitAck { deadline }, deadline);
         self.stop_using(number, now);
-        self.rest(from, now + self.config.to_receive);
+        self.set_receiving(from, now + self.config.to_receive);
         self.release(to, now, out);
         self.release(from, now, out);
     }
 
     /// The peer has turned to send: the link ACK travels alone.
-    fn answer(&mut self, number: usize, now: Time) {
-        self.rest(self.neighbors[number].from, now);
+    fn send_link_ack(&mut self, number: usize, now: Time) {
+        self.set_receiving(self.neighbors[number].from, now);
         self.count_control(number);
         self.neighbors[number].enter(ExchangePhase::LinkAck, now + self.config.air(self.config.ack_bytes));
     }
 
-    /// The exchange is over, and whichever radio stands at sending asks first if it has something to send: it need not turn. With a link
+    /// The exchange is over, and whichever radio stands at sending asks first if it has something to send: it need not next. With a link
     /// ACK that rides on what the peer sends next, be it a CTS, that is the sender of the frame; else the peer, which acknowledged it.
-    fn acknowledged(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+    fn complete(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         let (from, to) = (self.neighbors[number].from, self.neighbors[number].to);
         self.stop_using(number, now);
         self.neighbors[number].frame = None;
@@ -167,7 +167,7 @@ impl PacketRadio {
     }
 
     /// No link ACK has come in time: the frame is sent again, or its packet is given up.
-    fn give_up_waiting(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
+    fn ack_timed_out(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         let neighbor = &mut self.neighbors[number];
         neighbor.enter(ExchangePhase::Idle, Time::NEVER);
         neighbor.ready = now;
@@ -185,19 +185,19 @@ impl PacketRadio {
     /// A radio is free again: what it waited for in vain meanwhile is over, and it may begin something new.
     fn release(&mut self, radio: usize, now: Time, out: &mut Output<'_>) {
         self.radios[radio].busy = false;
-        for place in 0..self.radios[radio].neighbors.len() {
-            let number = self.radios[radio].neighbors[place];
+        for index in 0..self.radios[radio].neighbors.len() {
+            let number = self.radios[radio].neighbors[index];
             if let ExchangePhase::AwaitAck { deadline } = self.neighbors[number].phase
                 && deadline <= now
             {
-                self.give_up_waiting(number, now, out);
+                self.ack_timed_out(number, now, out);
             }
         }
-        self.kick(radio, now, out);
+        self.try_start(radio, now, out);
     }
 
     /// A radio receives from `since` on.
-    fn rest(&mut self, radio: usize, since: Time) {
+    fn set_receiving(&mut self, radio: usize, since: Time) {
         self.radios[radio].sending = false;
         self.radios[radio].listening_since = since;
     }
@@ -215,7 +215,7 @@ impl PacketRadio {
         self.set_using(number, now, false);
     }
 
-    /// A stream uses the medium while its first link is busy with it: so the shares of a direction add up to 1 at most.
+    /// A stream uses the medium while its first link is busy with it: so the shares of a direction add up to 1 at max.
     fn set_using(&mut self, number: usize, now: Time, using: bool) {
         let Some(frame) = self.neighbors[number].frame else { return };
         if self.topology.entry(frame.stream) == number {

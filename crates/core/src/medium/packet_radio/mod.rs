@@ -24,9 +24,9 @@ pub struct RadioConfig {
     pub rate: Rate,
     /// From the end of a frame until its packet is out of the receiving radio.
     pub latency: Span,
-    /// T_TR, the turn from sending to receiving.
+    /// T_TR, the next from sending to receiving.
     pub to_receive: Span,
-    /// T_RT, the turn from receiving to sending.
+    /// T_RT, the next from receiving to sending.
     pub to_send: Span,
     pub rts_bytes: u32,
     pub cts_bytes: u32,
@@ -64,16 +64,16 @@ impl RadioConfig {
         self.air(self.cts_bytes)
     }
     /// One radio turns to send while its peer turns to receive: both must be done.
-    fn turn(&self) -> Span {
+    fn turnaround(&self) -> Span {
         self.to_send.max(self.to_receive)
     }
-    /// From the start of an RTS until a radio gives up waiting for the CTS: a turn and four polls.
+    /// From the start of an RTS until a radio gives up waiting for the CTS: a next and four polls.
     fn cts_timeout(&self) -> Span {
-        self.turn() + self.rts().saturating_mul(4)
+        self.turnaround() + self.rts().saturating_mul(4)
     }
 }
 
-/// A packet on its way through a receiving radio.
+/// A packet on its route through a receiving radio.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     at: Time,
@@ -120,7 +120,7 @@ impl PacketRadio {
             return self.queues.of(stream).forward(stream, packet, out);
         };
         if self.neighbors[next].relay(stream, packet, self.config.relay_queue) {
-            self.kick(self.neighbors[next].from, at, out);
+            self.try_start(self.neighbors[next].from, at, out);
         } else {
             self.queues.of(stream).drop(packet, DropReason::QueueFull, out);
         }
@@ -140,12 +140,12 @@ impl Medium for PacketRadio {
         let from = self.neighbors[neighbor].from;
         if self.neighbors[neighbor].takes_at_once(&self.queues) && !self.radios[from].busy {
             if let Some(packet) = self.queues.of(stream).pass(now, packet, out) {
-                self.neighbors[neighbor].hold(stream, packet, &self.config);
-                self.kick(from, now, out);
+                self.neighbors[neighbor].set_frame(stream, packet, &self.config);
+                self.try_start(from, now, out);
             }
         } else {
             self.queues.of(stream).enqueue(now, packet, out);
-            self.kick(from, now, out);
+            self.try_start(from, now, out);
         }
         self.reschedule();
     }
@@ -172,6 +172,6 @@ impl Medium for PacketRadio {
     }
 
     /// Its stations keep to their chain: nobody tells it to let them roam.
-    fn leave(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
-    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
+    fn station_leaves(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
+    fn station_arrives(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 }

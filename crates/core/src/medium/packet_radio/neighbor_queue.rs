@@ -1,4 +1,4 @@
-//! One radio's way to one peer: what waits for it, the frame that is to be sent, and how far its exchange has come.
+//! One radio's route to one peer: what waits for it, the frame that is to be sent, and how far its exchange has come.
 
 use super::RadioConfig;
 use crate::element::Output;
@@ -54,9 +54,9 @@ pub struct NeighborQueue {
     pub to: usize,
     /// How many hops from the gateway the receiving radio is.
     pub position: u32,
-    /// The queues that come into the medium here, whose turn is next, and what other radios sent.
+    /// The queues that come into the medium here, whose next is next, and what other radios sent.
     pub entries: Vec<Stream>,
-    turn: usize,
+    next: usize,
     relayed: VecDeque<(Stream, Packet)>,
     pub frame: Option<PendingFrame>,
     pub phase: ExchangePhase,
@@ -74,7 +74,7 @@ impl NeighborQueue {
             to,
             position,
             entries: Vec::new(),
-            turn: 0,
+            next: 0,
             relayed: VecDeque::new(),
             frame: None,
             phase: ExchangePhase::Idle,
@@ -120,7 +120,7 @@ impl NeighborQueue {
         self.frame.is_some() || !self.relayed.is_empty() || self.some_wait(queues)
     }
 
-    pub fn hold(&mut self, stream: Stream, packet: Packet, config: &RadioConfig) {
+    pub fn set_frame(&mut self, stream: Stream, packet: Packet, config: &RadioConfig) {
         let air = config.air(u32::from(packet.len) + config.header_bytes);
         self.frame = Some(PendingFrame { stream, packet: Some(packet), air, failures: 0 });
     }
@@ -130,7 +130,7 @@ impl NeighborQueue {
         if self.frame.is_none() {
             let next = self.relayed.pop_front().or_else(|| self.next_entry(now, queues, out));
             if let Some((stream, packet)) = next {
-                self.hold(stream, packet, config);
+                self.set_frame(stream, packet, config);
             }
         }
         self.frame.is_some()
@@ -139,8 +139,8 @@ impl NeighborQueue {
     /// StationQueues take turns. A queue may drop all that it holds instead of giving a packet.
     fn next_entry(&mut self, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) -> Option<(Stream, Packet)> {
         for _ in 0..self.entries.len() {
-            let stream = self.entries[self.turn];
-            self.turn = (self.turn + 1) % self.entries.len();
+            let stream = self.entries[self.next];
+            self.next = (self.next + 1) % self.entries.len();
             if queues.waiting_in(stream) > 0
                 && let Some(packet) = queues.of(stream).dequeue(now, out)
             {
@@ -153,11 +153,11 @@ impl NeighborQueue {
     /// Random exponential back-off: the wait is 2 * base + (1 + U) * step, U uniform in [0, 1), and the step doubles from twice the base
     /// until a success. The cap bounds the longest wait and leaves the chance in it: radios that all waited as long would meet for ever.
     pub fn back_off(&mut self, now: Time, uniform: f64, config: &RadioConfig) {
-        let least = config.backoff_base.saturating_mul(2);
-        let most = Span(config.backoff_cap.0.saturating_sub(least.0) / 2);
-        let step = self.backoff.unwrap_or(config.backoff_base).saturating_mul(2).min(most);
+        let min = config.backoff_base.saturating_mul(2);
+        let max = Span(config.backoff_cap.0.saturating_sub(min.0) / 2);
+        let step = self.backoff.unwrap_or(config.backoff_base).saturating_mul(2).min(max);
         self.backoff = Some(step);
-        self.ready = now + least + Span::from_secs_f64((1.0 + uniform) * step.as_secs());
+        self.ready = now + min + Span::from_secs_f64((1.0 + uniform) * step.as_secs());
         self.enter(ExchangePhase::Idle, self.ready);
     }
 }

@@ -12,9 +12,9 @@ pub struct Radio {
     /// It stands at sending; else it receives, or will from `listening_since` on.
     pub sending: bool,
     pub listening_since: Time,
-    /// Its ways out, and whose turn is next.
+    /// Its ways out, and whose next is next.
     pub neighbors: Vec<usize>,
-    pub turn: usize,
+    pub next: usize,
 }
 
 /// Outlets are numbered link by link: those between relays, then each station's, down before up.
@@ -25,7 +25,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The radio so many hops from the gateway on the way to a station.
+    /// The radio so many hops from the gateway on the route to a station.
     fn radio(&self, position: u32, station: u32) -> usize {
         if position < self.hops { position as usize } else { (self.hops + station) as usize }
     }
@@ -83,7 +83,7 @@ mod tests {
     fn a_packet_takes_every_link_of_the_chain_and_stations_share_all_but_the_last() {
         let topology = Topology { hops: 3, stations: 2 };
         let neighbors = topology.neighbors();
-        let way = |stream: Stream, mut position: u32| {
+        let route = |stream: Stream, mut position: u32| {
             let mut radios = Vec::new();
             while let Some(neighbor) = topology.neighbor_from(position, stream) {
                 radios.push((neighbors[neighbor].from, neighbors[neighbor].to));
@@ -91,9 +91,9 @@ mod tests {
             }
             radios
         };
-        assert_eq!(way(Stream::new(0, Direction::Down), 0), [(0, 1), (1, 2), (2, 3)]);
-        assert_eq!(way(Stream::new(1, Direction::Down), 0), [(0, 1), (1, 2), (2, 4)]);
-        assert_eq!(way(Stream::new(1, Direction::Up), 3), [(4, 2), (2, 1), (1, 0)]);
+        assert_eq!(route(Stream::new(0, Direction::Down), 0), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(route(Stream::new(1, Direction::Down), 0), [(0, 1), (1, 2), (2, 4)]);
+        assert_eq!(route(Stream::new(1, Direction::Up), 3), [(4, 2), (2, 1), (1, 0)]);
         for (number, neighbor) in neighbors.iter().enumerate() {
             let back = &neighbors[number ^ 1];
             assert_eq!((neighbor.from, neighbor.to), (back.to, back.from));

@@ -22,9 +22,9 @@ pub struct AmcConfig {
 #[derive(Clone, Debug)]
 pub struct StationRadio {
     /// Down and up, as indices into the set.
-    chosen: [u8; 2],
+    mcs: [u8; 2],
     /// The strongest that it may get.
-    most: [u8; 2],
+    max_mcs: [u8; 2],
     /// Of a burst (ARQ: a block), at the quality from which its modulation is used; on a channel that does not change, always.
     error: [f64; 2],
     channel: Option<Box<ChannelState>>,
@@ -44,32 +44,32 @@ struct ChannelState {
 
 impl StationRadio {
     /// A channel that does not change.
-    pub fn steady(chosen: [u8; 2], error: [f64; 2]) -> StationRadio {
-        StationRadio { chosen, most: chosen, error, channel: None }
+    pub fn constant(mcs: [u8; 2], error: [f64; 2]) -> StationRadio {
+        StationRadio { mcs, max_mcs: mcs, error, channel: None }
     }
 
-    /// A channel that changes; no modulation stronger than `most` is taken.
-    pub fn changing(most: [u8; 2], error: [f64; 2], config: AmcConfig, fading: Fading) -> StationRadio {
+    /// A channel that changes; no modulation stronger than `max_mcs` is taken.
+    pub fn varying(max_mcs: [u8; 2], error: [f64; 2], config: AmcConfig, fading: Fading) -> StationRadio {
         let channel = ChannelState { config, fading, reports: VecDeque::new(), now_db: 0.0, frame: 0, loss: [None, None] };
-        StationRadio { chosen: most, most, error, channel: Some(Box::new(channel)) }
+        StationRadio { mcs: max_mcs, max_mcs, error, channel: Some(Box::new(channel)) }
     }
 
     /// The same, and above all repair it loses by these curves.
-    pub fn losing(mut self, loss: [Option<LossCurve>; 2]) -> StationRadio {
+    pub fn with_residual_loss(mut self, loss: [Option<LossCurve>; 2]) -> StationRadio {
         if let Some(channel) = &mut self.channel {
             channel.loss = loss;
         }
         self
     }
 
-    pub fn chosen(&self, direction: Direction) -> u8 {
-        self.chosen[direction as usize]
+    pub fn mcs(&self, direction: Direction) -> u8 {
+        self.mcs[direction as usize]
     }
 
     /// Comes to `frame`.
     pub fn advance(&mut self, frame: u64, set: &[Mcs]) {
         let Some(channel) = &mut self.channel else { return };
-        // What lies further back than the delay can no longer be heard of.
+        // What lies further back than the delay can no longer be reported_db of.
         channel.frame = channel.frame.max(frame.saturating_sub(channel.config.delay + 1));
         while channel.frame < frame || channel.reports.is_empty() {
             channel.frame = (channel.frame + 1).min(frame);
@@ -79,19 +79,19 @@ impl StationRadio {
         while channel.reports.len() as u64 > channel.config.delay + 1 {
             channel.reports.pop_front();
         }
-        let heard = channel.reports.front().copied().unwrap_or(channel.now_db);
-        for (way, chosen) in self.chosen.iter_mut().enumerate() {
-            let db = heard + channel.offset(way);
-            *chosen = choose(set, *chosen, self.most[way], db, channel.config.hysteresis_db);
+        let reported_db = channel.reports.front().copied().unwrap_or(channel.now_db);
+        for (direction, mcs) in self.mcs.iter_mut().enumerate() {
+            let db = reported_db + channel.offset(direction);
+            *mcs = choose(set, *mcs, self.max_mcs[direction], db, channel.config.hysteresis_db);
         }
     }
 
     /// The probability that a burst (ARQ: a block) breaks in the frame come to.
     pub fn error(&self, direction: Direction, set: &[Mcs]) -> f64 {
-        let way = direction as usize;
-        let Some(channel) = &self.channel else { return self.error[way] };
-        let margin = channel.now_db + channel.offset(way) - set[usize::from(self.chosen[way])].from_db;
-        (self.error[way] * libm::pow(10.0, -margin / channel.config.decade_db)).min(1.0)
+        let direction = direction as usize;
+        let Some(channel) = &self.channel else { return self.error[direction] };
+        let margin = channel.now_db + channel.offset(direction) - set[usize::from(self.mcs[direction])].from_db;
+        (self.error[direction] * libm::pow(10.0, -margin / channel.config.decade_db)).min(1.0)
     }
 
     /// The share of packets that is lost above all repair in the frame come to.
@@ -102,24 +102,24 @@ impl StationRadio {
     }
 
     /// Whether anything can ever break.
-    pub fn errs(&self, direction: Direction) -> bool {
+    pub fn can_err(&self, direction: Direction) -> bool {
         self.error[direction as usize] > 0.0
     }
 }
 
 impl ChannelState {
-    fn offset(&self, way: usize) -> f64 {
-        if way == Direction::Up as usize { self.config.up_offset_db } else { 0.0 }
+    fn offset(&self, direction: usize) -> f64 {
+        if direction == Direction::Up as usize { self.config.up_offset_db } else { 0.0 }
     }
 }
 
 /// The strongest modulation whose quality is reached; to rise above `present` takes `hysteresis` more.
-fn choose(set: &[Mcs], present: u8, most: u8, db: f64, hysteresis: f64) -> u8 {
+fn choose(set: &[Mcs], present: u8, max_mcs: u8, db: f64, hysteresis: f64) -> u8 {
     let usable = |&i: &u8| {
         let more = if i > present { hysteresis } else { 0.0 };
         db >= set[usize::from(i)].from_db + more
     };
-    (0..=most.min((set.len() - 1) as u8)).rev().find(usable).unwrap_or(0)
+    (0..=max_mcs.min((set.len() - 1) as u8)).rev().find(usable).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -147,14 +147,14 @@ mod tests {
         let process = Process::Markov { levels: vec![level(25.0), level(12.0)] };
         let fading = Fading::new(process, Span::from_ms(5), Rng::for_element(2, "fading"));
         let config = AmcConfig { hysteresis_db: 0.0, delay: 3, up_offset_db: 0.0, decade_db: 2.0 };
-        let mut radio = StationRadio::changing([6, 6], [0.01, 0.01], config, fading);
+        let mut radio = StationRadio::varying([6, 6], [0.01, 0.01], config, fading);
         let (mut before, mut late) = (Vec::new(), 0);
         for frame in 1..2000 {
             radio.advance(frame, &OFDM);
             before.push(radio.channel.as_ref().map(|w| w.now_db));
             if before.len() > 3 {
                 let expected = if before[before.len() - 4] == Some(25.0) { 6 } else { 3 };
-                assert_eq!(radio.chosen(Direction::Down), expected);
+                assert_eq!(radio.mcs(Direction::Down), expected);
             }
             late += u32::from(radio.error(Direction::Down, &OFDM) > 0.9);
         }
@@ -166,7 +166,7 @@ mod tests {
         let level = Level { db: 25.0, stay: Span::from_secs(1) };
         let fading = Fading::new(Process::Markov { levels: vec![level] }, Span::from_ms(5), Rng::for_element(2, "f"));
         let config = AmcConfig { hysteresis_db: 0.0, delay: 0, up_offset_db: -4.0, decade_db: 2.0 };
-        let mut radio = StationRadio::changing([6, 6], [0.1, 0.1], config, fading);
+        let mut radio = StationRadio::varying([6, 6], [0.1, 0.1], config, fading);
         radio.advance(1, &OFDM);
         // 25 dB down is 4 dB above 64-QAM 3/4; 21 dB up is just that.
         let errors = [Direction::Down, Direction::Up].map(|d| radio.error(d, &OFDM));

@@ -73,7 +73,7 @@ pub struct Cell {
 
 impl Cell {
     /// What the base station grants this connection.
-    pub fn service(&self, station: u32) -> ServiceFlow {
+    pub fn service_flow(&self, station: u32) -> ServiceFlow {
         let further = (station / self.clients.max(1)) as usize;
         match further.checked_sub(1).and_then(|at| self.config.connections.get(at)) {
             Some(connection) => connection.service,
@@ -94,7 +94,7 @@ impl Cell {
     pub fn slot_bytes_of(&mut self, stream: Stream) -> u32 {
         let radio = &mut self.radios[stream.station as usize];
         radio.advance(self.number, self.config.frame.channel.set());
-        let bytes = self.slot_bytes[usize::from(radio.chosen(stream.direction))];
+        let bytes = self.slot_bytes[usize::from(radio.mcs(stream.direction))];
         at_speed(bytes, self.queues.speed(stream.station))
     }
 
@@ -108,15 +108,15 @@ impl Cell {
         while let Some(packet) = unanswered.as_mut().and_then(|packets| packets.pop_front()) {
             queue.drop(packet, DropReason::Handover, out);
         }
-        tx.fragmenter.mend();
-        if let Some(packet) = if keeps { None } else { tx.fragmenter.give_up_fragmented() } {
+        tx.fragmenter.restart_packet();
+        if let Some(packet) = if keeps { None } else { tx.fragmenter.take_fragmented() } {
             queue.drop(packet, DropReason::Handover, out);
         }
     }
 
     /// Bytes, headers included, that wait to be sent for the first time.
-    pub fn need(&mut self, stream: Stream) -> u64 {
-        self.tx[stream.index()].fragmenter.need(self.queues.of(stream), &self.config.pdu)
+    pub fn backlog(&mut self, stream: Stream) -> u64 {
+        self.tx[stream.index()].fragmenter.backlog(self.queues.of(stream), &self.config.pdu)
     }
 
     /// A packet comes. True when it is now in its queue.
@@ -125,14 +125,21 @@ impl Cell {
             return self.queues.of(stream).enqueue(now, packet, out);
         }
         self.queues.of(stream).hold(now, packet);
-        self.pass_caps(now, stream, (now, packet), 0, out);
+        self.apply_rate_limits(now, stream, (now, packet), 0, out);
     }
 
     /// A packet that has come to the stream at a time before comes to its rate_limiters from number `from` on.
-    fn pass_caps(&mut self, now: Time, stream: Stream, (since, packet): (Time, Packet), from: usize, out: &mut Output<'_>) {
+    fn apply_rate_limits(
+        &mut self,
+        now: Time,
+        stream: Stream,
+        (since, packet): (Time, Packet),
+        from: usize,
+        out: &mut Output<'_>,
+    ) {
         let queue = self.queues.of(stream);
         for limiter in self.tx[stream.index()].rate_limiters.iter_mut().skip(from).filter(|limiter| limiter.covers(&packet)) {
-            match limiter.judge(now, since, packet) {
+            match limiter.check(now, since, packet) {
                 LimitDecision::Pass => {}
                 LimitDecision::Wait => return,
                 LimitDecision::Drop => {
@@ -145,10 +152,10 @@ impl Cell {
     }
 
     /// Packets that a limiter has held back long enough go to their queue.
-    pub fn release_capped(&mut self, stream: Stream, now: Time, out: &mut Output<'_>) {
+    pub fn release_rate_limited(&mut self, stream: Stream, now: Time, out: &mut Output<'_>) {
         for at in 0..self.tx[stream.index()].rate_limiters.len() {
             while let Some(released) = self.tx[stream.index()].rate_limiters[at].release(now) {
-                self.pass_caps(now, stream, released, at + 1, out);
+                self.apply_rate_limits(now, stream, released, at + 1, out);
             }
         }
     }
@@ -162,7 +169,7 @@ impl Cell {
     }
 
     /// What was scheduled arrives, in order of time. `at` gives the time from the start of the frame.
-    pub fn arrive(
+    pub fn deliver(
         &mut self,
         scheduled: &mut Vec<ScheduledPiece>,
         one_burst: bool,
@@ -172,29 +179,29 @@ impl Cell {
         if !one_burst {
             scheduled.sort_by_key(&at);
         }
-        for one in scheduled.drain(..) {
-            let at = self.began + at(&one);
-            match one.payload {
-                Payload::Packet(packet) => self.land(at, one.stream, packet, out),
-                Payload::Unit(number) => self.receive(number, one.stream, at, out),
+        for piece in scheduled.drain(..) {
+            let at = self.began + at(&piece);
+            match piece.payload {
+                Payload::Packet(packet) => self.complete(at, piece.stream, packet, out),
+                Payload::Unit(number) => self.receive_unit(number, piece.stream, at, out),
             }
         }
     }
 
-    fn receive(&mut self, number: u64, stream: Stream, at: Time, out: &mut Output<'_>) {
+    fn receive_unit(&mut self, number: u64, stream: Stream, at: Time, out: &mut Output<'_>) {
         let p = self.radios[stream.station as usize].error(stream.direction, self.config.frame.channel.set());
         let Some(window) = &mut self.tx[stream.index()].window else { return };
-        window.arrive(number, self.number, p, &mut self.errors);
+        window.on_received(number, self.number, p, &mut self.errors);
         while let Some(released) = self.tx[stream.index()].window.as_mut().and_then(|window| window.release()) {
             match released {
-                Released::Whole(packet) => self.land(at, stream, packet, out),
+                Released::Whole(packet) => self.complete(at, stream, packet, out),
                 Released::Lost(packet) => self.queues.of(stream).drop(packet, DropReason::Loss, out),
             }
         }
     }
 
     /// A packet arrives whole at `at`, unless its signal is so weak that it is lost all the same.
-    fn land(&mut self, at: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
+    fn complete(&mut self, at: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         let share = self.radios[stream.station as usize].residual_loss(stream.direction);
         if share > 0.0 && self.losses.chance(share) {
             self.queues.of(stream).drop(packet, DropReason::Loss, out);
@@ -204,9 +211,9 @@ impl Cell {
     }
 
     /// Counts slots as used by a stream, of those that this frame had for data.
-    pub fn count_use(&mut self, stream: Stream, slots: u32, of: u32) {
+    pub fn add_busy_slots(&mut self, stream: Stream, slots: u32, of: u32) {
         let span = self.frame.length.0 / u64::from(of.max(1)) * u64::from(slots);
-        self.queues.of(stream).use_for(Span(span));
+        self.queues.of(stream).add_busy(Span(span));
     }
 
     /// Packets that have left their queues, or have not come to them.

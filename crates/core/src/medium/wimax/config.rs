@@ -17,14 +17,14 @@ pub struct UplinkConfig {
     /// Frames from the one in which a request is heard to the one whose uplink it is granted.
     pub grant_frames: u64,
     /// Frames after which a request without a grant was in vain (T16).
-    pub patience: u64,
+    pub request_timeout: u64,
     pub backoff: BackoffConfig,
     /// Requests may ride on data.
     pub piggyback: bool,
     /// Packets that came after the request may ride in its grant.
     pub bundling: bool,
     /// A best-effort grant is never for fewer bytes: what the request did not name may ride in the rest.
-    pub least_grant: u32,
+    pub min_grant: u32,
 }
 
 /// What differs between stations.
@@ -100,7 +100,7 @@ impl WimaxConfig {
             let weakest = if station.channel.is_some() { 0 } else { station.mcs[1].min(set.len() as u8 - 1) };
             let bytes = (frame.up.slots() - self.frame.uplink_preamble)
                 * at_speed(self.frame.channel.slot_bytes(&set[usize::from(weakest)]), speed);
-            if bytes < self.pdu.least() + PER_GRANT {
+            if bytes < self.pdu.min_bytes() + PER_GRANT {
                 let name = set[usize::from(weakest)].name;
                 return Err(format!("the uplink of a frame carries {bytes} bytes at {name}, too few for a header and a piece"));
             }

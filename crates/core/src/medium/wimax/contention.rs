@@ -82,30 +82,30 @@ pub struct BackoffConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
     /// Opportunities to let pass; none while it does not contend.
-    left: Option<u32>,
+    remaining: Option<u32>,
     /// Requests in vain so far.
     failed: u32,
 }
 
 impl Backoff {
-    pub fn is_on(&self) -> bool {
-        self.left.is_some()
+    pub fn is_active(&self) -> bool {
+        self.remaining.is_some()
     }
 
     pub fn start(&mut self, config: &BackoffConfig, rng: &mut Rng) {
         let window = 1u64 << (config.start + self.failed).min(config.end).min(32);
-        self.left = Some((rng.uniform() * window as f64) as u32);
+        self.remaining = Some((rng.uniform() * window as f64) as u32);
     }
 
     /// A frame offers `opportunities`: the one that it takes, if any.
-    pub fn pass(&mut self, opportunities: u32) -> Option<u32> {
-        let left = self.left?;
-        self.left = if left < opportunities { None } else { Some(left - opportunities) };
-        (left < opportunities).then_some(left)
+    pub fn next_frame(&mut self, opportunities: u32) -> Option<u32> {
+        let remaining = self.remaining?;
+        self.remaining = if remaining < opportunities { None } else { Some(remaining - opportunities) };
+        (remaining < opportunities).then_some(remaining)
     }
 
     /// No grant came. False when all tries are used up, and the next start is a first one again.
-    pub fn fail(&mut self, config: &BackoffConfig) -> bool {
+    pub fn on_timeout(&mut self, config: &BackoffConfig) -> bool {
         self.failed += 1;
         if self.failed < config.tries {
             return true;
@@ -115,7 +115,7 @@ impl Backoff {
     }
 
     /// A grant came, from whatever request.
-    pub fn succeed(&mut self) {
+    pub fn reset(&mut self) {
         *self = Backoff::default();
     }
 }
@@ -124,7 +124,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    const TERMS: BackoffConfig = BackoffConfig { start: 2, end: 6, tries: 16 };
+    const CONFIG: BackoffConfig = BackoffConfig { start: 2, end: 6, tries: 16 };
 
     #[test]
     fn the_window_doubles_from_4_to_64_opportunities() {
@@ -133,26 +133,26 @@ mod tests {
         for window in [4, 8, 16, 32, 64, 64, 64] {
             let mut seen = vec![0; window];
             for _ in 0..2000 {
-                backoff.start(&TERMS, &mut rng);
-                let at = backoff.left.unwrap() as usize;
+                backoff.start(&CONFIG, &mut rng);
+                let at = backoff.remaining.unwrap() as usize;
                 assert!(at < window, "{at} in a window of {window}");
                 seen[at] += 1;
             }
             assert!(seen.iter().all(|&n| n > 0), "every opportunity of {window} is drawn");
-            assert!(backoff.fail(&TERMS));
+            assert!(backoff.on_timeout(&CONFIG));
         }
     }
 
     #[test]
     fn opportunities_count_down_over_frames() {
-        let mut backoff = Backoff { left: Some(7), failed: 0 };
-        assert_eq!([backoff.pass(5), backoff.pass(5), backoff.pass(5)], [None, Some(2), None]);
+        let mut backoff = Backoff { remaining: Some(7), failed: 0 };
+        assert_eq!([backoff.next_frame(5), backoff.next_frame(5), backoff.next_frame(5)], [None, Some(2), None]);
     }
 
     #[test]
     fn after_the_last_try_the_packet_is_given_up() {
         let mut backoff = Backoff::default();
-        let tries = (0..TERMS.tries).map(|_| backoff.fail(&TERMS)).collect::<Vec<_>>();
+        let tries = (0..CONFIG.tries).map(|_| backoff.on_timeout(&CONFIG)).collect::<Vec<_>>();
         assert_eq!((tries.iter().filter(|&&on| on).count(), tries.last()), (15, Some(&false)));
     }
 }

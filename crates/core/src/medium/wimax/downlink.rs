@@ -11,21 +11,21 @@ use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub struct Downlink {
-    /// Stations with something to send, by class, in the order of their turns.
-    turns: [VecDeque<u32>; QosClass::COUNT],
-    /// By station: it is in `turns`.
+    /// Stations with something to send, by class, in the order of their round_robin.
+    round_robin: [VecDeque<u32>; QosClass::COUNT],
+    /// By station: it is in `round_robin`.
     listed: Vec<bool>,
     /// Stations whose windows are not empty.
-    repairing: Vec<u32>,
+    retransmitting: Vec<u32>,
     /// Stations behind a limiter that holds packets back.
-    capped: Vec<u32>,
+    rate_limited: Vec<u32>,
     bursts: Vec<Burst>,
     scheduled: Vec<ScheduledPiece>,
     free: u32,
     grants: u32,
 }
 
-/// What is sent with one modulation (OFDM), or to one station (OFDMA), in this frame.
+/// What is sent with piece modulation (OFDM), or to piece station (OFDMA), in this frame.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     key: u32,
@@ -43,19 +43,19 @@ impl Downlink {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.turns.iter().all(VecDeque::is_empty) && self.repairing.is_empty() && self.capped.is_empty()
+        self.round_robin.iter().all(VecDeque::is_empty) && self.retransmitting.is_empty() && self.rate_limited.is_empty()
     }
 
     /// A packet came for this station.
-    pub fn list(&mut self, cell: &mut Cell, station: u32) {
+    pub fn activate(&mut self, cell: &mut Cell, station: u32) {
         let stream = Cell::down(station);
         let tx = &cell.tx[stream.index()];
-        if tx.rate_limiters.iter().any(|limiter| limiter.occupancy() > 0) && !self.capped.contains(&station) {
-            self.capped.push(station);
+        if tx.rate_limiters.iter().any(|limiter| limiter.occupancy() > 0) && !self.rate_limited.contains(&station) {
+            self.rate_limited.push(station);
         }
         let waits = !tx.fragmenter.is_empty(cell.queues.of(stream));
         if waits && !std::mem::replace(&mut self.listed[station as usize], true) {
-            self.turns[cell.service(station).class.priority()].push_back(station);
+            self.round_robin[cell.service_flow(station).class.priority()].push_back(station);
         }
     }
 
@@ -64,38 +64,38 @@ impl Downlink {
         self.bursts.clear();
         self.grants = grants;
         self.free = 0;
-        self.release_capped(cell, out);
-        self.send_again(cell);
+        self.release_rate_limited(cell, out);
+        self.send_retransmissions(cell);
         self.send_new(cell, out);
-        self.end_units(cell);
-        self.place(cell, out);
+        self.close_units(cell);
+        self.lay_out(cell, out);
         let queues = |station: &u32| Cell::down(*station).index();
-        self.repairing.retain(|s| cell.tx[queues(s)].window.as_ref().is_some_and(|w| !w.is_idle()));
+        self.retransmitting.retain(|s| cell.tx[queues(s)].window.as_ref().is_some_and(|w| !w.is_idle()));
     }
 
-    fn release_capped(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
-        for station in std::mem::take(&mut self.capped) {
-            cell.release_capped(Cell::down(station), cell.began, out);
-            self.list(cell, station);
+    fn release_rate_limited(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
+        for station in std::mem::take(&mut self.rate_limited) {
+            cell.release_rate_limited(Cell::down(station), cell.began, out);
+            self.activate(cell, station);
         }
     }
 
-    fn send_again(&mut self, cell: &mut Cell) {
-        for at in 0..self.repairing.len() {
-            let station = self.repairing[at];
+    fn send_retransmissions(&mut self, cell: &mut Cell) {
+        for at in 0..self.retransmitting.len() {
+            let station = self.retransmitting[at];
             let stream = Cell::down(station);
-            if cell.tx[stream.index()].window.as_ref().is_none_or(|w| w.again_bytes(cell.number) == 0) {
+            if cell.tx[stream.index()].window.as_ref().is_none_or(|w| w.retransmit_bytes(cell.number) == 0) {
                 continue;
             }
             let Some(burst) = self.burst_for(cell, station) else { return };
             let empty = self.bursts.len() == 1 && self.bursts[burst].slots == 0;
             loop {
                 let (room, number) = (self.room(burst), cell.number);
-                let most = if empty { room } else { u32::MAX };
+                let max_bytes = if empty { room } else { u32::MAX };
                 let window = cell.tx[stream.index()].window.as_mut();
-                let Some((unit, bytes)) = window.and_then(|w| w.again(number, room, most)) else { break };
-                self.put(cell, burst, bytes, station);
-                self.note(burst, bytes, station, Payload::Unit(unit));
+                let Some((unit, bytes)) = window.and_then(|w| w.retransmit(number, room, max_bytes)) else { break };
+                self.allocate(cell, burst, bytes, station);
+                self.schedule_piece(burst, bytes, station, Payload::Unit(unit));
             }
         }
     }
@@ -104,63 +104,63 @@ impl Downlink {
         for class in 0..QosClass::COUNT {
             let mut stalled = Vec::new();
             let mut full = false;
-            while let Some(station) = self.turns[class].pop_front() {
-                match self.turn(cell, station, out) {
-                    Turn::More => self.turns[class].push_back(station),
-                    Turn::Empty => self.listed[station as usize] = false,
-                    Turn::Stalled => stalled.push(station),
-                    Turn::Full => {
-                        self.turns[class].push_front(station);
+            while let Some(station) = self.round_robin[class].pop_front() {
+                match self.serve(cell, station, out) {
+                    ServeResult::More => self.round_robin[class].push_back(station),
+                    ServeResult::Empty => self.listed[station as usize] = false,
+                    ServeResult::Stalled => stalled.push(station),
+                    ServeResult::Full => {
+                        self.round_robin[class].push_front(station);
                         full = true;
                         break;
                     }
                 }
             }
-            stalled.into_iter().rev().for_each(|station| self.turns[class].push_front(station));
+            stalled.into_iter().rev().for_each(|station| self.round_robin[class].push_front(station));
             if full {
                 return;
             }
         }
     }
 
-    /// One station's turn: one packet, or what fits of it.
-    fn turn(&mut self, cell: &mut Cell, station: u32, out: &mut Output<'_>) -> Turn {
+    /// One station's turn: piece packet, or what fits of it.
+    fn serve(&mut self, cell: &mut Cell, station: u32, out: &mut Output<'_>) -> ServeResult {
         let stream = Cell::down(station);
-        let full = cell.tx[stream.index()].window.as_ref().is_some_and(|w| !w.admits(LARGEST));
-        if full || !cell.queues.is_here(station) {
-            return Turn::Stalled;
+        let full = cell.tx[stream.index()].window.as_ref().is_some_and(|w| !w.admits(ASSUMED_PACKET_BYTES));
+        if full || !cell.queues.is_served(station) {
+            return ServeResult::Stalled;
         }
-        let Some(burst) = self.burst_for(cell, station) else { return Turn::Full };
+        let Some(burst) = self.burst_for(cell, station) else { return ServeResult::Full };
         let room = self.room(burst);
         let (now, pdu) = (cell.began, cell.config.pdu);
         let Cell { tx, queues, .. } = cell;
         let (tx, queue) = (&mut tx[stream.index()], queues.of(stream));
         let Some(piece) = tx.fragmenter.next(now, room, &pdu, queue, out) else {
             // A queue may drop what it holds instead of giving it.
-            return if tx.fragmenter.is_empty(queue) { Turn::Empty } else { Turn::Full };
+            return if tx.fragmenter.is_empty(queue) { ServeResult::Empty } else { ServeResult::Full };
         };
         let more = !tx.fragmenter.is_empty(queue);
         let unit = match &mut tx.window {
-            None => piece.done.map(Payload::Packet),
+            None => piece.completes.map(Payload::Packet),
             Some(window) => {
-                if !self.repairing.contains(&station) {
-                    self.repairing.push(station);
+                if !self.retransmitting.contains(&station) {
+                    self.retransmitting.push(station);
                 }
-                window.add(piece.bytes, piece.done).map(Payload::Unit)
+                window.add(piece.bytes, piece.completes).map(Payload::Unit)
             }
         };
-        self.put(cell, burst, piece.bytes, station);
+        self.allocate(cell, burst, piece.bytes, station);
         if let Some(payload) = unit {
-            self.note(burst, piece.bytes, station, payload);
+            self.schedule_piece(burst, piece.bytes, station, payload);
         }
-        match piece.done {
-            None => Turn::Full,
-            Some(_) if more => Turn::More,
-            Some(_) => Turn::Empty,
+        match piece.completes {
+            None => ServeResult::Full,
+            Some(_) if more => ServeResult::More,
+            Some(_) => ServeResult::Empty,
         }
     }
 
-    /// The burst that carries this station's packets, opened if it must be; none when there is no room for one.
+    /// The burst that carries this station's packets, opened if it must be; none when there is no room for piece.
     fn burst_for(&mut self, cell: &mut Cell, station: u32) -> Option<usize> {
         let slot_bytes = cell.slot_bytes_of(Cell::down(station));
         let key = match cell.config.frame.channel.technique {
@@ -186,7 +186,7 @@ impl Downlink {
         burst.room + self.free * burst.slot_bytes
     }
 
-    fn put(&mut self, cell: &mut Cell, burst: usize, bytes: u32, station: u32) {
+    fn allocate(&mut self, cell: &mut Cell, burst: usize, bytes: u32, station: u32) {
         let burst = &mut self.bursts[burst];
         let slots = bytes.saturating_sub(burst.room).div_ceil(burst.slot_bytes.max(1));
         burst.room = burst.room + slots * burst.slot_bytes - bytes;
@@ -194,32 +194,32 @@ impl Downlink {
         self.free -= slots;
         if slots > 0 {
             let of = cell.frame.down.slots() - cell.frame.header;
-            cell.count_use(Cell::down(station), slots, of);
+            cell.add_busy_slots(Cell::down(station), slots, of);
         }
     }
 
     /// What ends in the burst's last slot so far.
-    fn note(&mut self, burst: usize, bytes: u32, station: u32, payload: Payload) {
+    fn schedule_piece(&mut self, burst: usize, bytes: u32, station: u32, payload: Payload) {
         let Burst { slots, slot_bytes, .. } = self.bursts[burst];
         let last = slots.saturating_sub(1);
         let first = last.saturating_sub(bytes / slot_bytes.max(1));
         self.scheduled.push(ScheduledPiece { burst: burst as u32, first, last, stream: Cell::down(station), payload });
     }
 
-    /// Under HARQ a station's share of the frame is one unit.
-    fn end_units(&mut self, cell: &mut Cell) {
-        for at in 0..self.repairing.len() {
-            let station = self.repairing[at];
+    /// Under HARQ a station's share of the frame is piece unit.
+    fn close_units(&mut self, cell: &mut Cell) {
+        for at in 0..self.retransmitting.len() {
+            let station = self.retransmitting[at];
             let window = cell.tx[Cell::down(station).index()].window.as_mut();
             let Some(unit) = window.and_then(|w| w.end_of_frame()) else { continue };
             if let Some(burst) = self.burst_for(cell, station) {
-                self.note(burst, 0, station, Payload::Unit(unit));
+                self.schedule_piece(burst, 0, station, Payload::Unit(unit));
             }
         }
     }
 
-    /// Bursts follow one another; then it is known when each piece arrives.
-    fn place(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
+    /// Bursts follow piece another; then it is known when each piece arrives.
+    fn lay_out(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         let gap = cell.config.frame.burst_gap;
         let count = self.bursts.len() as u32;
         let mut at = cell.config.frame.overhead(&cell.frame, count, self.grants) - gap * count;
@@ -228,19 +228,19 @@ impl Downlink {
             at = burst.start + burst.slots;
         }
         let (bursts, zone) = (&self.bursts, cell.frame.down);
-        let when = |one: &ScheduledPiece| {
-            let start = bursts[one.burst as usize].start;
-            zone.end(start + one.first, start + one.last)
+        let when = |piece: &ScheduledPiece| {
+            let start = bursts[piece.burst as usize].start;
+            zone.end(start + piece.first, start + piece.last)
         };
-        cell.arrive(&mut self.scheduled, bursts.len() == 1, when, out);
+        cell.deliver(&mut self.scheduled, bursts.len() == 1, when, out);
     }
 }
 
 /// What a packet is taken for when an ARQ window is asked for room: it is not known before it leaves its queue.
-pub const LARGEST: u16 = 1500;
+pub const ASSUMED_PACKET_BYTES: u16 = 1500;
 
 /// How a station's turn ends.
-enum Turn {
+enum ServeResult {
     More,
     Empty,
     /// Its ARQ window is full, or it is between two cells.

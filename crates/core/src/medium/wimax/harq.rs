@@ -36,10 +36,10 @@ mod tests {
             let mut frame = 0;
             while let Some(number) = unit {
                 sent += 1;
-                window.arrive(number, frame, p, &mut rng);
-                assert!(window.again(frame + 1, u32::MAX, u32::MAX).is_none(), "not before the feedback");
+                window.on_received(number, frame, p, &mut rng);
+                assert!(window.retransmit(frame + 1, u32::MAX, u32::MAX).is_none(), "not before the feedback");
                 frame += 2;
-                unit = window.again(frame, u32::MAX, u32::MAX).map(|(number, _)| number);
+                unit = window.retransmit(frame, u32::MAX, u32::MAX).map(|(number, _)| number);
             }
             lost += u32::from(matches!(window.release(), Some(Released::Lost(_))));
         }
@@ -70,7 +70,7 @@ mod tests {
         window.add(100, Some(packet(2)));
         let third = window.end_of_frame().unwrap();
         for (number, p) in [(first, 1.0), (second, 0.0), (third, 0.0)] {
-            window.arrive(number, 0, p, &mut rng);
+            window.on_received(number, 0, p, &mut rng);
         }
         assert!(matches!(window.release(), Some(Released::Lost(p)) if p.id == 1));
         assert!(matches!(window.release(), Some(Released::Whole(p)) if p.id == 2));

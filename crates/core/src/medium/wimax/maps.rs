@@ -11,7 +11,7 @@ pub struct Maps {
     pub repetition: u32,
 }
 
-/// Generic header and CRC around each of the two messages.
+/// Generic header and CRC overhead_bytes each of the two messages.
 const AROUND: u32 = 10;
 /// DL-MAP before its elements: type, frame duration and number, DCD count, base station.
 const DOWN_FIXED: u32 = 12;

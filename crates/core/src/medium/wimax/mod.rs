@@ -77,7 +77,7 @@ impl Wimax {
                 let limits = &config.station(station % clients.max(1)).rate_limits[direction as usize];
                 let rate_limiters = limits.iter().map(|&limit| RateLimiter::new(limit, wander.fork())).collect();
                 let repair = config.repair[direction as usize];
-                let window = radios[station as usize].errs(direction).then(|| Box::new(RetransmissionWindow::new(repair)));
+                let window = radios[station as usize].can_err(direction).then(|| Box::new(RetransmissionWindow::new(repair)));
                 tx.push(StationTx { window, rate_limiters, ..StationTx::default() });
             }
         }
@@ -137,10 +137,10 @@ impl Wimax {
 
 fn radio(config: &StationConfig, length: Span, rng: Rng) -> StationRadio {
     match &config.channel {
-        None => StationRadio::steady(config.mcs, config.error),
+        None => StationRadio::constant(config.mcs, config.error),
         Some((process, amc)) => {
             let fading = Fading::new(process.clone(), length, rng);
-            StationRadio::changing(config.mcs, config.error, *amc, fading).losing(config.loss.clone())
+            StationRadio::varying(config.mcs, config.error, *amc, fading).with_residual_loss(config.loss.clone())
         }
     }
 }
@@ -161,8 +161,8 @@ impl Medium for Wimax {
         let stream = self.cell.connection(stream, &packet);
         self.cell.accept(now, stream, packet, out);
         match stream.direction {
-            Direction::Down => self.downlink.list(&mut self.cell, stream.station),
-            Direction::Up => self.uplink.list(stream.station),
+            Direction::Down => self.downlink.activate(&mut self.cell, stream.station),
+            Direction::Up => self.uplink.activate(stream.station),
         }
         if idle || stream.direction == Direction::Up {
             self.plan_next(now);
@@ -194,12 +194,12 @@ impl Medium for Wimax {
     }
 
     /// What was sent before arrives: it is on the air.
-    fn leave(&mut self, _now: Time, station: u32, out: &mut Output<'_>) {
+    fn station_leaves(&mut self, _now: Time, station: u32, out: &mut Output<'_>) {
         self.cell.abandon(Cell::down(station), out);
         self.cell.abandon(Cell::up(station), out);
-        self.uplink.forget(station);
+        self.uplink.reset_station(station);
     }
 
     /// The frames went on while something waited for it.
-    fn arrive(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
+    fn station_arrives(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 }

@@ -5,27 +5,27 @@ use crate::medium::MeteredQueue;
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// What goes around each piece.
+/// What goes overhead_bytes each piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pdu {
     /// Generic header (6 bytes), and CRC (4) where it is used.
-    pub around: u32,
+    pub overhead_bytes: u32,
 }
 
 /// The subheader of a piece that is not a whole packet.
-const FRAGMENT: u32 = 2;
+const SUBHEADER: u32 = 2;
 /// Nobody cuts off less than this.
-const LEAST: u32 = 16;
+const MIN_FRAGMENT: u32 = 16;
 
 impl Pdu {
     /// What a whole packet takes.
-    pub fn whole(&self, len: u16) -> u32 {
-        self.around + u32::from(len)
+    pub fn packet_bytes(&self, len: u16) -> u32 {
+        self.overhead_bytes + u32::from(len)
     }
 
     /// The least room in which anything can be sent of a packet that does not fit.
-    pub fn least(&self) -> u32 {
-        self.around + FRAGMENT + LEAST
+    pub fn min_bytes(&self) -> u32 {
+        self.overhead_bytes + SUBHEADER + MIN_FRAGMENT
     }
 }
 
@@ -35,12 +35,12 @@ pub struct Piece {
     /// Bytes that it takes, headers included.
     pub bytes: u32,
     /// The packet, when this is its last piece.
-    pub done: Option<Packet>,
+    pub completes: Option<Packet>,
 }
 
 /// The packet that is being cut up.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct PartialPacket {
     packet: Packet,
     left: u32,
     cut: bool,
@@ -49,7 +49,7 @@ struct Head {
 /// Takes pieces off one stream.
 #[derive(Clone, Debug, Default)]
 pub struct Fragmenter {
-    head: Option<Head>,
+    head: Option<PartialPacket>,
 }
 
 impl Fragmenter {
@@ -59,8 +59,8 @@ impl Fragmenter {
     }
 
     /// Bytes, headers included, that would carry all that is here.
-    pub fn need(&self, queue: &MeteredQueue, pdu: &Pdu) -> u64 {
-        let queued = queue.bytes() + queue.packets() * u64::from(pdu.around);
+    pub fn backlog(&self, queue: &MeteredQueue, pdu: &Pdu) -> u64 {
+        let queued = queue.bytes() + queue.packets() * u64::from(pdu.overhead_bytes);
         self.head.map_or(queued, |head| queued + u64::from(cost(&head, pdu)))
     }
 
@@ -72,40 +72,40 @@ impl Fragmenter {
     pub fn next(&mut self, now: Time, room: u32, pdu: &Pdu, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Piece> {
         if self.head.is_none() {
             let packet = queue.dequeue(now, out)?;
-            self.head = Some(Head { packet, left: u32::from(packet.len), cut: false });
+            self.head = Some(PartialPacket { packet, left: u32::from(packet.len), cut: false });
         }
         let head = self.head.as_mut()?;
         let bytes = cost(head, pdu);
         if bytes <= room {
-            let done = self.head.take().map(|head| head.packet);
-            return Some(Piece { bytes, done });
+            let completes = self.head.take().map(|head| head.packet);
+            return Some(Piece { bytes, completes });
         }
-        if room < pdu.least() {
+        if room < pdu.min_bytes() {
             return None;
         }
-        head.left -= room - pdu.around - FRAGMENT;
+        head.left -= room - pdu.overhead_bytes - SUBHEADER;
         head.cut = true;
-        Some(Piece { bytes: room, done: None })
+        Some(Piece { bytes: room, completes: None })
     }
 
     /// The packet that is being cut is whole again: none of its pieces count.
-    pub fn mend(&mut self) {
+    pub fn restart_packet(&mut self) {
         if let Some(head) = &mut self.head {
-            *head = Head { left: u32::from(head.packet.len), cut: false, ..*head };
+            *head = PartialPacket { left: u32::from(head.packet.len), cut: false, ..*head };
         }
     }
 
     /// Gives up the packet that is being cut.
-    pub fn give_up_fragmented(&mut self) -> Option<Packet> {
+    pub fn take_fragmented(&mut self) -> Option<Packet> {
         self.head.take().map(|head| head.packet)
     }
 
     /// Gives up the packet that is next.
-    pub fn give_up(&mut self, now: Time, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Packet> {
-        self.give_up_fragmented().or_else(|| queue.dequeue(now, out))
+    pub fn take_head(&mut self, now: Time, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Packet> {
+        self.take_fragmented().or_else(|| queue.dequeue(now, out))
     }
 }
 
-fn cost(head: &Head, pdu: &Pdu) -> u32 {
-    pdu.around + head.left + if head.cut { FRAGMENT } else { 0 }
+fn cost(head: &PartialPacket, pdu: &Pdu) -> u32 {
+    pdu.overhead_bytes + head.left + if head.cut { SUBHEADER } else { 0 }
 }

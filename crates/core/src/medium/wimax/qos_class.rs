@@ -44,7 +44,7 @@ impl ServiceFlow {
     pub const BEST_EFFORT: ServiceFlow = ServiceFlow { class: QosClass::BestEffort, interval: 0, bytes: 0 };
 
     /// Stations take their turns in different frames.
-    pub fn is_turn(&self, frame: u64, station: u32) -> bool {
+    pub fn is_due(&self, frame: u64, station: u32) -> bool {
         self.interval > 0 && (frame + u64::from(station)).is_multiple_of(self.interval)
     }
 }

@@ -31,7 +31,7 @@ pub enum LimitRate {
         bps: u64,
     },
     /// Drawn uniformly from low to high, and kept for `every`.
-    Wandering {
+    Varying {
         low_bps: u64,
         high_bps: u64,
         every: Span,
@@ -81,7 +81,7 @@ pub enum LimitDecision {
     Drop,
 }
 
-fn worth(bytes: u64) -> u128 {
+fn tokens_for(bytes: u64) -> u128 {
     u128::from(bytes) * 8 * u128::from(PS_PER_S)
 }
 
@@ -90,9 +90,9 @@ impl RateLimiter {
     pub fn new(config: RateLimitConfig, mut rng: Rng) -> RateLimiter {
         let (bps, until) = match config.rate {
             LimitRate::Fixed { bps } => (bps, Time::NEVER),
-            LimitRate::Wandering { every, .. } => (draw(config.rate, &mut rng), Time::ZERO + every.max(Span(1))),
+            LimitRate::Varying { every, .. } => (draw(config.rate, &mut rng), Time::ZERO + every.max(Span(1))),
         };
-        let tokens = worth(config.burst);
+        let tokens = tokens_for(config.burst);
         RateLimiter { config, bps, until, tokens, at: Time::ZERO, rng, waiting: VecDeque::new(), bytes: 0 }
     }
 
@@ -104,37 +104,37 @@ impl RateLimiter {
         self.waiting.len() as u64
     }
 
-    fn fill(&mut self, now: Time) {
+    fn refill(&mut self, now: Time) {
         while self.until <= now {
-            let LimitRate::Wandering { every, .. } = self.config.rate else { break };
-            self.earn(self.until);
+            let LimitRate::Varying { every, .. } = self.config.rate else { break };
+            self.add_tokens(self.until);
             self.bps = draw(self.config.rate, &mut self.rng);
             self.until += every.max(Span(1));
         }
-        self.earn(now);
+        self.add_tokens(now);
     }
 
     /// While packets wait they take each token as it comes, whenever they are released, so that the bucket cannot run over: a frame may
-    /// be worth more than the bucket holds.
-    fn earn(&mut self, now: Time) {
+    /// be tokens_for more than the bucket holds.
+    fn add_tokens(&mut self, now: Time) {
         let earned = u128::from((now - self.at).0) * u128::from(self.bps);
-        self.tokens = (self.tokens + earned).min(worth(self.config.burst + self.bytes));
+        self.tokens = (self.tokens + earned).min(tokens_for(self.config.burst + self.bytes));
         self.at = self.at.max(now);
     }
 
-    fn take(&mut self, len: u16) -> bool {
-        let price = worth(u64::from(len)).min(worth(self.config.burst));
-        let pays = self.tokens >= price;
-        if pays {
+    fn consume(&mut self, len: u16) -> bool {
+        let price = tokens_for(u64::from(len)).min(tokens_for(self.config.burst));
+        let enough = self.tokens >= price;
+        if enough {
             self.tokens -= price;
         }
-        pays
+        enough
     }
 
     /// A packet comes, which has waited since some time before; one that waits on is kept here.
-    pub fn judge(&mut self, now: Time, since: Time, packet: Packet) -> LimitDecision {
-        self.fill(now);
-        if self.waiting.is_empty() && self.take(packet.len) {
+    pub fn check(&mut self, now: Time, since: Time, packet: Packet) -> LimitDecision {
+        self.refill(now);
+        if self.waiting.is_empty() && self.consume(packet.len) {
             return LimitDecision::Pass;
         }
         match self.config.excess {
@@ -150,12 +150,12 @@ impl RateLimiter {
     /// The next packet that has waited long enough, and since when.
     pub fn release(&mut self, now: Time) -> Option<(Time, Packet)> {
         let (_, next) = *self.waiting.front()?;
-        self.fill(now);
-        if !self.take(next.len) {
+        self.refill(now);
+        if !self.consume(next.len) {
             return None;
         }
         self.bytes -= u64::from(next.len);
-        self.tokens = self.tokens.min(worth(self.config.burst + self.bytes));
+        self.tokens = self.tokens.min(tokens_for(self.config.burst + self.bytes));
         self.waiting.pop_front()
     }
 }
@@ -163,7 +163,7 @@ impl RateLimiter {
 fn draw(rate: LimitRate, rng: &mut Rng) -> u64 {
     match rate {
         LimitRate::Fixed { bps } => bps,
-        LimitRate::Wandering { low_bps, high_bps, .. } => {
+        LimitRate::Varying { low_bps, high_bps, .. } => {
             low_bps + (rng.uniform() * high_bps.saturating_sub(low_bps) as f64) as u64
         }
     }
@@ -188,7 +188,7 @@ mod tests {
             while let Some((_, packet)) = limiter.release(now) {
                 bytes += u64::from(packet.len);
             }
-            if limiter.judge(now, now, packet(250, Kind::TCP)) == LimitDecision::Pass {
+            if limiter.check(now, now, packet(250, Kind::TCP)) == LimitDecision::Pass {
                 bytes += 250;
             }
         }
@@ -217,7 +217,7 @@ mod tests {
                 bytes += u64::from(packet.len);
             }
             for _ in 0..10 {
-                bytes += if limiter.judge(now, now, packet(1000, Kind::DATA)) == LimitDecision::Pass { 1000 } else { 0 };
+                bytes += if limiter.check(now, now, packet(1000, Kind::DATA)) == LimitDecision::Pass { 1000 } else { 0 };
             }
         }
         let mbps = bytes as f64 * 8.0 / 10e6;
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_wandering_rate_keeps_between_its_ends_and_has_their_mean() {
-        let rate = LimitRate::Wandering { low_bps: 300_000, high_bps: 1_000_000, every: Span::from_secs(1) };
+        let rate = LimitRate::Varying { low_bps: 300_000, high_bps: 1_000_000, every: Span::from_secs(1) };
         let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1500, excess: Excess::Police };
         let mbps = passed(config, 400) as f64 * 8.0 / 400e6;
         assert!((mbps - 0.65).abs() < 0.03, "{mbps}");
@@ -247,8 +247,8 @@ mod tests {
         let rate = LimitRate::Fixed { bps: 8_000 };
         let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1000, excess: Excess::Shape { bytes: 1500 } };
         let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
-        let said = [1000, 1000, 500, 40].map(|len| limiter.judge(Time::ZERO, Time::ZERO, packet(len, Kind::DATA)));
-        assert_eq!(said, [LimitDecision::Pass, LimitDecision::Wait, LimitDecision::Wait, LimitDecision::Drop]);
+        let decisions = [1000, 1000, 500, 40].map(|len| limiter.check(Time::ZERO, Time::ZERO, packet(len, Kind::DATA)));
+        assert_eq!(decisions, [LimitDecision::Pass, LimitDecision::Wait, LimitDecision::Wait, LimitDecision::Drop]);
         assert!(limiter.release(Time::ZERO + Span::from_ms(999)).is_none());
         assert!(limiter.release(Time::ZERO + Span::from_secs(1)).is_some(), "a kilobyte a second");
     }

@@ -25,10 +25,10 @@ pub enum RetransmissionMode {
 enum UnitState {
     /// Being filled or on the air.
     #[default]
-    Output,
+    InFlight,
     Arrived,
     /// To be sent again, in this frame or later.
-    Again {
+    Retransmit {
         from: u64,
     },
     Lost,
@@ -45,14 +45,14 @@ struct Unit {
     blocks: Blocks,
     attempts: u32,
     /// The packet that its last piece belongs to goes on in the next unit.
-    goes_on: bool,
+    continues: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Blocks {
     to_send: u32,
-    out: u32,
-    broken: u32,
+    in_flight: u32,
+    errored: u32,
 }
 
 /// What one connection has sent and its receiver has not handed on.
@@ -64,10 +64,10 @@ pub struct RetransmissionWindow {
     first: u64,
     packets: Ring<Packet>,
     /// The first packet of the next unit has lost its beginning.
-    beheaded: bool,
+    head_lost: bool,
     /// Units to be sent again.
-    broken: u32,
-    filling: bool,
+    errored: u32,
+    open: bool,
 }
 
 /// What becomes of a packet that the receiver no longer waits for.
@@ -84,9 +84,9 @@ impl RetransmissionWindow {
             units: VecDeque::new(),
             first: 0,
             packets: Ring::new(),
-            beheaded: false,
-            broken: 0,
-            filling: false,
+            head_lost: false,
+            errored: 0,
+            open: false,
         }
     }
 
@@ -107,18 +107,18 @@ impl RetransmissionWindow {
     pub fn admits(&self, len: u16) -> bool {
         let RetransmissionMode::Arq(arq) = self.repair else { return true };
         let out: u32 = self.units.iter().map(|unit| arq.blocks(unit.bytes)).sum();
-        self.filling || self.units.is_empty() || out + arq.blocks(u32::from(len)) <= arq.window
+        self.open || self.units.is_empty() || out + arq.blocks(u32::from(len)) <= arq.window
     }
 
     /// A piece is sent. Says the unit's number when it is full.
     pub fn add(&mut self, bytes: u32, done: Option<Packet>) -> Option<u64> {
-        if !self.filling {
-            self.filling = true;
+        if !self.open {
+            self.open = true;
             self.units.push_back(Unit::default());
         }
         let unit = self.units.back_mut()?;
         unit.bytes += bytes;
-        unit.goes_on = done.is_none();
+        unit.continues = done.is_none();
         if let Some(packet) = done {
             unit.packets += 1;
             self.packets.push_back(packet);
@@ -135,28 +135,28 @@ impl RetransmissionWindow {
     }
 
     fn close(&mut self) -> Option<u64> {
-        if !std::mem::take(&mut self.filling) {
+        if !std::mem::take(&mut self.open) {
             return None;
         }
         let unit = self.units.back_mut()?;
         if let RetransmissionMode::Arq(arq) = self.repair {
-            unit.blocks.out = arq.blocks(unit.bytes);
+            unit.blocks.in_flight = arq.blocks(unit.bytes);
         }
         Some(self.first + self.units.len() as u64 - 1)
     }
 
     /// Bytes to be sent again in `frame`.
-    pub fn again_bytes(&self, frame: u64) -> u64 {
-        if self.broken == 0 {
+    pub fn retransmit_bytes(&self, frame: u64) -> u64 {
+        if self.errored == 0 {
             return 0;
         }
         self.units.iter().filter(|unit| unit.is_due(frame)).map(|unit| u64::from(unit.bytes)).sum()
     }
 
     /// Sends the first broken unit again, or as many of its blocks as `room` takes: its number and what it takes. A burst that even an
-    /// empty frame cannot take any more, as the modulation has changed, takes all of it: `most`.
-    pub fn again(&mut self, frame: u64, room: u32, most: u32) -> Option<(u64, u32)> {
-        if self.broken == 0 {
+    /// empty frame cannot take any more, as the modulation has changed, takes all of it: `max_bytes`.
+    pub fn retransmit(&mut self, frame: u64, room: u32, max_bytes: u32) -> Option<(u64, u32)> {
+        if self.errored == 0 {
             return None;
         }
         let at = self.units.iter().position(|unit| unit.is_due(frame))?;
@@ -165,39 +165,39 @@ impl RetransmissionWindow {
             RetransmissionMode::Arq(arq) => {
                 let blocks = unit.blocks.to_send.min(room / arq.block.max(1));
                 unit.blocks.to_send -= blocks;
-                unit.blocks.out = blocks;
+                unit.blocks.in_flight = blocks;
                 blocks * arq.block
             }
-            _ => unit.bytes.min(most),
+            _ => unit.bytes.min(max_bytes),
         };
         if bytes == 0 || bytes > room {
             return None;
         }
-        unit.state = UnitState::Output;
-        self.broken -= 1;
+        unit.state = UnitState::InFlight;
+        self.errored -= 1;
         Some((self.first + at as u64, bytes))
     }
 
     /// A unit that was sent in `frame` reaches the receiver; a burst or a block breaks with probability `p`.
-    pub fn arrive(&mut self, number: u64, frame: u64, p: f64, rng: &mut Rng) {
+    pub fn on_received(&mut self, number: u64, frame: u64, p: f64, rng: &mut Rng) {
         let Some(unit) = number.checked_sub(self.first).and_then(|at| self.units.get_mut(at as usize)) else { return };
         unit.state = match self.repair {
-            RetransmissionMode::None => unit.judged(!rng.chance(p), frame, (1, 0)),
-            RetransmissionMode::Harq(harq) => unit.judged(!rng.chance(p), frame, (harq.attempts, harq.feedback)),
+            RetransmissionMode::None => unit.attempt_result(!rng.chance(p), frame, (1, 0)),
+            RetransmissionMode::Harq(harq) => unit.attempt_result(!rng.chance(p), frame, (harq.attempts, harq.feedback)),
             RetransmissionMode::Arq(arq) => {
                 let blocks = &mut unit.blocks;
-                blocks.broken += (0..std::mem::take(&mut blocks.out)).filter(|_| rng.chance(p)).count() as u32;
+                blocks.errored += (0..std::mem::take(&mut blocks.in_flight)).filter(|_| rng.chance(p)).count() as u32;
                 if blocks.to_send > 0 {
-                    UnitState::Again { from: frame + 1 }
+                    UnitState::Retransmit { from: frame + 1 }
                 } else {
-                    blocks.to_send = std::mem::take(&mut blocks.broken);
+                    blocks.to_send = std::mem::take(&mut blocks.errored);
                     let left = blocks.to_send;
                     unit.bytes = left * arq.block;
-                    unit.judged(left == 0, frame, (arq.attempts, arq.timer))
+                    unit.attempt_result(left == 0, frame, (arq.attempts, arq.timer))
                 }
             }
         };
-        self.broken += u32::from(matches!(unit.state, UnitState::Again { .. }));
+        self.errored += u32::from(matches!(unit.state, UnitState::Retransmit { .. }));
     }
 
     /// The next packet that the receiver hands on or gives up, in order.
@@ -211,12 +211,12 @@ impl RetransmissionWindow {
             };
             if unit.packets > 0 {
                 unit.packets -= 1;
-                let begun = !std::mem::take(&mut self.beheaded);
+                let begun = !std::mem::take(&mut self.head_lost);
                 let packet = self.packets.pop_front()?;
                 return Some(if whole && begun { Released::Whole(packet) } else { Released::Lost(packet) });
             }
             // A packet may go on through several units; once one is lost it stays lost.
-            self.beheaded = unit.goes_on && (self.beheaded || !whole);
+            self.head_lost = unit.continues && (self.head_lost || !whole);
             self.units.pop_front();
             self.first += 1;
         }
@@ -225,16 +225,16 @@ impl RetransmissionWindow {
 
 impl Unit {
     /// An attempt is over: `of` are all attempts, and the frames to the next.
-    fn judged(&mut self, whole: bool, frame: u64, of: (u32, u64)) -> UnitState {
+    fn attempt_result(&mut self, whole: bool, frame: u64, of: (u32, u64)) -> UnitState {
         self.attempts += 1;
         match whole {
             true => UnitState::Arrived,
             false if self.attempts >= of.0 => UnitState::Lost,
-            false => UnitState::Again { from: frame + of.1 },
+            false => UnitState::Retransmit { from: frame + of.1 },
         }
     }
 
     fn is_due(&self, frame: u64) -> bool {
-        matches!(self.state, UnitState::Again { from } if from <= frame)
+        matches!(self.state, UnitState::Retransmit { from } if from <= frame)
     }
 }

@@ -39,8 +39,8 @@ impl BlockAckWindow {
 
     /// Another packet might go into the next frame.
     pub fn has_room(&self, config: &WlanConfig, format: &Format) -> bool {
-        let most = config.aggregate.map_or(1, |aggregate| aggregate.frames as usize);
-        self.mpdus.len() < most && self.load(config, format).packets as usize == self.missing()
+        let max = config.aggregate.map_or(1, |aggregate| aggregate.frames as usize);
+        self.mpdus.len() < max && self.load(config, format).packets as usize == self.missing()
     }
 
     fn missing(&self) -> usize {
@@ -52,7 +52,7 @@ impl BlockAckWindow {
         let mut load = FrameLoad { packets: 0, bytes: 0 };
         for mpdu in self.mpdus.iter().filter(|mpdu| !mpdu.arrived) {
             let bytes = load.bytes + config.mpdu(mpdu.packet.len);
-            let fits = config.aggregate.is_some_and(|most| bytes <= most.bytes && format.air(bytes) <= most.air);
+            let fits = config.aggregate.is_some_and(|max| bytes <= max.bytes && format.air(bytes) <= max.air);
             if load.packets > 0 && !fits {
                 break;
             }
@@ -79,7 +79,7 @@ impl BlockAckWindow {
     }
 
     /// Nothing of a frame was heard.
-    pub fn lose(&mut self, load: FrameLoad) {
+    pub fn mark_lost(&mut self, load: FrameLoad) {
         self.receive(load, || false);
     }
 
@@ -89,13 +89,13 @@ impl BlockAckWindow {
     }
 
     /// The next packet whose tries are used up.
-    pub fn give_up(&mut self, tries: u32) -> Option<Packet> {
-        let spent = self.mpdus.iter().position(|mpdu| !mpdu.arrived && mpdu.failures >= tries)?;
-        self.mpdus.remove(spent).map(|mpdu| mpdu.packet)
+    pub fn take_expired(&mut self, tries: u32) -> Option<Packet> {
+        let expired = self.mpdus.iter().position(|mpdu| !mpdu.arrived && mpdu.failures >= tries)?;
+        self.mpdus.remove(expired).map(|mpdu| mpdu.packet)
     }
 
     /// The first packet that has not arrived is given up.
-    pub fn give_up_first(&mut self) -> Option<Packet> {
+    pub fn take_first(&mut self) -> Option<Packet> {
         let first = self.mpdus.iter().position(|mpdu| !mpdu.arrived)?;
         self.mpdus.remove(first).map(|mpdu| mpdu.packet)
     }

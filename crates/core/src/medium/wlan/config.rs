@@ -25,7 +25,7 @@ pub struct WlanConfig {
     pub control: Format,
     /// MAC header, FCS and LLC/SNAP around each packet.
     pub header: u32,
-    /// Frames longer than this are asked for with an RTS; None is never.
+    /// Frames longer than this are rts for with an RTS; None is never.
     pub rts_threshold: Option<u32>,
     /// Times that an RTS, or a frame without one, is sent before its packet is given up.
     pub short_retries: u32,
@@ -75,12 +75,12 @@ impl WlanConfig {
     }
 
     /// A transmission knows this long after its frame that no answer comes: when the answer would have ended.
-    pub fn timeout(&self, asked: bool) -> Span {
-        self.sifs + if asked { self.control.air(CTS_BYTES) } else { self.ack_time() }
+    pub fn timeout(&self, rts: bool) -> Span {
+        self.sifs + if rts { self.control.air(CTS_BYTES) } else { self.ack_time() }
     }
 
     /// Times that a frame of so many bytes is sent.
-    pub fn tries(&self, frame_bytes: u32) -> u32 {
+    pub fn retry_limit(&self, frame_bytes: u32) -> u32 {
         if self.uses_rts(frame_bytes) { self.long_retries } else { self.short_retries }
     }
 
@@ -89,12 +89,12 @@ impl WlanConfig {
         if self.slot == Span::ZERO {
             return Err("a slot of no length: back-off would not separate anybody".into());
         }
-        let [least, most] = self.cw;
-        if !(1..=MAX_SLOTS).contains(&least) || !(least..=MAX_SLOTS).contains(&most) {
-            return Err(format!("contention window {least} to {most}: 1 to {MAX_SLOTS} are possible, the lower one first"));
+        let [cw_min, cw_max] = self.cw;
+        if !(1..=MAX_SLOTS).contains(&cw_min) || !(cw_min..=MAX_SLOTS).contains(&cw_max) {
+            return Err(format!("contention window {cw_min} to {cw_max}: 1 to {MAX_SLOTS} are possible, the lower one first"));
         }
         if self.short_retries == 0 || self.long_retries == 0 {
-            return Err("a frame is sent once at least: retries must be 1 or more".into());
+            return Err("a frame is sent at least once: retries must be 1 or more".into());
         }
         if self.header > MAX_HEADER {
             return Err(format!("a header of {} bytes: at most {MAX_HEADER} are possible", self.header));

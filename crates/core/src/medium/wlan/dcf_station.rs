@@ -24,13 +24,13 @@ pub struct DcfStation {
     pub ready: Time,
     /// An RTS of this frame has not been answered so many times.
     pub unanswered: u32,
-    /// Station whose turn is next, at the access point.
-    turn: u32,
+    /// Station whose next_station is next, at the access point.
+    next_station: u32,
 }
 
 impl DcfStation {
     pub fn new(config: &WlanConfig) -> DcfStation {
-        DcfStation { backoff: Backoff::new(config), current: None, ready: Time::ZERO, unanswered: 0, turn: 0 }
+        DcfStation { backoff: Backoff::new(config), current: None, ready: Time::ZERO, unanswered: 0, next_station: 0 }
     }
 
     /// When its frame goes, if the medium stays idle.
@@ -43,38 +43,38 @@ impl DcfStation {
         self.current.is_some() || !self.backoff.is_over()
     }
 
-    /// Makes the next waiting packet the frame to send. The access point serves stations in turn; a packet that has to be sent again goes
+    /// Makes the next waiting packet the frame to send. The access point serves stations in next_station; a packet that has to be sent again goes
     /// before the others of its stream.
-    pub fn load(&mut self, number: usize, now: Time, pending: &mut Pending<'_>, out: &mut Output<'_>) {
+    pub fn load(&mut self, number: usize, now: Time, frames: &mut FrameSource<'_>, out: &mut Output<'_>) {
         self.ready = now;
-        if self.current.is_some_and(|stream| pending.loads(stream, now, out)) {
+        if self.current.is_some_and(|stream| frames.has_frame(stream, now, out)) {
             return;
         }
         self.unanswered = 0;
         self.current = match number {
-            0 => self.next_station(now, pending, out),
+            0 => self.next_downlink(now, frames, out),
             _ => {
                 let own = Stream::new(number as u32 - 1, Direction::Up);
-                pending.loads(own, now, out).then_some(own)
+                frames.has_frame(own, now, out).then_some(own)
             }
         };
     }
 
-    fn next_station(&mut self, now: Time, pending: &mut Pending<'_>, out: &mut Output<'_>) -> Option<Stream> {
-        let stations = pending.queues.stations();
+    fn next_downlink(&mut self, now: Time, frames: &mut FrameSource<'_>, out: &mut Output<'_>) -> Option<Stream> {
+        let stations = frames.queues.stations();
         for step in 0..stations {
-            let station = (self.turn + step) % stations;
+            let station = (self.next_station + step) % stations;
             let stream = Stream::new(station, Direction::Down);
-            if pending.loads(stream, now, out) {
-                self.turn = (station + 1) % stations;
+            if frames.has_frame(stream, now, out) {
+                self.next_station = (station + 1) % stations;
                 return Some(stream);
             }
         }
-        pending.first_shared(now, out)
+        frames.first_shared(now, out)
     }
 
     /// Its frame was answered: others of the access point's stations may be next.
-    pub fn succeed(&mut self, config: &WlanConfig, rng: &mut Rng) {
+    pub fn on_ack(&mut self, config: &WlanConfig, rng: &mut Rng) {
         self.current = None;
         self.unanswered = 0;
         self.backoff.reset(config);
@@ -82,7 +82,7 @@ impl DcfStation {
     }
 
     /// It was not. `given_up`: nor will it be sent again.
-    pub fn fail(&mut self, config: &WlanConfig, rng: &mut Rng, given_up: bool) {
+    pub fn on_failure(&mut self, config: &WlanConfig, rng: &mut Rng, given_up: bool) {
         if given_up {
             self.current = None;
             self.unanswered = 0;
@@ -95,12 +95,12 @@ impl DcfStation {
 }
 
 /// Where frames come from.
-pub struct Pending<'a> {
+pub struct FrameSource<'a> {
     pub queues: &'a mut StationQueues,
     pub windows: &'a mut [BlockAckWindow],
 }
 
-impl Pending<'_> {
+impl FrameSource<'_> {
     /// Whose the first packet of the shared queue is, which is now the frame to send.
     fn first_shared(&mut self, now: Time, out: &mut Output<'_>) -> Option<Stream> {
         let stream = self.queues.first_shared(now, out)?;
@@ -110,8 +110,8 @@ impl Pending<'_> {
     }
 
     /// The stream has a frame to send, or its queue gives one. A queue may drop all that it holds instead.
-    fn loads(&mut self, stream: Stream, now: Time, out: &mut Output<'_>) -> bool {
-        if !self.queues.is_here(stream.station) {
+    fn has_frame(&mut self, stream: Stream, now: Time, out: &mut Output<'_>) -> bool {
+        if !self.queues.is_served(stream.station) {
             return false;
         }
         let window = &mut self.windows[stream.index()];

@@ -1,7 +1,7 @@
 //! What happens from the instant at which somebody begins to send until the medium is idle again: a frame and its answer, or a collision.
 
 use super::ampdu::FrameLoad;
-use super::dcf_station::Pending;
+use super::dcf_station::FrameSource;
 use super::{Format, Wlan};
 use crate::element::{DropReason, Output};
 use crate::medium::Stream;
@@ -40,7 +40,7 @@ impl Exchange {
 
 impl Wlan {
     /// Back-offs of one or several stations end now.
-    pub(super) fn begin(&mut self, now: Time, out: &mut Output<'_>) {
+    pub(super) fn start_exchange(&mut self, now: Time, out: &mut Output<'_>) {
         let mut transmissions = Vec::with_capacity(1);
         for place in 0..self.active.len() {
             let number = self.active[place];
@@ -48,7 +48,7 @@ impl Wlan {
             let sends = station.sends_at(&self.config) <= now;
             station.backoff.freeze(now, self.config.slot);
             if sends && let Some(stream) = station.current {
-                transmissions.push(self.prepare(number, stream, now, out));
+                transmissions.push(self.build_frame(number, stream, now, out));
             }
         }
         let stations = &self.stations;
@@ -70,7 +70,7 @@ impl Wlan {
     }
 
     /// Fills the frame and says how long it takes.
-    fn prepare(&mut self, station: usize, stream: Stream, now: Time, out: &mut Output<'_>) -> Transmission {
+    fn build_frame(&mut self, station: usize, stream: Stream, now: Time, out: &mut Output<'_>) -> Transmission {
         let format = self.format(stream);
         let window = &mut self.windows[stream.index()];
         while window.has_room(&self.config, &format) {
@@ -85,11 +85,11 @@ impl Wlan {
     }
 
     /// The exchange's due time has come.
-    pub(super) fn proceed(&mut self, out: &mut Output<'_>) {
+    pub(super) fn on_due(&mut self, out: &mut Output<'_>) {
         let Some(mut exchange) = self.exchange.take() else { return };
         let Some(now) = exchange.arrives.take() else {
-            let lone = exchange.transmissions.len() == 1;
-            return self.finish(&exchange, lone, out);
+            let single = exchange.transmissions.len() == 1;
+            return self.finish(&exchange, single, out);
         };
         let transmission = exchange.transmissions[0];
         let share = self.config.frame_error[transmission.stream.direction as usize];
@@ -115,7 +115,7 @@ impl Wlan {
 
     /// The medium is idle again: transmissions draw new back-offs, and everybody counts on after an interframe space.
     fn finish(&mut self, exchange: &Exchange, answered: bool, out: &mut Output<'_>) {
-        let (now, lone) = (exchange.ends, exchange.transmissions.len() == 1);
+        let (now, single) = (exchange.ends, exchange.transmissions.len() == 1);
         self.idle_from = now + if answered { self.config.difs } else { self.config.eifs };
         for &number in &self.active {
             self.stations[number].backoff.resume(self.idle_from);
@@ -125,35 +125,35 @@ impl Wlan {
             let from = if answered {
                 self.idle_from
             } else {
-                let sent = if lone { now } else { transmission.ends };
+                let sent = if single { now } else { transmission.ends };
                 // Without an answer to its RTS; else to its data.
-                let asked = transmission.uses_rts && !lone;
-                (sent + self.config.timeout(asked)).max(now) + self.config.difs
+                let rts = transmission.uses_rts && !single;
+                (sent + self.config.timeout(rts)).max(now) + self.config.difs
             };
-            self.conclude(transmission, answered, lone, now, out);
+            self.finish_transmission(transmission, answered, single, now, out);
             self.stations[transmission.station].backoff.resume(from);
         }
     }
 
     /// What the end of the exchange means for one of its transmissions.
-    fn conclude(&mut self, transmission: Transmission, answered: bool, lone: bool, now: Time, out: &mut Output<'_>) {
+    fn finish_transmission(&mut self, transmission: Transmission, answered: bool, single: bool, now: Time, out: &mut Output<'_>) {
         let station = &mut self.stations[transmission.station];
         let window = &mut self.windows[transmission.stream.index()];
         if answered {
-            station.succeed(&self.config, &mut self.backoffs);
+            station.on_ack(&self.config, &mut self.backoffs);
         }
         let mut given_up = false;
         let mut lost = Vec::new();
-        if transmission.uses_rts && !lone {
+        if transmission.uses_rts && !single {
             station.unanswered += 1;
             if station.unanswered >= self.config.short_retries {
-                lost.extend(window.give_up_first());
+                lost.extend(window.take_first());
             }
         } else {
-            if !lone {
-                window.lose(transmission.load);
+            if !single {
+                window.mark_lost(transmission.load);
             }
-            while let Some(packet) = window.give_up(self.config.tries(transmission.load.bytes)) {
+            while let Some(packet) = window.take_expired(self.config.retry_limit(transmission.load.bytes)) {
                 lost.push(packet);
             }
         }
@@ -162,12 +162,12 @@ impl Wlan {
             self.queues.of(transmission.stream).drop(packet, DropReason::Retries, out);
         }
         if !answered {
-            station.fail(&self.config, &mut self.backoffs, given_up);
+            station.on_failure(&self.config, &mut self.backoffs, given_up);
         }
         self.deliver(transmission.stream, out);
-        let mut pending = Pending { queues: &mut self.queues, windows: &mut self.windows };
+        let mut frames = FrameSource { queues: &mut self.queues, windows: &mut self.windows };
         let station = &mut self.stations[transmission.station];
-        station.load(transmission.station, now, &mut pending, out);
+        station.load(transmission.station, now, &mut frames, out);
         if !self.active.contains(&transmission.station) {
             self.active.push(transmission.station);
         }

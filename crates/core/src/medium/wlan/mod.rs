@@ -21,7 +21,7 @@ use crate::rng::Rng;
 use crate::units::Time;
 use ampdu::BlockAckWindow;
 use backoff::Backoff;
-use dcf_station::{DcfStation, Pending, dcf_station_of};
+use dcf_station::{DcfStation, FrameSource, dcf_station_of};
 use exchange::Exchange;
 
 pub struct Wlan {
@@ -65,7 +65,7 @@ impl Wlan {
     }
 
     /// A station has its first frame after a pause. It goes at once if the medium has been idle for long enough.
-    fn join(&mut self, number: usize, now: Time) {
+    fn activate(&mut self, number: usize, now: Time) {
         let station = &mut self.stations[number];
         if station.backoff.is_over() && (self.exchange.is_some() || now < self.idle_from) {
             station.backoff.draw(&mut self.backoffs);
@@ -79,10 +79,10 @@ impl Wlan {
 
     /// Gives a station its next frame, if something waits for it.
     fn load(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
-        let mut pending = Pending { queues: &mut self.queues, windows: &mut self.windows };
-        self.stations[number].load(number, now, &mut pending, out);
+        let mut frames = FrameSource { queues: &mut self.queues, windows: &mut self.windows };
+        self.stations[number].load(number, now, &mut frames, out);
         if self.stations[number].current.is_some() {
-            self.join(number, now);
+            self.activate(number, now);
         }
     }
 }
@@ -98,7 +98,7 @@ impl Medium for Wlan {
     /// Into the frame that is next, if its transmission has none, else into the queue.
     fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         let number = dcf_station_of(stream);
-        if self.stations[number].current.is_some() || !self.queues.is_here(stream.station) {
+        if self.stations[number].current.is_some() || !self.queues.is_served(stream.station) {
             return self.queues.enqueue(now, stream, packet, out);
         }
         if let Some(packet) = self.queues.pass(now, stream, packet, out) {
@@ -110,9 +110,9 @@ impl Medium for Wlan {
     fn advance(&mut self, now: Time, out: &mut Output<'_>) {
         while self.next() <= now {
             if self.exchange.is_some() {
-                self.proceed(out);
+                self.on_due(out);
             } else {
-                self.begin(self.next, out);
+                self.start_exchange(self.next, out);
             }
             self.plan_next();
         }
@@ -128,7 +128,7 @@ impl Medium for Wlan {
 
     /// A frame that is being sent is sent to its end. What it held waits again, if it is the station's own or goes over to the next cell;
     /// else it is lost.
-    fn leave(&mut self, now: Time, station: u32, out: &mut Output<'_>) {
+    fn station_leaves(&mut self, now: Time, station: u32, out: &mut Output<'_>) {
         for direction in [Direction::Down, Direction::Up] {
             let stream = Stream::new(station, direction);
             if direction == Direction::Down && !self.queues.forwards() {
@@ -146,7 +146,7 @@ impl Medium for Wlan {
         self.plan_next();
     }
 
-    fn arrive(&mut self, now: Time, station: u32, out: &mut Output<'_>) {
+    fn station_arrives(&mut self, now: Time, station: u32, out: &mut Output<'_>) {
         for number in [0, station as usize + 1] {
             if self.stations[number].current.is_none() {
                 self.load(number, now, out);

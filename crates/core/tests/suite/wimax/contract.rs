@@ -48,7 +48,7 @@ fn terms() -> impl Strategy<Value = WimaxConfig> {
     ];
     let shaped = RateLimitConfig {
         traffic: TrafficFilter::All,
-        rate: LimitRate::Wandering { low_bps: 100_000, high_bps: 900_000, every: Span::from_ms(30) },
+        rate: LimitRate::Varying { low_bps: 100_000, high_bps: 900_000, every: Span::from_ms(30) },
         burst: 2000,
         excess: Excess::Shape { bytes: 4000 },
     };

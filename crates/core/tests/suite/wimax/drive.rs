@@ -37,13 +37,13 @@ pub fn nist(down: u32, up: u32, mcs: u8) -> WimaxConfig {
     };
     WimaxConfig {
         frame,
-        pdu: Pdu { around: 10 },
+        pdu: Pdu { overhead_bytes: 10 },
         uplink: UplinkConfig {
             grant_frames: 2,
-            patience: 20,
+            request_timeout: 20,
             backoff: BackoffConfig { start: 2, end: 6, tries: 16 },
             piggyback: true,
-            least_grant: 0,
+            min_grant: 0,
             bundling: true,
         },
         repair: [RetransmissionMode::None; 2],

@@ -137,7 +137,7 @@ impl WimaxPlan {
         let repair = [retransmission(self.repair.down)?, retransmission(self.repair.up)?];
         let config = WimaxConfig {
             frame,
-            pdu: Pdu { around: if self.crc { 10 } else { 6 } },
+            pdu: Pdu { overhead_bytes: if self.crc { 10 } else { 6 } },
             uplink: self.uplink()?,
             repair,
             stations,
@@ -193,10 +193,10 @@ impl WimaxPlan {
         }
         Ok(UplinkConfig {
             grant_frames: self.grant_frames,
-            patience: self.patience_frames,
+            request_timeout: self.patience_frames,
             backoff: BackoffConfig { start, end, tries: self.contention.tries },
             piggyback: self.piggyback,
-            least_grant: self.min_grant_bytes,
+            min_grant: self.min_grant_bytes,
             bundling: self.bundling,
         })
     }

@@ -50,7 +50,7 @@ fn rate_limit(plan: &RateLimitPlan) -> Result<RateLimitConfig, String> {
     let rate = if plan.low_bps == plan.high_bps {
         LimitRate::Fixed { bps: plan.low_bps }
     } else {
-        LimitRate::Wandering { low_bps: plan.low_bps, high_bps: plan.high_bps, every: Span(plan.every_ps) }
+        LimitRate::Varying { low_bps: plan.low_bps, high_bps: plan.high_bps, every: Span(plan.every_ps) }
     };
     let traffic = plan.traffic.into();
     let excess = plan.buffer.map_or(Excess::Police, |bytes| Excess::Shape { bytes });

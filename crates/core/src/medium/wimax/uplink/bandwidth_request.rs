@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct BandwidthRequests {
     /// Requests that the base station has heard and may grant from a frame on: (frame, bytes, in place of all before).
-    pub heard: VecDeque<(u64, u64, bool)>,
+    pub received: VecDeque<(u64, u64, bool)>,
     /// What the base station still owes.
-    pub owed: u64,
+    pub demand: u64,
     /// Bytes of packets here that some request was for.
-    pub covered: u64,
+    pub requested: u64,
     pub backoff: Backoff,
     /// When a request in vain is given up, as a frame.
     pub timer: Option<u64>,
@@ -20,24 +20,24 @@ pub struct BandwidthRequests {
 
 impl BandwidthRequests {
     pub fn outstanding(&self) -> u64 {
-        self.owed + self.heard.iter().map(|&(_, bytes, _)| bytes).sum::<u64>()
+        self.demand + self.received.iter().map(|&(_, bytes, _)| bytes).sum::<u64>()
     }
 
     /// A request reaches the base station.
-    pub fn request(&mut self, from: u64, bytes: u64, instead: bool) {
-        if instead {
-            self.heard.clear();
-            self.covered = 0;
+    pub fn request(&mut self, from: u64, bytes: u64, aggregate: bool) {
+        if aggregate {
+            self.received.clear();
+            self.requested = 0;
         }
-        self.heard.push_back((from, bytes, instead));
-        self.covered += bytes;
+        self.received.push_back((from, bytes, aggregate));
+        self.requested += bytes;
     }
 
     /// The base station comes to `frame`.
-    pub fn hear(&mut self, frame: u64) {
-        while let Some(&(_, bytes, instead)) = self.heard.front().filter(|&&(from, ..)| from <= frame) {
-            self.owed = if instead { bytes } else { self.owed + bytes };
-            self.heard.pop_front();
+    pub fn receive(&mut self, frame: u64) {
+        while let Some(&(_, bytes, aggregate)) = self.received.front().filter(|&&(from, ..)| from <= frame) {
+            self.demand = if aggregate { bytes } else { self.demand + bytes };
+            self.received.pop_front();
         }
     }
 }

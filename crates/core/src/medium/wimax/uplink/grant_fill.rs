@@ -1,7 +1,7 @@
 //! What rides in a station's burst: what has to be sent again, new packets, and a request for what is left.
 
 use super::super::cell::{Cell, Payload, ScheduledPiece};
-use super::super::downlink::LARGEST;
+use super::super::downlink::ASSUMED_PACKET_BYTES;
 use super::super::qos_class::QosClass;
 use super::{Grant, PIGGYBACK_BYTES, Uplink};
 use crate::element::Output;
@@ -52,13 +52,13 @@ impl Uplink {
         };
         let requests = &mut self.requests[grant.station as usize];
         requests.timer = None;
-        requests.backoff.succeed();
-        self.send_again(cell, &mut burst);
+        requests.backoff.reset();
+        self.send_retransmissions(cell, &mut burst);
         let requests = &mut self.requests[grant.station as usize];
-        requests.owed = requests.owed.saturating_sub(u64::from(burst.room()));
+        requests.demand = requests.demand.saturating_sub(u64::from(burst.room()));
         // Room for a request that rides on the data, unless all that is here rides itself.
-        let rides = cell.config.uplink.piggyback && cell.service(grant.station).class.piggybacks();
-        if rides && cell.need(stream) > u64::from(burst.room()) {
+        let rides = cell.config.uplink.piggyback && cell.service_flow(grant.station).class.piggybacks();
+        if rides && cell.backlog(stream) > u64::from(burst.room()) {
             burst.reserve = PIGGYBACK_BYTES.min(burst.room());
         }
         self.send_new(cell, &mut burst, out);
@@ -67,14 +67,14 @@ impl Uplink {
         if let Some(unit) = cell.tx[stream.index()].window.as_mut().and_then(|window| window.end_of_frame()) {
             self.scheduled.push(burst.place(0, Payload::Unit(unit)));
         }
-        self.ask_for_more(cell, grant, rides);
-        cell.count_use(stream, grant.slots, cell.frame.up.slots());
+        self.request_more(cell, grant, rides);
+        cell.add_busy_slots(stream, grant.slots, cell.frame.up.slots());
     }
 
-    fn send_again(&mut self, cell: &mut Cell, burst: &mut Burst) {
-        let most = (cell.frame.up.slots() - cell.config.frame.uplink_preamble) * burst.slot_bytes;
+    fn send_retransmissions(&mut self, cell: &mut Cell, burst: &mut Burst) {
+        let max_bytes = (cell.frame.up.slots() - cell.config.frame.uplink_preamble) * burst.slot_bytes;
         let Some(window) = &mut cell.tx[burst.stream.index()].window else { return };
-        while let Some((unit, bytes)) = window.again(cell.number, burst.room(), most) {
+        while let Some((unit, bytes)) = window.retransmit(cell.number, burst.room(), max_bytes) {
             let from = burst.used;
             burst.used += bytes;
             self.scheduled.push(burst.place(from, Payload::Unit(unit)));
@@ -85,35 +85,35 @@ impl Uplink {
         let (now, pdu) = (cell.began + cell.frame.uplink, cell.config.pdu);
         let station = burst.stream.station;
         // Without bundling only what some request was for may go, but in grants that nobody requests for.
-        let free = cell.config.uplink.bundling || cell.service(station).class < QosClass::Rtps;
+        let free = cell.config.uplink.bundling || cell.service_flow(station).class < QosClass::Rtps;
         let Cell { tx, queues, .. } = cell;
         let (tx, queue) = (&mut tx[burst.stream.index()], queues.of(burst.stream));
         let requests = &mut self.requests[station as usize];
-        while free || requests.covered > 0 {
-            let admits = tx.window.as_ref().is_none_or(|window| window.admits(LARGEST));
+        while free || requests.requested > 0 {
+            let admits = tx.window.as_ref().is_none_or(|window| window.admits(ASSUMED_PACKET_BYTES));
             if !admits || tx.fragmenter.is_empty(queue) {
                 return;
             }
             let Some(piece) = tx.fragmenter.next(now, burst.room(), &pdu, queue, out) else { return };
             let from = burst.used;
             burst.used += piece.bytes;
-            requests.covered = requests.covered.saturating_sub(u64::from(piece.bytes));
+            requests.requested = requests.requested.saturating_sub(u64::from(piece.bytes));
             let payload = match &mut tx.window {
-                None => piece.done.map(Payload::Packet),
-                Some(window) => window.add(piece.bytes, piece.done).map(Payload::Unit),
+                None => piece.completes.map(Payload::Packet),
+                Some(window) => window.add(piece.bytes, piece.completes).map(Payload::Unit),
             };
             self.scheduled.extend(payload.map(|payload| burst.place(from, payload)));
-            if piece.done.is_none() {
+            if piece.completes.is_none() {
                 return;
             }
         }
     }
 
     /// What no request has spoken of rides on the data as one, or is the answer to a poll.
-    fn ask_for_more(&mut self, cell: &mut Cell, grant: Grant, rides: bool) {
+    fn request_more(&mut self, cell: &mut Cell, grant: Grant, rides: bool) {
         let stream = Cell::up(grant.station);
         let requests = &mut self.requests[grant.station as usize];
-        let missing = cell.need(stream).saturating_sub(requests.outstanding());
+        let missing = cell.backlog(stream).saturating_sub(requests.outstanding());
         if missing > 0 && (rides || grant.poll) {
             requests.request(cell.number + cell.config.uplink.grant_frames, missing + u64::from(PIGGYBACK_BYTES), false);
             cell.queues.of(stream).count_control(u64::from(grant.poll));

@@ -13,7 +13,7 @@ use crate::element::Output;
 use crate::rng::Rng;
 use bandwidth_request::BandwidthRequests;
 
-/// A station's part of the uplink in one frame.
+/// A station's part of the uplink in piece frame.
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     station: u32,
@@ -26,43 +26,43 @@ struct Grant {
 pub struct Uplink {
     requests: Vec<BandwidthRequests>,
     /// Stations with something to send or to be granted; the first has the first turn.
-    engaged: Vec<u32>,
+    active: Vec<u32>,
     grants: Vec<Grant>,
     free: u32,
     scheduled: Vec<ScheduledPiece>,
     backoffs: Rng,
     /// Requests sent in this frame's contention: (opportunity, station).
-    tries: Vec<(u32, u32)>,
+    attempts: Vec<(u32, u32)>,
 }
 
 impl Uplink {
     pub fn new(stations: u32, backoffs: Rng) -> Uplink {
         Uplink {
             requests: vec![BandwidthRequests::default(); stations as usize],
-            engaged: Vec::new(),
+            active: Vec::new(),
             grants: Vec::new(),
             free: 0,
             scheduled: Vec::new(),
             backoffs,
-            tries: Vec::new(),
+            attempts: Vec::new(),
         }
     }
 
     pub fn is_idle(&self) -> bool {
-        self.engaged.is_empty()
+        self.active.is_empty()
     }
 
     /// A station leaves: what it asked for, and was granted, is another's.
-    pub fn forget(&mut self, station: u32) {
+    pub fn reset_station(&mut self, station: u32) {
         let requests = &mut self.requests[station as usize];
         *requests = BandwidthRequests { listed: requests.listed, ..BandwidthRequests::default() };
         self.grants.retain(|grant| grant.station != station);
     }
 
     /// A packet came from this station.
-    pub fn list(&mut self, station: u32) {
+    pub fn activate(&mut self, station: u32) {
         if !std::mem::replace(&mut self.requests[station as usize].listed, true) {
-            self.engaged.push(station);
+            self.active.push(station);
         }
     }
 
@@ -70,16 +70,16 @@ impl Uplink {
     pub fn grant(&mut self, cell: &mut Cell, out: &mut Output<'_>) -> u32 {
         self.grants.clear();
         self.free = cell.frame.up.slots();
-        if !self.engaged.is_empty() {
-            self.engaged.rotate_left(1);
+        if !self.active.is_empty() {
+            self.active.rotate_left(1);
         }
-        for at in 0..self.engaged.len() {
-            let station = self.engaged[at];
-            cell.release_capped(Cell::up(station), cell.began, out);
-            self.requests[station as usize].hear(cell.number);
+        for at in 0..self.active.len() {
+            let station = self.active[at];
+            cell.release_rate_limited(Cell::up(station), cell.began, out);
+            self.requests[station as usize].receive(cell.number);
         }
-        self.grant_unasked(cell);
-        self.grant_again(cell);
+        self.grant_unsolicited(cell);
+        self.grant_retransmissions(cell);
         for class in 0..QosClass::COUNT {
             self.share(cell, class);
         }
@@ -87,64 +87,64 @@ impl Uplink {
     }
 
     /// Fixed grants and polls that are due.
-    fn grant_unasked(&mut self, cell: &mut Cell) {
-        for at in 0..self.engaged.len() {
-            let station = self.engaged[at];
-            let service = cell.service(station);
-            if !service.is_turn(cell.number, station) || !cell.queues.is_here(station) {
+    fn grant_unsolicited(&mut self, cell: &mut Cell) {
+        for at in 0..self.active.len() {
+            let station = self.active[at];
+            let service = cell.service_flow(station);
+            if !service.is_due(cell.number, station) || !cell.queues.is_served(station) {
                 continue;
             }
             let stream = Cell::up(station);
             let slot_bytes = u64::from(cell.slot_bytes_of(stream)).max(1);
             let bytes = match service.class {
                 QosClass::Ugs => u64::from(service.bytes),
-                QosClass::Ertps => cell.need(stream).min(u64::from(service.bytes)),
+                QosClass::Ertps => cell.backlog(stream).min(u64::from(service.bytes)),
                 _ => u64::from(REQUEST_BYTES),
             };
             let slots = bytes.div_ceil(slot_bytes).min(u64::from(self.free)) as u32;
-            self.give(cell, station, slots, service.class > QosClass::Ertps);
+            self.add_slots(cell, station, slots, service.class > QosClass::Ertps);
         }
     }
 
     /// What stations must send again: the base station knows it, and half of it would be of no use.
-    fn grant_again(&mut self, cell: &mut Cell) {
-        for at in 0..self.engaged.len() {
-            let station = self.engaged[at];
+    fn grant_retransmissions(&mut self, cell: &mut Cell) {
+        for at in 0..self.active.len() {
+            let station = self.active[at];
             let stream = Cell::up(station);
-            let bytes = cell.tx[stream.index()].window.as_ref().map_or(0, |w| w.again_bytes(cell.number));
+            let bytes = cell.tx[stream.index()].window.as_ref().map_or(0, |w| w.retransmit_bytes(cell.number));
             if bytes > 0 {
                 let slots = bytes.div_ceil(u64::from(cell.slot_bytes_of(stream)).max(1)).min(u64::from(self.free));
-                self.give(cell, station, slots as u32, false);
+                self.add_slots(cell, station, slots as u32, false);
             }
         }
     }
 
-    /// What is owed to stations of one class, in equal shares.
+    /// What is owed to stations of piece class, in equal shares.
     fn share(&mut self, cell: &mut Cell, class: usize) {
-        let mut wanting: Vec<(u32, u32)> = Vec::new();
-        for at in 0..self.engaged.len() {
-            let station = self.engaged[at];
-            if cell.service(station).class.priority() != class {
+        let mut demands: Vec<(u32, u32)> = Vec::new();
+        for at in 0..self.active.len() {
+            let station = self.active[at];
+            if cell.service_flow(station).class.priority() != class {
                 continue;
             }
             let stream = Cell::up(station);
             let slot_bytes = u64::from(cell.slot_bytes_of(stream)).max(1);
-            let slots = self.requests[station as usize].owed.div_ceil(slot_bytes);
+            let slots = self.requests[station as usize].demand.div_ceil(slot_bytes);
             if slots > 0 {
                 let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-                let least = cell.config.uplink.least_grant.div_ceil(slot_bytes as u32);
-                wanting.push((station, slots.max(self.least(cell, station)).max(least)));
+                let min_slots = cell.config.uplink.min_grant.div_ceil(slot_bytes as u32);
+                demands.push((station, slots.max(self.min_slots(cell, station)).max(min_slots)));
             }
         }
-        while !wanting.is_empty() && self.free > 0 {
-            let share = (self.free / wanting.len() as u32).max(1);
+        while !demands.is_empty() && self.free > 0 {
+            let share = (self.free / demands.len() as u32).max(1);
             let before = self.free;
-            for (station, slots) in &mut wanting {
-                let least = self.least(cell, *station);
-                let given = self.give(cell, *station, (*slots).min(share.max(least)), false);
+            for (station, slots) in &mut demands {
+                let min_slots = self.min_slots(cell, *station);
+                let given = self.add_slots(cell, *station, (*slots).min(share.max(min_slots)), false);
                 *slots -= given;
             }
-            wanting.retain(|&(_, slots)| slots > 0);
+            demands.retain(|&(_, slots)| slots > 0);
             if self.free == before {
                 return;
             }
@@ -152,15 +152,15 @@ impl Uplink {
     }
 
     /// Less than this a station can do nothing with.
-    fn least(&mut self, cell: &mut Cell, station: u32) -> u32 {
+    fn min_slots(&mut self, cell: &mut Cell, station: u32) -> u32 {
         if self.grants.iter().any(|grant| grant.station == station) {
             return 1;
         }
-        cell.config.pdu.least().div_ceil(cell.slot_bytes_of(Cell::up(station)).max(1))
+        cell.config.pdu.min_bytes().div_ceil(cell.slot_bytes_of(Cell::up(station)).max(1))
     }
 
     /// Adds slots to a station's burst, which at first costs its preamble as well. Says how many it got.
-    fn give(&mut self, cell: &mut Cell, station: u32, slots: u32, poll: bool) -> u32 {
+    fn add_slots(&mut self, cell: &mut Cell, station: u32, slots: u32, poll: bool) -> u32 {
         let preamble = cell.config.frame.uplink_preamble;
         let at = self.grants.iter().position(|grant| grant.station == station);
         let room = if at.is_some() { self.free } else { self.free.saturating_sub(preamble) };
@@ -184,7 +184,7 @@ impl Uplink {
 
     /// The uplink begins: stations contend, and fill their grants with what they have now.
     pub fn send(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
-        self.contend(cell, out);
+        self.run_contention(cell, out);
         let mut first = 0;
         for at in 0..self.grants.len() {
             let grant = self.grants[at];
@@ -194,10 +194,10 @@ impl Uplink {
         }
         let zone = cell.frame.up;
         let in_order = zone.by_column;
-        cell.arrive(&mut self.scheduled, in_order, |one| zone.end(one.first, one.last), out);
+        cell.deliver(&mut self.scheduled, in_order, |piece| zone.end(piece.first, piece.last), out);
         self.grants.clear();
         let requests = &mut self.requests;
-        self.engaged.retain(|&station| {
+        self.active.retain(|&station| {
             let requests = &mut requests[station as usize];
             requests.listed = !cell.is_idle(Cell::up(station)) || requests.outstanding() > 0;
             if !requests.listed {
