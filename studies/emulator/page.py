@@ -1,4 +1,4 @@
-"""The emulator's accuracy and speed as a page: `python -m studies.emulator.page PAGE [accuracy|speed]`."""
+"""Writes the page of the emulator's accuracy and speed: `python -m studies.emulator.page PAGE [accuracy|speed]`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from tests.support.namespaces import namespaces
 PARTS = ("accuracy", "speed")
 ABOUT = """# The emulator, measured
 
-Written by `make bench-live`, with the machine's 1-minute load and the share of CPU time that its own host gave to others. Datagrams of 1500 B
-are numbered and stamped when they are sent, and stamped by the kernel when they arrive, by one clock: the error of a delay is what sender,
-receiver and emulator add together. An audit is the emulator's own; invalid runs were repeated up to three times.
+Written by `make bench-live`. `load` is the machine's 1-minute load average, `steal` the CPU time
+that its hypervisor gave to other machines. Datagrams of 1500 B have a number and a transmission
+timestamp; the kernel timestamps their arrival by the same clock. The error of a delay is
+therefore the sum of the errors of sender, receiver and emulator. An invalid run, by the
+emulator's audit, was repeated up to three times.
 """
 ABOUT_RECORDED = (
-    "Recorded links are saturated; an opportunity of 1500 B counts as there from the first use to the last packet's coming. Losses are in "
-    "standard deviations of their binomial distribution."
+    "Recorded links are saturated; an opportunity of 1500 B counts from the first used one to the last\n"
+    "packet's arrival. The error of a loss is in standard deviations of the binomial distribution."
 )
 
 
@@ -30,13 +32,13 @@ def page(parts: list[str]) -> Iterator[str]:
     if "accuracy" in parts:
         data = os.environ.get("ACKCLOCK_DATA")
         yield "## Accuracy\n"
-        yield from accuracy.wholly(
-            chain(accuracy.rates(), accuracy.losses(), accuracy.recorded(Path(data) / "cellular" if data else None))
+        yield from accuracy.markdown_table(
+            chain(accuracy.rates(), accuracy.losses(), accuracy.recorded_links(Path(data) / "cellular" if data else None))
         )
         yield f"\n{ABOUT_RECORDED}\n"
     if "speed" in parts:
         yield "## Speed\n"
-        yield "A fixed rate with 30 ms of delay, even streams of 1500 B in both directions, counted together.\n"
+        yield "A fixed rate with 30 ms of delay, even streams of 1500 B in both directions; rates are their sums.\n"
         yield from speed.lines()
 
 
@@ -45,7 +47,7 @@ def main() -> int:
         sys.stderr.write("skipped: this machine allows no network namespaces\n")
         return 0
     if not PROGRAM.exists():
-        sys.stderr.write(f"there is no {PROGRAM.name}: make bench-live builds it\n")
+        sys.stderr.write(f"{PROGRAM.name} is not built: run make bench-live\n")
         return 2
     target, *parts = sys.argv[1:]
     lines = []

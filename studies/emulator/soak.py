@@ -1,4 +1,4 @@
-"""An emulation at half load for long, with what it holds each minute: `python -m studies.emulator.soak SECONDS [FILE]`, or `make soak`."""
+"""A long emulation at half load, with its memory and descriptors each minute: `python -m studies.emulator.soak SECONDS [FILE]`, or `make soak`."""
 
 from __future__ import annotations
 
@@ -48,61 +48,61 @@ STEP_S = 60.0
 
 
 @dataclass(frozen=True)
-class Held:
-    """What the emulator's process holds after ``at_s`` seconds."""
+class ProcessUsage:
+    """Memory and descriptors of the emulator's process after ``at_s`` seconds."""
 
     at_s: float
     resident_kb: int
     descriptors: int
 
 
-def held(pid: int, at_s: float) -> Held:
-    """Read what a process holds now."""
+def process_usage(pid: int, at_s: float) -> ProcessUsage:
+    """The present usage of a process."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     resident = next((int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0)
-    return Held(at_s, resident, len(list(Path(f"/proc/{pid}/fd").iterdir())))
+    return ProcessUsage(at_s, resident, len(list(Path(f"/proc/{pid}/fd").iterdir())))
 
 
 class Soak:
-    """Half load both ways with captures and the log, in a folder of its own; ``document`` is the emulation's when it has ended."""
+    """An emulation at half load in both directions, with captures and log; ``document`` is set at its end."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "line.toml").write_text(LINK, encoding="utf-8")
         argv = [sys.executable, "-m", "ackclock", "emulate", "line.toml", "--out", "run", "--no-report", "--json"]
-        argv += ["--server", shlex.join(_both("100.64.0.2")), "--", *_both("100.64.0.1")]
-        self._said = (folder / "said").open("w+", encoding="utf-8")
-        self._running = subprocess.Popen(argv, cwd=folder, stdout=self._said)
+        argv += ["--server", shlex.join(_host("100.64.0.2")), "--", *_host("100.64.0.1")]
+        self._stdout = (folder / "stdout").open("w+", encoding="utf-8")
+        self._process = subprocess.Popen(argv, cwd=folder, stdout=self._stdout)
         self.document: dict[str, Any] = {}
 
-    def samples(self, seconds: float) -> Iterator[Held]:
-        """What is held when warm, then every minute and after ``seconds``; ends the emulation after that, or when nobody listens."""
+    def samples(self, seconds: float) -> Iterator[ProcessUsage]:
+        """The usage after ``WARM_S``, then every minute and after ``seconds``. Ends the emulation afterwards."""
         start = time.monotonic()
         steps = [WARM_S + min(step * STEP_S, seconds) for step in range(int(-(-seconds // STEP_S)) + 1)]
         try:
             for at in steps:
                 time.sleep(max(0.0, start + at - time.monotonic()))
-                yield held(self._running.pid, time.monotonic() - start)
+                yield process_usage(self._process.pid, time.monotonic() - start)
         finally:
-            self._running.send_signal(signal.SIGTERM)
-            # The log becomes tables, the captures are analyzed.
-            self._running.wait(60 + seconds / 5)
-        self._said.seek(0)
-        self.document = json.loads(self._said.read())
+            self._process.send_signal(signal.SIGTERM)
+            # The emulator converts the log to tables and analyzes the captures.
+            self._process.wait(60 + seconds / 5)
+        self._stdout.seek(0)
+        self.document = json.loads(self._stdout.read())
 
 
-def _both(to: str) -> list[str]:
+def _host(peer: str) -> list[str]:
     sink, send = (shlex.join([sys.executable, "-c", text]) for text in (SINK, HALF_LOAD))
-    return ["sh", "-c", f"{sink} & exec {send} {to}"]
+    return ["sh", "-c", f"{sink} & exec {send} {peer}"]
 
 
 def main() -> int:
-    """Write a row a minute, then what the audit says."""
+    """Write a row per minute, then the audit."""
     seconds, *file = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder, Path(*(file or ["/dev/stdout"])).open("w", encoding="utf-8") as out:
         soak = Soak(Path(folder))
         print("seconds resident_kB descriptors", file=out, flush=True)
-        for now in soak.samples(float(seconds)):
-            print(f"{now.at_s:.0f} {now.resident_kb} {now.descriptors}", file=out, flush=True)
+        for usage in soak.samples(float(seconds)):
+            print(f"{usage.at_s:.0f} {usage.resident_kb} {usage.descriptors}", file=out, flush=True)
         keys = ("valid", "why", "release_error_us", "deadline_misses", "unintended_drops", "packets_out", "load", "steal_percent")
         print(json.dumps({key: soak.document[key] for key in keys}), file=out)
     return 0

@@ -1,4 +1,4 @@
-"""How much the emulator carries: one link as fast as it goes, and a hundred links at once."""
+"""The emulator's throughput: one link at increasing load, and a hundred links at once."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from collections.abc import Iterator
 from studies.emulator.traffic import IDLE_S, PORT, PROGRAM, Stream, link, run
 
 TOTALS = (0.5e9, 1.0e9, 1.25e9, 1.5e9, 1.75e9, 2.0e9, 2.5e9)
-"""Both directions together, in IP bits a second."""
-FILLED = (1.5e9, 1.75e9, 2.0e9, 2.5e9)
-"""The same, of links that are offered a little more than they carry."""
-TOO_MUCH = 1.04
+"""Offered load of both directions, in bit/s of IP packets."""
+SATURATED = (1.5e9, 1.75e9, 2.0e9, 2.5e9)
+"""Capacity of saturated links, both directions."""
+OVERLOAD = 1.04
+"""Offered load of a saturated link, relative to its capacity."""
 SECONDS = 5.0
 LINKS, LINK_BPS = 100, 10e6
 HEADINGS = (
-    "link each way",
+    "link per direction",
     "offered",
-    "crossed",
-    "counted",
+    "carried",
+    "received",
     "lost by the link",
     "lost by the emulator",
     "late p50, p99 us",
-    "CPU us a packet",
+    "CPU us per packet",
     "valid",
     "load",
     "steal",
@@ -34,8 +35,8 @@ HEADINGS = (
 
 
 def one_link() -> Iterator[tuple[str, ...]]:
-    """A fixed rate with 30 ms of delay, even streams of 1500 B both ways: below the link's rate, whose bursts cross as they come, and above it."""
-    for total, rate in [(total, 4e9) for total in TOTALS] + [(TOO_MUCH * total, total / 2) for total in FILLED]:
+    """A fixed rate with 30 ms of delay and streams of 1500 B in both directions, below and above the link's rate."""
+    for total, rate in [(total, 4e9) for total in TOTALS] + [(OVERLOAD * total, total / 2) for total in SATURATED]:
         queue = '{ kind = "droptail", packets = 5000 }'
         outcome = run(link(f'"{rate / 1e6:g} Mb/s"', queue=queue), [Stream("down", total / 2), Stream("up", total / 2)], SECONDS)
         document, counted = outcome.document, outcome.counted.values()
@@ -44,7 +45,7 @@ def one_link() -> Iterator[tuple[str, ...]]:
             f"{rate / 1e9:g} Gb/s",
             f"{total / 1e9:.2f} Gb/s",
             f"{document['packets_out'] * 1500 * 8 / SECONDS / 1e9:.3f} Gb/s",
-            f"{sum(seen.get('bps', 0.0) for seen in counted) / 1e9:.3f} Gb/s",
+            f"{sum(counts.get('bps', 0.0) for counts in counted) / 1e9:.3f} Gb/s",
             str(sum(hop["drops"] for hop in document["hops"])),
             str(document["unintended_drops"]),
             f"{late['p50'] or 0:.0f}, {late['p99'] or 0:.0f}",
@@ -56,9 +57,9 @@ def one_link() -> Iterator[tuple[str, ...]]:
 
 
 def generator_alone() -> str:
-    """What sender and counter reach, both ways at once, over a bare pair of interfaces without offloads."""
+    """The throughput of sender and receiver, in both directions over a veth pair without offloads."""
     if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "ethtool"))):
-        return "The generator alone was not measured: that takes root, iproute2 and ethtool."
+        return "The generator alone was not measured: it requires root, iproute2 and ethtool."
     names = [f"ackgen{end}-{os.getpid()}" for end in "ab"]
     ip = ["ip", "netns", "exec"]
     try:
@@ -83,23 +84,23 @@ def generator_alone() -> str:
             )
             for number, name in enumerate(names, 1)
         ]
-        seen = [json.loads(sink.communicate(timeout=60)[0]) for sink in sinks]
+        counts = [json.loads(sink.communicate(timeout=60)[0]) for sink in sinks]
         for sender in senders:
             sender.wait()
     finally:
         for name in names:
             with contextlib.suppress(OSError):
                 subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
-    total, lost = sum(one["bps"] for one in seen), sum(one["lost"] for one in seen)
-    packets = sum(one["packets"] for one in seen)
+    total, lost = sum(sink["bps"] for sink in counts), sum(sink["lost"] for sink in counts)
+    packets = sum(sink["packets"] for sink in counts)
     return (
-        f"The generator alone, as fast as it can both ways over a bare pair of interfaces without offloads: {total / 1e9:.2f} Gb/s arrive "
-        f"({100 * lost / max(1, packets + lost):.0f} % of what was sent finds the receiver's buffer full)."
+        f"The generator alone, at full speed in both directions over a veth pair without offloads:\n{total / 1e9:.2f} Gb/s are received "
+        f"({100 * lost / max(1, packets + lost):.0f} % of the packets are lost at the receiver's full buffer)."
     )
 
 
 def hundred_links() -> str:
-    """Each client behind a link of its own."""
+    """A link per client."""
     text = link(f'"{LINK_BPS / 1e6:g} Mb/s"', per_client="true", queue='{ kind = "droptail", packets = 50 }')
     outcome = run(text, [Stream("down", 0.98 * LINKS * LINK_BPS, 1500, LINKS)], 10.0, clients=LINKS)
     document = outcome.document
@@ -108,19 +109,19 @@ def hundred_links() -> str:
     worst = max(client["release_error_us"]["p99"] or 0.0 for client in clients)
     down = next(hop for hop in document["hops"] if hop["direction"] == "down")
     return (
-        f"{LINKS} links of {LINK_BPS / 1e6:g} Mb/s at once in one process, 98 % loaded for 10 s: {down['delivered'] * 1500 * 8 / 10 / 1e9:.3f} Gb/s "
-        f"carried, {valid} of {LINKS} pass their own audits (largest p99 {worst:.0f} us late), {document['unintended_drops']} packets lost by the "
+        f"{LINKS} links of {LINK_BPS / 1e6:g} Mb/s at once in one process, 98 % loaded for 10 s: {down['delivered'] * 1500 * 8 / 10 / 1e9:.3f} Gb/s\n"
+        f"carried, {valid} of {LINKS} pass their audits (maximum p99 {worst:.0f} us late), {document['unintended_drops']} packets lost by the\n"
         f"emulator; load {document['load']:.1f}, steal {document['steal_percent']:.1f} %."
         + (
             ""
             if valid == LINKS
-            else f" The first that fails: {next(client['why'] for client in clients if not client['valid'])}."
+            else f" The first failed audit: {next(client['why'] for client in clients if not client['valid'])}."
         )
     )
 
 
 def lines() -> Iterator[str]:
-    """The page's part. What crossed has left the emulator; the counters may have lost some of it."""
+    """The lines of the page's part. ``carried`` counts at the emulator, ``received`` at the receivers."""
     yield generator_alone()
     yield ""
     yield "| " + " | ".join(HEADINGS) + " |"

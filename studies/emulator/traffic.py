@@ -1,4 +1,4 @@
-"""Streams of numbered datagrams through emulated links, by the sender and the counter that `cargo build --bin ackclock-traffic` makes."""
+"""Streams of numbered datagrams through emulated links, by the sender and the receiver that `cargo build --bin ackclock-traffic` makes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from typing import Any
 PROGRAM = Path(os.environ.get("ACKCLOCK_TRAFFIC", Path(__file__).parents[2] / "target" / "release" / "ackclock-traffic"))
 SERVER, CLIENT, PORT = "100.64.0.1", "100.64.0.2", 5000
 IDLE_S = 2.0
-"""A counter stops when nothing has come for so long."""
+"""A receiver stops after this time without a datagram."""
 SETTLE_S = 0.5
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Datagrams down or up: IP bits a second, IP bytes each, to how many clients in turn; even ones are never made up for in bursts."""
+    """A stream of datagrams in one direction: bit/s and bytes of IP packets, to ``clients`` clients in turn.
 
-    way: str
+    An ``even`` stream does not catch up with bursts.
+    """
+
+    direction: str
     bps: float
     size: int = 1500
     clients: int = 1
@@ -33,7 +36,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The emulation's document, what the counters saw by way, and the run folder's packet fates, where a log was kept."""
+    """The emulation's document, the receivers' counts by direction, and the run folder if there is a log."""
 
     document: dict[str, Any]
     counted: dict[str, dict[str, Any]]
@@ -41,44 +44,44 @@ class Outcome:
 
 
 def link(rate: str, delay: str = "30 ms", **keys: str) -> str:
-    """A link file of one hop; more keys are TOML values."""
-    more = "".join(f"{key.replace('__', '.')} = {value}\n" for key, value in keys.items())
-    return f'title = "line"\nsource = "test"\n[[hop]]\nname = "line"\nrate = {rate}\ndelay = "{delay}"\n{more}'
+    """A link file of one hop; ``keys`` are further keys with TOML values."""
+    lines = "".join(f"{key.replace('__', '.')} = {value}\n" for key, value in keys.items())
+    return f'title = "line"\nsource = "test"\n[[hop]]\nname = "line"\nrate = {rate}\ndelay = "{delay}"\n{lines}'
 
 
-def _sink(folder: Path, way: str) -> str:
-    return f"{PROGRAM} sink {PORT} {IDLE_S} > {shlex.quote(str(folder / way))}"
+def _sink(folder: Path, direction: str) -> str:
+    return f"{PROGRAM} sink {PORT} {IDLE_S} > {shlex.quote(str(folder / direction))}"
 
 
-def _sends(streams: Sequence[Stream], way: str, to: str, seconds: float) -> str:
+def _sends(streams: Sequence[Stream], direction: str, to: str, seconds: float) -> str:
     return " & ".join(
         f"{PROGRAM} send {to}:{PORT} {'even:' * stream.even}{stream.bps} {stream.size} {seconds} {stream.clients} >&2"
         for stream in streams
-        if stream.way == way
+        if stream.direction == direction
     )
 
 
 def run(text: str, streams: Sequence[Stream], seconds: float, *, folder: Path | None = None, clients: int = 1) -> Outcome:
-    """Streams for so long through a link; the log is kept in ``folder`` if there is one."""
+    """Run streams for ``seconds`` through a link. With ``folder`` the log is kept there."""
     with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch)
-        (place / "link.toml").write_text(text, encoding="utf-8")
-        counted = [way for way in ("down", "up") if any(s.way == way and s.clients == 1 for s in streams)]
+        scratch_folder = Path(scratch)
+        (scratch_folder / "link.toml").write_text(text, encoding="utf-8")
+        counted = [side for side in ("down", "up") if any(s.direction == side and s.clients == 1 for s in streams)]
         at_server = [f"sleep {SETTLE_S}", _sends(streams, "down", CLIENT, seconds)]
         at_server = ["; ".join(part for part in at_server if part)]
         if "up" in counted:
-            at_server.append(_sink(place, "up"))
+            at_server.append(_sink(scratch_folder, "up"))
         at_client = [f"sleep {SETTLE_S}", _sends(streams, "up", SERVER, seconds)]
         at_client = ["; ".join(part for part in at_client if part)]
         if "down" in counted:
-            at_client.append(_sink(place, "down"))
-        # The command ends when the last counter has; the server's has until then.
+            at_client.append(_sink(scratch_folder, "down"))
+        # The command ends after the last receiver of the client; the server's receiver ends before.
         client = (
             " & ".join(f"({part})" for part in at_client) + f" & wait; sleep {1 if 'down' in counted else seconds + IDLE_S + 1}"
         )
         server = " & ".join(f"({part})" for part in at_server) + " & wait"
-        log = ["--out", str(folder)] if folder else ["--no-log", "--out", str(place / "run")]
-        argv = [sys.executable, "-m", "ackclock", "emulate", str(place / "link.toml"), "--json", "--no-report", *log]
+        log = ["--out", str(folder)] if folder else ["--no-log", "--out", str(scratch_folder / "run")]
+        argv = [sys.executable, "-m", "ackclock", "emulate", str(scratch_folder / "link.toml"), "--json", "--no-report", *log]
         argv += [
             "--clients",
             str(clients),
@@ -93,5 +96,5 @@ def run(text: str, streams: Sequence[Stream], seconds: float, *, folder: Path | 
         ]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds + 120, check=False)
         assert done.stdout, done.stderr
-        read = {way: json.loads((place / way).read_text() or "{}") for way in counted}
-        return Outcome(json.loads(done.stdout), read, folder)
+        counts = {side: json.loads((scratch_folder / side).read_text() or "{}") for side in counted}
+        return Outcome(json.loads(done.stdout), counts, folder)

@@ -1,7 +1,7 @@
-"""A bulk transfer of real TCP: `bulk.py serve VARIANT FILE` sends all it can to who connects, `bulk.py fetch SECONDS FILE` reads.
+"""A bulk transfer of real TCP: `bulk.py serve VARIANT FILE` sends to a client, `bulk.py fetch SECONDS FILE` receives.
 
-Each writes what it saw as lines of JSON. Times are CLOCK_MONOTONIC seconds, which both ends share on one machine. Nothing but the
-standard library: it runs as a script inside the emulated network.
+Both write their measurements as lines of JSON. Times are CLOCK_MONOTONIC seconds of the same machine. The script runs inside the
+emulated network and uses only the standard library.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import TextIO
 PORT = 5001
 SAMPLE_S = 0.02
 READ = 1 << 18
-NAMES = ("rto", "ato", "snd_mss", "rcv_mss", "unacked", "sacked", "lost", "retrans", "fackets")
-MORE = ("data_sent", "ack_sent", "data_recv", "ack_recv", "pmtu", "rcv_ssthresh", "rtt", "rttvar", "ssthresh", "cwnd")
-LAST = ("advmss", "reordering", "rcv_rtt", "rcv_space", "total_retrans")
-FIELDS = NAMES + MORE + LAST
+FIRST_FIELDS = ("rto", "ato", "snd_mss", "rcv_mss", "unacked", "sacked", "lost", "retrans", "fackets")
+MIDDLE_FIELDS = ("data_sent", "ack_sent", "data_recv", "ack_recv", "pmtu", "rcv_ssthresh", "rtt", "rttvar", "ssthresh", "cwnd")
+LAST_FIELDS = ("advmss", "reordering", "rcv_rtt", "rcv_space", "total_retrans")
+FIELDS = FIRST_FIELDS + MIDDLE_FIELDS + LAST_FIELDS
 """The 32-bit fields of `struct tcp_info` after its eight octets (linux/tcp.h); times in microseconds, the window in segments."""
 
 
 def tcp_info(connection: socket.socket) -> dict[str, int]:
-    """What the kernel says of a connection; `ca_state` is 0 while nothing is wrong."""
+    """TCP_INFO of a connection; `ca_state` is 0 in the open state."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8 + 4 * len(FIELDS))
     octets, words = raw[:8], struct.unpack_from(f"={len(FIELDS)}I", raw, 8)
     return {"ca_state": octets[1], **dict(zip(FIELDS, words, strict=True))}
@@ -39,7 +39,7 @@ def write(file: TextIO, line: dict[str, object]) -> None:
 
 
 def serve(variant: str, file: TextIO) -> None:
-    """Send until the peer has gone, a sample of TCP_INFO every 20 ms."""
+    """Send until the peer closes, with a sample of TCP_INFO every 20 ms."""
     with socket.create_server(("", PORT)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, variant.encode())
         connection, _ = listener.accept()
@@ -60,7 +60,7 @@ def serve(variant: str, file: TextIO) -> None:
 
 
 def connect() -> tuple[float, socket.socket]:
-    """The server may not listen yet: when the attempt that succeeded began, and the connection."""
+    """Connect, with retries until the server listens. Return the start of the successful attempt and the connection."""
     while True:
         began = time.monotonic()
         try:
@@ -70,28 +70,28 @@ def connect() -> tuple[float, socket.socket]:
 
 
 def fetch(seconds: float, file: TextIO) -> None:
-    """Read for so long from the beginning of the handshake; the bytes that came, and when reading began."""
+    """Receive for ``seconds`` from the start of the handshake; write the bytes received and the start."""
     began, connection = connect()
-    got, buffer = 0, bytearray(READ)
+    received, buffer = 0, bytearray(READ)
     while (left := began + seconds - time.monotonic()) > 0:
         if not select.select([connection], [], [], left)[0]:
             break
         count = connection.recv_into(buffer)
         if not count:
             break
-        got += count
-    write(file, {"began": began, "clock": time.time() - time.monotonic() + began, "seconds": seconds, "bytes": got})
+        received += count
+    write(file, {"began": began, "clock": time.time() - time.monotonic() + began, "seconds": seconds, "bytes": received})
 
 
-def come_first() -> None:
-    """Other work must not hold an end up: a sender that wakes late has an empty buffer, and then sends a burst. Where that is allowed."""
+def request_realtime() -> None:
+    """Request SCHED_FIFO, if permitted: a sender that wakes late has an empty send buffer, and then sends a burst."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
 
 def main() -> None:
     verb, value, path = sys.argv[1:]
-    come_first()
+    request_realtime()
     with open(path, "w", encoding="ascii") as file:  # noqa: PTH123
         if verb == "serve":
             serve(value, file)

@@ -1,10 +1,10 @@
 """`python -m studies.kernel.page [--kernel-cc] [FILE]`: the running kernel beside the simulator, as a Markdown page; `make kernel` writes it.
 
-With --kernel-cc the part of the page with the variants that `ackclock kernel-cc load` brings; without, the part with the kernel's own.
-The other part, and what people have written below the tables, stays. Each transfer takes its 15 s of real time, once for each of five seeds, and as many again where the machine was too busy.
+With --kernel-cc it writes the table of the variants that `ackclock kernel-cc load` loads, otherwise the table of the kernel's own. The
+other table and the text below both stay. Each transfer takes 15 s of real time, once for each of five seeds, and again if it was invalid.
 
-It can be done in parts: --kept FILE remembers each transfer that counts, --only LINK or LINK/VARIANT measures those alone, --minutes
-begins nothing after so long, --jobs runs so many transfers at a time. The simulator's side is always of the present code.
+The table can be measured in parts: --kept FILE stores each valid transfer, --only LINK or LINK/VARIANT measures only these rows,
+--minutes starts no transfer after this time, --jobs sets the number of concurrent transfers. The simulator always runs the present code.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from studies.kernel.runs import (
     simulator,
     transfer,
 )
-from studies.kernel.transfers import Figures, Kept, Transfer
+from studies.kernel.transfers import Figures, Transfer, TransferStore
 from tests.support.namespaces import namespaces
 
 SECONDS = 15.0
 EARLIER = "kernel measured earlier"
-UNKEPT = "no transfer that counts"
+NO_VALID_TRANSFER = "no valid transfer"
 HEADINGS = (
     "link",
     "variant",
@@ -47,44 +47,55 @@ HEADINGS = (
     "RTT kernel, ms",
     "simulator",
     "",
-    "resent kernel",
+    "retransmitted kernel",
     "simulator",
     "load",
     "verdict",
 )
 ABOUT = """# The running kernel against the simulator
 
-Written by `make kernel`. A bulk download of {seconds:.0f} s by Linux {release}, over `ackclock emulate LINK`, beside the
-simulator's over the same link file with `host = "linux-6"` and this machine's `tcp_rmem` and `tcp_wmem`. Goodput is what the reader got in that time, from the first SYN;
-RTT the mean over time of the sender's smoothed round trip (TCP_INFO every 20 ms); `resent` are retransmitted segments.
-Medians of {seeds} runs of the kernel, each with another seed of the link's chance (where fewer were valid, their number is in the last column; "kernel measured earlier" are rows of earlier series, three runs of one seed), and of {seeds} seeds of the simulator, with the least and the largest in brackets where they differ. The emulation's audit held in every run that counts (late is a millisecond, or a frame where the link is a radio that sends in frames), and the sender's process woke at most 10 ms late; `load` is the machine's load average, which was
-shared with other work.
-Promised are 5 % of goodput, 10 % of RTT, and a factor 1.5 or 5 segments of retransmissions.
+Written by `make kernel`. A bulk download of {seconds:.0f} s by Linux {release}, over `ackclock
+emulate LINK`, compared with the simulator's over the same link file with `host = "linux-6"` and
+this machine's `tcp_rmem` and `tcp_wmem`. Goodput is the data received in that time from the first
+SYN; RTT is the mean over time of the sender's smoothed RTT (TCP_INFO every 20 ms);
+`retransmitted` is the number of retransmitted segments.
 
-Links: `wide` is 10 Mb/s, 100 ms, 125 kB of buffer; `narrow` 2 Mb/s down, 256 kb/s up, 60 ms, 30 kB; the others are packaged.
+The figures are medians of {seeds} runs of the kernel, each with another seed of the link's random
+numbers, and of {seeds} seeds of the simulator, with minimum and maximum in brackets where they
+differ. If fewer runs of the kernel were valid, the last column has their number; "kernel measured
+earlier" marks rows of an earlier series, three runs of one seed unless a number is given. A run
+is valid if the emulation's audit held (its deadline is 1 ms, or a frame if the link is a radio
+that sends in frames) and the sender's process woke at most 10 ms late. `load` is the load average
+of the machine, which was shared with other work. The tolerances are 5 % of goodput, 10 % of RTT,
+and a factor of 1.5 or 5 segments of retransmissions.
+
+Links: `wide` is 10 Mb/s, 100 ms, 125 kB of buffer; `narrow` 2 Mb/s down, 256 kb/s up, 60 ms, 30
+kB; the others are packaged.
 """
 ABOUT_KERNEL_CC = """## The papers' variants in the kernel
 
-Written by `make kernel`, too, after `make kernel-cc` and `ackclock kernel-cc load` ([kernel-cc](kernel-cc.md)): the same transfers and the same promises, with the variants as eBPF programs in
-Linux {release} beside those of the simulator. Both ends have real-time priority; runs whose sender woke more than 10 ms late do not count.
+Written by `make kernel` after `make kernel-cc` and `ackclock kernel-cc load`
+([kernel-cc](kernel-cc.md)): the same transfers and tolerances, with the variants as eBPF programs
+in Linux {release}. Both ends have real-time priority; a run whose sender woke more than 10 ms
+late is not valid.
 """
 MIDDLE = ABOUT_KERNEL_CC.partition("\n")[0] + "\n"
 BELOW = "## What the traces showed\n"
 
 
 def spread(values: Sequence[float], form: str) -> str:
-    """The median, with the range where it shows."""
+    """The median, with the range if it differs as formatted."""
     low, middle, high = (format(f(values), form) for f in (min, lambda v: sorted(v)[(len(v) - 1) // 2], max))
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
 @dataclass(frozen=True)
 class KernelSide:
-    """A row's half: the cells as they are written, the medians, when the transfers began on the link, and what is to be said of them."""
+    """The kernel's part of a row: its cells, the medians, the start of the transfers since the link's, and a note."""
 
     goodput: str
     rtt: str
-    resent: str
+    retransmitted: str
     load: str
     medians: Figures
     began_s: float
@@ -92,93 +103,93 @@ class KernelSide:
 
 
 def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
-    theirs = [run.figures for run in measured]
+    figures = [run.figures for run in measured]
     return KernelSide(
-        spread([run.goodput_bps / 1e6 for run in theirs], ".3f"),
-        spread([run.rtt_ms for run in theirs], ".1f"),
-        spread([run.retransmitted for run in theirs], "d"),
+        spread([run.goodput_bps / 1e6 for run in figures], ".3f"),
+        spread([run.rtt_ms for run in figures], ".1f"),
+        spread([run.retransmitted for run in figures], "d"),
         spread([run.load for run in measured], ".0f"),
-        median(theirs),
+        median(figures),
         sorted(run.began_s for run in measured)[(len(measured) - 1) // 2],
-        "" if len(theirs) >= len(SEEDS) else f" ({len(theirs)} {'run' if len(theirs) == 1 else 'runs'})",
+        "" if len(figures) >= len(SEEDS) else f" ({len(figures)} {'run' if len(figures) == 1 else 'runs'})",
     )
 
 
 def of_page(page: str) -> dict[tuple[str, str], KernelSide]:
-    """The rows that a page of this kernel's has, of transfers that were not kept."""
-    found = {}
+    """The rows of an existing page of this kernel, for transfers that are not stored."""
+    rows_on_page = {}
     for line in page.splitlines() if f"Linux {release()}" in page else []:
         row = [cell.strip() for cell in line.strip("|").split("|")]
         if len(row) == len(HEADINGS) and row[2][:1].isdigit():
-            goodput, rtt, resent = (float(row[at].split()[0]) for at in (2, 5, 8))
-            medians = Figures(goodput * 1e6, rtt, int(resent))
+            goodput, rtt, retransmitted = (float(row[at].split()[0]) for at in (2, 5, 8))
+            medians = Figures(goodput * 1e6, rtt, int(retransmitted))
             few = re.search(r"\((\d runs?)", row[11])
             note = f" ({few[1]}, {EARLIER})" if few else f" ({EARLIER})"
-            found[row[0], row[1]] = KernelSide(row[2], row[5], row[8], row[10], medians, 0.0, note)
-    return found
+            rows_on_page[row[0], row[1]] = KernelSide(row[2], row[5], row[8], row[10], medians, 0.0, note)
+    return rows_on_page
 
 
-def cells(ours: Sequence[Figures], theirs: KernelSide) -> tuple[str, ...]:
-    us, them = median(ours), theirs.medians
-    wrong = faults(us, them)
+def cells(simulated: Sequence[Figures], kernel: KernelSide) -> tuple[str, ...]:
+    model, reference = median(simulated), kernel.medians
+    failed = faults(model, reference)
     return (
-        theirs.goodput,
-        spread([run.goodput_bps / 1e6 for run in ours], ".3f"),
-        f"{us.goodput_bps / them.goodput_bps - 1:+.1%}",
-        theirs.rtt,
-        spread([run.rtt_ms for run in ours], ".1f"),
-        f"{us.rtt_ms / them.rtt_ms - 1:+.1%}",
-        theirs.resent,
-        spread([run.retransmitted for run in ours], "d"),
-        theirs.load,
-        ("misses: " + ", ".join(wrong) if wrong else "holds") + theirs.note,
+        kernel.goodput,
+        spread([run.goodput_bps / 1e6 for run in simulated], ".3f"),
+        f"{model.goodput_bps / reference.goodput_bps - 1:+.1%}",
+        kernel.rtt,
+        spread([run.rtt_ms for run in simulated], ".1f"),
+        f"{model.rtt_ms / reference.rtt_ms - 1:+.1%}",
+        kernel.retransmitted,
+        spread([run.retransmitted for run in simulated], "d"),
+        kernel.load,
+        ("misses: " + ", ".join(failed) if failed else "holds") + kernel.note,
     )
 
 
-def kept_runs(kept: Kept, link: str, variant: str) -> list[Transfer]:
-    """The first run of each seed: more are not chosen from."""
-    found: dict[int, Transfer] = {}
-    for run in kept.of(link, variant, SECONDS, release(), link_digest(link)):
+def stored_runs(store: TransferStore, link: str, variant: str) -> list[Transfer]:
+    """The first stored run of each seed. Later ones are ignored, so that no result is selected."""
+    first: dict[int, Transfer] = {}
+    for run in store.of(link, variant, SECONDS, release(), link_digest(link)):
         if run.seed in SEEDS:
-            found.setdefault(run.seed, run)
-    return list(found.values())
+            first.setdefault(run.seed, run)
+    return list(first.values())
 
 
-def measure(kept: Kept, wanted: Sequence[tuple[str, str]], jobs: int, until: float) -> None:
-    """What the rows still lack, so many transfers at a time; those that the machine could not carry are left out."""
-    done = {row: {run.seed for run in kept_runs(kept, *row)} for row in wanted}
-    todo = [(*row, seed) for seed in SEEDS for row in wanted if seed not in done[row]]
+def measure(store: TransferStore, rows: Sequence[tuple[str, str]], jobs: int, until: float) -> None:
+    """Measure the missing transfers of the rows, ``jobs`` at a time. A transfer without a valid run stays missing."""
+    stored = {row: {run.seed for run in stored_runs(store, *row)} for row in rows}
+    missing_runs = [(*row, seed) for seed in SEEDS for row in rows if seed not in stored[row]]
 
     def one(link: str, variant: str, seed: int) -> None:
         if time.monotonic() > until:
             return
         try:
-            kept.add(transfer(link, variant, SECONDS, seed))
+            store.add(transfer(link, variant, SECONDS, seed))
         except Unmeasured as error:
             sys.stderr.write(f"{link} {variant}, seed {seed}: not measured: {error}\n")
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda job: one(*job), todo))
+        list(pool.map(lambda job: one(*job), missing_runs))
 
 
-def rows(variants: Sequence[str], kept: Kept, earlier: dict[tuple[str, str], KernelSide]) -> Iterator[tuple[str, ...]]:
-    """One row of each link and variant that has been measured; of others why not."""
+def rows(variants: Sequence[str], store: TransferStore, earlier: dict[tuple[str, str], KernelSide]) -> Iterator[tuple[str, ...]]:
+    """A row per measured link and variant; for others link, variant and the reason."""
     for link in LINKS:
         for variant in variants:
-            measured = kept_runs(kept, link, variant)
-            theirs = of_transfers(measured) if measured else earlier.get((link, variant))
-            if theirs is None:
-                yield (link, variant, missing(variant) or UNKEPT)
+            measured = stored_runs(store, link, variant)
+            kernel = of_transfers(measured) if measured else earlier.get((link, variant))
+            if kernel is None:
+                yield (link, variant, missing(variant) or NO_VALID_TRANSFER)
             else:
-                yield (link, variant, *cells(simulator(link, variant, SECONDS, began_s=theirs.began_s), theirs))
+                yield (link, variant, *cells(simulator(link, variant, SECONDS, began_s=kernel.began_s), kernel))
 
 
-def part(about: str, variants: Sequence[str], kept: Kept, page: str) -> str:
-    """A table with what is said above it, and below it what is not in it."""
+def part(about: str, variants: Sequence[str], store: TransferStore, page: str) -> str:
+    """A table with the text above it and the list of missing rows below it."""
     lines = [about.format(seconds=SECONDS, release=release(), seeds=len(SEEDS))]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     absent = []
-    for row in rows(variants, kept, of_page(page)):
+    for row in rows(variants, store, of_page(page)):
         if len(row) == len(HEADINGS):
             lines.append("| " + " | ".join(row) + " |")
             sys.stderr.write(lines[-1] + "\n")
@@ -192,31 +203,31 @@ def part(about: str, variants: Sequence[str], kept: Kept, page: str) -> str:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The running kernel beside the simulator.")
     parser.add_argument("pages", nargs="*", type=Path, metavar="FILE")
-    parser.add_argument("--kernel-cc", action="store_true", help="the variants that `ackclock kernel-cc load` brings")
-    parser.add_argument("--only", action="append", metavar="LINK[/VARIANT]", help="measure these rows alone")
-    parser.add_argument("--kept", type=Path, metavar="FILE", help="where transfers that count are kept")
-    parser.add_argument("--jobs", type=int, default=1, help="transfers at a time")
-    parser.add_argument("--minutes", type=float, default=24 * 60.0, help="begin nothing after so long")
+    parser.add_argument("--kernel-cc", action="store_true", help="the variants that `ackclock kernel-cc load` loads")
+    parser.add_argument("--only", action="append", metavar="LINK[/VARIANT]", help="measure only these rows")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="file of valid transfers")
+    parser.add_argument("--jobs", type=int, default=1, help="concurrent transfers")
+    parser.add_argument("--minutes", type=float, default=24 * 60.0, help="start no transfer after this time")
     return parser.parse_args()
 
 
 def main() -> int:
-    said = arguments()
+    options = arguments()
     if not namespaces():
         sys.stderr.write("skipped: this machine allows no network namespaces\n")
         return 0
-    if said.kernel_cc and all(map(missing, KERNEL_CC)):
+    if options.kernel_cc and all(map(missing, KERNEL_CC)):
         sys.stderr.write("skipped: `ackclock kernel-cc load` has loaded nothing\n")
         return 0
-    about, variants = (ABOUT_KERNEL_CC, KERNEL_CC) if said.kernel_cc else (ABOUT, VARIANTS)
+    about, variants = (ABOUT_KERNEL_CC, KERNEL_CC) if options.kernel_cc else (ABOUT, VARIANTS)
     every = [(link, variant) for link in LINKS for variant in variants if not missing(variant)]
-    kept = Kept(said.kept)
-    wanted = [row for row in every if not said.only or row[0] in said.only or "/".join(row) in said.only]
-    measure(kept, wanted, said.jobs, time.monotonic() + 60.0 * said.minutes)
-    if not said.pages and said.only:
+    store = TransferStore(options.kept)
+    selected = [row for row in every if not options.only or row[0] in options.only or "/".join(row) in options.only]
+    measure(store, selected, options.jobs, time.monotonic() + 60.0 * options.minutes)
+    if not options.pages and options.only:
         return 0
-    old = {page: page.read_text(encoding="utf-8") if page.exists() else "" for page in said.pages}
-    text = part(about, variants, kept, next(iter(old.values()), ""))
+    old = {page: page.read_text(encoding="utf-8") if page.exists() else "" for page in options.pages}
+    text = part(about, variants, store, next(iter(old.values()), ""))
     if not old:
         print(text)
     for page, above in old.items():
@@ -225,7 +236,7 @@ def main() -> int:
 
 
 def with_part(page: str, new: str) -> str:
-    """The page with one of its tables new; the other and what people have written below stay."""
+    """The page with one of its tables replaced. The other table and the text below both stay."""
     above, below, causes = page.partition(BELOW)
     first, middle, second = above.partition(MIDDLE)
     first, second = (first, new) if new.startswith(MIDDLE) else (new, middle + second)

@@ -1,4 +1,4 @@
-"""One congestion control over one link, by the running kernel and by the simulator, in the same figures."""
+"""Transfers of one congestion control over one link, by the running kernel and by the simulator, with the same figures."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SYSCTL = Path("/proc/sys/net/ipv4")
 BULK = Path(__file__).with_name("bulk.py")
 SAMPLE_MS = 20
 LATE_MS = 10
-"""What a sender's process may sleep too long: much below a round trip, whose worth its send buffer holds."""
+"""Maximum lateness of the sender's process. Its send buffer holds data for an RTT, which is much longer."""
 ATTEMPTS = 3
 
 VARIANTS = ("reno", "cubic", "bbr")
 KERNEL_CC = tuple(KERNEL_NAMES)
-"""What the crate kernel-cc brings into the kernel."""
+"""The variants that the crate kernel-cc loads into the kernel."""
 WIDE = """title = "10 Mb/s, 100 ms, a bandwidth-delay product of buffer"
 source = "test"
 [[hop]]
@@ -68,21 +68,21 @@ LINKS: dict[str, str | None] = {
     "expedience-residential": None,
     "wibro-wave2": None,
 }
-"""Link files by name; packaged ones have no text here."""
+"""Link files by name; None for packaged links."""
 if "ACKCLOCK_DATA" in os.environ:
     LINKS["recorded-lte"] = RECORDED.format(folder=Path(os.environ["ACKCLOCK_DATA"]) / "cellular")
 
 
 SEEDS = (1, 2, 3, 4, 5)
-"""Of the link's chance (contention, errors, jitter), for the emulator as for the simulator: one seed's runs of the kernel are all alike."""
+"""Seeds of the link's random numbers (contention, errors, jitter) in emulator and simulator: kernel runs of one seed hardly differ."""
 
 
 class Unmeasured(Exception):
-    """The machine could not keep the link's time, as the emulation's own audit says."""
+    """No run was valid by the emulation's audit."""
 
 
 def missing(variant: str) -> str | None:
-    """Why this kernel cannot be compared, or nothing."""
+    """Why this kernel cannot be compared; None if it can."""
     path = SYSCTL / "tcp_available_congestion_control"
     if not path.exists():
         return "not Linux"
@@ -91,12 +91,12 @@ def missing(variant: str) -> str | None:
 
 
 def kernel_name(variant: str) -> str:
-    """What TCP_CONGESTION takes for a variant."""
+    """Value of TCP_CONGESTION for a variant."""
     return KERNEL_NAMES.get(variant, variant)
 
 
 def link_file(name: str, folder: Path) -> str:
-    """What `emulate` and a scenario call the link."""
+    """The link's name for `emulate` and scenarios."""
     text = LINKS[name]
     if text is None:
         return name
@@ -111,7 +111,7 @@ def release() -> str:
 
 
 def link_digest(link: str) -> str:
-    """Of the link file's text: figures of another link are not this one's."""
+    """Digest of the link file's text, which identifies the link of a stored transfer."""
     text = LINKS[link]
     return hashlib.sha256(
         ((PACKAGED / f"{link}.toml").read_text(encoding="utf-8") if text is None else text).encode()
@@ -119,17 +119,17 @@ def link_digest(link: str) -> str:
 
 
 def kernel(link: str, variant: str, seconds: float, seed: int) -> Figures:
-    """The running kernel's figures in one valid run."""
+    """Figures of one valid run of the running kernel."""
     return transfer(link, variant, seconds, seed).figures
 
 
 def transfer(link: str, variant: str, seconds: float, seed: int) -> Transfer:
-    """One valid run of the running kernel over the link with this seed's chance. Repeats a run that its audit calls invalid."""
+    """One valid run of the running kernel over the link with a seed. Repeats invalid runs. Raises Unmeasured."""
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
             audit = _emulate(link_file(link, Path(folder)), variant, seconds, seed, Path(folder))
-            why = audit["why"] if not audit["valid"] else _held_up(Path(folder))
+            why = audit["why"] if not audit["valid"] else _sender_delay(Path(folder))
             if not why:
                 began, figures = _read(Path(folder), seconds)
                 load = os.getloadavg()[0]
@@ -140,7 +140,7 @@ def transfer(link: str, variant: str, seconds: float, seed: int) -> Transfer:
 
 
 def median(runs: Sequence[Figures]) -> Figures:
-    """Of each figure by itself; of an even number of runs the lower of the middle two."""
+    """The median of each figure; of an even number of runs the lower of the middle two."""
     return Figures(*(statistics.median_low(sorted(column)) for column in zip(*map(astuple, runs), strict=True)))
 
 
@@ -168,15 +168,15 @@ def _emulate(link: str, variant: str, seconds: float, seed: int, folder: Path) -
     return json.loads(done.stdout)
 
 
-def _held_up(folder: Path) -> str:
-    """Why the sender's process was no bulk sender, or nothing: the emulation's audit knows only of the link."""
+def _sender_delay(folder: Path) -> str:
+    """Why the sender's process was late; empty if it was not. The emulation's audit covers only the link."""
     samples = [json.loads(line)["at"] for line in (folder / "serve").read_text(encoding="ascii").splitlines()]
     late = max(b - a for a, b in pairwise(samples)) * 1e3 - SAMPLE_MS
     return f"the sender's process woke {late:.0f} ms late" if late > LATE_MS else ""
 
 
 def _read(folder: Path, seconds: float) -> tuple[float, Figures]:
-    """When the transfer began on the machine's clock, and what it came to."""
+    """The transfer's start by the machine's clock, and its figures."""
     fetched = json.loads((folder / "fetch").read_text(encoding="ascii"))
     lines = (folder / "serve").read_text(encoding="ascii").splitlines()
     samples = [s for s in map(json.loads, lines) if s["at"] <= fetched["began"] + seconds]
@@ -189,13 +189,13 @@ def _read(folder: Path, seconds: float) -> tuple[float, Figures]:
 
 
 def host_keys() -> dict[str, Any]:
-    """`linux-6` with the limits of this machine's sysctls."""
+    """Keys of the host `linux-6` with this machine's tcp_rmem and tcp_wmem."""
     limit = {name: (SYSCTL / name).read_text(encoding="ascii").split()[2] for name in ("tcp_rmem", "tcp_wmem")}
     return {"host": "linux-6", "receive_limit": f"{limit['tcp_rmem']} B", "send_limit": f"{limit['tcp_wmem']} B"}
 
 
 def simulator(link: str, variant: str, seconds: float, began_s: float = 0.0, **tcp: Any) -> list[Figures]:
-    """The simulator's figures for the same transfer, a seed each; it begins so long after the link does."""
+    """The simulator's figures for the same transfer, one per seed. It starts ``began_s`` after the link."""
     with tempfile.TemporaryDirectory() as folder:
         flow = {"workload": {"kind": "bulk"}, "start": f"{began_s:.4f} s", "variant": variant, **host_keys(), **tcp}
         run = ackclock.simulate(
@@ -209,14 +209,14 @@ def _of_seed(run: ackclock.simulation.run.Simulation, row: dict[str, Any]) -> Fi
     return Figures(row["goodput_bps"], statistics.fmean(srtt), row["retransmitted_segments"])
 
 
-def faults(ours: Figures, kernels: Figures) -> list[str]:
-    """Where the two differ by more than was promised: goodput 5 %, mean round trip 10 %, retransmissions a factor 1.5 or 5 segments."""
-    wrong = []
-    if abs(ours.goodput_bps / kernels.goodput_bps - 1) > 0.05:
-        wrong.append("goodput")
-    if abs(ours.rtt_ms / kernels.rtt_ms - 1) > 0.10:
-        wrong.append("round trip")
-    fewer, more = sorted((ours.retransmitted, kernels.retransmitted))
-    if more - fewer > 5 and more > 1.5 * fewer:
-        wrong.append("retransmissions")
-    return wrong
+def faults(simulated: Figures, measured: Figures) -> list[str]:
+    """Figures beyond the tolerances: goodput 5 %, mean RTT 10 %, retransmissions a factor of 1.5 or 5 segments."""
+    failed = []
+    if abs(simulated.goodput_bps / measured.goodput_bps - 1) > 0.05:
+        failed.append("goodput")
+    if abs(simulated.rtt_ms / measured.rtt_ms - 1) > 0.10:
+        failed.append("RTT")
+    low, high = sorted((simulated.retransmitted, measured.retransmitted))
+    if high - low > 5 and high > 1.5 * low:
+        failed.append("retransmissions")
+    return failed

@@ -1,4 +1,4 @@
-"""Transfers of the running kernel that count, a line of JSON each: so a table is measured in parts, and goes on where it was stopped."""
+"""Storage of valid transfers of the running kernel, a line of JSON each: a table can be measured in parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import Lock
 
 @dataclass(frozen=True)
 class Figures:
-    """`rtt_ms` is the mean over time of the sender's smoothed round trip; `seconds` the whole transfer's, handshake included."""
+    """`rtt_ms` is the mean over time of the sender's smoothed RTT; `goodput_bps` includes the handshake."""
 
     goodput_bps: float
     rtt_ms: float
@@ -19,8 +19,8 @@ class Figures:
 
 @dataclass(frozen=True)
 class Transfer:
-    """What was measured, and under what: `link_digest` of the link file's text, `began_s` since the link's own start, `load` the
-    machine's load average, `seed` of the link's chance."""
+    """A valid transfer. `link_digest`: of the link file's text; `began_s`: start, since the link's; `load`: load average;
+    `seed`: of the link's random numbers."""
 
     link: str
     variant: str
@@ -33,13 +33,13 @@ class Transfer:
     seed: int = 1
 
     def same_as(self, other: Transfer) -> bool:
-        """Of the same row: link, variant, length and kernel."""
+        """Whether both belong to the same row: link, variant, length and kernel."""
         keys = ("link", "variant", "seconds", "release", "link_digest")
         return all(getattr(self, key) == getattr(other, key) for key in keys)
 
 
-class Kept:
-    """The transfers in a file, or those of this process alone if none is named."""
+class TransferStore:
+    """The transfers in a file, or without a file only those of this process."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -55,11 +55,11 @@ class Kept:
                     file.write(json.dumps(asdict(transfer)) + "\n")
 
     def of(self, link: str, variant: str, seconds: float, release: str, link_digest: str) -> list[Transfer]:
-        wanted = Transfer(link, variant, seconds, release, link_digest, 0.0, 0.0, Figures(0.0, 0.0, 0))
-        return [transfer for transfer in self._all if transfer.same_as(wanted)]
+        row = Transfer(link, variant, seconds, release, link_digest, 0.0, 0.0, Figures(0.0, 0.0, 0))
+        return [transfer for transfer in self._all if transfer.same_as(row)]
 
 
 def transfer_of(line: str) -> Transfer:
-    """The inverse of the line that `Kept.add` writes."""
-    said = json.loads(line)
-    return Transfer(**{**said, "figures": Figures(**said["figures"])})
+    """Parse a line that `TransferStore.add` has written."""
+    fields = json.loads(line)
+    return Transfer(**{**fields, "figures": Figures(**fields["figures"])})

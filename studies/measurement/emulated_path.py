@@ -1,4 +1,4 @@
-"""``measure`` over an emulated link, with the far end's clock as wrong as one likes."""
+"""``measure`` over an emulated link, with an adjustable error of the server's clock."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ while True:
         time.sleep(0.1)
 os.execv(sys.executable, [sys.executable, "-m", "ackclock", "measure", server, *sys.argv[2:]])
 """
-"""Waits until the far end listens."""
+"""Waits until the server listens."""
 SERVER, SERVER6 = "ACKCLOCK_SERVER", "ACKCLOCK_SERVER6"
 
 
 def measured(
     link: str | None, *arguments: str, clock_shift_ns: int = 0, seconds: float = 60.0, packaged: str = "", server: str = SERVER
 ) -> dict[str, Any]:
-    """The document of a measurement over this link's text, or a packaged link, in a run that the emulation's audit calls valid."""
+    """The document of a measurement over a link file's text or a packaged link, of a valid emulation. Raises Unmeasured."""
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +44,7 @@ def measured(
 
 
 def over(packaged: str, *arguments: str, seconds: float) -> dict[str, Any]:
-    """The document of a measurement over a packaged link, whatever the emulation's audit says."""
+    """The document of a measurement over a packaged link, also of an invalid emulation."""
     with tempfile.TemporaryDirectory() as folder:
         return _once(packaged, Path(folder), [SERVER, *arguments], 0, seconds)[1]
 

@@ -1,6 +1,6 @@
-"""`measure` over emulated links of known truth, as docs/measure-accuracy.md has it: `python -m studies.measurement.page [FILE]`.
+"""Writes docs/measure-accuracy.md, `measure` over emulated links: `python -m studies.measurement.page [FILE]`.
 
-Each figure stands beside what the link file says and what is promised of it. A run whose emulation was not valid does not count.
+Each figure is compared with the link file and its tolerance. Runs with an invalid emulation are repeated.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from studies.measurement.emulated_path import measured
 from tests.support.namespaces import namespaces
 
 HOUR_NS = 3_600_000_000_000
-ABOUT = """# `measure` over links of known truth
+ABOUT = """# `measure` over emulated links
 
-Written by `make measure-accuracy`: both ends of `measure` behind an emulated link, whose file is the truth; the far end's clock is set wrong by
-what the first column says. What is promised: capacity within 2 %, the buffer within a tenth or one packet and one frame, delay variation
-within 1 ms, the one-way interval around the true least delay, the loss interval around the true loss. A run whose emulation was not valid by its own audit
-is repeated, three times at most.
+Written by `make measure-accuracy`: client and server of `measure` over an emulated link, whose
+link file has the true values. The server's clock has the error in the first column. The
+tolerances: capacity within 2 %, the buffer within 10 % or one packet and one frame, delay
+variation within 1 ms; the one-way interval contains the true minimum delay, the loss interval the
+true loss rate. A run with an invalid emulation is repeated up to three times.
 
-| link | figure | way | truth | measured | off | holds |
+| link | figure | direction | link file | measured | error | holds |
 |---|---|---|---|---|---|---|"""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """A link of one hop, by direction: bits a second, ms, bytes of queue; a frame in seconds where it sends in frames."""
+    """The true values of a link of one hop: bit/s, ms and queue bytes by direction."""
 
     name: str
     rate: dict[str, float]
@@ -54,123 +55,138 @@ class Truth:
 
 
 def same(value: float) -> dict[str, float]:
-    """The same both ways."""
+    """The same value for both directions."""
     return {"down": value, "up": value}
 
 
-FILLED = (
+SATURATED = (
     Truth("10 and 2 Mb/s, 10 and 35 ms, clock an hour ahead", {"down": 10e6, "up": 2e6}, {"down": 10, "up": 35}, {"down": 60_000, "up": 60_000}, HOUR_NS),
     Truth("50 Mb/s, 20 ms, clock right", same(50e6), same(20), {"down": 250_000, "up": 250_000}),
     Truth("1.5 Mb/s and 256 kb/s, 45 and 80 ms, clock 7 s behind", {"down": 1.5e6, "up": 256e3}, {"down": 45, "up": 80}, {"down": 16_000, "up": 10_000}, -7_000_000_000),
 )  # fmt: skip
 NOISY = (
-    Truth("20 Mb/s, 20 ms, even jitter to 8 ms, 2 % lost", same(20e6), same(20), {"down": 300_000, "up": 300_000}, 0, 0.02, 8.0),
-    Truth("20 Mb/s, 5 and 60 ms, 0.5 % lost, clock an hour ahead", same(20e6), {"down": 5, "up": 60}, {"down": 300_000, "up": 300_000}, HOUR_NS, 0.005),
+    Truth("20 Mb/s, 20 ms, uniform jitter to 8 ms, 2 % loss", same(20e6), same(20), {"down": 300_000, "up": 300_000}, 0, 0.02, 8.0),
+    Truth("20 Mb/s, 5 and 60 ms, 0.5 % loss, clock an hour ahead", same(20e6), {"down": 5, "up": 60}, {"down": 300_000, "up": 300_000}, HOUR_NS, 0.005),
 )  # fmt: skip
 WIBRO = ("wibro-wave2, clock an hour ahead", {"down": 10e6, "up": 2.5e6}, {"down": 1_100_000, "up": 110_000}, 0.005)
-"""A link that sends in frames of 5 ms behind a cap: rates, buffers."""
+"""A link with frames of 5 ms and a rate limit: name, rates, buffers, frame duration."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A figure beside its truth; ``off`` in words, and whether the promise holds."""
+    """A measured figure and its true value; ``error`` is formatted."""
 
     link: str
     figure: str
-    way: str
+    direction: str
     truth: str
-    found: str
-    off: str
+    measured: str
+    error: str
     holds: bool
 
     def line(self) -> str:
         """As Markdown."""
-        cells = (self.link, self.figure, self.way, self.truth, self.found, self.off, "yes" if self.holds else "**no**")
+        cells = (self.link, self.figure, self.direction, self.truth, self.measured, self.error, "yes" if self.holds else "**no**")
         return "| " + " | ".join(cells) + " |"
 
 
-def filled(truth: Truth) -> Iterator[Row]:
-    """Capacity, buffer and bounds of a link that is filled."""
-    seen = measured(
+def saturated(truth: Truth) -> Iterator[Row]:
+    """Capacity, buffer and one-way interval of a saturated link."""
+    document = measured(
         truth.toml(), "--tests", "delay,capacity", "--duration", "6 s", clock_shift_ns=truth.clock_shift_ns, seconds=120.0
     )
-    for way in ("down", "up"):
-        yield from _capacity(truth.name, seen["capacity"][way], way, truth.rate[way], truth.queue[way], 0.0)
-        least = truth.delay_ms[way] + 48 * 8e3 / truth.rate[way]
-        yield _interval(truth.name, seen["delay"][way], way, least)
-        more = seen["delay"][way]["delay_variation_ms"]["p95"]
-        yield Row(truth.name, "variation p95, ms", way, "0", f"{more:.2f}", f"{more:.2f} ms", more <= 1.0)
+    for direction in ("down", "up"):
+        yield from _capacity(
+            truth.name, document["capacity"][direction], direction, truth.rate[direction], truth.queue[direction], 0.0
+        )
+        min_delay_ms = truth.delay_ms[direction] + 48 * 8e3 / truth.rate[direction]
+        yield _interval(truth.name, document["delay"][direction], direction, min_delay_ms)
+        p95 = document["delay"][direction]["delay_variation_ms"]["p95"]
+        yield Row(truth.name, "variation p95, ms", direction, "0", f"{p95:.2f}", f"{p95:.2f} ms", p95 <= 1.0)
 
 
 def framed() -> Iterator[Row]:
-    """The same of a packaged link that sends in frames."""
+    """Capacity and buffer of a packaged link that sends in frames."""
     name, rates, buffers, frame_s = WIBRO
-    seen = measured(
+    document = measured(
         None, "--tests", "delay,capacity", "--duration", "8 s", clock_shift_ns=HOUR_NS, seconds=180.0, packaged="wibro-wave2"
     )
-    for way in ("down", "up"):
-        yield from _capacity(name, seen["capacity"][way], way, rates[way], buffers[way], frame_s)
+    for direction in ("down", "up"):
+        yield from _capacity(name, document["capacity"][direction], direction, rates[direction], buffers[direction], frame_s)
 
 
 def noisy(truth: Truth) -> Iterator[Row]:
-    """Variation, loss and bounds at a low rate."""
-    seen = measured(truth.toml(), "--tests", "delay", "--duration", "40 s", clock_shift_ns=truth.clock_shift_ns, seconds=120.0)
-    for way in ("down", "up"):
-        figures = seen["delay"][way]
-        for key, share in (("p50", 0.5), ("p95", 0.95)):
-            real, found = share * truth.jitter_ms, figures["delay_variation_ms"][key]
-            off = found - real
-            yield Row(truth.name, f"variation {key}, ms", way, f"{real:.2f}", f"{found:.2f}", f"{off:+.2f} ms", abs(off) <= 1.0)
-        lost = figures["loss"]
-        within = lost["lo"] <= truth.loss <= lost["hi"]
-        found = f"{100 * lost['rate']:.2f} ({100 * lost['lo']:.2f} to {100 * lost['hi']:.2f})"
-        yield Row(truth.name, "loss, %", way, f"{100 * truth.loss:g}", found, "within" if within else "outside", within)
-        yield _interval(truth.name, figures, way, truth.delay_ms[way] + 48 * 8e3 / truth.rate[way])
-
-
-def _capacity(link: str, seen: dict[str, Any], way: str, rate: float, queue: int, frame_s: float) -> Iterator[Row]:
-    off = seen["rate_bps"] / rate - 1.0
-    yield Row(link, "capacity, Mb/s", way, f"{rate / 1e6:g}", f"{seen['rate_bps'] / 1e6:.4g}", f"{off:+.2%}", abs(off) <= 0.02)
-    # What waits, and the packet that is being sent.
-    real, room = queue + seen["packet_bytes"], seen["packet_bytes"] + frame_s * rate / 8
-    for key, size in seen["buffer_bytes"].items():
-        found = "-" if size is None else f"{size / 1e3:.4g}"
-        off = float("nan") if size is None else size - real
-        holds = size is not None and abs(off) <= max(0.1 * real, room)
-        yield Row(link, f"buffer ({key.partition('_')[0]}), kB", way, f"{real / 1e3:.4g}", found, f"{off / real:+.1%}", holds)
-
-
-def _interval(link: str, seen: dict[str, Any], way: str, least_ms: float) -> Row:
-    low, high = seen["least_delay_interval_ms"]
-    within = low <= least_ms <= high
-    return Row(
-        link, "least delay, ms", way, f"{least_ms:.2f}", f"{low:.2f} to {high:.2f}", "within" if within else "outside", within
+    """Delay variation, loss and one-way interval at a low rate."""
+    document = measured(
+        truth.toml(), "--tests", "delay", "--duration", "40 s", clock_shift_ns=truth.clock_shift_ns, seconds=120.0
     )
+    for direction in ("down", "up"):
+        figures = document["delay"][direction]
+        for key, quantile in (("p50", 0.5), ("p95", 0.95)):
+            expected, value = quantile * truth.jitter_ms, figures["delay_variation_ms"][key]
+            error = value - expected
+            yield Row(
+                truth.name,
+                f"variation {key}, ms",
+                direction,
+                f"{expected:.2f}",
+                f"{value:.2f}",
+                f"{error:+.2f} ms",
+                abs(error) <= 1.0,
+            )
+        loss = figures["loss"]
+        within = loss["lo"] <= truth.loss <= loss["hi"]
+        interval = f"{100 * loss['rate']:.2f} ({100 * loss['lo']:.2f} to {100 * loss['hi']:.2f})"
+        yield Row(truth.name, "loss, %", direction, f"{100 * truth.loss:g}", interval, "within" if within else "outside", within)
+        min_delay_ms = truth.delay_ms[direction] + 48 * 8e3 / truth.rate[direction]
+        yield _interval(truth.name, figures, direction, min_delay_ms)
+
+
+def _capacity(link: str, figures: dict[str, Any], direction: str, rate: float, queue: int, frame_s: float) -> Iterator[Row]:
+    rate_bps = figures["rate_bps"]
+    error = rate_bps / rate - 1.0
+    yield Row(link, "capacity, Mb/s", direction, f"{rate / 1e6:g}", f"{rate_bps / 1e6:.4g}", f"{error:+.2%}", abs(error) <= 0.02)
+    # The queue, and the packet in transmission.
+    buffer = queue + figures["packet_bytes"]
+    tolerance = max(0.1 * buffer, figures["packet_bytes"] + frame_s * rate / 8)
+    for key, size in figures["buffer_bytes"].items():
+        value = "-" if size is None else f"{size / 1e3:.4g}"
+        error = float("nan") if size is None else size - buffer
+        holds = size is not None and abs(error) <= tolerance
+        name = f"buffer ({key.partition('_')[0]}), kB"
+        yield Row(link, name, direction, f"{buffer / 1e3:.4g}", value, f"{error / buffer:+.1%}", holds)
+
+
+def _interval(link: str, figures: dict[str, Any], direction: str, min_delay_ms: float) -> Row:
+    low, high = figures["least_delay_interval_ms"]
+    within = low <= min_delay_ms <= high
+    interval = f"{low:.2f} to {high:.2f}"
+    return Row(link, "minimum delay, ms", direction, f"{min_delay_ms:.2f}", interval, "within" if within else "outside", within)
 
 
 CELLS: tuple[Callable[[], Iterator[Row]], ...] = (
-    *(lambda truth=truth: filled(truth) for truth in FILLED),
+    *(lambda truth=truth: saturated(truth) for truth in SATURATED),
     framed,
     *(lambda truth=truth: noisy(truth) for truth in NOISY),
 )
 
 
 def page() -> Iterator[str]:
-    """Line by line, as it is measured."""
+    """The lines of the page, each as soon as it is measured."""
     yield ABOUT
-    count = held = 0
+    count = holding = 0
     for cell in CELLS:
         try:
             for row in cell():
-                count, held = count + 1, held + row.holds
+                count, holding = count + 1, holding + row.holds
                 yield row.line()
         except Unmeasured as why:
             yield f"| | | | | no valid emulation: {why} | | |"
-    yield f"\n{held} of {count} hold. Load before the last run: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors."
+    yield f"\n{holding} of {count} hold. Load before the last run: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors."
 
 
 def main() -> int:
-    """Print the page, and write it where that is asked for."""
+    """Print the page, and write it to a file if one is named."""
     if not namespaces():
         sys.stderr.write("skipped: this machine allows no network namespaces\n")
         return 0

@@ -1,4 +1,4 @@
-"""The papers' variants in the running kernel: loaded, used by connections, beside their simulator twins, and unloaded."""
+"""The papers' variants in the running kernel: loading, selection by connections, comparison with the simulator, unloading."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def binary(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows(*words: str) -> dict[str, bool]:
-    """Which are loaded, after such a command."""
+    """The loaded variants after a command."""
     done = binary(*words, "--json")
     assert done.returncode == 0, done.stderr
     return {row["kernel_name"]: row["loaded"] for row in json.loads(done.stdout)}
@@ -43,7 +43,7 @@ def rows(*words: str) -> dict[str, bool]:
 
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[None]:
-    """All five, in a kernel that is left as it was."""
+    """All five variants, in a kernel whose state is restored."""
     if kernel_cc.find_binary() is None:
         pytest.skip("no ackclock-kernel-cc: `make kernel-cc` builds it")
     if os.geteuid() != 0:
@@ -62,7 +62,7 @@ def loaded() -> Iterator[None]:
 
 
 def download(name: str) -> tuple[str, int]:
-    """What the kernel says a connection of that congestion control uses, and the bytes that it brought over loopback."""
+    """The congestion control that the kernel reports for a connection, and the bytes received over loopback."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, name.encode())
         with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as server:
@@ -73,13 +73,15 @@ def download(name: str) -> tuple[str, int]:
 
             sender = threading.Thread(target=send)
             sender.start()
-            got = sum(len(piece) for piece in iter(lambda: client.recv(1 << 16), b""))
+            received = sum(len(piece) for piece in iter(lambda: client.recv(1 << 16), b""))
             sender.join()
-            used = server.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16)
-    return used.rstrip(b"\0").decode(), got
+            name_used = server.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16)
+    return name_used.rstrip(b"\0").decode(), received
 
 
-def test_a_missing_program_is_one_clear_message(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_cc_names_the_remedy_when_its_program_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kernel_cc, "find_binary", lambda: None)
     assert cli.run(["kernel-cc", "load"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -87,13 +89,13 @@ def test_a_missing_program_is_one_clear_message(capsys: pytest.CaptureFixture[st
     assert "make kernel-cc" in line
 
 
-def test_every_name_is_a_variants_and_fits_the_kernels_limit() -> None:
+def test_kernel_names_are_valid_for_every_variant() -> None:
     assert set(kernel_cc.KERNEL_NAMES) <= set(variants())
     assert all(len(name) < 16 and name.replace("_", "").isalnum() for name in kernel_cc.KERNEL_NAMES.values())
 
 
 @pytest.mark.skipif(kernel_cc.find_binary() is None, reason="no ackclock-kernel-cc: `make kernel-cc` builds it")
-def test_the_program_knows_the_same_names() -> None:
+def test_program_lists_the_names_of_the_python_table() -> None:
     if not AVAILABLE.exists():
         pytest.skip("not Linux")
     listed = json.loads(binary("list", "--json").stdout)
@@ -102,31 +104,31 @@ def test_the_program_knows_the_same_names() -> None:
 
 @pytest.mark.skipif(kernel_cc.find_binary() is None, reason="no ackclock-kernel-cc: `make kernel-cc` builds it")
 @pytest.mark.parametrize("words", [["load", "cubic"], ["lod"], [], ["list", "vega"]])
-def test_the_program_refuses_what_it_does_not_know_with_one_line(words: list[str]) -> None:
+def test_program_prints_one_line_when_its_arguments_are_unknown(words: list[str]) -> None:
     done = binary(*words)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
 
 @pytest.mark.usefixtures("loaded")
-def test_loading_twice_is_loading_once() -> None:
+def test_load_changes_nothing_when_the_variant_is_loaded() -> None:
     assert all(rows("load").values())
     assert AVAILABLE.read_text(encoding="ascii").split().count("ackclock_bic") == 1
 
 
 @pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("name", kernel_cc.KERNEL_NAMES.values())
-def test_a_connection_chooses_it_by_name_and_carries_its_bytes(name: str) -> None:
+def test_connection_transfers_all_bytes_when_it_selects_a_loaded_variant(name: str) -> None:
     assert download(name) == (name, BYTES)
 
 
 @pytest.mark.usefixtures("loaded")
-def test_a_program_without_privileges_may_choose_it() -> None:
-    choose = f"import os, socket; os.setuid(65534); socket.socket().setsockopt(6, {TCP_CONGESTION}, b'ackclock_veno')"
-    assert subprocess.run([sys.executable, "-c", choose], check=False).returncode == 0
+def test_loaded_variant_is_selectable_without_privileges() -> None:
+    select = f"import os, socket; os.setuid(65534); socket.socket().setsockopt(6, {TCP_CONGESTION}, b'ackclock_veno')"
+    assert subprocess.run([sys.executable, "-c", select], check=False).returncode == 0
 
 
 @pytest.mark.usefixtures("loaded")
-def test_a_connection_keeps_it_after_it_was_unloaded_and_new_ones_cannot_have_it() -> None:
+def test_connection_keeps_its_variant_after_unload_and_new_connections_cannot_select_it() -> None:
     with socket.socket() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"ackclock_vegas")
         assert not any(rows("unload", "vegas").values())
@@ -141,20 +143,20 @@ def test_a_connection_keeps_it_after_it_was_unloaded_and_new_ones_cannot_have_it
 @pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 @pytest.mark.parametrize("variant", kernel_cc.KERNEL_NAMES)
 @pytest.mark.parametrize("link", LINKS)
-def test_the_kernels_variant_and_the_simulators_agree(link: str, variant: str) -> None:
+def test_simulator_agrees_with_the_loaded_variant(link: str, variant: str) -> None:
     try:
-        theirs = [kernel(link, variant, 15, seed) for seed in SEEDS]
+        measured = [kernel(link, variant, 15, seed) for seed in SEEDS]
     except Unmeasured as error:
-        pytest.skip(f"the emulation's own audit failed: {error}")
-    ours = simulator(link, variant, 15)
-    assert not faults(median(ours), median(theirs)), f"kernel {theirs}, simulator {ours}"
+        pytest.skip(f"the emulation's audit failed: {error}")
+    simulated = simulator(link, variant, 15)
+    assert not faults(median(simulated), median(measured)), f"kernel {measured}, simulator {simulated}"
 
 
-def test_a_new_table_leaves_the_rest_of_the_page() -> None:
+def test_with_part_keeps_the_rest_of_the_page() -> None:
     new = ABOUT_KERNEL_CC.format(release="6") + "| new |\n"
     page = "# Title\n\n| old |\n\n" + BELOW + "\nwords\n"
     once = with_part(page, new)
     assert with_part(once, new) == once
     assert [part in once for part in ("| old |", "| new |", "words")] == [True] * 3
-    again = with_part(once, "# Title\n\n| newer |\n")
-    assert again == once.replace("| old |", "| newer |")
+    twice = with_part(once, "# Title\n\n| newer |\n")
+    assert twice == once.replace("| old |", "| newer |")

@@ -1,4 +1,4 @@
-"""``measure`` over emulated links of known truth. Skipped where network namespaces are forbidden; a run whose emulation was not valid does not count."""
+"""``measure`` over emulated links. Skipped where network namespaces are not permitted, or if no emulation is valid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
 ]
 
-UNEQUAL = """title = "unequal both ways"
+ASYMMETRIC = """title = "asymmetric"
 source = "test"
 [[hop]]
 name = "line"
@@ -36,37 +36,37 @@ def run(*arguments, **more):
 
 
 @pytest.fixture(scope="module")
-def unequal():
-    return run(UNEQUAL, "--tests", "delay,capacity", "--duration", "4 s", clock_shift_ns=HOUR_NS)
+def asymmetric():
+    return run(ASYMMETRIC, "--tests", "delay,capacity", "--duration", "4 s", clock_shift_ns=HOUR_NS)
 
 
-@pytest.mark.parametrize("way", ["down", "up"])
-def test_capacity_is_within_2_percent(unequal, way):
-    assert unequal["capacity"][way]["rate_bps"] == pytest.approx(RATE[way], rel=0.02)
-    assert unequal["capacity"][way]["overflowed"]
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_capacity_is_within_2_percent(asymmetric, direction):
+    assert asymmetric["capacity"][direction]["rate_bps"] == pytest.approx(RATE[direction], rel=0.02)
+    assert asymmetric["capacity"][direction]["overflowed"]
 
 
-@pytest.mark.parametrize("way", ["down", "up"])
-def test_the_buffer_is_within_ten_percent_or_one_packet(unequal, way):
-    seen = unequal["capacity"][way]
-    # What waits, and the packet that is being sent.
-    truth = QUEUE + seen["packet_bytes"]
-    for size in seen["buffer_bytes"].values():
-        assert abs(size - truth) <= max(0.1 * truth, seen["packet_bytes"])
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_buffer_is_within_10_percent_or_one_packet(asymmetric, direction):
+    figures = asymmetric["capacity"][direction]
+    # The queue, and the packet in transmission.
+    buffer = QUEUE + figures["packet_bytes"]
+    for size in figures["buffer_bytes"].values():
+        assert abs(size - buffer) <= max(0.1 * buffer, figures["packet_bytes"])
 
 
-@pytest.mark.parametrize("way", ["down", "up"])
-def test_the_one_way_interval_has_the_true_delay_with_a_clock_that_is_an_hour_wrong(unequal, way):
-    seen = unequal["delay"][way]
-    truth = DELAY_MS[way] + 48 * 8e3 / RATE[way]
-    low, high = seen["least_delay_interval_ms"]
-    assert low <= truth <= high
-    # Nothing is lost and nothing waits.
-    assert seen["loss"]["rate"] == 0.0
-    assert seen["delay_variation_ms"]["p95"] < 1.0
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_one_way_interval_contains_the_delay_when_the_clock_is_an_hour_ahead(asymmetric, direction):
+    figures = asymmetric["delay"][direction]
+    delay_ms = DELAY_MS[direction] + 48 * 8e3 / RATE[direction]
+    low, high = figures["least_delay_interval_ms"]
+    assert low <= delay_ms <= high
+    # The link has neither loss nor queueing.
+    assert figures["loss"]["rate"] == 0.0
+    assert figures["delay_variation_ms"]["p95"] < 1.0
 
 
-JITTER = """title = "some jitter and some loss"
+JITTER = """title = "jitter and loss"
 source = "test"
 [[hop]]
 name = "line"
@@ -78,54 +78,54 @@ queue = { kind = "droptail", packets = 200 }
 """
 
 
-def test_delay_variation_is_within_a_millisecond_and_loss_within_its_interval():
-    seen = run(JITTER, "--tests", "delay", "--duration", "20 s")
-    for way in ("down", "up"):
-        figures = seen["delay"][way]
-        more = figures["delay_variation_ms"]
-        assert more["p50"] == pytest.approx(4.0, abs=1.0)
-        assert more["p95"] == pytest.approx(7.6, abs=1.0)
+def test_delay_variation_is_within_1_ms_and_loss_within_its_interval():
+    document = run(JITTER, "--tests", "delay", "--duration", "20 s")
+    for direction in ("down", "up"):
+        figures = document["delay"][direction]
+        variation = figures["delay_variation_ms"]
+        assert variation["p50"] == pytest.approx(4.0, abs=1.0)
+        assert variation["p95"] == pytest.approx(7.6, abs=1.0)
         assert figures["loss"]["lo"] <= 0.02 <= figures["loss"]["hi"]
 
 
-def test_captures_of_both_ends_have_each_ways_delay_and_loss_with_a_clock_that_is_an_hour_wrong():
-    told = ["--tests", "tcp", "--duration", "4 s", "--direction", "up", "--capture", "--capture-far"]
-    found = run(UNEQUAL, *told, clock_shift_ns=HOUR_NS)["analysis"]
-    assert found["joined_flows"] >= 2
-    flow = max(found["flows"], key=lambda f: f["a2b"]["unique_bytes"])
+def test_captures_of_both_ends_yield_delay_and_loss_when_the_clock_is_an_hour_ahead():
+    arguments = ["--tests", "tcp", "--duration", "4 s", "--direction", "up", "--capture", "--capture-far"]
+    analysis = run(ASYMMETRIC, *arguments, clock_shift_ns=HOUR_NS)["analysis"]
+    assert analysis["joined_flows"] >= 2
+    flow = max(analysis["flows"], key=lambda f: f["a2b"]["unique_bytes"])
     assert flow["a2b"]["unique_bytes"] > 0.8 * 4.0 * RATE["up"] / 8
-    # Queueing up is the buffer's: 60 kB at 2 Mb/s.
+    # The uplink's queueing delay is that of a full buffer: 60 kB at 2 Mb/s.
     delay = flow["a2b"]["one_way_delay_ms"]
     assert delay["max"] - delay["min"] == pytest.approx(8e3 * QUEUE / RATE["up"], rel=0.15)
     assert flow["a2b"]["loss_rate"] > 0.0
 
 
-def test_ipv6_in_namespaces_has_the_capacity_and_the_delay_of_the_link():
-    seen = run(UNEQUAL, "--tests", "delay,capacity", "--duration", "3 s", "--direction", "down", server=SERVER6)
-    assert seen["capacity"]["down"]["rate_bps"] == pytest.approx(RATE["down"], rel=0.02)
-    assert seen["delay"]["down"]["ip_bytes"] == 68
-    low, high = seen["delay"]["down"]["least_delay_interval_ms"]
+def test_measure_over_ipv6_has_the_capacity_and_the_delay_of_the_link():
+    document = run(ASYMMETRIC, "--tests", "delay,capacity", "--duration", "3 s", "--direction", "down", server=SERVER6)
+    assert document["capacity"]["down"]["rate_bps"] == pytest.approx(RATE["down"], rel=0.02)
+    assert document["delay"]["down"]["ip_bytes"] == 68
+    low, high = document["delay"]["down"]["least_delay_interval_ms"]
     assert low <= DELAY_MS["down"] + 68 * 8e3 / RATE["down"] <= high
 
 
-def test_the_walk_finds_the_far_end_and_the_capacity_toward_it(tmp_path):
+def test_path_test_reaches_the_server_and_measures_the_capacity_to_it(tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text('tests = ["path"]\npath_rounds = 10\n', encoding="utf-8")
-    hop = run(UNEQUAL, "--plan", str(plan), seconds=90.0)["path"][-1]
+    hop = run(ASYMMETRIC, "--plan", str(plan), seconds=90.0)["path"][-1]
     assert hop["reached"]
     assert hop["loss_rate"] == 0.0
-    # The shortest packet's way there, and the answer's back.
-    least = 45.0 + 64 * 8e3 / RATE["up"] + 92 * 8e3 / RATE["down"]
-    assert hop["rtt_ms"]["min"] == pytest.approx(least, abs=1.0)
+    # Transmission and propagation of the smallest probe and its reply.
+    min_rtt_ms = 45.0 + 64 * 8e3 / RATE["up"] + 92 * 8e3 / RATE["down"]
+    assert hop["rtt_ms"]["min"] == pytest.approx(min_rtt_ms, abs=1.0)
     assert hop["capacity"]["valid"]
-    # The least of ten round trips, on a machine with other work: what each size waited here is in it.
+    # The minimum of ten RTTs per size includes delays by other work on the machine.
     assert hop["capacity"]["bps"] == pytest.approx(RATE["up"], rel=0.1)
 
 
 @pytest.mark.realtime
 @pytest.mark.finding("M1")
 @pytest.mark.parametrize("link", ["dsl-16m", "cable-dialup", "lte-uplink"])
-def test_measure_finishes_every_test_over_a_packaged_link_when_none_is_named(link):
+def test_measure_completes_every_test_over_a_packaged_link_when_no_test_is_named(link):
     document = over(link, "--duration", "2 s", seconds=500.0)
     assert (document["unfinished"], document["failed"]) == ([], None)
     assert document["path"][-1]["reached"]

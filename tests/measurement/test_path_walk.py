@@ -1,4 +1,4 @@
-"""A walk over a chain of namespaces: two routers of the running kernel before the far end. Needs root."""
+"""The path test over a chain of namespaces: two routers of the running kernel before the server. Requires root."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import pytest
 
-pytestmark = [pytest.mark.realtime, pytest.mark.skipif(os.geteuid() != 0, reason="routers in namespaces of their own need root")]
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(os.geteuid() != 0, reason="routers in namespaces require root")]
 
-NAMES = tuple(f"ackclock-walk{os.getpid()}-{place}" for place in range(4))
+NAMES = tuple(f"ackclock-walk{os.getpid()}-{number}" for number in range(4))
 
 
 def ip(*words: str) -> None:
@@ -22,16 +22,16 @@ def ip(*words: str) -> None:
 
 @pytest.fixture
 def chain() -> Iterator[tuple[str, str]]:
-    """Four hosts in a row, 10.99.k.1 -- 10.99.k.2 on the k-th wire; the first one's name and the last one's address."""
-    made = []
+    """A chain of four hosts, 10.99.k.1 -- 10.99.k.2 on wire k. Yields the first host's name and the last host's address."""
+    created = []
     try:
         for name in NAMES:
             try:
                 ip("netns", "add", name)
             except (OSError, subprocess.CalledProcessError):
                 pytest.skip("this machine allows no network namespaces")
-            made.append(name)
-            # Linux answers once a second; here every probe is to have its answer.
+            created.append(name)
+            # Linux limits ICMP errors to one per second; this test requires a reply to each probe.
             subprocess.run(
                 [
                     "ip",
@@ -57,11 +57,11 @@ def chain() -> Iterator[tuple[str, str]]:
                     ip("-n", name, "route", "add", f"10.99.{wire}.0/24", "via", f"10.99.{k - 1}.1")
         yield NAMES[0], "10.99.2.2"
     finally:
-        for name in made:
+        for name in created:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
 
-def test_every_router_on_the_way_answers_with_its_own_address(chain, tmp_path):
+def test_every_router_on_the_path_replies_with_its_own_address(chain, tmp_path):
     first, last = chain
     plan = tmp_path / "plan.toml"
     plan.write_text('tests = ["path"]\npath_sizes = [64, 1000, 1500]\npath_rounds = 1\n', encoding="utf-8")
@@ -74,8 +74,8 @@ def test_every_router_on_the_way_answers_with_its_own_address(chain, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["path"]
-    assert [hop["addresses"] for hop in found] == [["10.99.0.2"], ["10.99.1.2"], ["10.99.2.2"]]
-    assert [hop["reached"] for hop in found] == [False, False, True]
-    assert {hop["loss_rate"] for hop in found} == {0.0}
-    assert all(hop["sent"] == 6 for hop in found)
+    path = json.loads(done.stdout)["path"]
+    assert [hop["addresses"] for hop in path] == [["10.99.0.2"], ["10.99.1.2"], ["10.99.2.2"]]
+    assert [hop["reached"] for hop in path] == [False, False, True]
+    assert {hop["loss_rate"] for hop in path} == {0.0}
+    assert all(hop["sent"] == 6 for hop in path)
