@@ -131,7 +131,7 @@ impl TcpFlow {
     }
 
     /// Direction in which a ready socket moves data; none during the handshake.
-    pub fn moves(&self) -> Option<IoDirection> {
+    pub fn io_direction(&self) -> Option<IoDirection> {
         (self.phase == FlowPhase::Open).then_some(if self.spec.sends { IoDirection::Out } else { IoDirection::In })
     }
 

@@ -201,7 +201,7 @@ impl ServerTest {
         let TestIo::Flows(flows) = &self.io else { return Vec::new() };
         let polled = |(i, flow): (usize, &'_ TcpFlow)| {
             let interest = flow.interest(now);
-            let known = flow.ready && flow.moves().is_some();
+            let known = flow.ready && flow.io_direction().is_some();
             Some((i, interest)).filter(|_| !known && !interest.is_empty())
         };
         let polled = flows.flows.iter().enumerate().filter_map(polled);
@@ -212,7 +212,7 @@ impl ServerTest {
     pub fn has_data(&self, direction: IoDirection, now: Nanos) -> bool {
         match &self.io {
             TestIo::Trains(trains) => direction == IoDirection::Out && trains.ready(now).is_some(),
-            TestIo::Flows(flows) => flows.flows.iter().any(|f| f.ready && f.moves() == Some(direction)),
+            TestIo::Flows(flows) => flows.flows.iter().any(|f| f.ready && f.io_direction() == Some(direction)),
         }
     }
 
@@ -237,7 +237,7 @@ impl ServerTest {
             }
             TestIo::Flows(flows) => {
                 let queue = &mut self.queues[direction as usize];
-                let ready = flows.flows.iter().enumerate().filter(|(_, f)| f.ready && f.moves() == Some(direction));
+                let ready = flows.flows.iter().enumerate().filter(|(_, f)| f.ready && f.io_direction() == Some(direction));
                 let Some(index) = queue.select(ready.map(|(i, f)| (i, f.moved))) else { return IoStep::Moved(0) };
                 let flow = &mut flows.flows[index];
                 let max = match scheduler.chunk(now) {

@@ -323,7 +323,7 @@ impl Session {
         if let Some(ServerTest { io: TestIo::Flows(flows), .. }) = self.tests.get_mut(&test)
             && let Some(flow) = flows.flows.get_mut(flow)
         {
-            flow.ready = flow.moves().is_some();
+            flow.ready = flow.io_direction().is_some();
             if !flow.ready {
                 flow.advance(context.clock.now(), scratch, |_| Vec::new());
             }
