@@ -1,4 +1,4 @@
-//! Errors of the crates for Python: exceptions with the fields of a `Problem`, so that no caller parses a message.
+//! Exceptions for errors of the crates, with the fields of a `Problem`: no caller parses a message.
 
 use ackclock_core::Problem;
 use ackclock_core::problem::Location;
@@ -23,18 +23,18 @@ create_exception!(ackclock._native, FailedError, NativeError, "The work failed."
 pub fn raised<E: PyTypeInfo>(problem: Problem) -> PyErr {
     Python::attach(|py| {
         let error = PyErr::from_type(py.get_type::<E>(), problem.to_string());
-        match give_fields(error.value(py), problem) {
+        match set_fields(error.value(py), problem) {
             Ok(()) => error,
             Err(other) => other,
         }
     })
 }
 
-fn give_fields(to: &Bound<'_, PyAny>, problem: Problem) -> PyResult<()> {
+fn set_fields(error: &Bound<'_, PyAny>, problem: Problem) -> PyResult<()> {
     let Problem { at, found, allowed, statement, hint } = problem;
     let Location { file, line, key, option } = *at;
-    to.setattr("file", file)?;
-    to.setattr("line", line)?;
+    error.setattr("file", file)?;
+    error.setattr("line", line)?;
     let texts = [
         ("key", key.into()),
         ("option", option.into()),
@@ -43,7 +43,7 @@ fn give_fields(to: &Bound<'_, PyAny>, problem: Problem) -> PyResult<()> {
         ("statement", statement),
         ("hint", hint),
     ];
-    texts.into_iter().try_for_each(|(name, text)| to.setattr(name, &*text))
+    texts.into_iter().try_for_each(|(name, text)| error.setattr(name, &*text))
 }
 
 /// Bad input.
@@ -62,15 +62,15 @@ pub fn of_plan(error: ackclock_sim::PlanError) -> PyErr {
 
 pub fn of_run(error: RunError) -> PyErr {
     match error {
-        RunError::Plan(bad) => of_plan(bad),
-        failed => raised::<FailedError>(failed.into()),
+        RunError::Plan(error) => of_plan(error),
+        error => raised::<FailedError>(error.into()),
     }
 }
 
 pub fn of_emulation(error: EmuError) -> PyErr {
     match error {
-        EmuError::Plan(bad) => of_plan(bad),
-        failed => raised::<FailedError>(failed.into()),
+        EmuError::Plan(error) => of_plan(error),
+        error => raised::<FailedError>(error.into()),
     }
 }
 

@@ -1,30 +1,31 @@
-//! The Python module `ackclock._native`: unwrap, call, wrap. Defaults, units and documents are Python's; models are the core's.
+//! The Python module `ackclock._native`: converts arguments, calls the crates, converts results.
+//! Defaults, units and documents belong to Python.
 
 mod capture_columns;
 mod captures;
-mod columns;
-mod control;
+mod cc_events;
 mod errors;
-mod hear;
-mod live;
+mod measurement;
 mod models;
-mod patient;
+mod nonblocking_reader;
+mod python_cc;
+mod run_columns;
 mod statistics;
 mod table;
 
 use ackclock_core::Problem;
 use ackclock_emu::EmulationConfig;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
-use control::Faults;
+use cc_events::{PyAck, PyCongestion, PyLoss};
 use errors::failure;
-use hear::{PyAck, PyCongestion, PyLoss};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use python_cc::Faults;
 use table::Table;
 
-/// What one run leaves behind.
+/// The results of one run.
 #[pyclass(frozen)]
 struct Run {
     summary: String,
@@ -34,17 +35,17 @@ struct Run {
 
 #[pymethods]
 impl Run {
-    /// The figures, as JSON.
+    /// The summary as JSON.
     fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// TCP flows over time, as an Arrow table.
+    /// Time series of TCP flows, as an Arrow table.
     fn series(&self) -> Table {
         self.series.clone()
     }
 
-    /// Queues over time, as an Arrow table.
+    /// Time series of queues, as an Arrow table.
     fn hops(&self) -> Table {
         self.hops.clone()
     }
@@ -52,15 +53,16 @@ impl Run {
 
 create_exception!(ackclock._native, ControlError, PyException, "A congestion control raised; its exception is the cause.");
 
-/// Runs a plan (JSON) with these congestion controls (name to class). PlanError; FailedError: a failed run; ControlError: one
-/// of the congestion controls raised. Other threads run meanwhile, and signals are seen.
+/// Runs a plan (JSON) with these congestion controls (name to class), without the GIL; checks for
+/// signals. PlanError: the plan is rejected; FailedError: the run failed; ControlError: a
+/// congestion control raised.
 #[pyfunction]
 #[pyo3(signature = (plan, controls = None))]
 fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyResult<Run> {
     let faults = Faults::default();
-    let variants = controls.map_or_else(|| Ok(Vec::new()), |classes| control::variants(classes, &faults))?;
+    let variants = controls.map_or_else(|| Ok(Vec::new()), |classes| python_cc::variants(classes, &faults))?;
     let mut signal = None;
-    let done = py.detach(|| {
+    let outcome = py.detach(|| {
         let plan = Plan::from_json(plan)?.with_variants(variants);
         let mut keep_going = || {
             signal = Python::attach(|py| py.check_signals()).err();
@@ -77,15 +79,16 @@ fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyRe
         error.set_cause(py, Some(raised));
         return Err(error);
     }
-    let (plan, result) = done.map_err(errors::of_run)?;
+    let (plan, result) = outcome.map_err(errors::of_run)?;
     let summary = serde_json::to_string(&result.summary).map_err(failure)?;
-    let series = columns::series(&plan, &result.series).map_err(failure)?;
-    let hops = columns::hops(&plan, &result.hops).map_err(failure)?;
+    let series = run_columns::series(&plan, &result.series).map_err(failure)?;
+    let hops = run_columns::hops(&plan, &result.hops).map_err(failure)?;
     Ok(Run { summary, series: Table::new(series), hops: Table::new(hops) })
 }
 
-/// Runs a command behind a plan's link, in real time; both are JSON (`docs/plan.md`), and so is what comes back. The process moves into a
-/// network namespace of its own for good. PlanError, InputError; FailedError: the machine refused, or the emulation failed.
+/// Runs a command behind a plan's link in real time. Plan, options and the returned report are JSON
+/// (`docs/plan.md`). The calling process moves into a network namespace of its own permanently.
+/// PlanError, InputError: bad input; FailedError: a system call or the emulation failed.
 #[pyfunction]
 fn emulate(py: Python<'_>, plan: &str, options: &str) -> PyResult<String> {
     let plan = Plan::from_json(plan).map_err(errors::of_plan)?;
@@ -94,16 +97,17 @@ fn emulate(py: Python<'_>, plan: &str, options: &str) -> PyResult<String> {
     serde_json::to_string(&report).map_err(failure)
 }
 
-/// What a plan may name, as JSON.
+/// The catalogue of variants, recoveries, slow starts and queues, as JSON.
 #[pyfunction]
 fn catalogue() -> PyResult<String> {
     serde_json::to_string(&all()).map_err(failure)
 }
 
-/// The most that an 802.16 cell (JSON, as in a plan) carries down and up in bits a second. InputError: what is wrong with it.
+/// Capacity of an 802.16 cell (JSON, as in a plan), down and up, in bit/s. InputError: the cell is
+/// invalid.
 #[pyfunction]
 fn wimax_bps(cell: &str) -> PyResult<(u64, u64)> {
-    let [down, up] = Plan::wimax_bps(cell).map_err(|why| errors::refusal(Problem::new(why, "change the medium's keys")))?;
+    let [down, up] = Plan::wimax_bps(cell).map_err(|reason| errors::refusal(Problem::new(reason, "change the medium's keys")))?;
     Ok((down, up))
 }
 
@@ -125,15 +129,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FailedError", py.get_type::<errors::FailedError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
-    module.add_class::<live::LiveSession>()?;
-    module.add_function(wrap_pyfunction!(live::serve, module)?)?;
-    module.add_function(wrap_pyfunction!(live::ackclockd, module)?)?;
-    module.add_function(wrap_pyfunction!(live::path_walk, module)?)?;
-    module.add_function(wrap_pyfunction!(live::default_caps, module)?)?;
-    module.add_function(wrap_pyfunction!(live::new_token, module)?)?;
-    module.add_function(wrap_pyfunction!(live::read_token, module)?)?;
-    module.add_function(wrap_pyfunction!(live::stamp, module)?)?;
-    module.add_function(wrap_pyfunction!(live::responsiveness, module)?)?;
+    module.add_class::<measurement::LiveSession>()?;
+    module.add_function(wrap_pyfunction!(measurement::serve, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::ackclockd, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::path_walk, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::default_caps, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::new_token, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::read_token, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::stamp, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::responsiveness, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::summary_stats, module)?)?;

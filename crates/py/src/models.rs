@@ -1,4 +1,4 @@
-//! The closed forms of `ackclock.models`; what they mean, their units and ranges are written there.
+//! Throughput models in closed form; `ackclock.models` documents meaning, units and ranges.
 
 use ackclock_core::throughput_models::{self, LossyPath};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! A table that any Arrow reader takes without a copy: the PyCapsule interface's stream
+//! A table that Arrow readers import without a copy, by the stream of the PyCapsule interface
 //! (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>).
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -20,7 +20,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// A new stream over the same columns; the requested schema is only a wish, and is not granted.
+    /// A new stream over the same columns. `requested_schema` is ignored, as the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -1,7 +1,7 @@
-//! Active tests: a session with a far end, and being one.
+//! Active measurement: client sessions, the measurement server, path probes and STAMP.
 
-use crate::columns::table;
 use crate::errors::{failure, of_measurement};
+use crate::run_columns::table;
 use crate::table::Table;
 use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
@@ -28,55 +28,55 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Asks Python whether a signal has come; keeps what it raised.
-fn no_signal(found: &mut Option<PyErr>) -> bool {
-    *found = Python::attach(|py| py.check_signals()).err();
-    found.is_none()
+/// False after a signal; `raised` is then the exception of its handler.
+fn no_signal(raised: &mut Option<PyErr>) -> bool {
+    *raised = Python::attach(|py| py.check_signals()).err();
+    raised.is_none()
 }
 
 /// The options of `serve`, as JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Serving {
+struct ServeOptions {
     listen: IpAddr,
     port: u16,
     token_file: Option<PathBuf>,
     caps: Quotas,
     clock_shift: i64,
-    stamp: Option<Stamping>,
-    log: Option<Logging>,
-    drop: Option<Dropping>,
+    stamp: Option<ReflectorOptions>,
+    log: Option<LogOptions>,
+    drop: Option<DropOptions>,
 }
 
 /// Log of sessions and refusals: a file, or standard error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Logging {
+struct LogOptions {
     file: Option<PathBuf>,
 }
 
-/// Drop privileges after bind; root becomes this user ("nobody" by default).
+/// Drop privileges after bind; root becomes this user (by default the account `nobody`).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Dropping {
+struct DropOptions {
     user: Option<String>,
 }
 
-/// A STAMP reflector beside: without a file with a key everybody is answered.
+/// A STAMP reflector beside the server. Without a key file it answers every sender.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stamping {
+struct ReflectorOptions {
     port: u16,
     key_file: Option<PathBuf>,
 }
 
-/// Serves until a signal. `announce` gets the address, and the token if it was made for this run only. InputError: bad input;
-/// FailedError: the machine refused.
+/// Serves until a signal. `announce` receives the address, and the token if it is valid for this
+/// run only. InputError: bad input; FailedError: a system call failed.
 #[pyfunction]
 pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyResult<()> {
-    let options: Serving = serde_json::from_str(options).map_err(failure)?;
-    let (token, made) = Token::from_file_or_new(options.token_file.as_deref()).map_err(of_measurement)?;
-    let shown = (made && options.token_file.is_none()).then(|| token.reveal().to_owned());
+    let options: ServeOptions = serde_json::from_str(options).map_err(failure)?;
+    let (token, is_new) = Token::from_file_or_new(options.token_file.as_deref()).map_err(of_measurement)?;
+    let announced = (is_new && options.token_file.is_none()).then(|| token.reveal().to_owned());
     let listen = SocketAddr::new(options.listen, options.port);
     let stamp =
         options.stamp.map(|s| Ok(ReflectorConfig { port: s.port, key: s.key_file.map(|path| read_key(&path)).transpose()? }));
@@ -86,173 +86,178 @@ pub fn serve(py: Python<'_>, options: &str, announce: &Bound<'_, PyAny>) -> PyRe
     raise_descriptors();
     let server_options = ServerConfig { listen, token, quotas: options.caps, clock_shift: options.clock_shift, stamp, log };
     let mut server = MeasurementServer::open(server_options).map_err(of_measurement)?;
-    if let Some(Dropping { user }) = options.drop {
+    if let Some(DropOptions { user }) = options.drop {
         server.drop_privileges(user.as_deref()).map_err(of_measurement)?;
     }
-    announce.call1((server.address().map_err(of_measurement)?.to_string(), shown))?;
+    announce.call1((server.address().map_err(of_measurement)?.to_string(), announced))?;
     let mut signal = None;
     py.detach(|| server.run(|| no_signal(&mut signal))).map_err(of_measurement)?;
     signal.map_or(Ok(()), Err)
 }
 
-/// The program `ackclockd` with this command line, the program's name first, until SIGINT or SIGTERM. Its exit status.
+/// Runs `ackclockd` with these arguments (argv) until SIGINT or SIGTERM. Returns the exit status.
 #[pyfunction]
-pub fn ackclockd(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    py.detach(|| ackclock_measure::daemon::run(words))
+pub fn ackclockd(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| ackclock_measure::daemon::run(arguments))
 }
 
-/// Probes a STAMP reflector at `at` (host, port) every `gap_ns`, `count` times; `key_file` is for the authenticated mode. The figures as JSON.
-/// InputError: no such host, or nothing answers.
+/// Sends `count` STAMP probes to `at` (host, port), one every `gap_ns`; `key_file` selects the
+/// authenticated mode. Returns the results as JSON. InputError: no such host, or no reply.
 #[pyfunction]
 pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_ns: i64, count: u32) -> PyResult<String> {
     let key = key_file.map(|path| read_key(&path)).transpose().map_err(of_measurement)?;
     let options = StampProbeConfig { host: at.0, port: at.1, key, gap_ns, count };
-    let (mut signal, mut looked) = (None, 0i64);
-    let done = py.detach(|| {
+    let (mut signal, mut next_check) = (None, 0i64);
+    let outcome = py.detach(|| {
         probe(&options, &mut |ns| {
-            if ns < looked {
+            if ns < next_check {
                 return true;
             }
-            looked = ns + 100 * ackclock_measure::MS;
+            next_check = ns + 100 * ackclock_measure::MS;
             no_signal(&mut signal)
         })
     });
-    let found = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
-    serde_json::to_string(&found).map_err(failure)
+    let results = outcome.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
+    serde_json::to_string(&results).map_err(failure)
 }
 
-/// Makes a token and writes it to a new file of mode 0600. InputError: there is a file, or none can be made.
+/// Writes a new token to a new file of mode 0600. InputError: the file exists or cannot be created.
 #[pyfunction]
 pub fn new_token(path: PathBuf) -> PyResult<()> {
     Token::write_new(&path).map(drop).map_err(of_measurement)
 }
 
-/// The token in a file of mode 0600 of this process's user. InputError: it is another's, others can read it, or it is no token.
+/// Reads the token from a file of mode 0600. InputError: the file belongs to another user, is
+/// readable by others, or holds no token.
 #[pyfunction]
 pub fn read_token(path: PathBuf) -> PyResult<String> {
     Token::read(&path).map(|token| token.reveal().to_owned()).map_err(of_measurement)
 }
 
-/// The limits of a far end unless said otherwise, as JSON.
+/// The default quotas of a server, as JSON.
 #[pyfunction]
 pub fn default_caps() -> PyResult<String> {
     serde_json::to_string(&Quotas::default()).map_err(failure)
 }
 
-fn over() -> PyErr {
+fn session_over() -> PyErr {
     of_measurement(MeasureError::Failed(Problem::new("the session is over", "begin another")))
 }
 
-struct Held {
+struct SessionState {
     client: Option<MeasurementClient>,
     records: Vec<TestRecord>,
 }
 
-/// A session with a far end, and what its tests have left.
+/// A session with a measurement server, and the records of its tests.
 #[pyclass(frozen)]
 pub struct LiveSession {
-    held: Mutex<Held>,
+    state: Mutex<SessionState>,
 }
 
 impl LiveSession {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 #[pymethods]
 impl LiveSession {
-    /// InputError: it cannot be reached, or rejects the token; FailedError: it failed.
+    /// InputError: the server is unreachable or rejects the token; FailedError: a system call
+    /// failed.
     #[new]
     fn connect(py: Python<'_>, host: &str, port: u16, token: &str) -> PyResult<LiveSession> {
         let options = ClientConfig { host: host.to_owned(), port, token: Token::parse(token).map_err(of_measurement)? };
         let mut signal = None;
         let client = py.detach(|| MeasurementClient::connect(&options, &mut || no_signal(&mut signal)));
         let client = client.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
-        Ok(LiveSession { held: Mutex::new(Held { client: Some(client), records: Vec::new() }) })
+        Ok(LiveSession { state: Mutex::new(SessionState { client: Some(client), records: Vec::new() }) })
     }
 
-    /// What the far end says of itself, its address, and this end's clock, as JSON.
+    /// The server's welcome, its address, and the state of this host's clock, as JSON.
     fn welcome(&self) -> PyResult<String> {
-        let held = self.held();
-        let Some(client) = &held.client else { return Err(over()) };
+        let state = self.lock();
+        let Some(client) = &state.client else { return Err(session_over()) };
         let document = serde_json::json!({
             "far_end": client.welcome, "address": client.server.to_string(), "clock": client.clock.state(),
         });
         serde_json::to_string(&document).map_err(failure)
     }
 
-    /// Runs tests (a JSON list) side by side; `watch` gets the seconds since they began, some ten times a second. The figures of datagrams
-    /// without a comparison of clocks, as JSON: a list of directions for each test. Nothing is lost of what ran before, if this fails.
+    /// Runs tests (a JSON list) concurrently; `watch` receives the seconds since their start about
+    /// ten times a second. Returns the statistics of datagrams without a clock comparison, as JSON:
+    /// a list of directions for each test. If it fails, the records of earlier tests stay.
     fn run(&self, py: Python<'_>, specs: &str, watch: &Bound<'_, PyAny>) -> PyResult<String> {
         let specs: Vec<TestSpec> = serde_json::from_str(specs).map_err(failure)?;
         let watch = watch.clone().unbind();
-        let mut held = self.held();
-        let Held { client, records } = &mut *held;
-        let Some(client) = client else { return Err(over()) };
-        let (mut signal, mut looked) = (None, 0i64);
-        let done = py.detach(|| {
+        let mut state = self.lock();
+        let SessionState { client, records } = &mut *state;
+        let Some(client) = client else { return Err(session_over()) };
+        let (mut signal, mut next_check) = (None, 0i64);
+        let outcome = py.detach(|| {
             client.run(specs, &mut |ns| {
-                if ns < looked {
+                if ns < next_check {
                     return true;
                 }
-                looked = ns + 100 * ackclock_measure::MS;
+                next_check = ns + 100 * ackclock_measure::MS;
                 let call = |py: Python<'_>| py.check_signals().and_then(|()| watch.call1(py, (ns as f64 * 1e-9,)).map(drop));
                 signal = Python::attach(call).err();
                 signal.is_none()
             })
         });
-        let done = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
-        let ways: Vec<Vec<_>> =
-            done.iter().map(|r| TrainTimes::from_record(r).iter().map(|c| direction_stats(c, None)).collect()).collect();
-        records.extend(done);
-        serde_json::to_string(&ways).map_err(failure)
+        let run = outcome.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
+        let directions: Vec<Vec<_>> =
+            run.iter().map(|r| TrainTimes::from_record(r).iter().map(|c| direction_stats(c, None)).collect()).collect();
+        records.extend(run);
+        serde_json::to_string(&directions).map_err(failure)
     }
 
-    /// Keepalive of a session without a running test: call it once a second or more often.
-    /// FailedError: the far end has ended it.
+    /// Keepalive of a session without a running test, required once a second or more often.
+    /// FailedError: the server has ended the session.
     fn keep_alive(&self) -> PyResult<()> {
-        let mut held = self.held();
-        let Some(client) = &mut held.client else { return Err(over()) };
+        let mut state = self.lock();
+        let Some(client) = &mut state.client else { return Err(session_over()) };
         client.keep_alive().map_err(of_measurement)
     }
 
-    /// Starts a capture of this session's packet headers at the far end, of at most so many bytes. InputError: it does not allow that.
+    /// Starts a capture of this session's packet headers at the server, of at most `bytes`.
+    /// InputError: the server does not allow captures.
     fn capture(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
-        let mut held = self.held();
-        let Some(client) = &mut held.client else { return Err(over()) };
+        let mut state = self.lock();
+        let Some(client) = &mut state.client else { return Err(session_over()) };
         let mut signal = None;
-        let done = py.detach(|| client.begin_capture(bytes, &mut || no_signal(&mut signal)));
-        done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))
+        let outcome = py.detach(|| client.begin_capture(bytes, &mut || no_signal(&mut signal)));
+        outcome.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))
     }
 
-    /// What it has kept: records of a pcap file (little-endian, nanoseconds, IP), and how many packets are missing.
+    /// Ends the capture. Returns the records of a pcap file (little-endian, nanoseconds, IP), and
+    /// the number of packets that are missing.
     fn captured(&self, py: Python<'_>) -> PyResult<(Vec<u8>, u64)> {
-        let mut held = self.held();
-        let Some(client) = &mut held.client else { return Err(over()) };
+        let mut state = self.lock();
+        let Some(client) = &mut state.client else { return Err(session_over()) };
         let mut signal = None;
-        let done = py.detach(|| client.end_capture(&mut || no_signal(&mut signal)));
-        done.map(|c| (c.records, c.dropped)).map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))
+        let outcome = py.detach(|| client.end_capture(&mut || no_signal(&mut signal)));
+        outcome.map(|c| (c.records, c.dropped)).map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))
     }
 
     /// The results so far, in the form of `finish`; the session continues.
     fn so_far(&self) -> PyResult<(String, Table, Table)> {
-        let held = self.held();
-        let Some(client) = &held.client else { return Err(over()) };
-        found(&SessionAnalysis::new(&held.records, client.clock.state(), client.welcome.clock))
+        let state = self.lock();
+        let Some(client) = &state.client else { return Err(session_over()) };
+        tables(&SessionAnalysis::new(&state.records, client.clock.state(), client.welcome.clock))
     }
 
     /// Ends the session. The document (JSON) and the tables of samples and of datagrams.
     fn finish(&self) -> PyResult<(String, Table, Table)> {
-        let mut held = self.held();
-        let Some(client) = held.client.take() else { return Err(over()) };
+        let mut state = self.lock();
+        let Some(client) = state.client.take() else { return Err(session_over()) };
         let (near, far) = (client.clock.state(), client.welcome.clock);
         client.quit();
-        found(&SessionAnalysis::new(&held.records, near, far))
+        tables(&SessionAnalysis::new(&state.records, near, far))
     }
 }
 
-fn found(session: &SessionAnalysis<'_>) -> PyResult<(String, Table, Table)> {
+fn tables(session: &SessionAnalysis<'_>) -> PyResult<(String, Table, Table)> {
     let document = serde_json::to_string(&session.results()).map_err(failure)?;
     let series = samples(&session.samples()).map_err(failure)?;
     let delays = delays(&session.delays()).map_err(failure)?;
@@ -266,7 +271,7 @@ fn samples(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
         ("time_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.time_s)))),
     ];
     for (i, name) in SAMPLE_COLUMNS[1..].iter().enumerate() {
-        // -1 is none.
+        // -1 stands for none.
         let values = rows.iter().map(|r| Some(r.rest[i]).filter(|v| *v >= 0));
         columns.push((name, Arc::new(values.collect::<Int64Array>())));
     }
@@ -274,10 +279,10 @@ fn samples(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
 }
 
 fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
-    let ways = rows.iter().map(|r| if r.direction == Direction::Down { "down" } else { "up" });
+    let directions = rows.iter().map(|r| if r.direction == Direction::Down { "down" } else { "up" });
     table([
         ("test", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.test as u32))) as ArrayRef),
-        ("direction", Arc::new(StringArray::from_iter_values(ways))),
+        ("direction", Arc::new(StringArray::from_iter_values(directions))),
         ("number", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.number)))),
         ("sent_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.sent_s)))),
         ("delay_ms", Arc::new(rows.iter().map(|r| r.delay_ms).collect::<Float64Array>())),
@@ -285,48 +290,50 @@ fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-/// Round trips a minute under load from round trips in milliseconds, as JSON: of handshakes and exchanges beside the load, and on it.
+/// Round trips per minute under load, as JSON, from RTTs in milliseconds: of handshakes and
+/// exchanges beside the load, and of the load's connections.
 #[pyfunction]
 pub fn responsiveness(handshakes: Vec<f64>, exchanges: Vec<f64>, on_load: Vec<f64>) -> PyResult<String> {
     serde_json::to_string(&responsive(&RttSamples { handshakes, exchanges, on_load })).map_err(failure)
 }
 
-/// Walks the path to a host by probes whose hop limit ends on the way; the plan is JSON, `watch` gets the share that is done after each probe.
-/// A row for each probe, without `rtt_ms`, `address` and `answer` if nobody answered.
+/// Probes the hops of the path to a host with increasing TTL; the plan is JSON, `watch` receives
+/// the completed share after each probe. Returns a row for each probe; `rtt_ms`, `address` and
+/// `answer` are null without a reply.
 #[pyfunction]
 pub fn path_walk(py: Python<'_>, host: &str, plan: &str, watch: &Bound<'_, PyAny>) -> PyResult<Table> {
     let plan: PathConfig = serde_json::from_str(plan).map_err(failure)?;
     let watch = watch.clone().unbind();
     let mut signal = None;
-    let done = py.detach(|| {
+    let outcome = py.detach(|| {
         probe_path(host, &plan, &mut |share| {
             let call = |py: Python<'_>| py.check_signals().and_then(|()| watch.call1(py, (share,)).map(drop));
             signal = Python::attach(call).err();
             signal.is_none()
         })
     });
-    let path = done.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
+    let path = outcome.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
     probes(&path).map(Table::new).map_err(failure)
 }
 
 fn probes(path: &PathProbes) -> Result<RecordBatch, ArrowError> {
     let rows = &path.records;
-    let origin = rows.first().map_or(0, |asked| asked.sent);
-    let word = |kind| match kind {
+    let origin = rows.first().map_or(0, |probe| probe.sent);
+    let name = |kind| match kind {
         ReplyKind::Expired => "expired",
         ReplyKind::Reached => "reached",
         ReplyKind::TooBig => "too-big",
         ReplyKind::Refused => "refused",
     };
-    let answers = || rows.iter().map(|asked| asked.reply.as_ref());
-    let rtt = rows.iter().map(|asked| asked.reply.as_ref().map(|answer| (answer.at - asked.sent) as f64 * 1e-6));
+    let replies = || rows.iter().map(|probe| probe.reply.as_ref());
+    let rtt = rows.iter().map(|probe| probe.reply.as_ref().map(|reply| (reply.at - probe.sent) as f64 * 1e-6));
     table([
         ("hop", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| u32::from(r.probe.hop)))) as ArrayRef),
         ("ip_bytes", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.probe.bytes)))),
         ("sent_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| (r.sent - origin) as f64 * 1e-9)))),
         ("rtt_ms", Arc::new(rtt.collect::<Float64Array>())),
-        ("address", Arc::new(answers().map(|a| a.map(|a| a.from.to_string())).collect::<StringArray>())),
-        ("answer", Arc::new(answers().map(|a| a.map(|a| word(a.kind))).collect::<StringArray>())),
+        ("address", Arc::new(replies().map(|a| a.map(|a| a.from.to_string())).collect::<StringArray>())),
+        ("answer", Arc::new(replies().map(|a| a.map(|a| name(a.kind))).collect::<StringArray>())),
         ("brisk", Arc::new(rows.iter().map(|r| Some(r.brisk)).collect::<BooleanArray>())),
     ])
 }

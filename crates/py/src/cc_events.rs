@@ -1,11 +1,12 @@
-//! What a congestion control written in Python hears. Times are seconds, amounts segments, rates segments a second.
+//! The events that a congestion control in Python receives. Times in seconds, amounts in segments,
+//! rates in segments per second.
 
 use ackclock_core::tcp::cc::{Ack, Congestion, CongestionSignal};
 use ackclock_core::tcp::delivery_rate::LossSample;
 use ackclock_core::{Span, Time};
 use pyo3::prelude::*;
 
-/// What an ACK says; `python/ackclock/_native.pyi` documents each field.
+/// An ACK; `python/ackclock/_native.pyi` documents each field.
 #[pyclass(frozen, get_all, name = "Ack", module = "ackclock._native")]
 pub struct PyAck {
     now: f64,
@@ -53,7 +54,7 @@ impl From<&Ack> for PyAck {
     }
 }
 
-/// What tells of congestion.
+/// A congestion signal.
 #[pyclass(frozen, get_all, name = "Congestion", module = "ackclock._native")]
 pub struct PyCongestion {
     now: f64,
@@ -72,7 +73,7 @@ impl From<&Congestion> for PyCongestion {
     }
 }
 
-/// A segment taken for lost.
+/// A segment marked lost.
 #[pyclass(frozen, get_all, name = "Loss", module = "ackclock._native")]
 pub struct PyLoss {
     now: f64,

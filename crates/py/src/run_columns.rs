@@ -1,4 +1,4 @@
-//! Recorded columns as Arrow, under the names of `series.parquet` and `hops.parquet`.
+//! The time series of a run as Arrow columns: `series.parquet` and `hops.parquet`.
 
 use ackclock_sim::Plan;
 use ackclock_sim::recorder::{HopSeries, Series};
@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array,
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
-/// One row for each flow and sample.
+/// A row for each flow and sample.
 pub fn series(plan: &Plan, s: &Series) -> Result<RecordBatch, ArrowError> {
     let flow = s.flow.iter().map(|&i| plan.flows[i as usize].name.as_str());
     table([
@@ -14,15 +14,15 @@ pub fn series(plan: &Plan, s: &Series) -> Result<RecordBatch, ArrowError> {
         ("flow", text(flow)),
         ("time_s", real(&s.time_s)),
         ("cwnd_bytes", real(&s.cwnd_bytes)),
-        ("ssthresh_bytes", maybe(&s.ssthresh_bytes)),
-        ("srtt_ms", maybe(&s.srtt_ms)),
+        ("ssthresh_bytes", nullable(&s.ssthresh_bytes)),
+        ("srtt_ms", nullable(&s.srtt_ms)),
         ("flight_bytes", count(&s.flight_bytes)),
         ("delivered_bytes", count(&s.delivered_bytes)),
         ("retransmitted_segments", count(&s.retransmitted_segments)),
     ])
 }
 
-/// One row for each queue and sample.
+/// A row for each queue and sample.
 pub fn hops(plan: &Plan, s: &HopSeries) -> Result<RecordBatch, ArrowError> {
     let hop = s.hop.iter().map(|&i| plan.hops[i as usize].name.as_str());
     table([
@@ -40,7 +40,7 @@ pub fn hops(plan: &Plan, s: &HopSeries) -> Result<RecordBatch, ArrowError> {
 }
 
 pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch, ArrowError> {
-    // Every column may be null, so that an empty table has the same schema as a full one.
+    // Every column is nullable, so that an empty table has the schema of a full one.
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
 }
 
@@ -56,7 +56,7 @@ fn real(values: &[f64]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 
-fn maybe(values: &[Option<f64>]) -> ArrayRef {
+fn nullable(values: &[Option<f64>]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 

@@ -1,6 +1,7 @@
-//! A congestion control written in Python: an object whose methods the engine calls and whose attributes it reads after each call.
+//! Congestion control in Python: the engine calls methods of an object and reads its attributes
+//! after each call.
 
-use crate::hear::{PyAck, PyCongestion, PyLoss};
+use crate::cc_events::{PyAck, PyCongestion, PyLoss};
 use ackclock_core::tcp::cc::{Ack, Congestion, CongestionControl, CongestionWindow, UserControl, UserVariant};
 use ackclock_core::tcp::delivery_rate::LossSample;
 use ackclock_core::{Span, Time};
@@ -9,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first exception that any of a run's congestion controls raised. From then on none is called any more.
+/// The first exception of a run's congestion controls. After it, no congestion control is called.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<Mutex<Option<PyErr>>>);
 
 impl Faults {
-    fn note(&self, error: PyErr) {
+    fn record(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
     pub fn any(&self) -> bool {
@@ -26,35 +27,35 @@ impl Faults {
 }
 
 #[derive(Debug)]
-struct Control {
-    /// None if it could not be made; the run ends soon.
+struct PythonControl {
+    /// None if the constructor raised.
     object: Option<Py<PyAny>>,
     faults: Faults,
-    watches: bool,
-    view: View,
+    wants_deliveries: bool,
+    attributes: Attributes,
 }
 
-/// What its attributes said after the last call.
+/// The object's attributes after the last call.
 #[derive(Clone, Copy, Debug)]
-struct View {
+struct Attributes {
     cwnd: f64,
     ssthresh: f64,
     pacing_rate: Option<f64>,
     halving_floor: Option<f64>,
 }
 
-impl View {
-    fn of(object: &Bound<'_, PyAny>) -> PyResult<View> {
+impl Attributes {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Attributes> {
         let number = |name: &str| -> PyResult<f64> { object.getattr(name)?.extract() };
-        let maybe = |name: &str| -> PyResult<Option<f64>> { object.getattr(name)?.extract() };
-        let view = View {
+        let optional = |name: &str| -> PyResult<Option<f64>> { object.getattr(name)?.extract() };
+        let attributes = Attributes {
             cwnd: number("cwnd")?,
             ssthresh: number("ssthresh")?,
-            pacing_rate: maybe("pacing_rate")?,
-            halving_floor: maybe("halving_floor")?,
+            pacing_rate: optional("pacing_rate")?,
+            halving_floor: optional("halving_floor")?,
         };
-        view.check().map_err(|what| PyValueError::new_err(format!("{}: {what}", object.get_type())))?;
-        Ok(view)
+        attributes.check().map_err(|error| PyValueError::new_err(format!("{}: {error}", object.get_type())))?;
+        Ok(attributes)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -71,28 +72,28 @@ impl View {
     }
 }
 
-/// The engine's kind for each class: `classes` is name to class.
+/// A variant for each class: `classes` maps names to classes.
 pub fn variants(classes: &Bound<'_, PyDict>, faults: &Faults) -> PyResult<Vec<UserVariant>> {
-    let one = |(name, class): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+    let variant = |(name, class): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let (name, class, faults) = (name.extract::<String>()?, class.unbind(), faults.clone());
-        Ok(UserVariant::new(&name, move |window| Box::new(Control::make(&class, window, &faults))))
+        Ok(UserVariant::new(&name, move |window| Box::new(PythonControl::new(&class, window, &faults))))
     };
-    classes.iter().map(one).collect()
+    classes.iter().map(variant).collect()
 }
 
-impl Control {
-    fn make(class: &Py<PyAny>, window: CongestionWindow, faults: &Faults) -> Control {
-        let made = Python::attach(|py| {
+impl PythonControl {
+    fn new(class: &Py<PyAny>, window: CongestionWindow, faults: &Faults) -> PythonControl {
+        let control = Python::attach(|py| {
             let class = class.bind(py);
             let object = class.call1((window.cwnd, window.ssthresh))?;
-            let view = View::of(&object)?;
-            let watches = class.getattr("watches_deliveries")?.call0()?.extract()?;
-            PyResult::Ok(Control { object: Some(object.unbind()), faults: faults.clone(), watches, view })
+            let attributes = Attributes::of(&object)?;
+            let wants_deliveries = class.getattr("watches_deliveries")?.call0()?.extract()?;
+            PyResult::Ok(PythonControl { object: Some(object.unbind()), faults: faults.clone(), wants_deliveries, attributes })
         });
-        made.unwrap_or_else(|error| {
-            faults.note(error);
-            let view = View { cwnd: 1.0, ssthresh: 1.0, pacing_rate: None, halving_floor: None };
-            Control { object: None, faults: faults.clone(), watches: false, view }
+        control.unwrap_or_else(|error| {
+            faults.record(error);
+            let attributes = Attributes { cwnd: 1.0, ssthresh: 1.0, pacing_rate: None, halving_floor: None };
+            PythonControl { object: None, faults: faults.clone(), wants_deliveries: false, attributes }
         })
     }
 
@@ -102,48 +103,48 @@ impl Control {
             return;
         }
         let Some(object) = &self.object else { return };
-        let view = Python::attach(|py| {
+        let attributes = Python::attach(|py| {
             let object = object.bind(py);
             method(object)?;
-            View::of(object)
+            Attributes::of(object)
         });
-        match view {
-            Ok(view) => self.view = view,
-            Err(error) => self.faults.note(error),
+        match attributes {
+            Ok(attributes) => self.attributes = attributes,
+            Err(error) => self.faults.record(error),
         }
     }
 }
 
-impl UserControl for Control {
+impl UserControl for PythonControl {
     fn copy(&self) -> Box<dyn UserControl> {
-        let copied = Python::attach(|py| {
+        let copy = Python::attach(|py| {
             let object = self.object.as_ref().filter(|_| !self.faults.any());
             object.map(|o| PyResult::Ok(py.import("copy")?.call_method1("deepcopy", (o,))?.unbind())).transpose()
         });
-        let object = copied.unwrap_or_else(|error| {
-            self.faults.note(error);
+        let object = copy.unwrap_or_else(|error| {
+            self.faults.record(error);
             None
         });
-        Box::new(Control { object, faults: self.faults.clone(), ..*self })
+        Box::new(PythonControl { object, faults: self.faults.clone(), ..*self })
     }
 }
 
-impl CongestionControl for Control {
+impl CongestionControl for PythonControl {
     fn on_ack(&mut self, ack: &Ack) {
         let ack = PyAck::from(ack);
         self.call(|object| object.call_method1("on_ack", (ack,)).map(drop));
     }
     fn wants_delivery_rate(&self) -> bool {
-        self.watches
+        self.wants_deliveries
     }
     fn on_delivery(&mut self, ack: &Ack) {
-        if self.watches {
+        if self.wants_deliveries {
             let ack = PyAck::from(ack);
             self.call(|object| object.call_method1("on_delivery", (ack,)).map(drop));
         }
     }
     fn on_loss(&mut self, now: Time, loss: &LossSample) {
-        if self.watches {
+        if self.wants_deliveries {
             let loss = PyLoss::new(now, loss);
             self.call(|object| object.call_method1("on_loss", (loss,)).map(drop));
         }
@@ -159,15 +160,15 @@ impl CongestionControl for Control {
         self.call(|object| object.call_method1("on_idle", (now.as_secs(), idle.as_secs())).map(drop));
     }
     fn cwnd(&self) -> f64 {
-        self.view.cwnd
+        self.attributes.cwnd
     }
     fn ssthresh(&self) -> f64 {
-        self.view.ssthresh
+        self.attributes.ssthresh
     }
     fn pacing_rate(&self) -> Option<f64> {
-        self.view.pacing_rate
+        self.attributes.pacing_rate
     }
     fn halving_floor(&self) -> f64 {
-        self.view.halving_floor.unwrap_or(self.view.ssthresh)
+        self.attributes.halving_floor.unwrap_or(self.attributes.ssthresh)
     }
 }
