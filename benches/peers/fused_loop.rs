@@ -2,12 +2,14 @@
 //!
 //!     sender i --10 Gb/s, 1 ms-- left --RATE, 18 ms, droptail-- right --10 Gb/s, 1 ms-- receiver i
 //!
-//! It knows in advance what an engine must find out: the topology, that nothing is lost, that every delay is
-//! constant, and that packets therefore reach every place in the order in which they were sent. So one queue of
-//! ACKs in flight is all of the future, and a packet's whole way out and back is a few additions. What TCP does
-//! per packet stays: sequence numbers, window and slow start, RTT estimate, the buffer's limit.
+//! It knows in advance what an engine must find out: the topology, that nothing is lost, that every
+//! delay is constant, and that packets therefore reach every place in the order in which they were
+//! sent. So one queue of ACKs in flight is all of the future, and a packet's whole way out and back
+//! is a few additions. What TCP does per packet stays: sequence numbers, window and slow start, RTT
+//! estimate, the buffer's limit.
 //!
-//! Build: rustc -C opt-level=3 --edition 2024 fused_loop.rs     Run: fused_loop FLOWS RATE_BPS SECONDS
+//! Build: rustc -C opt-level=3 --edition 2024 fused_loop.rs     Run: fused_loop FLOWS RATE_BPS
+//! SECONDS
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,10 @@
-//! The analyzer's speed: a large capture made of time-merged copies of a simulated one, and what reading it costs.
+//! The analyzer's speed: CPU time and memory for a large capture, which consists of interleaved
+//! copies of a simulated one.
 
 use crate::cases::Case;
 use crate::usage;
 use ackclock_pcap::read::Capture;
-use ackclock_sim::plan::{Capture as Wanted, CaptureFormat, End, Loss, Plan};
+use ackclock_sim::plan::{Capture as CapturePlan, CaptureFormat, End, Loss, Plan};
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -15,9 +16,9 @@ use std::path::{Path, PathBuf};
 /// Flows simulated, each captured at its server; the rest are copies.
 const FLOWS: u32 = 8;
 const SECONDS: f64 = 20.0;
-/// Copies start this far apart, so that their packets interleave as those of real flows do.
+/// Time between the starts of copies, so that their packets interleave as those of real flows do.
 const STAGGER_NS: i64 = 1_370_000;
-/// Where the client's address lies in an Ethernet frame: in the server's packets as destination, in its own as source.
+/// Offsets of the IPv4 addresses in an Ethernet frame.
 const SOURCE_IP: usize = 26;
 const DESTINATION_IP: usize = 30;
 
@@ -27,10 +28,10 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// Writes about `packets` packets to `path`, of each flow the first `most`.
-pub fn write(path: &Path, packets: u64, most: usize) -> Result<String, String> {
+/// Writes about `packets` packets to `path`, at most `max_per_flow` of each flow.
+pub fn write(path: &Path, packets: u64, max_per_flow: usize) -> Result<String, String> {
     let mut base = simulated(path)?;
-    base.iter_mut().for_each(|flow| flow.truncate(most));
+    base.iter_mut().for_each(|flow| flow.truncate(max_per_flow));
     let each: u64 = base.iter().map(|flow| flow.len() as u64).sum();
     let copies = packets.div_ceil(each.max(1)).max(1);
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(|e| e.to_string())?);
@@ -38,23 +39,30 @@ pub fn write(path: &Path, packets: u64, most: usize) -> Result<String, String> {
     Ok(format!("{{\"packets\":{},\"flows\":{}}}", each * copies, u64::from(FLOWS) * copies))
 }
 
-/// What each flow's server saw.
+/// The packets of each flow at its server.
 fn simulated(beside: &Path) -> Result<Vec<Vec<Packet>>, String> {
     let mut case = Case::from_name("flows-10").ok_or("no such case")?;
     case.seconds = SECONDS;
     let mut plan = case.plan();
     plan.flows.truncate(FLOWS as usize);
-    for way in plan.hops.iter_mut().filter_map(|hop| hop.down.as_mut()).skip(1).take(1) {
-        way.loss = Some(Loss::Bernoulli { mean: 0.001 });
+    for direction in plan.hops.iter_mut().filter_map(|hop| hop.down.as_mut()).skip(1).take(1) {
+        direction.loss = Some(Loss::Bernoulli { mean: 0.001 });
     }
     let file = |number: usize| beside.with_extension(format!("flow{number}"));
-    plan.captures = (0..plan.flows.len()).map(|i| wanted(&plan, i, file(i))).collect();
+    plan.captures = (0..plan.flows.len()).map(|i| capture_at_server(&plan, i, file(i))).collect();
     ackclock_sim::run(&plan).map_err(|e| e.to_string())?;
     (0..plan.flows.len()).map(|i| load(&file(i))).collect()
 }
 
-fn wanted(plan: &Plan, number: usize, path: PathBuf) -> Wanted {
-    Wanted { flow: plan.flows[number].name.clone(), end: End::Server, after: 0, path, format: CaptureFormat::Pcap, truth: None }
+fn capture_at_server(plan: &Plan, number: usize, path: PathBuf) -> CapturePlan {
+    CapturePlan {
+        flow: plan.flows[number].name.clone(),
+        end: End::Server,
+        after: 0,
+        path,
+        format: CaptureFormat::Pcap,
+        truth: None,
+    }
 }
 
 fn load(path: &Path) -> Result<Vec<Packet>, String> {
@@ -67,7 +75,8 @@ fn load(path: &Path) -> Result<Vec<Packet>, String> {
     Ok(all)
 }
 
-/// All copies of all flows in the order of time; a copy's clients have addresses of their own.
+/// Writes all copies of all flows in the order of time. The clients of each copy have addresses of
+/// their own.
 fn merge(base: &[Vec<Packet>], copies: u64, out: &mut impl Write) -> io::Result<()> {
     out.write_all(&HEADER)?;
     let shift = |copy: u64| copy as i64 * STAGGER_NS;
@@ -81,7 +90,7 @@ fn merge(base: &[Vec<Packet>], copies: u64, out: &mut impl Write) -> io::Result<
         let packet = &base[flow][i];
         let mut bytes = packet.bytes.clone();
         let client = if bytes[SOURCE_IP] == 10 { SOURCE_IP } else { DESTINATION_IP };
-        // Checksums stay as they were: wrong ones are counted, and cost the same.
+        // Checksums are not updated: wrong ones are counted at the same cost.
         bytes[client + 1..client + 3].copy_from_slice(&(copy as u16).to_be_bytes());
         let (seconds, rest) = ((at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32);
         for field in [seconds, rest, bytes.len() as u32, packet.original_len] {
@@ -95,7 +104,7 @@ fn merge(base: &[Vec<Packet>], copies: u64, out: &mut impl Write) -> io::Result<
     Ok(())
 }
 
-/// Writes so many SYNs to `path`, each from another address and port, a million a second.
+/// Writes `syns` SYNs to `path`, each from another address and port, at 1 million a second.
 pub fn write_flood(path: &Path, syns: u32) -> Result<String, String> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(|e| e.to_string())?);
     flood(syns, &mut out).and_then(|()| out.flush()).map_err(|e| e.to_string())?;
@@ -120,7 +129,7 @@ fn flood(syns: u32, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Of a pcap file with nanoseconds, 128 bytes of a packet at most, Ethernet.
+/// pcap file header: nanoseconds, snap length 128, Ethernet.
 const HEADER: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 1, 0, 0, 0];
 
 #[derive(Serialize)]
@@ -136,9 +145,9 @@ struct Cost {
     bytes_per_flow: f64,
 }
 
-/// The per-flow table of a capture, and its cost. CPU time is that of all threads.
+/// Analyzes a capture and returns the cost as JSON. CPU time is that of all threads.
 pub fn read(path: &Path, workers: usize) -> Result<String, String> {
-    let watch = usage::Watch::start();
+    let watch = usage::Stopwatch::start();
     let mut capture = Capture::open(path).map_err(|e| e.to_string())?;
     let mut analysis = Analysis::with_workers(PacketFilter::default(), workers);
     analysis.read_all(&mut capture, u64::MAX).map_err(|e| e.to_string())?;

@@ -15,7 +15,8 @@ const PACKET_BITS: f64 = 8.0 * (SEGMENT + 40) as f64;
 const ROUND_TRIP_S: f64 = 0.040;
 const MS: u64 = 1_000_000_000;
 const PS_PER_S: f64 = 1e12;
-/// Windows are this many times the share of the path's capacity, so that the bottleneck never runs dry.
+/// Windows are this many times the share of the path's capacity, so that the bottleneck never runs
+/// dry.
 const OVERSIZE: f64 = 1.3;
 
 pub const NAMES: [&str; 8] =
@@ -42,7 +43,8 @@ impl Case {
             "flows-10" => Case::scaled(10, 200.0),
             "flows-1000" => Case::scaled(1000, 3.0),
             "flows-10000" => Case::scaled(10_000, 1.5),
-            // Short and often: the window is full for most of the time, and every repetition loses a third of it.
+            // Short and often: the window is full for most of the time, and every repetition loses
+            // a third of it.
             "noloss-6000" => Case { window: 6000, repetitions: 10, ..Case::speed(1, 1e9, 2.0) },
             _ => Case {
                 window: 6000,
@@ -67,9 +69,9 @@ impl Case {
 
     pub fn plan(&self) -> Plan {
         let buffer = 2 * capacity(self.rate_bps) + 10 * u64::from(self.flows);
-        let access = || way(10e9, 1, None);
+        let access = || hop_direction(10e9, 1, None);
         let loss = (!self.lost.is_empty()).then(|| Loss::List { packets: self.lost.clone() });
-        let down = HopDirection { loss, ..way(self.rate_bps, 18, Some(buffer)) };
+        let down = HopDirection { loss, ..hop_direction(self.rate_bps, 18, Some(buffer)) };
         Plan {
             variants: Vec::new(),
             seed: 1,
@@ -79,7 +81,7 @@ impl Case {
             measure: Measure::All {},
             hops: vec![
                 hop("sender", true, access(), access()),
-                hop("bottleneck", false, down, way(self.rate_bps, 18, Some(buffer))),
+                hop("bottleneck", false, down, hop_direction(self.rate_bps, 18, Some(buffer))),
                 hop("receiver", true, access(), access()),
             ],
             flows: (0..self.flows).map(|i| self.flow(i)).collect(),
@@ -116,7 +118,7 @@ fn hop(name: &str, per_client: bool, down: HopDirection, up: HopDirection) -> Ho
     Hop { name: name.to_owned(), per_client, medium: None, roaming: None, down: Some(down), up: Some(up) }
 }
 
-fn way(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
+fn hop_direction(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
     HopDirection {
         queue: buffer.map(|packets| Queue::Droptail { packets: Some(packets), bytes: None, mark: None, drop: DropFrom::Tail }),
         rate: Some(RatePlan::Fixed { bps: bps as u64 }),

@@ -1,13 +1,13 @@
-//! Runs one fixed scenario without recording and prints what it cost, as one line of JSON.
+//! Runs one fixed scenario without recording and prints its cost as one line of JSON.
 //!
 //!     ackclock-bench CASE [--seconds S] [--variant NAME] [--metered]
 //!
-//!     ackclock-bench capture-write FILE PACKETS [MOST_OF_A_FLOW]
+//!     ackclock-bench capture-write FILE PACKETS [MAX_PER_FLOW]
 //!     ackclock-bench capture-flood FILE SYNS
 //!     ackclock-bench capture-read FILE [WORKERS]
 //!     ackclock-bench variants
 //!
-//! `--metered` lets every link measure its queue, as runs with a summary do.
+//! `--metered`: every link measures its queue, as in runs with a summary.
 
 mod captures;
 mod cases;
@@ -27,7 +27,7 @@ use std::process::ExitCode;
 struct Report<'a> {
     case: &'a str,
     variant: &'static str,
-    /// Delivered in order at the receivers; datagrams in whatever order.
+    /// Segments delivered in order, and datagrams.
     data_packets: u64,
     cpu_s: f64,
     wall_s: f64,
@@ -40,7 +40,7 @@ struct Report<'a> {
 }
 
 #[derive(Default)]
-struct Done {
+struct Totals {
     data_packets: u64,
     element_calls: u64,
     retransmissions: u64,
@@ -49,18 +49,18 @@ struct Done {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["capture-write", file, packets] => whole(packets).and_then(|n| captures::write(file.as_ref(), n, usize::MAX)),
-        ["capture-write", file, packets, most] => {
-            whole(packets).and_then(|n| captures::write(file.as_ref(), n, whole(most)? as usize))
+    let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["capture-write", file, packets] => integer(packets).and_then(|n| captures::write(file.as_ref(), n, usize::MAX)),
+        ["capture-write", file, packets, max] => {
+            integer(packets).and_then(|n| captures::write(file.as_ref(), n, integer(max)? as usize))
         }
-        ["capture-flood", file, syns] => whole(syns).and_then(|n| captures::write_flood(file.as_ref(), n as u32)),
+        ["capture-flood", file, syns] => integer(syns).and_then(|n| captures::write_flood(file.as_ref(), n as u32)),
         ["capture-read", file] => captures::read(file.as_ref(), 1),
-        ["capture-read", file, workers] => whole(workers).and_then(|n| captures::read(file.as_ref(), n as usize)),
+        ["capture-read", file, workers] => integer(workers).and_then(|n| captures::read(file.as_ref(), n as usize)),
         ["variants"] => variants(),
-        _ => ask().map(|asked| measure(&asked)),
+        _ => select().map(|selection| measure(&selection)),
     };
-    match done {
+    match outcome {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
@@ -72,17 +72,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Every congestion control's name, as a JSON list.
+/// The names of all congestion controls, as a JSON list.
 fn variants() -> Result<String, String> {
     let names: Vec<&str> = Variant::ALL.iter().map(|variant| variant.name()).collect();
     serde_json::to_string(&names).map_err(|error| error.to_string())
 }
 
-fn whole(word: &str) -> Result<u64, String> {
+fn integer(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("found {word:?} where a whole number goes"))
 }
 
-struct Asked {
+struct Selection {
     case: String,
     variant: &'static str,
     plan: Plan,
@@ -90,7 +90,7 @@ struct Asked {
     metering: Metering,
 }
 
-fn ask() -> Result<Asked, String> {
+fn select() -> Result<Selection, String> {
     let mut words = std::env::args().skip(1);
     let names = [&cases::NAMES[..], &media::NAMES[..]].concat().join(", ");
     let usage = || format!("usage: ackclock-bench CASE [--seconds S] [--variant NAME] [--metered], CASE one of {names}");
@@ -111,19 +111,19 @@ fn ask() -> Result<Asked, String> {
         }
     }
     if let Some(plan) = media::plan(&name, seconds) {
-        return Ok(Asked { case: name, variant: "none", plan: plan?, repetitions: 1, metering });
+        return Ok(Selection { case: name, variant: "none", plan: plan?, repetitions: 1, metering });
     }
     let mut case = Case::from_name(&name).ok_or_else(usage)?;
     case.variant = variant.unwrap_or(case.variant);
     case.seconds = seconds.unwrap_or(case.seconds);
-    Ok(Asked { case: name, variant: case.variant, plan: case.plan(), repetitions: case.repetitions, metering })
+    Ok(Selection { case: name, variant: case.variant, plan: case.plan(), repetitions: case.repetitions, metering })
 }
 
-fn measure(asked: &Asked) -> String {
-    let watch = usage::Watch::start();
-    let mut all = Done::default();
-    for _ in 0..asked.repetitions {
-        let done = run(asked);
+fn measure(selection: &Selection) -> String {
+    let watch = usage::Stopwatch::start();
+    let mut all = Totals::default();
+    for _ in 0..selection.repetitions {
+        let done = run(selection);
         all.data_packets += done.data_packets;
         all.element_calls += done.element_calls;
         all.retransmissions += done.retransmissions;
@@ -131,8 +131,8 @@ fn measure(asked: &Asked) -> String {
     }
     let used = watch.stop();
     let report = Report {
-        case: &asked.case,
-        variant: asked.variant,
+        case: &selection.case,
+        variant: selection.variant,
         data_packets: all.data_packets,
         cpu_s: used.cpu_s,
         wall_s: used.wall_s,
@@ -146,12 +146,12 @@ fn measure(asked: &Asked) -> String {
     serde_json::to_string(&report).unwrap_or_else(|e| format!("{{\"error\":\"{e}\"}}"))
 }
 
-fn run(asked: &Asked) -> Done {
-    let mut world = build(&asked.plan, asked.metering);
-    let end = Time(asked.plan.duration_ps);
-    world.network.run_until(end, &mut ());
-    let BuiltNetwork { network, flows, .. } = &world;
-    let mut done = Done { element_calls: network.calls(), ..Done::default() };
+fn run(selection: &Selection) -> Totals {
+    let mut built = build(&selection.plan, selection.metering);
+    let end = Time(selection.plan.duration_ps);
+    built.network.run_until(end, &mut ());
+    let BuiltNetwork { network, flows, .. } = &built;
+    let mut done = Totals { element_calls: network.calls(), ..Totals::default() };
     for endpoints in flows {
         let tcp = |role| tcp_of(network.endpoint(endpoints.by_role(role)));
         if let (Some(sender), Some(receiver)) = (tcp(Role::Sender), tcp(Role::Receiver)) {

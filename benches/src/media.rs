@@ -1,5 +1,5 @@
-//! Six stations that are sent more than their medium carries, and the same flows over a plain rate: what a medium costs.
-//! The stations, sizes and settings that `benches/peers/ns3_media.cc` gives to ns-3.
+//! The cost of a medium: six overloaded stations on each medium, and the same flows over a fixed
+//! rate. Stations, packet sizes and settings are those of `benches/peers/ns3_media.cc` for ns-3.
 
 use ackclock_sim::Plan;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ pub const NAMES: [&str; 4] = ["plain-6", "wimax-6", "wlan-6", "grants-6"];
 
 const MS: u64 = 1_000_000_000;
 const STATIONS: u32 = 6;
-/// Of a datagram, headers included.
+/// Bytes of a datagram, headers included.
 const PACKET: u32 = 1000;
 
-/// A medium, what it carries of such packets in bits a second, and the seconds to simulate.
+/// A medium, its capacity for such packets in bit/s, and the seconds to simulate.
 fn medium(name: &str) -> Option<(Value, u64, f64)> {
     Some(match name {
         "plain-6" => (Value::Null, 17_500_000, 200.0),
@@ -22,16 +22,16 @@ fn medium(name: &str) -> Option<(Value, u64, f64)> {
     })
 }
 
-/// The plan of a case and its seconds. `seconds` is in place of its own.
+/// The plan of a case, for `seconds` or the seconds of the case.
 pub fn plan(name: &str, seconds: Option<f64>) -> Option<Result<Plan, String>> {
-    let (medium, bps, own) = medium(name)?;
+    let (medium, bps, default_seconds) = medium(name)?;
     let rate = if medium.is_null() { json!({"kind": "fixed", "bps": bps}) } else { Value::Null };
     let queue = json!({"kind": "droptail", "packets": 50, "bytes": null, "mark": null, "drop": "tail"});
-    let way = json!({
+    let direction = json!({
         "queue": queue, "rate": rate, "framing": "none", "outage": [], "loss": null, "duplicate": null, "delay_ps": MS,
         "jitter": null, "reorder": null,
     });
-    // A fifth more than goes.
+    // 120 % of the capacity.
     let each = bps * 6 / 5 / u64::from(STATIONS);
     let flow = |client: u32| {
         json!({
@@ -40,9 +40,9 @@ pub fn plan(name: &str, seconds: Option<f64>) -> Option<Result<Plan, String>> {
         })
     };
     let plan = json!({
-        "seed": 1, "duration_ps": (seconds.unwrap_or(own) * 1e12) as u64, "sample_ps": 0, "clients": STATIONS,
+        "seed": 1, "duration_ps": (seconds.unwrap_or(default_seconds) * 1e12) as u64, "sample_ps": 0, "clients": STATIONS,
         "measure": {"kind": "all"},
-        "hops": [{"name": "air", "per_client": false, "medium": medium, "down": way, "up": way}],
+        "hops": [{"name": "air", "per_client": false, "medium": medium, "down": direction, "up": direction}],
         "captures": [], "flows": (0..STATIONS).map(flow).collect::<Vec<_>>(),
     });
     Some(Plan::from_json(&plan.to_string()).map_err(|e| e.to_string()))
@@ -78,14 +78,14 @@ fn wlan() -> Value {
     })
 }
 
-/// LTE's intervals and headers, one block in ten sent again.
+/// LTE's intervals and headers, a block error rate of 10 %.
 fn grants() -> Value {
-    let way = json!({
+    let direction = json!({
         "bps": 20_000_000, "interval_ps": MS, "block": true, "packet_header": 4, "block_header": 3, "cap": null,
         "repair": {"error": 0.1, "attempts": 4, "delay_ps": 8 * MS, "rounds": 4, "round_delay_ps": 40 * MS},
     });
     json!({
-        "kind": "grants", "down": way, "up": way, "ask": {"kind": "scheduled", "period_ps": 10 * MS, "first_grant": 100},
+        "kind": "grants", "down": direction, "up": direction, "ask": {"kind": "scheduled", "period_ps": 10 * MS, "first_grant": 100},
         "grant_delay_ps": 7 * MS, "piggyback": true, "many_requests": false,
     })
 }

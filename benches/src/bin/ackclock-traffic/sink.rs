@@ -13,8 +13,8 @@ use std::time::Duration;
 
 const MAX_DATAGRAM: usize = 2048;
 const RECEIVE_BUFFER: usize = 1 << 23;
-/// Sleep after a read that emptied the socket: waking for each datagram would use more CPU time than
-/// the emulator. Delays are not affected, as they use the kernel's RX timestamps.
+/// Sleep after a read that emptied the socket: waking for each datagram would use more CPU time
+/// than the emulator. Delays are not affected, as they use the kernel's RX timestamps.
 const READ_INTERVAL: Duration = Duration::from_micros(500);
 /// Maximum number of recorded delays; later delays are ignored.
 const MAX_DELAYS: usize = 2_000_000;
