@@ -1,4 +1,4 @@
-//! Application on one side of a split-TCP proxy. [`crate::tcp::pass`] sets what it may read and
+//! Application on one side of a split-TCP proxy. [`crate::tcp::relay_bytes`] sets what it may read and
 //! write.
 
 use super::{Application, Socket};

@@ -59,7 +59,7 @@ impl Network {
             let at = self.now + pause;
             let next = &mut self.endpoints[opener.0 as usize];
             if let AnyEndpoint::Tcp(tcp) = &mut next.endpoint {
-                tcp.call_at(at);
+                tcp.connect_at(at);
                 next.scheduled = tcp.due();
                 self.due.set(TimerOwner::Endpoint(opener.0 as usize), next.scheduled);
             }

@@ -27,7 +27,7 @@ impl Network {
         let Some(&Some(sender)) = senders.get(packet.flow as usize) else { return };
         let slot = sender.0 as usize;
         if let AnyEndpoint::Tcp(end) = &mut self.endpoints[slot].endpoint {
-            end.on_left(self.arena.get(packet.body));
+            end.on_host_dequeue(self.arena.get(packet.body));
             self.drain(slot, false, probe);
         }
     }

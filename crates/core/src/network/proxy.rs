@@ -4,7 +4,7 @@
 use super::{EndpointId, Network};
 use crate::endpoint::AnyEndpoint;
 use crate::probe::Probe;
-use crate::tcp::{pass, shake_hands};
+use crate::tcp::{relay_bytes, relay_handshakes};
 
 /// The pairs of endpoints.
 #[derive(Clone, Debug, Default)]
@@ -55,9 +55,9 @@ impl Network {
         let (a, b) = (a.0 as usize, b.0 as usize);
         let Ok([first, second]) = self.endpoints.get_disjoint_mut([a, b]) else { return };
         if let (AnyEndpoint::Tcp(first), AnyEndpoint::Tcp(second)) = (&mut first.endpoint, &mut second.endpoint) {
-            shake_hands(self.now, first, second);
-            max_buffered[0] = max_buffered[0].max(pass(self.now, first, second, *buffer));
-            max_buffered[1] = max_buffered[1].max(pass(self.now, second, first, *buffer));
+            relay_handshakes(self.now, first, second);
+            max_buffered[0] = max_buffered[0].max(relay_bytes(self.now, first, second, *buffer));
+            max_buffered[1] = max_buffered[1].max(relay_bytes(self.now, second, first, *buffer));
         }
         self.drain(a, false, probe);
         self.drain(b, false, probe);

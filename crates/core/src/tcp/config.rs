@@ -8,7 +8,7 @@ use super::ecn::{EcnMode, EcnPackets};
 use super::metrics_cache::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
-use super::tso::Tso;
+use super::tso::TsoAutosize;
 use crate::units::Span;
 
 /// One TCP's parameters. Windows are in segments, sizes in bytes.
@@ -91,11 +91,11 @@ pub struct TcpConfig {
     /// Spread a window over the round trip, for variants that do not pace themselves (they always do).
     pub pacing: bool,
     /// What is paced leaves in chunks; None: segment by segment.
-    pub tso: Option<Tso>,
+    pub tso: Option<TsoAutosize>,
     /// Which segments ask for delivery at once (PSH).
     pub push: Push,
     /// TCP small queues: the most that waits in the host's own queue, in the words of a chunk; None: all that the windows allow.
-    pub tsq: Option<Tso>,
+    pub tsq: Option<TsoAutosize>,
     /// Most segments of growth that one ACK may earn; 0 counts ACKs (before RFC 3465).
     pub byte_counting: u32,
     pub dupack_threshold: u32,

@@ -70,8 +70,8 @@ impl TcpEndpoint {
         Self::new(config.into(), app, ConnectionState::Closed, start)
     }
 
-    /// An end that opens its connection as well, but at a time that only the run brings ([`Self::call_at`]).
-    pub fn called_later(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
+    /// An end that opens its connection as well, but at a time that only the run brings ([`Self::connect_at`]).
+    pub fn deferred_client(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
         Self::new(config.into(), app, ConnectionState::Closed, Time::NEVER)
     }
 
@@ -106,29 +106,29 @@ impl TcpEndpoint {
         self.sender.use_path_metrics(path_metrics);
     }
 
-    /// The network tells it from here on what leaves its first hop ([`Self::on_left`]).
+    /// The network tells it from here on what leaves its first hop ([`Self::on_host_dequeue`]).
     pub fn enable_tsq(&mut self) {
         self.sender.enable_tsq();
     }
 
     /// A segment of its own has left its first hop, or was dropped there.
-    pub fn on_left(&mut self, body: &Body) {
+    pub fn on_host_dequeue(&mut self, body: &Body) {
         if let Body::Segment(segment) = body
             && !segment.flags.has(Flags::SYN)
         {
-            self.sender.on_left(segment.seq_len());
+            self.sender.on_host_dequeue(segment.seq_len());
         }
     }
 
     /// The connection opens at `at`; on one that is open it does nothing.
-    pub fn call_at(&mut self, at: Time) {
+    pub fn connect_at(&mut self, at: Time) {
         if self.state == ConnectionState::Closed {
             self.handshake.at = at;
         }
     }
 
     /// This end, which waits to be called, will answer only when the other side of its proxy is through.
-    pub fn wait_to_answer(mut self) -> TcpEndpoint {
+    pub fn defer_syn_ack(mut self) -> TcpEndpoint {
         self.handshake.waits = true;
         self
     }

@@ -34,8 +34,8 @@ pub use config::{
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use metrics_cache::{MetricsCache, SharedPathMetrics};
-pub use proxy::{pass, shake_hands};
+pub use proxy::{relay_bytes, relay_handshakes};
 pub use recovery::RecoveryKind;
 pub use sack_compression::SackCompression;
 pub use stats::{Limit, ReceiverStats, SenderSample, SenderStats};
-pub use tso::Tso;
+pub use tso::TsoAutosize;

@@ -8,7 +8,7 @@ use crate::units::Time;
 
 /// Hands over what `from` has received to `to`. A byte is in the buffer from when it is read until `to`'s peer has acknowledged it; what
 /// does not fit stays unread, so that `from`'s window closes. Says how many bytes the buffer holds.
-pub fn pass(now: Time, from: &mut TcpEndpoint, to: &mut TcpEndpoint, buffer: u64) -> u64 {
+pub fn relay_bytes(now: Time, from: &mut TcpEndpoint, to: &mut TcpEndpoint, buffer: u64) -> u64 {
     let (arrived, acknowledged) = (from.receiver.arrived(), to.sender.acknowledged());
     let (AnyApp::ProxyApp(source), AnyApp::ProxyApp(target)) = (&mut from.app, &mut to.app) else { return 0 };
     let read = arrived.min(acknowledged.saturating_add(buffer)).max(source.read);
@@ -26,15 +26,15 @@ pub fn pass(now: Time, from: &mut TcpEndpoint, to: &mut TcpEndpoint, buffer: u64
 }
 
 /// Brings the handshakes of both sides on: whoever has been called calls on at its other side, and answers now or, if it
-/// [waits](TcpEndpoint::wait_to_answer), when it has been answered there.
-pub fn shake_hands(now: Time, one: &mut TcpEndpoint, other: &mut TcpEndpoint) {
+/// [waits](TcpEndpoint::defer_syn_ack), when it has been answered there.
+pub fn relay_handshakes(now: Time, one: &mut TcpEndpoint, other: &mut TcpEndpoint) {
     call_on(now, one, other);
     call_on(now, other, one);
 }
 
 fn call_on(now: Time, listener: &mut TcpEndpoint, caller: &mut TcpEndpoint) {
     if matches!(listener.state, ConnectionState::SynReceived | ConnectionState::Established) {
-        caller.call_at(caller.handshake.at.min(now));
+        caller.connect_at(caller.handshake.at.min(now));
     }
     if listener.state == ConnectionState::SynReceived && listener.handshake.waits && caller.state == ConnectionState::Established
     {

@@ -55,10 +55,10 @@ impl Setup {
         let mut b: NetworkBuilder = Network::builder();
         let relay = || AnyApp::ProxyApp(ProxyApp::default());
         let listener = TcpEndpoint::server(self.config.clone(), relay());
-        let far = if self.through { listener.wait_to_answer() } else { listener };
+        let far = if self.through { listener.defer_syn_ack() } else { listener };
         let ends = [
             TcpEndpoint::server(self.config.clone(), self.apps.0),
-            TcpEndpoint::called_later(self.config.clone(), relay()),
+            TcpEndpoint::deferred_client(self.config.clone(), relay()),
             far,
             TcpEndpoint::client(self.config, self.apps.1, Time::ZERO),
         ];

@@ -186,7 +186,7 @@ fn tcp_endpoints(seed: u64, flow: &Flow, (config, path_metrics): HostConfig, sta
     };
     let opening = |config, app| match flow.after.is_empty() {
         true => TcpEndpoint::client(config, app, start),
-        false => TcpEndpoint::called_later(config, app),
+        false => TcpEndpoint::deferred_client(config, app),
     };
     let (mut server, mut client) = match opener(flow) {
         Direction::Up => (TcpEndpoint::server(config.clone(), at_server), opening(config, at_client)),

@@ -14,12 +14,12 @@ pub fn endpoint(plan: &Plan, flow: usize, end: Direction, opens: bool) -> Option
     let config: Arc<TcpConfig> = Arc::new(endpoints::tcp_config(plan, &proxy.tcp)?);
     let app = AnyApp::ProxyApp(ProxyApp::default());
     if opens {
-        return Some(TcpEndpoint::called_later(config, app));
+        return Some(TcpEndpoint::deferred_client(config, app));
     }
     let listener = TcpEndpoint::server(config, app);
     Some(match proxy.handshake {
         Handshake::Local => listener,
-        Handshake::Through => listener.wait_to_answer(),
+        Handshake::Through => listener.defer_syn_ack(),
     })
 }
 

@@ -162,8 +162,8 @@ pub struct Tso {
 }
 
 impl Tso {
-    fn bounds(self) -> tcp::Tso {
-        tcp::Tso { segments: self.segments, time: Span(self.time_ps), most: self.max }
+    fn bounds(self) -> tcp::TsoAutosize {
+        tcp::TsoAutosize { min_segments: self.segments, time: Span(self.time_ps), max_bytes: self.max }
     }
 }
 

@@ -25,7 +25,6 @@ use super::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal};
 use super::config::NewRenoExit;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
-use super::sender::{CwndValidation, Undo};
 use super::stats::SenderStats;
 use crate::units::{Span, Time};
 
@@ -81,8 +80,8 @@ pub struct RecoveryContext<'a> {
     pub rto_at: Time,
     /// When the recovery wants `on_timer`.
     pub timer: &'a mut Time,
-    pub undo: Option<&'a mut Undo>,
-    pub cwv: Option<&'a mut CwndValidation>,
+    /// Reduces the window for the recovery.
+    pub window_cut: &'a mut dyn WindowCut,
     /// The window has been cut for a mark in this flight: a loss in it is no reason for a second cut (RFC 3168, section 6.1.2).
     pub already_reduced: bool,
 }
@@ -93,20 +92,23 @@ impl RecoveryContext<'_> {
         f64::from(self.scoreboard.len()).min(libm::floor(self.cc.cwnd()))
     }
 
-    /// Tells the congestion control of a loss and counts the cut.
+    /// Reduces the window for a loss and counts the reduction.
     pub fn cut(&mut self, signal: CongestionSignal, flight: f64) {
         if self.already_reduced {
             return;
         }
         self.stats.window_cuts += 1;
-        if let Some(undo) = &mut self.undo {
-            undo.save(self.cc, (self.una, self.next), false);
-        }
-        match &mut self.cwv {
-            None => self.cc.on_congestion(&Congestion { now: self.now, signal, flight }),
-            Some(cwv) => cwv.cut(self.now, self.cc, (signal, flight), self.stats.retransmitted_segments),
-        }
+        let congestion = Congestion { now: self.now, signal, flight };
+        let outstanding = (self.una, self.next);
+        self.window_cut.cut_for_loss(self.cc, &congestion, outstanding, self.stats.retransmitted_segments);
     }
+}
+
+/// What a sender does around a reduction of its window: it saves state for an undo, and applies RFC 7661.
+pub trait WindowCut {
+    /// `outstanding`: snd.una and snd.nxt; `retransmitted`: segments retransmitted since the connection began.
+    fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: (u64, u64), retransmitted: u64);
+    fn cut_for_mark(&mut self, cc: &mut AnyCc, congestion: &Congestion);
 }
 
 /// A segment to send again.

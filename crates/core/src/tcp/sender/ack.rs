@@ -1,8 +1,9 @@
-//! What an ACK means: what it takes off the board, and what recovery and congestion control hear of it.
+//! The slow path of an ACK: scoreboard, recovery, ECN, undo and congestion control.
 
 use super::Sender;
+use super::undo::{UndoVerdict, dsack_block};
 use crate::packet::{Flags, Segment};
-use crate::tcp::cc::{Ack, CongestionControl};
+use crate::tcp::cc::{Ack, CongestionControl, EcnResponse};
 use crate::tcp::config::RtoRestart;
 use crate::tcp::delivery_rate::AckDelivery;
 use crate::tcp::ecn::MarkReport;
@@ -10,7 +11,7 @@ use crate::tcp::recovery::{AckInfo, AnyRecovery, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::Limit;
 use crate::tcp::timestamps::TimestampEcho;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 impl Sender {
     #[inline]
@@ -20,15 +21,15 @@ impl Sender {
         self.right_edge = self.right_edge.max(ack + window);
     }
 
-    /// Takes an ACK in.
+    /// Processes an ACK, on the fast path if it acknowledges new data and there is no SACK, loss or mark.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
-        let known = segment.ack <= self.next && segment.ack >= self.una;
-        if !known || self.is_redundant(segment) {
+        let acceptable = segment.ack <= self.next && segment.ack >= self.una;
+        if !acceptable || self.is_redundant(segment) {
             return;
         }
-        let says_more = segment.dupacks_seen || !segment.sack.is_empty();
-        let clean = segment.ack > self.una && !says_more && self.scoreboard.is_clean() && !self.needs_slow_path;
+        let plain = !segment.dupacks_seen && segment.sack.is_empty();
+        let clean = segment.ack > self.una && plain && self.scoreboard.is_clean() && !self.needs_slow_path;
         if clean && self.recovery.on_clean_ack(segment.ack) {
             self.fast_path_ack(now, segment, echo);
         } else {
@@ -47,8 +48,8 @@ impl Sender {
         if sacked > 0 {
             self.sample_sacked_rtt(now, advanced);
         }
-        let bare = segment.payload == 0 && !segment.flags.any(Flags::SYN.with(Flags::FIN));
-        let duplicate = !advanced && flight_before > 0 && (sacked > 0 || (bare && same_window && segment.sack.is_empty()));
+        let pure = segment.payload == 0 && !segment.flags.any(Flags::SYN.with(Flags::FIN));
+        let duplicate = !advanced && flight_before > 0 && (sacked > 0 || (pure && same_window && segment.sack.is_empty()));
         let mut info = AckInfo {
             advanced,
             acked: acked.segments,
@@ -60,30 +61,32 @@ impl Sender {
             echo: echo.rtt(),
             fine_timer_expired: false,
         };
-        if self.fine_timer.is_some() {
-            info.fine_timer_expired = self.check_fine_timer(now, &info);
+        if let Some(timer) = &mut self.fine_timer {
+            info.fine_timer_expired = timer.on_ack(now, &info, &mut self.scoreboard, &self.rtt);
         }
-        if self.undo.is_some() {
+        if self.window_cut.undo.is_some() {
             self.check_undo(now, segment, &info);
         }
         let marks = if self.ecn.is_some() { self.on_ecn_feedback(now, segment, &acked, &info) } else { MarkReport::default() };
-        if self.cwv.is_some() {
-            self.cwv_on_ack(now, &acked);
+        let repairing = self.is_repairing();
+        if let Some(cwv) = &mut self.window_cut.cwv {
+            let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
+            cwv.before_recovery(now, acked.segments, repairing, srtt, &mut self.cc, self.config.initial_window);
         }
         let (recovery, mut ctx) = self.recovery_context(now);
         let mut grow = recovery.on_ack(&info, &mut ctx);
-        if self.cwv.is_some() {
-            self.cwv_after_recovery(now);
+        if let Some(cwv) = &mut self.window_cut.cwv {
+            cwv.after_recovery(now, self.recovery.active(), &mut self.cc, self.stats.retransmitted_segments);
         }
         if self.ecn.is_some() {
-            grow = self.respond_to_marks(now, marks, &info, grow);
+            grow &= self.respond_to_marks(now, marks, &info);
         }
         if self.delivery_rate.is_some() {
             self.sample_delivery_rate(now, &acked, &info);
         }
         if grow {
             let mut ack = self.cc_ack(now, &acked);
-            if let Some(cwv) = &mut self.cwv {
+            if let Some(cwv) = &mut self.window_cut.cwv {
                 ack.cwnd_limited = cwv.validated(now, self.cc.cwnd());
             }
             self.cc.on_ack(&ack);
@@ -97,13 +100,14 @@ impl Sender {
         self.check_probe(now);
     }
 
-    /// How many segments the SACK blocks newly report, and whether they tell of one that arrived twice.
+    /// Applies the SACK blocks. Returns the number of segments that they newly report, and whether the first is a D-SACK.
     fn apply_sack(&mut self, segment: &Segment) -> (u32, bool) {
         let sacked = segment.sack.near(segment.ack).map(|(s, e)| self.scoreboard.sack(s, e)).sum();
         (sacked, dsack_block(segment).is_some())
     }
 
-    /// A segment sent once that SACK reports has made its round trip too, if the ACK number says nothing (Linux: `sack_rtt_us`).
+    /// A segment sent once that SACK newly reports gives an RTT sample if the ACK number does not advance (Linux:
+    /// `sack_rtt_us`).
     fn sample_sacked_rtt(&mut self, now: Time, advanced: bool) {
         let Some(sent) = self.scoreboard.take_first_sacked().filter(|_| !advanced) else { return };
         if self.config.sack_rtt {
@@ -115,14 +119,15 @@ impl Sender {
         }
     }
 
-    /// Nothing is in flight and the window is as it was: what most segments tell an end that only receives.
+    /// Nothing is in flight and the window is unchanged: most segments that a pure receiver gets are such.
     fn is_redundant(&self, segment: &Segment) -> bool {
         self.is_all_acked() && self.probe_at == Time::NEVER && u64::from(segment.window) == self.peer_window
     }
 
+    /// The recovery, and the state of the sender that it may use. Ends the fast path.
     pub(super) fn recovery_context(&mut self, now: Time) -> (&mut AnyRecovery, RecoveryContext<'_>) {
         self.fast_path = false;
-        let already_reduced = self.ecn.is_some() && self.in_cwr();
+        let already_reduced = self.ecn.as_ref().is_some_and(|ecn| ecn.already_reduced(&self.cc));
         let ctx = RecoveryContext {
             now,
             scoreboard: &mut self.scoreboard,
@@ -135,26 +140,25 @@ impl Sender {
             limited_transmit: self.config.limited_transmit,
             rtt: &self.rtt,
             rto_at: self.rto_at,
-            timer: &mut self.repair_at,
-            undo: self.undo.as_deref_mut(),
-            cwv: self.cwv.as_deref_mut(),
+            timer: &mut self.recovery_timer,
+            window_cut: &mut self.window_cut,
             already_reduced,
         };
         (&mut self.recovery, ctx)
     }
 
-    /// The cumulative ACK moved.
+    /// snd.una advances to `ack`.
     #[inline]
     pub(super) fn advance(&mut self, now: Time, ack: u64, echo: TimestampEcho) -> Acked {
         let acked = self.scoreboard.ack_to(ack);
         self.una = ack;
         self.timeouts_in_a_row = 0;
-        // Karn: an ACK that covers a retransmission says nothing of the others it covers, which may have waited for it.
+        // Karn: the other segments of an ACK that covers a retransmission may have waited for it at the receiver.
         let once = if acked.resent { None } else { acked.last_sent.zip(acked.first_sent) };
         if let Some((last, _)) = once {
             self.stats.rtt.add(now - last);
         }
-        // A delayed ACK's wait belongs into the timeout, so the estimator gets the first segment's time (RFC 7323, section 4.1).
+        // The RTO includes the delay of an ACK, so the estimator takes the first segment's RTT (RFC 7323, section 4.1).
         let sample = once.map(|(_, first)| now - first).or_else(|| echo.rtt());
         if let Some(rtt) = sample {
             self.rtt.sample(rtt);
@@ -163,12 +167,62 @@ impl Sender {
         acked
     }
 
-    /// What the congestion control may know of an ACK.
+    /// Undoes the last reduction if this ACK shows that it was spurious.
+    fn check_undo(&mut self, now: Time, segment: &Segment, info: &AckInfo) {
+        let outstanding = (self.una, self.next);
+        let Some(undo) = &mut self.window_cut.undo else { return };
+        match undo.on_ack(now, segment, info, outstanding) {
+            UndoVerdict::Open => {}
+            UndoVerdict::Genuine(window) => self.cc.on_recovered(now, window),
+            UndoVerdict::Spurious => {
+                let Some((before, timeout)) = undo.take_saved() else { return };
+                if !self.cc.undo() {
+                    self.cc = before;
+                }
+                let (recovery, mut ctx) = self.recovery_context(now);
+                recovery.abandon(&mut ctx);
+                if timeout {
+                    self.scoreboard.forgive_losses();
+                    self.rto_recovery_point = 0;
+                    self.rtt.forget_backoff();
+                }
+            }
+        }
+    }
+
+    /// The ECN feedback of an ACK; a congestion control that counts marks gets it at once.
+    #[inline(never)]
+    fn on_ecn_feedback(&mut self, now: Time, segment: &Segment, acked: &Acked, info: &AckInfo) -> MarkReport {
+        let delivered = info.delivered();
+        let Some(ecn) = &mut self.ecn else { return MarkReport::default() };
+        let marks = ecn.on_ack(segment, delivered, self.segment);
+        if self.cc.ecn_response() != EcnResponse::Cut {
+            let mut ack = self.cc_ack(now, acked);
+            (ack.delivered, ack.marked) = (delivered, marks.segments);
+            ack.recovering = self.is_repairing();
+            self.cc.on_marks(&ack);
+        }
+        marks
+    }
+
+    /// Returns whether ECN lets the window grow on this ACK.
+    #[inline(never)]
+    fn respond_to_marks(&mut self, now: Time, marks: MarkReport, info: &AckInfo) -> bool {
+        let Some(mut ecn) = self.ecn.take() else { return true };
+        let repairing = self.is_repairing();
+        let (recovery, mut ctx) = self.recovery_context(now);
+        let grow = ecn.respond(marks, info, repairing, recovery, &mut ctx);
+        self.ecn = Some(ecn);
+        grow
+    }
+
+    /// An ACK as the congestion control gets it.
     #[inline]
     pub(super) fn cc_ack(&self, now: Time, acked: &Acked) -> Ack {
-        // RFC 3465, section 2.3: one segment an ACK while a timeout's losses are repaired, as an ACK may cover what arrived before.
-        let most = if self.una <= self.rto_recovery_point { self.config.byte_counting.min(1) } else { self.config.byte_counting };
-        let growth_credit = if most == 0 { 1.0 } else { f64::from((acked.segments - acked.sacked_before).min(most)) };
+        // RFC 3465, section 2.3: one segment per ACK after an RTO, as an ACK may cover what had arrived before.
+        let after_rto = self.una <= self.rto_recovery_point;
+        let max_credit = if after_rto { self.config.byte_counting.min(1) } else { self.config.byte_counting };
+        let growth_credit = if max_credit == 0 { 1.0 } else { f64::from((acked.segments - acked.sacked_before).min(max_credit)) };
         Ack {
             now,
             growth_credit,
@@ -184,8 +238,7 @@ impl Sender {
         }
     }
 
-    /// The window held the sender back. One that is paced fills its window late, so half of it in use is enough (RFC 7661,
-    /// section 4.1).
+    /// cwnd limited the sender. A paced sender fills its window late, so half of it in use counts (RFC 7661, section 4.1).
     #[inline]
     pub(super) fn window_limited(&self, acked: &Acked) -> bool {
         match self.limit {
@@ -195,7 +248,7 @@ impl Sender {
         }
     }
 
-    /// Tells a congestion control that watches deliveries of each segment that was taken for lost since the last call.
+    /// Reports each segment marked lost since the last call to a congestion control that uses delivery rates.
     #[inline(never)]
     pub(super) fn report_losses(&mut self, now: Time) {
         let Some(delivery_rate) = &mut self.delivery_rate else { return };
@@ -209,16 +262,16 @@ impl Sender {
         self.lost = lost;
     }
 
-    /// Tells a congestion control that watches deliveries what arrived and what was lost.
+    /// Reports losses and deliveries of this ACK to a congestion control that uses delivery rates.
     #[inline(never)]
     fn sample_delivery_rate(&mut self, now: Time, acked: &Acked, info: &AckInfo) {
         self.report_losses(now);
         let mut ack = self.cc_ack(now, acked);
-        ack.recovering = self.recovery.active() || self.una <= self.rto_recovery_point;
+        ack.recovering = self.is_repairing();
         self.update_delivery_rate(&mut ack, acked, info);
     }
 
-    /// The same with what else the congestion control may know of this ACK, to which it adds.
+    /// Adds the delivery rate sample to `ack` and reports it to the congestion control.
     #[inline]
     pub(super) fn update_delivery_rate(&mut self, ack: &mut Ack, acked: &Acked, info: &AckInfo) {
         let Some(delivery_rate) = &mut self.delivery_rate else { return };
@@ -236,12 +289,4 @@ impl Sender {
             self.cc.on_delivery(ack);
         }
     }
-}
-
-/// RFC 2883, section 4: the first block tells of a duplicate when it lies below the ACK or inside the second block.
-pub(super) fn dsack_block(segment: &Segment) -> Option<(u64, u64)> {
-    let mut blocks = segment.sack.near(segment.ack);
-    let first = blocks.next().filter(|b| b.0 < b.1)?;
-    let inside = first.1 <= segment.ack || blocks.next().is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
-    inside.then_some(first)
 }

@@ -1,58 +1,72 @@
-//! What a window is worth that is not used, by what is acknowledged (RFC 7661): one that was in use of late may grow and is kept for
-//! minutes, but a loss cuts what was in use, not what was allowed.
+//! New Congestion Window Validation (RFC 7661): pipeACK decides whether cwnd is validated. A validated window may grow; one
+//! that is not is kept for minutes, but a loss reduces the window to what was in use, not to what was allowed.
 
-use crate::tcp::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow};
+use crate::tcp::cc::{AnyCc, Congestion, CongestionControl, CongestionWindow};
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Section 4.2: pipeACK is the largest sample of this many round trips, and of no less than a second.
-const SAMPLED_ROUNDS: u64 = 3;
-const SAMPLED_LEAST: Span = Span::from_secs(1);
-/// Section 4.3: the window is validated while this part of it is acknowledged in a round trip.
-const VALIDATED: f64 = 0.5;
-/// Section 4.4.3: how long a window that is not validated is kept (NVP), and what is remembered of it then.
-const KEPT: Span = Span::from_secs(300);
-const REMEMBERED: f64 = 0.75;
+/// Section 4.2: pipeACK is the maximum over this many RTTs, and over at least a second.
+const SAMPLED_RTTS: u64 = 3;
+const MIN_SAMPLED: Span = Span::from_secs(1);
+/// Section 4.3: the window is validated while this share of it is acknowledged in an RTT.
+const VALIDATED_SHARE: f64 = 0.5;
+/// Section 4.4.3: the non-validated period (NVP), and the share of cwnd that ssthresh keeps at its end.
+const NONVALIDATED_PERIOD: Span = Span::from_secs(300);
+const SSTHRESH_SHARE: f64 = 0.75;
 
-/// pipeACK and what hangs on it. Amounts are in segments.
+/// State of RFC 7661. Amounts are in segments.
 #[derive(Clone, Debug, Default)]
 pub struct CwndValidation {
-    /// Samples of pipeACK with their times: each larger than those after it, as no other can ever be the largest.
+    /// Samples of pipeACK with their times, in decreasing order: a sample below a later one can never be the maximum.
     samples: VecDeque<(Time, u32)>,
-    /// The sample under way.
+    /// Start of the sample under way, and the segments that it has acknowledged.
     since: Option<Time>,
     acked: u32,
-    /// Since when the window has not been validated.
     nonvalidated_since: Option<Time>,
     cut: Option<NonvalidatedCut>,
-    /// Losses were being repaired when the last ACK came.
-    pub(super) repairing: bool,
+    /// Losses were being repaired when the last ACK arrived.
+    repairing: bool,
 }
 
-/// A recovery that began while the window was not validated.
+/// A recovery that began in the non-validated phase.
 #[derive(Clone, Copy, Debug)]
 struct NonvalidatedCut {
-    /// max(pipeACK, LossFlightSize), and the part of it that the variant leaves.
+    /// max(pipeACK, LossFlightSize), and the share of it that the variant keeps.
     used: f64,
-    left: f64,
-    /// Segments that had been sent again before.
-    resent: u64,
+    share: f64,
+    /// Segments retransmitted since the connection began, at the reduction.
+    retransmitted: u64,
 }
 
-/// How long a sample counts.
-fn sampled(srtt: Span) -> Span {
-    srtt.saturating_mul(SAMPLED_ROUNDS).max(SAMPLED_LEAST)
+/// How long a sample of pipeACK counts.
+fn sample_lifetime(srtt: Span) -> Span {
+    srtt.saturating_mul(SAMPLED_RTTS).max(MIN_SAMPLED)
 }
 
 impl CwndValidation {
-    /// Section 4.2: what was acknowledged in a round trip of late; none before the first and after a recovery: then every window counts
-    /// as validated.
+    /// pipeACK (section 4.2). None before the first sample and after a recovery: then every window counts as validated.
     pub fn pipe_ack(&self) -> Option<f64> {
         self.samples.front().map(|&(_, acked)| f64::from(acked))
     }
 
-    /// An ACK took `acked` segments off the board. Nothing is sampled while losses are repaired.
-    pub fn on_ack(&mut self, now: Time, acked: u32, srtt: Span) {
+    /// An ACK of `acked` segments, before the recovery processes it. Nothing is sampled while losses are repaired.
+    pub fn before_recovery(&mut self, now: Time, acked: u32, repairing: bool, srtt: Span, cc: &mut AnyCc, initial: f64) {
+        if !repairing {
+            self.on_ack(now, acked, srtt);
+            self.validated(now, cc.cwnd());
+            self.expire(now, cc, initial);
+        }
+        self.repairing = repairing;
+    }
+
+    /// The recovery has processed the ACK. `recovering`: it goes on.
+    pub fn after_recovery(&mut self, now: Time, recovering: bool, cc: &mut AnyCc, retransmitted: u64) {
+        if self.repairing && !recovering {
+            self.on_recovered(now, cc, retransmitted);
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, acked: u32, srtt: Span) {
         let since = *self.since.get_or_insert(now);
         self.acked += acked;
         if now - since >= srtt {
@@ -62,14 +76,14 @@ impl CwndValidation {
             self.samples.push_back((now, self.acked));
             (self.since, self.acked) = (Some(now), 0);
         }
-        while self.samples.len() > 1 && self.samples.front().is_some_and(|&(at, _)| now - at > sampled(srtt)) {
+        while self.samples.len() > 1 && self.samples.front().is_some_and(|&(at, _)| now - at > sample_lifetime(srtt)) {
             self.samples.pop_front();
         }
     }
 
-    /// Section 4.3. A pause makes every sample old, whatever came last before it.
+    /// Section 4.3: whether the window is validated.
     pub fn validated(&mut self, now: Time, cwnd: f64) -> bool {
-        let validated = self.pipe_ack().is_none_or(|used| used >= VALIDATED * cwnd);
+        let validated = self.pipe_ack().is_none_or(|used| used >= VALIDATED_SHARE * cwnd);
         if validated {
             self.nonvalidated_since = None;
         } else {
@@ -78,9 +92,10 @@ impl CwndValidation {
         validated
     }
 
-    /// Nothing has been sent since `last`: what was sampled before is no measure any more, and the window has been without proof.
-    pub fn on_pause(&mut self, now: Time, last: Time, srtt: Span) {
-        if now - last > sampled(srtt) && self.since.is_some() {
+    /// Nothing has been sent since `last`. A pause longer than a sample's lifetime makes pipeACK zero, and the window has
+    /// not been validated since `last`.
+    pub fn on_idle(&mut self, now: Time, last: Time, srtt: Span) {
+        if now - last > sample_lifetime(srtt) && self.since.is_some() {
             self.samples.clear();
             self.samples.push_back((now, 0));
             self.nonvalidated_since.get_or_insert(last);
@@ -88,52 +103,52 @@ impl CwndValidation {
         }
     }
 
-    /// Section 4.4.3: a window that has gone without proof for five minutes is halved, and its last size remembered.
+    /// Section 4.4.3: at the end of the NVP cwnd is halved, and ssthresh keeps three quarters of it.
     pub fn expire(&mut self, now: Time, cc: &mut AnyCc, initial: f64) {
-        if self.nonvalidated_since.is_none_or(|since| now - since < KEPT) {
+        if self.nonvalidated_since.is_none_or(|since| now - since < NONVALIDATED_PERIOD) {
             return;
         }
         self.nonvalidated_since = Some(now);
         let (cwnd, ssthresh) = (cc.cwnd(), cc.ssthresh());
         let halved = libm::floor(cwnd / 2.0).max(initial).min(cwnd);
-        cc.on_restart(now, CongestionWindow { cwnd: halved, ssthresh: ssthresh.max(REMEMBERED * cwnd) });
+        cc.on_restart(now, CongestionWindow { cwnd: halved, ssthresh: ssthresh.max(SSTHRESH_SHARE * cwnd) });
     }
 
-    /// Section 4.4.1: a loss with `flight` out cuts the window; one that is not validated comes down to what was used of it first.
-    pub fn cut(&mut self, now: Time, cc: &mut AnyCc, (signal, flight): (CongestionSignal, f64), resent: u64) {
-        let cwnd = cc.cwnd();
+    /// Section 4.4.1: congestion reduces the window; one that is not validated is first set to max(pipeACK,
+    /// LossFlightSize).
+    pub fn cut(&mut self, cc: &mut AnyCc, congestion: &Congestion, retransmitted: u64) {
+        let (now, cwnd) = (congestion.now, cc.cwnd());
         if self.validated(now, cwnd) {
-            return cc.on_congestion(&Congestion { now, signal, flight });
+            return cc.on_congestion(congestion);
         }
-        let used = self.pipe_ack().unwrap_or(0.0).max(flight);
+        let used = self.pipe_ack().unwrap_or(0.0).max(congestion.flight);
         if used < cwnd {
             cc.on_restart(now, CongestionWindow { cwnd: used, ssthresh: cc.ssthresh() });
         }
-        cc.on_congestion(&Congestion { now, signal, flight: used });
-        self.cut = Some(NonvalidatedCut { used, left: cc.cwnd() / used.max(1.0), resent });
+        cc.on_congestion(&Congestion { flight: used, ..*congestion });
+        self.cut = Some(NonvalidatedCut { used, share: cc.cwnd() / used.max(1.0), retransmitted });
     }
 
-    /// Section 4.4.1: the recovery is over, and `resent` segments have been sent again since the connection began: (max(pipeACK,
-    /// LossFlightSize) - R) * what a cut leaves, a segment at least, and the same as threshold. pipeACK is undefined again.
-    pub fn on_recovered(&mut self, now: Time, cc: &mut AnyCc, resent: u64) {
-        self.discard();
+    /// Section 4.4.1, end of the recovery: cwnd and ssthresh become (max(pipeACK, LossFlightSize) - R) * the variant's
+    /// share, at least a segment. R is the number of segments retransmitted in the recovery. pipeACK is undefined again.
+    fn on_recovered(&mut self, now: Time, cc: &mut AnyCc, retransmitted: u64) {
+        self.clear_samples();
         if let Some(cut) = self.cut.take() {
-            let proven = (cut.used - (resent - cut.resent) as f64) * cut.left;
-            let window = libm::floor(proven).max(1.0).min(cc.cwnd());
+            let validated = (cut.used - (retransmitted - cut.retransmitted) as f64) * cut.share;
+            let window = libm::floor(validated).max(1.0).min(cc.cwnd());
             cc.on_restart(now, CongestionWindow { cwnd: window, ssthresh: window.max(2.0) });
         }
     }
 
-    /// Samples of before a loss or a timeout say nothing any more.
-    pub fn discard(&mut self) {
+    fn clear_samples(&mut self) {
         self.samples.clear();
         (self.since, self.acked, self.nonvalidated_since) = (None, 0, None);
     }
 
-    /// No recovery follows the cut, or a timeout takes its place.
+    /// An RTO, or a reduction that no recovery follows.
     pub fn reset(&mut self) {
         self.cut = None;
-        self.discard();
+        self.clear_samples();
     }
 }
 
@@ -153,7 +168,7 @@ mod tests {
         Variant::Reno.build(CongestionWindow { cwnd, ssthresh }, SlowStart::Classic(Classic))
     }
 
-    /// So many segments acknowledged in each round trip of 100 ms, from `begin` on.
+    /// `counts` segments acknowledged in RTTs of 100 ms, from `begin` (ms).
     fn rounds(cwv: &mut CwndValidation, begin: u64, counts: &[u32]) {
         for (round, &count) in (0..).zip(counts) {
             let at = begin + 100 * round;
@@ -163,9 +178,9 @@ mod tests {
         cwv.on_ack(after(begin + 100 * counts.len() as u64), 0, RTT);
     }
 
-    /// Section 4.2: undefined, then the largest of the last second.
+    /// Section 4.2: undefined, then the maximum of the last second.
     #[test]
-    fn pipe_ack_is_the_largest_sample_of_a_second_or_three_round_trips() {
+    fn pipe_ack_is_the_maximum_over_three_rtts_and_a_second() {
         let mut cwv = CwndValidation::default();
         assert_eq!(cwv.pipe_ack(), None);
         rounds(&mut cwv, 0, &[4, 9, 5, 6]);
@@ -176,7 +191,7 @@ mod tests {
 
     /// Section 4.3: half of the window.
     #[test]
-    fn a_window_is_validated_while_half_of_it_is_acknowledged_in_a_round_trip() {
+    fn window_is_validated_while_half_of_it_is_acknowledged_per_rtt() {
         let mut cwv = CwndValidation::default();
         assert!(cwv.validated(after(0), 1000.0), "before the first sample");
         rounds(&mut cwv, 0, &[10]);
@@ -184,9 +199,9 @@ mod tests {
         assert!(!cwv.validated(after(100), 20.1));
     }
 
-    /// Section 4.4.3: nothing for five minutes, then half and three quarters.
+    /// Section 4.4.3: cwnd halved, ssthresh at three quarters.
     #[test]
-    fn a_window_without_proof_is_kept_for_five_minutes_and_then_halved() {
+    fn nonvalidated_window_is_halved_after_five_minutes() {
         let mut cwv = CwndValidation::default();
         let mut cc = reno(32.0, 10.0);
         rounds(&mut cwv, 0, &[5]);
@@ -199,13 +214,13 @@ mod tests {
         assert_eq!((cc.cwnd(), cc.ssthresh()), (10.0, 24.0), "not below the initial window");
     }
 
-    /// A pause: nothing was acknowledged in the last second, so pipeACK is nothing, not undefined.
+    /// Nothing was acknowledged in the last second, so pipeACK is zero, not undefined.
     #[test]
-    fn after_a_pause_the_window_is_not_validated() {
+    fn window_is_not_validated_after_idle() {
         let mut cwv = CwndValidation::default();
         rounds(&mut cwv, 0, &[30]);
         assert!(cwv.validated(after(100), 32.0));
-        cwv.on_pause(after(5000), after(100), RTT);
+        cwv.on_idle(after(5000), after(100), RTT);
         assert!(!cwv.validated(after(5000), 32.0));
     }
 }

@@ -1,5 +1,5 @@
-//! The course that most of a bulk flow takes: ACKs of new data come with nothing SACKed, lost or marked, and each lets full segments
-//! out. It does what `take_ack` and `poll_with_care` would do, and asks nothing that could only be answered one way.
+//! Fast path for bulk transfer: in-order ACKs, no SACK, loss or ECN, and full segments of new data. It gives the same
+//! results as `slow_path_ack` and `poll_slow`, without the checks whose outcome is known.
 
 use super::{NONE, STREAM_START, Sender, Transmit};
 use crate::app::Socket;
@@ -12,33 +12,33 @@ use crate::tcp::stats::Limit;
 use crate::tcp::timestamps::TimestampEcho;
 use crate::units::Time;
 
-/// How far the stream may be sent in full segments, as sequence numbers; a congestion window counts segments and is asked for itself.
-/// None of them moves when a full segment goes out.
+/// Sequence numbers up to which full segments may be sent; none of them changes with a transmission. cwnd counts segments
+/// and is checked apart.
 struct Reach {
-    /// What the application has written, less a segment that would carry the FIN.
+    /// End of what the application has written, less a segment that would carry the FIN.
     written: u64,
     peer: u64,
     buffer: u64,
 }
 
-/// What a calm sender says to being asked for a segment.
+/// The answer of the fast path to a poll.
 pub enum FastPoll {
-    /// This one, and whether it is known to be the last for now.
+    /// A segment, and whether it is known to be the last for now.
     Send(Transmit, bool),
     Nothing,
-    /// A pause ends, or something smaller than a full segment is to go, or a FIN: ask `poll_with_care`.
+    /// An idle period ends, or a small segment or a FIN is due: `poll_slow` decides.
     Unclear,
 }
 
-/// Why no full segment of new data goes out.
+/// Why no full segment of new data can be sent.
 enum Blocked {
     Limit(Limit),
     Unclear,
 }
 
 impl Sender {
-    /// New data is acknowledged, without SACK information; nothing on the board is SACKed or lost, the recovery has nothing to do, and
-    /// nothing but a congestion control that watches deliveries listens besides.
+    /// An ACK of new data without SACK: nothing on the scoreboard is SACKed or lost, the recovery is idle, and at most a
+    /// congestion control that uses delivery rates processes it besides.
     #[inline]
     pub(super) fn fast_path_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         // A send buffer smaller than a segment makes small segments.
@@ -55,7 +55,7 @@ impl Sender {
         self.check_probe(now);
     }
 
-    /// What `note_arrivals` tells of a clean ACK; then the reading is as `on_ack` expects it.
+    /// As `sample_delivery_rate`, then resets `ack` to what `on_ack` expects.
     #[inline(never)]
     fn update_delivery_rate_fast(&mut self, ack: &mut Ack, acked: &Acked) {
         ack.recovering = self.una <= self.rto_recovery_point;
@@ -67,7 +67,7 @@ impl Sender {
     /// A full segment of new data, if all limits allow one.
     #[inline]
     pub(super) fn poll_fast(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
-        // A pause may change the window.
+        // An idle period may change the window.
         if self.limit == Limit::Application && self.scoreboard.is_empty() {
             return FastPoll::Unclear;
         }
@@ -81,7 +81,7 @@ impl Sender {
                 return FastPoll::Nothing;
             }
         }
-        if self.psh_segments == 0 && self.should_defer(now, socket, self.scoreboard.len()) {
+        if self.burst.is_new() && self.should_defer(now, socket, self.scoreboard.len()) {
             self.stop(now, Limit::Cwnd);
             return FastPoll::Nothing;
         }
@@ -127,13 +127,13 @@ impl Sender {
         }
     }
 
-    /// Whether a full segment may go out, with the reasons against it in the order of `next_piece`.
+    /// Whether a full segment may be sent. The limits are checked in the order of `next_piece`. `room`: cwnd allows it.
     #[inline]
     fn can_send_full(&self, now: Time, reach: &Reach, socket: &Socket, room: bool) -> Result<(), Blocked> {
         let end = self.next + u64::from(self.segment);
         if end > reach.written {
-            let done = self.next == reach.written && !socket.closed;
-            return Err(if done { Blocked::Limit(Limit::Application) } else { Blocked::Unclear });
+            let all_sent = self.next == reach.written && !socket.closed;
+            return Err(if all_sent { Blocked::Limit(Limit::Application) } else { Blocked::Unclear });
         }
         if end > reach.peer {
             let usable = reach.peer.saturating_sub(self.next);
@@ -146,7 +146,7 @@ impl Sender {
         if !room {
             return Err(Blocked::Limit(Limit::Cwnd));
         }
-        let early = self.tso_burst == 0 && self.pacer.is_some_and(|pacer| now < pacer.next());
+        let early = !self.burst.under_way() && self.pacer.is_some_and(|pacer| now < pacer.next());
         if early { Err(Blocked::Limit(Limit::Pacing)) } else { Ok(()) }
     }
 }

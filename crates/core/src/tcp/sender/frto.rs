@@ -1,16 +1,15 @@
-//! F-RTO (RFC 5682): after a timeout only the first segment is sent again, then new data. If the ACKs go on through what was not sent
-//! again, the originals had been on their way and the timeout was a delay. In two forms: by ACK numbers alone (section 2.1), and with
-//! what SACK tells besides (section 3.1).
+//! F-RTO (RFC 5682): after an RTO only the first segment is retransmitted, then new data is sent. If the ACKs advance over
+//! data that was not retransmitted, the originals were delayed and the RTO was spurious. Two forms: by ACK numbers alone
+//! (section 2.1), and with SACK (section 3.1).
 
-use super::Sender;
-use crate::app::Socket;
+use super::undo::UndoVerdict;
 use crate::packet::Segment;
 use crate::tcp::config::FrtoKind;
-use crate::tcp::recovery::{AckInfo, Recovery};
+use crate::tcp::recovery::AckInfo;
 
-/// Step 2 (b): new segments that go out instead of retransmissions.
+/// Step 2 (b): segments of new data sent instead of retransmissions.
 const NEW_SEGMENTS: u64 = 2;
-/// Step 3 (a): the window once the timeout is known to be genuine, in segments.
+/// Step 3 (a): the window after a genuine RTO, in segments.
 const GENUINE_WINDOW: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,35 +18,26 @@ pub struct Frto {
     state: FrtoState,
 }
 
-/// `recover`: first byte that had not been sent at the timeout. `from`: where the new data of step 2 begins.
+/// `recover`: snd.nxt at the RTO. `from`: where the new data of step 2 begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum FrtoState {
     Off,
-    /// Step 2: the ACK of the retransmission is awaited.
+    /// Step 2: waits for the ACK of the retransmission.
     First {
         recover: u64,
         resent_to: u64,
     },
-    /// Step 3: the ACK after it is awaited.
+    /// Step 3: waits for the second ACK.
     Second {
         recover: u64,
         from: u64,
     },
 }
 
-/// What an ACK has shown.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FrtoVerdict {
-    Open,
-    Spurious,
-    /// The window is to be so many segments.
-    Genuine(f64),
-}
-
-/// What may be sent while the question is open.
+/// What may be sent while F-RTO is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrtoStep {
-    /// What the recovery says.
+    /// Retransmissions, as the recovery orders them.
     Recover,
     /// New data, no retransmission.
     New,
@@ -64,78 +54,63 @@ impl Frto {
         self.state = FrtoState::Off;
     }
 
-    /// The peer does no SACK: what SACK would tell is not told.
+    /// SACK was not negotiated.
     pub fn do_without_sack(&mut self) {
         if self.kind == FrtoKind::Sack {
             self.kind = FrtoKind::Basic;
         }
     }
 
-    /// Step 1. `underway`: what is in flight has been sent again before, so an ACK could be that of either copy; a segment that times
-    /// out twice in a row goes on where it was (section 3.2).
-    fn start(&mut self, underway: bool, first: bool, (recover, resent_to): (u64, u64)) {
+    /// Step 1, at an RTO. `ambiguous`: data in flight has been retransmitted before, so an ACK may be that of either copy.
+    /// A second RTO in a row (`first` is false) keeps `recover` (section 3.2).
+    pub fn on_rto(&mut self, ambiguous: bool, first: bool, (recover, resent_to): (u64, u64)) {
         self.state = match self.state {
             FrtoState::First { recover, .. } if !first => FrtoState::First { recover, resent_to },
-            _ if first && !underway && self.kind != FrtoKind::Off => FrtoState::First { recover, resent_to },
+            _ if first && !ambiguous && self.kind != FrtoKind::Off => FrtoState::First { recover, resent_to },
             _ => FrtoState::Off,
         };
     }
 
-    /// Steps 2 and 3. `next`: first byte never sent.
-    pub fn on_ack(&mut self, segment: &Segment, ack: &AckInfo, next: u64) -> FrtoVerdict {
+    /// Steps 2 and 3. `next`: snd.nxt.
+    pub fn on_ack(&mut self, segment: &Segment, ack: &AckInfo, next: u64) -> UndoVerdict {
         let sack = self.kind == FrtoKind::Sack;
         match self.state {
-            FrtoState::Off => FrtoVerdict::Open,
+            FrtoState::Off => UndoVerdict::Open,
             FrtoState::First { recover, resent_to } => {
                 if ack.advanced && segment.ack >= resent_to && segment.ack < recover {
                     self.state = FrtoState::Second { recover, from: next };
                 } else if ack.advanced || (ack.duplicate && !sack) {
                     self.state = FrtoState::Off;
                 }
-                FrtoVerdict::Open
+                UndoVerdict::Open
             }
             FrtoState::Second { recover, .. } => {
                 let beyond = segment.ack > recover || segment.sack.near(segment.ack).any(|(_, end)| end > recover);
                 let verdict = match (ack.advanced || (sack && ack.sacked > 0), sack && beyond) {
-                    (_, true) => FrtoVerdict::Genuine(GENUINE_WINDOW),
-                    (true, false) => FrtoVerdict::Spurious,
-                    (false, false) if ack.duplicate => FrtoVerdict::Genuine(GENUINE_WINDOW),
-                    (false, false) => return FrtoVerdict::Open,
+                    (_, true) => UndoVerdict::Genuine(GENUINE_WINDOW),
+                    (true, false) => UndoVerdict::Spurious,
+                    (false, false) if ack.duplicate => UndoVerdict::Genuine(GENUINE_WINDOW),
+                    (false, false) => return UndoVerdict::Open,
                 };
                 self.state = FrtoState::Off;
                 verdict
             }
         }
     }
-}
 
-impl Sender {
-    /// Step 1: the timer has gone off; nothing has been marked or sent yet.
-    pub(super) fn start_frto(&mut self) {
-        let first = self.timeouts_in_a_row == 0;
-        let underway = self.recovery.active() || self.una < self.rto_recovery_point || self.scoreboard.lost_out() > 0;
-        let resent_to = self.una + self.scoreboard.get(self.scoreboard.first_index()).map_or(0, |s| u64::from(s.len));
-        if let Some(undo) = &mut self.undo {
-            undo.frto.start(underway, first, (self.next, resent_to));
-        }
-    }
-
-    /// Step 2 (b): what may go out while the second ACK is awaited. Without anything new to send the repair goes on as ever.
-    #[inline(never)]
-    pub(super) fn frto_step(&mut self, socket: &Socket) -> FrtoStep {
-        let Some(FrtoState::Second { from, .. }) = self.undo.as_deref().map(|u| u.frto.state) else { return FrtoStep::Recover };
-        if self.next >= from + NEW_SEGMENTS * u64::from(self.segment) {
+    /// Step 2 (b): what may be sent before the second ACK. With no new data to send F-RTO ends and the recovery goes on.
+    pub fn next_step(&mut self, next: u64, segment: u64, has_new_data: impl FnOnce() -> bool) -> FrtoStep {
+        let FrtoState::Second { from, .. } = self.state else { return FrtoStep::Recover };
+        if next >= from + NEW_SEGMENTS * segment {
             return FrtoStep::Wait;
         }
-        if self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok() {
+        if has_new_data() {
             return FrtoStep::New;
         }
-        if self.next > from {
+        if next > from {
             return FrtoStep::Wait;
         }
-        if let Some(undo) = &mut self.undo {
-            undo.frto.stop();
-        }
+        self.stop();
         FrtoStep::Recover
     }
 }

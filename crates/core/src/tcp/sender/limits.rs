@@ -1,16 +1,17 @@
-//! What holds the sender back: windows, buffers, the application.
+//! The limits of transmission: windows, buffers, pacing and the application.
 
 use super::{NONE, STREAM_START, Sender};
 use crate::app::Socket;
 use crate::packet::SendRoom;
-use crate::tcp::cc::CongestionControl;
+use crate::tcp::cc::{CongestionControl, Phase};
 use crate::tcp::config::WindowRule;
+use crate::tcp::pacer;
 use crate::tcp::recovery::Recovery;
 use crate::tcp::stats::Limit;
 use crate::units::Time;
 
 impl Sender {
-    /// The window allows a segment beside those `in_flight`.
+    /// The window allows another segment beside those `in_flight`.
     #[inline]
     pub(super) fn room(&self, in_flight: u32) -> bool {
         f64::from(in_flight) + 1.0 <= self.window()
@@ -27,7 +28,14 @@ impl Sender {
         }
     }
 
-    /// What may still be sent once everything up to the segment under way is acknowledged (`asymmetry`'s ACK congestion control).
+    /// The window during CWR, unless a fast recovery sets it.
+    fn cwr_window(&self) -> Option<f64> {
+        let ecn = self.ecn.as_ref().filter(|_| !self.recovery.active())?;
+        ecn.cwr_window(&self.cc)
+    }
+
+    /// Segments that may still be sent once everything up to this segment is acknowledged (`asymmetry`, ACK congestion
+    /// control).
     pub fn room_left(&self, socket: &Socket) -> SendRoom {
         let segment = u64::from(self.segment);
         let count = |segments: u64| u16::try_from(segments).unwrap_or(u16::MAX);
@@ -36,27 +44,51 @@ impl Sender {
         SendRoom { window: count(window), left: count(left) }
     }
 
-    /// The window in force, to report.
+    /// The window to report.
     pub(super) fn reported_window(&self) -> f64 {
         self.cwr_window().unwrap_or_else(|| self.recovery.reported_window(&self.cc))
     }
 
-    /// The next new piece as far as application, receive window and send buffer allow.
+    /// Pacing rate in segments per second; of an unpaced flow, the rate that Linux would pace at. None before the first RTT
+    /// sample.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.cc.pacing_rate().or_else(|| {
+            let srtt = self.rtt.srtt()?;
+            if self.pacer.is_some_and(|p| p.bursts()) {
+                return Some(self.window() / srtt.as_secs());
+            }
+            Some(pacer::window_rate(self.cc.cwnd(), srtt, self.cc.phase() == Phase::SlowStart))
+        })
+    }
+
+    pub(super) fn rate_or_infinite(&self) -> f64 {
+        self.rate().unwrap_or(f64::INFINITY)
+    }
+
+    /// The window has room and there is something to send, but the pacer holds it back.
+    #[inline(never)]
+    pub(super) fn is_pacing_limited(&self, now: Time, socket: &Socket) -> bool {
+        !self.burst.under_way()
+            && self.pacer.is_some_and(|p| now < p.next())
+            && (self.scoreboard.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok())
+    }
+
+    /// Payload and FIN of the next segment of new data, as far as application, receive window and send buffer allow.
     #[inline]
     pub(super) fn new_piece(&self, socket: &Socket, in_flight: u32) -> Result<(u32, bool), Limit> {
         let end = socket.written.saturating_add(STREAM_START);
-        let waiting = end.saturating_sub(self.next);
+        let unsent = end.saturating_sub(self.next);
         let fin = socket.closed && self.fin == NONE;
-        if waiting == 0 && !fin {
+        if unsent == 0 && !fin {
             return Err(Limit::Application);
         }
         // A send buffer smaller than a segment makes small segments.
-        let payload = waiting.min(u64::from(self.segment)).min(self.send_buffer.max(1));
+        let payload = unsent.min(u64::from(self.segment)).min(self.send_buffer.max(1));
         let usable = self.usable_window(in_flight);
         let payload = if payload <= usable {
             payload
         } else if usable > 0 && usable >= self.largest_window / 2 {
-            // RFC 9293, section 3.8.6.2.1: half the largest window is worth a small segment.
+            // RFC 9293, section 3.8.6.2.1: half of the largest window justifies a small segment.
             usable
         } else {
             return Err(Limit::ReceiveWindow);
@@ -64,10 +96,10 @@ impl Sender {
         if self.next - self.una + payload > self.send_buffer {
             return Err(Limit::SendBuffer);
         }
-        Ok((payload as u32, fin && payload == waiting))
+        Ok((payload as u32, fin && payload == unsent))
     }
 
-    /// A send buffer that grows follows the window up, never down.
+    /// Autotuning grows the send buffer with cwnd and never shrinks it.
     #[inline]
     pub(super) fn tune_send_buffer(&mut self) {
         if let Some(tuning) = self.config.send_tuning {

@@ -1,4 +1,8 @@
-//! What may be sent now, and what an ACK means for it: the sending half of a connection.
+//! The sending half of a connection: what may be sent, and what an ACK means for it.
+//!
+//! [`Sender`] orchestrates in `ack` (slow path), `fast_path`, `send`, `limits` and `timers`. Each mechanism keeps its state
+//! in a type of its own: [`SenderEcn`], [`Undo`] with [`Frto`](frto::Frto), [`CwndValidation`], `CwndUsage`, `FineTimer`,
+//! `TsoBurst` and `Tsq`.
 
 mod ack;
 mod cwv;
@@ -8,13 +12,12 @@ mod fine_timer;
 mod frto;
 mod idle_restart;
 mod limits;
-mod pace;
 mod psh;
-mod recall;
 mod send;
 mod timers;
 mod tsq;
 mod undo;
+mod window_cut;
 
 pub use cwv::CwndValidation;
 pub use ecn::SenderEcn;
@@ -22,72 +25,74 @@ pub use undo::Undo;
 
 use fine_timer::FineTimer;
 use idle_restart::CwndUsage;
+use psh::TsoBurst;
+use tsq::Tsq;
+use window_cut::SenderWindowCut;
 
-use super::cc::{AnyCc, CongestionControl, CongestionWindow};
+use super::cc::{AnyCc, CongestionControl, CongestionWindow, EcnAgreement, EcnResponse};
 use super::config::{TcpConfig, WindowValidation};
 use super::delivery_rate::DeliveryRateEstimator;
-use super::metrics_cache::SharedPathMetrics;
+use super::ecn::EcnMode;
+use super::metrics_cache::{ConnectionOutcome, MetricsCache, SharedPathMetrics};
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
 use super::stats::{Limit, SenderSample, SenderStats};
-use crate::packet::RetransmitReason;
+use crate::packet::{RetransmitReason, Segment};
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
-/// A piece of the stream to put into a segment.
+/// The part of the stream that a segment carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
     pub seq: u64,
     pub payload: u32,
     pub fin: bool,
-    /// It carries PSH.
+    /// PSH is set.
     pub push: bool,
     pub retransmission: bool,
     pub reason: RetransmitReason,
 }
 
-/// In the order of use: an end that only receives needs the first cache line and no other, and one in its calm course not those after
-/// the round-trip times.
+/// Fields are in the order of use: a pure receiver touches only the first cache line, and a sender on the fast path none
+/// after the RTT estimator.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
-    /// First byte not acknowledged, and first byte never sent.
+    /// snd.una.
     una: u64,
+    /// snd.nxt.
     next: u64,
     peer_window: u64,
     rto_at: Time,
-    /// When the recovery wants to be woken.
-    repair_at: Time,
-    /// When a closed window is probed next.
+    /// The timer of the recovery (RACK, TLP).
+    recovery_timer: Time,
+    /// The persist timer: next probe of a zero window.
     probe_at: Time,
-    /// Payload of a full segment: the host's, or less if the peer's MSS says so.
+    /// Payload of a full segment: the host's, or less if the peer's MSS is smaller.
     segment: u32,
     probes: u32,
     limit: Limit,
-    /// The last ACK was a clean one (see `take_clean_ack`) and nothing has been lost or marked since: only windows, buffers, the pace
-    /// and the application decide what goes out.
+    /// The last ACK took the fast path (see `fast_path_ack`) and nothing has been lost or marked since: only windows,
+    /// buffers, pacing and the application limit transmission.
     fast_path: bool,
-    /// More than the recovery and the congestion control listens to every ACK: what takes cuts back, marks, early duplicates, pipeACK; or
-    /// more decides what goes out: the host's own queue.
+    /// ACKs always take the slow path: besides recovery and congestion control, undo, ECN, the fine timer, cwnd
+    /// validation or TSQ process them.
     needs_slow_path: bool,
-    /// Segments of the chunk under way that go out with what has gone.
-    tso_burst: u32,
-    /// Segments that have gone of the chunk that PSH ends.
-    psh_segments: u32,
+    burst: TsoBurst,
     config: Arc<TcpConfig>,
-    /// First byte that the peer's window does not allow.
+    /// First byte beyond the peer's window.
     right_edge: u64,
     largest_window: u64,
-    /// Most bytes sent and not yet acknowledged, now.
+    /// Maximum of bytes sent and not acknowledged, now.
     send_buffer: u64,
     last_send: Option<Time>,
     /// Sequence number of the FIN, once it has been sent; `NONE` before.
     fin: u64,
-    /// First byte that had not been sent at the last timeout.
+    /// snd.nxt at the last RTO.
     rto_recovery_point: u64,
-    /// Kept for congestion controls that watch deliveries.
+    /// For congestion controls that use delivery rates.
     delivery_rate: Option<Box<DeliveryRateEstimator>>,
     scoreboard: Scoreboard,
     recovery: AnyRecovery,
@@ -97,24 +102,21 @@ pub struct Sender {
     /// None sends as soon as the window allows.
     pacer: Option<Pacer>,
     timeouts_in_a_row: u32,
-    /// Kept where a window that is not used shrinks.
+    /// RFC 2861, where the host uses it.
     usage: Option<CwndUsage>,
-    /// Kept where one that is not used is kept, but not trusted.
-    cwv: Option<Box<CwndValidation>>,
-    /// Kept where connections learn from those before them.
+    window_cut: SenderWindowCut,
+    /// Where the host caches metrics of a path.
     path_metrics: Option<SharedPathMetrics>,
-    /// Kept where a spurious cut is to be taken back.
-    undo: Option<Box<Undo>>,
-    /// None where marks are not echoed.
+    /// None without ECN.
     ecn: Option<Box<SenderEcn>>,
-    /// Kept where early duplicates may show a loss.
+    /// Vegas's retransmission, where the host uses it.
     fine_timer: Option<FineTimer>,
     limit_since: Time,
-    /// Scratch space for `note_losses`.
+    /// Scratch space for `report_losses`.
     lost: Vec<Index>,
-    /// Bytes of the stream in the host's own queue, where that is bounded and heard of.
-    tsq_bytes: Option<u64>,
-    /// The timer has gone off, and nothing has been sent since.
+    /// None where TSQ is off, or the host's queue does not report departures.
+    tsq: Option<Tsq>,
+    /// The RTO has expired, and nothing has been sent since.
     timed_out: bool,
 }
 
@@ -123,7 +125,7 @@ pub const STREAM_START: u64 = 1;
 /// Beyond every sequence number.
 const NONE: u64 = u64::MAX;
 
-/// A variant that paces itself does so whatever the host says of bursts.
+/// A variant that paces itself overrides the host's limit of bursts.
 fn pacer(config: &TcpConfig, cc: &AnyCc) -> Option<Pacer> {
     if config.pacing || cc.pacing_rate().is_some() {
         return Some(Pacer::default());
@@ -139,7 +141,7 @@ impl Sender {
             None => config.variant.build(window, config.slow_start).climbing(config.first_climb),
         };
         let recovery = config.recovery.build();
-        // A variant that paces itself has its own measure of the path.
+        // A variant that paces itself has its own model of the path.
         let paces = cc.pacing_rate().is_some();
         let mut scoreboard = Scoreboard::default();
         if cc.wants_delivery_rate() {
@@ -148,19 +150,18 @@ impl Sender {
         if cc.wants_delivery_rate() || recovery.wants_sends() {
             scoreboard.note_arrivals();
         }
+        let cwv = config.window_validation == WindowValidation::Rfc7661 && !paces;
         Sender {
             scoreboard,
             lost: Vec::new(),
             rtt: RttEstimator::new(config.rto),
             delivery_rate: cc.wants_delivery_rate().then(Box::default),
-            undo: Undo::new(&config),
+            window_cut: SenderWindowCut { cwv: cwv.then(Box::default), undo: Undo::new(&config) },
             ecn: None,
             usage: (config.window_validation == WindowValidation::Rfc2861).then(CwndUsage::default),
-            cwv: (config.window_validation == WindowValidation::Rfc7661 && !paces).then(Box::default),
             fine_timer: config.fine_timer.then(FineTimer::default),
             pacer: pacer(&config, &cc),
-            tso_burst: 0,
-            psh_segments: 0,
+            burst: TsoBurst::default(),
             cc,
             recovery,
             segment: config.segment,
@@ -174,13 +175,13 @@ impl Sender {
             largest_window: 0,
             send_buffer: config.send_tuning.map_or(config.send_buffer, |tuning| tuning.payload(0.0, config.segment)),
             rto_at: Time::NEVER,
-            repair_at: Time::NEVER,
+            recovery_timer: Time::NEVER,
             probe_at: Time::NEVER,
             probes: 0,
             timeouts_in_a_row: 0,
             rto_recovery_point: 0,
             timed_out: false,
-            tsq_bytes: None,
+            tsq: None,
             limit: Limit::Application,
             limit_since: Time::ZERO,
             last_send: None,
@@ -190,16 +191,17 @@ impl Sender {
         }
     }
 
-    /// The peer's SYN: the largest segment it takes and the window it starts with.
+    /// The peer's SYN: its MSS and its initial window.
     pub fn on_peer_syn(&mut self, peer_segment: u32, window: u64) {
         self.segment = self.segment.min(peer_segment);
         self.set_window(STREAM_START, window);
     }
 
-    /// The handshake is done; `syn_rtt` is none if the SYN was sent twice (Karn).
+    /// The handshake is complete. `syn_rtt` is None if the SYN was retransmitted (Karn).
     pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool) {
-        self.needs_slow_path = self.undo.is_some() || self.ecn.is_some() || self.fine_timer.is_some() || self.cwv.is_some();
-        self.needs_slow_path |= self.tsq_bytes.is_some();
+        let cut = &self.window_cut;
+        self.needs_slow_path = cut.undo.is_some() || self.ecn.is_some() || self.fine_timer.is_some() || cut.cwv.is_some();
+        self.needs_slow_path |= self.tsq.is_some();
         self.limit_since = now;
         if let Some(rtt) = syn_rtt {
             self.rtt.sample(rtt);
@@ -212,19 +214,83 @@ impl Sender {
         }
     }
 
-    /// The peer does not do SACK: recoveries that live on it would be blind, so NewReno stands in (as RFC 6675, section 1, has it).
+    /// SACK was not negotiated: NewReno replaces a recovery that needs it (RFC 6675, section 1).
     pub fn do_without_sack(&mut self) {
         if self.config.recovery.needs_sack() {
             self.recovery = RecoveryKind::NewReno.build();
         }
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = &mut self.window_cut.undo {
             undo.frto.do_without_sack();
+        }
+    }
+
+    /// The handshake has settled ECN.
+    pub fn set_ecn_mode(&mut self, mode: EcnMode) {
+        let agreement =
+            EcnAgreement { echoed: mode != EcnMode::Off, accurate: mode == EcnMode::Accurate, beta: self.config.ecn_beta };
+        self.cc.on_ecn_negotiated(&agreement);
+        self.ecn = SenderEcn::new(mode, &self.cc, self.config.ecn_packets);
+    }
+
+    /// The congestion control counts marks, so the peer must report for each segment whether it was marked.
+    pub fn counts_marks(&self) -> bool {
+        self.cc.ecn_response() != EcnResponse::Cut
+    }
+
+    /// Writes the ECN codepoint and CWR into an outgoing segment.
+    pub fn write_ecn(&mut self, segment: &mut Segment) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.write(segment, self.config.ack_control.is_some());
+        }
+    }
+
+    /// Shares the metrics of the path with other connections to the peer. Ignored by a host without a metrics cache.
+    pub fn use_path_metrics(&mut self, path_metrics: SharedPathMetrics) {
+        self.path_metrics = Some(path_metrics).filter(|_| self.config.metrics_cache != MetricsCache::Off);
+    }
+
+    /// Starts from the cached metrics of the path. A variant that paces itself has no ssthresh.
+    fn recall_path_metrics(&mut self, now: Time) {
+        let Some(shared) = &self.path_metrics else { return };
+        let (metrics, cache, own) = (shared.metrics(), self.config.metrics_cache, self.config.initial_ssthresh);
+        metrics.seed(cache, &mut self.rtt);
+        let ssthresh = metrics.threshold(cache, own);
+        if ssthresh != own && self.cc.pacing_rate().is_none() {
+            self.cc.on_restart(now, CongestionWindow { cwnd: self.cc.cwnd(), ssthresh });
+        }
+    }
+
+    /// Saves the metrics of the path when everything, FIN included, has been acknowledged.
+    #[cold]
+    fn save_path_metrics(&mut self) {
+        let Some(shared) = self.path_metrics.take() else { return };
+        let window = CongestionWindow { cwnd: self.cc.cwnd(), ssthresh: self.cc.ssthresh() };
+        let open = !self.recovery.active() && self.una > self.rto_recovery_point;
+        shared.learn(&ConnectionOutcome { window, open, rtt: self.rtt.trusted() });
+    }
+
+    /// The host's queue reports from here on what leaves it ([`Self::on_host_dequeue`]); TSQ bounds what is in it.
+    pub fn enable_tsq(&mut self) {
+        if self.config.tsq.is_some() {
+            self.tsq = Some(Tsq::default());
+        }
+    }
+
+    /// `bytes` of the stream have left the host's queue, or were dropped there.
+    pub fn on_host_dequeue(&mut self, bytes: u64) {
+        if let Some(tsq) = &mut self.tsq {
+            tsq.on_dequeued(bytes);
         }
     }
 
     /// Everything sent has been acknowledged.
     fn is_all_acked(&self) -> bool {
         self.una == self.next
+    }
+
+    /// A fast recovery, or the repair of what an RTO marked lost, is in progress.
+    fn is_repairing(&self) -> bool {
+        self.recovery.active() || self.una <= self.rto_recovery_point
     }
 
     pub fn next_seq(&self) -> u64 {
@@ -236,26 +302,20 @@ impl Sender {
         self.una > self.fin
     }
 
-    /// Payload acknowledged.
-    fn acked_bytes(&self) -> u64 {
-        self.una - STREAM_START - u64::from(self.finished())
-    }
-
     /// Bytes of the stream that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        let fin = u64::from(self.finished());
-        self.una - STREAM_START - fin
+        self.una - STREAM_START - u64::from(self.finished())
     }
 
     /// The counters, with the open interval closed at `now`.
     pub fn stats(&self, now: Time) -> SenderStats {
-        let mut stats = SenderStats { acked_bytes: self.acked_bytes(), ..self.stats.clone() };
+        let mut stats = SenderStats { acked_bytes: self.acknowledged(), ..self.stats.clone() };
         let open = &mut stats.limited[self.limit as usize];
         *open = *open + (now - self.limit_since);
         stats
     }
 
-    /// A measurement window begins: averages start anew, counters go on.
+    /// A measurement window begins: averages restart, counters continue.
     pub fn restart_meters(&mut self, now: Time) {
         self.stats.rtt = Default::default();
         self.stats.idle = Span::ZERO;
@@ -270,7 +330,7 @@ impl Sender {
             ssthresh_bytes: self.cc.ssthresh() * bytes,
             srtt_ms: self.rtt.srtt().map(Span::as_millis),
             flight_bytes: self.next - self.una,
-            delivered_bytes: self.acked_bytes(),
+            delivered_bytes: self.acknowledged(),
             retransmitted_segments: self.stats.retransmitted_segments,
         }
     }

@@ -1,70 +1,75 @@
-//! Which segments carry PSH: the last that there is to send, and, of a host that hands its interface chunks, the last of each.
+//! TSO bursts and PSH: Linux hands its interface bursts of segments and sets PSH on the last segment of each.
 
-use super::{STREAM_START, Sender};
-use crate::app::Socket;
-use crate::tcp::config::Push;
-use crate::tcp::recovery::Recovery;
-use crate::units::{Span, Time};
+use crate::tcp::config::{Push, TcpConfig};
+use crate::tcp::tso::TsoAutosize;
+use crate::units::Span;
 
-/// `tcp_tso_win_divisor` (ip-sysctl.rst).
-const TSO_WIN_DIVISOR: u64 = 3;
-/// After a pause of this length what may go goes.
-const LONG_AGO: Span = Span::from_ms(1);
+/// `tcp_tso_win_divisor` (ip-sysctl.rst): a third of the window is worth a burst of its own.
+pub const TSO_WIN_DIVISOR: u64 = 3;
+/// A burst is not deferred when nothing has been sent for this long (`tcp_tso_should_defer()`).
+pub const MAX_DEFER: Span = Span::from_ms(1);
 
-impl Sender {
-    /// A segment of new data has just gone: whether it carries PSH. `more`: the windows let another full one go at once.
+/// Position in the TSO burst under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TsoBurst {
+    /// Paced segments that may still follow back to back.
+    left: u32,
+    /// Segments sent since the last PSH.
+    since_psh: u32,
+}
+
+impl TsoBurst {
     #[inline]
-    pub(super) fn sets_psh(&mut self, socket: &Socket, more: impl FnOnce(&Sender) -> bool) -> bool {
-        if self.config.push == Push::Every {
-            return true;
-        }
-        self.psh_segments += 1;
-        let done = self.next.saturating_sub(STREAM_START) >= socket.written;
-        let push = done || (self.psh_segments > 1 && (self.burst_is_full() || !more(self)));
+    pub fn under_way(self) -> bool {
+        self.left > 0
+    }
+
+    /// No segment has been sent since the last PSH.
+    #[inline]
+    pub fn is_new(self) -> bool {
+        self.since_psh == 0
+    }
+
+    /// Sending stops: a burst that the windows cut short is sent as it is.
+    #[inline]
+    pub fn end(&mut self) {
+        *self = TsoBurst::default();
+    }
+
+    /// A retransmission is sent alone and ends the count towards PSH.
+    pub fn restart_psh(&mut self) {
+        self.since_psh = 0;
+    }
+
+    /// A paced segment was sent. `size` is the length of a new burst, at least 1; None paces segment by segment.
+    pub fn on_paced_send(&mut self, size: impl FnOnce() -> Option<u32>) {
+        self.left = if self.left == 0 { size().map_or(0, |segments| segments - 1) } else { self.left - 1 };
+    }
+
+    /// Counts a segment of new data and returns whether it carries PSH. `last` marks the last byte written so far.
+    /// `ends_burst` is asked only of bursts of two or more segments.
+    #[inline]
+    pub fn sets_psh(&mut self, last: bool, ends_burst: impl FnOnce(TsoBurst) -> bool) -> bool {
+        self.since_psh += 1;
+        let push = last || (self.since_psh > 1 && ends_burst(*self));
         if push {
-            self.psh_segments = 0;
+            self.since_psh = 0;
         }
         push
     }
 
-    /// A segment goes out again: alone, so it carries PSH only as the last of all. (A chunk of which nothing arrived goes out again
-    /// whole in Linux; here each segment by itself.)
-    pub(super) fn sets_psh_on_retransmit(&mut self, socket: &Socket, end: u64) -> bool {
-        self.psh_segments = 0;
-        self.config.push == Push::Every || end.saturating_sub(STREAM_START) >= socket.written
-    }
-
-    /// What may go now is less than a chunk, and the ACK that makes it one will not be long: Linux waits for it (`tcp_tso_should_defer()`).
-    /// Not while losses are repaired, nor if nothing has gone for a millisecond, nor for a third of the window or all that is buffered,
-    /// nor with half a round trip to wait. Only of what is not paced: a pace has its own times.
-    #[inline]
-    pub(super) fn should_defer(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
-        let recent = self.last_send.is_some_and(|last| now < last + LONG_AGO);
-        recent && self.config.push == Push::Chunks && self.pacer.is_none() && self.is_worth_deferring(now, socket, in_flight)
-    }
-
-    fn is_worth_deferring(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
-        let (Some(tso), Some(srtt)) = (self.config.tso, self.rtt.srtt()) else { return false };
-        if self.recovery.active() {
-            return false;
+    /// The burst has reached the size that the interface takes at once. Pacing counts bursts itself.
+    pub fn is_full(self, paced: bool, autosize: Option<TsoAutosize>, burst: impl FnOnce(TsoAutosize) -> u32) -> bool {
+        if paced {
+            return self.left == 0;
         }
-        let segment = u64::from(self.segment);
-        let peer = self.usable_window(in_flight) / segment;
-        let room = ((self.window() as u64).saturating_sub(u64::from(in_flight))).min(peer);
-        let buffered = self.una.saturating_add(self.send_buffer);
-        let left = socket.written.saturating_add(STREAM_START).min(buffered).saturating_sub(self.next);
-        let third = (self.window() as u64).min(self.peer_window / segment) / TSO_WIN_DIVISOR;
-        let tso_burst = u64::from(tso.chunk(self.rate().unwrap_or(f64::INFINITY), self.segment));
-        let oldest = self.scoreboard.get(self.scoreboard.first_index()).map(|oldest| now - oldest.sent_at);
-        room < tso_burst.min(third) && left > room * segment && oldest.is_some_and(|age| age.saturating_mul(2) >= srtt)
+        autosize.is_some_and(|tso| self.since_psh >= tso.min_segments && self.since_psh >= burst(tso))
     }
+}
 
-    /// The interface takes no more at once. What is paced counts for itself.
-    fn burst_is_full(&self) -> bool {
-        if self.pacer.is_some() {
-            return self.tso_burst == 0;
-        }
-        let Some(tso) = self.config.tso else { return false };
-        self.psh_segments >= tso.segments && self.psh_segments >= tso.chunk(self.rate().unwrap_or(f64::INFINITY), self.segment)
-    }
+/// A burst shorter than the autosize may wait for the next ACK (`tcp_tso_should_defer()`). Paced flows never wait: the
+/// pacer sets the times.
+#[inline]
+pub fn may_defer(config: &TcpConfig, paced: bool) -> bool {
+    config.push == Push::Chunks && !paced
 }

@@ -1,30 +1,32 @@
-//! What goes out next, and what is noted when it does.
+//! Transmission outside the fast path: which segment is sent next, and what is recorded of it.
 
 use super::fast_path::FastPoll;
 use super::frto::FrtoStep;
-use super::{STREAM_START, Sender, Transmit};
+use super::idle_restart::window_after_idle;
+use super::{STREAM_START, Sender, Transmit, psh};
 use crate::app::Socket;
 use crate::packet::RetransmitReason;
-use crate::tcp::config::RtoRestart;
+use crate::tcp::cc::{CongestionControl, CongestionWindow};
+use crate::tcp::config::{Push, RtoRestart};
 use crate::tcp::recovery::{Recovery, Resend};
 use crate::tcp::scoreboard::Index;
 use crate::tcp::stats::Limit;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
-/// What the repair of losses has to say about what goes out next.
+/// What the recovery of losses sends next.
 enum NextRepair {
     Resend(Index),
     Wait,
 }
 
 impl Sender {
-    /// Nothing to send, nothing in flight: an end that only receives.
+    /// Nothing to send and nothing in flight: a pure receiver.
     #[inline]
     pub fn is_quiet(&self, socket: &Socket) -> bool {
         self.limit == Limit::Application && self.is_all_acked() && socket.written <= socket.sent && !socket.closed
     }
 
-    /// The next piece to send, if the windows allow one, and whether it is known to be the last for now.
+    /// The next segment that may be sent now, and whether it is known to be the last.
     #[inline]
     pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
         if self.fast_path {
@@ -39,8 +41,8 @@ impl Sender {
 
     #[inline(never)]
     fn poll_slow(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
-        if self.tsq_bytes.is_some() && self.queue_is_full() {
-            let limit = self.limit_when_full(socket);
+        if self.tsq.is_some() && self.tsq_is_full() {
+            let limit = self.limit_behind_tsq(socket);
             self.stop(now, limit);
             return None;
         }
@@ -62,14 +64,13 @@ impl Sender {
         }
     }
 
-    /// After a piece: nothing may follow it. Mostly so, as each ACK lets one segment go, and asking here is cheaper than being asked
-    /// again; where more than windows decide, it leaves that to `poll`.
+    /// After a segment: nothing can follow it. Usually true, as each ACK releases one segment, and cheaper here than in
+    /// another `poll`. Returns false where more than windows and buffers limit transmission.
     #[inline]
     fn is_last(&mut self, now: Time, socket: &Socket) -> bool {
-        // What watches sends may have a probe to send where no window lets it.
-        let more_decide =
-            self.pacer.is_some() || self.tsq_bytes.is_some() || self.fine_timer.is_some() || self.recovery.wants_sends();
-        if more_decide || self.recovery.active() || self.scoreboard.lost_out() > 0 {
+        // A recovery that sees transmissions may probe although no window allows it.
+        let other_limits = self.pacer.is_some() || self.tsq.is_some() || self.fine_timer.is_some() || self.recovery.wants_sends();
+        if other_limits || self.recovery.active() || self.scoreboard.lost_out() > 0 {
             return false;
         }
         let in_flight = self.recovery.in_flight(&self.scoreboard);
@@ -82,11 +83,10 @@ impl Sender {
         true
     }
 
-    /// Nothing goes out now, for this reason.
+    /// Nothing can be sent now; `limit` is the reason.
     #[inline]
     pub(super) fn stop(&mut self, now: Time, limit: Limit) {
-        // A chunk that the windows cut short goes out as it is.
-        (self.tso_burst, self.psh_segments) = (0, 0);
+        self.burst.end();
         if limit == Limit::Application
             && let Some(delivery_rate) = &mut self.delivery_rate
         {
@@ -97,6 +97,43 @@ impl Sender {
         }
         self.note_limit(now, limit);
         self.check_window_closed(now, limit);
+    }
+
+    /// RFC 2861, section 3.2. A full send buffer does not count as unused window.
+    #[inline(never)]
+    fn validate_window(&mut self, now: Time, limit: Limit) {
+        let unused = matches!(limit, Limit::Application | Limit::ReceiveWindow) && !self.is_repairing();
+        let flight = f64::from(self.scoreboard.in_flight());
+        let Some(usage) = &mut self.usage else { return };
+        if !unused {
+            return usage.restart(now);
+        }
+        let window = CongestionWindow { cwnd: self.cc.cwnd(), ssthresh: self.cc.ssthresh() };
+        let reduced = usage.on_unused(now, flight, self.rtt.rto(), self.config.initial_window, window);
+        if let Some(window) = reduced.filter(|_| self.cc.pacing_rate().is_none()) {
+            self.cc.on_restart(now, window);
+        }
+    }
+
+    /// New data after an idle period that the application caused.
+    #[inline(never)]
+    fn end_idle(&mut self, now: Time) {
+        let Some(last) = self.last_send else { return };
+        let idle = now - last;
+        self.cc.on_idle(now, idle);
+        if let Some(cwv) = &mut self.window_cut.cwv {
+            cwv.on_idle(now, last, self.rtt.srtt().unwrap_or(Span::ZERO));
+            cwv.expire(now, &mut self.cc, self.config.initial_window);
+            return;
+        }
+        let rto = self.rtt.rto();
+        if idle <= rto || self.cc.pacing_rate().is_some() {
+            return;
+        }
+        let window = CongestionWindow { cwnd: self.cc.cwnd(), ssthresh: self.cc.ssthresh() };
+        if let Some(window) = window_after_idle(self.config.idle_restart, window, self.config.initial_window, idle, rto) {
+            self.cc.on_restart(now, window);
+        }
     }
 
     #[inline]
@@ -120,18 +157,18 @@ impl Sender {
         if self.scoreboard.lost_out() > 0 {
             match self.next_repair(socket) {
                 Some(NextRepair::Resend(index)) if room => return Ok(self.resend(now, index, socket)),
-                // What holds back a retransmission is the window, whatever would hold back new data.
+                // Only the window limits a retransmission.
                 Some(_) => return Err(self.window_limit()),
                 None => in_flight = self.recovery.in_flight(&self.scoreboard),
             }
         }
         match self.new_piece(socket, in_flight) {
-            Ok(_) if room && self.psh_segments == 0 && self.should_defer(now, socket, in_flight) => Err(self.window_limit()),
+            Ok(_) if room && self.burst.is_new() && self.should_defer(now, socket, in_flight) => Err(self.window_limit()),
             Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin, socket)),
             Ok(_) => Err(self.window_limit()),
             Err(limit) => {
                 if room && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
-                    // Within a recovery it is the segment at the end that is rescued; else a probe.
+                    // A rescue retransmission in a recovery (RFC 6675), else a tail loss probe.
                     let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
                     return Ok(Transmit { reason, ..self.resend(now, index, socket) });
                 }
@@ -140,12 +177,12 @@ impl Sender {
         }
     }
 
-    /// Whose window it is that is full.
+    /// The limit to report when cwnd is full.
     pub(super) fn window_limit(&self) -> Limit {
         if self.recovery.active() { Limit::Recovery } else { Limit::Cwnd }
     }
 
-    /// What comes before new data when something is lost.
+    /// What is sent before new data while something is lost.
     #[inline(never)]
     fn next_repair(&mut self, socket: &Socket) -> Option<NextRepair> {
         match self.frto_step(socket) {
@@ -158,18 +195,28 @@ impl Sender {
         }
     }
 
+    fn frto_step(&mut self, socket: &Socket) -> FrtoStep {
+        let Some(mut frto) = self.window_cut.undo.as_deref().map(|undo| undo.frto) else { return FrtoStep::Recover };
+        let has_new_data = || self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok();
+        let step = frto.next_step(self.next, u64::from(self.segment), has_new_data);
+        if let Some(undo) = &mut self.window_cut.undo {
+            undo.frto = frto;
+        }
+        step
+    }
+
     #[inline]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> Transmit {
         if self.limit == Limit::Application && self.scoreboard.is_empty() {
             self.end_idle(now);
         }
         let seq = self.next;
-        let space = payload + u32::from(fin);
+        let seq_len = payload + u32::from(fin);
         if fin {
             self.fin = seq + u64::from(payload);
         }
-        self.scoreboard.push(seq, space, now);
-        self.next += u64::from(space);
+        self.scoreboard.push(seq, seq_len, now);
+        self.next += u64::from(seq_len);
         self.note_send(now, false, self.scoreboard.end_index() - 1);
         self.stats.first_data.get_or_insert(now);
         self.timed_out = false;
@@ -177,7 +224,7 @@ impl Sender {
         Transmit { seq, payload, fin, push, retransmission: false, reason: RetransmitReason::No }
     }
 
-    /// A segment of new data could go right after the one that has gone.
+    /// A segment of new data could follow at once.
     fn can_send_next(&self, socket: &Socket) -> bool {
         let in_flight = self.recovery.in_flight(&self.scoreboard);
         self.room(in_flight) && self.new_piece(socket, in_flight).is_ok()
@@ -185,11 +232,11 @@ impl Sender {
 
     fn resend(&mut self, now: Time, index: Index, socket: &Socket) -> Transmit {
         self.scoreboard.on_resend(index, self.next, now);
-        if let Some(undo) = &mut self.undo {
-            undo.on_resend(now);
+        if let Some(undo) = &mut self.window_cut.undo {
+            undo.on_retransmission(now);
         }
         if let Some(timer) = &mut self.fine_timer {
-            timer.on_resend();
+            timer.on_retransmission();
         }
         self.note_send(now, true, index);
         if index == self.scoreboard.first_index() && self.config.rto.restart.by_head() {
@@ -203,7 +250,6 @@ impl Sender {
         Transmit { seq, payload, fin, push, retransmission: true, reason }
     }
 
-    /// What a retransmission that goes out now is for.
     fn retransmit_reason(&mut self) -> RetransmitReason {
         if std::mem::take(&mut self.timed_out) {
             RetransmitReason::Timeout
@@ -222,7 +268,7 @@ impl Sender {
         if self.pacer.is_some() {
             self.pace(now);
         }
-        if self.tsq_bytes.is_some() {
+        if self.tsq.is_some() {
             self.enqueue(index);
         }
         self.stats.retransmitted_segments += u64::from(retransmission);
@@ -233,7 +279,7 @@ impl Sender {
         }
     }
 
-    /// A segment goes out: what meters and timers make of it.
+    /// Updates counters and timers for a segment that is sent.
     #[inline]
     pub(super) fn count_send(&mut self, now: Time) {
         self.stats.segments_sent += 1;
@@ -252,5 +298,94 @@ impl Sender {
         if let Some(delivery_rate) = &mut self.delivery_rate {
             delivery_rate.on_send(now, index, self.scoreboard.in_flight(), self.scoreboard.losses());
         }
+    }
+
+    /// Sets the time of the next segment, and the size of a new burst.
+    #[inline(never)]
+    pub(super) fn pace(&mut self, now: Time) {
+        let rate = self.rate();
+        if let (Some(pacer), Some(rate)) = (&mut self.pacer, rate) {
+            pacer.on_send(now, rate);
+            self.burst.on_paced_send(|| self.config.tso.map(|tso| tso.burst(rate, self.segment)));
+        }
+    }
+
+    /// A segment enters the host's queue.
+    #[inline(never)]
+    fn enqueue(&mut self, index: Index) {
+        let bytes = self.scoreboard.get(index).map_or(0, |segment| u64::from(segment.len));
+        if let Some(tsq) = &mut self.tsq {
+            tsq.on_enqueued(bytes);
+        }
+    }
+
+    /// The host's queue has no room for a full segment. A burst under way is not interrupted.
+    #[inline(never)]
+    fn tsq_is_full(&self) -> bool {
+        let (Some(tsq), Some(autosize)) = (self.tsq, self.config.tsq) else { return false };
+        // Before the first RTT sample there is no rate, and only `max_bytes` limits.
+        let segment = u64::from(self.segment);
+        let limit = u64::from(autosize.burst(self.rate_or_infinite(), self.segment)) * segment;
+        !self.burst.under_way() && tsq.is_full(segment, limit)
+    }
+
+    /// The limit to report while TSQ holds back segments: the limit that applies anyway, or else the send buffer, in which
+    /// the data wait.
+    fn limit_behind_tsq(&self, socket: &Socket) -> Limit {
+        let in_flight = self.recovery.in_flight(&self.scoreboard);
+        match self.new_piece(socket, in_flight) {
+            Err(limit) if !self.scoreboard.unsent_losses() => limit,
+            _ if !self.room(in_flight) => self.window_limit(),
+            _ => Limit::SendBuffer,
+        }
+    }
+
+    /// Whether the segment of new data just sent carries PSH. `more`: the windows allow another full segment at once.
+    #[inline]
+    pub(super) fn sets_psh(&mut self, socket: &Socket, more: impl FnOnce(&Sender) -> bool) -> bool {
+        if self.config.push == Push::Every {
+            return true;
+        }
+        let last = self.next.saturating_sub(STREAM_START) >= socket.written;
+        let mut burst = self.burst;
+        let push = burst.sets_psh(last, |burst| {
+            let full =
+                burst.is_full(self.pacer.is_some(), self.config.tso, |tso| tso.burst(self.rate_or_infinite(), self.segment));
+            full || !more(self)
+        });
+        self.burst = burst;
+        push
+    }
+
+    /// A retransmission is sent alone, so it carries PSH only as the last segment of the stream. (Linux retransmits a burst
+    /// of which nothing arrived as a whole; here each segment is retransmitted by itself.)
+    fn sets_psh_on_retransmit(&mut self, socket: &Socket, end: u64) -> bool {
+        self.burst.restart_psh();
+        self.config.push == Push::Every || end.saturating_sub(STREAM_START) >= socket.written
+    }
+
+    /// Linux defers a burst shorter than the autosize if the next ACK is due soon (`tcp_tso_should_defer()`).
+    #[inline]
+    pub(super) fn should_defer(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
+        let recent = self.last_send.is_some_and(|last| now < last + psh::MAX_DEFER);
+        recent && psh::may_defer(&self.config, self.pacer.is_some()) && self.burst_can_grow(now, socket, in_flight)
+    }
+
+    /// No recovery, less room than a burst and than a third of the window, more data than room, and the oldest segment's ACK
+    /// is due within half an RTT.
+    fn burst_can_grow(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
+        let (Some(tso), Some(srtt)) = (self.config.tso, self.rtt.srtt()) else { return false };
+        if self.recovery.active() {
+            return false;
+        }
+        let segment = u64::from(self.segment);
+        let peer = self.usable_window(in_flight) / segment;
+        let room = ((self.window() as u64).saturating_sub(u64::from(in_flight))).min(peer);
+        let buffered = self.una.saturating_add(self.send_buffer);
+        let left = socket.written.saturating_add(STREAM_START).min(buffered).saturating_sub(self.next);
+        let third = (self.window() as u64).min(self.peer_window / segment) / psh::TSO_WIN_DIVISOR;
+        let burst = u64::from(tso.burst(self.rate_or_infinite(), self.segment));
+        let oldest = self.scoreboard.get(self.scoreboard.first_index()).map(|oldest| now - oldest.sent_at);
+        room < burst.min(third) && left > room * segment && oldest.is_some_and(|age| age.saturating_mul(2) >= srtt)
     }
 }

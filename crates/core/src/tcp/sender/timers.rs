@@ -1,4 +1,4 @@
-//! The retransmission timer and the probing of a closed window.
+//! The retransmission timer (RFC 6298), the timer of the recovery, and zero window probes (RFC 9293, section 3.8.6.1).
 
 use super::{NONE, Sender};
 use crate::tcp::cc::{Congestion, CongestionControl, CongestionSignal, LOSS_WINDOW};
@@ -6,8 +6,11 @@ use crate::tcp::recovery::Recovery;
 use crate::tcp::stats::Limit;
 use crate::units::Time;
 
+/// The interval of zero window probes stops doubling here.
+const MAX_PROBE_BACKOFF: u32 = 16;
+
 impl Sender {
-    /// RFC 6298, (5.2) and (5.3), unless the recovery holds the timer (RFC 6582, section 4).
+    /// RFC 6298, (5.2) and (5.3), unless the recovery keeps the timer running (RFC 6582, section 4).
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         if self.scoreboard.is_empty() {
@@ -20,17 +23,17 @@ impl Sender {
         }
     }
 
-    /// A timer may have gone off.
+    /// Runs the timers that have expired.
     pub fn on_timer(&mut self, now: Time) {
-        if now >= self.repair_at {
-            self.on_repair_timer(now);
+        if now >= self.recovery_timer {
+            self.on_recovery_timer(now);
         }
         if now >= self.rto_at {
             self.on_timeout(now);
         }
     }
 
-    fn on_repair_timer(&mut self, now: Time) {
+    fn on_recovery_timer(&mut self, now: Time) {
         let (recovery, mut ctx) = self.recovery_context(now);
         if recovery.on_timer(&mut ctx) {
             self.rto_at = now + self.rtt.rto();
@@ -45,27 +48,25 @@ impl Sender {
             return;
         }
         self.stats.timeouts += 1;
-        self.start_frto();
-        if self.timeouts_in_a_row == 0
-            && let Some(undo) = &mut self.undo
-        {
-            undo.save(&self.cc, (self.una, self.next), true);
-        }
-        // A segment that times out again holds ssthresh where it is (RFC 5681, below equation (4)).
-        if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() || self.in_cwr() {
+        self.save_for_undo();
+        // A second timeout of the same segment leaves ssthresh unchanged (RFC 5681, below equation (4)).
+        let already_reduced = self.ecn.as_ref().is_some_and(|ecn| ecn.already_reduced(&self.cc));
+        if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() || already_reduced {
             self.cc.on_recovered(now, LOSS_WINDOW);
         } else {
             self.stats.window_cuts += 1;
             let flight = f64::from(self.scoreboard.len()).min(libm::floor(self.reported_window()));
             self.cc.on_congestion(&Congestion { now, signal: CongestionSignal::Timeout, flight });
         }
-        if let Some(cwv) = &mut self.cwv {
+        if let Some(cwv) = &mut self.window_cut.cwv {
             cwv.reset();
         }
         self.timeouts_in_a_row += 1;
         self.rto_recovery_point = self.next;
         self.timed_out = true;
-        self.end_cwr();
+        if let Some(ecn) = &mut self.ecn {
+            ecn.on_rto();
+        }
         self.scoreboard.mark_all_lost();
         self.report_losses(now);
         let (recovery, mut ctx) = self.recovery_context(now);
@@ -74,11 +75,23 @@ impl Sender {
         self.rto_at = now + self.rtt.rto();
     }
 
-    /// RFC 9293, section 3.8.6.1: a closed window with nothing in flight is probed, at growing intervals.
+    /// Starts F-RTO, and saves the congestion control at the first of several timeouts. Runs before anything is marked lost.
+    fn save_for_undo(&mut self) {
+        let Some(undo) = &mut self.window_cut.undo else { return };
+        let first = self.timeouts_in_a_row == 0;
+        let ambiguous = self.recovery.active() || self.una < self.rto_recovery_point || self.scoreboard.lost_out() > 0;
+        let resent_to = self.una + self.scoreboard.first().map_or(0, |s| u64::from(s.len));
+        undo.frto.on_rto(ambiguous, first, (self.next, resent_to));
+        if first {
+            undo.save(&self.cc, (self.una, self.next), true);
+        }
+    }
+
+    /// Starts the persist timer when the window is closed and nothing is in flight.
     #[inline]
     pub(super) fn check_window_closed(&mut self, now: Time, limit: Limit) {
         if limit == Limit::ReceiveWindow && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
-            self.probe_at = now + self.rtt.rto().saturating_mul(1 << self.probes.min(16)).min(self.config.rto.max);
+            self.probe_at = self.next_probe(now);
         }
     }
 
@@ -95,19 +108,24 @@ impl Sender {
         }
     }
 
-    /// A window probe is due: a segment without payload just below the window, which the peer must answer.
+    /// The sequence number of a zero window probe that is due: just below the window, so that the peer must answer.
     pub fn probe_due(&mut self, now: Time) -> Option<u64> {
         if self.probe_at > now {
             return None;
         }
         self.probes += 1;
-        self.probe_at = now + self.rtt.rto().saturating_mul(1 << self.probes.min(16)).min(self.config.rto.max);
+        self.probe_at = self.next_probe(now);
         Some(self.una - 1)
+    }
+
+    /// The interval doubles with each probe.
+    fn next_probe(&self, now: Time) -> Time {
+        now + self.rtt.rto().saturating_mul(1 << self.probes.min(MAX_PROBE_BACKOFF)).min(self.config.rto.max)
     }
 
     #[inline]
     pub fn due(&self) -> Time {
-        let due = self.rto_at.min(self.probe_at).min(self.repair_at);
+        let due = self.rto_at.min(self.probe_at).min(self.recovery_timer);
         if self.limit == Limit::Pacing { self.pacer.map_or(due, |p| due.min(p.next())) } else { due }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::dialogue::script::{Dialogue, tcp};
 use ackclock_core::tcp::RecoveryKind::NewReno;
-use ackclock_core::tcp::{TcpConfig, Tso};
+use ackclock_core::tcp::{TcpConfig, TsoAutosize};
 use ackclock_core::units::Span;
 
 /// Ten segments in 100 ms, at twice that in slow start: a segment every 5 ms. The first gives half a gap back.
@@ -18,7 +18,7 @@ fn a_paced_window_leaves_segment_by_segment() {
 /// Likewise three at a time, each chunk when the pace has made room for the one before it; the window cuts the last one short.
 #[test]
 fn with_segmentation_offload_it_leaves_in_chunks_at_the_same_pace() {
-    let tso = Tso { segments: 3, time: Span::from_ms(1), most: 65_536 };
+    let tso = TsoAutosize { min_segments: 3, time: Span::from_ms(1), max_bytes: 65_536 };
     let mut d = Dialogue::sender(TcpConfig { pacing: true, tso: Some(tso), ..tcp(NewReno) });
     for (at, bytes) in [(0.1, 1..3001), (0.1125, 3001..6001), (0.1275, 6001..9001), (0.1425, 9001..10_001)] {
         d.expects_new(at, bytes);
@@ -28,7 +28,7 @@ fn with_segmentation_offload_it_leaves_in_chunks_at_the_same_pace() {
 
 #[test]
 fn an_unpaced_window_leaves_at_once_whatever_the_chunks() {
-    let tso = Tso { segments: 3, time: Span::from_ms(1), most: 65_536 };
+    let tso = TsoAutosize { min_segments: 3, time: Span::from_ms(1), max_bytes: 65_536 };
     let mut d = Dialogue::sender(TcpConfig { tso: Some(tso), ..tcp(NewReno) });
     d.expects_new(0.1, 1..10_001);
 }

@@ -4,7 +4,7 @@ use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
 use ackclock_core::packet::Flags;
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
-use ackclock_core::tcp::{DelayedAck, Push, TcpConfig, Tso};
+use ackclock_core::tcp::{DelayedAck, Push, TcpConfig, TsoAutosize};
 use ackclock_core::units::{Rate, Span, Time};
 
 /// An ACK for every third segment or after 200 ms.
@@ -15,7 +15,11 @@ fn hurrying(push: bool) -> TcpConfig {
 
 /// Linux's chunks: what a millisecond carries, two segments at least.
 fn in_chunks() -> TcpConfig {
-    TcpConfig { push: Push::Chunks, tso: Some(Tso { segments: 2, time: Span::from_ms(1), most: 65_536 }), ..tcp(NewReno) }
+    TcpConfig {
+        push: Push::Chunks,
+        tso: Some(TsoAutosize { min_segments: 2, time: Span::from_ms(1), max_bytes: 65_536 }),
+        ..tcp(NewReno)
+    }
 }
 
 /// Which of the next `count` segments carry PSH, all sent at `at`.

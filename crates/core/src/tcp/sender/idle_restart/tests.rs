@@ -3,40 +3,42 @@
 use super::*;
 use crate::app::Socket;
 use crate::packet::{Flags, SackBlocks, Segment};
+use crate::tcp::cc::CongestionControl;
+use crate::tcp::sender::Sender;
 use crate::tcp::timestamps::TimestampEcho;
 use crate::tcp::{TcpConfig, WindowValidation};
 
 const RTT: Span = Span::from_ms(100);
 
 /// A sender with a window of 32 segments of 1000 bytes in slow start; the RTO is between 200 and 300 ms.
-struct Stage {
-    sender: Sender,
+struct IdleSender {
+    tcp: Sender,
     socket: Socket,
     now: Time,
 }
 
-impl Stage {
-    fn new(config: TcpConfig) -> Stage {
+impl IdleSender {
+    fn new(config: TcpConfig) -> IdleSender {
         let config = TcpConfig { segment: 1000, initial_window: 4.0, timestamps: false, ..config };
-        let mut sender = Sender::new(config.into());
-        sender.on_peer_syn(1000, 1 << 30);
-        sender.establish(Time::ZERO, Some(RTT), false);
-        let mut stage = Stage { sender, socket: Socket { established: true, ..Socket::default() }, now: Time::ZERO };
-        stage.round(4);
-        stage.sender.cc.on_recovered(stage.now, 32.0);
-        stage
+        let mut tcp = Sender::new(config.into());
+        tcp.on_peer_syn(1000, 1 << 30);
+        tcp.establish(Time::ZERO, Some(RTT), false);
+        let mut sender = IdleSender { tcp, socket: Socket { established: true, ..Socket::default() }, now: Time::ZERO };
+        sender.round(4);
+        sender.tcp.cc.on_recovered(sender.now, 32.0);
+        sender
     }
 
     /// The application writes so many segments, which go out and are acknowledged a round trip later. How many went out at once.
     fn round(&mut self, segments: u64) -> u64 {
         self.socket.written += segments * 1000;
-        let before = self.sender.next_seq();
-        while self.sender.poll(self.now, &mut self.socket).is_some() {}
-        let sent = (self.sender.next_seq() - before) / 1000;
+        let before = self.tcp.next_seq();
+        while self.tcp.poll(self.now, &mut self.socket).is_some() {}
+        let sent = (self.tcp.next_seq() - before) / 1000;
         self.now += RTT;
         for _ in 0..sent {
-            let ack = Segment { ack: self.sender.una + 1000, window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
-            self.sender.on_segment(self.now, &ack, TimestampEcho::default());
+            let ack = Segment { ack: self.tcp.una + 1000, window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
+            self.tcp.on_segment(self.now, &ack, TimestampEcho::default());
         }
         sent
     }
@@ -46,36 +48,36 @@ impl Stage {
     }
 
     fn window(&self) -> (f64, f64) {
-        (self.sender.cc.cwnd(), self.sender.cc.ssthresh())
+        (self.tcp.cc.cwnd(), self.tcp.cc.ssthresh())
     }
 }
 
-fn with(idle_restart: IdleRestart) -> Stage {
-    Stage::new(TcpConfig { idle_restart, ..TcpConfig::default() })
+fn with_rule(idle_restart: IdleRestart) -> IdleSender {
+    IdleSender::new(TcpConfig { idle_restart, ..TcpConfig::default() })
 }
 
 #[test]
 fn without_a_rule_a_pause_is_followed_by_the_whole_window() {
-    let mut stage = with(IdleRestart::Off);
-    stage.pause(Span::from_secs(10));
-    assert_eq!(stage.round(100), 32);
+    let mut sender = with_rule(IdleRestart::Off);
+    sender.pause(Span::from_secs(10));
+    assert_eq!(sender.round(100), 32);
 }
 
 /// RFC 5681, section 4.1: the restart window is the initial one, and the threshold stays.
 #[test]
 fn after_more_than_a_timeout_sending_starts_with_the_initial_window() {
-    let mut stage = with(IdleRestart::Restart);
-    stage.pause(Span::from_secs(10));
-    assert_eq!(stage.round(100), 4);
-    assert_eq!(stage.window(), (8.0, f64::INFINITY));
+    let mut sender = with_rule(IdleRestart::Restart);
+    sender.pause(Span::from_secs(10));
+    assert_eq!(sender.round(100), 4);
+    assert_eq!(sender.window(), (8.0, f64::INFINITY));
 }
 
 #[test]
 fn a_pause_shorter_than_the_timeout_changes_nothing() {
     for rule in [IdleRestart::Restart, IdleRestart::Decay] {
-        let mut stage = with(rule);
-        stage.pause(Span::from_ms(50));
-        assert_eq!(stage.round(100), 32, "{rule:?}");
+        let mut sender = with_rule(rule);
+        sender.pause(Span::from_ms(50));
+        assert_eq!(sender.round(100), 32, "{rule:?}");
     }
 }
 
@@ -99,11 +101,11 @@ fn a_window_below_the_initial_one_is_not_raised() {
 /// RFC 2861, section 3.2: 10 of 32 used for a timeout: (32 + 10) / 2 = 21, then (21 + 10) / 2 = 15.
 #[test]
 fn a_window_that_is_not_used_goes_half_way_to_what_is() {
-    let mut stage = Stage::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
+    let mut sender = IdleSender::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
     let mut seen = vec![];
     for _ in 0..8 {
-        stage.round(10);
-        seen.push(stage.window().0);
+        sender.round(10);
+        seen.push(sender.window().0);
     }
     seen.dedup();
     assert_eq!(seen[..3], [32.0, 21.0, 15.0]);
@@ -111,80 +113,80 @@ fn a_window_that_is_not_used_goes_half_way_to_what_is() {
 
 #[test]
 fn a_window_that_is_used_is_kept() {
-    let mut stage = Stage::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
+    let mut sender = IdleSender::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
     for _ in 0..8 {
-        stage.round(1000);
+        sender.round(1000);
     }
-    assert!(stage.window().0 > 32.0);
+    assert!(sender.window().0 > 32.0);
 }
 
-fn new_validation(idle_restart: IdleRestart) -> Stage {
-    Stage::new(TcpConfig { idle_restart, window_validation: WindowValidation::Rfc7661, ..TcpConfig::default() })
+fn new_validation(idle_restart: IdleRestart) -> IdleSender {
+    IdleSender::new(TcpConfig { idle_restart, window_validation: WindowValidation::Rfc7661, ..TcpConfig::default() })
 }
 
-impl Stage {
+impl IdleSender {
     /// `segments` go out, of which the first is lost and sent again: the window after the cut, and at the end of the recovery.
     fn lose_first_of(&mut self, segments: u64) -> (f64, f64) {
         self.socket.written += segments * 1000;
-        while self.sender.poll(self.now, &mut self.socket).is_some() {}
+        while self.tcp.poll(self.now, &mut self.socket).is_some() {}
         self.now += RTT;
-        let una = self.sender.una;
+        let una = self.tcp.una;
         let mut sack = SackBlocks::default();
-        sack.push(una + 1000, self.sender.next_seq());
+        sack.push(una + 1000, self.tcp.next_seq());
         let ack = Segment { ack: una, window: 1 << 30, flags: Flags::ACK, sack, ..Segment::default() };
-        self.sender.on_segment(self.now, &ack, TimestampEcho::default());
-        let cut = self.sender.cc.cwnd();
-        while self.sender.poll(self.now, &mut self.socket).is_some() {}
+        self.tcp.on_segment(self.now, &ack, TimestampEcho::default());
+        let cut = self.tcp.cc.cwnd();
+        while self.tcp.poll(self.now, &mut self.socket).is_some() {}
         self.now += RTT;
-        let ack = Segment { ack: self.sender.next_seq(), window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
-        self.sender.on_segment(self.now, &ack, TimestampEcho::default());
-        (cut, self.sender.cc.cwnd())
+        let ack = Segment { ack: self.tcp.next_seq(), window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
+        self.tcp.on_segment(self.now, &ack, TimestampEcho::default());
+        (cut, self.tcp.cc.cwnd())
     }
 }
 
 /// RFC 7661, sections 4.3 and 4.4: with 10 of 32 in use the window neither grows nor shrinks.
 #[test]
 fn a_window_of_which_less_than_half_is_used_stays_as_it_is() {
-    let mut stage = new_validation(IdleRestart::Off);
+    let mut sender = new_validation(IdleRestart::Off);
     for round in 0..60 {
-        stage.round(10);
-        assert_eq!(stage.window().0, 32.0, "round {round}");
+        sender.round(10);
+        assert_eq!(sender.window().0, 32.0, "round {round}");
     }
 }
 
 /// Section 4.3: 20 in use validate a window of up to 40, which each ACK lets grow by one in slow start.
 #[test]
 fn a_window_of_which_half_is_used_grows_until_it_is_twice_that() {
-    let mut stage = new_validation(IdleRestart::Off);
+    let mut sender = new_validation(IdleRestart::Off);
     for _ in 0..20 {
-        stage.round(20);
+        sender.round(20);
     }
-    assert_eq!(stage.window().0, 41.0);
+    assert_eq!(sender.window().0, 41.0);
 }
 
 /// Section 4.4: whatever else the host does about pauses, as this takes its place.
 #[test]
 fn a_window_is_kept_over_a_pause_and_does_not_grow_before_it_is_proven() {
     for rule in [IdleRestart::Off, IdleRestart::Restart, IdleRestart::Decay] {
-        let mut stage = new_validation(rule);
-        stage.round(32);
-        let before = stage.window().0;
-        stage.pause(Span::from_secs(10));
-        assert_eq!(stage.round(1000), before as u64, "{rule:?}");
+        let mut sender = new_validation(rule);
+        sender.round(32);
+        let before = sender.window().0;
+        sender.pause(Span::from_secs(10));
+        assert_eq!(sender.round(1000), before as u64, "{rule:?}");
         // The ACKs of its first round trip prove it, and what they are the last of is the first to make it grow.
-        assert!(stage.window().0 <= before + 1.0, "{rule:?} {}", stage.window().0);
-        stage.round(1000);
-        assert!(stage.window().0 >= 1.9 * before, "{rule:?}");
+        assert!(sender.window().0 <= before + 1.0, "{rule:?} {}", sender.window().0);
+        sender.round(1000);
+        assert!(sender.window().0 >= 1.9 * before, "{rule:?}");
     }
 }
 
 /// Section 4.4.3: five minutes.
 #[test]
 fn a_pause_of_five_minutes_halves_the_window_once() {
-    let mut stage = new_validation(IdleRestart::Off);
-    stage.pause(Span::from_secs(400));
-    stage.round(1);
-    assert_eq!(stage.window(), (16.0, f64::INFINITY));
+    let mut sender = new_validation(IdleRestart::Off);
+    sender.pause(Span::from_secs(400));
+    sender.round(1);
+    assert_eq!(sender.window(), (16.0, f64::INFINITY));
 }
 
 /// Section 4.4.1, by hand: 10 of 32 used: 10/2, then (10 - 1)/2 in whole segments. After a pause: 32 in flight, 32/2, (32 - 1)/2.
@@ -203,11 +205,11 @@ fn a_loss_cuts_what_was_used_of_a_window_and_what_was_lost_of_that() {
 /// Section 4.3: a validated window is cut as RFC 5681 says.
 #[test]
 fn a_loss_in_a_validated_window_is_cut_as_ever() {
-    let mut stage = new_validation(IdleRestart::Off);
+    let mut sender = new_validation(IdleRestart::Off);
     for _ in 0..3 {
-        stage.round(1000);
+        sender.round(1000);
     }
-    let before = stage.window().0;
-    let (cut, after) = stage.lose_first_of(before as u64);
+    let before = sender.window().0;
+    let (cut, after) = sender.lose_first_of(before as u64);
     assert_eq!((cut, after), ((before / 2.0).floor(), (before / 2.0).floor()));
 }
