@@ -257,7 +257,7 @@ impl Endpoint for TcpEndpoint {
     }
 
     fn receive_more_coming(&mut self, now: Time, body: &Body, ecn: Ecn) {
-        if !self.receiver.hold_reader(self.socket.read) {
+        if !self.receiver.begin_batch(self.socket.read) {
             self.receive(now, body, ecn);
         } else if let Body::Segment(segment) = body {
             self.on_segment(now, segment, ecn);

@@ -42,7 +42,7 @@ variants! {
     Bic => "bic", |w, s| AnyCc::Bic(Bic::new(BicConfig::LINUX_2_6_22, w, s)),
         "a binary search for the window of the last loss, 0.8 on loss", "Xu, Harfoush and Rhee 2004, Linux 2.6.22";
     BicPaper => "bic-paper", |w, s| AnyCc::Bic(Bic::new(BicConfig::PAPER, w, s)),
-        "BIC with its paper's config: S_max 32, 0.875 on loss", "Xu, Harfoush and Rhee 2004";
+        "BIC with its paper's parameters: S_max 32, 0.875 on loss", "Xu, Harfoush and Rhee 2004";
     Bic268 => "bic-2.6.8", |w, s| AnyCc::Bic(Bic::new(BicConfig::LINUX_2_6_8, w, s)),
         "BIC of Linux 2.6.8, with the fast convergence that overshot", "Linux 2.6.8";
     Vegas => "vegas", |w, s| AnyCc::Vegas(Vegas::new(VegasConfig::LINUX_2_6_22, w, s)),

@@ -1,35 +1,36 @@
-//! What a receiver says of the marks it saw.
+//! The receiver's ECN feedback: ECE, or the counters of AccECN.
 
 use super::{EcnMode, FIRST_CE_PACKETS, FIRST_ECT_BYTES, ace_flags, handshake_code};
 use crate::packet::{AccEcn, Ecn, Flags, RareOption, Segment, U24};
 
-/// How a receiver speaks of marks.
+/// The form of the feedback.
 #[derive(Clone, Copy, Debug)]
 pub struct EchoMode {
     pub agreed: EcnMode,
-    /// The sender counts marked segments by each ACK's ECE.
+    /// The sender counts marked segments by the ECE of each ACK (DCTCP).
     pub by_state: bool,
-    /// Data says that ACKs came marked.
+    /// Data carries ECE after a marked pure ACK.
     pub marked_acks: bool,
 }
 
-/// The receiving half's feedback.
+/// State of the receiver's feedback.
 #[derive(Clone, Debug)]
 pub struct EcnEcho {
     state: EchoState,
-    /// An ACK for what came before the state changed, which is sent before any other (RFC 8257, section 3.2): its number and ECE.
+    /// ACK number and ECE of an ACK for the data before a change of the CE state, sent before any
+    /// other (RFC 8257, section 3.2).
     owed: Option<(u64, bool)>,
-    /// Marks on pure ACKs are said, too (`asymmetry`, section 4.3.1)...
+    /// Marks on pure ACKs are echoed (`asymmetry`, section 4.3.1)...
     echoes_marked_acks: bool,
-    /// ...by the next data after one.
+    /// ...by the next data segment.
     ack_was_marked: bool,
 }
 
 #[derive(Clone, Debug)]
 enum EchoState {
-    /// RFC 3168, section 6.1.3: ECE from a mark until the sender's CWR.
+    /// RFC 3168, section 6.1.3: ECE from a mark until CWR arrives.
     Latch { ece: bool },
-    /// RFC 8257, section 3.2: ECE is the state of the last data.
+    /// RFC 8257, section 3.2: ECE is the CE state of the last data.
     State { ce: bool },
     /// RFC 9768, section 3.2.
     Count(Box<AccEcnCounters>),
@@ -37,26 +38,26 @@ enum EchoState {
 
 #[derive(Clone, Debug)]
 struct AccEcnCounters {
-    /// How the SYN-ACK came, which a client's first segment says.
+    /// The ACE code of the SYN-ACK's codepoint, which a client's first segment carries.
     handshake: Option<u8>,
     ce_packets: u64,
     ce_bytes: u64,
     ect0_bytes: u64,
     ect1_bytes: u64,
-    /// Of the last data.
+    /// CE state of the last data.
     was_ce: bool,
     marks_since_ack: u32,
-    /// Something has been counted that no option has said.
+    /// Marks have been counted that no option has carried.
     option_due: bool,
 }
 
-/// RFC 9768, section 3.2.2.5.1: an ACK after so many marks at the latest.
+/// RFC 9768, section 3.2.2.5.1: at most this many marks per ACK.
 const MARKS_PER_ACK: u32 = 2;
-/// A header's room for options.
+/// Option bytes in a TCP header.
 const OPTION_ROOM: u16 = 40;
 
 impl EcnEcho {
-    /// A client says how the SYN-ACK came.
+    /// `answered`: at a client, the codepoint of the SYN-ACK.
     pub fn new(how: EchoMode, answered: Option<Ecn>) -> EcnEcho {
         let state = match how.agreed {
             EcnMode::Accurate => EchoState::Count(Box::new(AccEcnCounters {
@@ -75,7 +76,8 @@ impl EcnEcho {
         EcnEcho { state, owed: None, echoes_marked_acks: how.marked_acks, ack_was_marked: false }
     }
 
-    /// A segment has come; `waiting` is the number of an ACK that is being delayed. Says whether an ACK must go out at once.
+    /// A segment arrived. `waiting`: the number of an ACK that is being delayed. Returns whether an
+    /// ACK must be sent at once.
     pub fn on_arrival(&mut self, segment: &Segment, ecn: Ecn, waiting: Option<u64>) -> bool {
         let ce = ecn == Ecn::Ce;
         let data = segment.payload > 0;
@@ -95,7 +97,7 @@ impl EcnEcho {
         }
     }
 
-    /// The ACK that is due before any other.
+    /// The ACK that must be sent before any other.
     pub fn take_owed(&mut self) -> Option<(u64, bool)> {
         self.owed.take()
     }
@@ -104,7 +106,7 @@ impl EcnEcho {
         self.owed.is_some()
     }
 
-    /// Says on an outgoing segment what has been seen.
+    /// Writes the feedback into an outgoing segment.
     pub fn fill(&mut self, segment: &mut Segment) {
         match &mut self.state {
             EchoState::Latch { ece } | EchoState::State { ce: ece } => {
@@ -119,7 +121,8 @@ impl EcnEcho {
 }
 
 impl AccEcnCounters {
-    /// RFC 9768, sections 3.2.1 and 3.2.2.5.1: counts, and says whether this calls for an ACK.
+    /// RFC 9768, sections 3.2.1 and 3.2.2.5.1: counts a segment and returns whether it triggers an
+    /// ACK.
     fn count(&mut self, payload: u32, ecn: Ecn) -> bool {
         let bytes = u64::from(payload);
         match ecn {
@@ -152,7 +155,7 @@ impl AccEcnCounters {
             ce: U24::new(self.ce_bytes),
             ect1: U24::new(self.ect1_bytes),
         });
-        // SACK goes first: the ACE field goes on counting without the option.
+        // SACK has priority: the ACE field counts without the option.
         if self.option_due && segment.rare_option == RareOption::None && stamps + sack + option.wire_bytes() <= OPTION_ROOM {
             segment.rare_option = option;
             segment.len = segment.len.saturating_add(option.wire_bytes());

@@ -1,26 +1,26 @@
-//! What a sender reads from the echoes.
+//! The sender's reading of ECN feedback.
 
 use super::{EcnMode, FIRST_CE_PACKETS, ace};
 use crate::packet::{Flags, RareOption, Segment};
 
-/// What one ACK tells of marks.
+/// The marks that one ACK newly reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MarkReport {
-    /// It tells of congestion.
+    /// The ACK reports congestion.
     pub seen: bool,
-    /// Segments that it newly reports as marked.
+    /// Number of marked segments.
     pub segments: f64,
 }
 
-/// What has been heard so far.
+/// Feedback received so far.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnFeedback {
     accurate: bool,
-    /// s.cep of RFC 9768, appendix A.2; only its low three bits can be known.
+    /// s.cep of RFC 9768, appendix A.2; ACE carries only its low three bits.
     ce_packets: u64,
     /// s.ceb.
     ce_bytes: u64,
-    /// Bytes of marked payload told so far, by whichever field.
+    /// Bytes of marked payload reported so far, by the ACE field or by the option.
     reported: f64,
 }
 
@@ -29,7 +29,8 @@ impl EcnFeedback {
         EcnFeedback { accurate: agreed == EcnMode::Accurate, ce_packets: FIRST_CE_PACKETS, ce_bytes: 0, reported: 0.0 }
     }
 
-    /// `delivered` segments of `size` bytes are what the ACK says has arrived.
+    /// Processes the feedback of an ACK that newly acknowledges `delivered` segments of `size`
+    /// bytes.
     pub fn on_ack(&mut self, segment: &Segment, delivered: u32, size: u32) -> MarkReport {
         if self.accurate {
             return self.on_accecn_ack(segment, delivered, size);
@@ -54,7 +55,8 @@ impl EcnFeedback {
     }
 }
 
-/// RFC 9768, appendix A.2.1: three bits wrap, and where an ACK covers so much that they may have, the most that they can mean is assumed.
+/// RFC 9768, appendix A.2.1: ACE has three bits. If an ACK covers enough segments for a wrap, the
+/// largest possible count is assumed.
 fn wrapped_marks(field: u32, delivered: u32) -> u32 {
     if delivered <= 7 { field } else { delivered - (delivered - field) % 8 }
 }
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_counts_packets_modulo_eight() {
+    fn ace_field_counts_packets_modulo_eight() {
         let mut feedback = EcnFeedback::new(EcnMode::Accurate);
         assert_eq!(feedback.on_ack(&ack(5, None), 2, 1000), MarkReport::default());
         assert_eq!(feedback.on_ack(&ack(7, None), 2, 1000).segments, 2.0);
@@ -80,16 +82,17 @@ mod tests {
     }
 
     #[test]
-    fn the_option_says_bytes_and_what_the_field_has_said_is_not_counted_twice() {
+    fn option_bytes_exclude_marks_counted_by_the_ace_field() {
         let mut feedback = EcnFeedback::new(EcnMode::Accurate);
         assert_eq!(feedback.on_ack(&ack(6, None), 1, 1000).segments, 1.0);
         assert_eq!(feedback.on_ack(&ack(0, Some(3000)), 2, 1000).segments, 2.0);
         assert_eq!(feedback.on_ack(&ack(0, Some(3000)), 1, 1000), MarkReport::default());
     }
 
-    /// Appendix A.2.1: 9 segments acknowledged and the field one ahead: 9 marks are possible, and safe to assume.
+    /// Appendix A.2.1: 9 segments acknowledged and ACE one ahead: 9 marks are possible and safe to
+    /// assume.
     #[test]
-    fn a_field_that_may_have_wrapped_counts_the_most() {
+    fn ace_field_counts_the_maximum_when_it_may_have_wrapped() {
         assert_eq!(wrapped_marks(1, 9), 9);
         assert_eq!(wrapped_marks(1, 8), 1);
         assert_eq!(wrapped_marks(0, 20), 16);

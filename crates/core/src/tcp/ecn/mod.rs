@@ -1,4 +1,5 @@
-//! Explicit congestion notification: what the two ends agree on (RFC 3168, section 6.1.1; RFC 9768, section 3.1).
+//! Explicit congestion notification: modes and negotiation (RFC 3168, section 6.1.1; RFC 9768,
+//! section 3.1).
 
 mod echo;
 mod feedback;
@@ -10,24 +11,25 @@ pub use negotiation::EndpointEcn;
 
 use crate::packet::{Ecn, Flags};
 
-/// What a host offers, and at most agrees to.
+/// The ECN mode that a host offers; it agrees to nothing better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EcnMode {
     #[default]
     Off,
-    /// RFC 3168: the receiver echoes that something was marked until the sender says that it has reacted.
+    /// RFC 3168: the receiver echoes a mark until the sender confirms its reaction with CWR.
     Classic,
-    /// RFC 9768: the receiver counts marks, and every ACK carries the count.
+    /// AccECN (RFC 9768): every ACK carries the receiver's count of marks.
     Accurate,
 }
 
-/// Which packets are sent as ECN-capable.
+/// Which packets are sent ECN-capable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EcnPackets {
     /// New data (RFC 3168, section 6.1).
     #[default]
     Data,
-    /// Retransmissions and pure ACKs, too (draft-ietf-tcpm-generalized-ecn), and with AccECN the handshake.
+    /// Retransmissions and pure ACKs, too (draft-ietf-tcpm-generalized-ecn), and with AccECN the
+    /// handshake.
     All,
 }
 
@@ -40,7 +42,7 @@ pub fn offer(mode: EcnMode) -> Flags {
     }
 }
 
-/// What a server makes of a SYN's flags.
+/// The mode that a server derives from a SYN's flags.
 pub fn answer(own: EcnMode, syn: Flags) -> EcnMode {
     match (own, syn.has(Flags::ECE.with(Flags::CWR)), syn.has(Flags::AE)) {
         (EcnMode::Off, ..) | (_, false, _) => EcnMode::Off,
@@ -49,7 +51,7 @@ pub fn answer(own: EcnMode, syn: Flags) -> EcnMode {
     }
 }
 
-/// The flags of the SYN-ACK that says so, given how the SYN came (RFC 9768, table 2).
+/// The flags of the SYN-ACK. `syn`: the SYN's codepoint (RFC 9768, table 2).
 pub fn answer_flags(agreed: EcnMode, syn: Ecn) -> Flags {
     match agreed {
         EcnMode::Off => Flags::NONE,
@@ -58,7 +60,8 @@ pub fn answer_flags(agreed: EcnMode, syn: Ecn) -> Flags {
     }
 }
 
-/// What a client makes of the SYN-ACK's flags (RFC 9768, table 2). All three set is the echo of a broken host.
+/// The mode that a client derives from the SYN-ACK's flags (RFC 9768, table 2). All three flags set
+/// are the reflection of a broken host.
 pub fn accept(own: EcnMode, answer: Flags) -> EcnMode {
     match (own, ace(answer)) {
         (EcnMode::Off, _) => EcnMode::Off,
@@ -68,7 +71,7 @@ pub fn accept(own: EcnMode, answer: Flags) -> EcnMode {
     }
 }
 
-/// How a packet of the handshake came, in the three bits with which it is answered (RFC 9768, tables 2 and 3).
+/// The ACE code for the codepoint of a handshake packet (RFC 9768, tables 2 and 3).
 pub fn handshake_code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -91,6 +94,6 @@ pub fn ace_flags(ace: u8) -> Flags {
         .fold(Flags::NONE, |all, (_, flag)| all.with(flag))
 }
 
-/// The counters' first values: no codepoint's absence looks like a cleared field (RFC 9768, section 3.2.1).
+/// Initial values of the counters: distinct from a cleared field (RFC 9768, section 3.2.1).
 const FIRST_CE_PACKETS: u64 = 5;
 const FIRST_ECT_BYTES: u64 = 1;

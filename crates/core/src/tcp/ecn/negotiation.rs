@@ -1,4 +1,5 @@
-//! ECN at an endpoint: the handshake's flags, and what both halves see of a segment and say on one.
+//! ECN at an endpoint: negotiation in the handshake, and the codepoints of segments received and
+//! sent.
 
 use super::{EchoMode, EcnEcho, EcnMode, EcnPackets, accept, answer, answer_flags, offer};
 use crate::packet::{Ecn, Flags, Segment, Timestamps};
@@ -6,13 +7,13 @@ use crate::tcp::endpoint::TcpEndpoint;
 use crate::tcp::timestamps::timestamp;
 use crate::units::Time;
 
-/// What the endpoint keeps of it.
+/// An endpoint's ECN state.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointEcn {
-    /// What it says of the marks it sees; none where they are not echoed.
+    /// The receiver's feedback; None without ECN.
     echo: Option<Box<EcnEcho>>,
     agreed: EcnMode,
-    /// How the peer's SYN came.
+    /// Codepoint of the peer's SYN.
     syn: Ecn,
 }
 
@@ -27,17 +28,17 @@ impl EndpointEcn {
     }
 }
 
-/// SYNs that offer ECN before one that does not.
+/// SYNs that offer ECN before one without.
 const ECN_SYNS: u32 = 2;
 
 impl TcpEndpoint {
-    /// A server has heard a SYN.
+    /// A server received a SYN.
     pub(in crate::tcp) fn on_ecn_syn(&mut self, syn: &Segment, ecn: Ecn) {
         self.ecn.syn = ecn;
         self.set_ecn_mode(answer(self.config.ecn, syn.flags), None);
     }
 
-    /// A client has heard the SYN-ACK.
+    /// A client received the SYN-ACK.
     pub(in crate::tcp) fn on_ecn_syn_ack(&mut self, syn_ack: &Segment, ecn: Ecn) {
         self.set_ecn_mode(accept(self.config.ecn, syn_ack.flags), Some(ecn));
     }
@@ -53,19 +54,21 @@ impl TcpEndpoint {
         if answering {
             return Flags::SYN.with(Flags::ACK).with(answer_flags(self.ecn.agreed, self.ecn.syn));
         }
-        // A path that loses SYNs with these flags is tried without (RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4.1).
+        // A path that drops SYNs with these flags is tried without them (RFC 3168, section 6.1.1.1;
+        // RFC 9768, section 3.1.4.1).
         let mode = if self.handshake.tries > ECN_SYNS { EcnMode::Off } else { self.config.ecn };
         Flags::SYN.with(offer(mode))
     }
 
-    /// Handshakes are ECN-capable only where all packets are, and with AccECN (draft-ietf-tcpm-generalized-ecn, section 3.2.1).
+    /// Handshake packets are ECN-capable only if all packets are, and with AccECN
+    /// (draft-ietf-tcpm-generalized-ecn, section 3.2.1).
     pub(in crate::tcp) fn syn_codepoint(&self, answering: bool) -> Ecn {
         let mode = if answering { self.ecn.agreed } else { self.config.ecn };
         let capable = self.config.ecn_packets == EcnPackets::All && mode == EcnMode::Accurate;
         if capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// Before a segment is taken in: what the IP header said of it.
+    /// Processes the codepoint of a segment before the segment itself.
     #[inline(never)]
     pub(in crate::tcp) fn on_ecn_codepoint(&mut self, segment: &Segment, ecn: Ecn) {
         let Some(echo) = &mut self.ecn.echo else { return };
@@ -77,7 +80,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// What the two halves say of marks on an outgoing segment.
+    /// Writes codepoint, CWR and feedback into an outgoing segment.
     #[inline(never)]
     pub(in crate::tcp) fn write_ecn(&mut self, segment: &mut Segment) {
         self.sender.write_ecn(segment);
@@ -86,7 +89,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// An ACK that goes before all else, as it says how what came before the last segment had come.
+    /// The ACK that reports the CE state of data before the last segment; it precedes all other
+    /// segments.
     #[inline(never)]
     pub(in crate::tcp) fn owed_ack(&mut self, now: Time) -> Option<Segment> {
         let (ack, ece) = self.ecn.echo.as_mut()?.take_owed()?;

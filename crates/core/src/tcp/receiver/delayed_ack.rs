@@ -1,11 +1,11 @@
-//! When an ACK goes out: at once, with the next segment, or when the timer says so.
+//! Delayed ACKs: an ACK is sent at once, with a later segment, or when the timer expires.
 
 use super::Receiver;
 use crate::tcp::config::DelayedAck;
 use crate::units::Time;
 
 impl Receiver {
-    /// RFC 1122, section 4.2.3.2: every so many segments, and no later than the timer.
+    /// RFC 1122, section 4.2.3.2: every `segments` segments, and no later than the timer.
     #[inline]
     pub(super) fn schedule_ack(&mut self, now: Time, at_once: bool) {
         self.unacknowledged += 1;
@@ -28,30 +28,31 @@ impl Receiver {
         }
     }
 
-    /// Linux (`__tcp_ack_snd_check()`): what has not been read must leave the window as wide as the last ACK said, or the ACK waits for the
-    /// read (`tcp_cleanup_rbuf()`).
+    /// Linux (`__tcp_ack_snd_check()`): an ACK waits for the application's read
+    /// (`tcp_cleanup_rbuf()`) if unread data would narrow the window below the last advertised one.
     #[inline(never)]
     fn has_room(&self) -> bool {
         self.edge(self.read_before_batch) >= self.next + u64::from(self.advertised)
     }
 
-    /// What arrives next is not the last at this instant, and `read` is what the application has read before. Whether it is of those that wait.
-    pub fn hold_reader(&mut self, read: u64) -> bool {
+    /// More segments arrive at this instant; `read` is what the application has read before.
+    /// Returns whether it reads them as a batch.
+    pub fn begin_batch(&mut self, read: u64) -> bool {
         if self.reads_in_batches && !self.app_behind {
             (self.app_behind, self.read_before_batch) = (true, read);
         }
         self.app_behind
     }
 
-    /// Whether the application has been held from reading.
+    /// The application has not yet read the batch of this instant.
     #[inline]
     pub fn is_app_behind(&self) -> bool {
         self.app_behind
     }
 
-    /// It has read all that the instant brought: the ACK that waited for it goes out.
+    /// The application has read the batch: an ACK that waited for it is sent.
     #[inline(never)]
-    pub(super) fn catch_up(&mut self) {
+    pub(super) fn end_batch(&mut self) {
         self.app_behind = false;
         self.ack_now |= self.delayed_ack.is_some_and(|delay| self.tack.is_none() && self.unacknowledged >= delay.segments);
     }
@@ -62,12 +63,12 @@ impl Receiver {
         }
     }
 
-    /// The number of the ACK that is being delayed, if one is.
+    /// The number of a delayed ACK, if one is pending.
     pub fn delayed(&self) -> Option<u64> {
         (self.unacknowledged > 0 && !self.ack_now).then_some(self.next)
     }
 
-    /// What came must be acknowledged at once.
+    /// The next segment is acknowledged at once.
     pub fn ack_at_once(&mut self) {
         self.ack_now = true;
     }

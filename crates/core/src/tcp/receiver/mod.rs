@@ -1,4 +1,4 @@
-//! What is acknowledged, and when: reassembly, delayed ACKs, SACK blocks and the advertised window.
+//! The receiving half: reassembly, delayed ACKs, SACK blocks and the advertised window.
 
 mod delayed_ack;
 mod out_of_order;
@@ -16,51 +16,54 @@ use crate::packet::{Flags, Segment};
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
-/// What every segment needs comes first, in three cache lines: with thousands of flows the lines fetched are the cost.
+/// Fields of every segment come first, in three cache lines: with thousands of flows cache misses
+/// dominate.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
-    /// First byte that has not arrived in order.
+    /// rcv.nxt.
     next: u64,
-    /// First byte beyond the window that the last ACK advertised.
+    /// First byte beyond the advertised window.
     advertised_edge: u64,
     ack_at: Time,
     ack_now: bool,
-    /// A segment with PSH has come since the last ACK, and a host that hurries for it (Linux).
+    /// A segment with PSH has arrived since the last ACK, and the host acknowledges PSH at once
+    /// (Linux).
     psh_pending: bool,
     ack_on_psh: bool,
-    /// Linux: the application reads what one instant brings when all of it is there; and it has not yet.
+    /// Linux: the application reads all segments of an instant together (`reads_in_batches`);
+    /// `app_behind`: it has not read them yet.
     reads_in_batches: bool,
     app_behind: bool,
     window_scale: u8,
-    /// Data has gone out while data waited for its ACK (Linux's ping-pong mode).
+    /// Data was sent while an ACK was pending (Linux's ping-pong mode).
     pingpong: bool,
-    /// Segments still to be acknowledged one by one.
+    /// Segments still acknowledged one by one.
     quick_acks: u32,
     config: Arc<TcpConfig>,
-    /// Sequence number of the peer's FIN, once it is known.
+    /// Sequence number of the peer's FIN, once known.
     fin: u64,
-    /// None: every segment out of order is acknowledged at once.
+    /// None: every out-of-order segment is acknowledged at once.
     sack_compressor: Option<Box<SackCompressor>>,
-    /// None: the buffer keeps its size.
+    /// None: the buffer has a fixed size.
     tuner: Option<Box<RcvBufTuner>>,
-    /// The window that the last ACK advertised.
+    /// The last advertised window.
     advertised: u32,
-    /// What an application that is behind has read.
+    /// Bytes that the application had read before the batch.
     read_before_batch: u64,
     /// In-order segments since the last ACK.
     unacknowledged: u32,
-    /// Segments out of order since the last in order.
+    /// Out-of-order segments since the last in-order one.
     out_of_order_segments: u32,
-    /// When an ACK may wait for more: the host's rule, or what the congestion of ACKs makes of it.
+    /// The host's rule, or the one that ACK congestion control sets.
     delayed_ack: Option<DelayedAck>,
     out_of_order: RangeSet,
-    /// What arrived twice since the last ACK (RFC 2883).
+    /// Range of a duplicate segment since the last ACK, for a D-SACK (RFC 2883).
     duplicate_range: Option<(u64, u64)>,
     ack_cc: Option<Box<AckCongestionControl>>,
     tack: Option<Box<Tack>>,
     stats: ReceiverStats,
-    /// A byte of each block, the most recently changed first (RFC 2018, section 4).
+    /// A byte of each block, the most recently changed block first (RFC 2018, section 4).
     recent: Vec<u64>,
 }
 
@@ -93,19 +96,19 @@ impl Receiver {
             read_before_batch: 0,
             ack_on_psh: config.delayed_ack.is_some_and(|rule| rule.push),
             window_scale: 0,
-            // The SYN says as much, unscaled.
+            // The SYN advertises an unscaled window.
             advertised_edge: STREAM_START + window.min(0xFFFF),
             stats: ReceiverStats::default(),
             config,
         }
     }
 
-    /// The peer does no SACK: it counts duplicates, so each must have its own.
+    /// SACK was not negotiated: the peer counts duplicate ACKs, so every segment gets its own.
     pub fn do_without_sack(&mut self) {
         self.sack_compressor = None;
     }
 
-    /// Both ends offered window scaling.
+    /// Window scaling was negotiated.
     pub fn scale_windows(&mut self, scale: u8) {
         self.window_scale = scale;
     }
@@ -133,32 +136,32 @@ impl Receiver {
         self.ack_at
     }
 
-    /// Whether how rarely it acknowledges depends on what comes.
+    /// The ACK rate depends on received segments.
     #[inline]
     pub fn adapts_acks(&self) -> bool {
         self.ack_cc.is_some() || self.tack.is_some()
     }
 
-    /// Before data is taken in: what it says of how rarely to acknowledge. `stamp` is our timestamp clock now.
+    /// Updates the ACK rate before data is processed. `clock` is our timestamp clock.
     #[inline(never)]
-    pub fn adapt_acks(&mut self, segment: &Segment, stamp: u32, rtt: Option<Span>) {
+    pub fn adapt_acks(&mut self, segment: &Segment, clock: u32, rtt: Option<Span>) {
         if let (Some(tack), Some(rtt)) = (&mut self.tack, rtt) {
             tack.note_rtt(rtt);
         }
         if segment.payload > 0
             && let Some(ack_cc) = &mut self.ack_cc
         {
-            self.delayed_ack = Some(ack_cc.on_data(segment, stamp));
+            self.delayed_ack = Some(ack_cc.on_data(segment, clock));
             self.ack_on_psh = false;
         }
     }
 
-    /// Its data came marked.
+    /// A data segment was marked CE.
     pub fn count_ce(&mut self) {
         self.stats.marked_segments += 1;
     }
 
-    /// An ACK for what came before the newest segment.
+    /// An ACK for the data before the newest segment.
     pub fn earlier_ack(&mut self, seq: u64, ack: u64) -> Segment {
         self.stats.acks_sent += 1;
         let window = self.advertised_edge.saturating_sub(ack).min(0xFFFF_u64 << self.window_scale) >> self.window_scale
@@ -169,7 +172,8 @@ impl Receiver {
     /// A segment without payload or FIN.
     #[inline]
     pub fn on_pure_ack(&mut self, segment: &Segment) {
-        // RFC 9293, section 3.10.7.4: an unacceptable segment is answered; this is how a window probe gets its answer.
+        // RFC 9293, section 3.10.7.4: an unacceptable segment, such as a window probe, is answered
+        // with an ACK.
         self.ack_now |= segment.seq < self.next;
     }
 
@@ -191,7 +195,7 @@ impl Receiver {
     fn take(&mut self, now: Time, segment: &Segment) {
         let end = segment.seq.saturating_add(segment.seq_len());
         if segment.flags.has(Flags::FIN) && end > self.next {
-            // The first to be heard of it stands.
+            // The first FIN received is valid.
             self.fin = if self.fin == u64::MAX { end - 1 } else { self.fin };
         }
         if end <= self.next {
@@ -208,7 +212,7 @@ impl Receiver {
         }
     }
 
-    /// What a segment with payload tells buffers that grow and SACKs that wait.
+    /// Updates buffer autotuning and SACK compression with a data segment.
     #[inline(never)]
     fn tune(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         if segment.payload == 0 {
@@ -223,16 +227,16 @@ impl Receiver {
         }
     }
 
-    /// The segment is what was missing: the stream is whole up to `whole`.
+    /// The segment fills the gap at rcv.nxt: rcv.nxt advances to `next`.
     #[inline]
-    fn accept(&mut self, now: Time, segment: &Segment, whole: u64, had_gap: bool) {
+    fn accept(&mut self, now: Time, segment: &Segment, next: u64, had_gap: bool) {
         self.stats.unique_ip_bytes += u64::from(segment.len);
-        self.next = whole;
+        self.next = next;
         self.out_of_order_segments = 0;
         self.psh_pending |= self.ack_on_psh & segment.flags.has(Flags::PSH);
         let closed = self.peer_closed();
         if self.tuner.as_mut().is_some_and(|tuner| tuner.on_in_order(self.config.segment)) {
-            // Linux's own arithmetic (`icsk_ack.quick |= 1`): it adds an ACK to an even count, so the count stands still meanwhile.
+            // As in Linux (`icsk_ack.quick |= 1`): an odd count stays as it is.
             self.quick_acks |= 1;
         }
         if closed {
@@ -246,13 +250,13 @@ impl Receiver {
         self.ack_now
     }
 
-    /// The ACK that goes out next stands for enough duplicates to call for a fast retransmit.
+    /// The next ACK represents enough duplicates for a fast retransmit.
     #[inline]
     pub fn marks_duplicates(&self) -> bool {
         self.ack_cc.is_some() && self.config.dupack_marking && self.out_of_order_segments >= self.config.dupack_threshold
     }
 
-    /// An ACK goes out, alone or on data: its number, and the window that it advertises.
+    /// Returns number and window of an ACK that is sent, alone or on data.
     #[inline]
     pub fn acknowledge(&mut self, now: Time, read: u64, on_data: bool) -> (u64, u32) {
         if let Some(tack) = &mut self.tack {

@@ -1,4 +1,4 @@
-//! What arrives out of order, and what an ACK reports of it.
+//! Out-of-order data and the SACK blocks that report it.
 
 use super::Receiver;
 use crate::packet::{SackBlocks, Segment};
@@ -6,10 +6,10 @@ use crate::tcp::config::WindowRule;
 use crate::units::Time;
 
 impl Receiver {
-    /// It is kept, if there is room, and acknowledged.
+    /// Stores the segment if there is room, and acknowledges it.
     #[inline(never)]
     pub(super) fn keep_out_of_order(&mut self, now: Time, segment: &Segment, end: u64) {
-        // RFC 5681, section 4.2: at once, so that duplicate ACKs tell the sender.
+        // RFC 5681, section 4.2: at once, so that duplicate ACKs reach the sender.
         match self
             .sack_compressor
             .as_mut()
@@ -38,22 +38,22 @@ impl Receiver {
         self.recent.truncate(16);
     }
 
-    /// How far the stream is whole once everything below `end` is there; what waited below that waits no more.
+    /// rcv.nxt once all data below `end` has arrived; removes stored data below it.
     pub(super) fn filled_to(&mut self, end: u64) -> u64 {
         let beyond = self.out_of_order.containing(end).or(self.out_of_order.first().filter(|r| r.0 <= end));
-        let whole = beyond.map_or(end, |(_, filled_to)| end.max(filled_to));
-        self.out_of_order.remove_below(whole);
-        self.recent.retain(|&at| at >= whole);
-        whole
+        let next = beyond.map_or(end, |(_, filled_to)| end.max(filled_to));
+        self.out_of_order.remove_below(next);
+        self.recent.retain(|&at| at >= next);
+        next
     }
 
-    /// There is something to report beside the ACK number.
+    /// There are SACK blocks to report.
     #[inline]
     pub fn has_blocks(&self) -> bool {
         self.duplicate_range.is_some() || !self.out_of_order.is_empty()
     }
 
-    /// RFC 2883, section 4: what arrived twice comes first, then the blocks.
+    /// RFC 2883, section 4: the duplicate range first, then the blocks.
     #[cold]
     pub fn blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();

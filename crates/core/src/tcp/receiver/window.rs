@@ -1,15 +1,16 @@
-//! The window that a receiver advertises, and when it is worth an ACK of its own.
+//! The advertised window and window updates.
 
 use super::Receiver;
 use crate::tcp::sender::STREAM_START;
 use crate::units::Time;
 
 impl Receiver {
-    /// The application has read up to `read` bytes: a window that was all but shut is reopened by an ACK of its own.
+    /// The application has read up to `read` bytes. A window that was nearly closed is reopened by
+    /// a window update.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64) {
         if self.app_behind {
-            self.catch_up();
+            self.end_batch();
         }
         if let Some(tuner) = &mut self.tuner {
             tuner.on_read(now, read);
@@ -23,8 +24,8 @@ impl Receiver {
         }
     }
 
-    /// Linux acknowledges a segment with PSH as soon as nothing is left to read, in order or out of it, unless it expects an answer to
-    /// carry the ACK.
+    /// Linux acknowledges a segment with PSH as soon as all data is read and none is out of order,
+    /// except in ping-pong mode, where data carries the ACK.
     #[inline]
     fn ack_psh(&mut self, read: u64) {
         self.ack_now |= !self.pingpong && read == self.arrived() && self.out_of_order.is_empty();
@@ -35,13 +36,14 @@ impl Receiver {
         self.edge(read) >= self.advertised_edge + self.min_window_update()
     }
 
-    /// The least by which the window's edge moves, so that no sender is tempted into small segments (RFC 9293, section 3.8.6.2.2).
+    /// The minimum advance of the window's edge, against silly windows (RFC 9293, section
+    /// 3.8.6.2.2).
     fn min_window_update(&self) -> u64 {
         let window = self.tuner.as_ref().map_or(u64::from(self.config.receive_buffer), |t| t.opened());
         u64::from(self.config.segment).min(window / 2).max(1)
     }
 
-    /// First byte that the buffer has no room for.
+    /// First byte beyond the buffer.
     pub(super) fn edge(&self, read: u64) -> u64 {
         let room = match &self.tuner {
             None => STREAM_START + read + u64::from(self.config.receive_buffer),
@@ -50,7 +52,7 @@ impl Receiver {
         self.next.max(room)
     }
 
-    /// The window as 16 scaled bits can say it; its right edge never moves left (RFC 9293, section 3.8.6).
+    /// The window in 16 scaled bits. Its right edge never moves left (RFC 9293, section 3.8.6).
     #[inline]
     pub(super) fn advertise(&mut self, read: u64) -> u32 {
         let room = self.edge(read);

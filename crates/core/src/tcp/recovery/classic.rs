@@ -1,4 +1,5 @@
-//! Reno's fast retransmit and fast recovery (RFC 5681, section 3.2), left at the first ACK of new data: the recovery of `asymmetry`.
+//! Reno's fast retransmit and fast recovery (RFC 5681, section 3.2), left at the first ACK of new
+//! data: the recovery of `asymmetry`.
 
 use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Resend};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
@@ -7,17 +8,18 @@ use crate::tcp::scoreboard::{Index, Scoreboard};
 #[derive(Clone, Debug, Default)]
 pub struct Classic {
     dupacks: u32,
-    /// New segments that the first duplicate ACKs allow beyond the window (RFC 3042).
+    /// Segments of new data that the first duplicate ACKs allow beyond cwnd (RFC 3042).
     allowance: u32,
-    /// Segments that are known to have left since the retransmission, while it lasts.
+    /// Segments that have left the network since the retransmission, during fast recovery.
     inflation: Option<u32>,
-    /// No second cut for a loss in a window that has been cut for already (the guard that `asymmetry` switches on).
+    /// snd.nxt at the last reduction: losses below it do not reduce the window again (`asymmetry`,
+    /// the guard against multiple fast retransmits).
     recover: u64,
     resend: Option<Index>,
 }
 
 impl Classic {
-    /// No second cut for what a timeout or an earlier recovery is repairing.
+    /// No second reduction for losses that an RTO or an earlier recovery repairs.
     fn may_enter(&self, ctx: &RecoveryContext<'_>) -> bool {
         ctx.una > self.recover && ctx.scoreboard.lost_out() == 0 && !ctx.scoreboard.is_empty()
     }
@@ -44,7 +46,7 @@ impl Recovery for Classic {
                 ctx.cc.on_recovered(ctx.now, ctx.cc.ssthresh());
             }
             if ack.dupthresh_reached && !was_active && self.may_enter(ctx) {
-                // What it newly acknowledges was all that had come before the gap.
+                // The segments that the ACK newly acknowledges had arrived before the gap.
                 self.dupacks = ctx.threshold;
                 self.enter(ctx);
                 return false;
@@ -86,7 +88,7 @@ impl Recovery for Classic {
     }
 
     fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
-        // Inflation counts departures, so everything not acknowledged counts as in flight.
+        // Inflation counts departures, so everything not acknowledged is in flight.
         if self.active() { scoreboard.len() } else { scoreboard.in_flight() }
     }
 

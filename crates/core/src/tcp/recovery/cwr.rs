@@ -1,5 +1,5 @@
-//! The window between a mark and the end of the flight in which it came ("CWR", congestion window reduced): nothing is lost, so nothing
-//! is repaired, but the window comes down in the way in which the host's recovery brings it down.
+//! Congestion window reduced (CWR): the window from an ECN mark to the end of the flight in which
+//! it arrived. Nothing is lost or repaired; the window falls as the host's recovery lets it fall.
 
 use super::prr::Reduction;
 use super::rate_halving::HalvingEpisode;
@@ -9,25 +9,26 @@ use crate::units::{Span, Time};
 
 #[derive(Clone, Debug)]
 pub struct Cwr {
-    /// First byte that had not been sent when it began.
-    until: u64,
-    /// Nor is it over before.
+    /// snd.nxt at the start.
+    recovery_point: u64,
+    /// CWR does not end before this time.
     earliest: Time,
     reduction: CwrReduction,
 }
 
 #[derive(Clone, Debug)]
 enum CwrReduction {
-    /// RFC 3168, section 6.1.2: the window is the new one at once, and nothing is sent until the flight fits.
+    /// RFC 3168, section 6.1.2: the window falls at once, and nothing is sent until the flight
+    /// fits.
     AtOnce,
-    /// As proportional rate reduction does for losses (Linux 3.2 and later).
+    /// Proportional rate reduction, as for losses (Linux since 3.2).
     Proportional(Reduction),
-    /// Linux 2.6's CWR state: one segment less on every second ACK.
+    /// Linux 2.6's CWR state: the window falls by one segment on every second ACK.
     Halving(HalvingEpisode),
 }
 
 impl Cwr {
-    /// The congestion control has been told, and has cut its window from `before`.
+    /// The congestion control has reduced its window from `before`.
     pub fn begin(recovery: &AnyRecovery, before: f64, ack: &AckInfo, ctx: &RecoveryContext<'_>) -> Cwr {
         let spacing = match ctx.cc.ecn_response() {
             EcnResponse::Scalable { spacing } => spacing,
@@ -38,18 +39,19 @@ impl Cwr {
             _ if controls_window => CwrReduction::AtOnce,
             AnyRecovery::Prr(_) | AnyRecovery::Rack(_) => CwrReduction::Proportional(Reduction::start(ack, ctx)),
             AnyRecovery::RateHalving(_) => {
-                // tcp_enter_cwr: no more than one above what is in flight.
+                // tcp_enter_cwr: at most one segment above the flight.
                 let window = libm::floor(before).min(f64::from(ctx.scoreboard.in_flight()) + 1.0);
                 CwrReduction::Halving(HalvingEpisode::begin(ctx.next, window))
             }
             _ => CwrReduction::AtOnce,
         };
-        Cwr { until: ctx.next, earliest: ctx.now + spacing, reduction }
+        Cwr { recovery_point: ctx.next, earliest: ctx.now + spacing, reduction }
     }
 
-    /// It lasts until something sent after it began has been acknowledged, as the receiver echoes the mark until that has come.
+    /// CWR lasts until data sent after its start is acknowledged: until then the receiver echoes
+    /// the mark.
     pub fn over(&self, una: u64, now: Time) -> bool {
-        una > self.until && now >= self.earliest
+        una > self.recovery_point && now >= self.earliest
     }
 
     pub fn on_ack(&mut self, ack: &AckInfo, ctx: &RecoveryContext<'_>) {
@@ -60,7 +62,7 @@ impl Cwr {
         }
     }
 
-    /// Segments that may be in flight now.
+    /// The window in force, in segments.
     pub fn window(&self, cc: &AnyCc) -> f64 {
         match &self.reduction {
             CwrReduction::AtOnce => cc.cwnd(),
@@ -69,7 +71,7 @@ impl Cwr {
         }
     }
 
-    /// Where it leaves the window.
+    /// Sets the window at the end of CWR.
     pub fn leave(&self, ctx: &mut RecoveryContext<'_>) {
         if let CwrReduction::Halving(episode) = &self.reduction {
             ctx.cc.on_recovered(ctx.now, episode.window().min(ctx.cc.ssthresh()));

@@ -1,5 +1,5 @@
-//! Forward acknowledgement (Mathis and Mahdavi 1996): the forward-most SACK tells what has left the network, so what is in flight is
-//! known exactly and the window is kept by it.
+//! Forward acknowledgement (Mathis and Mahdavi 1996): the forward-most SACK shows which segments
+//! have left the network, so the flight is known exactly and kept at the window.
 
 use super::{AckInfo, Recovery, RecoveryContext, Resend};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
@@ -8,15 +8,15 @@ use crate::tcp::scoreboard::Scoreboard;
 #[derive(Clone, Debug, Default)]
 pub struct Fack {
     dupacks: u32,
-    /// `snd.nxt` when the recovery began, while it lasts.
-    until: Option<u64>,
-    /// After a timeout, no recovery before everything sent by then is acknowledged.
+    /// snd.nxt at the start of the recovery.
+    recovery_point: Option<u64>,
+    /// snd.nxt at the last RTO: no recovery starts below it.
     not_before: u64,
-    /// The retransmission that starts the recovery is still to go.
+    /// The retransmission that starts the recovery is pending.
     first: bool,
 }
 
-/// Below the forward-most SACK everything that has not arrived is taken to have left.
+/// Every unSACKed segment below the forward-most SACK counts as lost.
 const ALL_BELOW: u32 = 1;
 
 /// Section 3: awnd = snd.nxt - snd.fack + retran_data, in segments.
@@ -26,10 +26,10 @@ fn awnd(scoreboard: &Scoreboard) -> u32 {
 
 impl Fack {
     fn enter(&mut self, ctx: &mut RecoveryContext<'_>) {
-        self.until = Some(ctx.next);
+        self.recovery_point = Some(ctx.next);
         ctx.cut(CongestionSignal::Duplicates, ctx.flight());
         ctx.stats.fast_retransmits += 1;
-        // Duplicates without SACK information: the first segment is the lost one.
+        // Duplicate ACKs without SACK information: the first segment is lost.
         ctx.scoreboard.mark_lost(ctx.scoreboard.first_index());
         self.first = true;
     }
@@ -38,11 +38,11 @@ impl Fack {
 impl Recovery for Fack {
     fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         self.dupacks = if ack.advanced { u32::from(ack.sacked > 0) } else { self.dupacks + u32::from(ack.duplicate) };
-        if let Some(until) = self.until {
-            if ctx.una < until {
+        if let Some(recovery_point) = self.recovery_point {
+            if ctx.una < recovery_point {
                 ctx.scoreboard.mark_lost_below_forward_ack(ALL_BELOW);
             } else {
-                self.until = None;
+                self.recovery_point = None;
                 self.first = false;
                 ctx.cc.on_recovered(ctx.now, ctx.cc.cwnd());
             }
@@ -61,7 +61,7 @@ impl Recovery for Fack {
     #[inline]
     fn on_clean_ack(&mut self, _una: u64) -> bool {
         self.dupacks = 0;
-        self.until.is_none()
+        self.recovery_point.is_none()
     }
 
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
@@ -72,7 +72,7 @@ impl Recovery for Fack {
         cc.cwnd()
     }
 
-    /// After a timeout the board counts less than awnd, as all it holds is lost.
+    /// After an RTO the scoreboard counts less than awnd, as every segment is marked lost.
     fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
         awnd(scoreboard).min(scoreboard.in_flight())
     }
@@ -83,6 +83,6 @@ impl Recovery for Fack {
     }
 
     fn active(&self) -> bool {
-        self.until.is_some()
+        self.recovery_point.is_some()
     }
 }

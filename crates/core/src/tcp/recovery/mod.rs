@@ -1,5 +1,6 @@
-//! How loss is found and repaired. A recovery owns the window from the moment it begins until it ends; the congestion control only
-//! says to what the window is cut (ADR: variant and recovery are independent).
+//! Loss detection and recovery. A recovery sets the window from its start to its end; the
+//! congestion control only sets the window after the reduction (variant and recovery are
+//! independent).
 
 mod classic;
 mod cwr;
@@ -28,29 +29,31 @@ use super::scoreboard::{Index, Scoreboard};
 use super::stats::SenderStats;
 use crate::units::{Span, Time};
 
-/// RFC 3042: at most two segments beyond the window.
+/// RFC 3042: at most two segments beyond cwnd.
 const LIMITED_TRANSMIT: u32 = 2;
 
-/// What an ACK said, after the board took it in.
+/// An ACK after the scoreboard has processed it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckInfo {
-    /// The ACK number moved.
+    /// snd.una advanced.
     pub advanced: bool,
-    /// Segments taken off the board.
+    /// Segments that the ACK number newly acknowledges.
     pub acked: u32,
-    /// Those of them that had been SACKed before.
+    /// The part of `acked` that had been SACKed before.
     pub sacked_before: u32,
     /// Segments newly reported by SACK.
     pub sacked: u32,
-    /// A duplicate ACK: of RFC 5681, section 2, or any that brings new SACK information (RFC 6675).
+    /// A duplicate ACK by RFC 5681, section 2, or an ACK with new SACK information (RFC 6675).
     pub duplicate: bool,
-    /// It stands for as many duplicates as call for a fast retransmit (`asymmetry`, sender adaptation).
+    /// A thinned ACK that represents at least dupthresh duplicates (`asymmetry`, sender
+    /// adaptation).
     pub dupthresh_reached: bool,
-    /// It reports a segment that arrived twice (RFC 2883).
+    /// The first SACK block is a D-SACK (RFC 2883).
     pub dsack: bool,
-    /// The round trip by its timestamp echo.
+    /// RTT by the timestamp echo.
     pub echo: Option<Span>,
-    /// The first segment has waited so long that this duplicate need not be the third (Vegas).
+    /// The fine-grained RTO of the first segment has passed, so the first duplicate ACK suffices
+    /// (Vegas).
     pub fine_timer_expired: bool,
 }
 
@@ -61,33 +64,34 @@ impl AckInfo {
     }
 }
 
-/// What a recovery may see and do.
+/// The sender's state that a recovery reads and changes.
 pub struct RecoveryContext<'a> {
     pub now: Time,
     pub scoreboard: &'a mut Scoreboard,
     pub cc: &'a mut AnyCc,
     pub stats: &'a mut SenderStats,
-    /// First byte not acknowledged.
+    /// snd.una.
     pub una: u64,
-    /// First byte never sent.
+    /// snd.nxt.
     pub next: u64,
-    /// Duplicate ACKs that signal a loss.
+    /// dupthresh.
     pub threshold: u32,
     pub newreno_exit: NewRenoExit,
     pub limited_transmit: bool,
     pub rtt: &'a RttEstimator,
-    /// When the retransmission timer goes off.
+    /// Expiry of the retransmission timer.
     pub rto_at: Time,
-    /// When the recovery wants `on_timer`.
+    /// Time of the next `on_timer`.
     pub timer: &'a mut Time,
     /// Reduces the window for the recovery.
     pub window_cut: &'a mut dyn WindowCut,
-    /// The window has been cut for a mark in this flight: a loss in it is no reason for a second cut (RFC 3168, section 6.1.2).
+    /// A mark has reduced the window in this flight: a loss does not reduce it again (RFC 3168,
+    /// section 6.1.2).
     pub already_reduced: bool,
 }
 
 impl RecoveryContext<'_> {
-    /// FlightSize of RFC 5681, section 3.2, step 2: what limited transmit has sent beyond the window does not count.
+    /// FlightSize of RFC 5681, section 3.2, step 2, without the segments of limited transmit.
     fn flight(&self) -> f64 {
         f64::from(self.scoreboard.len()).min(libm::floor(self.cc.cwnd()))
     }
@@ -104,63 +108,65 @@ impl RecoveryContext<'_> {
     }
 }
 
-/// What a sender does around a reduction of its window: it saves state for an undo, and applies RFC 7661.
+/// The sender's side of a window reduction: saves state for an undo, and applies RFC 7661.
 pub trait WindowCut {
     /// `outstanding`: snd.una and snd.nxt; `retransmitted`: segments retransmitted since the connection began.
     fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: (u64, u64), retransmitted: u64);
     fn cut_for_mark(&mut self, cc: &mut AnyCc, congestion: &Congestion);
 }
 
-/// A segment to send again.
+/// A retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
-    /// Whatever the window says: the fast retransmission itself.
+    /// The fast retransmission itself: sent whatever the window.
     Now(Index),
-    /// When the window has room.
+    /// Sent when the window has room.
     IfRoom(Index),
 }
 
-/// A way to repair loss.
+/// A loss recovery algorithm.
 pub trait Recovery {
-    /// Takes an ACK in; says whether the congestion control may grow the window on it.
+    /// Processes an ACK. Returns whether the congestion control may grow the window on it.
     fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool;
-    /// A clean ACK: new data up to `una`, no SACK information, nothing on the board SACKed or lost. True if that is all it needs to hear,
-    /// and it is not active; then the congestion control may grow the window. Most ACKs are such.
+    /// A clean ACK: new data up to `una`, no SACK information, nothing on the scoreboard SACKed or
+    /// lost. Returns true if the recovery is inactive and has processed the ACK; then the
+    /// congestion control may grow the window.
     #[inline]
     fn on_clean_ack(&mut self, _una: u64) -> bool {
         false
     }
-    /// The retransmission timer went off; the board has been marked and the window cut.
+    /// The RTO has expired: the scoreboard is marked lost and the window reduced.
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>);
-    /// The time it asked for has come; says whether the retransmission timer starts anew.
-    fn on_timer(&mut self, _repair: &mut RecoveryContext<'_>) -> bool {
+    /// Its timer has expired. Returns whether the retransmission timer restarts.
+    fn on_timer(&mut self, _ctx: &mut RecoveryContext<'_>) -> bool {
         false
     }
-    /// It was for nothing: the window is the congestion control's again, and what is still marked in this window is no reason for a cut.
+    /// The last reduction was spurious: the congestion control sets the window again, and segments
+    /// still marked lost in this window cause no reduction.
     fn abandon(&mut self, ctx: &mut RecoveryContext<'_>) {
         self.on_timeout(ctx);
     }
-    /// Whether it wants `on_sent`.
+    /// Whether `on_sent` is called.
     fn wants_sends(&self) -> bool {
         false
     }
-    /// A segment has gone out, `again` or for the first time.
-    fn on_sent(&mut self, _index: Index, _again: bool, _repair: &mut RecoveryContext<'_>) {}
-    /// Segments that may be in flight now.
+    /// A segment was sent, for the first time or as a retransmission.
+    fn on_sent(&mut self, _index: Index, _retransmission: bool, _ctx: &mut RecoveryContext<'_>) {}
+    /// The window in force, in segments.
     fn window(&self, cc: &AnyCc) -> f64;
     /// Segments that count as in flight.
     fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
         scoreboard.in_flight()
     }
-    /// What to send again next, if anything.
+    /// The next retransmission, if any.
     fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend>;
-    /// What to send again when there is nothing new to send (RFC 6675, NextSeg rules 3 and 4).
-    fn next_rescue(&mut self, _board: &mut Scoreboard) -> Option<Index> {
+    /// The retransmission when there is no new data to send (RFC 6675, NextSeg rules 3 and 4).
+    fn next_rescue(&mut self, _scoreboard: &mut Scoreboard) -> Option<Index> {
         None
     }
-    /// In fast recovery.
+    /// Fast recovery is in progress.
     fn active(&self) -> bool;
-    /// A timeout now finds the threshold already set for this window's losses.
+    /// An RTO now does not set ssthresh again: it is set for the losses of this window.
     fn holds_threshold(&self) -> bool {
         false
     }
@@ -168,14 +174,14 @@ pub trait Recovery {
     fn restarts_timer(&self) -> bool {
         true
     }
-    /// The window to report: what the recovery has cut it to, without the inflation that only counts departures.
+    /// The window to report: without inflation by departures.
     fn reported_window(&self, cc: &AnyCc) -> f64 {
         cc.cwnd()
     }
 }
 
 impl RecoveryKind {
-    /// It is blind without SACK.
+    /// The recovery cannot work without SACK.
     pub fn needs_sack(self) -> bool {
         !matches!(self, RecoveryKind::Classic | RecoveryKind::NewReno)
     }
@@ -248,10 +254,10 @@ macro_rules! recoveries {
 
 recoveries! {
     Classic => "classic", "Reno: fast retransmit and fast recovery, left at the first ACK of new data", "RFC 5681, section 3.2";
-    NewReno => "newreno", "stays until every loss of the window is repaired, one a round trip, without SACK", "RFC 6582";
-    Sack => "sack", "resends what the SACK scoreboard shows to be lost, keeping the pipe at the new window", "RFC 6675";
-    Fack => "fack", "the forward-most SACK says what has left; the window is halved at once", "Mathis and Mahdavi 1996";
-    Prr => "prr", "RFC 6675's losses; the window falls in proportion to what arrives", "RFC 9937, RFC 6937";
-    Rack => "rack", "time tells what is lost, a probe calls for the tlp's ACK; today's default", "RFC 8985, RFC 9937";
+    NewReno => "newreno", "lasts until every loss of the window is repaired, one per RTT, without SACK", "RFC 6582";
+    Sack => "sack", "retransmits what the SACK scoreboard marks lost and keeps the pipe at the new window", "RFC 6675";
+    Fack => "fack", "the forward-most SACK shows what has left the network; the window is halved at once", "Mathis and Mahdavi 1996";
+    Prr => "prr", "losses by RFC 6675; the window falls in proportion to deliveries", "RFC 9937, RFC 6937";
+    Rack => "rack", "losses by time, and a probe for losses at the tail; today's default", "RFC 8985, RFC 9937";
     RateHalving => "rate-halving", "Linux 2.6: FACK, and the window falls by one on every second ACK", "Mathis, Semke and Mahdavi 1999, Linux 2.6";
 }

@@ -1,4 +1,5 @@
-//! NewReno (RFC 6582): fast recovery lasts until everything sent before it is acknowledged; each partial ACK shows the next hole.
+//! NewReno (RFC 6582): fast recovery lasts until everything sent before it is acknowledged; each
+//! partial ACK shows the next hole.
 
 use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Resend};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal, LOSS_WINDOW};
@@ -8,23 +9,25 @@ use crate::tcp::scoreboard::{Index, Scoreboard};
 #[derive(Clone, Debug, Default)]
 pub struct NewReno {
     dupacks: u32,
-    /// New segments that the first duplicate ACKs allow beyond the window (RFC 3042).
+    /// Segments of new data that the first duplicate ACKs allow beyond cwnd (RFC 3042).
     allowance: u32,
     fast_recovery: Option<FastRecovery>,
-    /// "recover" of RFC 6582, section 3.2: no fast retransmit for duplicates of what a timeout resent.
+    /// "recover" of RFC 6582, section 3.2: duplicate ACKs of data retransmitted after an RTO start
+    /// no fast retransmit.
     recover: u64,
     resend: Option<Index>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct FastRecovery {
-    /// Segments by which the window stands above ssthresh; below it when partial ACKs took more than duplicates had brought.
+    /// Segments by which the window exceeds ssthresh; negative if partial ACKs deflated it by more
+    /// than duplicates had added.
     inflation: i64,
     partial_acks: u32,
 }
 
 impl NewReno {
-    /// No second cut for what a timeout or an earlier recovery is repairing.
+    /// No second reduction for losses that an RTO or an earlier recovery repairs.
     fn may_enter(&self, ctx: &RecoveryContext<'_>) -> bool {
         ctx.una > self.recover && ctx.scoreboard.lost_out() == 0 && !ctx.scoreboard.is_empty()
     }
@@ -39,7 +42,7 @@ impl NewReno {
         self.fast_recovery = Some(FastRecovery { inflation: i64::from(self.dupacks), partial_acks: 0 });
     }
 
-    /// Section 3.2, step 3: a full ACK ends it, a partial one shows the next hole.
+    /// Section 3.2, step 3: a full ACK ends the recovery, a partial ACK shows the next hole.
     fn on_new_data(&mut self, fast_recovery: FastRecovery, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) {
         if ctx.una >= self.recover {
             let flight = f64::from(ctx.scoreboard.len().max(1)) + 1.0;
@@ -50,7 +53,7 @@ impl NewReno {
             ctx.cc.on_recovered(ctx.now, window);
             self.fast_recovery = None;
         } else {
-            // Deflate by what was acknowledged and add one back, as the retransmission it shows leaves.
+            // A partial ACK deflates by the segments acknowledged and adds one back.
             let inflation = fast_recovery.inflation - i64::from(ack.acked) + i64::from(ack.acked > 0);
             self.fast_recovery = Some(FastRecovery { inflation, partial_acks: fast_recovery.partial_acks + 1 });
             self.resend = Some(ctx.scoreboard.first_index());
@@ -64,7 +67,7 @@ impl Recovery for NewReno {
             self.dupacks = 0;
             self.allowance = 0;
             if ack.dupthresh_reached && self.fast_recovery.is_none() && self.may_enter(ctx) {
-                // What it newly acknowledges was all that had come before the gap.
+                // The segments that the ACK newly acknowledges had arrived before the gap.
                 self.dupacks = ctx.threshold;
                 self.enter(ctx);
                 return false;

@@ -1,5 +1,6 @@
-//! Proportional rate reduction (RFC 9937, which replaces RFC 6937): losses as RFC 6675 finds them, and the window falls with what
-//! arrives, so that a recovery ends at the variant's window without a pause and without a burst.
+//! Proportional rate reduction (RFC 9937, which obsoletes RFC 6937): losses by RFC 6675; the window
+//! falls with deliveries, so a recovery ends at the variant's window without a pause and without a
+//! burst.
 
 use super::{AckInfo, Recovery, RecoveryContext, Resend, Sack};
 use crate::tcp::cc::{AnyCc, CongestionControl};
@@ -14,19 +15,20 @@ pub struct Prr {
 /// The window of one recovery, in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction {
-    /// RecoverFS: what was in flight, less what SACK had already told.
+    /// RecoverFS: the flight, less the segments SACKed before.
     flight: f64,
     /// prr_delivered.
     delivered: f64,
-    /// Segments sent before the recovery: prr_out is what has been sent since.
+    /// Segments sent before the recovery; prr_out is the count since.
     sent_before: u64,
-    /// The board's losses at the last ACK.
+    /// Losses on the scoreboard at the last ACK.
     losses: u64,
     window: f64,
 }
 
 impl Reduction {
-    /// Section 6.1. The ACK that begins the recovery has been taken off the board and counts as arriving in it.
+    /// Section 6.1. The scoreboard has processed the ACK that starts the recovery; it counts as
+    /// delivered in it.
     pub fn start(ack: &AckInfo, ctx: &RecoveryContext<'_>) -> Reduction {
         let sacked_earlier = ctx.scoreboard.sacked_out() + ack.sacked_before - ack.sacked.min(ctx.scoreboard.sacked_out());
         let flight = (ctx.scoreboard.len() + ack.acked).saturating_sub(sacked_earlier).max(1);
@@ -41,7 +43,7 @@ impl Reduction {
         reduction
     }
 
-    /// Section 6.2: how many segments this ACK may send.
+    /// Section 6.2: the number of segments that this ACK releases.
     pub fn on_ack(&mut self, ack: &AckInfo, ctx: &RecoveryContext<'_>) {
         let delivered = f64::from(ack.delivered());
         let safe = ack.advanced && ctx.scoreboard.losses() == self.losses;
@@ -57,7 +59,7 @@ impl Reduction {
         let mut count = if in_flight > target {
             proportional(self.delivered, target, self.flight) - out
         } else {
-            // The conservative bound, and slow start's while all goes well (SafeACK).
+            // The conservative bound, or slow start's if SafeACK is set.
             let bound = (self.delivered - out).max(delivered) + f64::from(u8::from(safe));
             bound.min(target - in_flight)
         };
@@ -68,13 +70,13 @@ impl Reduction {
         self.window = in_flight + count.max(0.0);
     }
 
-    /// Losses have come to light between ACKs: what their leaving the pipe frees, no ACK has earned.
+    /// Losses detected between ACKs: the room that they free has not been earned by deliveries.
     pub fn on_timer(&mut self, ctx: &RecoveryContext<'_>) {
         self.losses = ctx.scoreboard.losses();
         self.window = f64::from(ctx.scoreboard.in_flight()) + 1.0;
     }
 
-    /// A congestion control that governs recovery itself keeps its own window.
+    /// A congestion control that controls recovery keeps its own window.
     pub fn window(&self, cc: &AnyCc) -> f64 {
         if cc.controls_recovery() { cc.cwnd() } else { self.window }
     }

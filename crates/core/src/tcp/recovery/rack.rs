@@ -1,5 +1,5 @@
-//! RACK-TLP (RFC 8985): a segment is lost when one sent later has arrived and time enough for reordering has passed. The window falls by
-//! PRR. The tail loss probe is in `tail.rs`.
+//! RACK-TLP (RFC 8985): a segment is lost when a segment sent later has been delivered and the
+//! reordering window has passed. The window falls by PRR. The tail loss probe is in `tlp.rs`.
 
 use super::prr::Reduction;
 use super::rack_reo_wnd::RackReoWnd;
@@ -10,24 +10,25 @@ use crate::tcp::scoreboard::{Index, Scoreboard, SentSegment};
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Boxed, as it is larger than every other recovery.
+/// Boxed: larger than every other recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Rack(Box<RackState>);
 
 #[derive(Clone, Debug, Default)]
 struct RackState {
-    /// Everything sent, in the order of sending; what has arrived or been marked leaves from the front.
+    /// All transmissions in the order of sending; delivered and lost segments leave at the front.
     sent: VecDeque<XmitRecord>,
-    /// RACK.xmit_ts and, for RACK.end_seq, the segment's number: of those that arrived, the one sent last.
+    /// RACK.xmit_ts and, for RACK.end_seq, the segment's index: of the delivered segments, the one
+    /// sent last.
     newest: (Time, Index),
-    /// RACK.rtt: that segment's.
+    /// RACK.rtt: the RTT of `newest`.
     rtt: Span,
-    /// RACK.fack: the highest segment that has arrived, and one more.
+    /// RACK.fack: one above the highest delivered segment.
     forward: Index,
     reo_wnd: RackReoWnd,
-    /// Something sent before `newest` waits for the reordering window to pass.
+    /// When the reordering window of a segment sent before `newest` ends.
     deadline: Option<Time>,
-    until: Option<u64>,
+    recovery_point: Option<u64>,
     not_before: u64,
     reduction: Option<Reduction>,
     tlp: Tlp,
@@ -40,11 +41,11 @@ struct XmitRecord {
     retransmission: bool,
 }
 
-/// An echo is as coarse as the timestamp clock.
+/// The granularity of a timestamp echo.
 const ECHO_TICK: Span = Span::from_ms(1);
 
 impl RackState {
-    /// Section 6.2, steps 1 to 3: what this ACK says arrived.
+    /// Section 6.2, steps 1 to 3: the deliveries that this ACK reports.
     fn update_rack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) {
         if ctx.scoreboard.take_lowest_arrival() < self.forward {
             self.reo_wnd.seen = true;
@@ -53,25 +54,25 @@ impl RackState {
         let Some(newest) = ctx.scoreboard.newest_arrival().filter(|&n| n > self.newest) else { return };
         let rtt = ctx.now - newest.0;
         let too_early = ctx.rtt.min().is_some_and(|min| rtt < min) || ack.echo.is_some_and(|echo| echo > rtt + ECHO_TICK);
-        // It may be the original that has arrived.
-        if too_early && self.sent_again(newest) {
+        // The original may have been delivered, not the retransmission.
+        if too_early && self.was_retransmission(newest) {
             return;
         }
         (self.newest, self.rtt) = (newest, rtt);
     }
 
-    fn sent_again(&self, (at, index): (Time, Index)) -> bool {
+    fn was_retransmission(&self, (at, index): (Time, Index)) -> bool {
         let from = self.sent.partition_point(|t| t.at < at);
         self.sent.range(from..).take_while(|t| t.at == at).find(|t| t.index == index).is_none_or(|t| t.retransmission)
     }
 
-    /// Section 6.2, step 5: marks what is lost, and notes when what waits will be. One timer is enough for all that were sent
-    /// before `newest`.
+    /// Section 6.2, step 5: marks segments lost and sets the deadline of the next. One timer
+    /// suffices for all segments sent before `newest`.
     fn detect(&mut self, ctx: &mut RecoveryContext<'_>) {
-        let wait = self.rtt + self.reo_wnd.window(self.until.is_some() || ctx.una < self.not_before, ctx);
+        let wait = self.rtt + self.reo_wnd.window(self.recovery_point.is_some() || ctx.una < self.not_before, ctx);
         self.deadline = None;
         while let Some(&XmitRecord { at, index, .. }) = self.sent.front() {
-            if ctx.scoreboard.get(index).is_some_and(|s| waits(s, at)) {
+            if ctx.scoreboard.get(index).is_some_and(|s| is_outstanding(s, at)) {
                 if (at, index) >= self.newest {
                     return;
                 }
@@ -86,7 +87,7 @@ impl RackState {
     }
 
     fn enter(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) {
-        self.until = Some(ctx.next);
+        self.recovery_point = Some(ctx.next);
         self.tlp.forget();
         ctx.cut(CongestionSignal::Duplicates, ctx.flight());
         ctx.stats.fast_retransmits += 1;
@@ -94,12 +95,12 @@ impl RackState {
     }
 
     fn may_enter(&self, ctx: &RecoveryContext<'_>) -> bool {
-        ctx.scoreboard.unsent_losses() && self.until.is_none() && ctx.una >= self.not_before
+        ctx.scoreboard.unsent_losses() && self.recovery_point.is_none() && ctx.una >= self.not_before
     }
 
-    /// One timer: for what may be reordered, or else for the tail.
+    /// One timer serves the reordering window, or else the tail loss probe.
     fn arm(&mut self, rto_at: Time, ctx: &mut RecoveryContext<'_>) {
-        let whole = self.until.is_none() && ctx.una >= self.not_before;
+        let whole = self.recovery_point.is_none() && ctx.una >= self.not_before;
         *ctx.timer = match self.deadline {
             Some(deadline) => deadline,
             None if whole => self.tlp.due(rto_at, ctx),
@@ -108,8 +109,8 @@ impl RackState {
     }
 }
 
-/// This transmission of the segment is the last, and has neither arrived nor been given up.
-fn waits(sent: &SentSegment, at: Time) -> bool {
+/// This is the last transmission of the segment, neither delivered nor marked lost.
+fn is_outstanding(sent: &SentSegment, at: Time) -> bool {
     sent.sent_at == at && !sent.is_sacked() && (!sent.is_lost() || sent.is_resent())
 }
 
@@ -117,20 +118,21 @@ impl Recovery for Rack {
     fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         let state = &mut *self.0;
         state.update_rack(ack, ctx);
-        let leaving = state.until.is_some_and(|until| ctx.una >= until);
+        let leaving = state.recovery_point.is_some_and(|recovery_point| ctx.una >= recovery_point);
         state.reo_wnd.adapt(ack.dsack, leaving, ctx);
         state.detect(ctx);
         let tail_lost = state.tlp.on_ack(ack, ctx);
         let mut grow = false;
         if leaving {
-            (state.until, state.reduction) = (None, None);
+            (state.recovery_point, state.reduction) = (None, None);
             ctx.cc.on_recovered(ctx.now, ctx.cc.cwnd());
         } else if let Some(reduction) = &mut state.reduction {
             reduction.on_ack(ack, ctx);
         } else if state.may_enter(ctx) {
             state.enter(ack, ctx);
         } else if tail_lost {
-            // Section 7.4.2: the probe has repaired a loss, which counts like any other: a recovery begun and done.
+            // Section 7.4.2: the probe has repaired a loss, which reduces the window like any
+            // other.
             ctx.stats.fast_retransmits += 1;
             ctx.cut(CongestionSignal::Duplicates, ctx.flight());
             ctx.cc.on_recovered(ctx.now, ctx.cc.cwnd());
@@ -146,7 +148,7 @@ impl Recovery for Rack {
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
         let state = &mut *self.0;
         state.not_before = ctx.next;
-        (state.until, state.reduction, state.deadline) = (None, None, None);
+        (state.recovery_point, state.reduction, state.deadline) = (None, None, None);
         state.sent.clear();
         state.tlp.forget();
         *ctx.timer = Time::NEVER;
@@ -170,10 +172,10 @@ impl Recovery for Rack {
         false
     }
 
-    /// What is in flight is remembered, and that segments come out of order.
+    /// Keeps the transmissions in flight, and notes that reordering was seen.
     fn abandon(&mut self, ctx: &mut RecoveryContext<'_>) {
         let state = &mut *self.0;
-        (state.until, state.reduction, state.not_before) = (None, None, ctx.next);
+        (state.recovery_point, state.reduction, state.not_before) = (None, None, ctx.next);
         state.reo_wnd.seen = true;
         state.tlp.forget();
     }
@@ -199,13 +201,13 @@ impl Recovery for Rack {
         scoreboard.next_lost().map(Resend::IfRoom)
     }
 
-    /// Section 7.3: with nothing new to send, the probe is the last segment.
+    /// Section 7.3: without new data the probe retransmits the last segment.
     fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
         self.0.tlp.resends(scoreboard)
     }
 
     fn active(&self) -> bool {
-        self.0.until.is_some()
+        self.0.recovery_point.is_some()
     }
 
     fn reported_window(&self, cc: &AnyCc) -> f64 {

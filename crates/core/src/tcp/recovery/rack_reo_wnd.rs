@@ -1,23 +1,23 @@
-//! How much reordering RACK allows for (RFC 8985, section 6.2, step 4).
+//! RACK.reo_wnd, the reordering window (RFC 8985, section 6.2, step 4).
 
 use super::RecoveryContext;
 use crate::units::Span;
 
-/// RACK.reo_wnd and what it is made of.
+/// RACK.reo_wnd and its inputs.
 #[derive(Clone, Debug)]
 pub struct RackReoWnd {
     pub seen: bool,
-    /// RACK.reo_wnd_mult, in quarters of the smallest round trip.
+    /// RACK.reo_wnd_mult, in quarters of the minimum RTT.
     quarters: u32,
-    /// RACK.reo_wnd_persist: recoveries that the widened window still lasts.
+    /// RACK.reo_wnd_persist: recoveries for which the widened window remains.
     persist: u32,
-    /// RACK.dsack_round: D-SACKs up to here tell of the same round.
+    /// RACK.dsack_round: D-SACKs up to this sequence number belong to one round.
     round: Option<u64>,
 }
 
 /// RACK.reo_wnd_persist after a D-SACK.
 const PERSIST: u32 = 16;
-/// RACK.reo_wnd starts at a quarter of the smallest round trip.
+/// RACK.reo_wnd starts at a quarter of the minimum RTT.
 const SHARE: u64 = 4;
 impl Default for RackReoWnd {
     fn default() -> RackReoWnd {
@@ -26,7 +26,8 @@ impl Default for RackReoWnd {
 }
 
 impl RackReoWnd {
-    /// A retransmission was for nothing: a segment was only late. A recovery without such news shortens the memory of it.
+    /// Widens the window after a D-SACK; a recovery without one counts towards narrowing it.
+    /// `leaving`: a recovery ends.
     pub fn adapt(&mut self, dsack: bool, leaving: bool, ctx: &RecoveryContext<'_>) {
         self.round = self.round.filter(|&round| ctx.una < round);
         if dsack && self.round.is_none() {
@@ -41,7 +42,7 @@ impl RackReoWnd {
         }
     }
 
-    /// RACK.reo_wnd; nothing while reordering is unknown and the losses are plain.
+    /// RACK.reo_wnd; zero if no reordering has been seen and the losses are evident.
     pub fn window(&self, recovering: bool, ctx: &RecoveryContext<'_>) -> Span {
         if !self.seen && (recovering || ctx.scoreboard.sacked_out() >= ctx.threshold) {
             return Span::ZERO;

@@ -1,5 +1,6 @@
-//! Linux 2.6's recovery: FACK finds the losses, and the window falls by one on every second ACK until it is halved
-//! (Mathis, Semke and Mahdavi's rate-halving draft, 1999; how 2.6.22 does it is described in `docs/models/rate-halving.md`).
+//! Linux 2.6's recovery: losses by FACK, and the window falls by one segment on every second ACK
+//! until it is halved (Mathis, Semke and Mahdavi's rate-halving draft, 1999; 2.6.22 in
+//! `docs/models/rate-halving.md`).
 
 use super::{AckInfo, Recovery, RecoveryContext, Resend};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
@@ -8,30 +9,31 @@ use crate::tcp::scoreboard::Scoreboard;
 #[derive(Clone, Debug, Default)]
 pub struct RateHalving {
     episode: Option<HalvingEpisode>,
-    /// After a timeout, no fast recovery before everything sent by then is acknowledged.
+    /// snd.nxt at the last RTO: no fast recovery starts below it.
     not_before: u64,
     dupacks: u32,
 }
 
-/// A window on its way down.
+/// A window that is being halved.
 #[derive(Clone, Copy, Debug)]
 pub struct HalvingEpisode {
-    until: u64,
-    /// The window in force, whole segments.
+    recovery_point: u64,
+    /// The window in force, in whole segments.
     window: f64,
     odd: bool,
 }
 
 impl HalvingEpisode {
-    pub fn begin(until: u64, window: f64) -> HalvingEpisode {
-        HalvingEpisode { until, window, odd: false }
+    pub fn begin(recovery_point: u64, window: f64) -> HalvingEpisode {
+        HalvingEpisode { recovery_point, window, odd: false }
     }
     pub fn window(&self) -> f64 {
         self.window
     }
 }
 
-/// A window is never more than this above what is in flight once an ACK is doubtful, so that no burst follows.
+/// On a dubious ACK (Linux's term) the window is at most this many segments above the flight, so
+/// that no burst follows.
 const MAX_BURST: f64 = 3.0;
 
 impl RateHalving {
@@ -45,7 +47,8 @@ impl RateHalving {
         self.episode = Some(HalvingEpisode::begin(ctx.next, window));
     }
 
-    /// One segment less on every second ACK, down to where the variant lets it, and never far above what is in flight.
+    /// Reduces the window by one segment on every second ACK, to no less than the variant's floor
+    /// and at most one segment above the flight.
     pub(super) fn fall(episode: &mut HalvingEpisode, ctx: &RecoveryContext<'_>) {
         if episode.odd && episode.window > ctx.cc.halving_floor() {
             episode.window -= 1.0;
@@ -61,7 +64,7 @@ impl RateHalving {
         Self::moderate(ctx);
     }
 
-    /// Doubtful ACKs outside a recovery, and its last: the window follows what is in flight.
+    /// On dubious ACKs outside a recovery, and on its last: cwnd moderation (Linux).
     fn moderate(ctx: &mut RecoveryContext<'_>) {
         let most = f64::from(ctx.scoreboard.in_flight()) + MAX_BURST;
         if ctx.cc.cwnd() > most {
@@ -78,7 +81,7 @@ impl Recovery for RateHalving {
         }
         self.dupacks = if ack.advanced { 0 } else { self.dupacks + u32::from(ack.duplicate) };
         if let Some(mut episode) = self.episode {
-            if ctx.una >= episode.until {
+            if ctx.una >= episode.recovery_point {
                 self.leave(episode, ctx);
             } else {
                 Self::fall(&mut episode, ctx);
@@ -126,7 +129,7 @@ impl Recovery for RateHalving {
         self.episode.is_some()
     }
 
-    /// The kernel sets the threshold once a window: a timeout inside a recovery leaves it.
+    /// The kernel sets ssthresh once per window: an RTO inside a recovery leaves it unchanged.
     fn holds_threshold(&self) -> bool {
         self.active()
     }

@@ -1,4 +1,5 @@
-//! Recovery by SACK (RFC 6675): the scoreboard says what is lost, and the pipe is kept at the cut window.
+//! SACK recovery (RFC 6675): the scoreboard marks losses, and the pipe is kept at the reduced
+//! window.
 
 use super::{AckInfo, Recovery, RecoveryContext, Resend};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
@@ -8,25 +9,25 @@ use crate::tcp::scoreboard::{Index, Scoreboard};
 pub struct Sack {
     dupacks: u32,
     /// RecoveryPoint, while in recovery.
-    until: Option<u64>,
-    /// After a timeout or a recovery, no new one before everything sent by then is acknowledged.
+    recovery_point: Option<u64>,
+    /// snd.nxt at the last RTO: no recovery starts below it.
     not_before: u64,
     /// The retransmission that starts the recovery.
     resend: Option<Index>,
-    /// Where rule 3 of NextSeg goes on looking.
-    holes_from: Index,
+    /// Where rule 3 of NextSeg continues.
+    rule_3_from: Index,
     rescued: bool,
 }
 
 impl Sack {
     /// RFC 6675, section 5, step 4.
     fn enter(&mut self, ctx: &mut RecoveryContext<'_>) {
-        self.until = Some(ctx.next);
+        self.recovery_point = Some(ctx.next);
         self.rescued = false;
-        self.holes_from = ctx.scoreboard.first_index();
+        self.rule_3_from = ctx.scoreboard.first_index();
         ctx.cut(CongestionSignal::Duplicates, ctx.flight());
         ctx.stats.fast_retransmits += 1;
-        // Without SACK information (duplicates alone) the first segment is the lost one.
+        // Duplicate ACKs without SACK information: the first segment is lost.
         ctx.scoreboard.mark_lost(ctx.scoreboard.first_index());
         self.resend = ctx.scoreboard.next_lost();
     }
@@ -35,11 +36,12 @@ impl Sack {
 impl Recovery for Sack {
     fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         ctx.scoreboard.mark_lost_below_sacks(ctx.threshold);
-        // RFC 6675, section 2: new SACK information makes a duplicate of an ACK that advances, too.
+        // RFC 6675, section 2: an ACK that advances and carries new SACK information is a
+        // duplicate, too.
         self.dupacks = if ack.advanced { u32::from(ack.sacked > 0) } else { self.dupacks + u32::from(ack.duplicate) };
-        if let Some(until) = self.until {
-            if ctx.una >= until {
-                self.until = None;
+        if let Some(recovery_point) = self.recovery_point {
+            if ctx.una >= recovery_point {
+                self.recovery_point = None;
                 self.resend = None;
                 ctx.cc.on_recovered(ctx.now, ctx.cc.ssthresh());
             }
@@ -56,7 +58,7 @@ impl Recovery for Sack {
     #[inline]
     fn on_clean_ack(&mut self, _una: u64) -> bool {
         self.dupacks = 0;
-        self.until.is_none()
+        self.recovery_point.is_none()
     }
 
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
@@ -74,11 +76,11 @@ impl Recovery for Sack {
         }
     }
 
-    /// NextSeg rule 3, then the rescue retransmission of rule 4, once a recovery.
+    /// NextSeg rule 3, then the rescue retransmission of rule 4, once per recovery.
     fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
-        self.until?;
-        if let Some(hole) = scoreboard.next_hole(self.holes_from) {
-            self.holes_from = hole + 1;
+        self.recovery_point?;
+        if let Some(hole) = scoreboard.next_hole(self.rule_3_from) {
+            self.rule_3_from = hole + 1;
             return Some(hole);
         }
         let last = (scoreboard.first_index() + u64::from(scoreboard.len())).checked_sub(1)?;
@@ -88,6 +90,6 @@ impl Recovery for Sack {
     }
 
     fn active(&self) -> bool {
-        self.until.is_some()
+        self.recovery_point.is_some()
     }
 }

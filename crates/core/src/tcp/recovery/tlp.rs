@@ -1,4 +1,5 @@
-//! The tail loss probe of RFC 8985, section 7: when no ACK comes for two round trips, one more segment calls for one.
+//! Tail loss probe (RFC 8985, section 7): after two RTTs without an ACK one more segment is sent to
+//! trigger one.
 
 use super::{AckInfo, RecoveryContext};
 use crate::tcp::scoreboard::{Index, Scoreboard};
@@ -6,23 +7,23 @@ use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tlp {
-    /// TLP.end_seq: what had been sent when the last probe was, until an ACK answers it.
+    /// TLP.end_seq: snd.nxt at the last probe, until an ACK answers it.
     end: Option<u64>,
     /// TLP.is_retrans.
     resent: bool,
-    /// A probe is to go: the window it may use.
+    /// The window that a pending probe may use; 0 if none is pending.
     allowance: f64,
 }
 
-/// TLP.max_ack_delay: how long the peer may hold back the ACK of a lone segment.
+/// TLP.max_ack_delay: how long the receiver may delay the ACK of a single segment.
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
-/// No host has a finer timer (Linux: TCP_TIMEOUT_MIN, two ticks of a millisecond).
-const SHORTEST: Span = Span::from_ms(2);
-/// PTO before there is a round trip to go by.
-const INITIAL: Span = Span::from_secs(1);
+/// Granularity of host timers (Linux: TCP_TIMEOUT_MIN, two ticks of a millisecond).
+const MIN_PTO: Span = Span::from_ms(2);
+/// PTO before the first RTT sample.
+const INITIAL_PTO: Span = Span::from_secs(1);
 
 impl Tlp {
-    /// When to probe (TLP_calc_PTO, section 7.2), no later than the retransmission timer.
+    /// The PTO (TLP_calc_PTO, section 7.2), no later than the retransmission timer.
     pub fn due(&self, rto_at: Time, ctx: &RecoveryContext<'_>) -> Time {
         let scoreboard = &*ctx.scoreboard;
         if self.end.is_some()
@@ -33,14 +34,14 @@ impl Tlp {
         {
             return Time::NEVER;
         }
-        let pto = ctx.rtt.srtt().map_or(INITIAL, |srtt| {
+        let pto = ctx.rtt.srtt().map_or(INITIAL_PTO, |srtt| {
             let lone = if scoreboard.len() == 1 { MAX_ACK_DELAY } else { Span::ZERO };
-            (srtt.saturating_mul(2) + lone).max(SHORTEST)
+            (srtt.saturating_mul(2) + lone).max(MIN_PTO)
         });
         (ctx.now + pto).min(rto_at)
     }
 
-    /// TLP_send_probe (section 7.3): the window lets one segment by.
+    /// TLP_send_probe (section 7.3): the window allows one more segment.
     pub fn probe(&mut self, ctx: &RecoveryContext<'_>) {
         self.allowance = f64::from(ctx.scoreboard.in_flight()) + 1.0;
     }
@@ -51,7 +52,7 @@ impl Tlp {
         }
     }
 
-    /// TLP_process_ack (section 7.4.2): says whether the probe has repaired a loss.
+    /// TLP_process_ack (section 7.4.2). Returns whether the probe has repaired a loss.
     pub fn on_ack(&mut self, ack: &AckInfo, ctx: &RecoveryContext<'_>) -> bool {
         if ack.advanced {
             self.allowance = 0.0;
