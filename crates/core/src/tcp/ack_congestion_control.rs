@@ -33,20 +33,20 @@ impl AckCongestionControl {
     }
 
     /// Data has come: the rule for its ACK. `stamp` is our timestamp clock now.
-    pub fn on_data(&mut self, segment: &Segment, stamp: u32) -> DelayedAck {
-        if let Some(stamps) = segment.timestamps
-            && !earlier(stamps.echo, self.echoed)
+    pub fn on_data(&mut self, segment: &Segment, clock: u32) -> DelayedAck {
+        if let Some(option) = segment.timestamps
+            && !earlier(option.echo, self.echoed)
         {
-            self.echoed = stamps.echo;
+            self.echoed = option.echo;
         }
         // What is told within a round trip of a change was said before the change had any effect.
         if !earlier(self.echoed, self.doubled) {
             if segment.flags.has(Flags::ECE) {
                 self.factor = (2 * self.factor).min(self.config.max);
-                self.doubled = stamp;
+                self.doubled = clock;
             } else if !earlier(self.echoed, self.lowered) {
                 self.factor = (self.factor - 1).max(1);
-                self.lowered = stamp;
+                self.lowered = clock;
             }
         }
         let segments = match segment.rare_option {
@@ -77,7 +77,7 @@ impl Tack {
     }
 
     pub fn note_rtt(&mut self, rtt: Span) {
-        self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
+        self.rtt = Some(self.rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
     pub fn on_ack(&mut self, now: Time) {

@@ -225,9 +225,9 @@ pub enum WindowRule {
 impl TcpConfig {
     /// IP length of a segment with this payload and these options.
     pub fn wire_len(&self, payload: u32, timestamps: bool, sack_blocks: u32) -> u16 {
-        let stamps = if timestamps { self.timestamp_bytes } else { 0 };
+        let timestamp_len = if timestamps { self.timestamp_bytes } else { 0 };
         let sack = if sack_blocks > 0 { self.sack_base_bytes + sack_blocks * self.sack_block_bytes } else { 0 };
-        u16::try_from(self.header + stamps + sack + payload).unwrap_or(u16::MAX)
+        u16::try_from(self.header + timestamp_len + sack + payload).unwrap_or(u16::MAX)
     }
 
     /// Blocks that fit: three beside timestamps, else four (RFC 2018, section 3).

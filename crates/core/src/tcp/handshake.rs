@@ -48,7 +48,7 @@ impl TcpEndpoint {
             }
             // Our SYN-ACK was lost: say it again.
             (ConnectionState::SynReceived, false) => {
-                self.ts_recent = segment.timestamps.map_or(self.ts_recent, |stamps| stamps.value);
+                self.ts_recent = segment.timestamps.map_or(self.ts_recent, |option| option.value);
                 self.handshake.at = self.syn_ack_at(now);
             }
             // Our last ACK was lost, or a SYN comes late (RFC 9293, section 3.10.7.4): an ACK says where we stand.
@@ -66,8 +66,8 @@ impl TcpEndpoint {
         let peer = syn.syn.unwrap_or(SynOptions { mss: 536, window_scale: None, sack_permitted: false });
         self.sack = self.config.sack && peer.sack_permitted;
         self.timestamps = self.config.timestamps && syn.timestamps.is_some();
-        if let Some(stamps) = syn.timestamps {
-            self.ts_recent = stamps.value;
+        if let Some(option) = syn.timestamps {
+            self.ts_recent = option.value;
         }
         if let (Some(own), Some(_)) = (self.config.window_scale(), peer.window_scale) {
             self.scaling = true;
@@ -77,8 +77,8 @@ impl TcpEndpoint {
             self.sender.do_without_sack();
             self.receiver.do_without_sack();
         }
-        let stamps = if self.timestamps { self.config.timestamp_bytes } else { 0 };
-        self.sender.on_peer_syn(u32::from(peer.mss).saturating_sub(stamps).max(1), u64::from(syn.window));
+        let timestamp_len = if self.timestamps { self.config.timestamp_bytes } else { 0 };
+        self.sender.on_peer_syn(u32::from(peer.mss).saturating_sub(timestamp_len).max(1), u64::from(syn.window));
     }
 
     pub(super) fn establish(&mut self, now: Time) {

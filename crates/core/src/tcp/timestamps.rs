@@ -16,27 +16,27 @@ pub(super) fn timestamp(now: Time) -> u32 {
 pub struct TimestampEcho {
     now: Time,
     /// 0 is no echo.
-    stamp: u32,
+    value: u32,
 }
 
 impl TimestampEcho {
     /// RFC 7323, section 4.1. An echo from the future is nobody's.
     #[inline]
     pub fn rtt(self) -> Option<Span> {
-        let ticks = timestamp(self.now).wrapping_sub(self.stamp) as i32;
-        (self.stamp != 0 && ticks >= 0).then(|| TIMESTAMP_TICK.saturating_mul(ticks.max(1) as u64))
+        let ticks = timestamp(self.now).wrapping_sub(self.value) as i32;
+        (self.value != 0 && ticks >= 0).then(|| TIMESTAMP_TICK.saturating_mul(ticks.max(1) as u64))
     }
 
     /// An echo of `stamp`, this long after it was sent.
     #[cfg(test)]
-    pub fn aged(stamp: u32, rtt: Span) -> TimestampEcho {
-        TimestampEcho { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(stamp)) + rtt, stamp }
+    pub fn aged(value: u32, rtt: Span) -> TimestampEcho {
+        TimestampEcho { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(value)) + rtt, value }
     }
 
     /// Our timestamp that came back; 0 if none did.
     #[inline]
-    pub fn stamp(self) -> u32 {
-        self.stamp
+    pub fn value(self) -> u32 {
+        self.value
     }
 }
 
@@ -44,11 +44,11 @@ impl TcpEndpoint {
     /// RFC 7323, section 4.3: what to echo; and what is echoed.
     #[inline]
     pub(super) fn take_timestamps(&mut self, now: Time, segment: &Segment) -> TimestampEcho {
-        let Some(stamps) = segment.timestamps.filter(|_| self.timestamps) else { return TimestampEcho::default() };
-        let newer = stamps.value.wrapping_sub(self.ts_recent) as i32 >= 0;
+        let Some(option) = segment.timestamps.filter(|_| self.timestamps) else { return TimestampEcho::default() };
+        let newer = option.value.wrapping_sub(self.ts_recent) as i32 >= 0;
         if newer && segment.seq <= self.last_ack_sent {
-            self.ts_recent = stamps.value;
+            self.ts_recent = option.value;
         }
-        TimestampEcho { now, stamp: stamps.echo }
+        TimestampEcho { now, value: option.echo }
     }
 }

@@ -20,7 +20,7 @@ pub struct RcvBufTuner {
     buffer: u64,
     limit: u64,
     /// How far the window has opened (the kernel's `rcv_ssthresh`).
-    opened: u64,
+    rcv_ssthresh: u64,
     rtt: RoundTrip,
     /// Start of the measurement under way, and what the application had read then.
     since: Option<Time>,
@@ -29,7 +29,7 @@ pub struct RcvBufTuner {
     read: u64,
     growth: WindowGrowth,
     /// The most that was read in a round trip, and the size of what arrives: what `Lead` goes by.
-    most_read: u64,
+    max_read: u64,
     segment: u64,
     /// What reaches beyond a gap.
     ahead: u64,
@@ -56,13 +56,13 @@ impl RoundTrip {
     }
 
     /// Likewise, but a shorter one counts at once, and the first segment that an ACK let go times it: those behind waited for each other.
-    fn first_echo(&mut self, rtt: Span, stamp: u32) {
-        if self.by_echo && stamp == self.echoed {
+    fn first_echo(&mut self, rtt: Span, timestamp: u32) {
+        if self.by_echo && timestamp == self.echoed {
             return;
         }
-        self.echoed = stamp;
+        self.echoed = timestamp;
         match self.time.filter(|_| self.by_echo) {
-            Some(least) if rtt >= least => self.echo(rtt),
+            Some(min) if rtt >= min => self.echo(rtt),
             _ => (self.time, self.by_echo) = (Some(rtt), true),
         }
     }
@@ -74,7 +74,7 @@ impl RoundTrip {
                 return;
             }
             let took = now - since;
-            self.time = Some(self.time.map_or(took, |least| least.min(took)));
+            self.time = Some(self.time.map_or(took, |min| min.min(took)));
         }
         self.window = Some((now, edge));
     }
@@ -87,9 +87,9 @@ impl RcvBufTuner {
         RcvBufTuner {
             buffer,
             limit: u64::from(tuning.window(tuning.limit)).max(buffer),
-            opened: u64::from(tuning.opening).clamp(unit, buffer),
+            rcv_ssthresh: u64::from(tuning.opening).clamp(unit, buffer),
             growth: tuning.growth,
-            most_read: u64::from(tuning.opening).clamp(unit, buffer),
+            max_read: u64::from(tuning.opening).clamp(unit, buffer),
             segment: 0,
             ahead: 0,
             tuning,
@@ -105,14 +105,14 @@ impl RcvBufTuner {
         self.buffer
     }
     /// The most to advertise now.
-    pub fn opened(&self) -> u64 {
-        self.opened
+    pub fn rcv_ssthresh(&self) -> u64 {
+        self.rcv_ssthresh
     }
 
     /// Data came. `next` is the first byte missing, `edge` that of the window last advertised.
     pub fn on_data(&mut self, now: Time, echo: TimestampEcho, next: u64, edge: u64) {
         match echo.rtt() {
-            Some(rtt) if self.growth == WindowGrowth::Near => self.rtt.first_echo(rtt, echo.stamp()),
+            Some(rtt) if self.growth == WindowGrowth::Near => self.rtt.first_echo(rtt, echo.value()),
             Some(rtt) => self.rtt.echo(rtt),
             None if !self.rtt.by_echo => self.rtt.arrival(now, next, edge),
             None => {}
@@ -120,10 +120,10 @@ impl RcvBufTuner {
     }
 
     /// Data came out of order, as far as `ahead` bytes beyond what is missing.
-    pub fn on_early(&mut self, ahead: u64) {
+    pub fn on_out_of_order(&mut self, ahead: u64) {
         self.ahead = ahead;
         if self.growth == WindowGrowth::Near && ahead > 0 {
-            self.buffer = self.buffer.max((2 * self.most_read + ahead).min(self.limit));
+            self.buffer = self.buffer.max((2 * self.max_read + ahead).min(self.limit));
         }
     }
 
@@ -132,35 +132,35 @@ impl RcvBufTuner {
     pub fn on_in_order(&mut self, segment: u32) -> bool {
         if self.segment == 0 {
             self.segment = u64::from(segment);
-            self.most_read = self.most_read.min(LEAD_START * self.segment);
-            self.see_size(segment);
+            self.max_read = self.max_read.min(LEAD_START * self.segment);
+            self.on_first_segment(segment);
         }
-        let before = self.opened;
-        self.opened = (before + OPENING_SEGMENTS * u64::from(segment)).min(self.buffer.max(before));
-        self.opened > before
+        let before = self.rcv_ssthresh;
+        self.rcv_ssthresh = (before + OPENING_SEGMENTS * u64::from(segment)).min(self.buffer.max(before));
+        self.rcv_ssthresh > before
     }
 
     /// The first segment shows how much of the buffer is payload (`scaling_ratio`). What has been promised stands.
-    fn see_size(&mut self, segment: u32) {
+    fn on_first_segment(&mut self, segment: u32) {
         if self.tuning.overhead.is_some() {
             let sized = self.tuning.by_size(segment);
-            self.buffer = u64::from(sized.window(sized.start)).max(self.opened);
+            self.buffer = u64::from(sized.window(sized.start)).max(self.rcv_ssthresh);
             self.limit = u64::from(sized.window(sized.limit)).max(self.buffer);
         }
     }
 
     /// The buffer that goes with what was read in a round trip.
-    fn wanted(&mut self, copied: u64) -> u64 {
+    fn target(&mut self, copied: u64) -> u64 {
         match self.growth {
             WindowGrowth::Double => 2 * copied,
-            _ if copied <= self.most_read => 0,
+            _ if copied <= self.max_read => 0,
             growth => {
                 let cushion = if growth == WindowGrowth::Lead { LEAD_SEGMENTS * self.segment } else { 0 };
-                let wanted = 2 * copied + cushion;
-                let more = u128::from(wanted) * u128::from(copied - self.most_read) / u128::from(self.most_read.max(1));
-                self.most_read = copied;
+                let target = 2 * copied + cushion;
+                let more = u128::from(target) * u128::from(copied - self.max_read) / u128::from(self.max_read.max(1));
+                self.max_read = copied;
                 let ahead = if growth == WindowGrowth::Near { self.ahead } else { 0 };
-                wanted.saturating_add(u64::try_from(2 * more).unwrap_or(u64::MAX)).saturating_add(ahead)
+                target.saturating_add(u64::try_from(2 * more).unwrap_or(u64::MAX)).saturating_add(ahead)
             }
         }
     }
@@ -179,8 +179,8 @@ impl RcvBufTuner {
         if self.rtt.time.is_none_or(|rtt| now - since < rtt) {
             return;
         }
-        let wanted = self.wanted((read - self.read_before).saturating_sub(waiting));
-        self.buffer = self.buffer.max(wanted.min(self.limit));
+        let target = self.target((read - self.read_before).saturating_sub(waiting));
+        self.buffer = self.buffer.max(target.min(self.limit));
         (self.since, self.read_before) = (Some(now), read);
     }
 }

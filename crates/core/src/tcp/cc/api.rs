@@ -91,7 +91,7 @@ pub trait CongestionControl {
         EcnResponse::Cut
     }
     /// Both ends have agreed on ECN, or on none.
-    fn on_ecn_negotiated(&mut self, _terms: &EcnAgreement) {}
+    fn on_ecn_negotiated(&mut self, _agreement: &EcnAgreement) {}
     /// What an ACK says of marks, before any cut for them: every ACK, if it counts them.
     fn on_marks(&mut self, _ack: &Ack) {}
     /// Whether it wants `on_delivery`, for which the sender keeps a note of each segment in flight.

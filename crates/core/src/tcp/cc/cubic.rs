@@ -111,8 +111,8 @@ impl Cubic {
         epoch.w_est += alpha * credit / cwnd;
         let friendly = self.config.reno_friendly && cubic_window(self.config.c, epoch.k, self.w_max, t) < epoch.w_est;
         let grown = if friendly { cwnd.max(epoch.w_est) } else { cwnd + credit * (target - cwnd) / cwnd };
-        let least = if self.limit_known { cwnd } else { cwnd + credit * self.first_climb };
-        self.window.cwnd = grown.max(least);
+        let min_cwnd = if self.limit_known { cwnd } else { cwnd + credit * self.first_climb };
+        self.window.cwnd = grown.max(min_cwnd);
         epoch.last = ack.now;
         self.epoch = Some(epoch);
     }
@@ -149,8 +149,8 @@ impl CongestionControl for Cubic {
         self.limit_known = congestion.signal != CongestionSignal::Timeout;
     }
 
-    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
-        self.beta_ecn = terms.beta.unwrap_or(self.config.beta);
+    fn on_ecn_negotiated(&mut self, agreement: &EcnAgreement) {
+        self.beta_ecn = agreement.beta.unwrap_or(self.config.beta);
     }
 
     fn on_idle(&mut self, now: Time, idle: Span) {

@@ -33,8 +33,8 @@ pub fn highspeed_decrease(p: &HighSpeedConfig, w: f64) -> f64 {
     if w <= p.low_window {
         return 0.5;
     }
-    let way = libm::log(w / p.low_window) / libm::log(p.high_window / p.low_window);
-    (0.5 + (p.high_decrease - 0.5) * way).clamp(p.high_decrease, 0.5)
+    let fraction = libm::log(w / p.low_window) / libm::log(p.high_window / p.low_window);
+    (0.5 + (p.high_decrease - 0.5) * fraction).clamp(p.high_decrease, 0.5)
 }
 
 /// Section 5: p(w), the loss rate at which the response function gives this window.

@@ -9,11 +9,11 @@ pub struct HyblaConfig {
     /// RTT_0: the path to be equal to (section 3; 25 ms, as in Linux).
     pub reference: Span,
     /// Longer paths count as this many references (Linux).
-    pub most: f64,
+    pub max_rho: f64,
 }
 
 impl HyblaConfig {
-    pub const PAPER: HyblaConfig = HyblaConfig { reference: Span::from_ms(25), most: 16.0 };
+    pub const PAPER: HyblaConfig = HyblaConfig { reference: Span::from_ms(25), max_rho: 16.0 };
 }
 
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Hybla {
 
 /// Equation (4): rho = RTT/RTT_0, at least 1.
 pub fn hybla_rho(rtt: Span, p: &HyblaConfig) -> f64 {
-    (rtt.as_secs() / p.reference.as_secs()).clamp(1.0, p.most)
+    (rtt.as_secs() / p.reference.as_secs()).clamp(1.0, p.max_rho)
 }
 
 /// Equation (10): growth per ACK in slow start, and in congestion avoidance.

@@ -10,7 +10,7 @@ pub struct LedbatPpConfig {
     /// TARGET: queueing delay to keep.
     pub target: Span,
     /// Section 4.2: GAIN is 1 over at most this.
-    pub most_gain_divisor: f64,
+    pub max_gain_divisor: f64,
     /// Section 4.2: how strongly delay above the target cuts.
     pub constant: f64,
     /// Section 4.1: slow start ends above this share of the target.
@@ -26,7 +26,7 @@ pub struct LedbatPpConfig {
 impl LedbatPpConfig {
     pub const DRAFT: LedbatPpConfig = LedbatPpConfig {
         target: Span::from_ms(60),
-        most_gain_divisor: 16.0,
+        max_gain_divisor: 16.0,
         constant: 1.0,
         slow_start_exit: 0.75,
         slowdown_spacing: 9,
@@ -68,7 +68,7 @@ pub struct LedbatPp {
 
 /// Section 4.2: GAIN = 1/min(16, ceil(2 TARGET/base)).
 pub fn ledbat_gain(p: &LedbatPpConfig, base: Span) -> f64 {
-    1.0 / libm::ceil(2.0 * p.target.as_secs() / base.as_secs().max(1e-9)).clamp(1.0, p.most_gain_divisor)
+    1.0 / libm::ceil(2.0 * p.target.as_secs() / base.as_secs().max(1e-9)).clamp(1.0, p.max_gain_divisor)
 }
 
 /// Section 4.2: change of the window in a round trip.

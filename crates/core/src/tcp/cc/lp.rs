@@ -41,7 +41,7 @@ pub struct Lp {
 }
 
 /// The least window: one segment.
-const LEAST: f64 = 1.0;
+const MIN_CWND: f64 = 1.0;
 
 /// Section III-B: an early indication of congestion.
 pub fn lp_congested(p: &LpConfig, smoothed: f64, smallest: f64, largest: f64) -> bool {
@@ -90,7 +90,7 @@ impl Lp {
         }
         self.answered = now;
         let inferring = now < self.inferring_until;
-        self.window.cwnd = if inferring { LEAST } else { libm::floor(self.window.cwnd / 2.0).max(LEAST) };
+        self.window.cwnd = if inferring { MIN_CWND } else { libm::floor(self.window.cwnd / 2.0).max(MIN_CWND) };
         self.window.ssthresh = self.window.cwnd.max(super::MIN_SSTHRESH);
         self.inferring_until = now + rtt.saturating_mul(self.config.inference);
         self.counter.clear();

@@ -90,8 +90,8 @@ impl Prague {
 }
 
 impl CongestionControl for Prague {
-    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
-        self.accurate = terms.accurate;
+    fn on_ecn_negotiated(&mut self, agreement: &EcnAgreement) {
+        self.accurate = agreement.accurate;
     }
 
     fn ecn_response(&self) -> EcnResponse {
@@ -190,11 +190,11 @@ mod tests {
     /// Two of twenty marked: 18 segments add 1/20 each, or a little less as the window grows.
     #[test]
     fn only_unmarked_segments_add_to_the_window() {
-        for (marked, least, most) in [(0.0, 0.97, 1.0), (2.0, 0.87, 0.9)] {
+        for (marked, min_growth, max_growth) in [(0.0, 0.97, 1.0), (2.0, 0.87, 0.9)] {
             let mut cc = prague(20.0);
             round(&mut cc, 1, marked, Span::from_ms(40));
             let added = cc.cwnd() - 20.0;
-            assert!((least..=most).contains(&added), "{added}");
+            assert!((min_growth..=max_growth).contains(&added), "{added}");
         }
     }
 

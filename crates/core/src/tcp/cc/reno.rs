@@ -56,8 +56,8 @@ impl CongestionControl for Reno {
         self.counted = 0.0;
     }
 
-    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
-        self.beta_ecn = terms.beta.unwrap_or(BETA);
+    fn on_ecn_negotiated(&mut self, agreement: &EcnAgreement) {
+        self.beta_ecn = agreement.beta.unwrap_or(BETA);
     }
 
     window_methods!();

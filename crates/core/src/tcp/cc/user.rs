@@ -61,8 +61,8 @@ impl CongestionControl for User {
     fn ecn_response(&self) -> EcnResponse {
         self.0.ecn_response()
     }
-    fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) {
-        self.0.on_ecn_negotiated(terms);
+    fn on_ecn_negotiated(&mut self, agreement: &EcnAgreement) {
+        self.0.on_ecn_negotiated(agreement);
     }
     fn on_marks(&mut self, ack: &Ack) {
         self.0.on_marks(ack);

@@ -101,7 +101,7 @@ macro_rules! any_cc {
             fn cwnd(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.cwnd()),* } }
             fn ssthresh(&self) -> f64 { match self { $(AnyCc::$kind(c) => c.ssthresh()),* } }
             fn ecn_response(&self) -> EcnResponse { match self { $(AnyCc::$kind(c) => c.ecn_response()),* } }
-            fn on_ecn_negotiated(&mut self, terms: &EcnAgreement) { match self { $(AnyCc::$kind(c) => c.on_ecn_negotiated(terms)),* } }
+            fn on_ecn_negotiated(&mut self, agreement: &EcnAgreement) { match self { $(AnyCc::$kind(c) => c.on_ecn_negotiated(agreement)),* } }
             fn on_marks(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_marks(ack)),* } }
             fn wants_delivery_rate(&self) -> bool { match self { $(AnyCc::$kind(c) => c.wants_delivery_rate()),* } }
             fn on_delivery(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_delivery(ack)),* } }

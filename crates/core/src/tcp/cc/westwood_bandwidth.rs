@@ -19,7 +19,7 @@ pub struct PerAckFilter {
 }
 
 /// Zero samples beyond this many change nothing: 0.6^64 of the estimate is left.
-const MOST_ZEROS: u32 = 64;
+const MAX_ZERO_SAMPLES: u32 = 64;
 
 /// Section 3.2: alpha_k = (2 tau - D)/(2 tau + D).
 pub fn tustin_weight(tau: f64, interval: f64) -> f64 {
@@ -50,7 +50,7 @@ impl PerAckFilter {
         let rate = self.pending / interval;
         let longest = self.tau / self.m;
         let mut zeros = 0;
-        while interval > longest && zeros < MOST_ZEROS {
+        while interval > longest && zeros < MAX_ZERO_SAMPLES {
             self.take(0.0, longest);
             interval -= longest;
             zeros += 1;

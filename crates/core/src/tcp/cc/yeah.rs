@@ -16,7 +16,7 @@ pub struct YeahConfig {
     /// Most that the retreat takes of the window (2^-epsilon).
     pub retreat: f64,
     /// Least that a loss takes without Reno competing (2^-delta).
-    pub least_cut: f64,
+    pub min_cut: f64,
     /// Slow rounds in a row that mean that Reno competes (rho).
     pub slow_rounds: u32,
     /// Fast rounds after which it no longer does (zeta).
@@ -26,15 +26,8 @@ pub struct YeahConfig {
 }
 
 impl YeahConfig {
-    pub const PAPER: YeahConfig = YeahConfig {
-        queue: 80.0,
-        delay: 1.0 / 8.0,
-        retreat: 0.5,
-        least_cut: 1.0 / 8.0,
-        slow_rounds: 16,
-        fast_rounds: 50,
-        a: 0.01,
-    };
+    pub const PAPER: YeahConfig =
+        YeahConfig { queue: 80.0, delay: 1.0 / 8.0, retreat: 0.5, min_cut: 1.0 / 8.0, slow_rounds: 16, fast_rounds: 50, a: 0.01 };
 }
 
 #[derive(Clone, Debug)]
@@ -125,7 +118,7 @@ impl CongestionControl for Yeah {
     fn on_congestion(&mut self, congestion: &Congestion) {
         let (p, cwnd) = (self.config, self.window.cwnd);
         let alone = self.slow < p.slow_rounds && congestion.signal != CongestionSignal::Timeout;
-        let cut = if alone { self.queued.clamp(cwnd * p.least_cut, cwnd / 2.0) } else { cwnd / 2.0 };
+        let cut = if alone { self.queued.clamp(cwnd * p.min_cut, cwnd / 2.0) } else { cwnd / 2.0 };
         self.fast = 0;
         self.reno = (self.reno / 2.0).max(MIN_SSTHRESH);
         self.window.cut_to(cwnd - cut, congestion.signal);

@@ -148,7 +148,7 @@ impl AccEcnCounters {
         let code = self.handshake.take().unwrap_or((self.ce_packets % 8) as u8);
         segment.flags = segment.flags.with(ace_flags(code));
         self.marks_since_ack = 0;
-        let stamps = if segment.timestamps.is_some() { 12 } else { 0 };
+        let timestamp_len = if segment.timestamps.is_some() { 12 } else { 0 };
         let sack = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() as u16 };
         let option = RareOption::AccEcn(AccEcn {
             ect0: U24::new(self.ect0_bytes),
@@ -156,7 +156,8 @@ impl AccEcnCounters {
             ect1: U24::new(self.ect1_bytes),
         });
         // SACK has priority: the ACE field counts without the option.
-        if self.option_due && segment.rare_option == RareOption::None && stamps + sack + option.wire_bytes() <= OPTION_ROOM {
+        if self.option_due && segment.rare_option == RareOption::None && timestamp_len + sack + option.wire_bytes() <= OPTION_ROOM
+        {
             segment.rare_option = option;
             segment.len = segment.len.saturating_add(option.wire_bytes());
             self.option_due = false;

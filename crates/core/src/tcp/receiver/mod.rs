@@ -71,7 +71,7 @@ impl Receiver {
     pub fn new(config: Arc<TcpConfig>) -> Receiver {
         let unit = 1 << config.window_scale().unwrap_or(0);
         let tuner = config.receive_tuning.map(|tuning| Box::new(RcvBufTuner::new(tuning, unit)));
-        let window = tuner.as_ref().map_or(u64::from(config.receive_buffer), |t| t.opened());
+        let window = tuner.as_ref().map_or(u64::from(config.receive_buffer), |t| t.rcv_ssthresh());
         Receiver {
             next: STREAM_START,
             out_of_order: RangeSet::default(),
@@ -82,7 +82,7 @@ impl Receiver {
             delayed_ack: config.delayed_ack,
             out_of_order_segments: 0,
             ack_cc: config.ack_control.map(|ack_cc| Box::new(AckCongestionControl::new(ack_cc))),
-            tack: config.acks_per_rtt.map(|most| Box::new(Tack::new(most))),
+            tack: config.acks_per_rtt.map(|per_rtt| Box::new(Tack::new(per_rtt))),
             quick_acks: config.quick_acks,
             pingpong: false,
             sack_compressor: config.sack_compression.map(|rule| Box::new(SackCompressor::new(rule))),
@@ -223,7 +223,7 @@ impl Receiver {
         }
         if let Some(tuner) = &mut self.tuner {
             tuner.on_data(now, echo, self.next, self.advertised_edge);
-            tuner.on_early(self.out_of_order.last().map_or(0, |(_, end)| end - self.next));
+            tuner.on_out_of_order(self.out_of_order.last().map_or(0, |(_, end)| end - self.next));
         }
     }
 

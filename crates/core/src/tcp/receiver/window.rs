@@ -39,7 +39,7 @@ impl Receiver {
     /// The minimum advance of the window's edge, against silly windows (RFC 9293, section
     /// 3.8.6.2.2).
     fn min_window_update(&self) -> u64 {
-        let window = self.tuner.as_ref().map_or(u64::from(self.config.receive_buffer), |t| t.opened());
+        let window = self.tuner.as_ref().map_or(u64::from(self.config.receive_buffer), |t| t.rcv_ssthresh());
         u64::from(self.config.segment).min(window / 2).max(1)
     }
 
@@ -47,7 +47,7 @@ impl Receiver {
     pub(super) fn edge(&self, read: u64) -> u64 {
         let room = match &self.tuner {
             None => STREAM_START + read + u64::from(self.config.receive_buffer),
-            Some(tuner) => (STREAM_START + read + tuner.buffer()).min(self.next + tuner.opened()),
+            Some(tuner) => (STREAM_START + read + tuner.buffer()).min(self.next + tuner.rcv_ssthresh()),
         };
         self.next.max(room)
     }
@@ -59,8 +59,8 @@ impl Receiver {
         let slow_reader = read < self.arrived();
         let silly = slow_reader && room < self.advertised_edge + self.min_window_update();
         let edge = if silly { self.next.max(self.advertised_edge) } else { room.max(self.advertised_edge) };
-        let most = 0xFFFF_u64 << self.window_scale;
-        let window = (edge - self.next).min(most) >> self.window_scale << self.window_scale;
+        let max_window = 0xFFFF_u64 << self.window_scale;
+        let window = (edge - self.next).min(max_window) >> self.window_scale << self.window_scale;
         self.advertised_edge = self.advertised_edge.max(self.next + window);
         self.advertised = window as u32;
         self.advertised

@@ -66,9 +66,9 @@ impl RateHalving {
 
     /// On dubious ACKs outside a recovery, and on its last: cwnd moderation (Linux).
     fn moderate(ctx: &mut RecoveryContext<'_>) {
-        let most = f64::from(ctx.scoreboard.in_flight()) + MAX_BURST;
-        if ctx.cc.cwnd() > most {
-            ctx.cc.on_recovered(ctx.now, most);
+        let max_cwnd = f64::from(ctx.scoreboard.in_flight()) + MAX_BURST;
+        if ctx.cc.cwnd() > max_cwnd {
+            ctx.cc.on_recovered(ctx.now, max_cwnd);
         }
     }
 }

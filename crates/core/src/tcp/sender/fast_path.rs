@@ -146,7 +146,7 @@ impl Sender {
         if !room {
             return Err(Blocked::Limit(Limit::Cwnd));
         }
-        let early = !self.burst.under_way() && self.pacer.is_some_and(|pacer| now < pacer.next());
+        let early = !self.burst.in_progress() && self.pacer.is_some_and(|pacer| now < pacer.next());
         if early { Err(Blocked::Limit(Limit::Pacing)) } else { Ok(()) }
     }
 }

@@ -68,7 +68,7 @@ impl Sender {
     /// The window has room and there is something to send, but the pacer holds it back.
     #[inline(never)]
     pub(super) fn is_pacing_limited(&self, now: Time, socket: &Socket) -> bool {
-        !self.burst.under_way()
+        !self.burst.in_progress()
             && self.pacer.is_some_and(|p| now < p.next())
             && (self.scoreboard.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok())
     }

@@ -20,7 +20,7 @@ pub struct TsoBurst {
 
 impl TsoBurst {
     #[inline]
-    pub fn under_way(self) -> bool {
+    pub fn in_progress(self) -> bool {
         self.left > 0
     }
 

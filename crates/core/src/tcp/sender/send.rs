@@ -326,7 +326,7 @@ impl Sender {
         // Before the first RTT sample there is no rate, and only `max_bytes` limits.
         let segment = u64::from(self.segment);
         let limit = u64::from(autosize.burst(self.rate_or_infinite(), self.segment)) * segment;
-        !self.burst.under_way() && tsq.is_full(segment, limit)
+        !self.burst.in_progress() && tsq.is_full(segment, limit)
     }
 
     /// The limit to report while TSQ holds back segments: the limit that applies anyway, or else the send buffer, in which

@@ -21,11 +21,11 @@ fn after(rounds: u64) -> Time {
 #[test]
 fn the_window_starts_at_the_buffers_share_and_opens_by_two_segments_each() {
     let mut tuner = tuner();
-    assert_eq!((tuner.buffer(), tuner.opened()), (30_000, 4000));
+    assert_eq!((tuner.buffer(), tuner.rcv_ssthresh()), (30_000, 4000));
     assert!(tuner.on_in_order(1000));
-    assert_eq!(tuner.opened(), 6000);
+    assert_eq!(tuner.rcv_ssthresh(), 6000);
     let opening = (0..100).filter(|_| tuner.on_in_order(1000)).count();
-    assert_eq!((opening, tuner.opened()), (12, 30_000));
+    assert_eq!((opening, tuner.rcv_ssthresh()), (12, 30_000));
 }
 
 /// 1448 B and 856 B of a segment: 0.628 of the buffer in place of half, 82,373 B of 128 KiB; 100 B and 856 B: less than was promised.
@@ -97,9 +97,9 @@ fn a_near_window_has_no_cushion_and_counts_what_waits_out_of_order() {
     read_one_by_one(&mut tuner, after(1), 1..=4);
     read_one_by_one(&mut tuner, after(2), 5..=12);
     assert_eq!(tuner.buffer(), 48_000);
-    tuner.on_early(30_000);
+    tuner.on_out_of_order(30_000);
     assert_eq!(tuner.buffer(), 48_000);
-    tuner.on_early(40_000);
+    tuner.on_out_of_order(40_000);
     assert_eq!(tuner.buffer(), 56_000);
 }
 
@@ -127,9 +127,9 @@ fn a_near_window_is_measured_when_the_first_of_several_segments_has_been_read_wi
 #[test]
 fn a_near_windows_round_trip_is_the_least_timed_once_for_each_echo() {
     let mut trip = RoundTrip::default();
-    for (stamp, ms, expected) in [(1, 100, 100), (1, 60, 100), (2, 80, 80), (3, 160, 90), (4, 70, 70)] {
-        trip.first_echo(Span::from_ms(ms), stamp);
-        assert_eq!(trip.time, Some(Span::from_ms(expected)), "{stamp}");
+    for (timestamp, ms, expected) in [(1, 100, 100), (1, 60, 100), (2, 80, 80), (3, 160, 90), (4, 70, 70)] {
+        trip.first_echo(Span::from_ms(ms), timestamp);
+        assert_eq!(trip.time, Some(Span::from_ms(expected)), "{timestamp}");
     }
 }
 

@@ -29,7 +29,7 @@ pub struct BbrConfig {
     pub min_rtt_window: Span,
     pub probe_rtt: Span,
     /// Segments in flight in that probe, and the least window ever (section 4.2.3).
-    pub least: f64,
+    pub min_cwnd: f64,
     /// What pacing stays below the estimate (Linux: 1 %).
     pub margin: f64,
 }
@@ -43,7 +43,7 @@ impl BbrConfig {
         full_rounds: 3,
         min_rtt_window: Span::from_secs(10),
         probe_rtt: Span::from_ms(200),
-        least: 4.0,
+        min_cwnd: 4.0,
         margin: 0.01,
     };
 }
@@ -154,7 +154,7 @@ impl BbrState {
         }
         self.app_limited_mask.extend(self.model.delivered(), ack.in_flight);
         match self.probe_rtt_done {
-            None if f64::from(ack.in_flight) <= self.p.least => {
+            None if f64::from(ack.in_flight) <= self.p.min_cwnd => {
                 self.probe_rtt_done = Some(ack.now + self.p.probe_rtt);
                 self.probe_rtt_round_done = false;
                 self.model.begin_round();

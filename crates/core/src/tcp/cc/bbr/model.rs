@@ -83,8 +83,8 @@ impl Model {
         }
         self.extra_acked += f64::from(ack.delivered);
         let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
-        let most = cwnd.min(self.bandwidth.get() * EXTRA_LIMIT.as_secs());
-        self.extra.see(self.rounds / EXTRA_ROUNDS, (self.extra_acked - expected).clamp(0.0, most));
+        let max_extra = cwnd.min(self.bandwidth.get() * EXTRA_LIMIT.as_secs());
+        self.extra.see(self.rounds / EXTRA_ROUNDS, (self.extra_acked - expected).clamp(0.0, max_extra));
     }
 
     fn see_rtt(&mut self, p: &BbrConfig, ack: &Ack) {

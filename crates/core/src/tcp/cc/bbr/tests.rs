@@ -94,13 +94,13 @@ fn probing_it_paces_around_the_bandwidth_with_two_products_in_flight() {
 #[test]
 fn after_ten_seconds_it_drains_to_four_segments_for_a_fifth_of_a_second() {
     let (mut cc, mut pipe) = started();
-    let mut least = f64::MAX;
+    let mut min_cwnd = f64::MAX;
     // The first samples are the smallest, so they grow old.
     for i in 0..130 {
         pipe.rtt = Span::from_ms(if i < 15 { 100 } else { 101 });
-        least = least.min(pipe.round(&mut cc).0);
+        min_cwnd = min_cwnd.min(pipe.round(&mut cc).0);
     }
-    assert_eq!(least, 4.0);
+    assert_eq!(min_cwnd, 4.0);
     assert!(cc.cwnd() > 100.0, "and comes back: {}", cc.cwnd());
     assert_eq!(cc.0.model.min_rtt(), Some(Span::from_ms(101)));
 }

@@ -72,9 +72,9 @@ impl BbrCwnd {
                 self.cwnd += acked;
             }
         }
-        self.cwnd = self.cwnd.max(p.least);
+        self.cwnd = self.cwnd.max(p.min_cwnd);
         if probing_rtt {
-            self.cwnd = self.cwnd.min(p.least);
+            self.cwnd = self.cwnd.min(p.min_cwnd);
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Bbr3Config {
     /// Headroom: the share of the long-term bound that is left to others (section 2.8).
     pub headroom: f64,
     /// MinPipeCwnd (section 2.8).
-    pub least: f64,
+    pub min_cwnd: f64,
     /// Rounds after which Drain ends whatever is in flight (section 5.3.2).
     pub drain_rounds: u64,
     /// MinRTTFilterLen, ProbeRTTInterval and ProbeRTTDuration (section 2.16).
@@ -60,7 +60,7 @@ impl Bbr3Config {
         startup_gaps: 6,
         beta: 0.7,
         headroom: 0.15,
-        least: 4.0,
+        min_cwnd: 4.0,
         drain_rounds: 3,
         min_rtt_window: Span::from_secs(10),
         probe_rtt_interval: Span::from_secs(5),

@@ -34,7 +34,7 @@ impl Bbr3State {
         // The bounds are whole numbers, so the fraction may go last, and by a cast, which is cheaper than a floor.
         let chunk = f64::from((self.pacing_rate * CHUNK_TIME).clamp(SMALLEST_CHUNK, LARGEST_CHUNK) as i32);
         let room = if self.phase == Bbr3Phase::Up { PROBE_ROOM } else { 0.0 };
-        larger(larger(in_flight, CHUNKS * chunk), self.p.least) + room
+        larger(larger(in_flight, CHUNKS * chunk), self.p.min_cwnd) + room
     }
 
     /// Inflight(rate, gain).
@@ -49,7 +49,7 @@ impl Bbr3State {
 
     /// ProbeRTTCwnd.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_times(self.rate(), self.p.probe_rtt_cwnd_gain).max(self.p.least)
+        self.bdp_times(self.rate(), self.p.probe_rtt_cwnd_gain).max(self.p.min_cwnd)
     }
 
     /// SetPacingRateWithGain: until the pipe has been full the rate never falls.
@@ -63,24 +63,24 @@ impl Bbr3State {
     /// SetCwnd.
     pub(super) fn set_cwnd(&mut self, sample: &Sample) {
         let extra = self.max_bw.extra_acked(self.pipe.reached());
-        let most = self.quantized(self.bdp_times(self.rate(), self.phase.cwnd_gain(&self.p)) + extra);
+        let max_inflight = self.quantized(self.bdp_times(self.rate(), self.phase.cwnd_gain(&self.p)) + extra);
         if self.pipe.reached() {
-            self.cwnd = smaller(self.cwnd + sample.newly_acked, most);
-        } else if self.cwnd < most || (self.max_bw.delivered() as f64) < self.first {
+            self.cwnd = smaller(self.cwnd + sample.newly_acked, max_inflight);
+        } else if self.cwnd < max_inflight || (self.max_bw.delivered() as f64) < self.first {
             self.cwnd += sample.newly_acked;
         }
-        self.cwnd = larger(self.cwnd, self.p.least);
+        self.cwnd = larger(self.cwnd, self.p.min_cwnd);
         if self.phase == Bbr3Phase::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
         }
-        self.cwnd = smaller(self.cwnd, larger(self.bound(), self.p.least));
+        self.cwnd = smaller(self.cwnd, larger(self.bound(), self.p.min_cwnd));
     }
 
     /// BoundCwndForModel.
     fn bound(&self) -> f64 {
         let long = match self.phase {
-            Bbr3Phase::Down | Bbr3Phase::Refill | Bbr3Phase::Up => self.long.most,
-            Bbr3Phase::Cruise | Bbr3Phase::ProbeRtt => self.long.with_headroom(self.p.headroom, self.p.least),
+            Bbr3Phase::Down | Bbr3Phase::Refill | Bbr3Phase::Up => self.long.inflight_longterm,
+            Bbr3Phase::Cruise | Bbr3Phase::ProbeRtt => self.long.with_headroom(self.p.headroom, self.p.min_cwnd),
             Bbr3Phase::Startup | Bbr3Phase::Drain => f64::INFINITY,
         };
         smaller(long, self.short.bounds.in_flight)

@@ -21,7 +21,7 @@ pub enum Feedback {
 #[derive(Clone, Copy, Debug)]
 pub struct LongTerm {
     /// BBR.inflight_longterm.
-    pub most: f64,
+    pub inflight_longterm: f64,
     pub feedback: Feedback,
     /// is_bw_probe_sample: losses tell of a probe that has not been answered yet.
     pub probing: bool,
@@ -37,7 +37,7 @@ pub struct LongTerm {
 impl Default for LongTerm {
     fn default() -> Self {
         LongTerm {
-            most: f64::INFINITY,
+            inflight_longterm: f64::INFINITY,
             feedback: Feedback::None,
             probing: false,
             too_high: false,
@@ -73,7 +73,7 @@ impl LongTerm {
         if self.acked >= self.acked_per_step {
             let steps = libm::floor(self.acked / self.acked_per_step);
             self.acked -= steps * self.acked_per_step;
-            self.most += steps;
+            self.inflight_longterm += steps;
         }
         if round_started {
             self.raise_slope(cwnd);
@@ -81,8 +81,12 @@ impl LongTerm {
     }
 
     /// InflightWithHeadroom: what is left when others get their share.
-    pub fn with_headroom(&self, headroom: f64, least: f64) -> f64 {
-        if self.most.is_finite() { larger(self.most - larger(headroom * self.most, 1.0), least) } else { f64::INFINITY }
+    pub fn with_headroom(&self, headroom: f64, min_cwnd: f64) -> f64 {
+        if self.inflight_longterm.is_finite() {
+            larger(self.inflight_longterm - larger(headroom * self.inflight_longterm, 1.0), min_cwnd)
+        } else {
+            f64::INFINITY
+        }
     }
 }
 
@@ -113,7 +117,7 @@ impl Bbr3State {
         self.long.too_high = true;
         self.long.probing = false;
         if !app_limited {
-            self.long.most = in_flight.max(self.target_in_flight() * self.p.beta).max(self.p.least);
+            self.long.inflight_longterm = in_flight.max(self.target_in_flight() * self.p.beta).max(self.p.min_cwnd);
         }
         if self.phase == Bbr3Phase::Up {
             self.undo.left = Some(Bbr3Phase::Up);
@@ -140,9 +144,9 @@ impl Bbr3State {
                 }
             }
         }
-        if self.long.most.is_finite() && !self.too_much_lost(sample.lost, sample.tx_in_flight) {
-            self.long.most = larger(self.long.most, sample.tx_in_flight);
-            if self.phase == Bbr3Phase::Up && self.fills_window() && self.cwnd >= self.long.most {
+        if self.long.inflight_longterm.is_finite() && !self.too_much_lost(sample.lost, sample.tx_in_flight) {
+            self.long.inflight_longterm = larger(self.long.inflight_longterm, sample.tx_in_flight);
+            if self.phase == Bbr3Phase::Up && self.fills_window() && self.cwnd >= self.long.inflight_longterm {
                 self.long.grow(sample.newly_acked, self.cwnd, round);
             }
         }

@@ -90,17 +90,17 @@ impl Bbr3State {
 
     /// IsTimeToCruise: the queue is gone and there is room for others.
     fn is_time_to_cruise(&self, sample: &Sample) -> bool {
-        let room = self.long.with_headroom(self.p.headroom, self.p.least);
+        let room = self.long.with_headroom(self.p.headroom, self.p.min_cwnd);
         sample.in_flight <= room && sample.in_flight <= self.budget(self.max_bw.max_rate(), 1.0)
     }
 
     /// IsTimeToGoDown: a probe after one that went too high stops where that one did; any other, when the rate no longer grows.
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
-        if self.long.too_high && sample.in_flight >= self.long.most {
+        if self.long.too_high && sample.in_flight >= self.long.inflight_longterm {
             self.long.precautionary = true;
             return true;
         }
-        if self.fills_window() && self.cwnd >= self.long.most {
+        if self.fills_window() && self.cwnd >= self.long.inflight_longterm {
             // The bound holds the rate, not the path.
             self.pipe.search_from(sample.rate);
             return false;

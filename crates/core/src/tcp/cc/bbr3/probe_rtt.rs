@@ -36,7 +36,7 @@ impl Bbr3State {
         let older = |entry: Option<(Span, Time)>, age: Span| entry.is_some_and(|(_, at)| sample.now > at + age);
         seen.expired = older(seen.recent, p.probe_rtt_interval);
         if let Some(rtt) = sample.rtt
-            && (seen.expired || seen.recent.is_none_or(|(least, _)| rtt < least))
+            && (seen.expired || seen.recent.is_none_or(|(min, _)| rtt < min))
         {
             seen.recent = Some((rtt, sample.now));
         }

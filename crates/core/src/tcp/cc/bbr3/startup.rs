@@ -13,7 +13,7 @@ impl Bbr3State {
         if self.loses_too_much(sample) {
             self.undo.left = Some(Bbr3Phase::Startup);
             self.pipe.set_reached(true);
-            self.long.most = self.bdp().unwrap_or(self.first).max(self.short.latest_in_flight());
+            self.long.inflight_longterm = self.bdp().unwrap_or(self.first).max(self.short.latest_in_flight());
         }
         if self.pipe.reached() {
             self.enter_drain();

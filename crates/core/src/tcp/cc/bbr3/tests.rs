@@ -43,10 +43,10 @@ impl Feed {
             tx_in_flight: self.tx_in_flight,
             app_limited: false,
         };
-        self.say(n, sample);
+        self.deliver(n, sample);
     }
 
-    fn say(&mut self, n: u32, sample: RateSample) {
+    fn deliver(&mut self, n: u32, sample: RateSample) {
         let ack = Ack {
             now: self.now,
             acked: n,
@@ -182,11 +182,11 @@ fn startup_ends_on_loss_if_it_is_spread_and_above_two_per_cent() {
             tx_in_flight,
             app_limited: false,
         };
-        feed.say(40, sample);
+        feed.deliver(40, sample);
         assert_eq!(feed.state().phase, phase, "{gaps} gaps, {lost} of {in_flight} lost");
         if phase == Bbr3Phase::Drain {
             // max(bdp, what a round has delivered): both 80 segments here.
-            near(feed.state().long.most, 80.0);
+            near(feed.state().long.inflight_longterm, 80.0);
         }
     }
 }
@@ -208,14 +208,14 @@ fn the_cycle_goes_down_cruises_refills_and_goes_up() {
     let order: Vec<Bbr3Phase> = seen.iter().map(|s| s.0).take(5).collect();
     assert_eq!(order, [Bbr3Phase::Cruise, Bbr3Phase::Refill, Bbr3Phase::Up, Bbr3Phase::Down, Bbr3Phase::Cruise]);
     for (phase, gain, rounds) in &seen[..4] {
-        let (want, least, most) = match phase {
+        let (want, min_rounds, max_rounds) = match phase {
             Bbr3Phase::Down => (0.9, 1, 1),
             Bbr3Phase::Up => (1.25, 3, 3),
             Bbr3Phase::Refill => (1.0, 1, 1),
             _ => (1.0, 15, 30),
         };
         near(*gain, want);
-        assert!((least..=most).contains(rounds), "{phase:?} for {rounds} rounds");
+        assert!((min_rounds..=max_rounds).contains(rounds), "{phase:?} for {rounds} rounds");
     }
 }
 
@@ -254,16 +254,16 @@ fn a_probe_that_loses_more_than_two_per_cent_is_cut_short_and_sets_the_bound() {
     feed.lose(500, 1, 150);
     feed.lose(501, 2, 150);
     feed.lose(502, 3, 150);
-    assert_eq!((feed.state().phase, feed.state().long.most), (Bbr3Phase::Up, f64::INFINITY), "2 % of 150 is borne");
+    assert_eq!((feed.state().phase, feed.state().long.inflight_longterm), (Bbr3Phase::Up, f64::INFINITY), "2 % of 150 is borne");
     feed.lose(503, 4, 150);
-    near(feed.state().long.most, in_flight_at_loss(0.02, 150.0, 4.0));
+    near(feed.state().long.inflight_longterm, in_flight_at_loss(0.02, 150.0, 4.0));
     assert_eq!(feed.state().phase, Bbr3Phase::Down);
     // Once a probe; and never below 0.7 of the target (section 5.5.10.2).
     feed.lose(504, 100, 150);
-    near(feed.state().long.most, in_flight_at_loss(0.02, 150.0, 4.0));
+    near(feed.state().long.inflight_longterm, in_flight_at_loss(0.02, 150.0, 4.0));
     let mut feed = Feed::probing();
     feed.lose(500, 50, 60);
-    near(feed.state().long.most, 0.7 * 100.0);
+    near(feed.state().long.inflight_longterm, 0.7 * 100.0);
 }
 
 /// Sections 5.3.3.1 and 5.6.4.7: cruising leaves 15 % of the bound free.
@@ -276,23 +276,23 @@ fn below_the_bound_there_is_room_for_others() {
     feed.round(1000.0);
     feed.round(1000.0);
     assert_eq!(feed.state().phase, Bbr3Phase::Cruise);
-    let most = feed.state().long.most;
-    near(feed.cc.cwnd(), 0.85 * most);
+    let inflight_longterm = feed.state().long.inflight_longterm;
+    near(feed.cc.cwnd(), 0.85 * inflight_longterm);
 }
 
 /// Section 5.3.3.5: 1, 2, 4, 8 segments more in the rounds of a probe that uses all of the bound.
 #[test]
 fn the_bound_grows_by_powers_of_two_while_it_is_used() {
     let mut long = LongTerm::default();
-    long.most = 100.0;
+    long.inflight_longterm = 100.0;
     let mut grown = Vec::new();
     long.raise_slope(100.0);
     for _ in 0..5 {
-        let before = long.most;
+        let before = long.inflight_longterm;
         for ack in 0..100 {
             long.grow(1.0, 100.0, ack == 99);
         }
-        grown.push(long.most - before);
+        grown.push(long.inflight_longterm - before);
     }
     // Whole arrivals a step: 100/16 is 6.25.
     assert_eq!(grown, [1.0, 2.0, 4.0, 8.0, 16.0]);
@@ -351,7 +351,7 @@ fn a_loss_that_was_none_is_taken_back() {
     feed.lose(500, 4, 150);
     assert_eq!(feed.state().phase, Bbr3Phase::Down);
     assert!(feed.cc.undo());
-    assert_eq!(feed.state().long.most, f64::INFINITY);
+    assert_eq!(feed.state().long.inflight_longterm, f64::INFINITY);
     assert_eq!((feed.state().phase, feed.cc.cwnd()), (Bbr3Phase::Refill, cwnd));
     near(feed.state().max_bw.max_rate(), max_rate);
 }
@@ -388,5 +388,5 @@ fn a_mark_bounds_as_a_loss_does() {
     assert!(feed.state().short.bounds.rate.is_finite());
     let mut feed = Feed::probing();
     feed.cc.on_congestion(&Congestion { signal: CongestionSignal::Ecn, ..loss_at(120.0) });
-    assert_eq!((feed.state().phase, feed.state().long.most), (Bbr3Phase::Down, 120.0));
+    assert_eq!((feed.state().phase, feed.state().long.inflight_longterm), (Bbr3Phase::Down, 120.0));
 }

@@ -8,13 +8,13 @@ use super::short_term::Bounds;
 #[derive(Clone, Copy, Debug)]
 pub struct LossUndo {
     short: Bounds,
-    most: f64,
+    inflight_longterm: f64,
     pub left: Option<Bbr3Phase>,
 }
 
 impl Default for LossUndo {
     fn default() -> Self {
-        LossUndo { short: Bounds { rate: 0.0, in_flight: 0.0 }, most: 0.0, left: None }
+        LossUndo { short: Bounds { rate: 0.0, in_flight: 0.0 }, inflight_longterm: 0.0, left: None }
     }
 }
 
@@ -22,7 +22,7 @@ impl Bbr3State {
     /// SaveStateUponLoss.
     pub(super) fn save(&mut self) {
         self.save_cwnd();
-        self.undo = LossUndo { short: self.short.bounds, most: self.long.most, left: None };
+        self.undo = LossUndo { short: self.short.bounds, inflight_longterm: self.long.inflight_longterm, left: None };
     }
 
     /// HandleSpuriousLossDetection.
@@ -32,7 +32,7 @@ impl Bbr3State {
         self.short.forget_losses();
         self.pipe.search_from(0.0);
         self.short.bounds = self.short.bounds.max(self.undo.short);
-        self.long.most = self.long.most.max(self.undo.most);
+        self.long.inflight_longterm = self.long.inflight_longterm.max(self.undo.inflight_longterm);
         match self.undo.left.take() {
             Some(Bbr3Phase::Startup) if self.phase != Bbr3Phase::Startup => {
                 self.pipe.set_reached(false);
