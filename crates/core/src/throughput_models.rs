@@ -1,22 +1,23 @@
-//! What a long transfer gets, in closed form. Rates are in segments a second, times in seconds, windows in segments.
+//! Closed-form throughput models of long transfers. Rates are in segments per second, times in
+//! seconds, windows in segments.
 //!
-//! Each holds within limits: losses are independent, the path never queues, and slow start does not count.
+//! Assumptions: losses are independent, the path has no queue, and slow start is negligible.
 
-/// A path that loses segments at random, and the ends of a connection over it.
+/// A path with random loss, and the connection over it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossyPath {
-    /// Probability that a segment begins a loss.
+    /// Loss event probability, p.
     pub loss: f64,
     pub rtt: f64,
     /// The first timeout, T0.
     pub rto: f64,
-    /// Segments an ACK covers, b: 2 with delayed ACKs.
+    /// Segments per ACK, b: 2 with delayed ACKs.
     pub per_ack: f64,
-    /// The largest window; infinity for none.
+    /// Maximum window; infinity: none.
     pub max_window: f64,
 }
 
-/// 0.75*W/RTT: the mean of a sawtooth between W/2 and W, here and below in the unit of the window.
+/// 0.75*W/RTT: the mean of a sawtooth between W/2 and W, in the unit of the window.
 pub fn window_over_rtt(window: f64, rtt: f64) -> f64 {
     0.75 * window / rtt
 }
@@ -37,32 +38,33 @@ pub fn padhye_full(path: &LossyPath) -> f64 {
     sent / (rtt * rounds + timeouts * rto * padhye_backoff(p) / (1.0 - p))
 }
 
-/// The same, approximate model; RFC 5348, section 3.1, is its second branch.
+/// The approximate model; RFC 5348, section 3.1, is its second branch.
 pub fn padhye_approx(path: &LossyPath) -> f64 {
     let LossyPath { loss: p, rtt, rto, per_ack: b, max_window } = *path;
     let timeouts = (3.0 * libm::sqrt(3.0 * b * p / 8.0)).min(1.0) * p * (1.0 + 32.0 * p * p);
     (1.0 / (rtt * libm::sqrt(2.0 * b * p / 3.0) + rto * timeouts)).min(max_window / rtt)
 }
 
-/// E[W]: the mean window at which a loss is found.
+/// E[W]: the mean window at a loss.
 fn padhye_window(p: f64, b: f64) -> f64 {
     let c = (2.0 + b) / (3.0 * b);
     c + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + c * c)
 }
 
-/// Q(w): the share of losses in a window of w that end in a timeout.
+/// Q(w): the probability that a loss in a window of w ends in an RTO.
 fn padhye_timeout_share(p: f64, w: f64) -> f64 {
     let q = 1.0 - p;
     let (q3, qw) = (libm::pow(q, 3.0), libm::pow(q, w));
     ((1.0 - q3) * (1.0 + q3 * (1.0 - libm::pow(q, w - 3.0))) / (1.0 - qw)).min(1.0)
 }
 
-/// f(p): how much longer than T0 a series of timeouts lasts, doubling up to 64 times T0.
+/// f(p): duration of a series of RTOs relative to T0, doubling up to 64*T0.
 fn padhye_backoff(p: f64) -> f64 {
     1.0 + (0..6).map(|n| libm::exp2(f64::from(n)) * libm::pow(p, f64::from(n + 1))).sum::<f64>()
 }
 
-/// RFC 9438, section 5.1: the mean window of CUBIC where it is not Reno-friendly; 1.054*(RTT/p)^0.75 with its constants.
+/// RFC 9438, section 5.1: the mean window of CUBIC outside its Reno-friendly region;
+/// 1.054*(RTT/p)^0.75 with its constants.
 pub fn cubic_response(c: f64, beta: f64, rtt: f64, loss: f64) -> f64 {
     libm::pow(c * (3.0 + beta) / (4.0 * (1.0 - beta)), 0.25) * libm::pow(rtt / loss, 0.75)
 }
@@ -77,7 +79,7 @@ mod tests {
 
     /// `wimax-measured`'s path: 134 ms, segments of 1448 bytes, 64 KiB, T0 = RTT + 200 ms; in Mb/s.
     #[test]
-    fn padhyes_models_give_the_rates_of_a_measured_link() {
+    fn padhye_models_match_a_measured_link() {
         for (loss, full, approx) in [(0.018, 0.495, 0.506), (0.026, 0.396, 0.404), (0.034, 0.335, 0.339), (0.042, 0.292, 0.293)] {
             let path = LossyPath { loss, rtt: 0.134, rto: 0.334, per_ack: 2.0, max_window: 65_536.0 / 1448.0 };
             near(padhye_full(&path) * 1448.0 * 8e-6, full, 5e-4);
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn padhyes_models_agree_with_values_worked_out_apart() {
+    fn padhye_models_agree_with_independent_values() {
         for (loss, rtt, rto, per_ack, max_window, full, approx) in [
             (0.01, 0.2, 2.0, 2.0, f64::INFINITY, 34.76, 35.33),
             (0.05, 0.1, 1.0, 1.0, f64::INFINITY, 26.05, 24.73),
@@ -100,14 +102,14 @@ mod tests {
 
     /// 8, 16 and 32 KiB at 120 ms, in Mb/s.
     #[test]
-    fn a_sawtooth_carries_three_quarters_of_its_window() {
+    fn sawtooth_carries_three_quarters_of_its_window() {
         for (kib, rate) in [(8.0, 0.41), (16.0, 0.82), (32.0, 1.64)] {
             near(window_over_rtt(kib * 1024.0, 0.120) * 8e-6, rate, 5e-3);
         }
     }
 
     #[test]
-    fn the_square_root_law_and_cubics_response_have_their_published_constants() {
+    fn mathis_and_cubic_response_have_their_published_constants() {
         let path = LossyPath { loss: 0.01, rtt: 0.1, rto: 0.0, per_ack: 1.0, max_window: f64::INFINITY };
         near(mathis(&path), 122.5, 0.1);
         near(mathis(&LossyPath { per_ack: 2.0, ..path }), 86.6, 0.1);

@@ -1,27 +1,28 @@
-//! How rarely a receiver may acknowledge, where that is no fixed number of segments: ACK congestion control, which thins its ACKs while the way
-//! back is congested (`asymmetry`, section 4.3.1), and a rate per round trip (TACK: Li et al. 2020, draft-li-tcpm-tack).
+//! Variable ACK rates: ACK congestion control, which thins ACKs while their path is congested
+//! (`asymmetry`, section 4.3.1), and a rate per RTT (TACK: Li et al. 2020, draft-li-tcpm-tack).
 
 use super::config::DelayedAck;
 use crate::packet::{Flags, RareOption, Segment};
 use crate::units::{Span, Time};
 
-/// ACK congestion control's parameters.
+/// Configuration of ACK congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckCongestionControlConfig {
-    /// The largest delayed-ACK factor (the authors' scripts: 25).
+    /// Maximum delayed-ACK factor (the authors' scripts: 25).
     pub max: u32,
-    /// An ACK is not delayed for longer than this.
+    /// Maximum delay of an ACK.
     pub timer: Span,
-    /// What the sender's option takes in a header: 0 in ns-2.
+    /// Bytes of the sender's option in a header: 0 in ns-2.
     pub option_bytes: u16,
 }
 
-/// ACK congestion control at work: the delayed-ACK factor doubles in a round trip in which an ACK was marked, and falls by one in others.
+/// State of ACK congestion control: the delayed-ACK factor doubles in an RTT with a marked ACK, and
+/// falls by one in others.
 #[derive(Clone, Copy, Debug)]
 pub struct AckCongestionControl {
     config: AckCongestionControlConfig,
     factor: u32,
-    /// When the factor was last doubled, and lowered, on our timestamp clock; and the newest of our timestamps that has come back.
+    /// When the factor was doubled and lowered, on our timestamp clock, and the newest TSecr.
     doubled: u32,
     lowered: u32,
     echoed: u32,
@@ -32,14 +33,14 @@ impl AckCongestionControl {
         AckCongestionControl { config, factor: 1, doubled: 0, lowered: 0, echoed: 0 }
     }
 
-    /// Data has come: the rule for its ACK. `stamp` is our timestamp clock now.
+    /// The delayed-ACK rule for a data segment. `clock` is our timestamp clock.
     pub fn on_data(&mut self, segment: &Segment, clock: u32) -> DelayedAck {
         if let Some(option) = segment.timestamps
             && !earlier(option.echo, self.echoed)
         {
             self.echoed = option.echo;
         }
-        // What is told within a round trip of a change was said before the change had any effect.
+        // Feedback within an RTT of a change precedes its effect.
         if !earlier(self.echoed, self.doubled) {
             if segment.flags.has(Flags::ECE) {
                 self.factor = (2 * self.factor).min(self.config.max);
@@ -57,16 +58,16 @@ impl AckCongestionControl {
     }
 }
 
-/// On a clock that wraps.
+/// Comparison on a clock that wraps.
 fn earlier(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// TACK's rate: so many ACKs a round trip at most, and no more than one for the delayed-ACK rule's segments.
+/// TACK: a maximum of ACKs per RTT.
 #[derive(Clone, Copy, Debug)]
 pub struct Tack {
     per_rtt: f64,
-    /// The shortest round trip that the receiver has seen.
+    /// Minimum RTT at the receiver.
     rtt: Option<Span>,
     last: Time,
 }
@@ -97,20 +98,20 @@ mod tests {
 
     const CONFIG: AckCongestionControlConfig = AckCongestionControlConfig { max: 25, timer: Span::from_ms(100), option_bytes: 8 };
 
-    /// Data that echoes the timestamp `echo`, at `now` on the same clock.
+    /// Data with TSecr `echo`, at `now` on the same clock.
     fn factor(control: &mut AckCongestionControl, now: u32, echo: u32, marked: bool) -> u32 {
         let flags = if marked { Flags::ECE } else { Flags::NONE };
         let segment = Segment { payload: 1000, flags, timestamps: Some(Timestamps { value: 1, echo }), ..Segment::default() };
         control.on_data(&segment, now).segments
     }
 
-    /// A round trip of 100 ms.
+    /// RTT 100 ms.
     #[test]
-    fn the_factor_doubles_once_a_marked_round_trip_and_falls_by_one_in_a_clean_one() {
+    fn factor_doubles_once_per_marked_rtt_and_falls_by_one_per_unmarked_rtt() {
         let mut control = AckCongestionControl::new(CONFIG);
         for (now, echo, marked, expected) in [
             (1000, 900, true, 2),
-            // Not again before the ACKs of 1000 have had their effect, and no lower either.
+            // No change before the ACKs of 1000 have had their effect.
             (1050, 950, true, 2),
             (1090, 990, false, 2),
             (1100, 1000, true, 4),
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_two_acks_a_window_at_least_and_one_at_the_end_of_what_is_sent() {
+    fn acks_are_at_least_two_per_window_and_one_at_the_end() {
         let mut control = AckCongestionControl { factor: 16, ..AckCongestionControl::new(CONFIG) };
         for (window, left, expected) in [(100, 100, 16), (20, 100, 10), (100, 6, 3), (100, 0, 1), (1, 50, 1)] {
             let segment =
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_are_a_part_of_the_shortest_round_trip_apart() {
+    fn tack_spaces_acks_by_a_share_of_the_minimum_rtt() {
         let mut pace = Tack::new(4.0);
         assert_eq!(pace.next(), Time::ZERO);
         pace.note_rtt(Span::from_ms(40));

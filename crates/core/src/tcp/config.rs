@@ -1,4 +1,5 @@
-//! What a host's TCP is made of. Host stacks are data: the front reads them from files and fills this in whole.
+//! Configuration of a host's TCP. Host stacks are data: the Python front end reads them from files
+//! and sets every field.
 
 use super::ack_congestion_control::AckCongestionControlConfig;
 use super::autotune::{ReceiveTuning, SendTuning};
@@ -11,124 +12,131 @@ use super::sack_compression::SackCompression;
 use super::tso::TsoAutosize;
 use crate::units::Span;
 
-/// One TCP's parameters. Windows are in segments, sizes in bytes.
+/// The configuration of one TCP endpoint. Windows are in segments, sizes in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// How the window moves.
+    /// The congestion control.
     pub variant: Variant,
-    /// A congestion control from outside, in the variant's place.
+    /// A congestion control in Python, in place of `variant`.
     pub user: Option<UserVariant>,
-    /// How the window opens, for variants that have no way of their own.
+    /// Slow start, for variants without one of their own.
     pub slow_start: SlowStart,
-    /// The least growth a round trip before `cubic`'s first loss, as a share of its window: 0 in RFC 9438.
+    /// Minimum growth per RTT before `cubic`'s first loss, as a share of cwnd: 0 in RFC 9438.
     pub first_climb: f64,
-    /// How loss is repaired.
+    /// Loss detection and recovery.
     pub recovery: RecoveryKind,
     /// Payload of a full segment.
     pub segment: u32,
     /// IP and TCP header without options.
     pub header: u32,
-    /// Most bytes sent and not yet acknowledged; `u64::MAX`: no limit.
+    /// Maximum of bytes sent and not acknowledged; `u64::MAX`: no limit.
     pub send_buffer: u64,
-    /// The most that is ever advertised.
+    /// Maximum of the advertised window.
     pub receive_buffer: u32,
-    /// None: the buffers keep their sizes.
+    /// None: the buffer has a fixed size.
     pub send_tuning: Option<SendTuning>,
     pub receive_tuning: Option<ReceiveTuning>,
     pub window_rule: WindowRule,
-    /// None acknowledges every segment.
+    /// None: every segment is acknowledged.
     pub delayed_ack: Option<DelayedAck>,
-    /// No more ACKs than this a round trip, for data that comes in order (TACK); the timer of the delayed ACK bounds the wait.
+    /// Maximum of ACKs per RTT for in-order data (TACK); the timer of the delayed ACK limits the
+    /// delay.
     pub acks_per_rtt: Option<f64>,
-    /// Thins ACKs while they meet congestion, and counts for `delayed_ack`; needs timestamps and `ecn`.
+    /// ACK congestion control, in place of `delayed_ack`; needs timestamps and `ecn`.
     pub ack_control: Option<AckCongestionControlConfig>,
-    /// A mark on an ACK that enough duplicates have been seen calls for a fast retransmit; ACK congestion control sets it.
+    /// A thinned ACK that represents dupthresh duplicates triggers a fast retransmit; used with ACK
+    /// congestion control.
     pub dupack_marking: bool,
-    /// Segments sent back to back at most; the next go a part of a round trip later (`asymmetry`, sender adaptation). 1 paces at cwnd/srtt.
+    /// Maximum of segments sent back to back; the next follow a part of an RTT later (`asymmetry`,
+    /// sender adaptation). 1 paces at cwnd/srtt.
     pub max_burst: Option<u32>,
-    /// Segments acknowledged one by one at the start, and again after data arrives twice.
+    /// Segments acknowledged one by one at the start, and after a duplicate segment.
     pub quick_acks: u32,
-    /// A host that answers what it gets with data of its own delays its ACKs at once, quick ones or not: they ride on the answers.
+    /// Ping-pong mode: a host that answers with data delays its ACKs, quick ACKs included, as the
+    /// data carries them.
     pub ping_pong: bool,
-    /// None: each segment out of order gets its ACK.
+    /// None: every out-of-order segment is acknowledged.
     pub sack_compression: Option<SackCompression>,
     /// In segments.
     pub initial_window: f64,
     /// In segments; infinity: slow start runs to the first loss.
     pub initial_ssthresh: f64,
     pub rto: RtoConfig,
-    /// What a connection takes over from those before it to the same peer.
+    /// What a connection reuses from earlier ones to the same peer.
     pub metrics_cache: MetricsCache,
     pub sack: bool,
-    /// Report segments that arrive twice (RFC 2883).
+    /// Report duplicate segments (RFC 2883).
     pub dsack: bool,
-    /// Take back a cut that D-SACKs show to have been for nothing (RFC 3708).
+    /// Undo a reduction that D-SACKs show to be spurious (RFC 3708).
     pub undo: bool,
-    /// A SACK times a segment as an ACK number does; else only what moves the ACK number gives round trips.
+    /// SACKed segments give RTT samples; otherwise only an advancing ACK number does.
     pub sack_rtt: bool,
-    /// Likewise one that the echo of a timestamp does (Eifel detection, RFC 3522).
+    /// Undo by timestamp echo (Eifel detection, RFC 3522).
     pub eifel: bool,
-    /// Likewise one that F-RTO does (RFC 5682).
+    /// Undo by F-RTO (RFC 5682).
     pub frto: FrtoKind,
-    /// What a pause leaves of the window.
+    /// cwnd after an idle period.
     pub idle_restart: IdleRestart,
-    /// What becomes of a window that is not used.
+    /// Validation of a window that is not used.
     pub window_validation: WindowValidation,
-    /// Vegas's retransmission by the time a segment left (Brakmo and Peterson 1995, section 3.1).
+    /// Vegas's fine-grained retransmission (Brakmo and Peterson 1995, section 3.1).
     pub fine_timer: bool,
     pub timestamps: bool,
-    /// What the timestamps option costs on the wire; 12 in a real stack, 0 in ns-2.
+    /// Bytes of the timestamps option in a header; 12 in a real stack, 0 in ns-2.
     pub timestamp_bytes: u32,
-    /// What a SACK option costs beside its blocks; 4 with its padding, 0 in ns-2.
+    /// Bytes of a SACK option beside its blocks; 4 with padding, 0 in ns-2.
     pub sack_base_bytes: u32,
     pub sack_block_bytes: u32,
     pub syn_option_bytes: u32,
     pub window_scaling: bool,
     pub ecn: EcnMode,
     pub ecn_packets: EcnPackets,
-    /// What a mark leaves of the window, for variants whose answer to one RFC 8511 (ABE) changes.
+    /// Share of the window that a mark leaves, for variants that RFC 8511 (ABE) changes.
     pub ecn_beta: Option<f64>,
-    /// Spread a window over the round trip, for variants that do not pace themselves (they always do).
+    /// Pace the window over the RTT, for variants that do not pace themselves.
     pub pacing: bool,
-    /// What is paced leaves in chunks; None: segment by segment.
+    /// Size of the bursts of a paced sender (TSO autosizing); None: segment by segment.
     pub tso: Option<TsoAutosize>,
-    /// Which segments ask for delivery at once (PSH).
+    /// Which segments carry PSH.
     pub push: Push,
-    /// TCP small queues: the most that waits in the host's own queue, in the words of a chunk; None: all that the windows allow.
+    /// TCP small queues: limit of the bytes in the host's queue, computed like a TSO burst; None:
+    /// no limit.
     pub tsq: Option<TsoAutosize>,
-    /// Most segments of growth that one ACK may earn; 0 counts ACKs (before RFC 3465).
+    /// Maximum growth per ACK, in segments; 0 counts ACKs (before RFC 3465).
     pub byte_counting: u32,
     pub dupack_threshold: u32,
     pub newreno_exit: NewRenoExit,
-    /// RFC 3042: a new segment on each of the first two duplicate ACKs.
+    /// RFC 3042: a segment of new data on each of the first two duplicate ACKs.
     pub limited_transmit: bool,
-    /// RFC 5681, section 4.2: acknowledge at once when a segment fills a gap.
+    /// RFC 5681, section 4.2: an ACK at once when a segment fills a gap.
     pub immediate_ack_on_fill: bool,
 }
 
-/// RFC 1122, section 4.2.3.2.
+/// Delayed ACKs (RFC 1122, section 4.2.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// An ACK for this many full segments at the latest.
+    /// At least one ACK per this many full segments.
     pub segments: u32,
-    /// And after this time at the latest.
+    /// Maximum delay.
     pub timer: Span,
-    /// And at once when the application has read all there is and a segment with PSH was among it, outside ping-pong mode: Linux
-    /// (`tcp_cleanup_rbuf()`; for full segments since 6.6, "fix delayed ACKs for MSS boundary condition").
+    /// An ACK at once when the application has read all data and a segment carried PSH, outside
+    /// ping-pong mode: Linux (`tcp_cleanup_rbuf()`; for full segments since 6.6, "fix delayed ACKs
+    /// for MSS boundary condition").
     pub push: bool,
 }
 
-/// Which segments of data carry PSH (RFC 9293, section 3.9.1.2, leaves it to a sender that is not told).
+/// Which segments of data carry PSH (RFC 9293, section 3.9.1.2, leaves the choice to the sender).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
-    /// Each.
+    /// Every segment.
     Every,
-    /// The last of all that has been written, and the last of each chunk of two segments or more, as Linux does since 5.5 ("force a
-    /// PSH flag on TSO packets"). A chunk is what windows and `tso` let go at once.
+    /// The last segment of the written data, and the last of each burst of two or more segments:
+    /// Linux since 5.5 ("force a PSH flag on TSO packets"). A burst is what windows and `tso` allow
+    /// at once.
     Chunks,
 }
 
-/// RFC 6298 with the parameters in which stacks differ.
+/// RFC 6298, with the parameters in which stacks differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
     pub initial: Span,
@@ -136,48 +144,51 @@ pub struct RtoConfig {
     pub max: Span,
     /// Clock granularity G.
     pub tick: Span,
-    /// What the minimum bounds.
+    /// What `min` applies to.
     pub floor: RtoFloor,
     pub restart: RtoRestart,
 }
 
-/// What starts the timer anew.
+/// What restarts the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoRestart {
     /// ACKs of new data (RFC 6298, 5.3).
     Advance,
-    /// Those, and the retransmission with which a fast recovery begins, as ns-2's Sack1 does (RFC 6675, section 6, allows it on each).
+    /// As `Advance`, and the retransmission that starts a fast recovery: ns-2's Sack1 (RFC 6675,
+    /// section 6, allows it for every retransmission).
     Recovery,
-    /// ACKs of new data, and each retransmission of the oldest segment, as Linux does: the answer to it gets a whole timeout.
+    /// As `Advance`, and every retransmission of the oldest segment: Linux.
     Head,
-    /// Those, and a SACK of what left before the oldest segment last did, as Linux has done since its timer is kept while SACKs
-    /// of older data come in; of younger data none, or a lost retransmission would never time out.
+    /// As `Head`, and a SACK of a segment sent before the oldest one was last sent: newer Linux. A
+    /// SACK of later data does not restart the timer, so a lost retransmission times out.
     HeadAndSack,
-    /// All, duplicates too, as ns-2's TCP-Linux does: no timeout comes while ACKs do, so what finds no lost retransmission waits for ever.
+    /// Every ACK, duplicates too: ns-2's TCP-Linux. No RTO expires while ACKs arrive, so a recovery
+    /// that does not detect lost retransmissions stalls.
     EveryAck,
 }
 
 impl RtoRestart {
-    /// A retransmission of the oldest segment does.
+    /// Every retransmission of the oldest segment restarts the timer.
     #[inline]
     pub fn by_head(self) -> bool {
         matches!(self, Self::Head | Self::HeadAndSack)
     }
 }
 
-/// The RFC bounds the timeout; Linux bounds the variance term, so its timeout is never below SRTT + minimum.
+/// `Timeout`: the minimum applies to the RTO (RFC 6298). `Variance`: it applies to the variance
+/// term, so the RTO is at least SRTT + minimum (Linux).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoFloor {
     Timeout,
     Variance,
 }
 
-/// Where NewReno's window goes at the end of a recovery (RFC 6582, section 3.2, step 3).
+/// NewReno's cwnd at the end of a recovery (RFC 6582, section 3.2, step 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewRenoExit {
-    /// Option 1: min(ssthresh, what is in flight + 1): no burst.
+    /// Option 1: min(ssthresh, flight + 1), without a burst.
     Flight,
-    /// Option 2: ssthresh, burst or not; what ns-2 does.
+    /// Option 2: ssthresh, as in ns-2.
     Threshold,
 }
 
@@ -187,38 +198,39 @@ pub enum FrtoKind {
     Off,
     /// Section 2.1: by ACK numbers alone.
     Basic,
-    /// Section 3.1: with what SACK tells; `Basic` where the peer does no SACK.
+    /// Section 3.1: with SACK; `Basic` if SACK was not negotiated.
     Sack,
 }
 
-/// What is left of the window when nothing has been sent for longer than a timeout.
+/// cwnd after an idle period longer than the RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleRestart {
-    /// All of it.
+    /// Unchanged.
     Off,
     /// The initial window (RFC 5681, section 4.1).
     Restart,
-    /// Half for each timeout (RFC 2861, section 3.1, as in Linux).
+    /// Halved for each RTO (RFC 2861, section 3.1, as in Linux).
     Decay,
 }
 
-/// What becomes of a window of which the application uses a part.
+/// cwnd while the application does not fill it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowValidation {
-    /// It stays.
+    /// Unchanged.
     Off,
-    /// It shrinks with each timeout's time (RFC 2861, section 3.2; Linux).
+    /// Reduced after each RTO (RFC 2861, section 3.2; Linux).
     Rfc2861,
-    /// It stays for minutes, also over a pause, and a loss cuts what was used of it (RFC 7661).
+    /// Kept for minutes, also over idle periods; a loss reduces what was in use (RFC 7661).
     Rfc7661,
 }
 
-/// What the advertised window bounds.
+/// What the advertised window limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowRule {
-    /// Sequence space from the last byte acknowledged, out-of-order data included (RFC 9293): a loss soon stalls the sender.
+    /// Sequence space above snd.una, out-of-order data included (RFC 9293): a loss soon stalls the
+    /// sender.
     Sequence,
-    /// What is in flight, as ns-2's `window_` does: its receivers hold any amount out of order.
+    /// The flight, as ns-2's `window_` does: the receiver stores any amount of out-of-order data.
     InFlight,
 }
 
@@ -230,19 +242,19 @@ impl TcpConfig {
         u16::try_from(self.header + timestamp_len + sack + payload).unwrap_or(u16::MAX)
     }
 
-    /// Blocks that fit: three beside timestamps, else four (RFC 2018, section 3).
+    /// Maximum of SACK blocks: three beside timestamps, else four (RFC 2018, section 3).
     pub fn max_sack_blocks(&self) -> usize {
         if self.timestamps { 3 } else { 4 }
     }
 
-    /// RFC 7323: the smallest scale by which the whole buffer can be advertised in 16 bits.
+    /// RFC 7323: the smallest scale with which 16 bits can advertise the whole buffer.
     pub fn window_scale(&self) -> Option<u8> {
         self.window_scaling.then(|| (0..14).find(|s| self.receive_buffer >> s <= 0xFFFF).unwrap_or(14))
     }
 }
 
 impl Default for TcpConfig {
-    /// ns-2's stack, which the oracles use: no option costs bytes, every ACK counts one.
+    /// ns-2's stack, which the oracles use: options take no bytes, and growth counts ACKs.
     fn default() -> TcpConfig {
         TcpConfig {
             variant: Variant::Reno,

@@ -1,53 +1,56 @@
-//! How fast segments arrive (draft-cheng-iccrg-delivery-rate-estimation), kept only for congestion controls that ask.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), for congestion controls
+//! that use it.
 //!
-//! Each segment in flight carries a note of how much had arrived when it left. The ACK that reports it gives a sample: what has
-//! arrived since, over the longer of the time it took to send and the time it took to be acknowledged.
+//! Each segment in flight carries a record of the delivered count when it was sent. Its ACK gives a
+//! sample: the segments delivered since, over the longer of the send interval and the ACK interval.
 
 use super::scoreboard::Index;
 use crate::ring::Ring;
 use crate::units::{Span, Time};
 
-/// Section 3.2: the rate over the flight of one segment. Amounts are in segments.
+/// Section 3.2: the delivery rate over the flight of one segment. Amounts are in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateSample {
-    /// Arrived during the sample, and how long that took.
+    /// Delivered in the interval.
     pub delivered: u64,
     pub interval: Span,
-    /// Had arrived when the segment left: a round is over when this passes what had arrived at its start.
+    /// Delivered when the segment was sent: a round ends when this passes the delivered count at
+    /// its start.
     pub prior_delivered: u64,
-    /// Arrived in all, by now.
+    /// Delivered since the connection began.
     pub total: u64,
-    /// Taken for lost while it was in flight.
+    /// Marked lost during the flight.
     pub lost: u64,
-    /// In flight when it left, itself included.
+    /// In flight when the segment was sent, itself included.
     pub tx_in_flight: u32,
-    /// The application had left room in the window when it left.
+    /// The sender was application-limited when the segment was sent.
     pub app_limited: bool,
 }
 
 impl RateSample {
-    /// Segments a second; none if the interval is too short to mean anything (section 3.3, GenerateRateSample).
+    /// Segments per second; None if the interval is too short (section 3.3, GenerateRateSample).
     pub fn rate(&self, min_rtt: Option<Span>) -> Option<f64> {
         let valid = self.interval > Span::ZERO && self.interval >= min_rtt.unwrap_or(Span::ZERO);
         valid.then(|| self.delivered as f64 / self.interval.as_secs())
     }
 }
 
-/// A segment taken for lost, by what was noted when it left (draft-ietf-ccwg-bbr-06, section 5.5.10.2).
+/// A segment marked lost, with the record of its transmission (draft-ietf-ccwg-bbr-06, section
+/// 5.5.10.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossSample {
-    /// The segment's number since the connection began.
+    /// Index of the segment since the connection began.
     pub segment: Index,
-    /// In flight when it left, itself included.
+    /// In flight when the segment was sent, itself included.
     pub tx_in_flight: u32,
-    /// Taken for lost since it left, itself included.
+    /// Marked lost since the segment was sent, itself included.
     pub lost: u64,
-    /// Segments that had arrived in all when it was taken for lost.
+    /// Delivered since the connection began, when the segment was marked lost.
     pub total: u64,
     pub app_limited: bool,
 }
 
-/// Section 3.1.2: what is noted of a segment when it leaves.
+/// Section 3.1.2: per-segment state.
 #[derive(Clone, Copy, Debug, Default)]
 struct TxRecord {
     delivered: u64,
@@ -59,7 +62,7 @@ struct TxRecord {
     app_limited: bool,
 }
 
-/// Section 3.1.1: the connection's state.
+/// Section 3.1.1: per-connection state.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRateEstimator {
     /// Parallel to the scoreboard's ring.
@@ -67,33 +70,34 @@ pub struct DeliveryRateEstimator {
     base: Index,
     delivered: u64,
     delivered_at: Time,
-    /// When the first segment of the current sample's flight left.
+    /// When the first segment of the current sample's flight was sent.
     first_sent: Time,
-    /// While `delivered` is not beyond this, samples are limited by the application.
+    /// Samples are application-limited while `delivered` is at most this.
     app_limited_until: u64,
-    /// Duplicate ACKs without SACK each stand for a segment; the ACK that advances must not count those again.
+    /// Segments counted by duplicate ACKs without SACK, which an advancing ACK must not count
+    /// again.
     counted_by_dupacks: u32,
     losses: u64,
-    /// Losses that `on_loss` has told of.
+    /// Losses reported by `on_loss`.
     reported: u64,
 }
 
-/// What one ACK changed.
+/// Deliveries and losses that one ACK reports.
 #[derive(Clone, Copy, Debug)]
 pub struct AckDelivery {
-    /// Segments taken off the board that had not been SACKed, and segments newly SACKed.
+    /// Segments acknowledged and not SACKed before, and segments newly SACKed.
     pub acked: u32,
     pub sacked: u32,
-    /// A duplicate ACK that says nothing by SACK.
+    /// A duplicate ACK without SACK information.
     pub blind_duplicate: bool,
-    /// The segment sent last of those that arrived.
+    /// The delivered segment that was sent last.
     pub newest: Option<Index>,
-    /// First segment still on the board.
+    /// First segment on the scoreboard.
     pub base: Index,
     pub losses: u64,
 }
 
-/// What the congestion control is told.
+/// What the congestion control gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DeliveryUpdate {
     pub segments: u32,
@@ -151,7 +155,7 @@ impl DeliveryRateEstimator {
         DeliveryUpdate { segments, lost, rate }
     }
 
-    /// A segment was taken for lost; called for each in the order of marking, before it is sent again.
+    /// A segment was marked lost. Called in the order of marking, before the retransmission.
     pub fn on_loss(&mut self, segment: Index) -> Option<LossSample> {
         self.reported += 1;
         let record = self.records.get(usize::try_from(segment.checked_sub(self.base)?).ok()?)?;
@@ -173,7 +177,7 @@ impl DeliveryRateEstimator {
         if delivery.acked == 0 {
             return delivery.sacked;
         }
-        // At least one segment is new: the one whose arrival moved the ACK.
+        // At least one segment is new: the one that advanced the ACK number.
         let known = self.counted_by_dupacks.min(delivery.acked - 1);
         self.counted_by_dupacks -= known;
         delivery.acked - known + delivery.sacked
@@ -208,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_ack_of_ten_segments_sent_at_once_samples_what_has_arrived_since_they_left() {
+    fn rate_sample_counts_deliveries_since_the_segment_was_sent() {
         let mut d = DeliveryRateEstimator::default();
         for i in 0..10 {
             d.on_send(ms(0), i, i as u32 + 1, 0);
@@ -218,7 +222,8 @@ mod tests {
             assert_eq!((got.segments, got.rate.map(|r| (r.delivered, r.interval))), (1, Some((i, Span::from_ms(100 + i)))));
             d.on_send(ms(100 + i), 9 + i, 10, 0);
         }
-        // The eleventh left when one had arrived; ten more have since, in 100 ms, but it took 101 ms to send them.
+        // The eleventh was sent with one delivered; ten more have been since in 100 ms, but sending
+        // took 101 ms.
         let got = d.on_ack(ms(201), &acked(1, 11)).rate;
         assert_eq!(got.map(|r| (r.delivered, r.interval)), Some((10, Span::from_ms(101))));
         let rate = got.and_then(|r| r.rate(Some(Span::from_ms(101))));
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_squeezed_together_do_not_raise_the_rate_above_that_of_sending() {
+    fn rate_is_limited_by_the_send_rate_under_ack_compression() {
         let mut d = DeliveryRateEstimator::default();
         for i in 0..20 {
             d.on_send(ms(10 * i), i, i as u32 + 1, 0);
@@ -239,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sack_each_duplicate_counts_one_and_the_ack_that_follows_not_again() {
+    fn duplicate_acks_without_sack_count_one_segment_each_once() {
         let mut d = DeliveryRateEstimator::default();
         for i in 0..5 {
             d.on_send(ms(0), i, i as u32 + 1, 0);

@@ -1,4 +1,4 @@
-//! A TCP endpoint: a sending and a receiving half, with an application above them.
+//! A TCP endpoint: a sending and a receiving half, and an application.
 
 use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
@@ -14,26 +14,26 @@ use crate::tcp::timestamps::timestamp;
 use crate::units::Time;
 use std::sync::Arc;
 
-/// One end of a connection with its application. What every segment needs comes first and begins a cache line: with thousands of flows
-/// the lines fetched are the cost.
+/// One end of a connection with its application. Fields of every segment come first and start a
+/// cache line: with thousands of flows cache misses dominate.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct TcpEndpoint {
     pub(super) config: Arc<TcpConfig>,
     pub(super) last_ack_sent: u64,
-    /// TS.Recent of RFC 7323; the ACK number last sent decides when to renew it.
+    /// TS.Recent of RFC 7323; the last ACK number sent decides when it is updated.
     pub(super) ts_recent: u32,
     pub(super) state: ConnectionState,
-    /// Both ends offered it.
+    /// SACK was negotiated.
     pub(super) sack: bool,
     pub(super) timestamps: bool,
     pub(super) scaling: bool,
     pub(super) socket: Socket,
-    /// When the application wants to act next: as it said when it last did.
+    /// The application's next timer.
     app_due: Time,
-    /// A segment's length without payload and SACK blocks.
+    /// Bytes of a segment without payload and SACK blocks.
     pub(super) bare_len: u32,
-    /// More than the two halves reads and writes segments: ECN, or ACKs that congestion or a rate thins.
+    /// ECN or a variable ACK rate reads and writes segments, too.
     pub(super) has_rare_options: bool,
     pub(super) ecn: EndpointEcn,
     pub(super) app: AnyApp,
@@ -42,11 +42,12 @@ pub struct TcpEndpoint {
     pub(super) handshake: Handshake,
 }
 
-/// What an established connection sends next.
+/// The next segment of an established connection.
 enum Next {
-    /// A piece of the stream, and whether it is known to be the last for now.
+    /// Data, and whether it is known to be the last segment for now.
     Data(Transmit, bool),
-    /// A window probe or an ACK alone, with this sequence number: said only when there is nothing else to say.
+    /// A window probe or a pure ACK with this sequence number, sent only when there is no data to
+    /// send.
     Bare(u64),
 }
 
@@ -65,17 +66,18 @@ impl Next {
 }
 
 impl TcpEndpoint {
-    /// The end that opens the connection at `start`. Flows of one kind share their configuration (and so its cache lines).
+    /// A client that connects at `start`. Flows of one kind share their configuration (and its
+    /// cache lines).
     pub fn client(config: impl Into<Arc<TcpConfig>>, app: AnyApp, start: Time) -> TcpEndpoint {
         Self::new(config.into(), app, ConnectionState::Closed, start)
     }
 
-    /// An end that opens its connection as well, but at a time that only the run brings ([`Self::connect_at`]).
+    /// A client that connects when the run calls [`Self::connect_at`].
     pub fn deferred_client(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
         Self::new(config.into(), app, ConnectionState::Closed, Time::NEVER)
     }
 
-    /// The end that waits to be called.
+    /// A server, which listens.
     pub fn server(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
         Self::new(config.into(), app, ConnectionState::Listen, Time::NEVER)
     }
@@ -101,17 +103,17 @@ impl TcpEndpoint {
         }
     }
 
-    /// It learns from the connections that had this memory before it, and leaves to the next what it has learned.
+    /// Shares the metrics of the path with other connections between the two hosts.
     pub fn use_path_metrics(&mut self, path_metrics: SharedPathMetrics) {
         self.sender.use_path_metrics(path_metrics);
     }
 
-    /// The network tells it from here on what leaves its first hop ([`Self::on_host_dequeue`]).
+    /// The network reports from here on what leaves the host's queue ([`Self::on_host_dequeue`]).
     pub fn enable_tsq(&mut self) {
         self.sender.enable_tsq();
     }
 
-    /// A segment of its own has left its first hop, or was dropped there.
+    /// A segment of this endpoint has left the host's queue, or was dropped there.
     pub fn on_host_dequeue(&mut self, body: &Body) {
         if let Body::Segment(segment) = body
             && !segment.flags.has(Flags::SYN)
@@ -120,26 +122,26 @@ impl TcpEndpoint {
         }
     }
 
-    /// The connection opens at `at`; on one that is open it does nothing.
+    /// Connects at `at`. No effect on a connection that is open.
     pub fn connect_at(&mut self, at: Time) {
         if self.state == ConnectionState::Closed {
             self.handshake.at = at;
         }
     }
 
-    /// This end, which waits to be called, will answer only when the other side of its proxy is through.
+    /// A server that sends its SYN-ACK only when the other side of its proxy is established.
     pub fn defer_syn_ack(mut self) -> TcpEndpoint {
         self.handshake.waits = true;
         self
     }
 
-    /// The handshake is done, seen from this end.
+    /// The handshake is complete at this end.
     pub fn is_established(&self) -> bool {
         self.state == ConnectionState::Established
     }
 
     /// When this end sent its first SYN or SYN-ACK.
-    pub fn called(&self) -> Option<Time> {
+    pub fn first_syn_sent(&self) -> Option<Time> {
         self.handshake.first_sent
     }
 
@@ -159,12 +161,12 @@ impl TcpEndpoint {
     pub fn sample(&self) -> SenderSample {
         self.sender.sample()
     }
-    /// Everything it had to send, FIN included, has been acknowledged.
+    /// Everything to send, FIN included, has been acknowledged.
     pub fn finished(&self) -> bool {
         self.sender.finished()
     }
 
-    /// Whether the application has something to read now.
+    /// Processes a segment. Returns whether it carried data or a FIN.
     fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> bool {
         if segment.flags.has(Flags::SYN) {
             self.on_syn(now, segment, ecn);
@@ -174,7 +176,8 @@ impl TcpEndpoint {
             ConnectionState::Established => {}
             ConnectionState::Closed | ConnectionState::Listen | ConnectionState::SynSent => return false,
             ConnectionState::SynReceived if segment.ack == STREAM_START => self.establish(now),
-            // RFC 9293, section 3.10.7.4: an ACK of what was never sent does not open a connection.
+            // RFC 9293, section 3.10.7.4: an ACK of data that was never sent does not open a
+            // connection.
             ConnectionState::SynReceived => return false,
         }
         let echo = self.take_timestamps(now, segment);
@@ -202,7 +205,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Writes a piece of the stream with what the receiving half says into a segment.
+    /// Writes data or a pure ACK into `segment`.
     #[inline]
     fn write(&mut self, now: Time, piece: Transmit, segment: &mut Segment) {
         let mut flags = if piece.push { Flags::PSH.with(Flags::ACK) } else { Flags::ACK };
@@ -232,7 +235,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// What an established connection sends next: a piece of the stream, a window probe, or an ACK alone.
+    /// The next segment: data, a window probe, or a pure ACK.
     #[inline]
     fn next_piece(&mut self, now: Time) -> Option<Next> {
         if !self.sender.is_quiet(&self.socket) {

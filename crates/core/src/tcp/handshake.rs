@@ -1,4 +1,4 @@
-//! Opening a connection (RFC 9293, section 3.5), and what the two ends agree on.
+//! The three-way handshake (RFC 9293, section 3.5) and the options that it negotiates.
 
 use super::endpoint::TcpEndpoint;
 use super::sender::STREAM_START;
@@ -6,7 +6,8 @@ use super::timestamps::timestamp;
 use crate::packet::{Ecn, Flags, RetransmitReason, Segment, SynOptions, Timestamps};
 use crate::units::Time;
 
-/// Where the connection stands. Closing needs no states of its own: each half knows whether its FIN is through.
+/// The connection's state. Closing needs no states: each half knows whether its FIN is
+/// acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     /// A client before its start.
@@ -19,15 +20,15 @@ pub(super) enum ConnectionState {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
-    /// When the SYN (or SYN-ACK) goes out next.
+    /// Time of the next SYN or SYN-ACK.
     pub(super) at: Time,
     pub(super) first_sent: Option<Time>,
     pub(super) tries: u32,
-    /// It answers a SYN only when it is told to.
+    /// The SYN-ACK waits for the other side of a proxy.
     pub(super) waits: bool,
 }
 
-/// Doublings of the SYN timer: a server that stays silent is asked ever more rarely.
+/// Doublings of the SYN timer.
 const MAX_SYN_BACKOFF: u32 = 6;
 
 impl TcpEndpoint {
@@ -46,12 +47,13 @@ impl TcpEndpoint {
                 self.state = ConnectionState::SynReceived;
                 self.handshake.at = self.syn_ack_at(now);
             }
-            // Our SYN-ACK was lost: say it again.
+            // The SYN-ACK was lost: retransmit it.
             (ConnectionState::SynReceived, false) => {
                 self.ts_recent = segment.timestamps.map_or(self.ts_recent, |option| option.value);
                 self.handshake.at = self.syn_ack_at(now);
             }
-            // Our last ACK was lost, or a SYN comes late (RFC 9293, section 3.10.7.4): an ACK says where we stand.
+            // The last ACK was lost, or a SYN was delayed (RFC 9293, section 3.10.7.4): answer with
+            // an ACK.
             (ConnectionState::Established, _) => self.receiver.on_pure_ack(&Segment::default()),
             _ => {}
         }
@@ -61,7 +63,7 @@ impl TcpEndpoint {
         if self.handshake.waits { Time::NEVER } else { now }
     }
 
-    /// What both ends offer holds.
+    /// Enables the options that both ends offer.
     fn negotiate(&mut self, syn: &Segment) {
         let peer = syn.syn.unwrap_or(SynOptions { mss: 536, window_scale: None, sack_permitted: false });
         self.sack = self.config.sack && peer.sack_permitted;
@@ -106,9 +108,10 @@ impl TcpEndpoint {
         if answering {
             self.last_ack_sent = STREAM_START;
         }
-        // An answer agrees to what was offered and offers nothing else (RFC 2018, section 2; RFC 7323, sections 2.2 and 3.2).
+        // A SYN-ACK accepts offered options and offers no others (RFC 2018, section 2; RFC 7323,
+        // sections 2.2 and 3.2).
         let timestamps = if answering { self.timestamps } else { self.config.timestamps };
-        // The MSS option leaves the timestamps' share to the sender (RFC 6691).
+        // The MSS option includes the bytes of other options (RFC 6691).
         let mss = self.config.segment + if self.config.timestamps { self.config.timestamp_bytes } else { 0 };
         Segment {
             ack: u64::from(answering),

@@ -1,34 +1,35 @@
-//! What a host remembers of a path when a connection over it ends, for the next one to the same peer: Linux's per-destination metrics
-//! (`tcp_update_metrics`, `tcp_init_metrics`; 2.4 to 3.5 in the routing cache, since 3.6 in a table of their own).
+//! Per-destination metrics that a host caches for later connections to the same peer: Linux's
+//! `tcp_update_metrics`, `tcp_init_metrics` (2.4 to 3.5 in the routing cache, since 3.6 in a table
+//! of their own).
 
 use super::cc::CongestionWindow;
 use super::rtt::RttEstimator;
 use crate::units::Span;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How much of what is remembered a new connection takes over.
+/// Which cached metrics a new connection uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum MetricsCache {
     #[default]
     Off,
-    /// The first timeout is not below what the path's round trip calls for (Linux since 3.9, and all of it since
+    /// The first RTO is at least what the cached RTT requires (Linux since 3.9; the only metric if
     /// `tcp_no_ssthresh_metrics_save` is 1).
     Rtt,
-    /// Threshold, round trip and its variance (Linux 2.6).
+    /// ssthresh, RTT and its variance (Linux 2.6).
     Full,
 }
 
-/// What one connection leaves behind. The window is in segments.
+/// State of a connection at its end. The window is in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionOutcome {
     pub window: CongestionWindow,
-    /// Nothing is being repaired, and no timeout's losses are.
+    /// No loss is being repaired (Linux: TCP_CA_Open).
     pub open: bool,
-    /// Smoothed round trip and its variance; none while a timeout is not answered or nothing was measured.
+    /// SRTT and RTTVAR; None while an RTO is backed off, or without a sample.
     pub rtt: Option<(Span, Span)>,
 }
 
-/// What is known of a path. Thresholds in segments.
+/// Metrics of a path. ssthresh is in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathMetrics {
     pub rtt: Option<Span>,
@@ -36,23 +37,23 @@ pub struct PathMetrics {
     pub ssthresh: Option<f64>,
 }
 
-/// Shares of the way that a shorter round trip and a smaller variance are believed (`m >> 3`, `>> 2`).
+/// Weights of a smaller RTT and of a smaller variance (`m >> 3`, `>> 2`).
 const RTT_SHARE: u64 = 8;
 const VARIANCE_SHARE: u64 = 4;
 
-/// `old` moved down towards `new` by a share of the way, or up to it at once.
+/// A larger value replaces `old`; a smaller one moves it by 1/`share` of the difference.
 fn cautious(old: Span, new: Span, share: u64) -> Span {
     if new >= old { new } else { old - Span((old - new).0 / share) }
 }
 
 impl PathMetrics {
-    /// A connection has ended.
+    /// Updates the metrics at the end of a connection.
     pub fn learn(&mut self, outcome: &ConnectionOutcome) {
         let Some((srtt, rtt_var)) = outcome.rtt else {
             self.rtt = None;
             return;
         };
-        // Before anything is known the distance is the round trip itself, as the kernel has it.
+        // Without a cached RTT the difference is the RTT itself, as in the kernel.
         let known = self.rtt.unwrap_or(Span::ZERO);
         let distance = Span(known.0.abs_diff(srtt.0));
         self.rtt = Some(cautious(known, srtt, RTT_SHARE));
@@ -64,7 +65,7 @@ impl PathMetrics {
         let CongestionWindow { cwnd, ssthresh } = outcome.window;
         let half = libm::floor(cwnd / 2.0);
         if ssthresh.is_infinite() {
-            // The first slow start never ended: it only shows that a threshold is too low.
+            // Slow start never ended: it can only raise a cached ssthresh.
             self.ssthresh = self.ssthresh.map(|known| known.max(half));
         } else if cwnd > ssthresh && outcome.open {
             self.ssthresh = Some(half.max(ssthresh));
@@ -73,13 +74,14 @@ impl PathMetrics {
         }
     }
 
-    /// The threshold with which a connection starts whose host says `own`: a host's finite one is its variant's and is set last
-    /// (`bictcp_init()` overwrites what `tcp_init_metrics()` found).
+    /// Initial ssthresh of a connection whose host configures `own`. A finite `own` is the
+    /// variant's and overrides the cache (`bictcp_init()` overwrites what `tcp_init_metrics()`
+    /// set).
     pub fn threshold(&self, cache: MetricsCache, own: f64) -> f64 {
         self.ssthresh.filter(|_| cache == MetricsCache::Full && own.is_infinite()).unwrap_or(own)
     }
 
-    /// A connection's timer begins with what the path is known for.
+    /// Seeds the RTT estimator of a new connection.
     pub fn seed(&self, cache: MetricsCache, estimator: &mut RttEstimator) {
         let Some(rtt) = self.rtt else { return };
         match cache {
@@ -90,7 +92,7 @@ impl PathMetrics {
     }
 }
 
-/// What the connections between two hosts share at one of them.
+/// Metrics that the connections between two hosts share at one of them.
 #[derive(Clone, Debug, Default)]
 pub struct SharedPathMetrics(Arc<Mutex<PathMetrics>>);
 
@@ -116,10 +118,11 @@ mod tests {
         }
     }
 
-    /// By hand: 100, then 200 at once, then 200 - 80/8 = 190; the variance is the distance or the measured one, whichever is more,
-    /// and falls by a quarter of the way: 100, 100 (distance 100), 80 from 100: 95.
+    /// By hand: 100, then 200 at once, then 200 - 80/8 = 190. The variance is the larger of
+    /// difference and measurement, and falls by a quarter of the difference: 100, 100 (difference
+    /// 100), 80 from 100: 95.
     #[test]
-    fn a_longer_round_trip_is_believed_at_once_and_a_shorter_one_by_an_eighth() {
+    fn cached_rtt_rises_at_once_and_falls_by_an_eighth() {
         let mut metrics = PathMetrics::default();
         for (srtt, var, rtt_known, var_known) in [(100, 5, 100, 100), (200, 5, 200, 100), (120, 5, 190, 95)] {
             metrics.learn(&outcome(10.0, f64::INFINITY, true, srtt, var));
@@ -128,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_is_kept_once_a_slow_start_has_ended() {
+    fn ssthresh_is_cached_once_slow_start_has_ended() {
         let inf = f64::INFINITY;
-        // (cwnd, ssthresh, open, what was known, what is).
+        // (cwnd, ssthresh, open, cached before, cached after).
         for (cwnd, ssthresh, open, before, after) in [
             (40.0, inf, true, None, None),
             (40.0, inf, true, Some(10.0), Some(20.0)),
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_measured_nothing_makes_the_round_trip_unknown() {
+    fn connection_without_samples_clears_the_cached_rtt() {
         let mut metrics = PathMetrics::default();
         metrics.learn(&outcome(40.0, 16.0, true, 100, 10));
         metrics.learn(&ConnectionOutcome { window: CongestionWindow { cwnd: 1.0, ssthresh: 2.0 }, open: true, rtt: None });
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_full_cache_gives_a_threshold_and_only_to_a_host_without_one() {
+    fn cached_ssthresh_applies_only_with_the_full_cache_and_no_configured_one() {
         let metrics = PathMetrics { ssthresh: Some(20.0), ..PathMetrics::default() };
         for (cache, own, given) in [
             (MetricsCache::Full, f64::INFINITY, 20.0),

@@ -1,29 +1,30 @@
-//! When the next segment may leave, where a window is spread over the round trip instead of sent in bursts (as Linux does it inside
-//! TCP since 4.13, without its bunching of segments).
+//! Pacing: the earliest time of the next segment, so that a window spreads over the RTT (as Linux
+//! does inside TCP since 4.13).
 
 use crate::units::{Span, Time};
 
-/// Linux's `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`: room to double in slow start, and to probe after.
+/// Linux's `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`.
 const SLOW_START_FACTOR: f64 = 2.0;
 const AVOIDANCE_FACTOR: f64 = 1.2;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
     next: Time,
-    /// Segments may go back to back up to so many; 0 spreads them evenly.
+    /// Segments sent back to back; 0 spreads them evenly.
     burst: u32,
-    /// Those that have gone at `at`.
+    /// Segments sent at `at`.
     gone: u32,
     at: Time,
 }
 
-/// The pace of a window-based variant, in segments a second.
+/// Pacing rate of a window-based variant, in segments per second.
 pub fn window_rate(cwnd: f64, srtt: Span, slow_start: bool) -> f64 {
     (if slow_start { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR }) * cwnd / srtt.as_secs()
 }
 
 impl Pacer {
-    /// Bursts of so many segments at most, at the mean rate where the window allows more (`asymmetry`, sender adaptation).
+    /// Bursts of up to `burst` segments, at the mean rate cwnd/srtt (`asymmetry`, sender
+    /// adaptation).
     pub fn in_bursts(burst: u32) -> Pacer {
         Pacer { burst, ..Pacer::default() }
     }
@@ -35,8 +36,8 @@ impl Pacer {
         self.next
     }
 
-    /// A segment left at `now`, at `rate` segments a second. One that left late gives up to half its gap back, so that the mean
-    /// rate holds without bursts.
+    /// A segment was sent at `now`, at `rate` segments per second. A late segment earns a credit of
+    /// at most half a gap, so that the mean rate holds without bursts.
     pub fn on_send(&mut self, now: Time, rate: f64) {
         if self.burst > 0 {
             return self.count(now, rate);
@@ -46,7 +47,7 @@ impl Pacer {
         self.next = self.next.max(earliest) + gap;
     }
 
-    /// The last of a burst sets the time of the next one: burst*srtt/cwnd later.
+    /// The last segment of a burst sets the time of the next: burst*srtt/cwnd later.
     fn count(&mut self, now: Time, rate: f64) {
         if now > self.at {
             (self.at, self.gone) = (now, 0);
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn segments_leave_at_the_rate_and_a_late_one_makes_up_half_a_gap() {
+    fn pacer_sends_at_the_rate_and_credits_half_a_gap_when_late() {
         let mut pacer = Pacer::default();
         let start = Time::ZERO + Span::from_secs(1);
         pacer.on_send(start, 1000.0);
@@ -75,9 +76,10 @@ mod tests {
         assert_eq!(pacer.next(), late + Span::from_us(500));
     }
 
-    /// Three back to back at 1000 a second: the next after 3 ms; one alone is not followed by a pause.
+    /// Three back to back at 1000 per second: the next after 3 ms; a single segment is followed by
+    /// no pause.
     #[test]
-    fn a_burst_is_followed_by_its_share_of_the_round_trip() {
+    fn pacer_pauses_after_a_burst_for_its_share_of_the_rtt() {
         let mut pacer = Pacer::in_bursts(3);
         let start = Time::ZERO + Span::from_secs(1);
         for _ in 0..2 {
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_spread_with_room_to_grow() {
+    fn pacing_rate_exceeds_window_per_rtt_by_linux_factors() {
         assert!((window_rate(10.0, Span::from_ms(100), true) - 200.0).abs() < 1e-9);
         assert!((window_rate(10.0, Span::from_ms(100), false) - 120.0).abs() < 1e-9);
     }

@@ -1,13 +1,15 @@
-//! A split connection: two TCP endpoints back to back, as a performance-enhancing proxy has them (RFC 3135, section 2.4). Each runs by itself;
-//! between them bytes go from what one has received to what the other sends, and no more are kept than a buffer holds.
+//! Split TCP: two endpoints back to back in a performance-enhancing proxy (RFC 3135, section 2.4).
+//! Each runs a connection of its own; received bytes pass to the other side through a bounded
+//! buffer.
 
 use super::endpoint::TcpEndpoint;
 use super::handshake::ConnectionState;
 use crate::app::AnyApp;
 use crate::units::Time;
 
-/// Hands over what `from` has received to `to`. A byte is in the buffer from when it is read until `to`'s peer has acknowledged it; what
-/// does not fit stays unread, so that `from`'s window closes. Says how many bytes the buffer holds.
+/// Moves data from `from` to `to`. A byte occupies the buffer from its read until `to`'s peer
+/// acknowledges it; data beyond the buffer stays unread, which closes `from`'s window. Returns the
+/// bytes in the buffer.
 pub fn relay_bytes(now: Time, from: &mut TcpEndpoint, to: &mut TcpEndpoint, buffer: u64) -> u64 {
     let (arrived, acknowledged) = (from.receiver.arrived(), to.sender.acknowledged());
     let (AnyApp::ProxyApp(source), AnyApp::ProxyApp(target)) = (&mut from.app, &mut to.app) else { return 0 };
@@ -25,14 +27,14 @@ pub fn relay_bytes(now: Time, from: &mut TcpEndpoint, to: &mut TcpEndpoint, buff
     read.saturating_sub(acknowledged)
 }
 
-/// Brings the handshakes of both sides on: whoever has been called calls on at its other side, and answers now or, if it
-/// [waits](TcpEndpoint::defer_syn_ack), when it has been answered there.
+/// Advances the handshakes of both sides: a SYN on one side opens the connection of the other. The
+/// SYN-ACK is sent at once, or after the other side's handshake ([`TcpEndpoint::defer_syn_ack`]).
 pub fn relay_handshakes(now: Time, one: &mut TcpEndpoint, other: &mut TcpEndpoint) {
-    call_on(now, one, other);
-    call_on(now, other, one);
+    relay_syn(now, one, other);
+    relay_syn(now, other, one);
 }
 
-fn call_on(now: Time, listener: &mut TcpEndpoint, caller: &mut TcpEndpoint) {
+fn relay_syn(now: Time, listener: &mut TcpEndpoint, caller: &mut TcpEndpoint) {
     if matches!(listener.state, ConnectionState::SynReceived | ConnectionState::Established) {
         caller.connect_at(caller.handshake.at.min(now));
     }

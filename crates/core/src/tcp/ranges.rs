@@ -1,8 +1,9 @@
-//! A set of byte ranges, for what has been SACKed and for what waits out of order.
+//! A set of byte ranges, for SACKed data and for out-of-order data.
 
 use std::collections::VecDeque;
 
-/// Half-open, disjoint, not touching, sorted. The ends are cheap to change, as reordering and loss mostly happen there.
+/// Half-open, disjoint, sorted ranges that do not touch. Changes at either end are cheap, as most
+/// reordering and loss is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: VecDeque<(u64, u64)>,
@@ -25,18 +26,18 @@ impl RangeSet {
         self.ranges.clear();
     }
 
-    /// The range that holds `at`, if one does.
+    /// The range that contains `at`.
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
         let i = self.index_of_end_above(at);
         self.ranges.get(i).copied().filter(|r| r.0 <= at)
     }
 
-    /// Adds [start, end) and calls `fresh` with each part that was not there, in order.
+    /// Adds [start, end) and calls `fresh` with each part that is new, in order.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {
             return;
         }
-        // The first range that touches or lies beyond `start`.
+        // The first range that touches or follows `start`.
         let first = self.ranges.partition_point(|r| r.1 < start);
         let (mut low, mut high, mut cursor, mut last) = (start, end, start, first);
         while let Some(&(s, e)) = self.ranges.get(last).filter(|r| r.0 <= end) {
@@ -61,7 +62,7 @@ impl RangeSet {
         }
     }
 
-    /// Forgets everything below `edge`.
+    /// Removes everything below `edge`.
     pub fn remove_below(&mut self, edge: u64) {
         while let Some(front) = self.ranges.front_mut() {
             if front.0 >= edge {
@@ -87,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_bitmap(adds in prop::collection::vec((0u64..60, 1u64..12), 0..40), edge in 0u64..60) {
+        fn range_set_agrees_with_a_bitmap(adds in prop::collection::vec((0u64..60, 1u64..12), 0..40), edge in 0u64..60) {
             let mut set = RangeSet::default();
             let mut bits = [false; 80];
             for (start, len) in adds {

@@ -1,4 +1,4 @@
-//! What some connections read from segments and write into them beside the two halves' own: marks, and what thins ACKs.
+//! Options and fields that few connections use: ECN, and those of variable ACK rates.
 
 use super::endpoint::TcpEndpoint;
 use super::timestamps::{TimestampEcho, timestamp};
@@ -6,13 +6,13 @@ use crate::packet::{Ecn, RareOption, Segment};
 use crate::units::Time;
 
 impl TcpEndpoint {
-    /// What both ends have agreed on holds from now on.
+    /// The handshake is complete: the negotiated options are fixed.
     pub(super) fn on_negotiated(&mut self) {
         self.bare_len = self.config.header + if self.timestamps { self.config.timestamp_bytes } else { 0 };
         self.has_rare_options = self.ecn.on() || self.receiver.adapts_acks();
     }
 
-    /// Before the two halves take a segment in.
+    /// Reads them before the halves process the segment.
     #[inline(never)]
     pub(super) fn read_rare_options(&mut self, now: Time, segment: &Segment, ecn: Ecn, echo: TimestampEcho) {
         if self.ecn.on() {
@@ -23,7 +23,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// When the two halves have written a segment.
+    /// Writes them after the halves have written the segment.
     #[inline(never)]
     pub(super) fn write_rare_options(&mut self, segment: &mut Segment) {
         segment.dupacks_seen = self.receiver.marks_duplicates();
@@ -33,7 +33,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Data says what may follow it, for a receiver that thins its ACKs.
+    /// Data reports how much may follow it, for ACK congestion control.
     fn write_send_room(&self, segment: &mut Segment) {
         let Some(control) = self.config.ack_control.filter(|_| segment.payload > 0) else { return };
         segment.rare_option = RareOption::SendRoom(self.sender.room_left(&self.socket));

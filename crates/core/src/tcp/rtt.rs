@@ -1,21 +1,22 @@
-//! Round-trip times and the retransmission timeout they give (RFC 6298).
+//! The RTT estimator and the RTO (RFC 6298).
 
 use super::config::{RtoConfig, RtoFloor};
 use crate::units::Span;
 
-/// Integers throughout: the estimate of a seed is the same on every machine, and costs no conversion per ACK.
+/// Integer arithmetic throughout: reproducible on every machine, and no conversion per ACK.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RttEstimator {
     srtt: Option<Span>,
     rttvar: Span,
-    /// The longest span before the first sample.
+    /// Minimum RTT; `Span::MAX` before the first sample.
     min: Span,
-    /// The timeout without backing off.
+    /// The RTO without backoff.
     base: Span,
-    /// The last timeout rounded up to the clock's tick: mostly the next one is the same, which saves a division.
+    /// The last RTO rounded up to the clock's tick. The next one is mostly the same, which saves a
+    /// division.
     rounded: Span,
-    /// Doublings since the last timeout that has not been answered.
+    /// Doublings since the last RTO.
     backoff: u32,
     config: RtoConfig,
 }
@@ -26,10 +27,10 @@ const SRTT_SHARE: u64 = 8;
 const RTTVAR_SHARE: u64 = 4;
 /// K of RFC 6298, section 2.
 const VARIANCES: u64 = 4;
-/// Backing off further than this changes nothing: every maximum is reached.
+/// Further doublings have no effect: every maximum is reached.
 const MAX_BACKOFF: u32 = 16;
 
-/// `old` moved towards `new` by a share of the way, to the nearest picosecond below.
+/// `old` moved towards `new` by 1/`share` of the difference, rounded down to a picosecond.
 #[inline]
 fn smooth(old: Span, new: Span, share: u64) -> Span {
     if new >= old { Span(old.0 + (new.0 - old.0) / share) } else { Span(old.0 - (old.0 - new.0) / share) }
@@ -41,7 +42,8 @@ impl RttEstimator {
         RttEstimator { config, srtt: None, rttvar: Span::ZERO, min: Span::MAX, base, rounded: base, backoff: 0 }
     }
 
-    /// RFC 6298 (2.2) and (2.3): the first sample sets, later ones smooth; the variance uses the old SRTT.
+    /// RFC 6298 (2.2) and (2.3): the first sample sets the estimates, later ones smooth them;
+    /// RTTVAR uses the old SRTT.
     #[inline]
     pub fn sample(&mut self, rtt: Span) {
         let srtt = match self.srtt {
@@ -59,7 +61,7 @@ impl RttEstimator {
         self.set_base(srtt);
     }
 
-    /// RFC 6298 (2.3) and (2.4), or the floor that the host has.
+    /// RFC 6298 (2.3) and (2.4), or the host's floor.
     #[inline]
     fn set_base(&mut self, srtt: Span) {
         let variance = self.rttvar.saturating_mul(VARIANCES).max(self.config.tick);
@@ -73,7 +75,7 @@ impl RttEstimator {
         self.base = self.rounded;
     }
 
-    /// The path is known for this round trip: the first timeout allows for it, until there is a sample (Linux since 3.9).
+    /// Linux since 3.9: the first RTO allows for the path's cached RTT, until there is a sample.
     pub fn expect(&mut self, rtt: Span) {
         if self.srtt.is_none_or(|own| rtt > own) {
             let base = rtt + rtt.saturating_mul(2).max(self.config.min);
@@ -82,7 +84,7 @@ impl RttEstimator {
         }
     }
 
-    /// The path is known for these, and the handshake's round trip is no more than a first sample of short packets (Linux 2.6).
+    /// Linux 2.6: the path's cached estimates apply over a smaller RTT of the handshake.
     pub fn recall(&mut self, rtt: Span, rttvar: Span) {
         let Some(own) = self.srtt else { return };
         let srtt = own.max(rtt);
@@ -91,34 +93,35 @@ impl RttEstimator {
         self.set_base(srtt);
     }
 
-    /// SRTT and RTTVAR, if a timeout has not put them into doubt.
+    /// SRTT and RTTVAR, unless an RTO is backed off.
     pub fn trusted(&self) -> Option<(Span, Span)> {
         self.srtt.filter(|_| self.backoff == 0).map(|srtt| (srtt, self.rttvar))
     }
 
-    /// RFC 6298 (5.7): a SYN had to be sent twice, so without a sample the timeout is not below three seconds.
+    /// RFC 6298 (5.7): a SYN was retransmitted, so without a sample the RTO is at least three
+    /// seconds.
     pub fn distrust_first(&mut self) {
         self.base = self.base.max(Span::from_secs(3));
     }
 
-    /// RFC 6298 (2.1), (2.3), (2.4), (5.5): with the backing off in force.
+    /// The RTO with backoff: RFC 6298 (2.1), (2.3), (2.4), (5.5).
     #[inline]
     pub fn rto(&self) -> Span {
         let backed_off = if self.backoff == 0 { self.base } else { self.base.saturating_mul(1 << self.backoff) };
         backed_off.min(self.config.max)
     }
 
-    /// The timeout without clock, minimum and backing off: what Vegas holds a segment's age against.
+    /// The RTO without granularity, minimum and backoff: Vegas's fine-grained RTO.
     pub fn fine_timeout(&self) -> Option<Span> {
         Some(self.srtt? + self.rttvar.saturating_mul(VARIANCES))
     }
 
-    /// RFC 6298 (5.5): a timeout doubles the timer.
+    /// RFC 6298 (5.5): an RTO doubles the timer.
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
-    /// New data was acknowledged.
+    /// New data was acknowledged: the backoff ends.
     pub fn forget_backoff(&mut self) {
         self.backoff = 0;
     }
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sample_sets_and_the_second_smooths_as_rfc_6298_says() {
+    fn rto_follows_rfc_6298_for_the_first_two_samples() {
         let mut e = RttEstimator::new(config(RtoFloor::Timeout));
         assert_eq!(e.rto(), Span::from_secs(1));
         e.sample(Span::from_ms(100));
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_bounds_the_timeout_or_the_variance() {
+    fn rto_minimum_applies_to_the_timeout_or_to_the_variance() {
         for (floor, expected) in [(RtoFloor::Timeout, 200), (RtoFloor::Variance, 300)] {
             let mut e = RttEstimator::new(config(floor));
             for _ in 0..100 {
@@ -169,9 +172,9 @@ mod tests {
         }
     }
 
-    /// 100 ms and 50 ms from the handshake; the path is known for more, and for less.
+    /// 100 ms and 50 ms from the handshake; the cached values are larger, or smaller.
     #[test]
-    fn what_is_remembered_of_a_path_raises_the_timeout_and_never_lowers_it() {
+    fn cached_path_metrics_raise_the_rto_and_never_lower_it() {
         let known = |seed: fn(&mut RttEstimator)| {
             let mut e = RttEstimator::new(config(RtoFloor::Timeout));
             e.sample(Span::from_ms(100));
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(known(|e| e.expect(Span::from_ms(90))).rto(), Span::from_ms(300));
         let mut recalled = known(|e| e.recall(Span::from_ms(250), Span::from_ms(80)));
         assert_eq!(recalled.rto(), Span::from_ms(570), "250 + 4*80");
-        // The next sample moves it by an eighth and a quarter: 231.25, 97.5 -> 621.25 ms, in ticks 622.
+        // The next sample: 231.25 and 97.5, so 621.25 ms, in ticks 622.
         recalled.sample(Span::from_ms(100));
         assert_eq!(recalled.rto(), Span::from_ms(622));
         assert_eq!(known(|e| e.recall(Span::from_ms(50), Span::from_ms(10))).rto(), Span::from_ms(300));
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_double_up_to_the_maximum() {
+    fn rto_doubles_up_to_the_maximum() {
         let mut e = RttEstimator::new(config(RtoFloor::Timeout));
         e.sample(Span::from_ms(100));
         for expected in [600, 1200, 2400] {

@@ -1,9 +1,9 @@
-//! What a connection has done, counted where it happened.
+//! Counters of a connection's halves.
 
 use crate::statistics::Histogram;
 use crate::units::{Span, Time};
 
-/// What held the sender back (see [`SenderStats::limited`]).
+/// What limits the sender (see [`SenderStats::limited`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Limit {
@@ -13,7 +13,7 @@ pub enum Limit {
     SendBuffer,
     Cwnd,
     Recovery,
-    /// The pace at which the window is spread.
+    /// The pacing rate.
     Pacing,
 }
 
@@ -33,52 +33,53 @@ impl Limit {
     }
 }
 
-/// The sending half. Segments are those with payload (or FIN); the handshake is not counted.
+/// Counters of the sending half. Segments are those with payload or FIN; the handshake is not
+/// counted.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct SenderStats {
     pub segments_sent: u64,
-    /// Time in gaps between transmissions beyond one smoothed RTT.
+    /// Sum of the gaps between transmissions, less one SRTT each.
     pub idle: Span,
-    /// When the first segment with payload left.
+    /// When the first segment with payload was sent.
     pub first_data: Option<Time>,
     /// RTT samples of segments sent once (Karn).
     pub rtt: Histogram,
     pub retransmitted_segments: u64,
     pub timeouts: u64,
     pub fast_retransmits: u64,
-    /// Times the congestion control was told to cut: once per recovery or timeout episode, and once per flight with marks.
+    /// Window reductions: one per recovery, RTO episode, and flight with marks.
     pub window_cuts: u64,
-    /// Those of them that were for marks.
+    /// Window reductions for marks.
     pub ecn_cuts: u64,
     /// Time under each limit, by `Limit as usize`.
     pub limited: [Span; Limit::ALL.len()],
-    /// Payload acknowledged.
+    /// Payload bytes acknowledged.
     pub acked_bytes: u64,
 }
 
-/// The receiving half.
+/// Counters of the receiving half.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ReceiverStats {
-    /// Payload that has arrived in order, once.
+    /// Payload bytes received in order, each once.
     pub in_order_bytes: u64,
-    /// IP bytes of segments that brought something new.
+    /// IP bytes of segments with new data.
     pub unique_ip_bytes: u64,
     pub acks_sent: u64,
-    /// Segments that brought nothing new.
+    /// Segments without new data.
     pub duplicates: u64,
-    /// Segments with payload that came marked.
+    /// Data segments marked CE.
     pub marked_segments: u64,
-    /// When the peer's FIN had arrived in order.
+    /// When the peer's FIN was received in order.
     pub finished: Option<Time>,
 }
 
-/// The sender's state at an instant, for the time series. Windows in bytes of payload.
+/// The sender's state at an instant, for the time series. Windows are in bytes of payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderSample {
     pub cwnd_bytes: f64,
-    /// Infinite before the first loss where the host sets none.
+    /// Infinite before the first loss if the host sets no initial value.
     pub ssthresh_bytes: f64,
     pub srtt_ms: Option<f64>,
     pub flight_bytes: u64,

@@ -1,39 +1,40 @@
-//! The timestamps option (RFC 7323): the clock it tells, and what is made of an echo.
+//! The timestamps option (RFC 7323): our clock, and RTT by echo.
 
 use super::endpoint::TcpEndpoint;
 use crate::packet::Segment;
 use crate::units::{Span, Time};
 
-/// The timestamp clock ticks once a millisecond (RFC 7323, section 5.4, allows 1 ms to 1 s).
+/// Granularity of the timestamp clock (RFC 7323, section 5.4, allows 1 ms to 1 s).
 const TIMESTAMP_TICK: Span = Span::from_ms(1);
 
 pub(super) fn timestamp(now: Time) -> u32 {
     (now.0 / TIMESTAMP_TICK.0) as u32
 }
 
-/// The echo on a segment. What round trip it tells is worked out where it matters: data that comes one way tells its receiver nothing.
+/// The timestamp echo of a segment. Its RTT is computed on demand: a receiver of one-way data never
+/// needs it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimestampEcho {
     now: Time,
-    /// 0 is no echo.
+    /// TSecr; 0: no echo.
     value: u32,
 }
 
 impl TimestampEcho {
-    /// RFC 7323, section 4.1. An echo from the future is nobody's.
+    /// RFC 7323, section 4.1. An echo from the future is invalid.
     #[inline]
     pub fn rtt(self) -> Option<Span> {
         let ticks = timestamp(self.now).wrapping_sub(self.value) as i32;
         (self.value != 0 && ticks >= 0).then(|| TIMESTAMP_TICK.saturating_mul(ticks.max(1) as u64))
     }
 
-    /// An echo of `stamp`, this long after it was sent.
+    /// An echo of `value`, this long after it was sent.
     #[cfg(test)]
     pub fn aged(value: u32, rtt: Span) -> TimestampEcho {
         TimestampEcho { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(value)) + rtt, value }
     }
 
-    /// Our timestamp that came back; 0 if none did.
+    /// TSecr; 0 if there is no echo.
     #[inline]
     pub fn value(self) -> u32 {
         self.value
@@ -41,7 +42,7 @@ impl TimestampEcho {
 }
 
 impl TcpEndpoint {
-    /// RFC 7323, section 4.3: what to echo; and what is echoed.
+    /// RFC 7323, section 4.3: updates TS.Recent, and returns the echo.
     #[inline]
     pub(super) fn take_timestamps(&mut self, now: Time, segment: &Segment) -> TimestampEcho {
         let Some(option) = segment.timestamps.filter(|_| self.timestamps) else { return TimestampEcho::default() };

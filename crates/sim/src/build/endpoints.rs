@@ -50,7 +50,7 @@ impl FlowEndpoints {
         if !self.follows {
             return Some(self.start);
         }
-        tcp_of(network.endpoint(self.opener)).and_then(TcpEndpoint::called)
+        tcp_of(network.endpoint(self.opener)).and_then(TcpEndpoint::first_syn_sent)
     }
 
     /// The endpoint that receives packets of this direction.

@@ -1,74 +1,76 @@
-//! How socket buffers grow by themselves, as in Linux since 2.6: the receiver's with what the application reads in a round trip
-//! (dynamic right-sizing, Fisk and Feng 2001), the sender's with its window (Semke, Mahdavi and Mathis 1998).
+//! Autotuning of socket buffers (Linux since 2.6): the receive buffer grows with what the
+//! application reads per RTT (dynamic right-sizing, Fisk and Feng 2001), the send buffer with cwnd
+//! (Semke, Mahdavi and Mathis 1998).
 
 mod receive_buffer;
 
 pub use receive_buffer::RcvBufTuner;
 
-/// A receive buffer that grows. Sizes are in bytes.
+/// Autotuning of a receive buffer. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiveTuning {
-    /// The buffer at the start.
+    /// Initial size.
     pub start: u32,
-    /// The most it grows to.
+    /// Maximum size.
     pub limit: u32,
-    /// The part of the buffer that is advertised: the rest is for headers and bookkeeping.
+    /// Share of the buffer that is advertised; the rest is for headers and metadata.
     pub share: f64,
-    /// The window at the start; it opens by two segments for each that arrives in order, as far as the buffer allows.
+    /// Initial window; it grows by two segments per in-order segment, as far as the buffer allows.
     pub opening: u32,
     pub growth: WindowGrowth,
-    /// What a segment takes in the buffer beside its payload: the first says what share of it windows may promise (Linux since 6.5).
-    /// None: `share` stays.
+    /// Buffer bytes that a segment takes beside its payload: the first segment determines the share
+    /// that windows may use (Linux since 6.5). None: `share` stays.
     pub overhead: Option<u32>,
 }
 
-/// How far a receive buffer grows with what the application has read in a round trip.
+/// Growth of a receive buffer with the bytes read per RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowGrowth {
-    /// Twice that (Linux 2.6; Fisk and Feng 2001).
+    /// Twice the bytes read (Linux 2.6; Fisk and Feng 2001).
     Double,
-    /// Only when it is more than ever before: twice that and 16 segments, and twice over by as much as it is more, so that a sender in
-    /// slow start never waits (Linux since 3.12).
+    /// Only above the previous maximum: twice the bytes read and 16 segments, and twice the
+    /// relative increase on top, so that a sender in slow start never waits (Linux since 3.12).
     Lead,
-    /// As `Lead`, without the 16 segments, and with what waits out of order; the round trip is the least seen, timed once for each ACK
-    /// that is echoed (Linux since 6.16: "always seek for minimal rtt", "adjust rcvbuf in presence of reorders", "fix sk_rcvbuf overshoot").
+    /// As `Lead`, without the 16 segments, and with out-of-order data; the RTT is the minimum,
+    /// sampled once per echoed ACK (Linux since 6.16: "always seek for minimal rtt", "adjust rcvbuf
+    /// in presence of reorders", "fix sk_rcvbuf overshoot").
     Near,
 }
 
 impl ReceiveTuning {
-    /// What a buffer of this size lets the receiver advertise: a byte at least, or nothing would ever come.
+    /// The window of a buffer of this size, at least one byte.
     pub fn window(&self, buffer: u32) -> u32 {
         ((f64::from(buffer) * self.share) as u32).max(1)
     }
 
-    /// The share of the buffer that is payload when it is full of segments with so much.
+    /// The share of payload in a buffer full of segments of this size.
     pub fn by_size(&self, segment: u32) -> ReceiveTuning {
         let share =
             self.overhead.map_or(self.share, |overhead| f64::from(segment) / f64::from(segment.saturating_add(overhead).max(1)));
         ReceiveTuning { share, ..*self }
     }
 
-    /// The largest window that it will ever come to.
+    /// The largest window after all growth.
     pub fn largest_window(&self, segment: u32) -> u32 {
         self.window(self.limit).max(self.by_size(segment).window(self.limit))
     }
 }
 
-/// A send buffer that grows. Sizes are in bytes.
+/// Autotuning of a send buffer. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendTuning {
     pub start: u64,
     pub limit: u64,
-    /// What a segment takes in the buffer beside its payload.
+    /// Buffer bytes that a segment takes beside its payload.
     pub overhead: u32,
 }
 
 impl SendTuning {
-    /// Payload that a buffer holds which has grown to twice this window (in segments): the window itself and its successor.
+    /// Payload in a buffer of twice `cwnd` segments.
     pub fn payload(&self, cwnd: f64, segment: u32) -> u64 {
         let each = u64::from(segment + self.overhead);
         let wanted = (2.0 * libm::floor(cwnd)) as u64 * each;
-        // The last segment may start while there is any room, as a kernel that counts before it copies lets it.
+        // The last segment may start while there is any room: the kernel checks before it copies.
         wanted.clamp(self.start, self.limit.max(self.start)).div_ceil(each) * u64::from(segment)
     }
 }
@@ -78,9 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_send_buffer_is_twice_the_window_between_its_bounds() {
+    fn send_buffer_is_twice_cwnd_within_its_limits() {
         let tuning = SendTuning { start: 16_384, limit: 131_072, overhead: 400 };
-        // 16384 / 1400 = 11.7: the twelfth segment still begins.
+        // 16384 / 1400 = 11.7: the twelfth segment still starts.
         assert_eq!(tuning.payload(2.0, 1000), 12_000);
         assert_eq!(tuning.payload(10.9, 1000), 20_000);
         assert_eq!(tuning.payload(20.0, 1000), 40_000);

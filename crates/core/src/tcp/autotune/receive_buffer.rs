@@ -1,61 +1,64 @@
-//! A receive buffer at work: what the application reads in a round trip says how far it grows.
+//! Receive buffer autotuning: the bytes that the application reads per RTT determine the buffer's
+//! growth.
 
 use super::{ReceiveTuning, WindowGrowth};
 use crate::tcp::timestamps::TimestampEcho;
 use crate::units::{Span, Time};
 
-/// Gains of the round-trip estimate by timestamps: 1/8, as for SRTT.
+/// Gain of the RTT estimate by timestamps: 1/8, as for SRTT.
 const RTT_GAIN: u64 = 8;
-/// By how many segments the window opens for one that arrives.
+/// Segments by which the window grows per in-order segment.
 const OPENING_SEGMENTS: u64 = 2;
-/// Segments that `Lead` leaves for what arrives before the growth is seen.
+/// Segments that `Lead` adds for data that arrives before the growth takes effect.
 const LEAD_SEGMENTS: u64 = 16;
-/// And segments that count as read before there was a measurement: an initial window (RFC 6928), or the opening where that is less.
+/// Segments that count as read before the first measurement: an initial window (RFC 6928), or the
+/// initial receive window if that is smaller.
 const LEAD_START: u64 = 10;
 
-/// A receive buffer at work.
+/// State of a receive buffer. Sizes are in bytes of window.
 #[derive(Clone, Debug)]
 pub struct RcvBufTuner {
-    /// The window that the buffer allows, and the most it may ever allow.
+    /// The window that the buffer allows, and its maximum.
     buffer: u64,
     limit: u64,
-    /// How far the window has opened (the kernel's `rcv_ssthresh`).
+    /// `rcv_ssthresh` of the kernel: the maximum to advertise now.
     rcv_ssthresh: u64,
     rtt: RoundTrip,
-    /// Start of the measurement under way, and what the application had read then.
+    /// Start of the measurement in progress, and the bytes read before it.
     since: Option<Time>,
     read_before: u64,
-    /// All that has been read.
+    /// Bytes read since the connection began.
     read: u64,
     growth: WindowGrowth,
-    /// The most that was read in a round trip, and the size of what arrives: what `Lead` goes by.
+    /// Maximum of bytes read per RTT, and the size of the first segment, for `Lead` and `Near`.
     max_read: u64,
     segment: u64,
-    /// What reaches beyond a gap.
+    /// Out-of-order bytes above rcv.nxt.
     ahead: u64,
     tuning: ReceiveTuning,
 }
 
-/// The round trip as a receiver can see it.
+/// RTT at the receiver.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundTrip {
     time: Option<Span>,
     by_echo: bool,
-    /// The echo that was timed last.
+    /// TSecr of the last sample.
     echoed: u32,
-    /// When the window of the measurement under way began, and its end.
+    /// Start of the window being measured, and its end.
     window: Option<(Time, u64)>,
 }
 
 impl RoundTrip {
-    /// A data segment's timestamp echoes the ACK that allowed it: smoothed, as it includes the sender's own waits.
+    /// RTT by the timestamp echo of a data segment. Smoothed, as it includes pauses of the sender.
     fn echo(&mut self, rtt: Span) {
         let old = self.time.filter(|_| self.by_echo).unwrap_or(rtt);
         self.by_echo = true;
         self.time = Some(Span(old.0 - old.0 / RTT_GAIN + rtt.0 / RTT_GAIN));
     }
 
-    /// Likewise, but a shorter one counts at once, and the first segment that an ACK let go times it: those behind waited for each other.
+    /// As `echo`, but a smaller sample counts at once, and only the first segment of each echo is
+    /// sampled: later ones waited for it.
     fn first_echo(&mut self, rtt: Span, timestamp: u32) {
         if self.by_echo && timestamp == self.echoed {
             return;
@@ -67,7 +70,8 @@ impl RoundTrip {
         }
     }
 
-    /// Without timestamps: what lies beyond a window's edge was sent after a later ACK, so it takes a round trip; the fastest counts.
+    /// Without timestamps: data beyond a window's edge was sent after a later ACK, so a window
+    /// takes an RTT; the minimum counts.
     fn arrival(&mut self, now: Time, next: u64, edge: u64) {
         if let Some((since, end)) = self.window {
             if next <= end {
@@ -81,7 +85,7 @@ impl RoundTrip {
 }
 
 impl RcvBufTuner {
-    /// `unit` is the smallest window that can be said, given the scale: less would be said as none.
+    /// `unit` is the smallest window that the scale can express.
     pub fn new(tuning: ReceiveTuning, unit: u64) -> RcvBufTuner {
         let buffer = u64::from(tuning.window(tuning.start)).max(unit);
         RcvBufTuner {
@@ -100,16 +104,16 @@ impl RcvBufTuner {
         }
     }
 
-    /// The window that the buffer has room for when it is empty.
+    /// The window of an empty buffer.
     pub fn buffer(&self) -> u64 {
         self.buffer
     }
-    /// The most to advertise now.
+    /// The maximum to advertise now.
     pub fn rcv_ssthresh(&self) -> u64 {
         self.rcv_ssthresh
     }
 
-    /// Data came. `next` is the first byte missing, `edge` that of the window last advertised.
+    /// Data arrived. `next` is rcv.nxt, `edge` the end of the last advertised window.
     pub fn on_data(&mut self, now: Time, echo: TimestampEcho, next: u64, edge: u64) {
         match echo.rtt() {
             Some(rtt) if self.growth == WindowGrowth::Near => self.rtt.first_echo(rtt, echo.value()),
@@ -119,7 +123,7 @@ impl RcvBufTuner {
         }
     }
 
-    /// Data came out of order, as far as `ahead` bytes beyond what is missing.
+    /// Out-of-order data reaches `ahead` bytes above rcv.nxt.
     pub fn on_out_of_order(&mut self, ahead: u64) {
         self.ahead = ahead;
         if self.growth == WindowGrowth::Near && ahead > 0 {
@@ -127,8 +131,8 @@ impl RcvBufTuner {
         }
     }
 
-    /// A segment came in order. Whether it opened the window: Linux then acknowledges it at once (`tcp_grow_window()`, in 2.6 and in 6
-    /// alike), so that the sender soon hears of the room.
+    /// An in-order segment arrived. Returns whether it opened the window: then Linux acknowledges
+    /// it at once (`tcp_grow_window()`, in 2.6 and 6), so that the sender gets the room soon.
     pub fn on_in_order(&mut self, segment: u32) -> bool {
         if self.segment == 0 {
             self.segment = u64::from(segment);
@@ -140,7 +144,8 @@ impl RcvBufTuner {
         self.rcv_ssthresh > before
     }
 
-    /// The first segment shows how much of the buffer is payload (`scaling_ratio`). What has been promised stands.
+    /// The first segment shows the share of payload (`scaling_ratio`). The advertised window
+    /// stands.
     fn on_first_segment(&mut self, segment: u32) {
         if self.tuning.overhead.is_some() {
             let sized = self.tuning.by_size(segment);
@@ -149,7 +154,7 @@ impl RcvBufTuner {
         }
     }
 
-    /// The buffer that goes with what was read in a round trip.
+    /// The buffer for `copied` bytes read in an RTT.
     fn target(&mut self, copied: u64) -> u64 {
         match self.growth {
             WindowGrowth::Double => 2 * copied,
@@ -165,8 +170,9 @@ impl RcvBufTuner {
         }
     }
 
-    /// The application has read so much in all: once a round trip, the buffer grows with what was read in it. `Near` measures when the first of
-    /// several segments has been read (`tcp_rcv_space_adjust()`), and takes off what waits behind it.
+    /// The application has read `read` bytes in total: once per RTT the buffer grows. `Near`
+    /// measures when the first of several segments has been read (`tcp_rcv_space_adjust()`) and
+    /// subtracts the segments behind it.
     pub fn on_read(&mut self, now: Time, read: u64) {
         let first = if self.growth == WindowGrowth::Near { read.min(self.read + self.segment) } else { read };
         let waiting = read - first;

@@ -1,16 +1,16 @@
-//! What is taken for lost, and what of it is to be sent again.
+//! Loss marking, and the order of retransmissions.
 
 use super::segment::{LOST, RESENT};
 use super::{Index, Scoreboard, SentSegment};
 use crate::units::Time;
 
 impl Scoreboard {
-    /// From now on it notes which segments are taken for lost.
+    /// Logs segments marked lost from here on.
     pub fn log_losses(&mut self) {
         self.lost_log.get_or_insert_default();
     }
 
-    /// Hands over the segments taken for lost since the last call, in that order.
+    /// Hands over the segments marked lost since the last call, in order.
     pub fn take_lost(&mut self, into: &mut Vec<Index>) {
         if let Some(log) = &mut self.lost_log {
             std::mem::swap(log, into);
@@ -34,7 +34,8 @@ impl Scoreboard {
         }
     }
 
-    /// FACK: everything `reordering` or more segments below the forward-most SACK is lost (Mathis and Mahdavi 1996).
+    /// FACK: every segment at least `reordering` segments below the forward-most SACK is lost
+    /// (Mathis and Mahdavi 1996).
     pub fn mark_lost_below_forward_ack(&mut self, reordering: u32) {
         let Some(highest) = self.highest_sacked else { return };
         self.scanned = self.scanned.max(self.base);
@@ -48,13 +49,13 @@ impl Scoreboard {
         if sacked {
             self.sacked_below_scan += 1;
         } else if self.get(self.scanned).is_some_and(|s| !s.is_lost()) {
-            // One that is known to be lost may have been resent: that retransmission is still in flight.
+            // A lost segment may have been retransmitted: that retransmission is still in flight.
             self.mark_lost(self.scanned);
         }
         self.scanned += 1;
     }
 
-    /// Marks one segment lost; a retransmission of it in flight is given up.
+    /// Marks a segment lost, and its retransmission in flight too.
     pub fn mark_lost(&mut self, index: Index) {
         let Some(at) = index.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
         let Some(sent) = self.ring.get_mut(at).filter(|s| !s.is_sacked()) else { return };
@@ -70,7 +71,7 @@ impl Scoreboard {
         self.resend_from = self.resend_from.min(index);
     }
 
-    /// After a timeout nothing is taken to be in flight (RFC 6675, section 5.1; without SACK: go back N).
+    /// After an RTO nothing counts as in flight (RFC 6675, section 5.1; without SACK: go-back-N).
     pub fn mark_all_lost(&mut self) {
         for index in self.base..self.end_index() {
             self.mark_lost(index);
@@ -78,7 +79,7 @@ impl Scoreboard {
         self.resends.clear();
     }
 
-    /// They were only late: what is lost and has not been sent again is in flight.
+    /// A spurious RTO: lost segments that have not been retransmitted are in flight.
     pub fn forgive_losses(&mut self) {
         for at in 0..self.ring.len() {
             if let Some(sent) = self.ring.get_mut(at).filter(|s| s.is_lost() && !s.is_resent()) {
@@ -89,7 +90,7 @@ impl Scoreboard {
         (self.scanned, self.sacked_below_scan) = (self.base, 0);
     }
 
-    /// The first segment that is lost and has not been resent since.
+    /// The first lost segment that has not been retransmitted since.
     pub fn next_lost(&mut self) -> Option<Index> {
         if self.lost_out == self.resent_out {
             return None;
@@ -104,7 +105,7 @@ impl Scoreboard {
         None
     }
 
-    /// A segment goes out again; `next` is the sequence number that new data would have.
+    /// A segment is retransmitted; `next` is snd.nxt.
     pub fn on_resend(&mut self, index: Index, next: u64, now: Time) {
         let Some(at) = index.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
         let Some(sent) = self.ring.get_mut(at) else { return };
@@ -116,7 +117,8 @@ impl Scoreboard {
         self.resends.push_back((index, next));
     }
 
-    /// A retransmission is lost when data sent after it has been SACKed (the kernel of 2.6 with FACK; Mathis and Mahdavi 1996).
+    /// A retransmission is lost when data sent after it has been SACKed (Linux 2.6 with FACK;
+    /// Mathis and Mahdavi 1996).
     pub fn mark_lost_resends(&mut self) {
         let Some(reached) = self.highest_sacked_end() else { return };
         while let Some(&(index, next)) = self.resends.front() {
@@ -131,7 +133,8 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 6675, NextSeg rule 3: a segment below the highest SACKed one that is neither SACKed nor resent.
+    /// RFC 6675, NextSeg rule 3: a segment below the highest SACKed one that is neither SACKed nor
+    /// retransmitted.
     pub fn next_hole(&self, from: Index) -> Option<Index> {
         let highest = self.highest_sacked?;
         (from.max(self.base)..highest).find(|&i| self.get(i).is_some_and(|s| !s.is_sacked() && !s.is_resent()))

@@ -1,8 +1,10 @@
-//! What has been sent and not yet acknowledged, and what is known of it.
+//! The scoreboard: segments sent and not cumulatively acknowledged, with their SACK and loss state
+//! (RFC 6675).
 //!
-//! Segments lie in a ring in sequence order and are numbered from the connection's start, so a number stays valid while the
-//! ring moves. Every mark is set and cleared once, and every scan only moves forward, so the work per ACK is amortised O(1) plus a
-//! binary search over the SACKed ranges, whatever the window and however many segments are missing.
+//! Segments lie in a ring in sequence order and have an index since the connection began, which
+//! stays valid while the ring moves. Every mark is set and cleared once, and every scan moves
+//! forward only, so the work per ACK is amortised O(1) plus a binary search over the SACKed ranges,
+//! whatever the window and the number of losses.
 
 mod losses;
 mod sack;
@@ -17,54 +19,57 @@ use crate::ring::Ring;
 use crate::units::Time;
 use std::collections::VecDeque;
 
-/// A segment's number since the connection began.
+/// Index of a segment since the connection began.
 pub type Index = u64;
 
-/// What a cumulative ACK took off the board.
+/// The segments that an ACK number newly acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acked {
     pub segments: u32,
-    /// Those of them that had been SACKed before.
+    /// The part of them that had been SACKed before.
     pub sacked_before: u32,
-    /// When the first and the last of the segments left that were sent once and had not been SACKed (Karn).
+    /// Send times of the first and the last that were sent once and not SACKed (Karn).
     pub first_sent: Option<Time>,
     pub last_sent: Option<Time>,
     /// One of them had been sent more than once.
     pub resent: bool,
 }
 
-/// What every ACK needs comes first.
+/// Fields of every ACK come first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Scoreboard {
     ring: Ring<SentSegment>,
-    /// Number of the ring's first segment.
+    /// Index of the ring's first segment.
     base: Index,
     sacked_out: u32,
     lost_out: u32,
     resent_out: u32,
-    /// Somebody asks what has arrived.
+    /// Deliveries are recorded, for `newest_arrival` and `lowest_arrival`.
     notes_arrivals: bool,
     sacked: RangeSet,
-    /// Times a segment was taken for lost.
+    /// Number of loss marks set.
     losses: u64,
-    /// The segments taken for lost since `take_lost`, in that order; kept for congestion controls that watch deliveries.
+    /// Segments marked lost since `take_lost`, in order, for congestion controls that use delivery
+    /// rates.
     lost_log: Option<Vec<Index>>,
-    /// The segment sent last of those reported to have arrived since `take_newest_arrival`, and when it was sent.
+    /// Of the segments delivered since `take_newest_arrival`, the one sent last, with its send
+    /// time.
     newest_arrival: Option<(Time, Index)>,
-    /// The lowest of the segments sent once that have arrived since `take_lowest_arrival`.
+    /// The lowest of the segments sent once and delivered since `take_lowest_arrival`.
     lowest_arrival: Index,
     highest_sacked: Option<Index>,
-    /// When the first left of the segments sent once that SACK has reported since `take_first_sacked`.
+    /// Earliest send time of the segments sent once and SACKed since `take_first_sacked`.
     first_sacked: Option<Time>,
-    /// Segments below have been looked at for loss. It may lag behind `base`, and so may `resend_from` and `highest_sacked`: they are
-    /// brought up where they are used, as most ACKs find nothing lost.
+    /// Segments below this index have been checked for loss. It may lag behind `base`, as
+    /// `resend_from` and `highest_sacked` may: they are updated where they are used, as most ACKs
+    /// find nothing lost.
     scanned: Index,
-    /// SACKed segments on the board below `scanned`.
+    /// SACKed segments below `scanned`.
     sacked_below_scan: u32,
-    /// No segment below is lost and not yet resent.
+    /// No segment below is lost and not yet retransmitted.
     resend_from: Index,
-    /// Retransmissions in flight, in the order of sending, with the sequence number next to be sent then.
+    /// Retransmissions in flight, in the order of sending, with snd.nxt at the time.
     resends: VecDeque<(Index, u64)>,
 }
 
@@ -85,11 +90,11 @@ impl Scoreboard {
     pub fn resent_out(&self) -> u32 {
         self.resent_out
     }
-    /// Something is lost and has not been resent since.
+    /// A lost segment has not been retransmitted since.
     pub fn unsent_losses(&self) -> bool {
         self.lost_out > self.resent_out
     }
-    /// Nothing on it has been SACKed or taken for lost.
+    /// No segment is SACKed or lost.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.sacked_out == 0 && self.lost_out == 0
@@ -97,23 +102,24 @@ impl Scoreboard {
     pub fn losses(&self) -> u64 {
         self.losses
     }
-    /// Of the segments reported to have arrived since the last call, the one that was sent last.
+    /// Of the segments delivered since the last call, the one sent last.
     pub fn take_newest_arrival(&mut self) -> Option<Index> {
         self.newest_arrival.take().map(|(_, index)| index)
     }
-    /// The same without taking it, with the time it was sent.
+    /// The same with its send time, and kept.
     pub fn newest_arrival(&self) -> Option<(Time, Index)> {
         self.newest_arrival
     }
-    /// Of the segments sent once and reported to have arrived since the last call, the lowest.
+    /// The lowest of the segments sent once and delivered since the last call.
     pub fn take_lowest_arrival(&mut self) -> Index {
         std::mem::replace(&mut self.lowest_arrival, Index::MAX)
     }
-    /// When the first left of the segments sent once that SACK has newly reported since the last call.
+    /// Earliest send time of the segments sent once and newly SACKed since the last call.
     pub fn take_first_sacked(&mut self) -> Option<Time> {
         self.first_sacked.take()
     }
-    /// RFC 6675's pipe and Linux's packets in flight: sent, not SACKed, not lost, and every retransmission of the lost.
+    /// RFC 6675's pipe, Linux's packets in flight: sent, not SACKed, not lost, and retransmissions
+    /// of lost segments.
     pub fn in_flight(&self) -> u32 {
         (self.len() + self.resent_out).saturating_sub(self.sacked_out + self.lost_out)
     }
@@ -129,7 +135,7 @@ impl Scoreboard {
     pub fn end_index(&self) -> Index {
         self.base + self.ring.len() as u64
     }
-    /// Segments from the first to the highest SACKed one: Linux's fackets_out.
+    /// Segments up to the highest SACKed one: Linux's fackets_out.
     pub fn forward_acked(&self) -> u32 {
         self.highest_sacked.map_or(0, |h| (h + 1).saturating_sub(self.base) as u32)
     }
@@ -137,13 +143,13 @@ impl Scoreboard {
         self.highest_sacked.and_then(|h| self.get(h)).map(SentSegment::end)
     }
 
-    /// A segment goes out for the first time.
+    /// A segment is sent for the first time.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u32, now: Time) {
         self.ring.push_back(SentSegment { seq, len, sends: 1, marks: 0, sent_at: now });
     }
 
-    /// Everything below `ack` has arrived.
+    /// The ACK number advances to `ack`.
     #[inline]
     pub fn ack_to(&mut self, ack: u64) -> Acked {
         let mut acked = Acked::default();
@@ -175,7 +181,7 @@ impl Scoreboard {
         acked
     }
 
-    /// An ACK inside a segment: the rest of it is still out.
+    /// An ACK inside a segment: the rest stays on the scoreboard.
     #[inline]
     fn cut_first(&mut self, ack: u64) {
         if let Some(front) = self.ring.get_mut(0).filter(|front| front.seq < ack) {
@@ -184,12 +190,12 @@ impl Scoreboard {
         }
     }
 
-    /// From now on it notes what arrives, for `newest_arrival` and `take_lowest_arrival`.
+    /// Records deliveries from here on.
     pub fn note_arrivals(&mut self) {
         self.notes_arrivals = true;
     }
 
-    /// Of what has arrived, the segment that was sent last, and the lowest of those that were sent once.
+    /// Updates the newest and the lowest delivered segment.
     #[inline]
     fn note_arrival(&mut self, sent: &SentSegment, index: Index) {
         if self.newest_arrival.is_none_or(|newest| newest < (sent.sent_at, index)) {
@@ -200,7 +206,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes a leaving segment's marks out of the counts.
+    /// Removes the marks of an acknowledged segment from the counts.
     #[inline(never)]
     fn forget(&mut self, sent: &SentSegment) {
         self.sacked_out -= u32::from(sent.is_sacked());
@@ -209,7 +215,8 @@ impl Scoreboard {
         if sent.is_sacked() && self.base < self.scanned {
             self.sacked_below_scan -= 1;
         }
-        // Retransmissions of what left before go, too: it had no marks any more.
+        // Retransmissions of segments acknowledged before are removed, too: those had no marks any
+        // more.
         while self.resends.front().is_some_and(|&(index, _)| index <= self.base) {
             self.resends.pop_front();
         }

@@ -1,10 +1,10 @@
-//! What SACK blocks report.
+//! Processing of SACK blocks.
 
 use super::segment::SACKED;
 use super::{Scoreboard, SentSegment};
 
 impl Scoreboard {
-    /// A SACK block. Returns how many segments it newly reports.
+    /// Applies a SACK block. Returns the number of segments that it newly reports.
     pub fn sack(&mut self, start: u64, end: u64) -> u32 {
         let Some(first) = self.ring.front().map(|s| s.seq) else { return 0 };
         let (start, end) = (start.max(first), end.min(self.ring.back().map_or(first, SentSegment::end)));
@@ -29,7 +29,8 @@ impl Scoreboard {
         self.sacked_out - before
     }
 
-    /// Marks the segments that [start, end) completes. A segment reported in two halves is complete when both are known.
+    /// Marks the segments that [start, end) completes. A segment reported in two parts is complete
+    /// when both are known.
     fn mark_sacked(&mut self, start: u64, end: u64) {
         let mut at = self.position(start);
         while let Some(sent) = self.ring.get_mut(at) {
@@ -58,7 +59,8 @@ impl Scoreboard {
         }
     }
 
-    /// Where in the ring the segment that holds `seq` lies. Segments are mostly of one size, so a guess mostly hits.
+    /// Position in the ring of the segment that contains `seq`. A guess by the segment size is
+    /// mostly right.
     fn position(&self, seq: u64) -> usize {
         let last = self.ring.len().saturating_sub(1);
         let (Some(first), Some(middle)) = (self.ring.front(), self.ring.get(last / 2)) else { return 0 };

@@ -1,4 +1,4 @@
-//! One segment on the board.
+//! A segment on the scoreboard.
 
 use crate::units::Time;
 
@@ -6,10 +6,10 @@ use crate::units::Time;
 pub struct SentSegment {
     pub seq: u64,
     pub len: u32,
-    /// Times it has been sent.
+    /// Number of transmissions.
     pub sends: u16,
     pub(super) marks: u8,
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub sent_at: Time,
 }
 
@@ -22,7 +22,7 @@ impl SentSegment {
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
-    /// SACKed, lost or resent.
+    /// SACKed, lost or retransmitted.
     #[inline]
     pub fn is_marked(&self) -> bool {
         self.marks != 0

@@ -16,7 +16,7 @@ fn lost(board: &Scoreboard) -> Vec<u64> {
 }
 
 #[test]
-fn a_hole_is_lost_when_three_segments_above_it_are_sacked() {
+fn hole_is_lost_when_three_segments_above_are_sacked() {
     let mut b = board(10);
     for (upto, expected) in [(2, vec![]), (3, vec![]), (4, vec![0])] {
         b.sack(SIZE, upto * SIZE);
@@ -27,7 +27,7 @@ fn a_hole_is_lost_when_three_segments_above_it_are_sacked() {
 }
 
 #[test]
-fn fack_takes_every_hole_well_below_the_forward_ack_as_lost() {
+fn fack_marks_every_hole_below_the_threshold_lost() {
     let mut b = board(10);
     b.sack(5 * SIZE, 6 * SIZE);
     b.mark_lost_below_forward_ack(3);
@@ -35,7 +35,7 @@ fn fack_takes_every_hole_well_below_the_forward_ack_as_lost() {
 }
 
 #[test]
-fn a_retransmission_is_lost_when_later_data_is_sacked() {
+fn retransmission_is_lost_when_later_data_is_sacked() {
     let mut b = board(6);
     b.sack(SIZE, 4 * SIZE);
     b.mark_lost_below_sacks(3);
@@ -51,7 +51,7 @@ fn a_retransmission_is_lost_when_later_data_is_sacked() {
 }
 
 #[test]
-fn karn_no_sample_from_what_was_sent_twice() {
+fn retransmitted_segment_gives_no_rtt_sample() {
     let mut b = board(3);
     b.on_resend(0, 3 * SIZE, Time(9));
     let acked = b.ack_to(SIZE);
@@ -60,14 +60,14 @@ fn karn_no_sample_from_what_was_sent_twice() {
 }
 
 #[test]
-fn an_ack_inside_a_segment_leaves_its_rest() {
+fn partial_ack_of_a_segment_leaves_its_rest() {
     let mut b = board(2);
     assert_eq!(b.ack_to(150).segments, 1);
     assert_eq!(b.first().map(|s| (s.seq, s.len)), Some((150, 50)));
 }
 
 proptest! {
-    /// The counts are what a recount gives, whatever happens in whatever order.
+    /// The counts agree with a recount after any sequence of events.
     #[test]
     fn counts_agree_with_a_recount(steps in prop::collection::vec((0u8..7, 0u64..40, 1u64..6), 1..200)) {
         let mut b = Scoreboard::default();

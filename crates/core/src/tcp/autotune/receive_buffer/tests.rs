@@ -1,4 +1,4 @@
-//! A receive buffer by hand-made arrivals.
+//! Receive buffer autotuning with arrivals set by hand.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const RTT: Span = Span::from_ms(100);
 const TUNING: ReceiveTuning =
     ReceiveTuning { start: 40_000, limit: 400_000, share: 0.75, opening: 4000, growth: WindowGrowth::Double, overhead: None };
 
-/// A tuner that has seen the round trip.
+/// A tuner with an RTT sample.
 fn tuner() -> RcvBufTuner {
     let mut tuner = RcvBufTuner::new(TUNING, 1);
     tuner.on_data(Time::ZERO, TimestampEcho::aged(1, RTT), 1, 1);
@@ -19,7 +19,7 @@ fn after(rounds: u64) -> Time {
 }
 
 #[test]
-fn the_window_starts_at_the_buffers_share_and_opens_by_two_segments_each() {
+fn window_starts_at_the_opening_and_grows_by_two_segments_per_segment() {
     let mut tuner = tuner();
     assert_eq!((tuner.buffer(), tuner.rcv_ssthresh()), (30_000, 4000));
     assert!(tuner.on_in_order(1000));
@@ -28,9 +28,10 @@ fn the_window_starts_at_the_buffers_share_and_opens_by_two_segments_each() {
     assert_eq!((opening, tuner.rcv_ssthresh()), (12, 30_000));
 }
 
-/// 1448 B and 856 B of a segment: 0.628 of the buffer in place of half, 82,373 B of 128 KiB; 100 B and 856 B: less than was promised.
+/// 1448 B and 856 B of overhead: 0.628 of the buffer instead of half, 82,373 B of 128 KiB. 100 B
+/// and 856 B: less than the advertised window.
 #[test]
-fn the_first_segments_size_says_what_share_of_the_buffer_is_payload() {
+fn payload_share_follows_from_the_first_segment() {
     let tuning = ReceiveTuning { start: 131_072, limit: 262_144, share: 0.5, opening: 40_000, overhead: Some(856), ..TUNING };
     assert_eq!(tuning.largest_window(1448), 164_750);
     for (segment, buffer, limit) in [(1448, 82_375, 164_750), (100, 40_000, 40_000)] {
@@ -42,7 +43,7 @@ fn the_first_segments_size_says_what_share_of_the_buffer_is_payload() {
 }
 
 #[test]
-fn a_reader_that_takes_a_window_a_round_trip_doubles_it_up_to_the_limit() {
+fn buffer_doubles_up_to_the_limit_when_a_window_is_read_per_rtt() {
     let mut tuner = tuner();
     let mut read = 0;
     for (round, expected) in [(1, 60_000), (2, 120_000), (3, 240_000), (4, 300_000), (5, 300_000)] {
@@ -52,10 +53,10 @@ fn a_reader_that_takes_a_window_a_round_trip_doubles_it_up_to_the_limit() {
     }
 }
 
-/// Opening 4000, segments of 1000: a round trip of 4000 or less grows nothing; 8000 is twice as much as ever, so
-/// 2 * 8000 + 16000 = 32000, and twice 32000 * 4000 / 4000 more: 96000.
+/// Initial window 4000, segments of 1000: 4000 or less per RTT grows nothing; 8000 is twice the
+/// maximum, so 2 * 8000 + 16000 = 32000, and twice 32000 * 4000 / 4000 on top: 96000.
 #[test]
-fn a_leading_window_grows_by_what_is_more_than_before() {
+fn lead_grows_by_the_increase_over_the_maximum_read() {
     let mut tuner = RcvBufTuner::new(ReceiveTuning { growth: WindowGrowth::Lead, ..TUNING }, 1);
     tuner.on_in_order(1000);
     tuner.on_data(Time::ZERO, TimestampEcho::aged(1, RTT), 1, 1);
@@ -66,14 +67,15 @@ fn a_leading_window_grows_by_what_is_more_than_before() {
     assert_eq!(tuner.buffer(), 96_000);
     tuner.on_read(after(3), 20_000);
     assert_eq!(tuner.buffer(), 96_000);
-    // 12000: 2 * 12000 + 16000 = 40000, and twice 40000 * 4000 / 8000, which is less than there is.
+    // 12000: 2 * 12000 + 16000 = 40000, and twice 40000 * 4000 / 8000, less than the buffer.
     tuner.on_read(after(4), 32_000);
     assert_eq!(tuner.buffer(), 96_000);
 }
 
-/// The opening is the whole first buffer, as in Linux 6, and still the first full window read makes it grow.
+/// The initial window is the whole first buffer, as in Linux 6; the first full window read makes it
+/// grow.
 #[test]
-fn a_leading_window_grows_beyond_its_opening() {
+fn lead_grows_beyond_the_opening() {
     let tuning =
         ReceiveTuning { start: 131_072, limit: 6 << 20, share: 0.5, opening: 65_535, growth: WindowGrowth::Lead, overhead: None };
     let mut tuner = RcvBufTuner::new(tuning, 1);
@@ -83,13 +85,14 @@ fn a_leading_window_grows_beyond_its_opening() {
     tuner.on_read(after(1), 10 * 1448);
     assert_eq!(tuner.buffer(), 65_536);
     tuner.on_read(after(2), 30 * 1448);
-    // 2 * 20 * 1448 + 16 * 1448 = 81088, and twice as much more for twice as much read.
+    // 2 * 20 * 1448 + 16 * 1448 = 81088, and twice the relative increase on top.
     assert_eq!(tuner.buffer(), 3 * 81_088);
 }
 
-/// As above without the cushion: 2 * 8000, and twice 16000 * 4000 / 4000 more; then what waits beyond a gap, over twice the most read.
+/// As above without the 16 segments: 2 * 8000, and twice 16000 * 4000 / 4000; then out-of-order
+/// data on top of twice the maximum read.
 #[test]
-fn a_near_window_has_no_cushion_and_counts_what_waits_out_of_order() {
+fn near_adds_out_of_order_data_and_no_constant() {
     let mut tuner = RcvBufTuner::new(ReceiveTuning { growth: WindowGrowth::Near, ..TUNING }, 1);
     tuner.on_in_order(1000);
     tuner.on_data(Time::ZERO, TimestampEcho::aged(1, RTT), 1, 1);
@@ -103,15 +106,16 @@ fn a_near_window_has_no_cushion_and_counts_what_waits_out_of_order() {
     assert_eq!(tuner.buffer(), 56_000);
 }
 
-/// Segments of 1000, a millisecond apart, the last at `end`.
+/// Segments of 1000 bytes, a millisecond apart, the last at `end`.
 fn read_one_by_one(tuner: &mut RcvBufTuner, end: Time, segments: std::ops::RangeInclusive<u64>) {
     let last = *segments.end();
     segments.for_each(|n| tuner.on_read(Time(end.0 - Span::from_ms(last - n).0), 1000 * n));
 }
 
-/// The same 8000, but four of them at once: 5000 have been read when the first of the four is, and 3000 wait, which leaves 2000.
+/// The same 8000, four segments of them at once: 5000 are read with the first of the four, and 3000
+/// wait, which leaves 2000.
 #[test]
-fn a_near_window_is_measured_when_the_first_of_several_segments_has_been_read_without_those_that_wait() {
+fn near_measures_at_the_first_segment_of_a_batch() {
     let mut tuner = RcvBufTuner::new(ReceiveTuning { growth: WindowGrowth::Near, ..TUNING }, 1);
     tuner.on_in_order(1000);
     tuner.on_data(Time::ZERO, TimestampEcho::aged(1, RTT), 1, 1);
@@ -123,9 +127,10 @@ fn a_near_window_is_measured_when_the_first_of_several_segments_has_been_read_wi
     assert_eq!(tuner.read_before, 9000, "the next round trip begins with what waited");
 }
 
-/// An ACK lets two segments go: the second waited for the first. A shorter round trip counts at once, a longer one by an eighth.
+/// An ACK releases two segments: the second waited for the first. A smaller sample counts at once,
+/// a larger one by an eighth.
 #[test]
-fn a_near_windows_round_trip_is_the_least_timed_once_for_each_echo() {
+fn near_rtt_is_the_minimum_sampled_once_per_echo() {
     let mut trip = RoundTrip::default();
     for (timestamp, ms, expected) in [(1, 100, 100), (1, 60, 100), (2, 80, 80), (3, 160, 90), (4, 70, 70)] {
         trip.first_echo(Span::from_ms(ms), timestamp);
@@ -134,7 +139,7 @@ fn a_near_windows_round_trip_is_the_least_timed_once_for_each_echo() {
 }
 
 #[test]
-fn a_reader_that_takes_half_a_window_or_nothing_leaves_it_as_it_is() {
+fn buffer_stays_when_at_most_half_a_window_is_read_per_rtt() {
     let mut tuner = tuner();
     tuner.on_read(after(1), 15_000);
     tuner.on_read(after(2), 15_000);
@@ -142,7 +147,7 @@ fn a_reader_that_takes_half_a_window_or_nothing_leaves_it_as_it_is() {
 }
 
 #[test]
-fn it_never_shrinks_and_never_grows_within_a_round_trip() {
+fn buffer_never_shrinks_and_never_grows_within_an_rtt() {
     let mut tuner = tuner();
     tuner.on_read(after(1), 50_000);
     assert_eq!(tuner.buffer(), 100_000);
@@ -154,7 +159,7 @@ fn it_never_shrinks_and_never_grows_within_a_round_trip() {
 }
 
 #[test]
-fn without_timestamps_the_fastest_window_is_the_round_trip() {
+fn rtt_is_the_fastest_window_without_timestamps() {
     let mut trip = RoundTrip::default();
     trip.arrival(Time::ZERO, 1, 5001);
     trip.arrival(after(1), 5001, 9001);
@@ -167,7 +172,7 @@ fn without_timestamps_the_fastest_window_is_the_round_trip() {
 }
 
 #[test]
-fn timestamps_are_smoothed_by_an_eighth() {
+fn rtt_by_timestamps_is_smoothed_by_an_eighth() {
     let mut trip = RoundTrip::default();
     trip.echo(Span::from_ms(80));
     trip.echo(Span::from_ms(160));
