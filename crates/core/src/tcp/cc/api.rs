@@ -1,45 +1,50 @@
-//! What a congestion control is told and asked, and what it keeps at least.
+//! The interface of a congestion control: what it gets, what it answers, and the lower limits of
+//! its window.
 
 use crate::tcp::delivery_rate::{LossSample, RateSample};
 use crate::units::{Span, Time};
 
-/// What an ACK says.
+/// An ACK as a congestion control gets it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     pub now: Time,
-    /// Segments of growth it earns: 1, or the segments it covers up to the host's byte-counting limit (RFC 3465).
+    /// Segments of growth: 1, or the segments covered up to the host's byte-counting limit (RFC
+    /// 3465).
     pub growth_credit: f64,
-    /// Segments it took off the board.
+    /// Segments that the ACK number newly acknowledges.
     pub acked: u32,
-    /// Segments of which it is the first to say that they arrived, by its number or by SACK; known to `on_delivery` only.
+    /// Segments newly reported as delivered, by ACK number or SACK; set for `on_delivery` and
+    /// `on_marks`.
     pub delivered: u32,
-    /// Segments taken for lost since the last ACK; known to `on_delivery` only.
+    /// Segments marked lost since the last ACK; set for `on_delivery`.
     pub lost: u32,
-    /// Segments in flight after it.
+    /// Segments in flight after the ACK.
     pub in_flight: u32,
-    /// This ACK's sample, of the newest segment it acknowledges that was sent once (Karn); the smoothed and smallest so far.
+    /// RTT sample of the newest segment acknowledged that was sent once (Karn), SRTT, and minimum
+    /// RTT.
     pub rtt: Option<Span>,
     pub srtt: Option<Span>,
     pub min_rtt: Option<Span>,
-    /// The window was what held the sender back, so there is reason to grow it (RFC 7661).
+    /// cwnd limited the sender, so the window may grow (RFC 7661).
     pub cwnd_limited: bool,
-    /// A recovery, or what follows a timeout, is in force.
+    /// A fast recovery, or the repair after an RTO, is in progress.
     pub recovering: bool,
-    /// Segments acknowledged, and segments sent once or more, since the connection began: what rounds are counted by.
+    /// Segments acknowledged and segments sent since the connection began, each counted once; they
+    /// define rounds.
     pub acked_total: u64,
     pub sent: u64,
-    /// Segments that it newly reports as marked; known to `on_marks` only.
+    /// Segments newly reported as marked; set for `on_marks`.
     pub marked: f64,
-    /// How fast segments arrive; known to `on_delivery` only.
+    /// Delivery rate sample; set for `on_delivery`.
     pub rate: Option<RateSample>,
 }
 
-/// What tells of congestion.
+/// A signal of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionSignal {
-    /// Duplicate ACKs or SACKs show a loss.
+    /// A loss, by duplicate ACKs or SACKs.
     Duplicates,
-    /// The retransmission timer went off.
+    /// The RTO has expired.
     Timeout,
     /// The receiver echoed a mark (RFC 3168).
     Ecn,
@@ -49,85 +54,91 @@ pub enum CongestionSignal {
 pub struct Congestion {
     pub now: Time,
     pub signal: CongestionSignal,
-    /// FlightSize of RFC 5681 in segments, as the recovery counts it.
+    /// FlightSize of RFC 5681, in segments.
     pub flight: f64,
 }
 
-/// What a congestion control makes of marks.
+/// The response of a congestion control to ECN marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnResponse {
-    /// One is a cut, as a loss is (RFC 3168).
+    /// A mark reduces the window like a loss (RFC 3168).
     Cut,
-    /// It counts them, cuts by their share, and does not grow in the round trip after a cut (RFC 8257).
+    /// Marks are counted; the window is reduced by their share, and does not grow in the RTT after
+    /// a reduction (RFC 8257).
     Share,
-    /// It counts them, asks the network for many small ones by ECT(1), and goes on growing (RFC 9331); cuts lie so far apart at least.
+    /// Marks are counted; packets are sent as ECT(1) for frequent marks, and the window goes on
+    /// growing (RFC 9331). Reductions are at least `spacing` apart.
     Scalable { spacing: Span },
 }
 
-/// What the two ends have agreed on.
+/// The result of ECN negotiation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EcnAgreement {
-    /// Marks are echoed at all.
+    /// ECN was negotiated.
     pub echoed: bool,
-    /// They are counted (RFC 9768).
+    /// AccECN was negotiated (RFC 9768).
     pub accurate: bool,
-    /// What a mark leaves of the window, where it is not what a loss leaves (RFC 8511).
+    /// Share of the window that a mark leaves, if not that of a loss (RFC 8511).
     pub beta: Option<f64>,
 }
 
-/// Where in its cycle an algorithm is.
+/// Phase of a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     SlowStart,
     CongestionAvoidance,
 }
 
-/// A congestion control.
+/// A congestion control algorithm.
 pub trait CongestionControl {
-    /// New data was acknowledged and no recovery is in force, so the window may grow.
+    /// New data was acknowledged outside a recovery, so the window may grow.
     fn on_ack(&mut self, ack: &Ack);
-    /// What it makes of marks.
+    /// The response to ECN marks.
     fn ecn_response(&self) -> EcnResponse {
         EcnResponse::Cut
     }
-    /// Both ends have agreed on ECN, or on none.
+    /// ECN was negotiated, or not.
     fn on_ecn_negotiated(&mut self, _agreement: &EcnAgreement) {}
-    /// What an ACK says of marks, before any cut for them: every ACK, if it counts them.
+    /// ECN feedback of an ACK, before any reduction for it: every ACK, if marks are counted.
     fn on_marks(&mut self, _ack: &Ack) {}
-    /// Whether it wants `on_delivery`, for which the sender keeps a note of each segment in flight.
+    /// Whether `on_delivery` is called; the sender then keeps a record of each segment in flight.
     fn wants_delivery_rate(&self) -> bool {
         false
     }
-    /// Segments arrived or were lost: every ACK that says so, in recovery or not, before `on_ack`.
+    /// Segments were delivered or lost: every such ACK, in recovery or not, before `on_ack`.
     fn on_delivery(&mut self, _ack: &Ack) {}
-    /// A segment was taken for lost, for each, and before the next `on_delivery`; told to those that watch deliveries.
+    /// A segment was marked lost: each one, before the next `on_delivery`. Called with delivery
+    /// rates only.
     fn on_loss(&mut self, _now: Time, _loss: &LossSample) {}
-    /// Cut the window: sets `ssthresh`, and `cwnd` to where the recovery is to bring it (1 after a timeout).
+    /// Reduces the window: sets `ssthresh`, and `cwnd` to the target of the recovery (1 after an
+    /// RTO).
     fn on_congestion(&mut self, congestion: &Congestion);
-    /// A recovery is over (or has moderated the window) and leaves it here.
+    /// A recovery ends, or moderates the window: cwnd becomes `cwnd`.
     fn on_recovered(&mut self, now: Time, cwnd: f64);
-    /// The window has not been used and is set to what is still trusted of it (RFC 5681, section 4.1; RFC 2861).
+    /// The window was not used and becomes `window` (RFC 5681, section 4.1; RFC 2861).
     fn on_restart(&mut self, now: Time, window: CongestionWindow) {
         self.on_recovered(now, window.cwnd);
     }
-    /// Sending begins again after `idle` without anything in flight.
+    /// Sending restarts after `idle` with nothing in flight.
     fn on_idle(&mut self, _now: Time, _idle: Span) {}
-    /// The last cut was for nothing. True if it has taken back what that loss changed and keeps what it has learned since; otherwise
-    /// the sender puts the copy in its place that it made before the cut.
+    /// The last reduction was spurious. Returns true if the algorithm has reverted it and keeps
+    /// later measurements; otherwise the sender restores the copy that it saved before the
+    /// reduction.
     fn undo(&mut self) -> bool {
         false
     }
-    /// Whether its window holds in a recovery too, so that no proportional reduction is laid over it (Linux's `cong_control`).
+    /// Its window applies in a recovery too, instead of proportional rate reduction (Linux's
+    /// `cong_control`).
     fn controls_recovery(&self) -> bool {
         false
     }
     fn cwnd(&self) -> f64;
     fn ssthresh(&self) -> f64;
-    /// Segments a second, if it paces itself.
+    /// Segments per second, if it paces itself.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
-    /// How low rate-halving may bring the window (Linux 2.6's `min_cwnd`, which is the threshold where a variant gives none).
+    /// The minimum of the window under rate halving (Linux 2.6's `min_cwnd`, by default ssthresh).
     fn halving_floor(&self) -> f64 {
         self.ssthresh()
     }
@@ -136,26 +147,26 @@ pub trait CongestionControl {
     }
 }
 
-/// cwnd and ssthresh: what every window-based algorithm keeps.
+/// cwnd and ssthresh of a window-based algorithm, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionWindow {
     pub cwnd: f64,
     pub ssthresh: f64,
 }
 
-/// RFC 5681, equation (4), and section 3.1: no cut goes below two segments, a timeout leaves one.
+/// RFC 5681, equation (4), and section 3.1: ssthresh is at least two segments; an RTO leaves one.
 pub const MIN_SSTHRESH: f64 = 2.0;
 pub const LOSS_WINDOW: f64 = 1.0;
 
 impl CongestionWindow {
-    /// Sets the threshold and goes there, or to the loss window after a timeout.
+    /// Sets ssthresh, and cwnd to it, or to the loss window after an RTO.
     pub fn cut_to(&mut self, ssthresh: f64, signal: CongestionSignal) {
         self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         self.cwnd = if signal == CongestionSignal::Timeout { LOSS_WINDOW } else { self.ssthresh };
     }
 }
 
-/// What every window-based algorithm without further state answers alike.
+/// Methods of every window-based algorithm without further state.
 macro_rules! window_methods {
     () => {
         fn on_recovered(&mut self, _now: $crate::units::Time, cwnd: f64) {

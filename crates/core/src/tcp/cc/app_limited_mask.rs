@@ -1,16 +1,17 @@
-//! DeliveryRateEstimator while the sender held itself back on purpose, which say nothing of what the path could carry.
+//! Marks delivery rate samples as application-limited while the sender limits itself on purpose.
 
-/// Linux and draft-ietf-ccwg-bbr-06, section 5.3.4.3, mark the connection as limited by the application while they probe for the round
-/// trip. A congestion control cannot mark; it tells by a sample's `prior_delivered` whether its segment left in the lull.
+/// Linux and draft-ietf-ccwg-bbr-06, section 5.3.4.3, mark the connection as application-limited in
+/// ProbeRTT. Here the mask tests a sample's `prior_delivered`, as a congestion control cannot mark
+/// the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AppLimitedMask {
     from: u64,
-    /// The last amount delivered at which a segment of the lull may have left.
+    /// The last delivered count at which a masked segment may have been sent.
     to: Option<u64>,
 }
 
 impl AppLimitedMask {
-    /// The lull goes on: `total` has arrived and `in_flight` is on its way.
+    /// Extends the mask to segments sent now: `total` delivered and `in_flight` in flight.
     pub fn extend(&mut self, total: u64, in_flight: u32) {
         if self.to.is_none_or(|to| total > to) {
             self.from = total;
@@ -18,7 +19,7 @@ impl AppLimitedMask {
         self.to = Some(total + u64::from(in_flight));
     }
 
-    /// Whether a segment that left when so much had arrived left in it.
+    /// Whether a segment sent at this delivered count is masked.
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.to.is_some_and(|to| (self.from..=to).contains(&prior_delivered))
     }
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_covers_what_leaves_until_what_was_in_flight_has_arrived() {
+    fn mask_covers_segments_sent_until_the_flight_is_delivered() {
         let mut app_limited_mask = AppLimitedMask::default();
         assert!(!app_limited_mask.covers(0));
         app_limited_mask.extend(100, 4);

@@ -1,5 +1,5 @@
-//! BIAD: BIC's binary increase with Westwood's adaptive decrease, which `wimax-simulated` proposes without trying it. What its few
-//! sentences leave open is decided here and said in `docs/models/biad.md`.
+//! BIAD: BIC's binary increase with Westwood's adaptive decrease, proposed without evaluation in
+//! `wimax-simulated`. `docs/models/biad.md` lists the choices that the proposal leaves open.
 
 use super::bic::{BicConfig, Search};
 use super::slow_start::SlowStart;
@@ -11,19 +11,25 @@ pub struct Biad {
     window: CongestionWindow,
     slow_start: SlowStart,
     search: Search,
-    pipe: BdpEstimate,
-    /// Where a cut leaves the window at this share of W_max or above, there is nothing to search: max probing begins.
-    nearly: f64,
+    bdp: BdpEstimate,
+    /// A reduction to this share of W_max or above starts max probing.
+    max_probing_share: f64,
 }
 
 impl Biad {
     pub fn new(window: CongestionWindow, slow_start: SlowStart) -> Biad {
-        Biad { window, slow_start, search: Search::new(BicConfig::LINUX_2_6_22), pipe: BdpEstimate::by_ack(), nearly: 0.95 }
+        Biad {
+            window,
+            slow_start,
+            search: Search::new(BicConfig::LINUX_2_6_22),
+            bdp: BdpEstimate::by_ack(),
+            max_probing_share: 0.95,
+        }
     }
 
-    /// Westwood's threshold: BWE*RTTmin/seg_size.
-    fn carried(&self) -> f64 {
-        libm::floor(self.pipe.holds()).max(MIN_SSTHRESH)
+    /// Westwood's ssthresh: BWE*RTTmin/seg_size.
+    fn bdp_ssthresh(&self) -> f64 {
+        libm::floor(self.bdp.bdp()).max(MIN_SSTHRESH)
     }
 }
 
@@ -33,7 +39,7 @@ impl CongestionControl for Biad {
     }
 
     fn on_delivery(&mut self, ack: &Ack) {
-        self.pipe.see(ack);
+        self.bdp.on_ack(ack);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -46,11 +52,11 @@ impl CongestionControl for Biad {
     fn on_congestion(&mut self, congestion: &Congestion) {
         let before = self.window.cwnd;
         self.search.note_loss(before);
-        self.window.cut_to(self.carried(), congestion.signal);
+        self.window.cut_to(self.bdp_ssthresh(), congestion.signal);
         self.window.cwnd = self.window.cwnd.min(before);
         if congestion.signal == CongestionSignal::Timeout {
             self.search.forget();
-        } else if self.window.cwnd >= self.nearly * self.search.w_max {
+        } else if self.window.cwnd >= self.max_probing_share * self.search.w_max {
             self.search.w_max = self.window.cwnd;
         }
     }
@@ -67,7 +73,7 @@ mod tests {
     use super::*;
     use crate::units::Span;
 
-    /// A flow over a path that holds about 100 segments, at this window.
+    /// A flow with window `cwnd` on a path with a BDP of about 100 segments.
     fn settled(cwnd: f64) -> Biad {
         let mut cc = Biad::new(CongestionWindow { cwnd: 100.0, ssthresh: 100.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
@@ -80,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_by_congestion_leaves_what_the_path_holds_and_the_search_goes_for_the_old_window() {
+    fn congestion_loss_leaves_the_bdp_and_keeps_w_max() {
         let mut cc = settled(200.0);
         cc.on_congestion(&loss(200.0));
         assert!((95.0..=120.0).contains(&cc.cwnd()), "{}", cc.cwnd());
@@ -89,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_random_loss_hardly_cuts_and_max_probing_begins() {
+    fn random_loss_starts_max_probing() {
         let mut cc = settled(100.0);
         cc.on_congestion(&loss(100.0));
         assert!(cc.cwnd() >= 95.0, "{}", cc.cwnd());
@@ -97,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_leaves_one_and_forgets_the_maximum() {
+    fn timeout_leaves_one_segment_and_resets_w_max() {
         let mut cc = settled(150.0);
         cc.on_congestion(&timeout(150.0));
         assert_eq!((cc.cwnd(), cc.search.w_max), (1.0, 0.0));

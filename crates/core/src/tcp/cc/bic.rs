@@ -1,32 +1,35 @@
-//! BIC (Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", Infocom 2004), and as
-//! Linux 2.6 has it.
+//! BIC (Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance
+//! networks", Infocom 2004), and its Linux 2.6 form.
 
 use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, CwndCount, DelayedAckRatio, window_methods};
 
-/// The constants of section III, with the kernel's names where they differ. Windows are in segments.
+/// Constants of section III, with the kernel's names where they differ. Windows are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BicConfig {
-    /// S_max: most growth a round trip (`max_increment`).
+    /// S_max: maximum growth per RTT (`max_increment`).
     pub s_max: f64,
-    /// Below this window it is Reno.
+    /// At or below this window BIC grows like Reno.
     pub low_window: f64,
-    /// What a loss leaves.
+    /// Share of the window that a loss leaves.
     pub beta: f64,
-    /// The binary search goes 1/B of the way a round trip: 2 in the paper, 4 in the kernel (`BICTCP_B`).
+    /// The binary search covers 1/B of the distance per RTT: 2 in the paper, 4 in the kernel
+    /// (`BICTCP_B`).
     pub search: f64,
-    /// Growth a round trip next to W_max: S_min in the paper, B/`smooth_part` in the kernel.
+    /// Growth per RTT close to W_max: S_min in the paper, B/`smooth_part` in the kernel.
     pub s_min: f64,
-    /// How near W_max that is so: 2 S_min in the paper, B in the kernel.
+    /// Distance from W_max to which `s_min` applies: 2 S_min in the paper, B in the kernel.
     pub plateau: f64,
     pub fast_convergence: bool,
-    /// Linux 2.6.8 to 2.6.10: fast convergence divided by B/2 where 2*B was meant, so W_max became four times too large.
+    /// Linux 2.6.8 to 2.6.10: fast convergence divided by B/2 instead of 2*B, so W_max became four
+    /// times too large.
     pub convergence_defect: bool,
-    /// Growth a round trip, as a share of the window, while no loss has been seen after slow start (`cnt` at most 20).
+    /// Growth per RTT before the first loss, as a share of the window (`cnt` at most 20).
     pub unbounded_growth: f64,
-    /// The kernel's integers: steps of the search are whole, one that is not above 1 becomes S_min, and growth comes one ACK late.
+    /// The kernel's integer arithmetic: search steps are whole, steps of at most 1 become S_min,
+    /// and growth is one ACK late.
     pub integers: bool,
-    /// The kernel takes ACKs to cover two segments until it has seen otherwise.
+    /// The kernel's estimate of segments per ACK, which starts at two.
     pub delayed_ack_ratio: bool,
 }
 
@@ -64,11 +67,11 @@ impl BicConfig {
     };
 }
 
-/// BIC's increase, which BIAD takes over.
+/// BIC's increase; BIAD uses it, too.
 #[derive(Clone, Debug)]
 pub struct Search {
     pub config: BicConfig,
-    /// The window at the last loss, lowered by fast convergence; 0 before.
+    /// The window at the last loss, reduced by fast convergence; 0 before.
     pub w_max: f64,
     counter: CwndCount,
     ratio: DelayedAckRatio,
@@ -79,7 +82,7 @@ impl Search {
         Search { config, w_max: 0.0, counter: CwndCount::default(), ratio: DelayedAckRatio::LINUX }
     }
 
-    /// Segments of growth that a round trip at this window brings (section III and the kernel's `bictcp_update`).
+    /// Growth per RTT at this window, in segments (section III and the kernel's `bictcp_update`).
     pub fn growth(&self, cwnd: f64) -> f64 {
         let p = &self.config;
         if cwnd <= p.low_window {
@@ -94,7 +97,7 @@ impl Search {
         let ratio = self.ratio.see(ack);
         let count = window.cwnd / self.growth(window.cwnd);
         let every = match p.delayed_ack_ratio {
-            // As Reno the kernel counts ACKs, not segments.
+            // In its Reno mode the kernel counts ACKs, not segments.
             true if window.cwnd <= p.low_window => count,
             true => kernel_count(count, ratio),
             false if p.integers => libm::floor(count).max(1.0),
@@ -103,7 +106,7 @@ impl Search {
         window.cwnd += self.counter.add(credit, every + f64::from(u8::from(p.integers)));
     }
 
-    /// The maximum that a loss at `cwnd` sets (section III, fast convergence).
+    /// W_max after a loss at `cwnd` (section III, fast convergence).
     pub fn note_loss(&mut self, cwnd: f64) {
         let p = &self.config;
         self.counter.clear();
@@ -116,25 +119,27 @@ impl Search {
     }
 }
 
-/// Section III: the growth `distance` below W_max.
+/// Section III: growth per RTT at `distance` below W_max.
 pub fn binary_search(p: &BicConfig, distance: f64) -> f64 {
     let step = if p.integers { libm::floor(distance / p.search) } else { distance / p.search };
     let near = if p.integers { step <= 1.0 } else { distance <= p.plateau };
     if near { p.s_min } else { step.min(p.s_max) }
 }
 
-/// Section III, max probing: the search run backwards from W_max, then S_max a round trip.
+/// Section III, max probing: the search reversed from W_max, then S_max per RTT.
 pub fn max_probing(p: &BicConfig, beyond: f64) -> f64 {
     if beyond < p.plateau { p.s_min } else { (beyond / (p.search - 1.0)).min(p.s_max) }
 }
 
-/// Fast convergence: cwnd*(1 + beta)/2. With N = 1/(1 - beta) the kernel writes cwnd*(2N - 1)/(2N), and wrote /(N/2); it is whole there.
+/// Fast convergence: cwnd*(1 + beta)/2, in the kernel cwnd*(2N - 1)/(2N) with N = 1/(1 - beta),
+/// rounded down. The defect divided by N/2.
 pub fn converged_maximum(p: &BicConfig, cwnd: f64) -> f64 {
     let maximum = cwnd * (1.0 + p.beta) / 2.0 * if p.convergence_defect { 4.0 } else { 1.0 };
     if p.integers { libm::floor(maximum) } else { maximum }
 }
 
-/// ACKs until the next segment, as the kernel counts them: whole, and fewer where an ACK covers more segments.
+/// ACKs per segment of growth as the kernel counts them: whole, and fewer if an ACK covers more
+/// segments.
 fn kernel_count(count: f64, ratio: f64) -> f64 {
     libm::floor(libm::floor(count) / ratio).max(1.0)
 }

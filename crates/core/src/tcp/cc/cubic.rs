@@ -4,12 +4,12 @@ use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, EcnAgreement, MIN_SSTHRESH, window_methods};
 use crate::units::{Span, Time};
 
-/// The constants of RFC 9438, section 4 and 5, as parameters.
+/// Constants of RFC 9438, sections 4 and 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicConfig {
     /// C, segments per second cubed (section 5.1).
     pub c: f64,
-    /// beta_cubic: what a loss leaves (section 4.6).
+    /// beta_cubic: share of the window that a loss leaves (section 4.6).
     pub beta: f64,
     /// Section 4.7.
     pub fast_convergence: bool,
@@ -26,28 +26,30 @@ pub struct Cubic {
     config: CubicConfig,
     window: CongestionWindow,
     slow_start: SlowStart,
-    /// The window before the last cut, lowered by fast convergence.
+    /// W_max: the window before the last reduction, reduced by fast convergence.
     w_max: f64,
-    /// The window at the last cut: where alpha_cubic becomes 1 (section 4.3).
+    /// The window at the last reduction, at which alpha_cubic becomes 1 (section 4.3).
     cwnd_prior: f64,
     epoch: Option<Epoch>,
-    /// What a mark leaves: beta_cubic (section 4.6), or what RFC 8511 has instead, which proposes 0.85.
+    /// Share of the window that a mark leaves: beta_cubic (section 4.6), or the value of RFC 8511,
+    /// which proposes 0.85.
     beta_ecn: f64,
-    /// The least growth a round trip while nothing is known of the path's limit, as a share of the window: 0 in the RFC, 1/20 in Linux.
+    /// Minimum growth per RTT before the first loss, as a share of cwnd: 0 in the RFC, 1/20 in
+    /// Linux.
     first_climb: f64,
-    /// A loss or a mark has shown where the limit lies; a timeout makes it unknown again.
+    /// A loss or a mark has occurred since the last RTO.
     limit_known: bool,
 }
 
-/// One congestion avoidance stage.
+/// A congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// The last ACK of it.
+    /// The last ACK of the stage.
     last: Time,
     /// Seconds from the start to W_max.
     k: f64,
-    /// The window a Reno flow would have (section 4.3).
+    /// W_est: the window of a Reno flow (section 4.3).
     w_est: f64,
 }
 
@@ -87,15 +89,15 @@ impl Cubic {
         }
     }
 
-    /// With Linux's least growth before the first loss (`bictcp_update()`): after a slow start that ended early the RFC's curve takes
-    /// seconds to leave its plateau. `share` of the window a round trip, at least 0.
-    pub fn climbing(self, share: f64) -> Cubic {
+    /// Sets Linux's minimum growth before the first loss (`bictcp_update()`), as a share of cwnd
+    /// per RTT. After an early end of slow start the RFC's curve stays on its plateau for seconds.
+    pub fn with_min_growth(self, share: f64) -> Cubic {
         Cubic { first_climb: share, ..self }
     }
 
     fn begin_epoch(&mut self, now: Time) -> Epoch {
         let cwnd = self.window.cwnd;
-        // A stage that does not follow a loss starts at the plateau (section 4.10).
+        // A stage that follows no loss starts at the plateau (section 4.10).
         self.w_max = self.w_max.max(cwnd);
         Epoch { start: now, last: now, k: cubic_k(self.config.c, self.w_max, cwnd), w_est: cwnd }
     }
@@ -121,7 +123,7 @@ impl Cubic {
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.cwnd_limited {
-            // Section 5.8: time in which something else held the sender back does not count.
+            // Section 5.8: time in which cwnd did not limit the sender does not count.
             if let Some(epoch) = &mut self.epoch {
                 epoch.start += ack.now - epoch.last;
                 epoch.last = ack.now;
@@ -136,14 +138,14 @@ impl CongestionControl for Cubic {
     fn on_congestion(&mut self, congestion: &Congestion) {
         let cwnd = self.window.cwnd;
         let p = self.config;
-        // Section 4.7: a flow that lost below its old maximum gives room to others.
+        // Section 4.7: a loss below the previous W_max releases bandwidth to other flows.
         self.w_max = if cwnd < self.w_max && p.fast_convergence { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         let beta = if congestion.signal == CongestionSignal::Ecn { self.beta_ecn } else { p.beta };
         self.window.cut_to((cwnd * beta).max(MIN_SSTHRESH), congestion.signal);
         self.epoch = None;
         if congestion.signal == CongestionSignal::Timeout {
-            // Section 4.8: after slow start the stage begins anew, with K = 0.
+            // Section 4.8: the stage after slow start begins with K = 0.
             self.w_max = 0.0;
         }
         self.limit_known = congestion.signal != CongestionSignal::Timeout;
@@ -154,7 +156,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_idle(&mut self, now: Time, idle: Span) {
-        // Section 5.8: the time without sending does not count.
+        // Section 5.8: idle time does not count.
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + idle).min(now);
         }
@@ -182,31 +184,32 @@ mod tests {
     }
 
     #[test]
-    fn between_losses_the_window_is_the_rfcs_cubic() {
+    fn window_follows_the_rfcs_curve_between_losses() {
         let start = CongestionWindow { cwnd: 1000.0, ssthresh: 500.0 };
         let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(Classic));
         cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 1000.0 });
         assert!((cc.cwnd() - 700.0).abs() < 1e-9);
         let k = cubic_k(0.4, 1000.0, 700.0);
         assert!((k - 9.0856).abs() < 1e-4, "cbrt(300/0.4) s: {k}");
-        // A long round trip, so that a Reno flow would be slower (section 4.3).
+        // The RTT is long, so that a Reno flow is slower (section 4.3).
         let rtt = Span::from_ms(100);
         let mut now = Time::ZERO;
         while now.as_secs() < 15.0 {
-            // One round trip's ACKs, evenly spread.
+            // The ACKs of an RTT, evenly spread.
             let n = cc.cwnd() as u64;
             for i in 0..n {
                 cc.on_ack(&ack(now + Span(rtt.0 * i / n), rtt));
             }
             now += rtt;
-            // Each ACK goes 1/cwnd of the way to the window one round trip ahead, so the window follows the curve itself.
+            // Each ACK covers 1/cwnd of the distance to the window one RTT ahead, so the window
+            // follows the curve.
             let expected = cubic_window(0.4, k, 1000.0, now.as_secs());
             assert!((cc.cwnd() / expected - 1.0).abs() < 0.01, "at {now:?}: {} not {expected}", cc.cwnd());
         }
     }
 
     #[test]
-    fn in_a_small_window_it_grows_as_reno_with_its_beta_would() {
+    fn small_window_grows_in_the_reno_friendly_region() {
         let mut cc =
             Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 20.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
         cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 20.0 });
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_the_window_was_not_the_limit_does_not_count() {
+    fn app_limited_time_does_not_count() {
         let rtt = Span::from_ms(100);
         let after = |pause: Span| {
             let mut cc =
@@ -235,13 +238,14 @@ mod tests {
         assert_eq!(after(Span::from_secs(60)), after(Span::ZERO));
     }
 
-    /// 5 % a round trip of 100 segments' ACKs; the RFC's curve grows by 0.4*0.1^3 in that time, Reno by one.
+    /// 5 % per RTT with the ACKs of 100 segments; the RFC's curve grows by 0.4*0.1^3 in that time,
+    /// Reno by one.
     #[test]
-    fn until_a_loss_shows_the_limit_it_may_climb_by_a_share_of_the_window() {
+    fn min_growth_applies_until_the_first_loss_or_mark() {
         let rtt = Span::from_ms(100);
         let round = |share: f64, before: Option<CongestionSignal>| {
             let start = CongestionWindow { cwnd: 100.0, ssthresh: 100.0 };
-            let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(Classic)).climbing(share);
+            let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(Classic)).with_min_growth(share);
             if let Some(signal) = before {
                 cc.on_congestion(&Congestion { now: Time::ZERO, signal, flight: 100.0 });
                 cc.window = start;
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_below_the_old_maximum_gives_room() {
+    fn loss_below_w_max_lowers_it() {
         let mut cc =
             Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 100.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
         let loss = Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 100.0 };

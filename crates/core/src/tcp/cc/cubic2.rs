@@ -1,5 +1,6 @@
-//! CUBIC 2.0 and 2.1, as Linux 2.6.15 to 2.6.22 have it (Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet
-//! 2005; Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 2008).
+//! CUBIC 2.0 and 2.1 of Linux 2.6.15 to 2.6.22 (Rhee and Xu, "CUBIC: a new TCP-friendly high-speed
+//! TCP variant", PFLDnet 2005; Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant",
+//! ACM SIGOPS OSR 2008).
 
 use super::slow_start::SlowStart;
 use super::{
@@ -13,19 +14,19 @@ use crate::units::{Span, Time};
 pub struct Cubic2Config {
     /// C, segments per second cubed: `bic_scale`/1024*10.
     pub c: f64,
-    /// What a loss leaves: 819/1024, the paper's 0.8.
+    /// Share of the window that a loss leaves: 819/1024, the paper's 0.8.
     pub beta: f64,
     pub fast_convergence: bool,
     pub friendly: bool,
-    /// S_max, segments in 100 ms: the limit past the origin (`max_increment`).
+    /// S_max: maximum growth above the origin, in segments per 100 ms (`max_increment`).
     pub s_max: f64,
-    /// Most ACKs for a segment before the first loss, when nothing is known of the path.
+    /// Maximum of ACKs per segment of growth before the first loss.
     pub first_count: f64,
-    /// ACKs for a segment at and above the target, in windows.
+    /// ACKs per segment of growth at and above the target, in windows.
     pub hold: f64,
-    /// How long a count holds while the window stays (HZ/32).
+    /// Lifetime of a count while the window is unchanged (HZ/32).
     pub recompute: Span,
-    /// The kernel counts past its target by one ACK before it grows.
+    /// The kernel grows one ACK after the count is reached.
     pub spare_ack: f64,
 }
 
@@ -43,7 +44,7 @@ impl Cubic2Config {
     };
 }
 
-/// The time over which S_max is counted.
+/// The interval of S_max, in seconds.
 const S_MAX_INTERVAL: f64 = 0.1;
 
 #[derive(Clone, Debug)]
@@ -51,40 +52,41 @@ pub struct Cubic2 {
     config: Cubic2Config,
     window: CongestionWindow,
     slow_start: SlowStart,
-    /// The window at the last loss, lowered by fast convergence; 0 before.
+    /// The window at the last loss, reduced by fast convergence; 0 before.
     w_max: f64,
     epoch: Option<Epoch>,
-    /// The smallest RTT since the last timeout, in seconds.
-    smallest: Option<f64>,
+    /// Minimum RTT since the last RTO, in seconds.
+    min_rtt: Option<f64>,
     counter: CwndCount,
     ratio: DelayedAckRatio,
-    /// ACKs for a segment, when that was computed, and for which window.
+    /// ACKs per segment of growth, the time of the computation, and its window.
     count: (f64, Time, f64),
 }
 
-/// From the first ACK after a loss to the next loss.
+/// State from the first ACK after a loss to the next loss.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
     k: f64,
     origin: f64,
-    /// The window a Reno flow would have.
+    /// The window of a Reno flow.
     friendly: f64,
-    /// ACKs not yet in `friendly`.
+    /// ACKs not yet counted in `friendly`.
     acks: f64,
 }
 
-/// 2008, section 3.1: a Reno flow with this beta grows by this a round trip.
+/// 2008, section 3.1: growth per RTT of a Reno flow with this beta.
 pub fn friendly_growth(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
 
-/// ACKs for a segment that bring the window from `cwnd` to `target` in a round trip.
+/// ACKs per segment that bring the window from `cwnd` to `target` in an RTT.
 pub fn count_to(target: f64, cwnd: f64, hold: f64) -> f64 {
     if target > cwnd { cwnd / (target - cwnd) } else { hold * cwnd }
 }
 
-/// Past the origin at most `s_max` segments in 100 ms (2.0 and 2.1 only): at least so many ACKs for a segment.
+/// Above the origin at most `s_max` segments per 100 ms (2.0 and 2.1 only): the minimum of ACKs per
+/// segment.
 pub fn capped_count(cwnd: f64, s_max: f64, rtt: f64) -> f64 {
     cwnd * S_MAX_INTERVAL / (s_max * rtt)
 }
@@ -97,7 +99,7 @@ impl Cubic2 {
             slow_start,
             w_max: 0.0,
             epoch: None,
-            smallest: None,
+            min_rtt: None,
             counter: CwndCount::default(),
             ratio: DelayedAckRatio::LINUX,
             count: (0.0, Time::ZERO, 0.0),
@@ -120,7 +122,7 @@ impl Cubic2 {
         if fresh {
             return held;
         }
-        let rtt = self.smallest.unwrap_or(0.0);
+        let rtt = self.min_rtt.unwrap_or(0.0);
         let t = (now - epoch.start).as_secs() + rtt;
         let mut count = count_to(libm::floor(cubic_window(p.c, epoch.k, epoch.origin, t)), cwnd, p.hold);
         if t >= epoch.k && rtt > 0.0 {
@@ -137,7 +139,7 @@ impl Cubic2 {
         count
     }
 
-    /// Where a Reno flow would be further, so many ACKs for a segment.
+    /// ACKs per segment that follow a Reno flow, if its window is larger.
     fn friendly_count(&mut self, cwnd: f64) -> f64 {
         let Some(epoch) = &mut self.epoch else { return f64::INFINITY };
         let acks_each = libm::floor(cwnd / friendly_growth(self.config.beta)).max(1.0);
@@ -151,7 +153,7 @@ impl Cubic2 {
 impl CongestionControl for Cubic2 {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt.map(Span::as_secs) {
-            self.smallest = Some(self.smallest.map_or(rtt, |s| s.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |s| s.min(rtt)));
         }
         self.ratio.see(ack);
         let credit = self.slow_start.credit_left(ack, &mut self.window);
@@ -168,7 +170,7 @@ impl CongestionControl for Cubic2 {
         self.counter.clear();
         self.window.cut_to(libm::floor(cwnd * p.beta), congestion.signal);
         if congestion.signal == CongestionSignal::Timeout {
-            (self.w_max, self.smallest) = (0.0, None);
+            (self.w_max, self.min_rtt) = (0.0, None);
             self.ratio = DelayedAckRatio::LINUX;
         }
     }
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_the_kernels_at_chosen_windows() {
+    fn ack_counts_match_the_kernel() {
         assert_eq!(count_to(220.0, 200.0, 100.0), 10.0);
         assert_eq!(count_to(200.0, 200.0, 100.0), 20_000.0);
         assert_eq!(capped_count(200.0, 16.0, 0.1), 12.5, "16 segments in a round trip of 100 ms");
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_loss_it_is_back_at_the_maximum_after_k() {
+    fn window_returns_to_w_max_after_k() {
         let mut cc = cubic(1000.0);
         cc.on_congestion(&loss(1000.0));
         assert_eq!((cc.cwnd(), cc.w_max), (799.0, 1000.0));
@@ -207,26 +209,26 @@ mod tests {
     }
 
     #[test]
-    fn past_the_origin_it_grows_by_sixteen_in_100_ms_at_most() {
+    fn growth_above_the_origin_is_at_most_s_max_per_100_ms() {
         let mut cc = cubic(1000.0);
         cc.on_congestion(&loss(1000.0));
         let mut path = Path::new(Span::from_ms(100));
         path.rounds(&mut cc, 250);
         let before = cc.cwnd();
         path.round(&mut cc);
-        // Twice that where every segment is acknowledged and the ratio stands at 31/16.
+        // Twice that if every segment is acknowledged and the ratio is 31/16.
         assert!((24.0..=32.0).contains(&(cc.cwnd() - before)), "{}", cc.cwnd() - before);
     }
 
     #[test]
-    fn before_the_first_loss_it_takes_50_acks_for_a_segment_over_the_ratio() {
+    fn growth_takes_50_acks_over_the_ratio_before_the_first_loss() {
         let mut cc = cubic(520.0);
         Path::new(Span::from_ms(100)).round(&mut cc);
         assert_eq!(cc.cwnd(), 520.0 + libm::floor(520.0 / 26.0), "50 over 31/16, and one to spare");
     }
 
     #[test]
-    fn losses_leave_819_of_1024_and_a_timeout_forgets() {
+    fn loss_leaves_819_of_1024_and_timeout_resets() {
         let mut cc = cubic(100.0);
         cc.on_congestion(&loss(100.0));
         cc.on_congestion(&loss(79.0));

@@ -1,16 +1,16 @@
-//! How window-based algorithms turn ACKs into segments of growth.
+//! Conversion of ACKs into segments of growth (`snd_cwnd_cnt`).
 
 use super::Ack;
 
-/// Counts credit towards the next segment, as `snd_cwnd_cnt` does.
+/// Credit towards the next segment of growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CwndCount {
     counted: f64,
 }
 
 impl CwndCount {
-    /// Segments to grow by when every `every` of credit earns one. What was counted towards a larger `every` earns one at most, so
-    /// that a long wait does not end in a jump.
+    /// Segments of growth, one per `every` of credit. Credit counted towards a larger `every` earns
+    /// at most one segment, which avoids a jump.
     pub fn add(&mut self, credit: f64, every: f64) -> f64 {
         let mut earned = 0.0;
         if self.counted >= every {
@@ -30,15 +30,16 @@ impl CwndCount {
     }
 }
 
-/// How many segments an ACK covers, as the BIC and CUBIC of Linux 2.6 estimate it: a mean over 16 ACKs in whole sixteenths, which
-/// starts at 2 and, rounded as it is, stays at 31/16 for a receiver that acknowledges every segment: such flows grow twice as fast.
+/// Segments per ACK as BIC and CUBIC of Linux 2.6 estimate them: a mean over 16 ACKs in whole
+/// sixteenths that starts at 2. By rounding it stays at 31/16 if every segment is acknowledged, and
+/// such flows grow twice as fast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayedAckRatio {
     sixteenths: u32,
 }
 
 impl DelayedAckRatio {
-    /// `ACK_RATIO_SHIFT` 4, and 2 to begin with.
+    /// `ACK_RATIO_SHIFT` 4, initially 2.
     pub const LINUX: DelayedAckRatio = DelayedAckRatio { sixteenths: 2 << 4 };
 
     pub fn see(&mut self, ack: &Ack) -> f64 {
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_third_credit_earns_one() {
+    fn growth_is_one_per_three_credits() {
         let mut c = CwndCount::default();
         let earned: Vec<f64> = (0..7).map(|_| c.add(1.0, 3.0)).collect();
         assert_eq!(earned, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ratio_rises_to_what_it_sees_but_whole_sixteenths_keep_it_from_falling_to_one() {
+    fn delayed_ack_ratio_rises_but_does_not_fall_to_one() {
         for (acked, settles) in [(1, 31), (2, 32), (4, 64)] {
             let mut ratio = DelayedAckRatio::LINUX;
             for _ in 0..200 {

@@ -1,4 +1,5 @@
-//! DCTCP (RFC 8257): the window is cut by half the share of segments that came marked, so a short queue is enough.
+//! DCTCP (RFC 8257): the window is reduced by half the share of marked segments, so short queues
+//! suffice.
 
 use super::reno::{reno_increase, reno_ssthresh};
 use super::slow_start::SlowStart;
@@ -7,9 +8,9 @@ use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWind
 /// RFC 8257, section 4.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DctcpConfig {
-    /// g: how far one round trip moves the estimate.
+    /// g: weight of one RTT in the estimate.
     pub gain: f64,
-    /// The estimate before anything is known: the first mark halves, as in a TCP that counts none.
+    /// Initial alpha: the first mark halves the window.
     pub alpha: f64,
 }
 
@@ -17,7 +18,7 @@ impl DctcpConfig {
     pub const RFC8257: DctcpConfig = DctcpConfig { gain: 1.0 / 16.0, alpha: 1.0 };
 }
 
-/// Marks by the round trip, and their share as it moves.
+/// Share of marked segments: the current round, and its moving average.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkShare {
     pub alpha: f64,
@@ -46,8 +47,8 @@ impl MarkShare {
         self.marked += marked;
     }
 
-    /// A round trip is over.
-    pub fn settle(&mut self) {
+    /// A round ends.
+    pub fn end_round(&mut self) {
         if self.delivered > 0.0 {
             let share = (self.marked / self.delivered).min(1.0);
             self.alpha = dctcp_alpha(self.alpha, self.gain, share);
@@ -60,7 +61,7 @@ impl MarkShare {
 pub struct Dctcp {
     window: CongestionWindow,
     slow_start: SlowStart,
-    /// Credit towards the next segment.
+    /// Credit towards the next segment of growth.
     counted: f64,
     share: MarkShare,
     round: RoundCounter,
@@ -80,7 +81,7 @@ impl CongestionControl for Dctcp {
     fn on_marks(&mut self, ack: &Ack) {
         self.share.count(ack.delivered, ack.marked);
         if self.round.over(ack) {
-            self.share.settle();
+            self.share.end_round();
         }
     }
 
@@ -91,7 +92,7 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    /// Sections 3.3 and 3.4: a loss is answered as ever.
+    /// Sections 3.3 and 3.4: a loss reduces the window as in Reno.
     fn on_congestion(&mut self, congestion: &Congestion) {
         let left = match congestion.signal {
             CongestionSignal::Ecn => dctcp_window(self.window.cwnd, self.share.alpha),
@@ -113,7 +114,7 @@ mod tests {
         Dctcp::new(DctcpConfig::RFC8257, CongestionWindow { cwnd, ssthresh: cwnd }, classic())
     }
 
-    /// A round trip of 16 segments, so many of them marked.
+    /// A round of 16 segments, `marked` of them marked.
     fn round(cc: &mut Dctcp, n: u64, marked: f64) {
         cc.on_marks(&Ack { delivered: 16, marked, acked_total: 16 * n, sent: 16 * (n + 1) - 1, ..Ack::default() });
     }
@@ -124,7 +125,7 @@ mod tests {
 
     /// 15/16 of 1; 15/16 of that and 1/16 of a quarter: 0.89453125.
     #[test]
-    fn alpha_moves_a_sixteenth_of_the_way_to_each_rounds_share() {
+    fn alpha_is_an_average_with_weight_one_sixteenth() {
         let mut cc = dctcp(16.0);
         round(&mut cc, 1, 0.0);
         assert_eq!(cc.share.alpha, 0.9375);
@@ -134,9 +135,9 @@ mod tests {
         assert_eq!(cc.share.alpha, 0.901_123_046_875);
     }
 
-    /// With g = 1/16 a path without marks is forgotten in about 16 round trips: (15/16)^16 = 0.356.
+    /// With g = 1/16 alpha falls to (15/16)^16 = 0.356 in 16 RTTs without marks.
     #[test]
-    fn a_mark_takes_half_of_alpha_off_the_window_and_a_loss_a_half() {
+    fn mark_reduces_by_half_of_alpha_and_loss_by_half() {
         let mut cc = dctcp(100.0);
         for n in 1..=16 {
             round(&mut cc, n, 0.0);
@@ -149,15 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn the_first_mark_of_a_connection_halves() {
+    fn first_mark_halves_the_window() {
         let mut cc = dctcp(40.0);
         cc.on_congestion(&mark(40.0));
         assert_eq!(cc.cwnd(), 20.0);
     }
 
-    /// RFC 8257, section 3.3: a share is of what was acknowledged, so it cannot be above one.
+    /// RFC 8257, section 3.3: the share is of acknowledged segments, so it is at most one.
     #[test]
-    fn alpha_stays_a_share() {
+    fn alpha_is_at_most_one() {
         let mut cc = dctcp(16.0);
         for n in 1..=100 {
             round(&mut cc, n, 40.0);

@@ -1,4 +1,5 @@
-//! HighSpeed TCP (RFC 3649): growth and cut depend on the window, so that large ones survive realistic loss.
+//! HighSpeed TCP (RFC 3649): growth and reduction depend on the window, so large windows tolerate
+//! realistic loss rates.
 
 use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, window_methods};
@@ -6,13 +7,13 @@ use super::{Ack, Congestion, CongestionControl, CongestionWindow, window_methods
 /// Section 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HighSpeedConfig {
-    /// Up to this window it is Reno.
+    /// Up to this window growth and reduction are Reno's.
     pub low_window: f64,
     pub high_window: f64,
-    /// Loss rates at which those windows are to be had.
+    /// Loss rates for `low_window` and `high_window`.
     pub low_p: f64,
     pub high_p: f64,
-    /// What a loss takes at the high window.
+    /// Share that a loss removes at the high window.
     pub high_decrease: f64,
 }
 
@@ -28,7 +29,7 @@ pub struct HighSpeed {
     slow_start: SlowStart,
 }
 
-/// Section 5: b(w), the share that a loss takes.
+/// Section 5: b(w), the share that a loss removes.
 pub fn highspeed_decrease(p: &HighSpeedConfig, w: f64) -> f64 {
     if w <= p.low_window {
         return 0.5;
@@ -37,13 +38,13 @@ pub fn highspeed_decrease(p: &HighSpeedConfig, w: f64) -> f64 {
     (0.5 + (p.high_decrease - 0.5) * fraction).clamp(p.high_decrease, 0.5)
 }
 
-/// Section 5: p(w), the loss rate at which the response function gives this window.
+/// Section 5: p(w), the loss rate at which the response function gives window w.
 pub fn highspeed_loss_rate(p: &HighSpeedConfig, w: f64) -> f64 {
     let slope = libm::log(p.high_window / p.low_window) / libm::log(p.high_p / p.low_p);
     p.low_p * libm::pow(w / p.low_window, 1.0 / slope)
 }
 
-/// Section 5: a(w) = w^2 p(w) 2 b(w)/(2 - b(w)), the growth a round trip.
+/// Section 5: a(w) = w^2 p(w) 2 b(w)/(2 - b(w)), growth per RTT.
 pub fn highspeed_increase(p: &HighSpeedConfig, w: f64) -> f64 {
     if w <= p.low_window {
         return 1.0;
@@ -81,7 +82,7 @@ mod tests {
 
     /// RFC 3649, appendix B.
     #[test]
-    fn growth_and_cut_are_those_of_the_rfcs_table() {
+    fn increase_and_decrease_match_the_rfcs_table() {
         let p = HighSpeedConfig::RFC3649;
         for (w, a, b) in [(38.0, 1.0, 0.50), (118.0, 2.0, 0.44), (221.0, 3.0, 0.41), (347.0, 4.0, 0.38), (495.0, 5.0, 0.37)] {
             assert!((highspeed_increase(&p, w) - a).abs() < 0.1, "a({w}) = {}", highspeed_increase(&p, w));
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_347_grows_by_four_and_loses_38_hundredths() {
+    fn window_of_347_grows_by_four_and_loses_38_percent() {
         let start = CongestionWindow { cwnd: 347.0, ssthresh: 2.0 };
         let mut cc = HighSpeed::new(HighSpeedConfig::RFC3649, start, classic());
         round(&mut cc);

@@ -1,5 +1,6 @@
-//! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06): the longer
-//! since the last loss, the faster the growth; what a loss leaves fits the queue.
+//! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+//! draft-leith-tcp-htcp-06): growth rises with the time since the last loss; a reduction empties
+//! the queue.
 
 use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, RoundCounter, window_methods};
@@ -8,12 +9,12 @@ use crate::units::{Span, Time};
 /// Section 4 of the draft.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HtcpConfig {
-    /// Delta_L: seconds after a loss for which it is Reno.
+    /// Delta_L: seconds after a loss in Reno mode.
     pub delta_l: f64,
-    /// Bounds of beta.
+    /// Limits of beta.
     pub beta_min: f64,
     pub beta_max: f64,
-    /// Delta_B: throughput that changed by a larger share than this from loss to loss puts beta back to its minimum.
+    /// Delta_B: a larger relative change of throughput between losses resets beta to its minimum.
     pub delta_b: f64,
 }
 
@@ -28,25 +29,26 @@ pub struct Htcp {
     slow_start: SlowStart,
     last_loss: Option<Time>,
     beta: f64,
-    /// Between losses.
-    shortest: Option<Span>,
-    longest: Span,
+    /// Minimum RTT between losses.
+    min_rtt: Option<Span>,
+    max_rtt: Span,
     round: RoundCounter,
     round_start: (Time, u64),
-    /// Largest throughput since the last loss and between the two before it, segments a second.
+    /// Maximum throughput since the last loss, and between the two before it, in segments per
+    /// second.
     throughput: f64,
     throughput_before: f64,
 }
 
-/// Draft, section 4.1: growth a round trip, `since` seconds after a loss.
+/// Draft, section 4.1: growth per RTT, `since` seconds after a loss.
 pub fn htcp_alpha(since: f64, delta_l: f64, beta: f64) -> f64 {
     let d = (since - delta_l).max(0.0);
     (2.0 * (1.0 - beta) * (1.0 + 10.0 * d + (d / 2.0) * (d / 2.0))).max(1.0)
 }
 
-/// Draft, section 4.2: what empties the queue and no more.
-pub fn htcp_beta(p: &HtcpConfig, shortest: Span, longest: Span) -> f64 {
-    (shortest.as_secs() / longest.as_secs().max(1e-12)).clamp(p.beta_min, p.beta_max)
+/// Draft, section 4.2: the share that empties the queue.
+pub fn htcp_beta(p: &HtcpConfig, min_rtt: Span, max_rtt: Span) -> f64 {
+    (min_rtt.as_secs() / max_rtt.as_secs().max(1e-12)).clamp(p.beta_min, p.beta_max)
 }
 
 impl Htcp {
@@ -57,8 +59,8 @@ impl Htcp {
             slow_start,
             last_loss: None,
             beta: config.beta_min,
-            shortest: None,
-            longest: Span::ZERO,
+            min_rtt: None,
+            max_rtt: Span::ZERO,
             round: RoundCounter::START,
             round_start: (Time::ZERO, 0),
             throughput: 0.0,
@@ -68,8 +70,8 @@ impl Htcp {
 
     fn see(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.shortest = Some(self.shortest.map_or(rtt, |s| s.min(rtt)));
-            self.longest = self.longest.max(rtt);
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |s| s.min(rtt)));
+            self.max_rtt = self.max_rtt.max(rtt);
         }
         if self.round.over(ack) {
             let (start, acked_total) = self.round_start;
@@ -84,13 +86,13 @@ impl Htcp {
     fn adapt(&mut self) {
         let p = self.config;
         let changed = (self.throughput - self.throughput_before).abs() > p.delta_b * self.throughput_before;
-        self.beta = match self.shortest {
-            Some(shortest) if !changed => htcp_beta(&p, shortest, self.longest),
+        self.beta = match self.min_rtt {
+            Some(min_rtt) if !changed => htcp_beta(&p, min_rtt, self.max_rtt),
             _ => p.beta_min,
         };
         self.throughput_before = self.throughput;
         self.throughput = 0.0;
-        self.longest = self.shortest.unwrap_or(Span::ZERO);
+        self.max_rtt = self.min_rtt.unwrap_or(Span::ZERO);
     }
 }
 
@@ -107,7 +109,7 @@ impl CongestionControl for Htcp {
         self.adapt();
         self.window.cut_to(self.window.cwnd * self.beta, congestion.signal);
         if congestion.signal == CongestionSignal::Timeout {
-            (self.shortest, self.longest) = (None, Span::ZERO);
+            (self.min_rtt, self.max_rtt) = (None, Span::ZERO);
         }
     }
 
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_and_cut_are_the_drafts() {
+    fn increase_and_beta_match_the_draft() {
         for (since, alpha) in [(0.0, 1.0), (1.0, 1.0), (2.0, 11.25), (5.0, 45.0)] {
             assert_eq!(htcp_alpha(since, 1.0, 0.5), alpha, "{since} s");
         }
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_loss_halves_and_one_at_the_same_throughput_leaves_what_fits_the_queue() {
+    fn first_loss_halves_and_loss_at_equal_throughput_empties_the_queue() {
         let mut cc = Htcp::new(HtcpConfig::DRAFT, CongestionWindow { cwnd: 100.0, ssthresh: 50.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
         path.rounds(&mut cc, 3);

@@ -1,14 +1,15 @@
-//! Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite Communications 22, 2004):
-//! a long path grows as fast as a short one would.
+//! Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J.
+//! Satellite Communications 22, 2004): the growth of a path with a long RTT equals that of a
+//! reference RTT.
 
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, reno_ssthresh, window_methods};
 use crate::units::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HyblaConfig {
-    /// RTT_0: the path to be equal to (section 3; 25 ms, as in Linux).
+    /// RTT_0, the reference (section 3; 25 ms, as in Linux).
     pub reference: Span,
-    /// Longer paths count as this many references (Linux).
+    /// Maximum of rho (Linux).
     pub max_rho: f64,
 }
 
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_four_times_the_reference_growth_is_sixteen_a_round_trip() {
+    fn growth_is_sixteen_per_rtt_at_four_times_the_reference() {
         let p = HyblaConfig::PAPER;
         assert_eq!(hybla_rho(Span::from_ms(100), &p), 4.0);
         assert_eq!(hybla_rho(Span::from_ms(10), &p), 1.0);
@@ -82,10 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_takes_as_long_as_over_the_reference_path() {
+    fn slow_start_takes_as_long_as_at_the_reference_rtt() {
         let mut cc = Hybla::new(HyblaConfig::PAPER, CongestionWindow { cwnd: 2.0, ssthresh: 1e9 });
         let mut path = Path::new(Span::from_ms(100));
-        // Each of two ACKs brings 2^4 - 1.
+        // Each of two ACKs adds 2^4 - 1.
         path.round(&mut cc);
         assert_eq!(cc.cwnd(), 32.0);
         cc.on_congestion(&loss(32.0));

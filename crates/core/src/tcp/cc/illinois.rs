@@ -1,22 +1,23 @@
-//! Illinois (Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed networks",
-//! Performance Evaluation 65, 2008): delay sets how much to add and how much to cut, loss says when.
+//! Illinois (Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control
+//! algorithm for high-speed networks", Performance Evaluation 65, 2008): loss triggers reductions;
+//! delay sets their size and the growth.
 
 use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, RoundCounter, window_methods};
 use crate::units::Span;
 
-/// Section 3.2 and 3.3.
+/// Sections 3.2 and 3.3.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IllinoisConfig {
     pub alpha_min: f64,
     pub alpha_max: f64,
     pub beta_min: f64,
     pub beta_max: f64,
-    /// d_1, d_2, d_3 as shares of the largest queueing delay d_m.
+    /// d_1, d_2, d_3 as shares of the maximum queueing delay d_m.
     pub delay: (f64, f64, f64),
-    /// W_thresh: below this window it is Reno.
+    /// W_thresh: below this window Illinois behaves like Reno.
     pub window_threshold: f64,
-    /// Theta: rounds of small delay before alpha goes to its maximum.
+    /// Theta: rounds of small delay before alpha becomes its maximum.
     pub theta: u32,
 }
 
@@ -39,12 +40,12 @@ pub struct Illinois {
     slow_start: SlowStart,
     alpha: f64,
     beta: f64,
-    shortest: Option<Span>,
-    longest: Span,
+    min_rtt: Option<Span>,
+    max_rtt: Span,
     round: RoundCounter,
     sum: Span,
     samples: u32,
-    /// Delay has been above d_1 since alpha was largest, and the rounds it has been below since.
+    /// Delay has exceeded d_1 since alpha was at its maximum; rounds below d_1 since then.
     above: bool,
     low_rounds: u32,
 }
@@ -59,7 +60,7 @@ pub fn illinois_alpha(p: &IllinoisConfig, d: f64, d_m: f64) -> f64 {
     (kappa * p.alpha_max / (kappa + d - d_1)).max(p.alpha_min)
 }
 
-/// Section 3.2: beta rises in a line from beta_min at d_2 to beta_max at d_3.
+/// Section 3.2: beta rises linearly from beta_min at d_2 to beta_max at d_3.
 pub fn illinois_beta(p: &IllinoisConfig, d: f64, d_m: f64) -> f64 {
     let (d_2, d_3) = (p.delay.1 * d_m, p.delay.2 * d_m);
     if d <= d_2 {
@@ -79,8 +80,8 @@ impl Illinois {
             slow_start,
             alpha: 1.0,
             beta: config.beta_max,
-            shortest: None,
-            longest: Span::ZERO,
+            min_rtt: None,
+            max_rtt: Span::ZERO,
             round: RoundCounter::START,
             sum: Span::ZERO,
             samples: 0,
@@ -91,9 +92,9 @@ impl Illinois {
 
     fn end_round(&mut self) {
         let p = self.config;
-        if let (Some(shortest), true) = (self.shortest, self.samples > 0) {
-            let d = (Span(self.sum.0 / u64::from(self.samples)) - shortest).as_secs();
-            let d_m = (self.longest - shortest).as_secs();
+        if let (Some(min_rtt), true) = (self.min_rtt, self.samples > 0) {
+            let d = (Span(self.sum.0 / u64::from(self.samples)) - min_rtt).as_secs();
+            let d_m = (self.max_rtt - min_rtt).as_secs();
             self.adapt(d, d_m);
         }
         if self.window.cwnd < p.window_threshold {
@@ -102,7 +103,7 @@ impl Illinois {
         (self.sum, self.samples) = (Span::ZERO, 0);
     }
 
-    /// Section 3.3: alpha jumps to its maximum only after theta rounds of small delay.
+    /// Section 3.3: alpha becomes its maximum only after theta rounds of small delay.
     fn adapt(&mut self, d: f64, d_m: f64) {
         let p = self.config;
         let alpha = illinois_alpha(&p, d, d_m);
@@ -123,8 +124,8 @@ impl Illinois {
 impl CongestionControl for Illinois {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.shortest = Some(self.shortest.map_or(rtt, |s| s.min(rtt)));
-            self.longest = self.longest.max(rtt);
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |s| s.min(rtt)));
+            self.max_rtt = self.max_rtt.max(rtt);
             self.sum = self.sum + rtt;
             self.samples += 1;
         }
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alpha_and_beta_are_the_papers_curves() {
+    fn alpha_and_beta_match_the_papers_curves() {
         let p = IllinoisConfig::PAPER;
         for (d, alpha, beta) in
             [(0.0, 10.0, 0.125), (0.01, 10.0, 0.125), (0.1, 2.5385, 0.125), (0.45, 0.6506, 0.3125), (1.0, 0.3, 0.5)]
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_path_grows_by_ten_and_a_full_queue_by_a_third() {
+    fn growth_is_ten_on_an_empty_path_and_0_3_with_a_full_queue() {
         let mut cc = Illinois::new(IllinoisConfig::PAPER, CongestionWindow { cwnd: 200.0, ssthresh: 2.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
         path.rounds(&mut cc, 2);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_on_an_empty_path_leaves_seven_eighths() {
+    fn loss_on_an_empty_path_leaves_seven_eighths() {
         let mut cc = Illinois::new(IllinoisConfig::PAPER, CongestionWindow { cwnd: 200.0, ssthresh: 2.0 }, classic());
         Path::new(Span::from_ms(100)).rounds(&mut cc, 3);
         let before = cc.cwnd();

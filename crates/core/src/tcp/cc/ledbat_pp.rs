@@ -1,5 +1,5 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a background transport that keeps the queue at 60 ms and steps aside from time to
-//! time to see the path without itself.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a background transport with a target queueing
+//! delay of 60 ms, and periodic slowdowns to measure the base delay.
 
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, RoundCounter, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
@@ -7,19 +7,20 @@ use crate::units::{Span, Time};
 /// Section 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LedbatPpConfig {
-    /// TARGET: queueing delay to keep.
+    /// TARGET: the target queueing delay.
     pub target: Span,
-    /// Section 4.2: GAIN is 1 over at most this.
+    /// Section 4.2: maximum of the divisor 1/GAIN.
     pub max_gain_divisor: f64,
-    /// Section 4.2: how strongly delay above the target cuts.
+    /// Section 4.2: strength of the decrease above the target.
     pub constant: f64,
     /// Section 4.1: slow start ends above this share of the target.
     pub slow_start_exit: f64,
-    /// Section 4.4: slowdowns are so many times their own length apart, and leave so many segments for so many round trips.
+    /// Section 4.4: the interval between slowdowns in multiples of their length; their window in
+    /// segments, and their length in RTTs.
     pub slowdown_spacing: u64,
     pub slowdown_window: f64,
     pub slowdown_rounds: u64,
-    /// Delay is the smallest of so many last samples (RFC 6817, CURRENT_FILTER).
+    /// Delay is the minimum of this many samples (RFC 6817, CURRENT_FILTER).
     pub filter: usize,
 }
 
@@ -40,16 +41,16 @@ const SAMPLES: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slowdown {
-    /// None has been planned: the first slow start is not over.
+    /// No slowdown is scheduled: the first slow start is in progress.
     None,
     At(Time),
-    /// The window rests at its least until then; when it began, and what it was.
+    /// The window is at its minimum until `until`; the start, and the window before.
     Resting {
         until: Time,
         since: Time,
         window: f64,
     },
-    /// Slow start back to the window before.
+    /// Slow start to the window before.
     Returning {
         since: Time,
     },
@@ -71,7 +72,7 @@ pub fn ledbat_gain(p: &LedbatPpConfig, base: Span) -> f64 {
     1.0 / libm::ceil(2.0 * p.target.as_secs() / base.as_secs().max(1e-9)).clamp(1.0, p.max_gain_divisor)
 }
 
-/// Section 4.2: change of the window in a round trip.
+/// Section 4.2: change of the window per RTT.
 pub fn ledbat_change(p: &LedbatPpConfig, gain: f64, cwnd: f64, delay: Span) -> f64 {
     let ratio = delay.as_secs() / p.target.as_secs();
     if ratio <= 1.0 { gain } else { (gain - p.constant * cwnd * (ratio - 1.0)).max(-cwnd / 2.0) }
@@ -98,7 +99,7 @@ impl LedbatPp {
         ack.srtt.unwrap_or(Span::ZERO).saturating_mul(n)
     }
 
-    /// Section 4.1: slow start at the pace of GAIN.
+    /// Section 4.1: slow start at the rate of GAIN.
     fn open(&mut self, ack: &Ack, gain: f64) {
         let w = &mut self.window;
         w.cwnd = (w.cwnd + ack.growth_credit * gain).min(w.ssthresh.max(w.cwnd));
@@ -111,7 +112,8 @@ impl LedbatPp {
         }
     }
 
-    /// Section 4.4: the first two round trips after slow start, later ones nine times the last one's length after it.
+    /// Section 4.4: the first slowdown two RTTs after slow start, later ones after nine times the
+    /// length of the last.
     fn plan_slowdown(&mut self, ack: &Ack) {
         self.slowdown = match self.slowdown {
             Slowdown::None => Slowdown::At(ack.now + self.rounds(self.p.slowdown_rounds, ack)),

@@ -1,5 +1,6 @@
-//! TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", Infocom 2003): takes what others
-//! leave, and yields as soon as delay says that they want more.
+//! TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data
+//! transfer", Infocom 2003): uses spare bandwidth, and yields as soon as delay indicates other
+//! traffic.
 
 use super::slow_start::{SlowStart, SlowStartRule};
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, CwndCount, reno_ssthresh, window_methods};
@@ -8,13 +9,14 @@ use crate::units::{Span, Time};
 /// Section III.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LpConfig {
-    /// delta: congestion is near above this share of the way from the smallest delay to the largest.
+    /// delta: the threshold of early congestion, as a share of the range from minimum to maximum
+    /// delay.
     pub delta: f64,
-    /// gamma: the share of a new sample in the smoothed delay.
+    /// gamma: weight of a new sample in the smoothed delay.
     pub gamma: f64,
-    /// The inference phase, in round trips.
+    /// The inference phase, in RTTs.
     pub inference: u64,
-    /// Delays nearer than this cannot be told apart: the tick of the timestamps by which the paper measures them.
+    /// Granularity of the timestamps by which the paper measures delay.
     pub tick: Span,
 }
 
@@ -29,23 +31,24 @@ pub struct Lp {
     slow_start: SlowStart,
     counter: CwndCount,
     /// Delays in seconds.
-    smallest: f64,
-    largest: f64,
-    /// The smallest of segments that were alone in flight: their ACKs waited for the delayed-ACK timer, which is no queue.
-    smallest_alone: f64,
+    min_delay: f64,
+    max_delay: f64,
+    /// Minimum delay of segments that were alone in flight: their ACKs waited for the delayed-ACK
+    /// timer.
+    min_delay_alone: f64,
     smoothed: Option<f64>,
-    /// Until when it waits and sees.
+    /// End of the inference phase.
     inferring_until: Time,
-    /// When the last indication was answered: one is answered once a round trip.
+    /// Time of the last response: at most one response per RTT.
     answered: Time,
 }
 
-/// The least window: one segment.
+/// Minimum window, in segments.
 const MIN_CWND: f64 = 1.0;
 
 /// Section III-B: an early indication of congestion.
-pub fn lp_congested(p: &LpConfig, smoothed: f64, smallest: f64, largest: f64) -> bool {
-    smoothed > smallest + (p.delta * (largest - smallest)).max(p.tick.as_secs())
+pub fn lp_congested(p: &LpConfig, smoothed: f64, min_delay: f64, max_delay: f64) -> bool {
+    smoothed > min_delay + (p.delta * (max_delay - min_delay)).max(p.tick.as_secs())
 }
 
 impl Lp {
@@ -55,36 +58,38 @@ impl Lp {
             window,
             slow_start,
             counter: CwndCount::default(),
-            smallest: f64::INFINITY,
-            largest: 0.0,
-            smallest_alone: f64::INFINITY,
+            min_delay: f64::INFINITY,
+            max_delay: 0.0,
+            min_delay_alone: f64::INFINITY,
             smoothed: None,
             inferring_until: Time::ZERO,
             answered: Time::ZERO,
         }
     }
 
-    fn see(&mut self, delay: f64) -> bool {
+    fn on_delay(&mut self, delay: f64) -> bool {
         let p = self.config;
-        self.smallest = self.smallest.min(delay);
-        self.largest = self.largest.max(delay);
+        self.min_delay = self.min_delay.min(delay);
+        self.max_delay = self.max_delay.max(delay);
         let smoothed = self.smoothed.map_or(delay, |s| (1.0 - p.gamma) * s + p.gamma * delay);
         self.smoothed = Some(smoothed);
-        lp_congested(&p, smoothed, self.smallest, self.largest)
+        lp_congested(&p, smoothed, self.min_delay, self.max_delay)
     }
 
-    /// Seconds on the path. A lone segment's wait for its ACK is taken off: the paper's delay is that of the way to the receiver.
+    /// Delay in seconds, less the delayed-ACK time of a single segment: the paper uses the one-way
+    /// delay.
     fn path_delay(&mut self, ack: &Ack) -> Option<f64> {
         let delay = ack.rtt?.as_secs();
-        if ack.in_flight > 0 || ack.acked > 1 || !self.smallest.is_finite() {
+        if ack.in_flight > 0 || ack.acked > 1 || !self.min_delay.is_finite() {
             return Some(delay);
         }
-        self.smallest_alone = self.smallest_alone.min(delay);
-        Some(delay - (self.smallest_alone - self.smallest).max(0.0))
+        self.min_delay_alone = self.min_delay_alone.min(delay);
+        Some(delay - (self.min_delay_alone - self.min_delay).max(0.0))
     }
 
-    /// Section III-C: half at the first indication, one segment if it lasts.
-    fn yield_to_others(&mut self, now: Time, rtt: Span) {
+    /// Section III-C: half at the first indication, one segment at a second within the inference
+    /// phase.
+    fn reduce_early(&mut self, now: Time, rtt: Span) {
         if now < self.answered + rtt {
             return;
         }
@@ -99,11 +104,12 @@ impl Lp {
 
 impl CongestionControl for Lp {
     fn on_ack(&mut self, ack: &Ack) {
-        let congested = self.path_delay(ack).is_some_and(|delay| self.see(delay));
+        let congested = self.path_delay(ack).is_some_and(|delay| self.on_delay(delay));
         let opening = self.slow_start.applies(&self.window);
-        // Slow start runs to its end as Reno's does: before it has filled the queue once, the largest delay says nothing.
+        // Slow start ends as Reno's does: before the queue has been full once, the maximum delay is
+        // meaningless.
         if congested && !opening {
-            return self.yield_to_others(ack.now, ack.srtt.unwrap_or(Span::ZERO));
+            return self.reduce_early(ack.now, ack.srtt.unwrap_or(Span::ZERO));
         }
         if ack.now < self.inferring_until {
             return;
@@ -133,26 +139,26 @@ mod tests {
 
     fn lp(cwnd: f64) -> (Lp, Path) {
         let mut cc = Lp::new(LpConfig::PAPER, CongestionWindow { cwnd, ssthresh: 2.0 }, classic());
-        (cc.smallest, cc.largest) = (0.1, 0.2);
+        (cc.min_delay, cc.max_delay) = (0.1, 0.2);
         (cc, Path::new(Span::from_ms(100)))
     }
 
     #[test]
-    fn congestion_is_near_above_fifteen_hundredths_of_the_way() {
+    fn early_congestion_is_above_15_percent_of_the_delay_range() {
         for (delay, near) in [(0.114, false), (0.116, true)] {
             assert_eq!(lp_congested(&LpConfig::PAPER, delay, 0.1, 0.2), near);
         }
     }
 
     #[test]
-    fn alone_it_grows_as_reno() {
+    fn lp_grows_like_reno_without_other_traffic() {
         let (mut cc, mut path) = lp(50.0);
         path.rounds(&mut cc, 5);
         assert_eq!(cc.cwnd(), 55.0);
     }
 
     #[test]
-    fn the_first_indication_halves_a_second_within_three_round_trips_leaves_one_and_then_it_waits() {
+    fn first_indication_halves_and_second_within_three_rtts_leaves_one() {
         let (mut cc, mut path) = lp(64.0);
         path.rtt = Span::from_ms(190);
         for _ in 0..12 {
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_of_a_lone_segments_ack_is_no_queue() {
+    fn delayed_ack_time_of_a_single_segment_is_not_a_queue() {
         let (mut cc, _) = lp(1.0);
         for (alone, delay, grown) in [(true, 140, true), (false, 140, false)] {
             let mut cc = cc.clone();
@@ -191,7 +197,7 @@ mod tests {
             }
             assert_eq!(cc.cwnd() > 1.0, grown, "alone: {alone}, {}", cc.cwnd());
         }
-        // A queue beyond that wait still counts.
+        // A queue above that delay still counts.
         let ack = Ack { acked: 1, rtt: Some(Span::from_ms(140)), ..Ack::default() };
         assert!((cc.path_delay(&ack).unwrap() - 0.1).abs() < 1e-9);
         let ack = Ack { rtt: Some(Span::from_ms(165)), ..ack };
@@ -199,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_renos() {
+    fn loss_halves_like_reno() {
         let (mut cc, _) = lp(40.0);
         cc.on_congestion(&loss(40.0));
         assert_eq!(cc.cwnd(), 20.0);

@@ -1,4 +1,5 @@
-//! How the window moves. One algorithm a file; none sees a packet, a timer or a socket. Windows are in segments.
+//! Congestion control. One algorithm per file; none accesses packets, timers or sockets. Windows
+//! are in segments.
 
 mod api;
 mod app_limited_mask;

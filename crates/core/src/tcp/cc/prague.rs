@@ -1,5 +1,5 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP's cut for the open Internet. It asks by ECT(1) for many small marks, goes
-//! on growing between them, paces, and grows as if no round trip were shorter than 25 ms.
+//! Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP for the Internet. It sends ECT(1)
+//! for frequent marks, grows between them, paces, and grows as if the RTT were at least 25 ms.
 
 use super::dctcp::{DctcpConfig, MarkShare, dctcp_window};
 use super::reno::reno_ssthresh;
@@ -15,11 +15,11 @@ use crate::units::{Span, Time};
 pub struct PragueConfig {
     /// g, and alpha before the first mark.
     pub share: DctcpConfig,
-    /// RTT_virt is never less.
-    pub shortest_rtt: Span,
-    /// Round trips after slow start in which the growth is still by the real round trip.
+    /// Minimum of RTT_virt.
+    pub min_virtual_rtt: Span,
+    /// RTTs after slow start in which growth follows the real RTT.
     pub transition: u32,
-    /// The pace, as a multiple of cwnd/srtt, in slow start and after.
+    /// Pacing rate relative to cwnd/srtt, in slow start and after.
     pub opening_pace: f64,
     pub pace: f64,
 }
@@ -27,7 +27,7 @@ pub struct PragueConfig {
 impl PragueConfig {
     pub const DRAFT: PragueConfig = PragueConfig {
         share: DctcpConfig::RFC8257,
-        shortest_rtt: Span::from_ms(25),
+        min_virtual_rtt: Span::from_ms(25),
         transition: 500,
         opening_pace: 2.0,
         pace: 1.0,
@@ -39,27 +39,27 @@ pub struct Prague {
     config: PragueConfig,
     window: CongestionWindow,
     slow_start: SlowStart,
-    /// The peer counts marks; if not, it is Reno, and marked as such.
+    /// AccECN was negotiated; otherwise Prague behaves like Reno, on its codepoint too.
     accurate: bool,
     share: MarkShare,
-    /// There is something on the path that marks.
+    /// A mark has been received.
     marked: bool,
-    /// Segments of the ACK under way that came marked.
+    /// Marked segments of the current ACK.
     marked_now: f64,
     srtt: Option<Span>,
     round: RoundCounter,
-    /// A real round trip is over, but not yet a virtual one.
-    settle_from: Time,
+    /// No update of alpha before this time: a virtual RTT since the last one.
+    next_update: Time,
     rounds_since_opening: u32,
 }
 
-/// Growth a real round trip, so that the rate grows as over a round trip of `virtual_rtt`: (RTT/RTT_virt)^2 segments.
+/// Growth per real RTT, (RTT/RTT_virt)^2 segments: the rate grows as with an RTT of `virtual_rtt`.
 pub fn prague_increase(rtt: Span, virtual_rtt: Span) -> f64 {
     let ratio = rtt.as_secs() / virtual_rtt.as_secs();
     ratio * ratio
 }
 
-/// The round trip before one is known (Linux paces the first window over 1 ms).
+/// RTT before the first sample (Linux paces the first window over 1 ms).
 const FIRST_RTT: Span = Span::from_ms(1);
 
 impl Prague {
@@ -74,13 +74,13 @@ impl Prague {
             marked_now: 0.0,
             srtt: None,
             round: RoundCounter::START,
-            settle_from: Time::ZERO,
+            next_update: Time::ZERO,
             rounds_since_opening: 0,
         }
     }
 
     fn virtual_rtt(&self) -> Span {
-        self.srtt.unwrap_or(Span::ZERO).max(self.config.shortest_rtt)
+        self.srtt.unwrap_or(Span::ZERO).max(self.config.min_virtual_rtt)
     }
 
     fn increase(&self) -> f64 {
@@ -102,12 +102,12 @@ impl CongestionControl for Prague {
         self.marked_now = ack.marked;
         self.marked |= ack.marked > 0.0;
         self.share.count(ack.delivered, ack.marked);
-        if ack.now >= self.settle_from && self.round.over(ack) {
-            // Nothing is learnt from a path that may have nothing that marks.
+        if ack.now >= self.next_update && self.round.over(ack) {
+            // Alpha is not updated before the first mark: the path may have no ECN marking.
             if self.marked {
-                self.share.settle();
+                self.share.end_round();
             }
-            self.settle_from = ack.now + self.virtual_rtt();
+            self.next_update = ack.now + self.virtual_rtt();
             self.rounds_since_opening = match self.phase() {
                 Phase::SlowStart => 0,
                 Phase::CongestionAvoidance => self.rounds_since_opening.saturating_add(1),
@@ -115,7 +115,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    /// Segments that came unmarked add their part, also in the round trip after a cut.
+    /// Unmarked segments add their growth, also in the RTT after a reduction.
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
         let marked = std::mem::take(&mut self.marked_now);
@@ -156,7 +156,7 @@ mod tests {
         Congestion { signal: CongestionSignal::Ecn, ..loss(0.0) }
     }
 
-    /// One round trip: ten ACKs of two segments each, so many segments marked in the last.
+    /// An RTT: ten ACKs of two segments each, `marked` segments marked in the last.
     fn round(cc: &mut Prague, n: u64, marked: f64, rtt: Span) {
         for i in 1..=10 {
             let ack = Ack {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_mark_nothing_is_learnt_and_it_halves() {
+    fn alpha_is_not_updated_before_the_first_mark_which_halves() {
         let mut cc = prague(20.0);
         for n in 1..=50 {
             round(&mut cc, n, 0.0, Span::from_ms(40));
@@ -187,9 +187,9 @@ mod tests {
         assert!((cc.cwnd() - before / 2.0).abs() < 1e-9);
     }
 
-    /// Two of twenty marked: 18 segments add 1/20 each, or a little less as the window grows.
+    /// Two of twenty marked: 18 segments add 1/20 each, or slightly less as the window grows.
     #[test]
-    fn only_unmarked_segments_add_to_the_window() {
+    fn only_unmarked_segments_grow_the_window() {
         for (marked, min_growth, max_growth) in [(0.0, 0.97, 1.0), (2.0, 0.87, 0.9)] {
             let mut cc = prague(20.0);
             round(&mut cc, 1, marked, Span::from_ms(40));
@@ -198,21 +198,21 @@ mod tests {
         }
     }
 
-    /// 10 ms for 25: (10/25)^2 = 0.16 segments a round trip; above 25 ms one.
+    /// RTT_virt of 25 ms: (10/25)^2 = 0.16 segments per RTT of 10 ms; one above 25 ms.
     #[test]
-    fn a_short_round_trip_grows_as_if_it_were_25_ms() {
+    fn growth_at_a_short_rtt_is_that_of_25_ms() {
         assert!((prague_increase(Span::from_ms(10), Span::from_ms(25)) - 0.16).abs() < 1e-12);
         let mut cc = prague(20.0);
         cc.rounds_since_opening = 500;
         round(&mut cc, 1, 0.0, Span::from_ms(10));
-        // The first ACK comes before a round trip is known.
+        // The first ACK precedes the first RTT sample.
         let added = cc.cwnd() - 20.0;
         assert!((0.15..0.25).contains(&added), "{added}");
         assert_eq!(cc.ecn_response(), EcnResponse::Scalable { spacing: Span::from_ms(25) });
     }
 
     #[test]
-    fn without_counted_marks_it_is_reno() {
+    fn prague_is_reno_without_accecn() {
         let mut cc = prague(20.0);
         cc.on_ecn_negotiated(&EcnAgreement { accurate: false, ..AGREED });
         assert_eq!(cc.ecn_response(), EcnResponse::Cut);
@@ -222,7 +222,7 @@ mod tests {
 
     /// 20 segments over 40 ms, twice as fast in slow start.
     #[test]
-    fn it_paces_a_window_over_a_round_trip() {
+    fn prague_paces_a_window_per_rtt() {
         let mut cc = prague(20.0);
         cc.srtt = Some(Span::from_ms(40));
         assert_eq!(cc.pacing_rate(), Some(500.0));

@@ -1,4 +1,4 @@
-//! Reno (RFC 5681): one segment a round trip, half on loss.
+//! Reno (RFC 5681): growth of one segment per RTT, half the window after a loss.
 
 use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, EcnAgreement, window_methods};
@@ -7,9 +7,9 @@ use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWind
 pub struct Reno {
     window: CongestionWindow,
     slow_start: SlowStart,
-    /// Credit towards the next segment.
+    /// Credit towards the next segment of growth.
     counted: f64,
-    /// What a mark leaves: a half, as a loss does, or more (RFC 8511, which proposes 0.8).
+    /// Share of the window that a mark leaves: a half, or more (RFC 8511 proposes 0.8).
     beta_ecn: f64,
 }
 
@@ -22,8 +22,8 @@ impl Reno {
     }
 }
 
-/// One segment for every window's worth of credit: RFC 3465, section 2.1, which RFC 5681, section 3.1, prefers to adding 1/cwnd per
-/// ACK, as that falls a few per cent short of one a round trip.
+/// One segment per window of credit: RFC 3465, section 2.1, which RFC 5681, section 3.1, prefers to
+/// 1/cwnd per ACK, whose growth is a few per cent below one segment per RTT.
 pub fn reno_increase(window: &mut CongestionWindow, counted: &mut f64, credit: f64) {
     *counted += credit;
     let round = libm::floor(window.cwnd);
@@ -61,7 +61,7 @@ impl CongestionControl for Reno {
     }
 
     window_methods!();
-    /// Half the threshold (Linux 2.6).
+    /// Half of ssthresh (Linux 2.6).
     fn halving_floor(&self) -> f64 {
         libm::floor(self.window.ssthresh / 2.0)
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_and_congestion_avoidance_adds_one_a_round() {
+    fn slow_start_doubles_and_congestion_avoidance_adds_one_per_rtt() {
         let mut cc = reno(10.0, 20.0);
         for _ in 0..10 {
             cc.on_ack(&ack(1.0));
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_of_two_that_crosses_the_threshold_is_split() {
+    fn ack_of_two_segments_is_split_at_ssthresh() {
         let mut cc = reno(19.0, 20.0);
         cc.on_ack(&ack(2.0));
         assert_eq!((cc.cwnd(), cc.counted), (20.0, 1.0));
     }
 
     #[test]
-    fn a_loss_halves_what_is_in_flight_and_a_timeout_leaves_one() {
+    fn loss_halves_the_flight_and_timeout_leaves_one() {
         for (flight, signal, ssthresh, cwnd) in [
             (101.0, CongestionSignal::Duplicates, 50.0, 50.0),
             (3.0, CongestionSignal::Duplicates, 2.0, 2.0),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_not_the_limit_does_not_grow() {
+    fn window_does_not_grow_when_it_is_not_the_limit() {
         let mut cc = reno(10.0, 5.0);
         cc.on_ack(&Ack { cwnd_limited: false, ..ack(1.0) });
         assert_eq!(cc.cwnd(), 10.0);

@@ -1,18 +1,18 @@
-//! Round trips, counted by what had been sent when each began.
+//! Rounds (RTTs) by sequence: a round ends when data sent after its start is acknowledged.
 
 use super::Ack;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RoundCounter {
-    /// Segments sent when it began: it is over when one sent later is acknowledged.
+    /// Segments sent at the start of the round: it ends with the ACK of a later one.
     end: u64,
 }
 
 impl RoundCounter {
-    /// Before the connection: the first ACK ends it.
+    /// Before the connection: the first ACK ends the round.
     pub const START: RoundCounter = RoundCounter { end: 0 };
 
-    /// Whether this ACK ends the round; then the next one begins.
+    /// Returns whether this ACK ends the round; then the next one starts.
     pub fn over(&mut self, ack: &Ack) -> bool {
         let over = ack.acked_total > self.end;
         if over {
@@ -21,7 +21,7 @@ impl RoundCounter {
         over
     }
 
-    /// A round begins here, whatever was before.
+    /// Starts a round.
     pub fn restart(&mut self, ack: &Ack) {
         self.end = ack.sent;
     }

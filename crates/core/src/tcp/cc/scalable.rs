@@ -1,5 +1,6 @@
-//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003): growth and cut are
-//! shares of the window, so the time between losses does not depend on it.
+//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR
+//! 33(2), 2003): growth and reduction are shares of the window, so the time between losses is
+//! independent of it.
 
 use super::slow_start::SlowStart;
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, reno_ssthresh, window_methods};
@@ -9,9 +10,9 @@ use super::{Ack, Congestion, CongestionControl, CongestionWindow, reno_ssthresh,
 pub struct ScalableConfig {
     /// a: growth per segment acknowledged.
     pub a: f64,
-    /// b: the share that a loss takes.
+    /// b: the share that a loss removes.
     pub b: f64,
-    /// Legacy window: below it is Reno.
+    /// Legacy window: below it growth and reduction are Reno's.
     pub legacy: f64,
 }
 
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_adds_a_hundredth_and_a_loss_takes_an_eighth() {
+    fn scalable_adds_a_hundredth_per_rtt_and_loses_an_eighth() {
         for (cwnd, grown, left) in [(100.0, 101.0, 87.5), (1000.0, 1010.0, 875.0), (10.0, 11.0, 5.0)] {
             let start = CongestionWindow { cwnd, ssthresh: 2.0 };
             let mut cc = Scalable::new(ScalableConfig::PAPER, start, classic());

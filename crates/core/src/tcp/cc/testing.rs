@@ -1,4 +1,4 @@
-//! What the variants' tests share: one side of a dialogue.
+//! Helpers for tests of variants: a path that acknowledges.
 
 use super::slow_start::{Classic, SlowStart};
 use super::{Ack, Congestion, CongestionControl, CongestionSignal};
@@ -16,12 +16,12 @@ pub fn timeout(flight: f64) -> Congestion {
     Congestion { signal: CongestionSignal::Timeout, ..loss(flight) }
 }
 
-/// A window's worth of ACKs, one a segment, 100 ms from the first to the last.
+/// The ACKs of a window, one per segment, over 100 ms.
 pub fn round(cc: &mut impl CongestionControl) {
     Path::new(Span::from_ms(100)).round(cc);
 }
 
-/// A path on which a window's worth of ACKs takes a round trip.
+/// A path on which the ACKs of a window take an RTT.
 pub struct Path {
     pub now: Time,
     pub rtt: Span,
@@ -35,7 +35,7 @@ impl Path {
         Path { now: Time::ZERO + Span::from_secs(1), rtt, smallest: rtt, acked_total: 0, sent: 0 }
     }
 
-    /// One round trip's ACKs, evenly spread. Segments are sent as ACKs come, as many as the window allows.
+    /// The ACKs of an RTT, evenly spread. Each ACK releases as many segments as the window allows.
     pub fn round(&mut self, cc: &mut impl CongestionControl) {
         let n = (cc.cwnd() as u64).max(1);
         self.sent = self.sent.max(self.acked_total + n);

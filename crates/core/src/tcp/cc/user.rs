@@ -1,4 +1,5 @@
-//! A congestion control from outside this crate, such as one written in Python: the one kind that is called through a pointer.
+//! A congestion control from outside this crate, such as one in Python, called through a trait
+//! object.
 
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, EcnAgreement, EcnResponse, Phase};
 use crate::tcp::delivery_rate::LossSample;
@@ -6,7 +7,8 @@ use crate::units::{Span, Time};
 use std::fmt;
 use std::sync::Arc;
 
-/// What it must be besides: it goes where its run goes, and it can be copied, as a copy is kept for each cut that may be taken back.
+/// Further requirements: it moves with its run between threads, and it is cloneable, as the sender
+/// saves a copy for an undo.
 pub trait UserControl: CongestionControl + fmt::Debug + Send {
     fn copy(&self) -> Box<dyn UserControl>;
 }
@@ -20,7 +22,7 @@ impl Clone for User {
     }
 }
 
-/// Makes a new connection's congestion control; part of a host's configuration.
+/// Builds the congestion control of a new connection; part of a host's configuration.
 #[derive(Clone)]
 pub struct UserVariant {
     name: String,
@@ -47,7 +49,7 @@ impl fmt::Debug for UserVariant {
     }
 }
 
-/// Equal names, equal variants: a run has one of each name.
+/// Names are unique within a run, so equal names are equal variants.
 impl PartialEq for UserVariant {
     fn eq(&self, other: &UserVariant) -> bool {
         self.name == other.name

@@ -1,4 +1,4 @@
-//! The congestion controls by name, and as one type.
+//! The congestion controls by name, and an enum of all of them.
 
 use super::slow_start::SlowStart;
 use super::*;
@@ -22,7 +22,7 @@ macro_rules! variants {
                 Self::ALL.iter().copied().find(|k| k.name() == name)
             }
 
-            /// A new connection's congestion control with this window and slow start.
+            /// The congestion control of a new connection with this window and slow start.
             pub fn build(self, window: CongestionWindow, slow_start: SlowStart) -> AnyCc {
                 match self { $(Variant::$kind => ($build)(window, slow_start)),* }
             }
@@ -87,7 +87,7 @@ variants! {
 
 macro_rules! any_cc {
     ($($kind:ident),*) => {
-        /// Every kind of congestion control.
+        /// All congestion controls.
         #[derive(Clone, Debug)]
         pub enum AnyCc { $($kind($kind)),* }
 
@@ -116,10 +116,10 @@ macro_rules! any_cc {
 }
 
 impl AnyCc {
-    /// CUBIC with Linux's least growth before the first loss; every other as it is.
-    pub fn climbing(self, share: f64) -> AnyCc {
+    /// Sets Linux's minimum growth before the first loss for CUBIC; no effect on others.
+    pub fn with_min_growth(self, share: f64) -> AnyCc {
         match self {
-            AnyCc::Cubic(cubic) => AnyCc::Cubic(cubic.climbing(share)),
+            AnyCc::Cubic(cubic) => AnyCc::Cubic(cubic.with_min_growth(share)),
             other => other,
         }
     }

@@ -1,26 +1,27 @@
-//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", JSAC 13(8), 1995): the window is
-//! steered to keep a few segments queued.
+//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet",
+//! JSAC 13(8), 1995): keeps a few segments queued.
 
 use super::slow_start::{SlowStart, SlowStartRule};
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, CwndCount, RoundCounter, reno_ssthresh, window_methods};
 use crate::units::{Span, Time};
 
-/// Thresholds are segments in the queue.
+/// Thresholds of queued segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasConfig {
     pub alpha: f64,
     pub beta: f64,
-    /// Above this, slow start ends.
+    /// Slow start ends above this.
     pub gamma: f64,
     pub flavour: VegasFlavour,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VegasFlavour {
-    /// Section 4: the mean RTT of the round; in slow start the window grows every other round, and ends an eighth lower.
+    /// Section 4: mean RTT of the round; slow start grows in every other round and leaves 7/8 of
+    /// the window.
     Original,
-    /// The smallest RTT of the round; a new window counts from the one of a round before, so it grows every other round; slow start
-    /// ends at what the path is seen to carry.
+    /// Minimum RTT of the round. A new window counts from that of the round before, so it grows in
+    /// every other round. Slow start ends at the BDP.
     Linux,
 }
 
@@ -31,9 +32,9 @@ impl VegasConfig {
     pub const ORIGINAL: VegasConfig = VegasConfig { alpha: 1.0, beta: 3.0, gamma: 1.0, flavour: VegasFlavour::Original };
 }
 
-/// Rounds with fewer samples say nothing, as the receiver may delay ACKs (the kernel).
+/// A round with at most this many samples is ignored, as the receiver may delay ACKs (the kernel).
 const FEW_SAMPLES: u32 = 2;
-/// Section 4.3: what the original leaves slow start with.
+/// Section 4.3: the share of the window that the original keeps at the end of slow start.
 const SLOW_START_EXIT: f64 = 7.0 / 8.0;
 
 #[derive(Clone, Debug)]
@@ -43,20 +44,20 @@ pub struct Vegas {
     slow_start: SlowStart,
     counter: CwndCount,
     round: RoundCounter,
-    /// The smallest RTT since sending began.
+    /// BaseRTT: minimum RTT since the start of sending.
     base: Option<Span>,
-    /// Of the round: smallest RTT, sum and number of samples.
-    smallest: Span,
+    /// Minimum RTT, sum of RTTs and number of samples of the round.
+    min_rtt: Span,
     sum: f64,
     samples: u32,
     begin: Begin,
-    /// Rounds seen, for growth in every other one.
+    /// Parity of the round, for growth in every other one.
     even: bool,
-    /// A recovery came between: the next ACK begins a round.
+    /// A recovery has interrupted the round: the next ACK starts one.
     interrupted: bool,
 }
 
-/// Where the round began.
+/// State at the start of the round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Begin {
     acked_total: u64,
@@ -64,7 +65,7 @@ struct Begin {
     cwnd: f64,
 }
 
-/// Section 4.2: Diff = (Expected - Actual)*BaseRTT, the segments queued when `window` of them take `rtt`.
+/// Section 4.2: Diff = (Expected - Actual)*BaseRTT, the queued segments of a window at this RTT.
 pub fn vegas_queued(window: f64, base: Span, rtt: Span) -> f64 {
     window * (1.0 - base.as_secs() / rtt.as_secs())
 }
@@ -78,7 +79,7 @@ impl Vegas {
             counter: CwndCount::default(),
             round: RoundCounter::START,
             base: None,
-            smallest: Span::MAX,
+            min_rtt: Span::MAX,
             sum: 0.0,
             samples: 0,
             begin: Begin { cwnd: window.cwnd, ..Begin::default() },
@@ -92,28 +93,29 @@ impl Vegas {
     }
 
     fn see(&mut self, rtt: Span) {
-        // A clock's grain must not make a round trip of nothing.
+        // The clock's granularity must not give an RTT of zero.
         let rtt = rtt.max(Span::from_us(1));
         self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
-        self.smallest = self.smallest.min(rtt);
+        self.min_rtt = self.min_rtt.min(rtt);
         self.sum += rtt.as_secs();
         self.samples += 1;
     }
 
     fn begin_round(&mut self, ack: &Ack) {
         self.begin = Begin { acked_total: self.begin.sent, sent: ack.sent, cwnd: self.window.cwnd };
-        (self.smallest, self.sum, self.samples) = (Span::MAX, 0.0, 0);
+        (self.min_rtt, self.sum, self.samples) = (Span::MAX, 0.0, 0);
         self.even = !self.even;
     }
 
     fn round_trip(&self) -> Span {
         match self.config.flavour {
-            VegasFlavour::Linux => self.smallest,
+            VegasFlavour::Linux => self.min_rtt,
             VegasFlavour::Original => Span::from_secs_f64(self.sum / f64::from(self.samples)),
         }
     }
 
-    /// Once a round trip. Whether it steered: a round of too few samples is Reno's.
+    /// Ends a round. Returns whether Vegas adjusted the window: a round with too few samples grows
+    /// like Reno.
     fn end_round(&mut self, ack: &Ack) -> bool {
         let (begin, few) = (self.begin, self.samples <= FEW_SAMPLES);
         let rtt = if few { Span::MAX } else { self.round_trip() };
@@ -126,23 +128,23 @@ impl Vegas {
                 self.leave_slow_start(sent - queued);
             }
         } else if ack.cwnd_limited || queued > self.config.beta {
-            self.steer(queued, begin.cwnd);
+            self.adjust(queued, begin.cwnd);
         }
         true
     }
 
-    /// `carried`: segments that the path itself carries in a round trip.
-    fn leave_slow_start(&mut self, carried: f64) {
+    /// `bdp`: segments that the path carries per BaseRTT.
+    fn leave_slow_start(&mut self, bdp: f64) {
         self.window.ssthresh = 2.0;
         self.window.cwnd = match self.config.flavour {
-            VegasFlavour::Linux => self.window.cwnd.min(libm::floor(carried) + 1.0),
+            VegasFlavour::Linux => self.window.cwnd.min(libm::floor(bdp) + 1.0),
             VegasFlavour::Original => self.window.cwnd * SLOW_START_EXIT,
         }
         .max(2.0);
     }
 
     /// Section 4.2: one segment more below alpha, one less above beta.
-    fn steer(&mut self, queued: f64, old: f64) {
+    fn adjust(&mut self, queued: f64, old: f64) {
         let p = &self.config;
         let from = if p.flavour == VegasFlavour::Linux { old } else { self.window.cwnd };
         let step = f64::from(i8::from(queued < p.alpha) - i8::from(queued > p.beta));
@@ -168,7 +170,8 @@ impl CongestionControl for Vegas {
             self.interrupted = false;
             self.begin.sent = ack.acked_total;
             self.round.restart(ack);
-            // The kernel leaves the old round's window in place, so the first round after a recovery grows.
+            // The kernel keeps the window of the old round, so the first round after a recovery
+            // grows.
             let old = self.begin.cwnd;
             self.begin_round(ack);
             self.begin.cwnd = old;

@@ -1,5 +1,5 @@
-//! Veno (Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2), 2003): Vegas's
-//! estimate of the queue tells a loss by congestion from a random one.
+//! Veno (Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks",
+//! JSAC 21(2), 2003): Vegas's estimate of the queue distinguishes congestion loss from random loss.
 
 use super::slow_start::SlowStart;
 use super::vegas::vegas_queued;
@@ -8,11 +8,11 @@ use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VenoConfig {
-    /// Segments queued from which the path counts as congested (section III-A: 3).
+    /// Queued segments from which the path counts as congested (section III-A: 3).
     pub beta: f64,
-    /// What a random loss leaves (section III-B: 4/5).
+    /// Share of the window that a random loss leaves (section III-B: 4/5).
     pub random_loss: f64,
-    /// Samples after a recovery that say nothing (the kernel's, for delayed ACKs).
+    /// Samples ignored after a recovery (the kernel, for delayed ACKs).
     pub few_samples: u32,
 }
 
@@ -28,9 +28,9 @@ pub struct Veno {
     counter: CwndCount,
     base: Option<Span>,
     samples: u32,
-    /// N: segments queued, by the newest sample.
+    /// N: queued segments by the newest sample.
     queued: f64,
-    /// In a congested round the window grows in every other one.
+    /// The window skips growth in this round: it grows in every other round while congested.
     skip: bool,
 }
 
@@ -41,7 +41,7 @@ impl Veno {
     }
 
     /// N of section III-A.
-    fn see(&mut self, rtt: Span) {
+    fn on_rtt(&mut self, rtt: Span) {
         let rtt = rtt.max(Span::from_us(1));
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         self.base = Some(base);
@@ -53,7 +53,7 @@ impl Veno {
         self.queued >= self.config.beta
     }
 
-    /// Section III-C: one segment a round, every other round while congested.
+    /// Section III-C: one segment per RTT, per two RTTs while congested.
     fn avoid(&mut self, credit: f64) {
         let grown = self.counter.add(credit, libm::floor(self.window.cwnd));
         if grown == 0.0 {
@@ -70,7 +70,7 @@ impl Veno {
 impl CongestionControl for Veno {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.see(rtt);
+            self.on_rtt(rtt);
         }
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
@@ -78,7 +78,7 @@ impl CongestionControl for Veno {
         }
     }
 
-    /// Section III-B, for losses shown by duplicates; a timeout is Reno's.
+    /// Section III-B, for losses by duplicate ACKs; an RTO reduces like Reno.
     fn on_congestion(&mut self, congestion: &Congestion) {
         let random = congestion.signal == super::CongestionSignal::Duplicates && !self.congested();
         let left = if random { congestion.flight * self.config.random_loss } else { reno_ssthresh(congestion.flight) };
@@ -99,7 +99,7 @@ mod tests {
     use super::super::testing::{Path, classic, loss, timeout};
     use super::*;
 
-    /// A Veno flow with 100 ms of base and this many of 100 segments queued.
+    /// A Veno flow with a BaseRTT of 100 ms and `queued` of 100 segments queued.
     fn veno(queued: f64) -> (Veno, Path) {
         let mut cc = Veno::new(VenoConfig::PAPER, CongestionWindow { cwnd: 100.0, ssthresh: 2.0 }, classic());
         let mut path = Path::new(Span::from_ms(100));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_random_loss_leaves_four_fifths_and_congestion_half() {
+    fn random_loss_leaves_four_fifths_and_congestion_loss_half() {
         for (queued, signal, left) in [(2.9, loss(100.0), 80.0), (3.1, loss(100.0), 50.0), (2.9, timeout(100.0), 1.0)] {
             let (mut cc, _) = veno(queued);
             cc.on_congestion(&signal);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_one_a_round_and_by_half_of_that_when_congested() {
+    fn growth_is_one_per_rtt_and_half_of_it_when_congested() {
         for (queued, grown) in [(1.0, 8.0), (8.0, 4.0)] {
             let (mut cc, mut path) = veno(queued);
             path.rounds(&mut cc, 8);

@@ -1,5 +1,5 @@
-//! Westwood (Casetti et al., Mobicom 2001) and Westwood+ (Grieco and Mascolo 2004; Linux): Reno's growth, and after a loss the window
-//! that the path itself is seen to hold.
+//! Westwood (Casetti et al., Mobicom 2001) and Westwood+ (Grieco and Mascolo 2004; Linux): Reno's
+//! growth; a loss reduces the window to the estimated BDP.
 
 use super::slow_start::SlowStart;
 use super::westwood_bandwidth::BdpEstimate;
@@ -13,43 +13,43 @@ pub struct Westwood {
     window: CongestionWindow,
     slow_start: SlowStart,
     counter: CwndCount,
-    pipe: BdpEstimate,
+    bdp: BdpEstimate,
     flavour: Flavour,
-    /// What the path held when the loss was found that is now under repair.
+    /// The BDP estimate at the loss that is being repaired.
     repairing: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flavour {
-    /// The estimate is taken when the loss is found.
+    /// The estimate is taken at the loss.
     Paper,
-    /// Linux takes it anew when the recovery ends.
+    /// Linux takes it at the end of the recovery.
     Linux,
-    /// ns-2's TCP-Linux runs Linux's code without telling it of the recovery's end: the window goes to the estimate, or to half where
-    /// that is more.
+    /// ns-2's TCP-Linux runs Linux's code without the call at the end of a recovery: the window
+    /// becomes the estimate, or half if that is more.
     Ns2,
 }
 
 impl Westwood {
-    /// As of 2001.
+    /// The variant of 2001.
     pub fn new(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
-        let (counter, pipe) = (CwndCount::default(), BdpEstimate::by_ack());
-        Westwood { window, slow_start, counter, pipe, flavour: Flavour::Paper, repairing: None }
+        let (counter, bdp) = (CwndCount::default(), BdpEstimate::by_ack());
+        Westwood { window, slow_start, counter, bdp, flavour: Flavour::Paper, repairing: None }
     }
 
-    /// Westwood+, as in Linux.
+    /// Westwood+ of Linux.
     pub fn plus(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
-        Westwood { pipe: BdpEstimate::by_round(), flavour: Flavour::Linux, ..Westwood::new(window, slow_start) }
+        Westwood { bdp: BdpEstimate::by_round(), flavour: Flavour::Linux, ..Westwood::new(window, slow_start) }
     }
 
-    /// Westwood+ as ns-2 runs it.
+    /// Westwood+ in ns-2.
     pub fn ns2(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
         Westwood { flavour: Flavour::Ns2, ..Westwood::plus(window, slow_start) }
     }
 
     /// 2001, section 3.3: ssthresh = BWE*RTTmin/seg_size, at least two segments.
-    fn carried(&self) -> f64 {
-        libm::floor(self.pipe.holds()).max(MIN_SSTHRESH)
+    fn bdp_ssthresh(&self) -> f64 {
+        libm::floor(self.bdp.bdp()).max(MIN_SSTHRESH)
     }
 }
 
@@ -59,7 +59,7 @@ impl CongestionControl for Westwood {
     }
 
     fn on_delivery(&mut self, ack: &Ack) {
-        self.pipe.see(ack);
+        self.bdp.on_ack(ack);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -71,15 +71,15 @@ impl CongestionControl for Westwood {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         let timeout = congestion.signal == CongestionSignal::Timeout;
-        let (before, carried) = (self.window.cwnd, self.carried());
-        let ssthresh = if self.flavour == Flavour::Ns2 { libm::floor(reno_ssthresh(congestion.flight)) } else { carried };
+        let (before, bdp_ssthresh) = (self.window.cwnd, self.bdp_ssthresh());
+        let ssthresh = if self.flavour == Flavour::Ns2 { libm::floor(reno_ssthresh(congestion.flight)) } else { bdp_ssthresh };
         self.window.cut_to(ssthresh, congestion.signal);
-        // A window below what the path holds stays.
+        // A window below the BDP stays.
         self.window.cwnd = self.window.cwnd.min(before);
-        self.repairing = (!timeout).then_some(carried);
+        self.repairing = (!timeout).then_some(bdp_ssthresh);
         self.counter.clear();
         if timeout && self.flavour == Flavour::Linux {
-            self.pipe.forget_smallest();
+            self.bdp.reset_min_rtt();
         }
     }
 
@@ -89,15 +89,15 @@ impl CongestionControl for Westwood {
 
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
-        // The first call after a loss is the recovery's end, unless a timeout cut it short.
-        let Some(carried) = self.repairing.take().filter(|_| cwnd > LOSS_WINDOW) else { return };
+        // The first call after a loss is the end of the recovery, unless an RTO has ended it.
+        let Some(bdp_ssthresh) = self.repairing.take().filter(|_| cwnd > LOSS_WINDOW) else { return };
         match self.flavour {
             Flavour::Paper => {}
             Flavour::Linux => {
-                self.window.ssthresh = self.carried();
+                self.window.ssthresh = self.bdp_ssthresh();
                 self.window.cwnd = self.window.ssthresh;
             }
-            Flavour::Ns2 => self.window.cwnd = self.window.ssthresh.max(carried),
+            Flavour::Ns2 => self.window.cwnd = self.window.ssthresh.max(bdp_ssthresh),
         }
     }
 
@@ -108,7 +108,7 @@ impl CongestionControl for Westwood {
         self.window.ssthresh
     }
     fn halving_floor(&self) -> f64 {
-        self.carried()
+        self.bdp_ssthresh()
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::units::Span;
 
-    /// A flow that has run at 1000 segments a second, 100 ms from end to end, with a window of 150.
+    /// A flow that has run at 1000 segments per second and an RTT of 100 ms, with a window of 150.
     fn settled(mut cc: Westwood) -> Westwood {
         let mut path = Path::new(Span::from_ms(100));
         path.rounds(&mut cc, 80);
@@ -131,10 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_leaves_what_the_path_holds_and_a_timeout_one() {
+    fn loss_leaves_the_bdp_and_timeout_leaves_one() {
         let (w, s) = at(100.0);
         let mut cc = settled(Westwood::new(w, s));
-        let held = cc.pipe.holds();
+        let held = cc.bdp.bdp();
         assert!((100.0..=181.0).contains(&held), "a window of 100 to 180 in 100 ms each: {held}");
         let mut same = cc.clone();
         cc.window.cwnd = 500.0;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_below_what_the_path_holds_is_not_raised_by_a_loss() {
+    fn loss_does_not_raise_a_window_below_the_bdp() {
         let (w, s) = at(100.0);
         let mut cc = settled(Westwood::new(w, s));
         cc.window.cwnd = 50.0;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn plus_takes_its_estimate_when_the_recovery_ends_and_moderation_may_still_lower_the_window() {
+    fn plus_estimates_at_the_end_of_recovery_and_allows_moderation() {
         let (w, s) = at(100.0);
         let mut cc = settled(Westwood::plus(w, s));
         cc.on_congestion(&loss(150.0));
@@ -166,20 +166,20 @@ mod tests {
     }
 
     #[test]
-    fn in_ns2_half_is_the_least_that_is_left() {
+    fn ns2_leaves_at_least_half() {
         let (w, s) = at(100.0);
         for (cwnd, left) in [(150.0, None), (600.0, Some(300.0))] {
             let mut cc = settled(Westwood::ns2(w, s));
             cc.window.cwnd = cwnd;
-            let carried = cc.carried();
+            let bdp_ssthresh = cc.bdp_ssthresh();
             cc.on_congestion(&loss(cwnd));
             cc.on_recovered(Time::ZERO, 20.0);
-            assert_eq!(cc.cwnd(), left.unwrap_or(carried), "from {cwnd}");
+            assert_eq!(cc.cwnd(), left.unwrap_or(bdp_ssthresh), "from {cwnd}");
         }
     }
 
     #[test]
-    fn growth_is_renos() {
+    fn growth_equals_reno() {
         let (w, s) = at(50.0);
         let mut cc = Westwood::new(w, s);
         Path::new(Span::from_ms(100)).rounds(&mut cc, 5);

@@ -1,13 +1,14 @@
-//! The largest value of the last so many rounds.
+//! Windowed maximum over rounds.
 
 use super::fast_min_max::larger;
 
-/// A windowed maximum over `N` rounds, exact: one slot a round. The largest slot is kept, as it is asked for more often than it changes.
+/// Exact maximum of the last `N` rounds, one slot per round. The maximum is stored, as it is read
+/// more often than it changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowedMax<const N: usize> {
     slots: [f64; N],
     round: u64,
-    /// The slot of `round`, and the largest of all.
+    /// The slot of `round`, and the maximum of all slots.
     at: usize,
     largest: f64,
 }
@@ -20,7 +21,7 @@ impl<const N: usize> Default for WindowedMax<N> {
 
 impl<const N: usize> WindowedMax<N> {
     #[inline]
-    pub fn see(&mut self, round: u64, value: f64) {
+    pub fn add(&mut self, round: u64, value: f64) {
         if round > self.round {
             self.advance(round);
         }
@@ -29,7 +30,7 @@ impl<const N: usize> WindowedMax<N> {
         self.largest = larger(self.largest, value);
     }
 
-    /// Later rounds begin, empty, in the place of the oldest.
+    /// Later rounds start empty, in place of the oldest.
     #[inline(never)]
     fn advance(&mut self, round: u64) {
         let passed = (round - self.round).min(N as u64);
@@ -46,7 +47,7 @@ impl<const N: usize> WindowedMax<N> {
         self.largest
     }
 
-    /// The largest value of the last round alone.
+    /// The maximum of the last round alone.
     #[inline]
     pub fn latest(&self) -> f64 {
         self.slots[self.at]
@@ -58,12 +59,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_counts_for_so_many_rounds() {
+    fn value_counts_for_n_rounds() {
         let mut max: WindowedMax<3> = WindowedMax::default();
         let seen: Vec<(f64, f64)> = [(0, 5.0), (1, 3.0), (2, 4.0), (3, 1.0), (4, 1.0), (5, 2.0), (20, 1.0)]
             .into_iter()
             .map(|(round, value)| {
-                max.see(round, value);
+                max.add(round, value);
                 (max.get(), max.latest())
             })
             .collect();

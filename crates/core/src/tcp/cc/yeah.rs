@@ -1,27 +1,27 @@
-//! YeAH (Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007): Scalable while the queue is short, Reno
-//! and an early retreat when it is not.
+//! YeAH (Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007):
+//! Scalable while the queue is short; otherwise Reno with precautionary decongestion.
 
 use super::slow_start::SlowStart;
 use super::vegas::vegas_queued;
 use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, MIN_SSTHRESH, RoundCounter, window_methods};
 use crate::units::Span;
 
-/// Section 2, with the names of the paper and of Linux.
+/// Section 2, with the paper's and Linux's names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct YeahConfig {
-    /// Q_max: segments queued up to which it is fast (alpha).
+    /// Q_max: maximum of queued segments in fast mode (alpha).
     pub queue: f64,
-    /// Queueing delay up to which it is fast, as a share of the smallest RTT (1/phi).
+    /// Maximum queueing delay in fast mode, as a share of the minimum RTT (1/phi).
     pub delay: f64,
-    /// Most that the retreat takes of the window (2^-epsilon).
+    /// Maximum share of the window that decongestion removes (2^-epsilon).
     pub retreat: f64,
-    /// Least that a loss takes without Reno competing (2^-delta).
+    /// Minimum share that a loss removes without competing Reno flows (2^-delta).
     pub min_cut: f64,
-    /// Slow rounds in a row that mean that Reno competes (rho).
+    /// Consecutive slow rounds that indicate competing Reno flows (rho).
     pub slow_rounds: u32,
-    /// Fast rounds after which it no longer does (zeta).
+    /// Fast rounds after which none compete (zeta).
     pub fast_rounds: u32,
-    /// Growth per segment acknowledged while fast (Scalable's a).
+    /// Growth per segment acknowledged in fast mode (Scalable's a).
     pub a: f64,
 }
 
@@ -37,17 +37,17 @@ pub struct Yeah {
     slow_start: SlowStart,
     round: RoundCounter,
     base: Option<Span>,
-    smallest: Span,
+    min_rtt: Span,
     samples: u32,
-    /// Segments queued, by the last round.
+    /// Queued segments, by the last round.
     queued: f64,
-    /// What a Reno flow beside it would have.
+    /// Window of a competing Reno flow.
     reno: f64,
     slow: u32,
     fast: u32,
 }
 
-/// Rounds with fewer samples say nothing, as the receiver may delay ACKs (Linux).
+/// A round with at most this many samples is ignored, as the receiver may delay ACKs (Linux).
 const FEW_SAMPLES: u32 = 2;
 
 impl Yeah {
@@ -58,7 +58,7 @@ impl Yeah {
             slow_start,
             round: RoundCounter::START,
             base: None,
-            smallest: Span::MAX,
+            min_rtt: Span::MAX,
             samples: 0,
             queued: 0.0,
             reno: MIN_SSTHRESH,
@@ -70,8 +70,8 @@ impl Yeah {
     fn end_round(&mut self) {
         let p = self.config;
         if let Some(base) = self.base.filter(|_| self.samples > FEW_SAMPLES) {
-            self.queued = vegas_queued(self.window.cwnd, base, self.smallest);
-            let delayed = (self.smallest - base).as_secs() > p.delay * base.as_secs();
+            self.queued = vegas_queued(self.window.cwnd, base, self.min_rtt);
+            let delayed = (self.min_rtt - base).as_secs() > p.delay * base.as_secs();
             if self.queued > p.queue || delayed {
                 self.slow_round();
             } else {
@@ -82,10 +82,10 @@ impl Yeah {
                 }
             }
         }
-        (self.smallest, self.samples) = (Span::MAX, 0);
+        (self.min_rtt, self.samples) = (Span::MAX, 0);
     }
 
-    /// Section 2.2: precautionary decongestion, not below what Reno would have.
+    /// Section 2.2: precautionary decongestion, not below the competing Reno flow's window.
     fn slow_round(&mut self) {
         let p = self.config;
         let w = &mut self.window;
@@ -103,7 +103,7 @@ impl CongestionControl for Yeah {
         if let Some(rtt) = ack.rtt {
             let rtt = rtt.max(Span::from_us(1));
             self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
-            self.smallest = self.smallest.min(rtt);
+            self.min_rtt = self.min_rtt.min(rtt);
             self.samples += 1;
         }
         let credit = self.slow_start.credit_left(ack, &mut self.window);
@@ -114,7 +114,7 @@ impl CongestionControl for Yeah {
         }
     }
 
-    /// Section 2.3: the queue, but not less than an eighth; half where Reno competes.
+    /// Section 2.3: removes the queue, at least an eighth; half if Reno flows compete.
     fn on_congestion(&mut self, congestion: &Congestion) {
         let (p, cwnd) = (self.config, self.window.cwnd);
         let alone = self.slow < p.slow_rounds && congestion.signal != CongestionSignal::Timeout;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_short_queue_it_is_scalable_with_a_long_one_reno() {
+    fn yeah_is_scalable_with_a_short_queue_and_reno_with_a_long_one() {
         for (queued, grown) in [(20.0, 5.0), (70.0, 1.0)] {
             let (mut cc, mut path) = settled(500.0, queued);
             path.rounds(&mut cc, 2);
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn more_than_80_queued_are_given_back() {
+    fn queue_above_80_segments_is_drained() {
         let (mut cc, mut path) = settled(500.0, 100.0);
         path.rounds(&mut cc, 2);
         assert!((395.0..=412.0).contains(&cc.cwnd()), "{}", cc.cwnd());
     }
 
     #[test]
-    fn a_loss_takes_the_queue_an_eighth_at_least_and_half_where_reno_competes() {
+    fn loss_removes_the_queue_or_half_when_reno_competes() {
         for (queued, rounds, left) in [(0.0, 3, 7.0 / 8.0), (75.0, 3, 0.85), (75.0, 20, 0.5)] {
             let (mut cc, mut path) = settled(500.0, queued);
             path.rounds(&mut cc, rounds);

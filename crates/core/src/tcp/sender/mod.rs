@@ -138,7 +138,7 @@ impl Sender {
         let window = CongestionWindow { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
         let cc = match &config.user {
             Some(user) => AnyCc::User(user.build(window)),
-            None => config.variant.build(window, config.slow_start).climbing(config.first_climb),
+            None => config.variant.build(window, config.slow_start).with_min_growth(config.first_climb),
         };
         let recovery = config.recovery.build();
         // A variant that paces itself has its own model of the path.

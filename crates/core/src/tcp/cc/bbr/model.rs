@@ -44,7 +44,7 @@ impl Model {
             }
             let sample = rate.rate(ack.min_rtt).filter(|&sample| !rate.app_limited || sample >= self.bandwidth.get());
             if let Some(sample) = sample {
-                self.bandwidth.see(self.rounds, sample);
+                self.bandwidth.add(self.rounds, sample);
             }
             if self.round_started && !rate.app_limited {
                 self.check_full(p);
@@ -84,7 +84,7 @@ impl Model {
         self.extra_acked += f64::from(ack.delivered);
         let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
         let max_extra = cwnd.min(self.bandwidth.get() * EXTRA_LIMIT.as_secs());
-        self.extra.see(self.rounds / EXTRA_ROUNDS, (self.extra_acked - expected).clamp(0.0, max_extra));
+        self.extra.add(self.rounds / EXTRA_ROUNDS, (self.extra_acked - expected).clamp(0.0, max_extra));
     }
 
     fn see_rtt(&mut self, p: &BbrConfig, ack: &Ack) {

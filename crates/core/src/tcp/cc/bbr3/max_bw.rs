@@ -56,7 +56,7 @@ impl MaxBw {
         }
         self.extra_delivered += sample.newly_acked;
         let extra = smaller(self.extra_delivered - expected, cwnd);
-        self.extra.see(self.rounds, extra);
+        self.extra.add(self.rounds, extra);
     }
 
     pub fn restart_aggregation(&mut self, now: Time) {

@@ -6,7 +6,7 @@ fn bic(p: BicConfig, cwnd: f64) -> Bic {
 }
 
 #[test]
-fn growth_a_round_trip_is_the_papers_at_chosen_windows() {
+fn growth_per_rtt_matches_paper_and_kernel() {
     let mut paper = Search::new(BicConfig::PAPER);
     let mut linux = Search::new(BicConfig::LINUX_2_6_22);
     (paper.w_max, linux.w_max) = (200.0, 200.0);
@@ -29,7 +29,7 @@ fn growth_a_round_trip_is_the_papers_at_chosen_windows() {
 }
 
 #[test]
-fn a_round_of_acks_grows_by_about_that() {
+fn window_grows_by_the_growth_per_rtt_over_a_round() {
     let mut cc = bic(BicConfig::PAPER, 100.0);
     cc.search.w_max = 1000.0;
     round(&mut cc);
@@ -38,7 +38,7 @@ fn a_round_of_acks_grows_by_about_that() {
 }
 
 #[test]
-fn a_loss_leaves_beta_and_remembers_where_it_was() {
+fn loss_leaves_beta_and_sets_w_max() {
     for (p, cwnd, left, w_max) in [
         (BicConfig::LINUX_2_6_22, 200.0, 159.0, 200.0),
         (BicConfig::LINUX_2_6_8, 200.0, 175.0, 200.0),
@@ -51,9 +51,9 @@ fn a_loss_leaves_beta_and_remembers_where_it_was() {
     }
 }
 
-/// In a kernel the maximum is whole: 175*15/4 = 656.25 with the defect of 2.6.8.
+/// The kernel's W_max is whole: 175*15/4 = 656.25 with the defect of 2.6.8.
 #[test]
-fn a_second_loss_below_the_maximum_lowers_it_and_the_defect_raises_it() {
+fn second_loss_below_w_max_lowers_it_and_the_defect_raises_it() {
     for (p, w_max) in [(BicConfig::PAPER, 175.0 * 0.9375), (BicConfig::LINUX_2_6_8, 656.0)] {
         let mut cc = bic(p, 200.0);
         cc.on_congestion(&loss(200.0));
@@ -63,7 +63,7 @@ fn a_second_loss_below_the_maximum_lowers_it_and_the_defect_raises_it() {
 }
 
 #[test]
-fn a_timeout_forgets_the_maximum() {
+fn timeout_resets_w_max() {
     let mut cc = bic(BicConfig::LINUX_2_6_22, 200.0);
     cc.on_congestion(&timeout(200.0));
     assert_eq!((cc.cwnd(), cc.ssthresh(), cc.search.w_max), (1.0, 159.0, 0.0));

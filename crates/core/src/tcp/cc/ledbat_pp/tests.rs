@@ -4,7 +4,7 @@ use super::*;
 const P: LedbatPpConfig = LedbatPpConfig::DRAFT;
 
 #[test]
-fn gain_and_change_are_the_drafts() {
+fn gain_and_change_match_the_draft() {
     for (base, divisor) in [(5, 16.0), (20, 6.0), (60, 2.0), (100, 2.0), (200, 1.0)] {
         assert_eq!(ledbat_gain(&P, Span::from_ms(base)), 1.0 / divisor, "{base} ms");
     }
@@ -15,7 +15,7 @@ fn gain_and_change_are_the_drafts() {
 }
 
 #[test]
-fn slow_start_opens_by_the_gain_and_ends_at_three_quarters_of_the_target() {
+fn slow_start_grows_by_gain_and_ends_at_three_quarters_of_the_target() {
     let mut cc = LedbatPp::new(P, CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY });
     let mut path = Path::new(Span::from_ms(100));
     path.round(&mut cc);
@@ -26,7 +26,7 @@ fn slow_start_opens_by_the_gain_and_ends_at_three_quarters_of_the_target() {
 }
 
 #[test]
-fn it_steps_aside_two_round_trips_after_slow_start_and_nine_times_as_long_later() {
+fn slowdowns_start_after_two_rtts_and_nine_times_their_length_apart() {
     let mut cc = LedbatPp::new(P, CongestionWindow { cwnd: 20.0, ssthresh: 30.0 });
     let mut path = Path::new(Span::from_ms(100));
     let mut windows = Vec::new();
@@ -43,7 +43,7 @@ fn it_steps_aside_two_round_trips_after_slow_start_and_nine_times_as_long_later(
 }
 
 #[test]
-fn above_the_target_the_window_falls_by_at_most_half_and_a_loss_halves() {
+fn window_falls_by_at_most_half_above_the_target_and_loss_halves() {
     let mut cc = LedbatPp::new(P, CongestionWindow { cwnd: 100.0, ssthresh: 50.0 });
     let mut path = Path::new(Span::from_ms(100));
     path.ack(&mut cc);

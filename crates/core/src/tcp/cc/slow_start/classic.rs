@@ -1,4 +1,4 @@
-//! One segment for each segment's worth of ACK (RFC 5681, equation (2)).
+//! Classic slow start: one segment per segment acknowledged (RFC 5681, equation (2)).
 
 use super::{Ack, CongestionWindow, SlowStartRule, grow};
 

@@ -1,25 +1,27 @@
-//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 2011), with Linux's numbers: slow start ends
-//! when a train of closely spaced ACKs has lasted half the round trip, or when the round trip has clearly grown.
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 2011), with
+//! Linux's numbers: slow start ends when a train of closely spaced ACKs has lasted half an RTT, or
+//! when the RTT has risen.
 
 use super::{Ack, CongestionWindow, RoundCounter, SlowStartRule, grow};
 use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hystart {
-    /// Below this many segments nothing is looked for (section 4; `hystart_low_window`).
+    /// HyStart is inactive below this window in segments (section 4; `hystart_low_window`).
     low_window: f64,
     /// ACKs further apart do not belong to one train (`hystart_ack_delta`).
     train_gap: Span,
-    /// Samples at the start of a round that stand for it (`HYSTART_MIN_SAMPLES`).
+    /// Samples at the start of a round that represent it (`HYSTART_MIN_SAMPLES`).
     samples: u32,
-    /// What a train may last beyond the round trip whose half ends it: room for segments that leave in chunks (`hystart_ack_delay()`,
-    /// which is less only above 2 Gb/s).
+    /// Tolerance of a train's length for segments sent in bursts (`hystart_ack_delay()`, which is
+    /// less only above 2 Gb/s).
     train_slack: Span,
-    /// The rise that counts is an eighth of the smallest RTT, within these (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+    /// Limits of the RTT rise that ends slow start, an eighth of the minimum RTT
+    /// (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
     rise: (Span, Span),
     round: RoundCounter,
-    /// Of all samples of data; the handshake's is none, as its packets are short.
-    smallest: Span,
+    /// Minimum RTT of data segments; the handshake does not count, as its packets are short.
+    min_rtt: Span,
     round_start: Time,
     last_in_train: Time,
     seen: u32,
@@ -34,7 +36,7 @@ impl Hystart {
         train_slack: Span::from_ms(1),
         rise: (Span::from_ms(4), Span::from_ms(16)),
         round: RoundCounter::START,
-        smallest: Span::MAX,
+        min_rtt: Span::MAX,
         round_start: Time::ZERO,
         last_in_train: Time::ZERO,
         seen: 0,
@@ -54,32 +56,32 @@ impl Hystart {
             return false;
         }
         self.last_in_train = ack.now;
-        ack.now - self.round_start > Span((self.smallest + self.train_slack).0 / 2)
+        ack.now - self.round_start > Span((self.min_rtt + self.train_slack).0 / 2)
     }
 
-    /// Section 4.2: all of the round's samples lie above the smallest RTT by a threshold; looked at from the one after the first eight on,
-    /// and a later one may still take it back (Linux today).
+    /// Section 4.2: all samples of the round exceed the minimum RTT by a threshold. Checked from
+    /// the ninth sample on; a later sample may still lower the round's minimum (newer Linux).
     fn delay_has_risen(&mut self, ack: &Ack) -> bool {
         let Some(rtt) = ack.rtt else { return false };
         self.round_rtt = self.round_rtt.min(rtt);
         self.seen += 1;
-        self.seen > self.samples && self.round_rtt > self.smallest + rise_threshold(self.smallest, self.rise)
+        self.seen > self.samples && self.round_rtt > self.min_rtt + rise_threshold(self.min_rtt, self.rise)
     }
 }
 
-/// Section 4.2: an eighth of the smallest RTT, within bounds.
-pub fn rise_threshold(smallest: Span, bounds: (Span, Span)) -> Span {
-    Span(smallest.0 / 8).clamp(bounds.0, bounds.1)
+/// Section 4.2: an eighth of the minimum RTT, within limits.
+pub fn rise_threshold(min_rtt: Span, bounds: (Span, Span)) -> Span {
+    Span(min_rtt.0 / 8).clamp(bounds.0, bounds.1)
 }
 
 impl SlowStartRule for Hystart {
     fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
-        // Rounds count from the start, whether anything is looked at in them or not.
+        // Rounds count from the start, even while HyStart is inactive.
         if self.round.over(ack) {
             self.begin_round(ack.now);
         }
-        self.smallest = self.smallest.min(ack.rtt.unwrap_or(Span::MAX));
-        if self.smallest < Span::MAX && window.cwnd >= self.low_window {
+        self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Span::MAX));
+        if self.min_rtt < Span::MAX && window.cwnd >= self.low_window {
             let train = self.train_is_long(ack);
             if self.delay_has_risen(ack) || train {
                 window.ssthresh = window.cwnd;
@@ -95,23 +97,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_round_trip_lets_it_double() {
+    fn slow_start_doubles_at_a_constant_rtt() {
         let (windows, window) = rounds(&mut Hystart::LINUX.clone(), 2.0, 6, |_| Span::from_ms(100));
         assert_eq!(windows, [4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
         assert_eq!(window.ssthresh, f64::INFINITY);
     }
 
     #[test]
-    fn a_round_trip_longer_by_an_eighth_ends_it_after_eight_samples_and_one() {
+    fn slow_start_ends_at_the_ninth_sample_when_rtt_rises_by_an_eighth() {
         let (_, window) = rounds(&mut Hystart::LINUX.clone(), 2.0, 9, |r| Span::from_ms(if r < 4 { 100 } else { 113 }));
-        // Round 4 begins at 32: eight ACKs open it to 40, the ninth tells.
+        // Round 4 begins at 32: eight ACKs grow it to 40, the ninth ends slow start.
         assert_eq!((window.cwnd, window.ssthresh), (40.0, 40.0));
         let (windows, _) = rounds(&mut Hystart::LINUX.clone(), 2.0, 7, |r| Span::from_ms(if r < 4 { 100 } else { 112 }));
         assert_eq!(windows.last(), Some(&256.0), "12 ms are not more than the threshold of 12.5 ms");
     }
 
     #[test]
-    fn a_train_of_acks_half_a_round_trip_long_ends_it() {
+    fn slow_start_ends_when_an_ack_train_lasts_half_an_rtt() {
         let mut s = Hystart::LINUX;
         let mut window = CongestionWindow { cwnd: 100.0, ssthresh: f64::INFINITY };
         let start = Time::ZERO + Span::from_secs(1);
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_has_bounds() {
+    fn rise_threshold_has_limits() {
         for (rtt, threshold) in [(8, 4), (100, 12), (400, 16)] {
             assert_eq!(rise_threshold(Span::from_ms(rtt), Hystart::LINUX.rise).0 / 1_000_000_000, threshold, "{rtt}");
         }

@@ -1,5 +1,6 @@
-//! HyStart++ (RFC 9406): a rise of the round trip leads into conservative slow start, a quarter as fast, which ends in congestion
-//! avoidance after five rounds, or goes back to slow start if the rise was none.
+//! HyStart++ (RFC 9406): a rise of the RTT starts conservative slow start (CSS) at a quarter of the
+//! growth. CSS ends in congestion avoidance after five rounds, or in slow start if the RTT falls
+//! again.
 
 use super::{Ack, CongestionWindow, RoundCounter, SlowStartRule, grow};
 use crate::units::Span;
@@ -12,7 +13,7 @@ struct Tuning {
     samples: u32,
     css_growth_divisor: f64,
     css_rounds: u32,
-    /// L: most segments of growth an ACK may earn (8 without pacing).
+    /// L: maximum growth per ACK in segments (8 without pacing).
     limit: f64,
 }
 
@@ -23,9 +24,9 @@ pub struct HystartPp {
     last_min: Span,
     current_min: Span,
     seen: u32,
-    /// Conservative: the smallest RTT when it began, and the rounds it has lasted.
+    /// CSS: the minimum RTT at its start, and its rounds so far.
     css: Option<(Span, u32)>,
-    /// Only the first slow start (section 4.3); later ones are classic.
+    /// The first slow start is over (section 4.3); later ones are classic.
     done: bool,
 }
 
@@ -75,7 +76,7 @@ impl HystartPp {
             None if self.last_min != Span::MAX && self.current_min >= self.last_min + self.threshold() => {
                 self.css = Some((self.current_min, 0));
             }
-            // The rise was none: back to slow start.
+            // The RTT has fallen again: slow start continues.
             Some((baseline, _)) if self.current_min < baseline => self.css = None,
             _ => {}
         }
@@ -105,10 +106,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lasting_rise_slows_it_to_a_quarter_and_ends_it_after_five_rounds() {
+    fn css_grows_by_a_quarter_and_ends_after_five_rounds() {
         let mut s = HystartPp::RFC9406;
         let (windows, window) = rounds(&mut s, 8.0, 20, |r| Span::from_ms(if r < 2 { 100 } else { 120 }));
-        // Round 2 begins at 32: seven ACKs open fully, the eighth and all later ones by a quarter.
+        // Round 2 begins at 32: seven ACKs grow fully, the eighth and later ones by a quarter.
         assert_eq!(windows[..3], [16.0, 32.0, 32.0 + 7.0 + 25.0 / 4.0]);
         let growth = windows[3] / windows[2];
         assert!((1.2..1.26).contains(&growth), "{windows:?}");
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_that_goes_away_leads_back_to_slow_start() {
+    fn css_returns_to_slow_start_when_rtt_falls() {
         let mut s = HystartPp::RFC9406;
         let (windows, window) = rounds(&mut s, 8.0, 6, |r| Span::from_ms(if r == 2 { 120 } else { 100 }));
         assert!(s.css.is_none() && window.ssthresh.is_infinite());
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_slow_start_is_classic() {
+    fn later_slow_start_is_classic() {
         let mut s = HystartPp::RFC9406;
         let mut window = CongestionWindow { cwnd: 1.0, ssthresh: 50.0 };
         assert_eq!(s.open(&Ack { growth_credit: 1.0, rtt: Some(Span::from_ms(900)), ..Ack::default() }, &mut window), 0.0);

@@ -1,5 +1,6 @@
-//! Slow start up to the threshold and once more at it. RFC 5681, section 3.1, lets a sender do either when cwnd equals ssthresh; Linux
-//! before 4.3 opens (`snd_cwnd <= snd_ssthresh`), so that after every cut its window stands one segment higher.
+//! Slow start up to and including ssthresh. RFC 5681, section 3.1, allows either rule when cwnd
+//! equals ssthresh; Linux before 4.3 uses slow start (`snd_cwnd <= snd_ssthresh`), so its window is
+//! one segment higher after every reduction.
 
 use super::{Ack, CongestionWindow, SlowStartRule};
 
@@ -24,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_the_threshold_it_opens_once_more_and_no_further() {
+    fn slow_start_grows_once_more_at_ssthresh() {
         let mut window = CongestionWindow { cwnd: 9.0, ssthresh: 10.0 };
         let ack = Ack { growth_credit: 1.0, acked: 1, cwnd_limited: true, ..Ack::default() };
         let mut opened = Vec::new();

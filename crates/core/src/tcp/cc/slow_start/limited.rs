@@ -1,11 +1,11 @@
-//! Limited slow start (RFC 3742): no more than half of `max_ssthresh` segments a round trip, so that large windows do not overrun
-//! a queue by their own size.
+//! Limited slow start (RFC 3742): growth of at most half of `max_ssthresh` segments per RTT, which
+//! avoids large bursts of loss.
 
 use super::{Ack, CongestionWindow, SlowStartRule, grow};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limited {
-    /// Segments; section 2 recommends 100.
+    /// In segments; section 2 recommends 100.
     max_ssthresh: f64,
 }
 
@@ -31,14 +31,14 @@ mod tests {
     use crate::units::Span;
 
     #[test]
-    fn shares_are_those_of_the_rfc() {
+    fn growth_shares_match_the_rfc() {
         for (cwnd, k) in [(100.0, 1.0), (101.0, 2.0), (149.0, 2.0), (150.0, 3.0), (1000.0, 20.0)] {
             assert_eq!(limited_share(cwnd, 100.0), 1.0 / k, "{cwnd}");
         }
     }
 
     #[test]
-    fn beyond_a_hundred_a_round_trip_adds_about_fifty() {
+    fn growth_above_100_segments_is_about_fifty_per_rtt() {
         let (windows, _) = rounds(&mut Limited::RFC3742.clone(), 100.0, 8, |_| Span::from_ms(100));
         for pair in windows[1..].windows(2) {
             let growth = pair[1] - pair[0];

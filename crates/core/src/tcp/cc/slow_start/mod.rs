@@ -1,4 +1,4 @@
-//! How the window opens below the threshold: a piece of its own, so that any window-based algorithm can take any of them.
+//! Slow start rules. Any window-based algorithm can use any of them.
 
 mod classic;
 mod hystart;
@@ -14,9 +14,10 @@ pub use limited::Limited;
 
 use super::{Ack, CongestionWindow, RoundCounter};
 
-/// A way to open the window. Returns the part of the ACK's credit that lies beyond the threshold and is congestion avoidance's.
+/// A slow start rule. `open` returns the part of the ACK's credit above ssthresh, which belongs to
+/// congestion avoidance.
 pub trait SlowStartRule {
-    /// Whether the window is still to be opened.
+    /// Slow start is in progress.
     fn applies(&self, window: &CongestionWindow) -> bool {
         window.cwnd < window.ssthresh
     }
@@ -25,12 +26,12 @@ pub trait SlowStartRule {
 
 macro_rules! slow_starts {
     ($($kind:ident => $name:literal, $build:expr, $summary:literal, $source:literal;)*) => {
-        /// Every kind of slow start.
+        /// All slow start rules.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum SlowStart { $($kind($kind)),* }
 
         impl SlowStart {
-            /// Name, what it is for, and source.
+            /// Name, summary and source.
             pub const TABLE: &'static [(&'static str, &'static str, &'static str)] = &[$(($name, $summary, $source)),*];
 
             pub fn from_name(name: &str) -> Option<SlowStart> {
@@ -53,8 +54,8 @@ macro_rules! slow_starts {
 }
 
 impl SlowStart {
-    /// What an ACK leaves for congestion avoidance once slow start has taken its part: nothing of one that came while the window held
-    /// nobody back (RFC 7661), all of it beyond the threshold.
+    /// The credit left for congestion avoidance after slow start: none if cwnd did not limit the
+    /// sender (RFC 7661), otherwise what lies above ssthresh.
     #[inline]
     pub fn credit_left(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
         if !ack.cwnd_limited {
@@ -66,18 +67,18 @@ impl SlowStart {
 
 slow_starts! {
     Classic => "classic", Classic,
-        "one segment of growth for each segment acknowledged, up to ssthresh", "RFC 5681, section 3.1";
+        "one segment of growth per segment acknowledged, up to ssthresh", "RFC 5681, section 3.1";
     Inclusive => "inclusive", Inclusive,
         "classic, and once more when the window equals ssthresh", "RFC 5681, section 3.1, as in Linux before 4.3";
     Limited => "limited", Limited::RFC3742,
-        "at most 50 segments of growth a round trip once the window passes 100", "RFC 3742";
+        "at most 50 segments of growth per RTT above a window of 100", "RFC 3742";
     Hystart => "hystart", Hystart::LINUX,
         "ends when ACK trains or rising delay show that the path is full", "Ha and Rhee 2011, as in Linux";
     HystartPp => "hystart++", HystartPp::RFC9406,
-        "on rising delay goes on at a quarter of the speed, and ends after five such rounds", "RFC 9406";
+        "on rising delay continues at a quarter of the growth, and ends after five such rounds", "RFC 9406";
 }
 
-/// Grows by the ACK's credit (or a share of it) up to the threshold; returns the credit that is left.
+/// Grows by a share of the ACK's credit up to ssthresh; returns the remaining credit.
 fn grow(credit: f64, share: f64, window: &mut CongestionWindow) -> f64 {
     let opened = (window.cwnd + credit * share).min(window.ssthresh.max(window.cwnd));
     let used = (opened - window.cwnd) / share;
@@ -90,7 +91,8 @@ mod testing {
     use super::*;
     use crate::units::{Span, Time};
 
-    /// Rounds of a window's ACKs each, `rtt` long by its number; returns the window at the end of each.
+    /// Rounds of the ACKs of a window; `rtt` maps a round's number to its RTT. Returns the window
+    /// after each.
     pub fn rounds(
         opening: &mut impl SlowStartRule,
         cwnd: f64,
@@ -104,7 +106,7 @@ mod testing {
             let base = (0..=round).map(&rtt).min();
             for i in 0..(sent - acked_total) {
                 acked_total += 1;
-                // ACKs come apart enough for no train.
+                // ACKs are too far apart for a train.
                 let at = now + Span::from_ms(3 * i);
                 let ack = Ack {
                     now: at,
