@@ -1,4 +1,4 @@
-//! ProbeBW: a cycle of eight phases, each a smallest round trip long (draft, section 4.3.4).
+//! ProbeBW: a cycle of eight phases, each one minimum RTT long (draft, section 4.3.4).
 
 use super::model::Model;
 use super::{Ack, BbrConfig};
@@ -11,8 +11,8 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// It begins anywhere but in the phase that drains, so that flows do not probe together. The instant picks the phase: same run,
-    /// same phase.
+    /// Starts the cycle in any phase but the draining one, so that flows do not probe together. The
+    /// time selects the phase, so runs are reproducible.
     pub fn begin(&mut self, now: Time) {
         const PHASES: u64 = 8;
         let mixed = (now.0 ^ (now.0 >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
@@ -33,9 +33,10 @@ impl Cycle {
         self.phase == 0
     }
 
-    /// Section 4.3.4.3: the phase that fills goes on until `target` is in flight or something is lost; the one that drains ends as soon
-    /// as no more than `target` is. It is the phase's gain, or 1 for one that drains, times the product, and room for chunks as in the
-    /// window (Linux's `bbr_inflight()`): where a product is few segments that room is most of the queue that stays.
+    /// Section 4.3.4.3: the probing phase lasts until `target` is in flight or a loss occurs, the
+    /// draining phase until at most `target` is in flight. `target` is gain*BDP (1*BDP for the
+    /// draining phase), plus the quantization of the window (Linux's `bbr_inflight()`), which
+    /// dominates if the BDP is a few segments.
     pub fn is_over(&self, p: &BbrConfig, model: &Model, ack: &Ack, target: f64) -> bool {
         let Some(min_rtt) = model.min_rtt() else { return false };
         let full_length = ack.now - self.since > min_rtt;

@@ -1,6 +1,6 @@
-//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
-//! draft-cardwell-iccrg-bbr-congestion-control-00), with the numbers of Linux 5 and 6: it sends at the rate the path delivers and keeps
-//! about two bandwidth-delay products in flight.
+//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion
+//! control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00), with the
+//! numbers of Linux 5 and 6: it sends at the delivery rate and keeps about two BDP in flight.
 
 mod cycle;
 mod model;
@@ -13,24 +13,25 @@ use cycle::Cycle;
 use model::Model;
 use window::BbrCwnd;
 
-/// The draft's constants; where Linux differs, Linux's.
+/// The draft's constants, and Linux's where they differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbrConfig {
-    /// 2/ln 2: the least gain that doubles the rate each round (draft, section 4.1.1).
+    /// 2/ln 2: the minimum gain that doubles the rate per round (draft, section 4.1.1).
     pub high_gain: f64,
-    /// Bandwidth-delay products in flight outside startup (section 4.2.3).
+    /// Flight outside Startup, in BDP (section 4.2.3).
     pub cwnd_gain: f64,
     /// Gains of the probing cycle (section 4.3.4).
     pub cycle: [f64; 8],
-    /// The pipe counts as full when the rate has grown by less than this in so many rounds (section 4.3.2).
+    /// The pipe is full when the rate has grown by less than this factor in `full_rounds` rounds
+    /// (section 4.3.2).
     pub full_growth: f64,
     pub full_rounds: u32,
-    /// How long a smallest round trip is believed, and how long the probe for a new one lasts (section 4.3.5).
+    /// Lifetime of a minimum RTT, and duration of ProbeRTT (section 4.3.5).
     pub min_rtt_window: Span,
     pub probe_rtt: Span,
-    /// Segments in flight in that probe, and the least window ever (section 4.2.3).
+    /// Flight in ProbeRTT, and minimum window (section 4.2.3).
     pub min_cwnd: f64,
-    /// What pacing stays below the estimate (Linux: 1 %).
+    /// Pacing margin below the estimate (Linux: 1 %).
     pub margin: f64,
 }
 
@@ -56,7 +57,7 @@ enum BbrMode {
     ProbeRtt,
 }
 
-/// In a box: it is larger than every window-based variant.
+/// Boxed: larger than every window-based variant.
 #[derive(Clone, Debug)]
 pub struct Bbr(Box<BbrState>);
 
@@ -70,15 +71,15 @@ struct BbrState {
     pacing_gain: f64,
     cwnd_gain: f64,
     pacing_rate: f64,
-    /// A sample of the round trip has set the first pacing rate.
+    /// An RTT sample has set the first pacing rate.
     has_rtt: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
-    /// What is sent while probing for the round trip says nothing of the bandwidth.
+    /// Delivery rate samples of ProbeRTT are application-limited.
     app_limited_mask: AppLimitedMask,
 }
 
-/// The rate before any sample: the initial window in a millisecond (Linux).
+/// RTT before the first sample: Linux paces the initial window over 1 ms.
 const FIRST_RTT: Span = Span::from_ms(1);
 
 impl Bbr {
@@ -119,11 +120,12 @@ impl BbrState {
         if self.mode == BbrMode::Drain && f64::from(ack.in_flight) <= self.target(1.0) {
             self.enter_probe_bw(ack.now);
         }
-        self.look_for_min_rtt(ack);
+        self.check_probe_rtt(ack);
         self.set_gains();
         self.set_pacing_rate(ack);
         if self.cwnd.is_entering() {
-            // Packets are conserved for a whole round, so one begins now (draft, section 4.2.3.4; `bbr_set_cwnd_to_recover_or_restore()`).
+            // Packet conservation lasts a whole round, so a round starts now (draft, section
+            // 4.2.3.4; `bbr_set_cwnd_to_recover_or_restore()`).
             self.model.begin_round();
         }
         let extra = if self.model.full(&self.p) { self.model.extra_acked() } else { 0.0 };
@@ -131,7 +133,7 @@ impl BbrState {
         self.cwnd.update(&self.p, ack, &self.model, target, self.mode == BbrMode::ProbeRtt);
     }
 
-    /// Draft, section 4.2.3.2: the bandwidth-delay product times a gain, and room for what hosts bunch together.
+    /// Draft, section 4.2.3.2: BDP times gain, plus quantization.
     fn target(&self, gain: f64) -> f64 {
         let probing = self.mode == BbrMode::ProbeBw && self.cycle.is_up();
         self.model.bdp().map_or(self.cwnd.first(), |bdp| window::quantized(gain * bdp, self.pacing_rate, probing))
@@ -142,8 +144,8 @@ impl BbrState {
         self.cycle.begin(now);
     }
 
-    /// Section 4.3.5: when the smallest round trip is old, the queue is drained to see it again.
-    fn look_for_min_rtt(&mut self, ack: &Ack) {
+    /// Section 4.3.5: an expired minimum RTT starts ProbeRTT, which drains the queue.
+    fn check_probe_rtt(&mut self, ack: &Ack) {
         if self.model.min_rtt_expired() && self.mode != BbrMode::ProbeRtt {
             self.mode = BbrMode::ProbeRtt;
             self.cwnd.save(ack.recovering);
@@ -189,7 +191,7 @@ impl BbrState {
         };
     }
 
-    /// Section 4.2.1: until the pipe is full the rate never falls.
+    /// Section 4.2.1: the rate does not fall until the pipe is full.
     fn set_pacing_rate(&mut self, ack: &Ack) {
         if let (false, Some(srtt)) = (self.has_rtt, ack.srtt) {
             self.has_rtt = true;
@@ -211,12 +213,13 @@ impl CongestionControl for Bbr {
         self.0.on_delivery(*ack);
     }
 
-    /// Everything is done on delivery.
+    /// `on_delivery` does everything.
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    /// Loss is no signal of congestion; the window only follows what arrives while it is repaired (section 4.2.3.4).
+    /// Loss does not reduce the rate; during a recovery the window follows deliveries (section
+    /// 4.2.3.4).
     fn on_congestion(&mut self, congestion: &Congestion) {
-        // Version 1 knows no marks: Linux conserves packets in a recovery only, which a mark is none of.
+        // Version 1 ignores marks: Linux conserves packets in a recovery only.
         if congestion.signal == CongestionSignal::Ecn {
             return;
         }
@@ -224,13 +227,13 @@ impl CongestionControl for Bbr {
         state.cwnd.save(false);
         if congestion.signal == CongestionSignal::Timeout {
             state.cwnd.set(LOSS_WINDOW);
-            state.model.forget_full();
+            state.model.reset_full_pipe();
         } else {
             state.cwnd.conserve();
         }
     }
 
-    /// A lost SYN leaves one segment; the ends of recoveries are seen on delivery.
+    /// A lost SYN leaves one segment; `on_delivery` detects the end of a recovery.
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         if cwnd <= LOSS_WINDOW {
             self.0.cwnd.set(LOSS_WINDOW);
@@ -245,9 +248,10 @@ impl CongestionControl for Bbr {
         }
     }
 
-    /// Linux's `undo_cwnd`: the window comes back with the end of the recovery, and growth is looked for anew.
+    /// Linux's `undo_cwnd`: the window is restored at the end of the recovery, and the search for
+    /// growth restarts.
     fn undo(&mut self) -> bool {
-        self.0.model.forget_plateau();
+        self.0.model.restart_full_pipe_search();
         true
     }
     fn controls_recovery(&self) -> bool {

@@ -1,16 +1,18 @@
-//! What BBR knows of the path: its bandwidth, its smallest round trip, whether the pipe has been full (draft, section 4.1).
+//! BBR's path model: bandwidth, minimum RTT, and whether the pipe has been full (draft, section
+//! 4.1).
 
 use super::super::windowed_max::WindowedMax;
 use super::{Ack, BbrConfig};
 use crate::units::{Span, Time};
 
-/// Rounds for which a bandwidth sample counts (BtlBwFilterLen: 10).
+/// Lifetime of a bandwidth sample in rounds (BtlBwFilterLen: 10).
 const BANDWIDTH_ROUNDS: usize = 10;
-/// Aggregated ACKs count for this and the last window of so many rounds, and add at most so long to the window (Linux).
+/// ACK aggregation: the maximum over two windows of `EXTRA_ROUNDS` rounds, at most `EXTRA_LIMIT` of
+/// data (Linux).
 const EXTRA_WINDOWS: usize = 2;
 const EXTRA_ROUNDS: u64 = 5;
 const EXTRA_LIMIT: Span = Span::from_ms(100);
-/// An epoch of aggregation that grows beyond this many segments begins anew (Linux).
+/// An aggregation epoch restarts beyond this many segments (Linux).
 const EXTRA_EPOCH: f64 = 1_048_576.0;
 
 #[derive(Clone, Debug, Default)]
@@ -18,7 +20,7 @@ pub struct Model {
     bandwidth: WindowedMax<BANDWIDTH_ROUNDS>,
     min_rtt: Option<(Span, Time)>,
     expired: bool,
-    /// Rounds by what has been delivered (section 4.1.1.3).
+    /// Rounds, counted by deliveries (section 4.1.1.3).
     rounds: u64,
     next_round_at: u64,
     delivered: u64,
@@ -32,7 +34,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// `cwnd`: the window that this ACK finds.
+    /// `cwnd`: the window before this ACK.
     pub fn update(&mut self, p: &BbrConfig, ack: &Ack, cwnd: f64) {
         self.round_started = false;
         if let Some(rate) = ack.rate {
@@ -50,16 +52,16 @@ impl Model {
                 self.check_full(p);
             }
         }
-        self.see_aggregation(ack, cwnd);
+        self.update_aggregation(ack, cwnd);
         self.see_rtt(p, ack);
     }
 
-    /// A round ends when something sent from now on has arrived.
+    /// Starts a round: it ends when a segment sent from now on is delivered.
     pub fn begin_round(&mut self) {
         self.next_round_at = self.delivered;
     }
 
-    /// Section 4.3.2.2: three rounds without growth by a quarter.
+    /// Section 4.3.2.2: three rounds with less than 25 % growth.
     fn check_full(&mut self, p: &BbrConfig) {
         if self.full(p) {
             return;
@@ -71,9 +73,9 @@ impl Model {
         }
     }
 
-    /// Linux's allowance for ACKs that come bunched: how much more arrives than the bandwidth explains.
-    fn see_aggregation(&mut self, ack: &Ack, cwnd: f64) {
-        // A sample without a rate says nothing here either (`bbr_update_ack_aggregation()`).
+    /// Linux's allowance for ACK aggregation: deliveries above bandwidth*time.
+    fn update_aggregation(&mut self, ack: &Ack, cwnd: f64) {
+        // An ACK without a rate sample is ignored (`bbr_update_ack_aggregation()`).
         if ack.delivered == 0 || ack.rate.is_none_or(|rate| rate.rate(ack.min_rtt).is_none()) {
             return;
         }
@@ -88,15 +90,15 @@ impl Model {
     }
 
     fn see_rtt(&mut self, p: &BbrConfig, ack: &Ack) {
-        // The handshake's round trip is the first (Linux's `bbr_init()`): on a slow link it lies below every segment's by the time that
-        // sending one takes, and so does the product.
+        // The handshake gives the first minimum RTT (Linux's `bbr_init()`). On a slow link it is
+        // below that of every data segment by the serialization time.
         self.min_rtt = self.min_rtt.or(ack.min_rtt.map(|handshake| (handshake, ack.now)));
         let Some(rtt) = ack.rtt else {
             self.expired = false;
             return;
         };
         let old = self.min_rtt.is_some_and(|(_, at)| ack.now > at + p.min_rtt_window);
-        // Only a smaller one puts the probe off, not an equal one (Linux since 6.6).
+        // Only a smaller sample postpones ProbeRTT, not an equal one (Linux since 6.6).
         if old || self.min_rtt.is_none_or(|(min, _)| rtt < min) {
             self.min_rtt = Some((rtt, ack.now));
         }
@@ -115,7 +117,7 @@ impl Model {
     pub fn min_rtt(&self) -> Option<Span> {
         self.min_rtt.map(|(rtt, _)| rtt)
     }
-    /// Segments a second.
+    /// Segments per second.
     pub fn bandwidth(&self) -> f64 {
         self.bandwidth.get()
     }
@@ -134,15 +136,15 @@ impl Model {
     pub fn full(&self, p: &BbrConfig) -> bool {
         self.full_count >= p.full_rounds
     }
-    /// After a timeout growth may begin anew (Linux).
-    pub fn forget_full(&mut self) {
+    /// After an RTO the search for growth restarts (Linux).
+    pub fn reset_full_pipe(&mut self) {
         self.full_bandwidth = 0.0;
     }
-    /// And after a loss that was none.
-    pub fn forget_plateau(&mut self) {
+    /// As after a spurious recovery.
+    pub fn restart_full_pipe_search(&mut self) {
         (self.full_bandwidth, self.full_count) = (0.0, 0);
     }
-    /// Sending begins again: a round trip that was not looked for is not old.
+    /// Restart after idle: the minimum RTT does not expire during idle time.
     pub fn restart(&mut self, now: Time) {
         self.idle = true;
         (self.extra_since, self.extra_acked) = (now, 0.0);

@@ -2,19 +2,21 @@ use super::super::testing::{loss, timeout};
 use super::*;
 use crate::tcp::delivery_rate::RateSample;
 
-/// A path of a fixed rate and round trip on which a Bbr sends as its pacing and window let it; returns windows and rates by round.
-struct BdpEstimate {
+/// A path with a fixed rate and RTT that BBR uses as its pacing and window allow; gives windows and
+/// rates per round.
+struct BottleneckPath {
     rate: f64,
     rtt: Span,
     now: Time,
     delivered: u64,
-    /// What had arrived when the last round began, and how many arrived in it.
+    /// Delivered count at the start of the last round, and deliveries in it.
     last: (u64, u64),
     queue: f64,
 }
 
-impl BdpEstimate {
-    /// A round trip in which the ACKs of `n` segments come at the path's rate or the sender's, whichever is less.
+impl BottleneckPath {
+    /// An RTT in which the ACKs of `n` segments arrive at the smaller of the path's and the
+    /// sender's rate.
     fn round(&mut self, cc: &mut Bbr) -> (f64, f64) {
         let paced = cc.pacing_rate().unwrap_or(0.0) * self.rtt.as_secs();
         let offered = (self.queue + paced).min(cc.cwnd());
@@ -52,11 +54,11 @@ impl BdpEstimate {
     }
 }
 
-fn started() -> (Bbr, BdpEstimate) {
+fn started() -> (Bbr, BottleneckPath) {
     let cc = Bbr::new(BbrConfig::LINUX, CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY });
     (
         cc,
-        BdpEstimate {
+        BottleneckPath {
             rate: 1000.0,
             rtt: Span::from_ms(100),
             now: Time::ZERO + Span::from_secs(1),
@@ -68,7 +70,7 @@ fn started() -> (Bbr, BdpEstimate) {
 }
 
 #[test]
-fn startup_doubles_until_the_pipe_is_full_and_then_drains() {
+fn startup_doubles_until_the_pipe_is_full_and_drains() {
     let (mut cc, mut pipe) = started();
     let first = pipe.round(&mut cc);
     let second = pipe.round(&mut cc);
@@ -81,7 +83,7 @@ fn startup_doubles_until_the_pipe_is_full_and_then_drains() {
 }
 
 #[test]
-fn probing_it_paces_around_the_bandwidth_with_two_products_in_flight() {
+fn probe_bw_paces_around_the_bandwidth_with_two_bdp_in_flight() {
     let (mut cc, mut pipe) = started();
     for _ in 0..15 {
         pipe.round(&mut cc);
@@ -92,10 +94,10 @@ fn probing_it_paces_around_the_bandwidth_with_two_products_in_flight() {
 }
 
 #[test]
-fn after_ten_seconds_it_drains_to_four_segments_for_a_fifth_of_a_second() {
+fn probe_rtt_drains_to_four_segments_after_ten_seconds() {
     let (mut cc, mut pipe) = started();
     let mut min_cwnd = f64::MAX;
-    // The first samples are the smallest, so they grow old.
+    // The first samples are the minimum, so they expire.
     for i in 0..130 {
         pipe.rtt = Span::from_ms(if i < 15 { 100 } else { 101 });
         min_cwnd = min_cwnd.min(pipe.round(&mut cc).0);
@@ -106,7 +108,7 @@ fn after_ten_seconds_it_drains_to_four_segments_for_a_fifth_of_a_second() {
 }
 
 #[test]
-fn a_loss_leaves_the_rate_alone_and_a_timeout_one_segment_until_it_is_over() {
+fn loss_keeps_the_rate_and_timeout_leaves_one_segment() {
     let (mut cc, mut pipe) = started();
     for _ in 0..15 {
         pipe.round(&mut cc);
@@ -121,9 +123,10 @@ fn a_loss_leaves_the_rate_alone_and_a_timeout_one_segment_until_it_is_over() {
     assert!(cc.cwnd() > 0.9 * cwnd, "{}", cc.cwnd());
 }
 
-/// Linux marks what it sends there as limited by the application; a short path sees twenty rounds in one probe.
+/// Linux marks samples in ProbeRTT as application-limited; a short path has twenty rounds in one
+/// ProbeRTT.
 #[test]
-fn probing_for_the_round_trip_it_does_not_forget_the_bandwidth() {
+fn probe_rtt_keeps_the_bandwidth_estimate() {
     let (mut cc, mut pipe) = started();
     pipe.rtt = Span::from_ms(10);
     pipe.rate = 10_000.0;
@@ -135,7 +138,7 @@ fn probing_for_the_round_trip_it_does_not_forget_the_bandwidth() {
 
 /// Linux's `undo_cwnd`.
 #[test]
-fn after_a_loss_that_was_none_it_looks_for_growth_anew_and_keeps_its_model() {
+fn undo_restarts_the_search_for_growth_and_keeps_the_model() {
     let (mut cc, mut pipe) = started();
     for _ in 0..15 {
         pipe.round(&mut cc);
@@ -147,7 +150,7 @@ fn after_a_loss_that_was_none_it_looks_for_growth_anew_and_keeps_its_model() {
 }
 
 #[test]
-fn after_idling_it_goes_on_at_its_bandwidth() {
+fn restart_from_idle_paces_at_the_bandwidth() {
     let (mut cc, mut pipe) = started();
     for _ in 0..15 {
         pipe.round(&mut cc);
@@ -157,9 +160,10 @@ fn after_idling_it_goes_on_at_its_bandwidth() {
     assert_eq!(cc.pacing_rate(), Some(bandwidth * 0.99));
 }
 
-/// What left before the recovery began ends no round of it; what left later does, and then the window grows again.
+/// A segment sent before the recovery ends no round of it; one sent later does, and then the window
+/// grows.
 #[test]
-fn packets_are_conserved_for_a_whole_round_from_the_recoverys_beginning_on() {
+fn packet_conservation_lasts_a_whole_round_of_recovery() {
     let (mut cc, mut pipe) = started();
     for _ in 0..15 {
         pipe.round(&mut cc);

@@ -1,4 +1,4 @@
-//! How much may be in flight (draft, section 4.2.3).
+//! BBR's window (draft, section 4.2.3).
 
 use super::model::Model;
 use super::{Ack, BbrConfig};
@@ -7,21 +7,21 @@ use super::{Ack, BbrConfig};
 pub struct BbrCwnd {
     cwnd: f64,
     first: f64,
-    /// The window before a recovery or a probe for the round trip.
+    /// The window before a recovery or ProbeRTT.
     prior: f64,
-    /// Packet conservation: in the first round of a recovery the window is what arrives.
+    /// Packet conservation: in the first round of a recovery the window follows deliveries.
     conserving: bool,
     entering: bool,
     recovering: bool,
 }
 
-/// Linux: so many chunks that hosts send at once are allowed for; each is what a millisecond carries, at least two segments, one below
-/// about 1.2 Mb/s.
+/// Linux allows for this many TSO bursts; a burst is a millisecond at the pacing rate, at least two
+/// segments, or one below about 1.2 Mb/s.
 const CHUNKS: f64 = 3.0;
 const CHUNK_TIME: f64 = 1e-3;
 const SLOW: f64 = 100.0;
 
-/// Room for chunks, and whole pairs of segments, so that delayed ACKs do not stall it.
+/// Adds room for bursts, and rounds to pairs of segments for delayed ACKs.
 pub fn quantized(inflight: f64, rate: f64, probing: bool) -> f64 {
     let chunk = libm::floor(rate * CHUNK_TIME).max(if rate < SLOW { 1.0 } else { 2.0 });
     let even = 2.0 * libm::ceil((inflight + CHUNKS * chunk) / 2.0);
@@ -53,12 +53,12 @@ impl BbrCwnd {
     pub fn restore(&mut self) {
         self.cwnd = self.cwnd.max(self.prior);
     }
-    /// A loss was found: this ACK begins a recovery.
+    /// A loss was detected: this ACK starts a recovery.
     pub fn conserve(&mut self) {
         (self.conserving, self.entering, self.recovering) = (true, true, true);
     }
 
-    /// Whether this is the ACK that begins a recovery.
+    /// This ACK starts a recovery.
     pub fn is_entering(&self) -> bool {
         self.entering
     }
@@ -78,7 +78,7 @@ impl BbrCwnd {
         }
     }
 
-    /// Section 4.2.3.4, BBRModulateCwndForRecovery. Whether the window was set.
+    /// Section 4.2.3.4, BBRModulateCwndForRecovery. Returns whether it has set the window.
     fn modulate(&mut self, ack: &Ack, acked: f64, in_flight: f64, round_started: bool) -> bool {
         self.cwnd = (self.cwnd - f64::from(ack.lost)).max(1.0);
         if self.entering {

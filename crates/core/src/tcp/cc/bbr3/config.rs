@@ -2,10 +2,10 @@
 
 use crate::units::Span;
 
-/// By the draft's names where it has them; windows in segments, gains without unit.
+/// The draft's names where it has them. Windows are in segments, gains without unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bbr3Config {
-    /// StartupPacingGain, 4*ln 2: the least gain that doubles the rate each round (section 2.5).
+    /// StartupPacingGain, 4*ln 2: the minimum gain that doubles the rate per round (section 2.5).
     pub startup_pacing: f64,
     /// DrainPacingGain (section 2.5).
     pub drain_pacing: f64,
@@ -16,31 +16,32 @@ pub struct Bbr3Config {
     pub cwnd_gain: f64,
     pub up_cwnd_gain: f64,
     pub probe_rtt_cwnd_gain: f64,
-    /// PacingMarginPercent, as a share: what pacing stays below the estimate (section 2.5).
+    /// PacingMarginPercent, as a share (section 2.5).
     pub margin: f64,
-    /// The pipe counts as full when the rate has grown by less than this in so many rounds (section 5.3.1.2).
+    /// The pipe is full when the rate has grown by less than this factor in `full_rounds` rounds
+    /// (section 5.3.1.2).
     pub full_growth: f64,
     pub full_rounds: u32,
-    /// LossThresh: the largest share of a round trip's segments that may be lost while probing (section 2.8).
+    /// LossThresh: maximum loss rate per round while probing (section 2.8).
     pub loss_threshold: f64,
-    /// BBRStartupFullLossCnt: so many separate gaps in a round end Startup (section 5.3.1.3).
+    /// BBRStartupFullLossCnt: this many gaps in a round end Startup (section 5.3.1.3).
     pub startup_gaps: u32,
-    /// Beta: what a round with loss leaves at least (section 2.8).
+    /// Beta: minimum share that a round with loss leaves (section 2.8).
     pub beta: f64,
-    /// Headroom: the share of the long-term bound that is left to others (section 2.8).
+    /// Headroom: share of the long-term bound left to other flows (section 2.8).
     pub headroom: f64,
     /// MinPipeCwnd (section 2.8).
     pub min_cwnd: f64,
-    /// Rounds after which Drain ends whatever is in flight (section 5.3.2).
+    /// Maximum length of Drain, in rounds (section 5.3.2).
     pub drain_rounds: u64,
     /// MinRTTFilterLen, ProbeRTTInterval and ProbeRTTDuration (section 2.16).
     pub min_rtt_window: Span,
     pub probe_rtt_interval: Span,
     pub probe_rtt: Span,
-    /// The wait between two probes for bandwidth lies between the first and the sum of both (section 5.3.3.8).
+    /// The wait between bandwidth probes is from the first to the sum of both (section 5.3.3.8).
     pub probe_wait: Span,
     pub probe_wait_spread: Span,
-    /// And takes at most so many rounds (the same section).
+    /// Maximum of that wait in rounds (the same section).
     pub reno_rounds: f64,
 }
 

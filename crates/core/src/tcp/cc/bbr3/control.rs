@@ -5,22 +5,23 @@ use super::Bbr3State;
 use super::phase::Bbr3Phase;
 use super::sample::Sample;
 
-/// Section 5.5.8: so many chunks that hosts send at once are allowed for.
-const CHUNKS: f64 = 3.0;
-/// Section 5.6.3: a chunk is what this many seconds carry, from two segments to 64 KB, here 44 segments.
-const CHUNK_TIME: f64 = 1e-3;
-const SMALLEST_CHUNK: f64 = 2.0;
-const LARGEST_CHUNK: f64 = 44.0;
-/// Room to accelerate (section 5.6.4.2).
+/// Section 5.5.8: allowance for this many offload bursts.
+const BURSTS: f64 = 3.0;
+/// Section 5.6.3: a burst is what this many seconds carry, from two segments to 64 KB, here 44
+/// segments.
+const BURST_TIME: f64 = 1e-3;
+const MIN_BURST: f64 = 2.0;
+const MAX_BURST: f64 = 44.0;
+/// Extra flight in ProbeBW_UP (section 5.6.4.2).
 const PROBE_ROOM: f64 = 2.0;
 
 impl Bbr3State {
-    /// BBR.bw: segments a second.
+    /// BBR.bw, in segments per second.
     pub(super) fn rate(&self) -> f64 {
         smaller(self.max_bw.max_rate(), self.short.bounds.rate)
     }
 
-    /// BBR.bdp, once there are a rate and a round trip.
+    /// BBR.bdp; None before the first rate and RTT samples.
     pub(super) fn bdp(&self) -> Option<f64> {
         Some(self.rate() * self.min_rtt.get()?.as_secs()).filter(|bdp| *bdp > 0.0)
     }
@@ -29,12 +30,13 @@ impl Bbr3State {
         self.min_rtt.get().map_or(self.first, |rtt| gain * rate * rtt.as_secs())
     }
 
-    /// QuantizationBudget: never less than hosts bunch together.
+    /// QuantizationBudget: at least the offload bursts.
     fn quantized(&self, in_flight: f64) -> f64 {
-        // The bounds are whole numbers, so the fraction may go last, and by a cast, which is cheaper than a floor.
-        let chunk = f64::from((self.pacing_rate * CHUNK_TIME).clamp(SMALLEST_CHUNK, LARGEST_CHUNK) as i32);
+        // The limits are whole numbers, so truncation may come last, by a cast, which is cheaper
+        // than a floor.
+        let chunk = f64::from((self.pacing_rate * BURST_TIME).clamp(MIN_BURST, MAX_BURST) as i32);
         let room = if self.phase == Bbr3Phase::Up { PROBE_ROOM } else { 0.0 };
-        larger(larger(in_flight, CHUNKS * chunk), self.p.min_cwnd) + room
+        larger(larger(in_flight, BURSTS * chunk), self.p.min_cwnd) + room
     }
 
     /// Inflight(rate, gain).
@@ -52,7 +54,7 @@ impl Bbr3State {
         self.bdp_times(self.rate(), self.p.probe_rtt_cwnd_gain).max(self.p.min_cwnd)
     }
 
-    /// SetPacingRateWithGain: until the pipe has been full the rate never falls.
+    /// SetPacingRateWithGain: the rate does not fall until the pipe is full.
     pub(super) fn pace(&mut self, gain: f64) {
         let rate = gain * self.rate() * (1.0 - self.p.margin);
         if rate > 0.0 && (self.pipe.reached() || rate > self.pacing_rate) {
@@ -86,7 +88,7 @@ impl Bbr3State {
         smaller(long, self.short.bounds.in_flight)
     }
 
-    /// SaveCwnd and RestoreCwnd (section 5.6.4.4): the window that neither a recovery nor ProbeRTT has touched.
+    /// SaveCwnd and RestoreCwnd (section 5.6.4.4): the window before a recovery or ProbeRTT.
     pub(super) fn save_cwnd(&mut self) {
         let touched = self.recovering || self.phase == Bbr3Phase::ProbeRtt;
         self.prior_cwnd = if touched { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };

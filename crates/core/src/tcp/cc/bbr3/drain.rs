@@ -1,4 +1,4 @@
-//! Drain: Startup's queue empties (draft, section 5.3.2).
+//! Drain: the queue of Startup empties (draft, section 5.3.2).
 
 use super::Bbr3State;
 use super::phase::Bbr3Phase;

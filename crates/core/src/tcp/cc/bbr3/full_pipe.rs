@@ -1,21 +1,21 @@
-//! Is the pipe full? (draft, section 5.3.1.2)
+//! Detection of a full pipe (draft, section 5.3.1.2).
 
 use super::config::Bbr3Config;
 use super::sample::Sample;
 
-/// Looks for a plateau of the delivery rate while the sender accelerates.
+/// Searches for a plateau of the delivery rate while the sender accelerates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FullPipe {
-    /// full_bw: the rate that growth is measured against.
+    /// full_bw: the baseline of the growth.
     rate: f64,
     rounds: u32,
-    /// full_bw_now: full since the search last began; full_bw_reached: full at any time.
+    /// full_bw_now: full since the search started; full_bw_reached: full at any time.
     now: bool,
     reached: bool,
 }
 
 impl FullPipe {
-    /// ResetFullBW: a search begins, from this rate.
+    /// ResetFullBW: the search starts from this rate.
     pub fn search_from(&mut self, rate: f64) {
         *self = FullPipe { rate, reached: self.reached, ..FullPipe::default() };
     }
@@ -40,7 +40,7 @@ impl FullPipe {
     pub fn reached(&self) -> bool {
         self.reached
     }
-    /// Loss has shown it, or what seemed to show it was no loss.
+    /// Set after excessive loss; reset if that loss was spurious.
     pub fn set_reached(&mut self, reached: bool) {
         self.reached = reached;
     }

@@ -1,5 +1,5 @@
-//! The long-term bound on what is in flight: cut when probing loses too much, raised when it does not (draft, sections 5.3.3.9 and
-//! 5.5.10.2).
+//! The long-term bound of the flight: reduced by excessive loss while probing, raised otherwise
+//! (draft, sections 5.3.3.9 and 5.5.10.2).
 
 use super::super::fast_min_max::larger;
 use super::Bbr3State;
@@ -7,7 +7,7 @@ use super::phase::Bbr3Phase;
 use super::sample::Sample;
 use crate::tcp::delivery_rate::LossSample;
 
-/// What ACKs tell about, seen from the last probe for bandwidth (BBR.ack_phase).
+/// Phase of the feedback on the last bandwidth probe (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Feedback {
     #[default]
@@ -23,12 +23,12 @@ pub struct LongTerm {
     /// BBR.inflight_longterm.
     pub inflight_longterm: f64,
     pub feedback: Feedback,
-    /// is_bw_probe_sample: losses tell of a probe that has not been answered yet.
+    /// is_bw_probe_sample: losses belong to a probe that has not been evaluated.
     pub probing: bool,
     /// prev_probe_too_high and prev_probe_precautionary.
     pub too_high: bool,
     pub precautionary: bool,
-    /// Growth: arrivals since the last step, arrivals a step needs, rounds it has doubled for.
+    /// Growth: deliveries since the last step, deliveries per step, and rounds of doubling.
     acked: f64,
     acked_per_step: f64,
     rounds: u32,
@@ -49,7 +49,7 @@ impl Default for LongTerm {
     }
 }
 
-/// Doublings after which growth goes on at the same slope.
+/// Doublings after which the growth rate is constant.
 const MAX_DOUBLINGS: u32 = 30;
 
 impl LongTerm {
@@ -60,14 +60,14 @@ impl LongTerm {
         self.acked_per_step = f64::INFINITY;
     }
 
-    /// RaiseInflightLongtermSlope: 1, 2, 4, .. segments a round.
+    /// RaiseInflightLongtermSlope: 1, 2, 4, .. segments per round.
     pub fn raise_slope(&mut self, cwnd: f64) {
         let growth = libm::exp2(f64::from(self.rounds));
         self.rounds = (self.rounds + 1).min(MAX_DOUBLINGS);
         self.acked_per_step = (cwnd / growth).max(1.0);
     }
 
-    /// ProbeInflightLongtermUpward, for a flow that uses all of the bound.
+    /// ProbeInflightLongtermUpward, for a flow that uses the whole bound.
     pub fn grow(&mut self, acked: f64, cwnd: f64, round_started: bool) {
         self.acked += acked;
         if self.acked >= self.acked_per_step {
@@ -80,7 +80,7 @@ impl LongTerm {
         }
     }
 
-    /// InflightWithHeadroom: what is left when others get their share.
+    /// InflightWithHeadroom: the bound less the share of other flows.
     pub fn with_headroom(&self, headroom: f64, min_cwnd: f64) -> f64 {
         if self.inflight_longterm.is_finite() {
             larger(self.inflight_longterm - larger(headroom * self.inflight_longterm, 1.0), min_cwnd)
@@ -90,8 +90,8 @@ impl LongTerm {
     }
 }
 
-/// InflightAtLoss: the number in flight at which losses passed the threshold, for a segment of which `lost`, itself included, went
-/// missing while `in_flight`, itself included, were out.
+/// InflightAtLoss: the flight at which the loss rate crossed the threshold. When the segment was
+/// sent, `in_flight` segments were in flight, `lost` of them lost, itself included in both.
 pub fn in_flight_at_loss(threshold: f64, in_flight: f64, lost: f64) -> f64 {
     let before = in_flight - 1.0;
     before + (threshold * before - (lost - 1.0)) / (1.0 - threshold)
@@ -104,16 +104,16 @@ impl Bbr3State {
     }
 
     /// HandleLostPacket.
-    pub(super) fn answer_loss(&mut self, loss: &LossSample) {
+    pub(super) fn handle_loss(&mut self, loss: &LossSample) {
         let (lost, tx_in_flight) = (loss.lost as f64, f64::from(loss.tx_in_flight));
         if self.long.probing && self.too_much_lost(lost, tx_in_flight) {
             let at = in_flight_at_loss(self.p.loss_threshold, tx_in_flight, lost);
-            self.in_flight_was_too_high(at, loss.app_limited);
+            self.handle_inflight_too_high(at, loss.app_limited);
         }
     }
 
-    /// HandleInflightTooHigh: once a probe.
-    pub(super) fn in_flight_was_too_high(&mut self, in_flight: f64, app_limited: bool) {
+    /// HandleInflightTooHigh: once per probe.
+    pub(super) fn handle_inflight_too_high(&mut self, in_flight: f64, app_limited: bool) {
         self.long.too_high = true;
         self.long.probing = false;
         if !app_limited {
@@ -125,7 +125,7 @@ impl Bbr3State {
         }
     }
 
-    /// AdaptLongTermModel: whether it has decided what comes next.
+    /// AdaptLongTermModel. Returns whether it has set the next phase.
     pub(super) fn adapt_long_term(&mut self, sample: &Sample) -> bool {
         let round = self.max_bw.round_started();
         if self.long.feedback == Feedback::Starting && round {

@@ -1,18 +1,18 @@
-//! What is known of the path: rounds, the largest rate of two cycles, and how ACKs bunch (draft, sections 5.5.1 to 5.5.9).
+//! BBR.max_bw, rounds and ACK aggregation (draft, sections 5.5.1 to 5.5.9).
 
 use super::super::fast_min_max::{larger, smaller};
 use super::super::windowed_max::WindowedMax;
 use super::sample::Sample;
 use crate::units::Time;
 
-/// ExtraAckedFilterLen: rounds for which bunched ACKs count (section 2.12).
+/// ExtraAckedFilterLen: rounds for which aggregation counts (section 2.12).
 const EXTRA_ROUNDS: usize = 10;
-/// An epoch of aggregation begins anew beyond this, so that sums stay exact.
+/// An aggregation epoch restarts beyond this, so that sums stay exact.
 const EXTRA_EPOCH: f64 = 1_048_576.0;
 
 #[derive(Clone, Debug, Default)]
 pub struct MaxBw {
-    /// MaxBwFilterLen = 2: the largest rate of the previous probing cycle and of this one.
+    /// MaxBwFilterLen = 2: the maximum rate of the previous probing cycle and of this one.
     rates: [f64; 2],
     rounds: u64,
     next_round_at: u64,
@@ -24,7 +24,7 @@ pub struct MaxBw {
 }
 
 impl MaxBw {
-    /// Sections 5.5.1 and 5.5.5: UpdateRound and UpdateMaxBw. Whether a round began.
+    /// Sections 5.5.1 and 5.5.5: UpdateRound and UpdateMaxBw. Returns whether a round started.
     pub fn update(&mut self, sample: &Sample) -> bool {
         self.delivered = sample.total;
         self.round_started = sample.prior_delivered >= self.next_round_at;
@@ -38,7 +38,7 @@ impl MaxBw {
         self.round_started
     }
 
-    /// StartRound: a round ends when something sent from now on has arrived.
+    /// StartRound: the round ends when a segment sent from now on is delivered.
     pub fn begin_round(&mut self) {
         self.next_round_at = self.delivered;
     }
@@ -48,8 +48,8 @@ impl MaxBw {
         self.rates = [self.rates[1], 0.0];
     }
 
-    /// UpdateACKAggregation (section 5.5.9): how much more arrives than `rate` explains.
-    pub fn see_aggregation(&mut self, sample: &Sample, rate: f64, cwnd: f64) {
+    /// UpdateACKAggregation (section 5.5.9): deliveries above rate*time.
+    pub fn update_aggregation(&mut self, sample: &Sample, rate: f64, cwnd: f64) {
         let mut expected = rate * (sample.now - self.extra_since).as_secs();
         if self.extra_delivered <= expected || self.extra_delivered > EXTRA_EPOCH {
             (self.extra_since, self.extra_delivered, expected) = (sample.now, 0.0, 0.0);
@@ -63,11 +63,11 @@ impl MaxBw {
         self.extra_since = now;
     }
 
-    /// `full`: the pipe has been full. Before, only the last round's aggregation counts.
+    /// Before the pipe is full only the last round's aggregation counts.
     pub fn extra_acked(&self, full: bool) -> f64 {
         if full { self.extra.get() } else { self.extra.latest() }
     }
-    /// BBR.max_bw, in segments a second.
+    /// BBR.max_bw, in segments per second.
     pub fn max_rate(&self) -> f64 {
         larger(self.rates[0], self.rates[1])
     }

@@ -1,5 +1,6 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr-06): it sends at the rate the path delivers, as version 1 does, and also learns how much may be in
-//! flight before more than 2 % is lost, leaves room below that for others, and slows down with losses between its probes.
+//! BBR version 3 (draft-ietf-ccwg-bbr-06): it sends at the delivery rate like version 1, and also
+//! learns the flight at which more than 2 % is lost, leaves headroom below it for other flows, and
+//! reduces its rate after losses between probes.
 
 mod config;
 mod control;
@@ -31,7 +32,7 @@ use sample::Sample;
 use short_term::ShortTerm;
 use undo::LossUndo;
 
-/// In a box: it is larger than every window-based variant.
+/// Boxed: larger than every window-based variant.
 #[derive(Clone, Debug)]
 pub struct Bbr3(Box<Bbr3State>);
 
@@ -51,21 +52,21 @@ struct Bbr3State {
     drain_since: u64,
     now: Time,
     cwnd: f64,
-    /// The initial window, and the window to come back to.
+    /// The initial window, and the window to restore.
     first: f64,
     prior_cwnd: f64,
     pacing_rate: f64,
-    /// A round trip has set the first pacing rate.
+    /// An RTT sample has set the first pacing rate.
     has_rtt: bool,
     recovering: bool,
-    /// The round in which fast recovery began.
+    /// The round in which fast recovery started.
     recovery_round: Option<u64>,
     idle_restart: bool,
-    /// C.is_cwnd_limited: the window was full in this round, and in the one before.
+    /// C.is_cwnd_limited: the window was full in this round, and in the previous one.
     full_window: [bool; 2],
 }
 
-/// The rate before any sample: the initial window in a millisecond (section 5.6.2).
+/// RTT before the first sample: the initial window is paced over 1 ms (section 5.6.2).
 const FIRST_RTT: Span = Span::from_ms(1);
 
 impl Bbr3 {
@@ -101,7 +102,7 @@ impl Bbr3State {
     /// UpdateOnACK (section 5.2.3).
     fn on_delivery(&mut self, ack: &Ack) {
         self.now = ack.now;
-        self.note_recovery(ack.recovering);
+        self.update_recovery(ack.recovering);
         self.set_first_rate(ack);
         let Some(mut sample) = Sample::of(ack) else { return };
         sample.app_limited |= self.app_limited_mask.covers(sample.prior_delivered);
@@ -112,19 +113,19 @@ impl Bbr3State {
 
     /// UpdateModelAndState.
     fn update_model(&mut self, sample: &Sample) {
-        self.short.see(sample);
+        self.short.update_latest(sample);
         if self.max_bw.update(sample) {
             self.wait.rounds += 1;
         }
-        self.note_use(sample);
+        self.update_window_use(sample);
         if self.short.round_started() && !self.phase.accelerates() {
             self.short.adapt(&self.p, self.max_bw.max_rate(), self.cwnd);
         }
-        self.max_bw.see_aggregation(sample, self.rate(), self.cwnd);
+        self.max_bw.update_aggregation(sample, self.rate(), self.cwnd);
         self.pipe.check(&self.p, sample, self.max_bw.round_started());
         self.check_startup(sample);
         if self.short.round_started() {
-            self.short.forget_losses();
+            self.short.reset_losses();
         }
         self.check_drain(sample);
         self.cycle(sample);
@@ -133,8 +134,8 @@ impl Bbr3State {
         self.short.advance(sample);
     }
 
-    /// Whether the window was full when this ACK came.
-    fn note_use(&mut self, sample: &Sample) {
+    /// Whether the window was full before this ACK.
+    fn update_window_use(&mut self, sample: &Sample) {
         if self.max_bw.round_started() {
             self.full_window = [self.full_window[1], false];
         }
@@ -144,8 +145,8 @@ impl Bbr3State {
         self.full_window[0] || self.full_window[1]
     }
 
-    /// A recovery is over: the window before it, bounded by what the model has learned (section 5.6.4.4).
-    fn note_recovery(&mut self, recovering: bool) {
+    /// End of a recovery: the window before it, limited by the model (section 5.6.4.4).
+    fn update_recovery(&mut self, recovering: bool) {
         if self.recovering && !recovering {
             self.recovering = false;
             self.recovery_round = None;
@@ -153,7 +154,7 @@ impl Bbr3State {
         }
     }
 
-    /// InitPacingRate, once the round trip is known (section 5.6.2).
+    /// InitPacingRate, at the first RTT sample (section 5.6.2).
     fn set_first_rate(&mut self, ack: &Ack) {
         if let (false, Some(srtt)) = (self.has_rtt, ack.srtt) {
             self.has_rtt = true;
@@ -177,14 +178,14 @@ impl CongestionControl for Bbr3 {
         if state.short.note_loss(loss.segment, loss.total) {
             state.save();
         }
-        state.answer_loss(loss);
+        state.handle_loss(loss);
     }
 
-    /// Everything is done on delivery.
+    /// `on_delivery` does everything.
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    /// The model answers each loss; here only the beginning of a recovery is noted (section 5.6.4.4). A mark bounds the short term as a
-    /// loss does, and ends a probe: the draft leaves it open.
+    /// `on_loss` handles each loss; this handles the start of a recovery (section 5.6.4.4). A mark
+    /// sets the short-term bounds like a loss, and ends a probe: the draft does not define it.
     fn on_congestion(&mut self, congestion: &Congestion) {
         let state = &mut *self.0;
         state.now = congestion.now;
@@ -194,7 +195,7 @@ impl CongestionControl for Bbr3 {
                     state.save();
                 }
                 if state.long.probing {
-                    state.in_flight_was_too_high(congestion.flight, false);
+                    state.handle_inflight_too_high(congestion.flight, false);
                 }
             }
             CongestionSignal::Duplicates => {
@@ -210,7 +211,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// A lost SYN leaves one segment; the ends of recoveries are seen on delivery.
+    /// A lost SYN leaves one segment; `on_delivery` detects the end of a recovery.
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         if cwnd <= LOSS_WINDOW {
             self.0.cwnd = LOSS_WINDOW;

@@ -1,4 +1,4 @@
-//! The state machine's states and what each sets (draft, section 5.6.1).
+//! The states of the state machine and their gains (draft, section 5.6.1).
 
 use super::config::Bbr3Config;
 
@@ -19,7 +19,7 @@ impl Bbr3Phase {
         matches!(self, Bbr3Phase::Down | Bbr3Phase::Cruise | Bbr3Phase::Refill | Bbr3Phase::Up)
     }
 
-    /// IsProbingBW: it accelerates, so losses are an answer to a question and do not bound the short term.
+    /// IsProbingBW: losses belong to a probe and do not set the short-term bounds.
     pub fn accelerates(self) -> bool {
         matches!(self, Bbr3Phase::Startup | Bbr3Phase::Refill | Bbr3Phase::Up)
     }

@@ -1,4 +1,4 @@
-//! ProbeBW: down, cruise, refill, up, and down again (draft, section 5.3.3).
+//! ProbeBW: the cycle DOWN, CRUISE, REFILL, UP (draft, section 5.3.3).
 
 use super::super::fast_min_max::smaller;
 use super::Bbr3State;
@@ -7,10 +7,10 @@ use super::phase::Bbr3Phase;
 use super::sample::Sample;
 use crate::units::{Span, Time};
 
-/// When the next probe for bandwidth is due.
+/// The time of the next bandwidth probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait {
-    /// The cycle began.
+    /// Start of the cycle.
     since: Time,
     length: Span,
     /// rounds_since_probe_up.
@@ -18,7 +18,8 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// PickProbeWait: the instant draws, so that flows do not probe together and a run repeats exactly.
+    /// PickProbeWait: derived from the time, so that flows do not probe together and runs are
+    /// reproducible.
     fn pick(p: &super::Bbr3Config, now: Time) -> Wait {
         let drawn = mixed(now.0);
         let share = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
@@ -37,7 +38,7 @@ fn mixed(mut x: u64) -> u64 {
 impl Bbr3State {
     /// StartProbeBW_DOWN, also EnterProbeBW.
     pub(super) fn start_down(&mut self, now: Time) {
-        self.short.forget_signals();
+        self.short.reset_signals();
         self.long.stop_growth();
         self.wait = Wait::pick(&self.p, now);
         self.long.feedback = Feedback::Stopping;
@@ -45,7 +46,7 @@ impl Bbr3State {
         self.phase = Bbr3Phase::Down;
     }
 
-    /// StartProbeBW_REFILL: the short term is forgotten.
+    /// StartProbeBW_REFILL: the short-term bounds are reset.
     pub(super) fn start_refill(&mut self) {
         self.short.bounds = super::short_term::Bounds::NONE;
         self.long.restart_growth();
@@ -82,26 +83,28 @@ impl Bbr3State {
         }
     }
 
-    /// IsTimeToProbeBW (section 5.3.3.8): by the clock, or after as many rounds as Reno would need for its window.
+    /// IsTimeToProbeBW (section 5.3.3.8): after the wait, or after the rounds that Reno would take
+    /// to fill its window.
     fn is_time_to_probe(&self, now: Time) -> bool {
         let rounds = smaller(self.target_in_flight(), self.p.reno_rounds);
         now > self.wait.since + self.wait.length || self.wait.rounds as f64 >= rounds
     }
 
-    /// IsTimeToCruise: the queue is gone and there is room for others.
+    /// IsTimeToCruise: the queue is empty and the headroom is free.
     fn is_time_to_cruise(&self, sample: &Sample) -> bool {
         let room = self.long.with_headroom(self.p.headroom, self.p.min_cwnd);
         sample.in_flight <= room && sample.in_flight <= self.budget(self.max_bw.max_rate(), 1.0)
     }
 
-    /// IsTimeToGoDown: a probe after one that went too high stops where that one did; any other, when the rate no longer grows.
+    /// IsTimeToGoDown: a probe after one that went too high stops at the bound of that one; others
+    /// stop when the rate no longer grows.
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
         if self.long.too_high && sample.in_flight >= self.long.inflight_longterm {
             self.long.precautionary = true;
             return true;
         }
         if self.fills_window() && self.cwnd >= self.long.inflight_longterm {
-            // The bound holds the rate, not the path.
+            // The bound limits the rate, not the path.
             self.pipe.search_from(sample.rate);
             return false;
         }

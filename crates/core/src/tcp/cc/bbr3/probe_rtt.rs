@@ -1,4 +1,4 @@
-//! The smallest round trip, and ProbeRTT: what is in flight is halved so that it can be seen again (draft, section 5.3.4).
+//! The minimum RTT, and ProbeRTT: the flight is halved to measure it (draft, section 5.3.4).
 
 use super::Bbr3State;
 use super::long_term::Feedback;
@@ -7,12 +7,12 @@ use super::sample::Sample;
 use super::short_term::Bounds;
 use crate::units::{Span, Time};
 
-/// The smallest round trip of the filter's window and of the last interval between probes, each with when it was seen.
+/// Minimum RTT over the filter's window and over the last probe interval, each with its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinRtt {
     long: Option<(Span, Time)>,
     recent: Option<(Span, Time)>,
-    /// The recent one is older than the interval.
+    /// The recent minimum is older than the interval.
     expired: bool,
 }
 
@@ -22,7 +22,7 @@ impl MinRtt {
     }
 }
 
-/// When ProbeRTT may end; none until so little is in flight.
+/// The end of ProbeRTT; None until the flight is small enough.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ending {
     at: Option<Time>,

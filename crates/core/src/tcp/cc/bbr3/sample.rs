@@ -1,23 +1,23 @@
-//! What one ACK says, in the draft's terms (section 2.3).
+//! An ACK in the draft's terms (section 2.3).
 
 use super::super::Ack;
 use crate::units::{Span, Time};
 
-/// Amounts in segments, rates in segments a second.
+/// Amounts are in segments, rates in segments per second.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub now: Time,
-    /// RS.delivery_rate; 0 if there is none to be trusted.
+    /// RS.delivery_rate; 0 without a valid sample.
     pub rate: f64,
-    /// RS.delivered: arrived since the newest of the arrived segments left.
+    /// RS.delivered: delivered since the segment was sent.
     pub delivered: f64,
-    /// P.delivered: had arrived when it left.
+    /// P.delivered: delivered when it was sent.
     pub prior_delivered: u64,
-    /// C.delivered: arrived in all.
+    /// C.delivered: delivered since the connection began.
     pub total: u64,
-    /// RS.lost: lost since it left.
+    /// RS.lost: lost since it was sent.
     pub lost: f64,
-    /// RS.tx_in_flight: in flight when it left.
+    /// RS.tx_in_flight: in flight when it was sent.
     pub tx_in_flight: f64,
     pub app_limited: bool,
     /// RS.newly_acked and RS.newly_lost.
@@ -29,7 +29,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// None if the ACK brought nothing that could be measured.
+    /// None for an ACK without a measurement.
     pub fn of(ack: &Ack) -> Option<Sample> {
         let rate = ack.rate?;
         Some(Sample {

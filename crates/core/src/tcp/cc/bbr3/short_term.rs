@@ -1,10 +1,11 @@
-//! The short-term model: what the last round trips delivered, if there was loss in them (draft, section 5.5.10.3).
+//! The short-term model: deliveries of the last rounds, if they had losses (draft, section
+//! 5.5.10.3).
 
 use super::super::fast_min_max::larger;
 use super::config::Bbr3Config;
 use super::sample::Sample;
 
-/// BBR.bw_shortterm and BBR.inflight_shortterm; infinite while nothing bounds.
+/// BBR.bw_shortterm and BBR.inflight_shortterm; infinite without a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     pub rate: f64,
@@ -14,7 +15,7 @@ pub struct Bounds {
 impl Bounds {
     pub const NONE: Bounds = Bounds { rate: f64::INFINITY, in_flight: f64::INFINITY };
 
-    /// The looser of both.
+    /// The larger of each bound.
     pub fn max(self, other: Bounds) -> Bounds {
         Bounds { rate: self.rate.max(other.rate), in_flight: self.in_flight.max(other.in_flight) }
     }
@@ -23,11 +24,11 @@ impl Bounds {
 #[derive(Clone, Debug)]
 pub struct ShortTerm {
     pub bounds: Bounds,
-    /// bw_latest and inflight_latest: the most of this round.
+    /// bw_latest and inflight_latest: the maxima of this round.
     latest: Bounds,
-    /// Something was lost, or marked, in this round.
+    /// A loss or a mark occurred in this round.
     lossy: bool,
-    /// Gaps of this round: separate ranges that were lost, and the last segment of the newest.
+    /// Gaps of this round (separate lost ranges), and the last segment of the newest.
     gaps: u32,
     last_lost: Option<u64>,
     round_at: u64,
@@ -42,8 +43,8 @@ impl Default for ShortTerm {
 }
 
 impl ShortTerm {
-    /// UpdateLatestDeliverySignals: near the start of an ACK.
-    pub fn see(&mut self, sample: &Sample) {
+    /// UpdateLatestDeliverySignals, at the start of an ACK.
+    pub fn update_latest(&mut self, sample: &Sample) {
         self.latest.rate = larger(self.latest.rate, sample.rate);
         self.latest.in_flight = larger(self.latest.in_flight, sample.delivered);
         self.round_started = sample.prior_delivered >= self.round_at;
@@ -52,21 +53,23 @@ impl ShortTerm {
         }
     }
 
-    /// AdvanceLatestDeliverySignals: near its end.
+    /// AdvanceLatestDeliverySignals, at the end of an ACK.
     pub fn advance(&mut self, sample: &Sample) {
         if self.round_started {
             self.latest = Bounds { rate: sample.rate, in_flight: sample.delivered };
         }
     }
 
-    /// NoteLoss: whether it is the first of the round, which from here on lasts until what is sent now arrives.
+    /// NoteLoss. Returns whether this is the first loss of the round, which then lasts until a
+    /// segment sent from now on is delivered.
     pub fn note_loss(&mut self, segment: u64, delivered: u64) -> bool {
         self.gaps += u32::from(self.last_lost.is_none_or(|last| segment != last + 1));
         self.last_lost = Some(segment);
         self.note_mark(delivered)
     }
 
-    /// The same for a mark (section 2 of the draft leaves ECN open; a mark counts as a loss here).
+    /// NoteLoss for a mark (section 2 of the draft leaves ECN undefined; here a mark counts as a
+    /// loss).
     pub fn note_mark(&mut self, delivered: u64) -> bool {
         let first = !self.lossy;
         if first {
@@ -76,7 +79,8 @@ impl ShortTerm {
         first
     }
 
-    /// AdaptLowerBoundsFromCongestion, once a round: `max_rate` and `cwnd` bound from the first loss of a cycle on.
+    /// AdaptLowerBoundsFromCongestion, once per round: `max_rate` and `cwnd` are bounds from the
+    /// first loss of a cycle on.
     pub fn adapt(&mut self, p: &Bbr3Config, max_rate: f64, cwnd: f64) {
         if !self.lossy {
             return;
@@ -89,14 +93,14 @@ impl ShortTerm {
         };
     }
 
-    /// A round is over: its losses have been answered.
-    pub fn forget_losses(&mut self) {
+    /// A round ends: its losses have been handled.
+    pub fn reset_losses(&mut self) {
         (self.lossy, self.gaps, self.last_lost) = (false, 0, None);
     }
 
     /// ResetCongestionSignals.
-    pub fn forget_signals(&mut self) {
-        self.forget_losses();
+    pub fn reset_signals(&mut self) {
+        self.reset_losses();
         self.latest = Bounds { rate: 0.0, in_flight: 0.0 };
     }
 

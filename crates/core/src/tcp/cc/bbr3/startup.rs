@@ -1,4 +1,4 @@
-//! Startup: the rate doubles each round until the pipe is full (draft, section 5.3.1).
+//! Startup: the rate doubles per round until the pipe is full (draft, section 5.3.1).
 
 use super::Bbr3State;
 use super::phase::Bbr3Phase;
@@ -20,8 +20,8 @@ impl Bbr3State {
         }
     }
 
-    /// CheckStartupHighLoss (section 5.3.1.3): a full round in recovery, more than the threshold lost in a round, in enough gaps
-    /// that it is no single burst.
+    /// CheckStartupHighLoss (section 5.3.1.3): a full round in recovery, with a loss rate above the
+    /// threshold, in enough gaps to exclude a single burst.
     fn loses_too_much(&self, sample: &Sample) -> bool {
         let whole_round = self.recovery_round.is_some_and(|begun| self.max_bw.rounds() > begun);
         !self.pipe.reached()

@@ -5,7 +5,7 @@ use crate::tcp::delivery_rate::RateSample;
 
 const RTT: Span = Span::from_ms(100);
 
-/// A path that delivers what the test says it does; one ACK is a round.
+/// A path whose deliveries the test sets; one ACK per round.
 struct Feed {
     cc: Bbr3,
     now: Time,
@@ -28,7 +28,7 @@ impl Feed {
         &mut self.cc.0
     }
 
-    /// A round trip in which `rate` is delivered.
+    /// An RTT in which `rate` is delivered.
     fn round(&mut self, rate: f64) {
         let n = (rate * RTT.as_secs()).round().max(1.0) as u32;
         let prior_delivered = self.total;
@@ -67,7 +67,7 @@ impl Feed {
         self.cc.on_loss(self.now, &loss);
     }
 
-    /// Startup over a path of 1000 segments a second, 100 in flight, to the middle of a cycle.
+    /// Startup on a path of 1000 segments per second with a BDP of 100, to the middle of a cycle.
     fn cruising() -> Feed {
         let mut feed = Feed::new();
         for rate in [100.0, 200.0, 400.0, 800.0, 1000.0, 1000.0, 1000.0, 1000.0] {
@@ -81,7 +81,7 @@ impl Feed {
         feed
     }
 
-    /// On to the probe: the wait is over after three seconds at the latest.
+    /// As `cruising`, to the bandwidth probe: the wait is at most three seconds.
     fn probing() -> Feed {
         let mut feed = Feed::cruising();
         feed.tx_in_flight = 100;
@@ -100,23 +100,25 @@ fn near(got: f64, want: f64) {
     assert!((got - want).abs() <= 1e-6 * want.abs().max(1.0), "{got}, not {want}");
 }
 
-/// Section 5.3.1.1: rate and window double each round, the pace is 2.77 times what arrives, less 1 %.
+/// Section 5.3.1.1: rate and window double per round; the pacing rate is 2.77 times the delivery
+/// rate, less 1 %.
 #[test]
-fn startup_doubles_each_round() {
+fn startup_doubles_per_round() {
     let mut feed = Feed::new();
     let mut expected = 10.0;
     for rate in [100.0, 200.0, 400.0, 800.0] {
         feed.round(rate);
         expected += rate * 0.1;
         near(feed.cc.cwnd(), expected);
-        // Before the first sample: the initial window in a round trip, without the margin.
+        // Before the first sample: the initial window per RTT, without the margin.
         near(feed.cc.pacing_rate().unwrap_or(0.0), (2.77 * rate * 0.99_f64).max(277.0));
     }
 }
 
-/// Section 5.3.1.2: three rounds that bring less than a quarter more; then half the rate until one product is in flight.
+/// Section 5.3.1.2: three rounds with less than 25 % growth; then half the rate until one BDP is in
+/// flight.
 #[test]
-fn startup_ends_on_a_plateau_and_the_queue_is_drained() {
+fn startup_ends_on_a_plateau_and_drain_empties_the_queue() {
     let mut feed = Feed::new();
     for rate in [100.0, 200.0, 400.0, 480.0, 490.0] {
         feed.round(rate);
@@ -130,14 +132,14 @@ fn startup_ends_on_a_plateau_and_the_queue_is_drained() {
     assert_eq!(feed.state().phase, Bbr3Phase::Drain);
     feed.in_flight = 49;
     feed.round(490.0);
-    // DOWN has nothing left to do.
+    // DOWN ends at once.
     assert_eq!(feed.state().phase, Bbr3Phase::Cruise);
     near(feed.cc.pacing_rate().unwrap_or(0.0), 490.0 * 0.99);
 }
 
-/// Section 5.3.2: a rate that was taken for too high does not hold it in Drain for more than three rounds.
+/// Section 5.3.2: an overestimated rate does not extend Drain beyond three rounds.
 #[test]
-fn drain_ends_after_three_rounds_whatever_is_in_flight() {
+fn drain_ends_after_three_rounds_at_any_flight() {
     let mut feed = Feed::new();
     for rate in [100.0, 100.0, 100.0, 100.0] {
         feed.round(rate);
@@ -152,9 +154,9 @@ fn drain_ends_after_three_rounds_whatever_is_in_flight() {
     assert_eq!(phases, [Bbr3Phase::Drain, Bbr3Phase::Drain, Bbr3Phase::Drain, Bbr3Phase::Down]);
 }
 
-/// Section 5.3.1.3: more than 2 % lost in a round of recovery, in six gaps or more.
+/// Section 5.3.1.3: more than 2 % lost in a round of recovery, in at least six gaps.
 #[test]
-fn startup_ends_on_loss_if_it_is_spread_and_above_two_per_cent() {
+fn startup_ends_on_loss_above_two_percent_in_six_gaps() {
     for (gaps, lost, in_flight, phase) in [
         (6, 6, 100, Bbr3Phase::Drain),
         (5, 6, 100, Bbr3Phase::Startup),
@@ -185,15 +187,16 @@ fn startup_ends_on_loss_if_it_is_spread_and_above_two_per_cent() {
         feed.deliver(40, sample);
         assert_eq!(feed.state().phase, phase, "{gaps} gaps, {lost} of {in_flight} lost");
         if phase == Bbr3Phase::Drain {
-            // max(bdp, what a round has delivered): both 80 segments here.
+            // max(BDP, deliveries of a round): both 80 segments here.
             near(feed.state().long.inflight_longterm, 80.0);
         }
     }
 }
 
-/// Sections 5.3.3 and 5.6.1: 0.9 until the queue is gone, 1 for two to three seconds, 1 for a round, 1.25 until nothing more comes of it.
+/// Sections 5.3.3 and 5.6.1: gain 0.9 until the queue is empty, 1 for two to three seconds, 1 for a
+/// round, 1.25 until the rate no longer grows.
 #[test]
-fn the_cycle_goes_down_cruises_refills_and_goes_up() {
+fn probe_bw_cycles_through_down_cruise_refill_up() {
     let mut feed = Feed::cruising();
     let mut seen: Vec<(Bbr3Phase, f64, u32)> = Vec::new();
     for _ in 0..60 {
@@ -219,9 +222,10 @@ fn the_cycle_goes_down_cruises_refills_and_goes_up() {
     }
 }
 
-/// Section 5.3.3.8: a window of 8 segments is probed as often as Reno would fill it, not every two seconds.
+/// Section 5.3.3.8: a window of 8 segments is probed as often as Reno would fill it, not every two
+/// seconds.
 #[test]
-fn a_small_window_probes_as_often_as_reno_loses() {
+fn small_window_probes_as_often_as_reno_loses() {
     let mut feed = Feed::new();
     for _ in 0..5 {
         feed.round(80.0);
@@ -235,9 +239,9 @@ fn a_small_window_probes_as_often_as_reno_loses() {
     }
 }
 
-/// Section 5.5.10.2: where losses crossed 2 %; the table is worked out by hand.
+/// Section 5.5.10.2: where losses crossed 2 %; values worked out by hand.
 #[test]
-fn the_bound_is_what_was_in_flight_when_losses_crossed_two_per_cent() {
+fn inflight_at_loss_is_where_losses_crossed_two_percent() {
     for (in_flight, lost, want) in [
         (100.0, 3.0, 99.0 - 0.02 / 0.98),
         (101.0, 3.0, 100.0),
@@ -249,7 +253,7 @@ fn the_bound_is_what_was_in_flight_when_losses_crossed_two_per_cent() {
 }
 
 #[test]
-fn a_probe_that_loses_more_than_two_per_cent_is_cut_short_and_sets_the_bound() {
+fn probe_ends_and_sets_the_bound_when_loss_exceeds_two_percent() {
     let mut feed = Feed::probing();
     feed.lose(500, 1, 150);
     feed.lose(501, 2, 150);
@@ -258,7 +262,7 @@ fn a_probe_that_loses_more_than_two_per_cent_is_cut_short_and_sets_the_bound() {
     feed.lose(503, 4, 150);
     near(feed.state().long.inflight_longterm, in_flight_at_loss(0.02, 150.0, 4.0));
     assert_eq!(feed.state().phase, Bbr3Phase::Down);
-    // Once a probe; and never below 0.7 of the target (section 5.5.10.2).
+    // Once per probe, and at least 0.7 of the target (section 5.5.10.2).
     feed.lose(504, 100, 150);
     near(feed.state().long.inflight_longterm, in_flight_at_loss(0.02, 150.0, 4.0));
     let mut feed = Feed::probing();
@@ -266,9 +270,9 @@ fn a_probe_that_loses_more_than_two_per_cent_is_cut_short_and_sets_the_bound() {
     near(feed.state().long.inflight_longterm, 0.7 * 100.0);
 }
 
-/// Sections 5.3.3.1 and 5.6.4.7: cruising leaves 15 % of the bound free.
+/// Sections 5.3.3.1 and 5.6.4.7: CRUISE leaves 15 % of the bound free.
 #[test]
-fn below_the_bound_there_is_room_for_others() {
+fn cruise_leaves_headroom_below_the_bound() {
     let mut feed = Feed::probing();
     feed.lose(500, 4, 150);
     feed.tx_in_flight = 80;
@@ -280,9 +284,9 @@ fn below_the_bound_there_is_room_for_others() {
     near(feed.cc.cwnd(), 0.85 * inflight_longterm);
 }
 
-/// Section 5.3.3.5: 1, 2, 4, 8 segments more in the rounds of a probe that uses all of the bound.
+/// Section 5.3.3.5: 1, 2, 4, 8 segments more in the rounds of a probe that uses the whole bound.
 #[test]
-fn the_bound_grows_by_powers_of_two_while_it_is_used() {
+fn bound_grows_by_powers_of_two_while_it_is_used() {
     let mut long = LongTerm::default();
     long.inflight_longterm = 100.0;
     let mut grown = Vec::new();
@@ -294,13 +298,14 @@ fn the_bound_grows_by_powers_of_two_while_it_is_used() {
         }
         grown.push(long.inflight_longterm - before);
     }
-    // Whole arrivals a step: 100/16 is 6.25.
+    // Whole deliveries per step: 100/16 is 6.25.
     assert_eq!(grown, [1.0, 2.0, 4.0, 8.0, 16.0]);
 }
 
-/// Section 5.5.10.3: a round with loss outside a probe leaves what it delivered, or 0.7 of what was.
+/// Section 5.5.10.3: a round with loss outside a probe leaves its deliveries, or 0.7 of the
+/// previous bound.
 #[test]
-fn a_lossy_round_outside_a_probe_bounds_rate_and_window() {
+fn lossy_round_outside_a_probe_sets_short_term_bounds() {
     for (delivered, rate) in [(900.0, 900.0), (300.0, 700.0)] {
         let mut feed = Feed::cruising();
         let cwnd = feed.cc.cwnd();
@@ -311,15 +316,15 @@ fn a_lossy_round_outside_a_probe_bounds_rate_and_window() {
         let in_flight = (0.7 * cwnd).max(delivered * 0.1);
         assert!(feed.state().short.bounds.in_flight >= in_flight - 1e-9);
         near(feed.state().rate(), rate);
-        // The next probe forgets it.
+        // The next probe resets the bounds.
         feed.state().start_refill();
         near(feed.state().rate(), 1000.0);
     }
 }
 
-/// Section 5.3.4: five seconds without a smaller round trip, then half a product for 200 ms, then on.
+/// Section 5.3.4: five seconds without a smaller RTT, then half a BDP for 200 ms.
 #[test]
-fn every_five_seconds_the_round_trip_is_probed_at_half_a_product() {
+fn probe_rtt_halves_the_bdp_every_five_seconds() {
     let mut feed = Feed::cruising();
     feed.rtt = Span::from_ms(101);
     let begun = feed.now;
@@ -342,9 +347,9 @@ fn every_five_seconds_the_round_trip_is_probed_at_half_a_product() {
     near(feed.state().min_rtt.get().map_or(0.0, Span::as_secs), 0.1);
 }
 
-/// Section 5.5.11: bounds, window and phase are back.
+/// Section 5.5.11: bounds, window and phase are restored.
 #[test]
-fn a_loss_that_was_none_is_taken_back() {
+fn spurious_loss_is_undone() {
     let mut feed = Feed::probing();
     let (cwnd, max_rate) = (feed.cc.cwnd(), feed.state().max_bw.max_rate());
     feed.cc.on_congestion(&loss_at(150.0));
@@ -358,7 +363,7 @@ fn a_loss_that_was_none_is_taken_back() {
 
 /// Section 5.6.4.4.
 #[test]
-fn a_timeout_leaves_one_segment_and_the_model() {
+fn timeout_leaves_one_segment_and_keeps_the_model() {
     let mut feed = Feed::cruising();
     let before = feed.cc.cwnd();
     feed.cc.on_congestion(&super::super::testing::timeout(90.0));
@@ -372,7 +377,7 @@ fn a_timeout_leaves_one_segment_and_the_model() {
 
 /// Section 5.4.1.
 #[test]
-fn after_idling_it_goes_on_at_its_rate() {
+fn restart_from_idle_paces_at_the_rate() {
     let mut feed = Feed::probing();
     near(feed.cc.pacing_rate().unwrap_or(0.0), 1.25 * 1000.0 * 0.99);
     feed.cc.on_idle(feed.now, Span::from_secs(3));
@@ -380,7 +385,7 @@ fn after_idling_it_goes_on_at_its_rate() {
 }
 
 #[test]
-fn a_mark_bounds_as_a_loss_does() {
+fn mark_sets_bounds_like_a_loss() {
     let mut feed = Feed::cruising();
     feed.cc.on_congestion(&Congestion { signal: CongestionSignal::Ecn, ..loss_at(90.0) });
     feed.round(1000.0);

@@ -1,10 +1,10 @@
-//! Taking back what a loss that was none has changed (draft, section 5.5.11).
+//! Undo of a spurious loss (draft, section 5.5.11).
 
 use super::Bbr3State;
 use super::phase::Bbr3Phase;
 use super::short_term::Bounds;
 
-/// What held before the first loss of a round, and the phase that a loss ended.
+/// State before the first loss of a round, and the phase that a loss ended.
 #[derive(Clone, Copy, Debug)]
 pub struct LossUndo {
     short: Bounds,
@@ -29,7 +29,7 @@ impl Bbr3State {
     pub(super) fn undo(&mut self) {
         self.restore_cwnd();
         self.recovering = false;
-        self.short.forget_losses();
+        self.short.reset_losses();
         self.pipe.search_from(0.0);
         self.short.bounds = self.short.bounds.max(self.undo.short);
         self.long.inflight_longterm = self.long.inflight_longterm.max(self.undo.inflight_longterm);
