@@ -4,13 +4,13 @@ mod classic;
 mod hystart;
 mod hystart_pp;
 mod inclusive;
-mod limited;
+mod limited_slow_start;
 
 pub use classic::Classic;
 pub use hystart::Hystart;
 pub use hystart_pp::HystartPp;
 pub use inclusive::Inclusive;
-pub use limited::Limited;
+pub use limited_slow_start::Limited;
 
 use super::{Ack, CongestionWindow, RoundCounter};
 
