@@ -27,7 +27,8 @@ pub fn mathis(path: &LossyPath) -> f64 {
     libm::sqrt(1.5 / (path.per_ack * path.loss)) / path.rtt
 }
 
-/// Padhye, Firoiu, Towsley and Kurose 1998, full model, section 2.3: window limited by losses or by the receiver, and timeouts.
+/// Padhye, Firoiu, Towsley and Kurose 1998, full model, section 2.3: window limited by losses or by
+/// the receiver, and timeouts.
 pub fn padhye_full(path: &LossyPath) -> f64 {
     let LossyPath { loss: p, rtt, rto, per_ack: b, max_window } = *path;
     let unlimited = padhye_window(p, b);

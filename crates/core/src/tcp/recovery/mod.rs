@@ -110,7 +110,8 @@ impl RecoveryContext<'_> {
 
 /// The sender's side of a window reduction: saves state for an undo, and applies RFC 7661.
 pub trait WindowCut {
-    /// `outstanding`: snd.una and snd.nxt; `retransmitted`: segments retransmitted since the connection began.
+    /// `outstanding`: snd.una and snd.nxt; `retransmitted`: segments retransmitted since the
+    /// connection began.
     fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: (u64, u64), retransmitted: u64);
     fn cut_for_mark(&mut self, cc: &mut AnyCc, congestion: &Congestion);
 }

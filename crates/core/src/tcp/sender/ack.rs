@@ -21,7 +21,8 @@ impl Sender {
         self.right_edge = self.right_edge.max(ack + window);
     }
 
-    /// Processes an ACK, on the fast path if it acknowledges new data and there is no SACK, loss or mark.
+    /// Processes an ACK, on the fast path if it acknowledges new data and there is no SACK, loss or
+    /// mark.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let acceptable = segment.ack <= self.next && segment.ack >= self.una;
@@ -71,7 +72,11 @@ impl Sender {
         let repairing = self.is_repairing();
         if let Some(cwv) = &mut self.window_cut.cwv {
             let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
-            cwv.before_recovery(now, acked.segments, repairing, srtt, &mut self.cc, self.config.initial_window);
+            cwv.before_recovery(now, acked.segments, srtt, repairing);
+            if !repairing {
+                cwv.validated(now, self.cc.cwnd());
+                cwv.expire(now, &mut self.cc, self.config.initial_window);
+            }
         }
         let (recovery, mut ctx) = self.recovery_context(now);
         let mut grow = recovery.on_ack(&info, &mut ctx);
@@ -100,14 +105,15 @@ impl Sender {
         self.check_probe(now);
     }
 
-    /// Applies the SACK blocks. Returns the number of segments that they newly report, and whether the first is a D-SACK.
+    /// Applies the SACK blocks. Returns the number of segments that they newly report, and whether
+    /// the first is a D-SACK.
     fn apply_sack(&mut self, segment: &Segment) -> (u32, bool) {
         let sacked = segment.sack.near(segment.ack).map(|(s, e)| self.scoreboard.sack(s, e)).sum();
         (sacked, dsack_block(segment).is_some())
     }
 
-    /// A segment sent once that SACK newly reports gives an RTT sample if the ACK number does not advance (Linux:
-    /// `sack_rtt_us`).
+    /// A segment sent once that SACK newly reports gives an RTT sample if the ACK number does not
+    /// advance (Linux: `sack_rtt_us`).
     fn sample_sacked_rtt(&mut self, now: Time, advanced: bool) {
         let Some(sent) = self.scoreboard.take_first_sacked().filter(|_| !advanced) else { return };
         if self.config.sack_rtt {
@@ -119,7 +125,8 @@ impl Sender {
         }
     }
 
-    /// Nothing is in flight and the window is unchanged: most segments that a pure receiver gets are such.
+    /// Nothing is in flight and the window is unchanged: most segments that a pure receiver gets
+    /// are such.
     fn is_redundant(&self, segment: &Segment) -> bool {
         self.is_all_acked() && self.probe_at == Time::NEVER && u64::from(segment.window) == self.peer_window
     }
@@ -153,12 +160,14 @@ impl Sender {
         let acked = self.scoreboard.ack_to(ack);
         self.una = ack;
         self.timeouts_in_a_row = 0;
-        // Karn: the other segments of an ACK that covers a retransmission may have waited for it at the receiver.
+        // Karn: the other segments of an ACK that covers a retransmission may have waited for it at
+        // the receiver.
         let once = if acked.resent { None } else { acked.last_sent.zip(acked.first_sent) };
         if let Some((last, _)) = once {
             self.stats.rtt.add(now - last);
         }
-        // The RTO includes the delay of an ACK, so the estimator takes the first segment's RTT (RFC 7323, section 4.1).
+        // The RTO includes the delay of an ACK, so the estimator takes the first segment's RTT (RFC
+        // 7323, section 4.1).
         let sample = once.map(|(_, first)| now - first).or_else(|| echo.rtt());
         if let Some(rtt) = sample {
             self.rtt.sample(rtt);
@@ -219,7 +228,8 @@ impl Sender {
     /// An ACK as the congestion control gets it.
     #[inline]
     pub(super) fn cc_ack(&self, now: Time, acked: &Acked) -> Ack {
-        // RFC 3465, section 2.3: one segment per ACK after an RTO, as an ACK may cover what had arrived before.
+        // RFC 3465, section 2.3: one segment per ACK after an RTO, as an ACK may cover what had
+        // arrived before.
         let after_rto = self.una <= self.rto_recovery_point;
         let max_credit = if after_rto { self.config.byte_counting.min(1) } else { self.config.byte_counting };
         let growth_credit = if max_credit == 0 { 1.0 } else { f64::from((acked.segments - acked.sacked_before).min(max_credit)) };
@@ -238,7 +248,8 @@ impl Sender {
         }
     }
 
-    /// cwnd limited the sender. A paced sender fills its window late, so half of it in use counts (RFC 7661, section 4.1).
+    /// cwnd limited the sender. A paced sender fills its window late, so half of it in use counts
+    /// (RFC 7661, section 4.1).
     #[inline]
     pub(super) fn window_limited(&self, acked: &Acked) -> bool {
         match self.limit {
@@ -248,7 +259,8 @@ impl Sender {
         }
     }
 
-    /// Reports each segment marked lost since the last call to a congestion control that uses delivery rates.
+    /// Reports each segment marked lost since the last call to a congestion control that uses
+    /// delivery rates.
     #[inline(never)]
     pub(super) fn report_losses(&mut self, now: Time) {
         let Some(delivery_rate) = &mut self.delivery_rate else { return };

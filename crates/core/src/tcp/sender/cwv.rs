@@ -1,5 +1,6 @@
-//! New Congestion Window Validation (RFC 7661): pipeACK decides whether cwnd is validated. A validated window may grow; one
-//! that is not is kept for minutes, but a loss reduces the window to what was in use, not to what was allowed.
+//! New Congestion Window Validation (RFC 7661): pipeACK decides whether cwnd is validated. A
+//! validated window may grow; one that is not is kept for minutes, but a loss reduces the window to
+//! what was in use, not to what was allowed.
 
 use crate::tcp::cc::{AnyCc, Congestion, CongestionControl, CongestionWindow};
 use crate::units::{Span, Time};
@@ -10,14 +11,16 @@ const SAMPLED_RTTS: u64 = 3;
 const MIN_SAMPLED: Span = Span::from_secs(1);
 /// Section 4.3: the window is validated while this share of it is acknowledged in an RTT.
 const VALIDATED_SHARE: f64 = 0.5;
-/// Section 4.4.3: the non-validated period (NVP), and the share of cwnd that ssthresh keeps at its end.
+/// Section 4.4.3: the non-validated period (NVP), and the share of cwnd that ssthresh keeps at its
+/// end.
 const NONVALIDATED_PERIOD: Span = Span::from_secs(300);
 const SSTHRESH_SHARE: f64 = 0.75;
 
 /// State of RFC 7661. Amounts are in segments.
 #[derive(Clone, Debug, Default)]
 pub struct CwndValidation {
-    /// Samples of pipeACK with their times, in decreasing order: a sample below a later one can never be the maximum.
+    /// Samples of pipeACK with their times, in decreasing order: a sample below a later one can
+    /// never be the maximum.
     samples: VecDeque<(Time, u32)>,
     /// Start of the sample under way, and the segments that it has acknowledged.
     since: Option<Time>,
@@ -44,17 +47,17 @@ fn sample_lifetime(srtt: Span) -> Span {
 }
 
 impl CwndValidation {
-    /// pipeACK (section 4.2). None before the first sample and after a recovery: then every window counts as validated.
+    /// pipeACK (section 4.2). None before the first sample and after a recovery: then every window
+    /// counts as validated.
     pub fn pipe_ack(&self) -> Option<f64> {
         self.samples.front().map(|&(_, acked)| f64::from(acked))
     }
 
-    /// An ACK of `acked` segments, before the recovery processes it. Nothing is sampled while losses are repaired.
-    pub fn before_recovery(&mut self, now: Time, acked: u32, repairing: bool, srtt: Span, cc: &mut AnyCc, initial: f64) {
+    /// An ACK of `acked` segments, before the recovery processes it. Nothing is sampled while
+    /// losses are repaired.
+    pub fn before_recovery(&mut self, now: Time, acked: u32, srtt: Span, repairing: bool) {
         if !repairing {
             self.on_ack(now, acked, srtt);
-            self.validated(now, cc.cwnd());
-            self.expire(now, cc, initial);
         }
         self.repairing = repairing;
     }
@@ -92,8 +95,8 @@ impl CwndValidation {
         validated
     }
 
-    /// Nothing has been sent since `last`. A pause longer than a sample's lifetime makes pipeACK zero, and the window has
-    /// not been validated since `last`.
+    /// Nothing has been sent since `last`. A pause longer than a sample's lifetime makes pipeACK
+    /// zero, and the window has not been validated since `last`.
     pub fn on_idle(&mut self, now: Time, last: Time, srtt: Span) {
         if now - last > sample_lifetime(srtt) && self.since.is_some() {
             self.samples.clear();
@@ -103,7 +106,8 @@ impl CwndValidation {
         }
     }
 
-    /// Section 4.4.3: at the end of the NVP cwnd is halved, and ssthresh keeps three quarters of it.
+    /// Section 4.4.3: at the end of the NVP cwnd is halved, and ssthresh keeps three quarters of
+    /// it.
     pub fn expire(&mut self, now: Time, cc: &mut AnyCc, initial: f64) {
         if self.nonvalidated_since.is_none_or(|since| now - since < NONVALIDATED_PERIOD) {
             return;
@@ -114,8 +118,8 @@ impl CwndValidation {
         cc.on_restart(now, CongestionWindow { cwnd: halved, ssthresh: ssthresh.max(SSTHRESH_SHARE * cwnd) });
     }
 
-    /// Section 4.4.1: congestion reduces the window; one that is not validated is first set to max(pipeACK,
-    /// LossFlightSize).
+    /// Section 4.4.1: congestion reduces the window; one that is not validated is first set to
+    /// max(pipeACK, LossFlightSize).
     pub fn cut(&mut self, cc: &mut AnyCc, congestion: &Congestion, retransmitted: u64) {
         let (now, cwnd) = (congestion.now, cc.cwnd());
         if self.validated(now, cwnd) {
@@ -129,8 +133,9 @@ impl CwndValidation {
         self.cut = Some(NonvalidatedCut { used, share: cc.cwnd() / used.max(1.0), retransmitted });
     }
 
-    /// Section 4.4.1, end of the recovery: cwnd and ssthresh become (max(pipeACK, LossFlightSize) - R) * the variant's
-    /// share, at least a segment. R is the number of segments retransmitted in the recovery. pipeACK is undefined again.
+    /// Section 4.4.1, end of the recovery: cwnd and ssthresh become (max(pipeACK, LossFlightSize) -
+    /// R) * the variant's share, at least a segment. R is the number of segments retransmitted in
+    /// the recovery. pipeACK is undefined again.
     fn on_recovered(&mut self, now: Time, cc: &mut AnyCc, retransmitted: u64) {
         self.clear_samples();
         if let Some(cut) = self.cut.take() {

@@ -1,4 +1,5 @@
-//! ECN at the sender: which segments are ECN-capable, and the response to the receiver's feedback (RFC 3168, section 6.1).
+//! ECN at the sender: which segments are ECN-capable, and the response to the receiver's feedback
+//! (RFC 3168, section 6.1).
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal, EcnResponse};
@@ -40,8 +41,8 @@ impl SenderEcn {
         }))
     }
 
-    /// RFC 3168, sections 6.1.2, 6.1.4 and 6.1.5: new data is ECN-capable, and the first after a reduction carries CWR.
-    /// `pure_acks`: pure ACKs are ECN-capable, for ACK congestion control.
+    /// RFC 3168, sections 6.1.2, 6.1.4 and 6.1.5: new data is ECN-capable, and the first after a
+    /// reduction carries CWR. `pure_acks`: pure ACKs are ECN-capable, for ACK congestion control.
     pub fn write(&mut self, segment: &mut Segment, pure_acks: bool) {
         let new = segment.payload > 0 && !segment.retransmission;
         if new || (pure_acks && segment.payload == 0) || self.packets == EcnPackets::All {
@@ -52,13 +53,14 @@ impl SenderEcn {
         }
     }
 
-    /// The marks that an ACK newly reports. It acknowledges `delivered` segments of `segment_bytes`.
+    /// The marks that an ACK newly reports. It acknowledges `delivered` segments of
+    /// `segment_bytes`.
     pub fn on_ack(&mut self, segment: &Segment, delivered: u32, segment_bytes: u32) -> MarkReport {
         self.feedback.on_ack(segment, delivered, segment_bytes)
     }
 
-    /// RFC 3168, section 6.1.2: a mark reduces the window like a loss, but once for all marks and losses of a flight.
-    /// Returns whether the window may grow on this ACK.
+    /// RFC 3168, section 6.1.2: a mark reduces the window like a loss, but once for all marks and
+    /// losses of a flight. Returns whether the window may grow on this ACK.
     pub fn respond(
         &mut self,
         marks: MarkReport,
@@ -105,8 +107,8 @@ impl SenderEcn {
         self.cwr = Some(Cwr::begin(recovery, before, info, ctx));
     }
 
-    /// A mark has reduced the window in this flight, so losses in it do not reduce it again. A response to the share of
-    /// marks does not count as such (RFC 8257, section 3.4).
+    /// A mark has reduced the window in this flight, so losses in it do not reduce it again. A
+    /// response to the share of marks does not count as such (RFC 8257, section 3.4).
     pub fn already_reduced(&self, cc: &AnyCc) -> bool {
         self.cwr.is_some() && cc.ecn_response() == EcnResponse::Cut
     }

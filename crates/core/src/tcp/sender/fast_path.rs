@@ -1,5 +1,6 @@
-//! Fast path for bulk transfer: in-order ACKs, no SACK, loss or ECN, and full segments of new data. It gives the same
-//! results as `slow_path_ack` and `poll_slow`, without the checks whose outcome is known.
+//! Fast path for bulk transfer: in-order ACKs, no SACK, loss or ECN, and full segments of new data.
+//! It gives the same results as `slow_path_ack` and `poll_slow`, without the checks whose outcome
+//! is known.
 
 use super::{NONE, STREAM_START, Sender, Transmit};
 use crate::app::Socket;
@@ -12,8 +13,8 @@ use crate::tcp::stats::Limit;
 use crate::tcp::timestamps::TimestampEcho;
 use crate::units::Time;
 
-/// Sequence numbers up to which full segments may be sent; none of them changes with a transmission. cwnd counts segments
-/// and is checked apart.
+/// Sequence numbers up to which full segments may be sent; none of them changes with a
+/// transmission. cwnd counts segments and is checked apart.
 struct Reach {
     /// End of what the application has written, less a segment that would carry the FIN.
     written: u64,
@@ -37,8 +38,8 @@ enum Blocked {
 }
 
 impl Sender {
-    /// An ACK of new data without SACK: nothing on the scoreboard is SACKed or lost, the recovery is idle, and at most a
-    /// congestion control that uses delivery rates processes it besides.
+    /// An ACK of new data without SACK: nothing on the scoreboard is SACKed or lost, the recovery
+    /// is idle, and at most a congestion control that uses delivery rates processes it besides.
     #[inline]
     pub(super) fn fast_path_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         // A send buffer smaller than a segment makes small segments.
@@ -127,7 +128,8 @@ impl Sender {
         }
     }
 
-    /// Whether a full segment may be sent. The limits are checked in the order of `next_piece`. `room`: cwnd allows it.
+    /// Whether a full segment may be sent. The limits are checked in the order of `next_piece`.
+    /// `room`: cwnd allows it.
     #[inline]
     fn can_send_full(&self, now: Time, reach: &Reach, socket: &Socket, room: bool) -> Result<(), Blocked> {
         let end = self.next + u64::from(self.segment);

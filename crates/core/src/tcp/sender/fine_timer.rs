@@ -1,5 +1,6 @@
-//! Vegas's fine-grained retransmission (Brakmo and Peterson 1995, section 3.1): on the first or second duplicate ACK, and
-//! on the first two ACKs after a retransmission, the first segment is retransmitted if its fine-grained RTO has passed.
+//! Vegas's fine-grained retransmission (Brakmo and Peterson 1995, section 3.1): on the first or
+//! second duplicate ACK, and on the first two ACKs after a retransmission, the first segment is
+//! retransmitted if its fine-grained RTO has passed.
 
 use crate::tcp::recovery::AckInfo;
 use crate::tcp::rtt::RttEstimator;
@@ -32,9 +33,9 @@ impl FineTimer {
         self.due.take()
     }
 
-    /// Returns whether a duplicate ACK shows a loss before the third. A loss found by an ACK after a retransmission is
-    /// only repaired: its window has been reduced already ("only if the retransmitted segment was sent after the last
-    /// decrease").
+    /// Returns whether a duplicate ACK shows a loss before the third. A loss found by an ACK after
+    /// a retransmission is only repaired: its window has been reduced already ("only if the
+    /// retransmitted segment was sent after the last decrease").
     #[inline(never)]
     pub fn on_ack(&mut self, now: Time, info: &AckInfo, scoreboard: &mut Scoreboard, rtt: &RttEstimator) -> bool {
         let after_retransmission = info.advanced && self.acks < ACKS_AFTER_RETRANSMISSION;

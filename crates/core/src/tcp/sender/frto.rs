@@ -1,6 +1,6 @@
-//! F-RTO (RFC 5682): after an RTO only the first segment is retransmitted, then new data is sent. If the ACKs advance over
-//! data that was not retransmitted, the originals were delayed and the RTO was spurious. Two forms: by ACK numbers alone
-//! (section 2.1), and with SACK (section 3.1).
+//! F-RTO (RFC 5682): after an RTO only the first segment is retransmitted, then new data is sent.
+//! If the ACKs advance over data that was not retransmitted, the originals were delayed and the RTO
+//! was spurious. Two forms: by ACK numbers alone (section 2.1), and with SACK (section 3.1).
 
 use super::undo::UndoVerdict;
 use crate::packet::Segment;
@@ -61,8 +61,9 @@ impl Frto {
         }
     }
 
-    /// Step 1, at an RTO. `ambiguous`: data in flight has been retransmitted before, so an ACK may be that of either copy.
-    /// A second RTO in a row (`first` is false) keeps `recover` (section 3.2).
+    /// Step 1, at an RTO. `ambiguous`: data in flight has been retransmitted before, so an ACK may
+    /// be that of either copy. A second RTO in a row (`first` is false) keeps `recover` (section
+    /// 3.2).
     pub fn on_rto(&mut self, ambiguous: bool, first: bool, (recover, resent_to): (u64, u64)) {
         self.state = match self.state {
             FrtoState::First { recover, .. } if !first => FrtoState::First { recover, resent_to },
@@ -98,7 +99,8 @@ impl Frto {
         }
     }
 
-    /// Step 2 (b): what may be sent before the second ACK. With no new data to send F-RTO ends and the recovery goes on.
+    /// Step 2 (b): what may be sent before the second ACK. With no new data to send F-RTO ends and
+    /// the recovery goes on.
     pub fn next_step(&mut self, next: u64, segment: u64, has_new_data: impl FnOnce() -> bool) -> FrtoStep {
         let FrtoState::Second { from, .. } = self.state else { return FrtoStep::Recover };
         if next >= from + NEW_SEGMENTS * segment {

@@ -1,5 +1,5 @@
-//! Restart after idle (RFC 5681, section 4.1; RFC 2861, section 3.1) and validation of a window that the application does
-//! not fill (RFC 2861, section 3.2).
+//! Restart after idle (RFC 5681, section 4.1; RFC 2861, section 3.1) and validation of a window
+//! that the application does not fill (RFC 2861, section 3.2).
 
 use crate::tcp::cc::CongestionWindow;
 use crate::tcp::config::IdleRestart;
@@ -21,8 +21,8 @@ impl CwndUsage {
         *self = CwndUsage { used: 0.0, since: now };
     }
 
-    /// Sending stopped although the window had room. After one RTO of that, cwnd moves half way to what was used of it
-    /// (RFC 2861, section 3.2).
+    /// Sending stopped although the window had room. After one RTO of that, cwnd moves half way to
+    /// what was used of it (RFC 2861, section 3.2).
     pub fn on_unused(
         &mut self,
         now: Time,
@@ -44,7 +44,8 @@ impl CwndUsage {
     }
 }
 
-/// The window after an idle period longer than the RTO; None leaves it unchanged. `restart` is the restart window.
+/// The window after an idle period longer than the RTO; None leaves it unchanged. `restart` is the
+/// restart window.
 pub fn window_after_idle(
     rule: IdleRestart,
     window: CongestionWindow,
@@ -59,7 +60,8 @@ pub fn window_after_idle(
     }
 }
 
-/// RFC 2861, section 3.1: cwnd is halved for each RTO without a segment, down to the restart window.
+/// RFC 2861, section 3.1: cwnd is halved for each RTO without a segment, down to the restart
+/// window.
 fn decayed(window: CongestionWindow, restart: f64, idle: Span, rto: Span) -> CongestionWindow {
     let ssthresh = window.ssthresh.max(SSTHRESH_SHARE * window.cwnd);
     let min_cwnd = restart.min(window.cwnd);

@@ -34,8 +34,8 @@ impl Sender {
         ecn.cwr_window(&self.cc)
     }
 
-    /// Segments that may still be sent once everything up to this segment is acknowledged (`asymmetry`, ACK congestion
-    /// control).
+    /// Segments that may still be sent once everything up to this segment is acknowledged
+    /// (`asymmetry`, ACK congestion control).
     pub fn room_left(&self, socket: &Socket) -> SendRoom {
         let segment = u64::from(self.segment);
         let count = |segments: u64| u16::try_from(segments).unwrap_or(u16::MAX);
@@ -49,8 +49,8 @@ impl Sender {
         self.cwr_window().unwrap_or_else(|| self.recovery.reported_window(&self.cc))
     }
 
-    /// Pacing rate in segments per second; of an unpaced flow, the rate that Linux would pace at. None before the first RTT
-    /// sample.
+    /// Pacing rate in segments per second; of an unpaced flow, the rate that Linux would pace at.
+    /// None before the first RTT sample.
     pub(super) fn rate(&self) -> Option<f64> {
         self.cc.pacing_rate().or_else(|| {
             let srtt = self.rtt.srtt()?;
@@ -73,7 +73,8 @@ impl Sender {
             && (self.scoreboard.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok())
     }
 
-    /// Payload and FIN of the next segment of new data, as far as application, receive window and send buffer allow.
+    /// Payload and FIN of the next segment of new data, as far as application, receive window and
+    /// send buffer allow.
     #[inline]
     pub(super) fn new_piece(&self, socket: &Socket, in_flight: u32) -> Result<(u32, bool), Limit> {
         let end = socket.written.saturating_add(STREAM_START);

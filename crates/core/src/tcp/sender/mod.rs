@@ -1,8 +1,8 @@
 //! The sending half of a connection: what may be sent, and what an ACK means for it.
 //!
-//! [`Sender`] orchestrates in `ack` (slow path), `fast_path`, `send`, `limits` and `timers`. Each mechanism keeps its state
-//! in a type of its own: [`SenderEcn`], [`Undo`] with [`Frto`](frto::Frto), [`CwndValidation`], `CwndUsage`, `FineTimer`,
-//! `TsoBurst` and `Tsq`.
+//! [`Sender`] orchestrates in `ack` (slow path), `fast_path`, `send`, `limits` and `timers`. Each
+//! mechanism keeps its state in a type of its own: [`SenderEcn`], [`Undo`] with
+//! [`Frto`](frto::Frto), [`CwndValidation`], `CwndUsage`, `FineTimer`, `TsoBurst` and `Tsq`.
 
 mod ack;
 mod cwv;
@@ -55,8 +55,8 @@ pub struct Transmit {
     pub reason: RetransmitReason,
 }
 
-/// Fields are in the order of use: a pure receiver touches only the first cache line, and a sender on the fast path none
-/// after the RTT estimator.
+/// Fields are in the order of use: a pure receiver touches only the first cache line, and a sender
+/// on the fast path none after the RTT estimator.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
@@ -74,11 +74,11 @@ pub struct Sender {
     segment: u32,
     probes: u32,
     limit: Limit,
-    /// The last ACK took the fast path (see `fast_path_ack`) and nothing has been lost or marked since: only windows,
-    /// buffers, pacing and the application limit transmission.
+    /// The last ACK took the fast path (see `fast_path_ack`) and nothing has been lost or marked
+    /// since: only windows, buffers, pacing and the application limit transmission.
     fast_path: bool,
-    /// ACKs always take the slow path: besides recovery and congestion control, undo, ECN, the fine timer, cwnd
-    /// validation or TSQ process them.
+    /// ACKs always take the slow path: besides recovery and congestion control, undo, ECN, the fine
+    /// timer, cwnd validation or TSQ process them.
     needs_slow_path: bool,
     burst: TsoBurst,
     config: Arc<TcpConfig>,
@@ -232,7 +232,8 @@ impl Sender {
         self.ecn = SenderEcn::new(mode, &self.cc, self.config.ecn_packets);
     }
 
-    /// The congestion control counts marks, so the peer must report for each segment whether it was marked.
+    /// The congestion control counts marks, so the peer must report for each segment whether it was
+    /// marked.
     pub fn counts_marks(&self) -> bool {
         self.cc.ecn_response() != EcnResponse::Cut
     }
@@ -244,7 +245,8 @@ impl Sender {
         }
     }
 
-    /// Shares the metrics of the path with other connections to the peer. Ignored by a host without a metrics cache.
+    /// Shares the metrics of the path with other connections to the peer. Ignored by a host without
+    /// a metrics cache.
     pub fn use_path_metrics(&mut self, path_metrics: SharedPathMetrics) {
         self.path_metrics = Some(path_metrics).filter(|_| self.config.metrics_cache != MetricsCache::Off);
     }
@@ -269,7 +271,8 @@ impl Sender {
         shared.learn(&ConnectionOutcome { window, open, rtt: self.rtt.trusted() });
     }
 
-    /// The host's queue reports from here on what leaves it ([`Self::on_host_dequeue`]); TSQ bounds what is in it.
+    /// The host's queue reports from here on what leaves it ([`Self::on_host_dequeue`]); TSQ bounds
+    /// what is in it.
     pub fn enable_tsq(&mut self) {
         if self.config.tsq.is_some() {
             self.tsq = Some(Tsq::default());

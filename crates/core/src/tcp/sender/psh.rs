@@ -1,4 +1,5 @@
-//! TSO bursts and PSH: Linux hands its interface bursts of segments and sets PSH on the last segment of each.
+//! TSO bursts and PSH: Linux hands its interface bursts of segments and sets PSH on the last
+//! segment of each.
 
 use crate::tcp::config::{Push, TcpConfig};
 use crate::tcp::tso::TsoAutosize;
@@ -41,13 +42,14 @@ impl TsoBurst {
         self.since_psh = 0;
     }
 
-    /// A paced segment was sent. `size` is the length of a new burst, at least 1; None paces segment by segment.
+    /// A paced segment was sent. `size` is the length of a new burst, at least 1; None paces
+    /// segment by segment.
     pub fn on_paced_send(&mut self, size: impl FnOnce() -> Option<u32>) {
         self.left = if self.left == 0 { size().map_or(0, |segments| segments - 1) } else { self.left - 1 };
     }
 
-    /// Counts a segment of new data and returns whether it carries PSH. `last` marks the last byte written so far.
-    /// `ends_burst` is asked only of bursts of two or more segments.
+    /// Counts a segment of new data and returns whether it carries PSH. `last` marks the last byte
+    /// written so far. `ends_burst` is asked only of bursts of two or more segments.
     #[inline]
     pub fn sets_psh(&mut self, last: bool, ends_burst: impl FnOnce(TsoBurst) -> bool) -> bool {
         self.since_psh += 1;
@@ -58,7 +60,8 @@ impl TsoBurst {
         push
     }
 
-    /// The burst has reached the size that the interface takes at once. Pacing counts bursts itself.
+    /// The burst has reached the size that the interface takes at once. Pacing counts bursts
+    /// itself.
     pub fn is_full(self, paced: bool, autosize: Option<TsoAutosize>, burst: impl FnOnce(TsoAutosize) -> u32) -> bool {
         if paced {
             return self.left == 0;
@@ -67,8 +70,8 @@ impl TsoBurst {
     }
 }
 
-/// A burst shorter than the autosize may wait for the next ACK (`tcp_tso_should_defer()`). Paced flows never wait: the
-/// pacer sets the times.
+/// A burst shorter than the autosize may wait for the next ACK (`tcp_tso_should_defer()`). Paced
+/// flows never wait: the pacer sets the times.
 #[inline]
 pub fn may_defer(config: &TcpConfig, paced: bool) -> bool {
     config.push == Push::Chunks && !paced

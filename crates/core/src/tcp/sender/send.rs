@@ -64,8 +64,9 @@ impl Sender {
         }
     }
 
-    /// After a segment: nothing can follow it. Usually true, as each ACK releases one segment, and cheaper here than in
-    /// another `poll`. Returns false where more than windows and buffers limit transmission.
+    /// After a segment: nothing can follow it. Usually true, as each ACK releases one segment, and
+    /// cheaper here than in another `poll`. Returns false where more than windows and buffers limit
+    /// transmission.
     #[inline]
     fn is_last(&mut self, now: Time, socket: &Socket) -> bool {
         // A recovery that sees transmissions may probe although no window allows it.
@@ -329,8 +330,8 @@ impl Sender {
         !self.burst.in_progress() && tsq.is_full(segment, limit)
     }
 
-    /// The limit to report while TSQ holds back segments: the limit that applies anyway, or else the send buffer, in which
-    /// the data wait.
+    /// The limit to report while TSQ holds back segments: the limit that applies anyway, or else
+    /// the send buffer, in which the data wait.
     fn limit_behind_tsq(&self, socket: &Socket) -> Limit {
         let in_flight = self.recovery.in_flight(&self.scoreboard);
         match self.new_piece(socket, in_flight) {
@@ -340,7 +341,8 @@ impl Sender {
         }
     }
 
-    /// Whether the segment of new data just sent carries PSH. `more`: the windows allow another full segment at once.
+    /// Whether the segment of new data just sent carries PSH. `more`: the windows allow another
+    /// full segment at once.
     #[inline]
     pub(super) fn sets_psh(&mut self, socket: &Socket, more: impl FnOnce(&Sender) -> bool) -> bool {
         if self.config.push == Push::Every {
@@ -357,22 +359,24 @@ impl Sender {
         push
     }
 
-    /// A retransmission is sent alone, so it carries PSH only as the last segment of the stream. (Linux retransmits a burst
-    /// of which nothing arrived as a whole; here each segment is retransmitted by itself.)
+    /// A retransmission is sent alone, so it carries PSH only as the last segment of the stream.
+    /// (Linux retransmits a burst of which nothing arrived as a whole; here each segment is
+    /// retransmitted by itself.)
     fn sets_psh_on_retransmit(&mut self, socket: &Socket, end: u64) -> bool {
         self.burst.restart_psh();
         self.config.push == Push::Every || end.saturating_sub(STREAM_START) >= socket.written
     }
 
-    /// Linux defers a burst shorter than the autosize if the next ACK is due soon (`tcp_tso_should_defer()`).
+    /// Linux defers a burst shorter than the autosize if the next ACK is due soon
+    /// (`tcp_tso_should_defer()`).
     #[inline]
     pub(super) fn should_defer(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
         let recent = self.last_send.is_some_and(|last| now < last + psh::MAX_DEFER);
         recent && psh::may_defer(&self.config, self.pacer.is_some()) && self.burst_can_grow(now, socket, in_flight)
     }
 
-    /// No recovery, less room than a burst and than a third of the window, more data than room, and the oldest segment's ACK
-    /// is due within half an RTT.
+    /// No recovery, less room than a burst and than a third of the window, more data than room, and
+    /// the oldest segment's ACK is due within half an RTT.
     fn burst_can_grow(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
         let (Some(tso), Some(srtt)) = (self.config.tso, self.rtt.srtt()) else { return false };
         if self.recovery.active() {

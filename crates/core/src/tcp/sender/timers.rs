@@ -1,4 +1,5 @@
-//! The retransmission timer (RFC 6298), the timer of the recovery, and zero window probes (RFC 9293, section 3.8.6.1).
+//! The retransmission timer (RFC 6298), the timer of the recovery, and zero window probes (RFC
+//! 9293, section 3.8.6.1).
 
 use super::{NONE, Sender};
 use crate::tcp::cc::{Congestion, CongestionControl, CongestionSignal, LOSS_WINDOW};
@@ -10,7 +11,8 @@ use crate::units::Time;
 const MAX_PROBE_BACKOFF: u32 = 16;
 
 impl Sender {
-    /// RFC 6298, (5.2) and (5.3), unless the recovery keeps the timer running (RFC 6582, section 4).
+    /// RFC 6298, (5.2) and (5.3), unless the recovery keeps the timer running (RFC 6582, section
+    /// 4).
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         if self.scoreboard.is_empty() {
@@ -49,7 +51,8 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         self.save_for_undo();
-        // A second timeout of the same segment leaves ssthresh unchanged (RFC 5681, below equation (4)).
+        // A second timeout of the same segment leaves ssthresh unchanged (RFC 5681, below equation
+        // (4)).
         let already_reduced = self.ecn.as_ref().is_some_and(|ecn| ecn.already_reduced(&self.cc));
         if self.timeouts_in_a_row > 0 || self.recovery.holds_threshold() || already_reduced {
             self.cc.on_recovered(now, LOSS_WINDOW);
@@ -75,7 +78,8 @@ impl Sender {
         self.rto_at = now + self.rtt.rto();
     }
 
-    /// Starts F-RTO, and saves the congestion control at the first of several timeouts. Runs before anything is marked lost.
+    /// Starts F-RTO, and saves the congestion control at the first of several timeouts. Runs before
+    /// anything is marked lost.
     fn save_for_undo(&mut self) {
         let Some(undo) = &mut self.window_cut.undo else { return };
         let first = self.timeouts_in_a_row == 0;
@@ -108,7 +112,8 @@ impl Sender {
         }
     }
 
-    /// The sequence number of a zero window probe that is due: just below the window, so that the peer must answer.
+    /// The sequence number of a zero window probe that is due: just below the window, so that the
+    /// peer must answer.
     pub fn probe_due(&mut self, now: Time) -> Option<u64> {
         if self.probe_at > now {
             return None;

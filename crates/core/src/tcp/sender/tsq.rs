@@ -1,7 +1,7 @@
-//! TCP small queues (TSQ): bounds the bytes of a connection in its host's queue and leaves the rest in the socket, which
-//! keeps queues before the path short. Sources: Corbet, "TCP small queues" (LWN, 2012); the announcement of the limit
-//! that follows the pacing rate (Linux 3.12: two packets, or one to two milliseconds at the rate); ip-sysctl.rst,
-//! `tcp_limit_output_bytes`.
+//! TCP small queues (TSQ): bounds the bytes of a connection in its host's queue and leaves the rest
+//! in the socket, which keeps queues before the path short. Sources: Corbet, "TCP small queues"
+//! (LWN, 2012); the announcement of the limit that follows the pacing rate (Linux 3.12: two
+//! packets, or one to two milliseconds at the rate); ip-sysctl.rst, `tcp_limit_output_bytes`.
 
 /// Bytes of the stream in the host's queue.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
-//! Undo of a spurious window reduction. Detection: D-SACKs for all retransmissions (RFC 2883, section 5; RFC 3708), a
-//! timestamp echo of the original (Eifel detection, RFC 3522), or F-RTO (`frto.rs`). Response: RFC 4015, the state before
-//! the reduction is restored.
+//! Undo of a spurious window reduction. Detection: D-SACKs for all retransmissions (RFC 2883,
+//! section 5; RFC 3708), a timestamp echo of the original (Eifel detection, RFC 3522), or F-RTO
+//! (`frto.rs`). Response: RFC 4015, the state before the reduction is restored.
 
 use super::frto::Frto;
 use crate::packet::Segment;
@@ -110,7 +110,8 @@ impl SavedCut {
         false
     }
 
-    /// RFC 3522, section 3.2, steps 4 and 5: the first ACK that advances echoes a timestamp older than the retransmission.
+    /// RFC 3522, section 3.2, steps 4 and 5: the first ACK that advances echoes a timestamp older
+    /// than the retransmission.
     fn echoes_original(&mut self, now: Time, ack: &AckInfo) -> bool {
         let Some(resent) = self.first_resent.filter(|_| ack.advanced && !self.eifel_done) else { return false };
         self.eifel_done = true;
@@ -119,7 +120,8 @@ impl SavedCut {
     }
 }
 
-/// RFC 2883, section 4: the first block is a D-SACK if it lies below the ACK number or inside the second block.
+/// RFC 2883, section 4: the first block is a D-SACK if it lies below the ACK number or inside the
+/// second block.
 pub fn dsack_block(segment: &Segment) -> Option<(u64, u64)> {
     let mut blocks = segment.sack.near(segment.ack);
     let first = blocks.next().filter(|b| b.0 < b.1)?;

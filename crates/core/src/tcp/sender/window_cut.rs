@@ -1,4 +1,5 @@
-//! The sender's part in a window reduction: state saved for an undo, and RFC 7661 for windows that are not validated.
+//! The sender's part in a window reduction: state saved for an undo, and RFC 7661 for windows that
+//! are not validated.
 
 use super::cwv::CwndValidation;
 use super::undo::Undo;

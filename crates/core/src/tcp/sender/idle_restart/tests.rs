@@ -10,7 +10,8 @@ use crate::tcp::{TcpConfig, WindowValidation};
 
 const RTT: Span = Span::from_ms(100);
 
-/// A sender with a window of 32 segments of 1000 bytes in slow start; the RTO is between 200 and 300 ms.
+/// A sender with a window of 32 segments of 1000 bytes in slow start; the RTO is between 200 and
+/// 300 ms.
 struct IdleSender {
     tcp: Sender,
     socket: Socket,
@@ -29,7 +30,8 @@ impl IdleSender {
         sender
     }
 
-    /// The application writes so many segments, which go out and are acknowledged a round trip later. How many went out at once.
+    /// The application writes so many segments, which go out and are acknowledged a round trip
+    /// later. How many went out at once.
     fn round(&mut self, segments: u64) -> u64 {
         self.socket.written += segments * 1000;
         let before = self.tcp.next_seq();
@@ -81,7 +83,8 @@ fn a_pause_shorter_than_the_timeout_changes_nothing() {
     }
 }
 
-/// RFC 2861, section 3.1: half for each timeout, three quarters remembered (the threshold, here infinite, is never lowered).
+/// RFC 2861, section 3.1: half for each timeout, three quarters remembered (the threshold, here
+/// infinite, is never lowered).
 #[test]
 fn a_window_decays_by_half_for_each_timeout_down_to_the_initial_one() {
     let rto = Span::from_ms(200);
@@ -125,7 +128,8 @@ fn new_validation(idle_restart: IdleRestart) -> IdleSender {
 }
 
 impl IdleSender {
-    /// `segments` go out, of which the first is lost and sent again: the window after the cut, and at the end of the recovery.
+    /// `segments` go out, of which the first is lost and sent again: the window after the cut, and
+    /// at the end of the recovery.
     fn lose_first_of(&mut self, segments: u64) -> (f64, f64) {
         self.socket.written += segments * 1000;
         while self.tcp.poll(self.now, &mut self.socket).is_some() {}
@@ -154,7 +158,8 @@ fn a_window_of_which_less_than_half_is_used_stays_as_it_is() {
     }
 }
 
-/// Section 4.3: 20 in use validate a window of up to 40, which each ACK lets grow by one in slow start.
+/// Section 4.3: 20 in use validate a window of up to 40, which each ACK lets grow by one in slow
+/// start.
 #[test]
 fn a_window_of_which_half_is_used_grows_until_it_is_twice_that() {
     let mut sender = new_validation(IdleRestart::Off);
@@ -173,7 +178,8 @@ fn a_window_is_kept_over_a_pause_and_does_not_grow_before_it_is_proven() {
         let before = sender.window().0;
         sender.pause(Span::from_secs(10));
         assert_eq!(sender.round(1000), before as u64, "{rule:?}");
-        // The ACKs of its first round trip prove it, and what they are the last of is the first to make it grow.
+        // The ACKs of its first round trip prove it, and what they are the last of is the first to
+        // make it grow.
         assert!(sender.window().0 <= before + 1.0, "{rule:?} {}", sender.window().0);
         sender.round(1000);
         assert!(sender.window().0 >= 1.9 * before, "{rule:?}");
@@ -189,7 +195,8 @@ fn a_pause_of_five_minutes_halves_the_window_once() {
     assert_eq!(sender.window(), (16.0, f64::INFINITY));
 }
 
-/// Section 4.4.1, by hand: 10 of 32 used: 10/2, then (10 - 1)/2 in whole segments. After a pause: 32 in flight, 32/2, (32 - 1)/2.
+/// Section 4.4.1, by hand: 10 of 32 used: 10/2, then (10 - 1)/2 in whole segments. After a pause:
+/// 32 in flight, 32/2, (32 - 1)/2.
 #[test]
 fn a_loss_cuts_what_was_used_of_a_window_and_what_was_lost_of_that() {
     let mut used = new_validation(IdleRestart::Off);
