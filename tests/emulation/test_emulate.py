@@ -1,4 +1,4 @@
-"""Emulation: a command behind a link in real time. Skipped where neither root nor a user namespace may make network namespaces."""
+"""`ackclock emulate`: readiness, exit status and delay. Skipped where network namespaces are not allowed."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tests.support.namespaces import namespaces
 
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 
-ASK = """
+CLIENT = """
 import os, socket, time
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.settimeout(0.2)
 times = []
-until = time.perf_counter() + 20
-while len(times) < 20 and time.perf_counter() < until:
+end = time.perf_counter() + 20
+while len(times) < 20 and time.perf_counter() < end:
     start = time.perf_counter()
-    # On a busy machine an answer may come to who asks again.
-    question = str(start).encode().ljust(100)
-    udp.sendto(question, (os.environ["ACKCLOCK_SERVER"], 9))
+    # A late reply to an earlier request must not count.
+    request = str(start).encode().ljust(100)
+    udp.sendto(request, (os.environ["ACKCLOCK_SERVER"], 9))
     try:
-        while udp.recv(2000) != question:
+        while udp.recv(2000) != request:
             pass
     except (TimeoutError, ConnectionRefusedError):
         continue
@@ -42,7 +42,7 @@ print("RTT", min(times) * 1e3)
 
 @pytest.fixture
 def ackclock(tmp_path):
-    """Runs the command line in a process of its own, as an emulation moves into a namespace for good."""
+    """Runs the command line in a child process, as an emulation moves its process into a namespace for good."""
 
     def run(*arguments):
         argv = [sys.executable, "-m", "ackclock", *map(str, arguments)]
@@ -65,8 +65,8 @@ delay = "15 ms"
     )
 
 
-def test_a_datagram_there_and_back_takes_what_the_link_file_says(ackclock, line):
-    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{ECHO}'", "--", sys.executable, "-c", ASK)
+def test_datagram_round_trip_takes_the_link_files_delay(ackclock, line):
+    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{ECHO}'", "--", sys.executable, "-c", CLIENT)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert {
@@ -83,18 +83,18 @@ def test_a_datagram_there_and_back_takes_what_the_link_file_says(ackclock, line)
     assert document["unintended_drops"] == 0
     rtt_ms = float(done.stderr.split("RTT")[1].split()[0])
     exact = 2 * (15 + 128 * 8 / 1e6 * 1e3)
-    # What the machine adds is on top; what the link adds is never less.
+    # The machine adds delay; the link never adds less.
     assert exact - 0.05 <= rtt_ms <= exact + 3
 
 
-COUNT = """
+RECEIVE_3 = """
 import socket, sys
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.bind(("", 9))
 for _ in range(3):
-    print("GOT", udp.recv(100).decode(), file=sys.stderr, flush=True)
+    print("RECEIVED", udp.recv(100).decode(), file=sys.stderr, flush=True)
 """
-SEND = """
+SEND_3 = """
 import os, socket, time
 time.sleep(1)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -104,45 +104,49 @@ for number in range(3):
 """
 
 
-def test_the_very_first_packet_arrives(ackclock, line):
-    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{COUNT}'", "--", sys.executable, "-c", SEND)
+def test_first_packet_of_an_emulation_arrives(ackclock, line):
+    done = ackclock(
+        "emulate", line, "--json", "--server", f"{sys.executable} -c '{RECEIVE_3}'", "--", sys.executable, "-c", SEND_3
+    )
     assert done.returncode == 0, done.stderr
-    got = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("GOT")]
-    assert got == ["0", "1", "2"]
+    received = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("RECEIVED")]
+    assert received == ["0", "1", "2"]
 
 
-GIVE = """
+SERVE_150_KB = """
 import socket
 listener = socket.create_server(("", 9))
 connection, _ = listener.accept()
 connection.sendall(bytes(150_000))
 """
-TAKE = """
+FETCH = """
 import os, socket, sys, time
-until = time.monotonic() + 10
+end = time.monotonic() + 10
 while True:
     try:
         connection = socket.create_connection((os.environ["ACKCLOCK_SERVER"], 9), 1)
         break
     except OSError:
-        assert time.monotonic() < until
+        assert time.monotonic() < end
         time.sleep(0.1)
 connection.settimeout(10)
-taken = 0
+received = 0
 while data := connection.recv(65536):
-    taken += len(data)
-print("TAKEN", taken, file=sys.stderr)
+    received += len(data)
+print("FETCHED", received, file=sys.stderr)
 """
 
 
-def test_what_a_server_has_sent_arrives_though_its_process_has_ended(ackclock, line):
+def test_data_of_the_server_arrives_when_its_process_has_ended(ackclock, line):
     # 150 kB take 1.2 s over 1 Mb/s, and fit into a send buffer.
-    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{GIVE}'", "--", sys.executable, "-c", TAKE)
+    done = ackclock(
+        "emulate", line, "--json", "--server", f"{sys.executable} -c '{SERVE_150_KB}'", "--", sys.executable, "-c", FETCH
+    )
     assert done.returncode == 0, done.stderr
-    assert "TAKEN 150000" in done.stderr
+    assert "FETCHED 150000" in done.stderr
 
 
-def test_an_emulation_whose_server_has_ended_goes_on_sleeping(ackclock, line):
+def test_emulator_sleeps_when_the_server_has_ended(ackclock, line):
     done = ackclock("emulate", line, "--json", "--no-log", "--server", "true", "--", "sleep", "2")
     document = json.loads(done.stdout)
     assert document["cpu_seconds"] < 0.25 * document["seconds"]
@@ -164,7 +168,7 @@ def test_an_emulation_whose_server_has_ended_goes_on_sleeping(ackclock, line):
     ids=["own", "signal", "interrupt", "ignored_by_python", "time", "time_handled", "audit"],
 )
 def test_emulate_exits_with_its_commands_status(ackclock, line, script, options, status):
-    # A datagram crosses the link, so that the audit has something that may be late.
+    # One datagram crosses the link: the audit needs a packet that can be late.
     probe = (
         f"{sys.executable} -c 'import os, socket; socket.socket(type=2).sendto(bytes(9), (os.environ[\"ACKCLOCK_SERVER\"], 9))'"
     )
@@ -173,16 +177,16 @@ def test_emulate_exits_with_its_commands_status(ackclock, line, script, options,
     document = json.loads(done.stdout)
     assert document["command"]["exit"] == status
     if "--deadline" in options:
-        assert not document["valid"], "an audit changes no status"
+        assert not document["valid"], "an audit does not change the status"
 
 
 @pytest.mark.realtime
 @pytest.mark.finding("L3")
 def test_emulate_ends_its_command_by_sigterm_when_it_gets_one(line, tmp_path):
-    mark = tmp_path / "started"
+    started = tmp_path / "started"
     argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--quiet", "--out", "run", "--", "sh", "-c"]
-    running = subprocess.Popen([*argv, f"touch {mark}; exec sleep 60"], cwd=tmp_path, stdout=subprocess.DEVNULL)
-    until(mark.exists)
+    running = subprocess.Popen([*argv, f"touch {started}; exec sleep 60"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    until(started.exists)
     running.terminate()
     assert running.wait(30) == 128 + signal.SIGTERM
     assert json.loads((tmp_path / "run" / "emulation.json").read_text())["command"]["exit"] == 128 + signal.SIGTERM
@@ -193,7 +197,7 @@ def test_emulate_ends_its_command_by_sigterm_when_it_gets_one(line, tmp_path):
 @pytest.mark.parametrize(
     ("command", "status", "why"), [("no-such-command", 127, "No such file"), ("/etc/passwd", 126, "Permission denied")]
 )
-def test_emulate_keeps_nothing_and_is_not_valid_when_its_command_cannot_be_run(ackclock, line, tmp_path, command, status, why):
+def test_emulate_writes_nothing_and_is_invalid_when_its_command_cannot_be_run(ackclock, line, tmp_path, command, status, why):
     done = ackclock("emulate", line, "--json", "--out", "run", "--", command)
     assert done.returncode == status
     document = json.loads(done.stdout)
@@ -220,8 +224,8 @@ http.server.test(http.server.SimpleHTTPRequestHandler, http.server.ThreadingHTTP
 """
 GET = """
 import os, sys, urllib.request
-with urllib.request.urlopen(f"http://{os.environ['ACKCLOCK_SERVER']}:8000/line.toml", timeout=10) as answer:
-    sys.exit(0 if b"a line" in answer.read() else 3)
+with urllib.request.urlopen(f"http://{os.environ['ACKCLOCK_SERVER']}:8000/line.toml", timeout=10) as response:
+    sys.exit(0 if b"a line" in response.read() else 3)
 """
 
 
@@ -247,7 +251,7 @@ def test_time_counts_from_the_command_when_it_waits_for_the_server(ackclock, lin
 @pytest.mark.slow
 @pytest.mark.realtime
 @pytest.mark.finding("L2")
-def test_http_request_is_answered_twenty_times_of_twenty(ackclock, line):
+def test_http_request_succeeds_in_20_of_20_emulations(ackclock, line):
     server = f"{sys.executable} -m http.server 8000"
     argv = ["emulate", line, "--no-log", "--quiet", "--server", server, "--", sys.executable, "-c", GET]
     assert [ackclock(*argv).returncode for _ in range(20)] == [0] * 20
@@ -265,7 +269,7 @@ def test_command_starts_with_a_warning_when_the_server_ends_before_it_listens(ac
 
 @pytest.mark.realtime
 @pytest.mark.finding("L2")
-def test_command_does_not_start_when_a_signal_comes_before_the_server_listens(line, tmp_path):
+def test_command_does_not_start_when_a_signal_arrives_before_the_server_listens(line, tmp_path):
     argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--out", "run"]
     argv += ["--server", f"sh -c 'touch {tmp_path}/serving; sleep 60'", "--", "touch", str(tmp_path / "ran")]
     running = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -297,14 +301,14 @@ def test_command_starts_with_a_warning_when_the_server_never_listens(ackclock, l
     ],
 )
 def test_emulation_fails_when_the_server_cannot_become_ready(ackclock, line, tmp_path, server, ready, why):
-    mark = tmp_path / "ran"
-    done = ackclock("emulate", line, "--no-log", "--server", server, "--server-ready", ready, "--", "touch", mark)
+    ran = tmp_path / "ran"
+    done = ackclock("emulate", line, "--no-log", "--server", server, "--server-ready", ready, "--", "touch", ran)
     assert done.returncode == 1
     assert why in done.stderr
-    assert not mark.exists()
+    assert not ran.exists()
 
 
-def test_server_ready_names_what_is_allowed_when_it_is_no_port(ackclock, line):
+def test_server_ready_is_refused_when_it_is_no_port(ackclock, line):
     done = ackclock("emulate", line, "--server-ready", "http", "--", "true")
     assert done.returncode == 2
     assert "--server-ready" in done.stderr
@@ -312,7 +316,7 @@ def test_server_ready_names_what_is_allowed_when_it_is_no_port(ackclock, line):
 
 @pytest.mark.finding("L12")
 def test_emulation_is_refused_when_the_process_has_several_threads(line):
-    """As root too: a child of one of several threads has copies of locks that the others held."""
+    """Also as root: a forked child has copies of locks that other threads held."""
     script = (
         "import sys, threading\n"
         "from ackclock.emulation.config import Settings, emulate_here, emulation_scenario\n"
@@ -324,15 +328,15 @@ def test_emulation_is_refused_when_the_process_has_several_threads(line):
     assert "an emulation needs a process with one thread, this one has 2" in done.stderr
 
 
-def test_what_a_command_leaves_behind_ends_with_the_emulation(ackclock, line, tmp_path):
-    mark = tmp_path / "still-here"
-    done = ackclock("emulate", line, "--", "sh", "-c", f"(sleep 1; touch {mark}) & exit 0")
+def test_background_process_of_the_command_ends_with_the_emulation(ackclock, line, tmp_path):
+    survived = tmp_path / "survived"
+    done = ackclock("emulate", line, "--", "sh", "-c", f"(sleep 1; touch {survived}) & exit 0")
     assert done.returncode == 0, done.stderr
     subprocess.run(["sleep", "1.5"], check=True)
-    assert not mark.exists()
+    assert not survived.exists()
 
 
-def test_an_emulation_inside_an_emulation_has_both_links_neighbours_of_its_own(ackclock, line):
+def test_nested_emulation_has_a_subnet_of_its_own(ackclock, line):
     inner = f"{sys.executable} -m ackclock emulate {line} --json -- sh -c 'echo $ACKCLOCK_SERVER >&2'"
     done = ackclock("emulate", line, "--json", "--", "sh", "-c", f"echo $ACKCLOCK_SERVER >&2; {inner}")
     assert done.returncode == 0, done.stderr
@@ -340,7 +344,7 @@ def test_an_emulation_inside_an_emulation_has_both_links_neighbours_of_its_own(a
     assert "100.66.0.1" in done.stderr
 
 
-def test_a_live_flow_is_for_emulations_and_an_unknown_link_is_named(ackclock, write):
+def test_simulate_refuses_a_live_flow_and_emulate_names_an_unknown_link(ackclock, write):
     scenario = write("live.toml", 'link = "dsl-16m"\nduration = "5 s"\n[[flow]]\nworkload = { kind = "live" }\n')
     done = ackclock("simulate", scenario)
     assert done.returncode == 2

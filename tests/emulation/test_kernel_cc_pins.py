@@ -1,4 +1,4 @@
-"""The folder of the loader's pins is another's or its own: its tests need nothing but rustc, unlike those of the rest of `crates/kernel-cc`."""
+"""Runs the unit tests of the loader's pins.rs. They require only rustc, unlike the rest of `crates/kernel-cc`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an emulation writes: captures of both ends, every packet's fate, queues; and that an analysis of the captures finds the log's truth."""
+"""The run folder of an emulation: captures, fates and queue samples, and the agreement of an analysis with the fates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.namespaces import namespaces
 
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 
-LOSSY = """title = "a short queue and losses by chance, two hops"
+LOSSY = """title = "two hops with a short queue and random loss"
 source = "test"
 [[hop]]
 name = "core"
@@ -32,8 +32,6 @@ delay = "10 ms"
 queue = { kind = "droptail", packets = 6 }
 loss.up = { kind = "bernoulli", mean = 0.01 }
 """
-NS = 1e-9
-
 
 SEND = """
 import socket
@@ -71,7 +69,7 @@ def emulation(tmp_path_factory):
     return json.loads(done.stdout), open_emulation(folder / "run")
 
 
-def test_the_run_folder_has_everything_and_every_packet_has_one_fate(emulation):
+def test_run_folder_has_all_files_and_one_fate_per_packet(emulation):
     document, run = emulation
     assert run.document == {**document, "folder": run.document["folder"]}
     assert [path.name for path in run.captures] == ["server.pcapng", "client.pcapng"]
@@ -82,41 +80,41 @@ def test_the_run_folder_has_everything_and_every_packet_has_one_fate(emulation):
     dropped = fates.filter(~pl.col("fate").is_in(["delivered", "in_flight"]))
     assert set(dropped["fate"]) == {"loss", "queue_full"}
     counted = dropped.group_by("hop", "from").len()
-    asked = {(hop["hop"], "server" if hop["direction"] == "down" else "client"): hop["drops"] for hop in document["hops"]}
-    assert {(hop, by): n for hop, by, n in counted.iter_rows()} == {key: n for key, n in asked.items() if n}
+    reported = {(hop["hop"], "server" if hop["direction"] == "down" else "client"): hop["drops"] for hop in document["hops"]}
+    assert {(hop, by): n for hop, by, n in counted.iter_rows()} == {key: n for key, n in reported.items() if n}
     assert run.hops.filter(pl.col("hop") == "access")["queue_packets"].max() <= 6
 
 
-def test_an_analysis_of_both_captures_finds_exactly_the_packets_that_the_log_has_dropped(emulation):
+def test_analysis_of_both_captures_finds_exactly_the_dropped_packets_of_the_log(emulation):
     document, run = emulation
     analysis = ackclock.analyze(*run.captures)
-    # The first attempts may have found nobody listening.
+    # The first connection attempts may have been refused.
     flows = analysis.document["flows"]
-    for way, sender in (("b2a", "server"), ("a2b", "client")):
-        found = sorted(packet["time_s"] for flow in flows for packet in flow[way]["lost"]["packets"])
+    for direction, sender in (("b2a", "server"), ("a2b", "client")):
+        detected = sorted(packet["time_s"] for flow in flows for packet in flow[direction]["lost"]["packets"])
         sent = run.fates.filter(pl.col("from") == sender)
         lost = sent.filter(~pl.col("fate").is_in(["delivered", "in_flight"]))
-        # What nothing follows may be on its way still, for all that captures show.
+        # A lost packet that no other follows may be in flight, by the captures.
         last = sent.filter(pl.col("fate") == "delivered")["sent_s"].max()
         lost = lost.filter(pl.col("sent_s") < last)
-        true = sorted((lost["sent_s"] + document["started"]).to_list())
-        assert len(true) > 5
-        assert found == pytest.approx(true, abs=1e-5, rel=0)
+        dropped = sorted((lost["sent_s"] + document["started"]).to_list())
+        assert len(dropped) > 5
+        assert detected == pytest.approx(dropped, abs=1e-5, rel=0)
 
 
-def test_captures_and_log_tell_the_same_times_for_the_same_packet_numbers(emulation):
+def test_captures_and_log_have_the_same_times_for_the_same_packet_numbers(emulation):
     document, run = emulation
     fields = ["-T", "fields", "-e", "frame.packet_id", "-e", "frame.time_epoch", "-e", "ip.src"]
     try:
-        read = [
+        outputs = [
             subprocess.run(["tshark", "-r", str(path), *fields], capture_output=True, text=True, check=True).stdout.splitlines()
             for path in run.captures
         ]
     except FileNotFoundError:
         pytest.skip("tshark is not installed")
-    seen = [{int(n): float(t) for n, t, _ in (line.split("\t") for line in lines)} for lines in read]
+    times = [{int(n): float(t) for n, t, _ in (line.split("\t") for line in lines)} for lines in outputs]
     for row in run.fates.to_dicts():
-        sender, receiver = seen if row["from"] == "server" else reversed(seen)
+        sender, receiver = times if row["from"] == "server" else reversed(times)
         assert sender[row["packet"]] == pytest.approx(row["sent_s"] + document["started"], abs=1e-5, rel=0)
         if row["fate"] == "delivered":
             assert receiver[row["packet"]] == pytest.approx(row["at_s"] + document["started"], abs=1e-5, rel=0)
@@ -124,7 +122,7 @@ def test_captures_and_log_tell_the_same_times_for_the_same_packet_numbers(emulat
             assert row["packet"] not in receiver
 
 
-def test_the_flows_table_has_the_connection_and_the_report_says_whether_to_believe_it(emulation):
+def test_flows_table_has_the_connection_and_the_report_has_the_validity(emulation):
     document, run = emulation
     flows = run.flows
     assert 1e6 < flows["b2a_goodput_bps"].max() < 8e6
@@ -133,8 +131,8 @@ def test_the_flows_table_has_the_connection_and_the_report_says_whether_to_belie
     assert "access" in text
 
 
-SECRET = b"GET /what-nobody-else-reads"
-TALK = f"""
+SECRET = b"GET /private-payload"
+REQUEST = f"""
 import os, socket, threading
 server = os.environ["ACKCLOCK_SERVER"]
 connection = socket.create_connection((server, 5001))
@@ -146,7 +144,7 @@ udp = socket.socket(type=socket.SOCK_DGRAM)
 udp.sendto({SECRET!r} * 40, (server, 5001))
 udp.sendto({SECRET!r} * 100, (server, 5001))
 """
-ANSWER = f"""
+RESPOND = f"""
 import socket
 with socket.create_server(("", 5001)) as listener:
     connection, _ = listener.accept()
@@ -159,9 +157,9 @@ connection.close()
 
 @pytest.mark.realtime
 @pytest.mark.finding("L7")
-def test_captures_hold_no_payload_and_are_their_owners_only_when_an_emulation_keeps_them(tmp_path):
+def test_captures_have_no_payload_and_are_readable_by_the_owner_only(tmp_path):
     hop = {"name": "line", "rate": "10 Mb/s"}
-    server, client = ([sys.executable, "-c", text] for text in (ANSWER, TALK))
+    server, client = ([sys.executable, "-c", text] for text in (RESPOND, REQUEST))
     before = os.umask(0)
     try:
         run = ackclock.emulate({"title": "a line", "source": "test", "hop": [hop]}, client, server=server, out=tmp_path / "run")
@@ -171,26 +169,26 @@ def test_captures_hold_no_payload_and_are_their_owners_only_when_an_emulation_ke
     assert len(run.captures) == 2
     for capture in run.captures:
         content = capture.read_bytes()
-        # One byte of each segment and datagram may be there.
+        # A capture has at most one byte of a segment's or datagram's payload.
         assert b"ET" not in content
-        assert b"nobody" not in content
+        assert b"private" not in content
         assert stat.S_IMODE(capture.stat().st_mode) == 0o600
         assert stat.S_IMODE(capture.parent.stat().st_mode) == 0o700
-    # Lengths are the packets' own: an analysis counts every byte.
+    # A capture has the packets' original lengths: an analysis counts all bytes.
     flow = run.flows.to_dicts()[0]
     assert flow["b2a_unique_bytes"] == len(SECRET) * 1000
     assert flow["a2b_unique_bytes"] == len(SECRET) * 40
 
 
-def test_no_log_keeps_no_captures(tmp_path):
+def test_run_folder_has_no_captures_with_no_log(tmp_path):
     (tmp_path / "link.toml").write_text(LOSSY, encoding="utf-8")
     argv = [sys.executable, "-m", "ackclock", "emulate", "link.toml", "--no-log", "--out", "run", "--", "true"]
     subprocess.run(argv, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    left = {path.name for path in (tmp_path / "run").iterdir()}
-    assert left == {"emulation.json", "environment.json", "scenario.toml"}
+    files = {path.name for path in (tmp_path / "run").iterdir()}
+    assert files == {"emulation.json", "environment.json", "scenario.toml"}
 
 
-def test_a_bad_place_for_the_run_is_exit_status_2_and_nothing_is_started(tmp_path):
+def test_command_does_not_start_when_out_is_a_file(tmp_path):
     (tmp_path / "link.toml").write_text(LOSSY, encoding="utf-8")
     (tmp_path / "file").write_text("", encoding="utf-8")
     argv = [sys.executable, "-m", "ackclock", "emulate", "link.toml", "--out", "file", "--", "touch", str(tmp_path / "ran")]
@@ -200,7 +198,7 @@ def test_a_bad_place_for_the_run_is_exit_status_2_and_nothing_is_started(tmp_pat
     assert not (tmp_path / "ran").exists()
 
 
-def test_from_python_an_emulation_gives_frames_and_keeps_nothing_unless_told(tmp_path, monkeypatch):
+def test_emulate_returns_frames_and_writes_nothing_in_python_without_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     hop = {"name": "line", "rate": "1 Mb/s", "delay": "10 ms"}
     server, client = ([sys.executable, "-c", text] for text in (SEND.replace("3_000_000", "50_000"), FETCH))
@@ -215,7 +213,7 @@ def test_from_python_an_emulation_gives_frames_and_keeps_nothing_unless_told(tmp
     assert done.series.is_empty()
 
 
-def test_from_python_bad_input_is_an_input_error():
+def test_emulate_raises_input_error_in_python_when_the_link_is_unknown():
     with pytest.raises(ackclock.InputError, match="no-such-link"):
         ackclock.emulate("no-such-link", ["true"])
 
@@ -231,8 +229,8 @@ for number in range(8000):
 
 
 @pytest.mark.finding("L5", "U12")
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
-def test_emulation_keeps_its_audit_and_what_was_logged_when_the_disk_fills_up(tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system requires root")
+def test_emulation_keeps_its_audit_and_the_written_log_when_the_disk_is_full(tmp_path):
     (tmp_path / "link.toml").write_text('[[hop]]\nname = "line"\nrate = "50 Mb/s"\ndelay = "2 ms"\n', "utf-8")
     (tmp_path / "disk").mkdir()
     (tmp_path / "copy").mkdir()
@@ -260,16 +258,16 @@ def test_emulation_keeps_its_audit_and_what_was_logged_when_the_disk_fills_up(tm
     assert 0 < document["log"]["until_s"] < document["seconds"]
     assert "the log is incomplete: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
-    kept = open_emulation(tmp_path / "copy" / "run")
-    assert {**kept.document, "folder": ""} == {**document, "folder": ""}
-    assert 100 < kept.fates.height < document["packets_in"]
-    assert not kept.hops.is_empty()
-    assert all(ackclock.analyze(capture).document["malformed"] == 0 for capture in kept.captures)
+    saved = open_emulation(tmp_path / "copy" / "run")
+    assert {**saved.document, "folder": ""} == {**document, "folder": ""}
+    assert 100 < saved.fates.height < document["packets_in"]
+    assert not saved.hops.is_empty()
+    assert all(ackclock.analyze(capture).document["malformed"] == 0 for capture in saved.captures)
     assert not list((tmp_path / "copy").rglob("*.tmp"))
 
 
 @pytest.mark.finding("L6")
-def test_emulation_leaves_no_folder_when_nothing_is_to_be_kept(tmp_path):
+def test_emulation_writes_no_folder_with_no_log_and_no_report(tmp_path):
     argv = [sys.executable, "-m", "ackclock", "emulate", "dsl-16m", "--no-log", "--no-report", "--json", "--", "true"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -278,7 +276,7 @@ def test_emulation_leaves_no_folder_when_nothing_is_to_be_kept(tmp_path):
 
 
 @pytest.mark.finding("U1")
-def test_emulation_never_replaces_another_even_of_the_same_command(tmp_path):
+def test_emulation_never_replaces_a_run_of_the_same_command(tmp_path):
     argv = [sys.executable, "-m", "ackclock", "emulate", "dsl-16m", "--no-log", "--quiet", "--json", "--out", "run"]
     run = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 60, "check": False}
     assert subprocess.run([*argv, "--", "true"], **run).returncode == 0

@@ -1,4 +1,4 @@
-"""Mounts of an emulation: the command's own /proc and /sys, invisible outside."""
+"""Mounts of an emulation: the command's own /proc and /sys, which are invisible outside."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ pytestmark = [
     pytest.mark.realtime,
     pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
 ]
-needs_root = pytest.mark.skipif(not ROOT, reason="needs root, unshare and chroot")
+needs_root = pytest.mark.skipif(not ROOT, reason="requires root, unshare and chroot")
 
 LINK = 'title = "a line"\nsource = "test"\n[[hop]]\nname = "line"\nrate = "10 Mb/s"\n'
-SEES = "echo PIDS $(ls /proc | grep -c '^[0-9]'); echo NET $(ls /sys/class/net); echo CGROUP $(ls /sys/fs/cgroup | wc -l)"
-# A jail in a mount namespace of the test's own, whatever happens in which is unseen outside it. Its root is a plain directory, its mounts
-# are peers of shared ones: where "/" is no mount point, nothing below it is made private by making "/" private.
+VISIBLE = "echo PIDS $(ls /proc | grep -c '^[0-9]'); echo NET $(ls /sys/class/net); echo CGROUP $(ls /sys/fs/cgroup | wc -l)"
+# A chroot jail in a mount namespace of the test. Its root is a plain directory and its mounts are shared: making "/" private fails,
+# as it is no mount point, and does not change the mounts below it.
 JAIL = """
 set -eu
 jail=$1; proc=$2; shift 2
@@ -40,11 +40,11 @@ done
 mkdir -p "$jail$proc"
 mount --rbind /proc "$jail$proc"
 [ "$proc" = /proc ] || ln -s "$proc" "$jail/proc"
-seen() { cat /proc/self/mountinfo; ls /proc | grep -v '^[0-9]'; }
-seen > "$jail.before"
+state() { cat /proc/self/mountinfo; ls /proc | grep -v '^[0-9]'; }
+state > "$jail.before"
 status=0
 chroot "$jail" "$@" || status=$?
-seen > "$jail.after"
+state > "$jail.after"
 exit $status
 """
 
@@ -70,20 +70,20 @@ def jailed(tmp_path):
 
 @needs_root
 @pytest.mark.finding("L1", "L4")
-def test_chroot_with_a_shared_proc_leaves_the_mounts_outside_as_they_were(jailed):
-    done, before, after = jailed("/proc", f"{{ {SEES}; }} >&2")
+def test_mounts_outside_are_unchanged_when_proc_is_shared_in_a_chroot(jailed):
+    done, before, after = jailed("/proc", f"{{ {VISIBLE}; }} >&2")
     assert done.returncode == 0, done.stderr
     assert after == before
-    assert "self" in after, "the machine's /proc can be seen"
+    assert "self" in after, "the machine's /proc is visible"
     reported = dict(line.split(" ", 1) for line in done.stderr.splitlines() if line.startswith(("PIDS", "NET")))
-    assert int(reported["PIDS"]) < 10, "its mounts could be made private one by one"
+    assert int(reported["PIDS"]) < 10, "the mounts were made private one by one"
     assert sorted(reported["NET"].split()) == ["client", "lo"]
 
 
 @needs_root
 @pytest.mark.finding("L1")
-def test_emulation_goes_on_with_the_proc_that_is_there_when_it_cannot_be_proven_private(jailed, tmp_path):
-    """A /proc that is a link could lead anywhere."""
+def test_command_sees_the_machines_proc_when_it_is_not_known_to_be_private(jailed, tmp_path):
+    """A /proc that is a symbolic link may point anywhere."""
     done, before, after = jailed("/elsewhere", "true")
     assert done.returncode == 0, done.stderr
     assert after == before
@@ -92,13 +92,13 @@ def test_emulation_goes_on_with_the_proc_that_is_there_when_it_cannot_be_proven_
 
 
 @pytest.mark.finding("L4")
-def test_command_sees_its_own_processes_and_interfaces_when_it_looks_at_proc_and_sys(tmp_path):
+def test_proc_and_sys_of_a_command_have_only_its_own_processes_and_interfaces(tmp_path):
     (tmp_path / "line.toml").write_text(LINK, encoding="utf-8")
     outside = len(list(Path("/sys/fs/cgroup").iterdir())) if Path("/sys/fs/cgroup").is_dir() else 0
     server = tmp_path / "server"
     argv = emulate("line.toml", "--out", "run", "--server-ready", "none", "--server", f"sh -c 'ls /sys/class/net > {server}'")
     done = subprocess.run(
-        [*argv, "--", "sh", "-c", f"{SEES}; sleep 0.5"], capture_output=True, text=True, timeout=60, cwd=tmp_path
+        [*argv, "--", "sh", "-c", f"{VISIBLE}; sleep 0.5"], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     reported = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("PIDS", "NET", "CGROUP")))
@@ -106,4 +106,4 @@ def test_command_sees_its_own_processes_and_interfaces_when_it_looks_at_proc_and
     assert sorted(reported["NET"].split()) == ["client", "lo"]
     assert sorted(server.read_text().split()) == ["lo", "server"]
     if os.geteuid() == 0:
-        assert int(reported["CGROUP"]) == outside, "what else is mounted in /sys stays"
+        assert int(reported["CGROUP"]) == outside, "other mounts in /sys remain"

@@ -1,4 +1,4 @@
-"""Where an emulation's hosts stand: named pairs, the way out, cells with simulated stations, one inside another, and what is left afterwards."""
+"""Namespaces of an emulation: named pairs, uplink, simulated stations, nesting, and cleanup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.emulation import ECHO, until
 from tests.support.namespaces import namespaces
 
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
-needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="needs root and iproute2")
+needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="requires root and iproute2")
 
 LINK = """title = "a line"
 source = "test"
@@ -30,11 +30,11 @@ rate = "2 Mb/s"
 delay = "15 ms"
 """
 PYTHON = sys.executable
-ASK = """
+CLIENT = """
 import socket, sys, time
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.settimeout(0.5)
-# Until there are ten answers: on a busy machine whoever answers may start seconds later than who asks.
+# Until there are ten replies: on a busy machine the server may start seconds after the client.
 times, end = [], time.perf_counter() + 20
 while len(times) < 10 and time.perf_counter() < end:
     start = time.perf_counter()
@@ -61,17 +61,18 @@ def command(*arguments):
 
 
 class Pair:
-    """An emulation with `--pair` that stays in the background."""
+    """An emulation with `--pair` in the background."""
 
     def __init__(self, folder: Path, link: str, *more: str) -> None:
-        self.said = folder / "said"
-        with self.said.open("w") as said:
+        self.output = folder / "output"
+        with self.output.open("w") as output:
             argv = command(link, "--pair", "--no-log", "--out", folder / "pair", *more)
-            self.process = subprocess.Popen(argv, stdout=said, stderr=subprocess.DEVNULL, cwd=folder)
-        self.ways = until(lambda: self._ways())
+            self.process = subprocess.Popen(argv, stdout=output, stderr=subprocess.DEVNULL, cwd=folder)
+        self.prefixes = until(lambda: self._prefixes())
 
-    def _ways(self) -> dict[str, list[str]]:
-        lines = [line.split(": ") for line in self.said.read_text().splitlines()]
+    def _prefixes(self) -> dict[str, list[str]]:
+        """The command that enters each namespace, by name; empty until both are printed."""
+        lines = [line.split(": ") for line in self.output.read_text().splitlines()]
         return {line[0]: line[1].split()[:-1] for line in lines} if len(lines) >= 2 else {}
 
     def end(self, by: signal.Signals) -> None:
@@ -79,8 +80,8 @@ class Pair:
         self.process.wait(20)
 
 
-def rtt_ms(way_in, address):
-    done = subprocess.run([*way_in, PYTHON, "-c", ASK, address], capture_output=True, text=True, timeout=30, check=False)
+def rtt_ms(prefix, address):
+    done = subprocess.run([*prefix, PYTHON, "-c", CLIENT, address], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr
     return float(done.stdout.split()[1])
 
@@ -88,9 +89,9 @@ def rtt_ms(way_in, address):
 EXACT_MS = 2 * (15 + 128 * 8 / 2e6 * 1e3)
 
 
-def test_a_pairs_two_namespaces_are_joined_by_the_link_and_gone_after_an_interrupt(tmp_path, link):
+def test_pair_is_connected_by_the_link_and_removed_after_sigint(tmp_path, link):
     pair = Pair(tmp_path, link, "--name", "ackclocktest")
-    server, client = pair.ways["ackclocktest-server"], pair.ways["ackclocktest-client"]
+    server, client = pair.prefixes["ackclocktest-server"], pair.prefixes["ackclocktest-client"]
     echo = subprocess.Popen([*server, PYTHON, "-c", ECHO])
     try:
         assert EXACT_MS - 0.05 <= rtt_ms(client, "100.64.0.1") <= EXACT_MS + 3
@@ -106,8 +107,8 @@ def test_a_pairs_two_namespaces_are_joined_by_the_link_and_gone_after_an_interru
 def guard_of(emulator: int) -> int:
     """The guard process of an emulation."""
     children = Path(f"/proc/{emulator}/task/{emulator}/children").read_text().split()
-    (found,) = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "ackclock-guard"]
-    return found
+    (guard,) = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "ackclock-guard"]
+    return guard
 
 
 @needs_root
@@ -116,26 +117,26 @@ def guard_of(emulator: int) -> int:
 @pytest.mark.parametrize("guarded", [True, False], ids=["by_its_guard", "by_the_next_emulation"])
 def test_names_of_a_killed_emulation_are_removed(tmp_path, link, guarded):
     pair = Pair(tmp_path, link, "--name", f"ackk{os.getpid()}")
-    names = [Path("/run/netns") / name for name in pair.ways]
-    notes = Path("/run/ackclock") / str(pair.process.pid)
+    names = [Path("/run/netns") / name for name in pair.prefixes]
+    journal = Path("/run/ackclock") / str(pair.process.pid)
     try:
         assert len(names) == 2
         assert all(name.exists() for name in names)
-        assert notes.exists()
+        assert journal.exists()
         guard = guard_of(pair.process.pid)
         if not guarded:
             os.kill(guard, signal.SIGKILL)
     finally:
         pair.end(signal.SIGKILL)
     if not guarded:
-        assert all(name.exists() for name in names), "only a mount holds them now"
+        assert all(name.exists() for name in names), "without the guard the names remain"
         subprocess.run(command(link, "--no-log", "--out", tmp_path / "next", "--", "true"), capture_output=True, check=True)
-    until(lambda: not any(path.exists() for path in (*names, notes)))
+    until(lambda: not any(path.exists() for path in (*names, journal)))
     until(lambda: not Path(f"/proc/{guard}").exists())
 
 
 @needs_root
-def test_a_second_pair_of_the_same_name_is_refused_and_the_first_one_stays(tmp_path, link):
+def test_second_pair_is_refused_when_its_name_exists(tmp_path, link):
     pair = Pair(tmp_path, link, "--name", "ackclocktwice")
     try:
         argv = command(link, "--pair", "--name", "ackclocktwice", "--no-log", "--out", tmp_path / "b")
@@ -148,26 +149,27 @@ def test_a_second_pair_of_the_same_name_is_refused_and_the_first_one_stays(tmp_p
     assert not Path("/run/netns/ackclocktwice-server").exists()
 
 
-def processes_with(mark):
-    found = []
+def processes_with(variable):
+    """PIDs of the processes with a variable in their environment."""
+    pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if mark.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
+            if variable.encode() in path.read_bytes():
+                pids.append(int(path.parent.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda by: by.name)
-def test_processes_namespaces_and_interfaces_are_gone_however_an_emulation_ends(tmp_path, link, by):
-    mark = f"ACKCLOCK_TEST_MARK={os.getpid()}-{by.name}"
+def test_processes_and_interfaces_are_gone_when_an_emulation_ends_by_a_signal(tmp_path, link, by):
+    variable = f"ACKCLOCK_TEST_MARK={os.getpid()}-{by.name}"
     argv = command(link, "--out", tmp_path / "run", "--no-report", "--server", "sleep 1000", "--server-ready", "none")
-    what = ["--", "sh", "-c", "sleep 1000 & sleep 1000"]
-    environment = {**os.environ, **dict([mark.split("=")])}
-    running = subprocess.Popen([*argv, *what], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
+    sleeps = ["--", "sh", "-c", "sleep 1000 & sleep 1000"]
+    environment = {**os.environ, **dict([variable.split("=")])}
+    running = subprocess.Popen([*argv, *sleeps], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        until(lambda: len(processes_with(mark)) >= 6)
+        until(lambda: len(processes_with(variable)) >= 6)
     except AssertionError:
         running.kill()
         raise
@@ -176,18 +178,18 @@ def test_processes_namespaces_and_interfaces_are_gone_however_an_emulation_ends(
     else:
         running.send_signal(by)
     running.wait(30)
-    until(lambda: not processes_with(mark))
+    until(lambda: not processes_with(variable))
     assert not [path for path in Path("/sys/class/net").iterdir() if path.name.startswith(("to0", "ackclock"))]
-    left = list((tmp_path / "run").glob(".live*"))
-    assert bool(left) == (by is signal.SIGKILL)
-    if left:
-        done = subprocess.run([*argv, "--seconds", "0.3", *what], capture_output=True, check=False, cwd=tmp_path)
+    leftovers = list((tmp_path / "run").glob(".live*"))
+    assert bool(leftovers) == (by is signal.SIGKILL)
+    if leftovers:
+        done = subprocess.run([*argv, "--seconds", "0.3", *sleeps], capture_output=True, check=False, cwd=tmp_path)
         assert done.returncode == 128 + signal.SIGTERM
         assert not list((tmp_path / "run").glob(".live*"))
 
 
-def test_an_emulation_inside_an_emulation_adds_both_links_delays(tmp_path, link):
-    """The inner server's place is the outer client's; a relay there passes datagrams on to the outer server."""
+def test_nested_emulation_adds_the_delays_of_both_links(tmp_path, link):
+    """A relay in the inner server's namespace forwards datagrams to the outer server."""
     relay = tmp_path / "relay.py"
     relay.write_text(
         "import os, socket\n"
@@ -195,18 +197,18 @@ def test_an_emulation_inside_an_emulation_adds_both_links_delays(tmp_path, link)
         "inner.bind(('', 9))\n"
         "while True:\n"
         "    data, sender = inner.recvfrom(2000)\n"
-        "    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as way:\n"
-        "        way.bind('inside')\n"
-        "        way.sendto(data, 'outside')\n"
-        "        way.recv(2000)\n"
+        "    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as outside:\n"
+        "        outside.bind('inside')\n"
+        "        outside.sendto(data, 'outside')\n"
+        "        outside.recv(2000)\n"
         "    os.unlink('inside')\n"
         "    inner.sendto(data, sender)\n"
     )
-    # The outer client's namespace is reached over a local socket, as files are shared and networks are not.
+    # The relay reaches the outer client's namespace over a Unix socket: the file system is shared, the network is not.
     outer = tmp_path / "outer.py"
     outer.write_text(
         "import os, socket, subprocess, sys, threading\n"
-        "def carry():\n"
+        "def forward():\n"
         "    local = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
         "    local.bind('outside')\n"
         "    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -218,10 +220,10 @@ def test_an_emulation_inside_an_emulation_adds_both_links_delays(tmp_path, link)
         "            local.sendto(udp.recv(2000), sender)\n"
         "        except OSError:\n"
         "            pass\n"
-        "threading.Thread(target=carry, daemon=True).start()\n"
+        "threading.Thread(target=forward, daemon=True).start()\n"
         "sys.exit(subprocess.run(sys.argv[1:]).returncode)\n"
     )
-    ask = ASK.replace("sys.argv[1]", "__import__('os').environ['ACKCLOCK_SERVER']").replace(
+    ask = CLIENT.replace("sys.argv[1]", "__import__('os').environ['ACKCLOCK_SERVER']").replace(
         'print("RTT"', 'print("RTT", file=sys.stderr); print("RTT"'
     )
     ask = ask.replace('print("RTT", min(times) * 1e3)', "print(min(times) * 1e3, file=sys.stderr)")
@@ -249,15 +251,15 @@ workload = { kind = "bulk" }
 """
 
 
-def test_a_real_host_shares_a_cell_with_simulated_stations(tmp_path):
+def test_real_host_shares_a_cell_with_simulated_stations(tmp_path):
     (tmp_path / "cell.toml").write_text(CELL, encoding="utf-8")
-    ask = shlex.join([PYTHON, "-c", ASK, "100.64.0.1"])
+    ask = shlex.join([PYTHON, "-c", CLIENT, "100.64.0.1"])
     argv = command("cell.toml", "--json", "--out", "run", "--no-report", "--server", shlex.join([PYTHON, "-c", ECHO]))
     argv += ["--", "sh", "-c", f"{ask} >&2; sleep 2"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rtt = float(done.stderr.split("RTT")[1].split()[0])
-    assert rtt > 15, "a cell of 5 ms frames, with a request for each answer"
+    assert rtt > 15, "a cell of 5 ms frames, with a bandwidth request per reply"
     run = open_emulation(tmp_path / "run")
     delivered = run.fates.filter(pl.col("fate") == "delivered").group_by("flow").len()
     counts = dict(delivered.iter_rows())
@@ -289,20 +291,20 @@ exit 0
 
 @pytest.fixture
 def machine(tmp_path):
-    """A network namespace as a machine, with methods to run commands in it. Without nftables a script replaces nft."""
+    """A network namespace that stands for a machine, with methods to run commands in it. Without nftables a script replaces nft."""
     name = f"ackn{os.getpid()}"
     environment = dict(os.environ)
     if not shutil.which("nft"):
-        stand_in = tmp_path / "bin" / "nft"
-        stand_in.parent.mkdir()
-        stand_in.write_text(NFT, encoding="utf-8")
-        stand_in.chmod(0o755)
-        environment["PATH"] = f"{stand_in.parent}:{environment['PATH']}"
+        script = tmp_path / "bin" / "nft"
+        script.parent.mkdir()
+        script.write_text(NFT, encoding="utf-8")
+        script.chmod(0o755)
+        environment["PATH"] = f"{script.parent}:{environment['PATH']}"
     subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True)
 
     class Machine:
         def start(self, *argv):
-            """In a process group of its own."""
+            """Start a command in a process group of its own."""
             inside = ["ip", "netns", "exec", name, *map(str, argv)]
             return subprocess.Popen(inside, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
 
@@ -310,10 +312,10 @@ def machine(tmp_path):
             inside = ["ip", "netns", "exec", name, *map(str, argv)]
             return subprocess.run(inside, capture_output=True, text=True, timeout=60, check=True, env=environment).stdout
 
-        def leads_out(self):
-            """Forwarding, and the tables that let traffic out."""
-            forwards = self.run("cat", "/proc/sys/net/ipv4/ip_forward").strip() == "1"
-            return forwards, [line for line in self.run("nft", "list", "tables").splitlines() if "ackclock" in line]
+        def uplink_state(self):
+            """Whether forwarding is on, and the emulator's NAT tables."""
+            forwarding = self.run("cat", "/proc/sys/net/ipv4/ip_forward").strip() == "1"
+            return forwarding, [line for line in self.run("nft", "list", "tables").splitlines() if "ackclock" in line]
 
     yield Machine()
     subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
@@ -323,15 +325,15 @@ def machine(tmp_path):
 @pytest.mark.realtime
 @pytest.mark.finding("L6")
 @pytest.mark.parametrize("guarded", [True, False], ids=["by_its_guard", "by_the_next_emulation"])
-def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarded):
-    mark = tmp_path / "started"
-    argv = command(link, "--internet", "--no-log", "--out", tmp_path / "run", "--", "sh", "-c", f"touch {mark}; sleep 60")
+def test_uplink_of_a_killed_emulation_is_removed(tmp_path, link, machine, guarded):
+    started = tmp_path / "started"
+    argv = command(link, "--internet", "--no-log", "--out", tmp_path / "run", "--", "sh", "-c", f"touch {started}; sleep 60")
     running = machine.start(*argv)
     try:
-        until(mark.exists)
-        forwards, tables = machine.leads_out()
-        # The place of the server has a table of its own, in its own namespace; a stand-in for nft keeps both in one folder.
-        assert forwards
+        until(started.exists)
+        forwarding, tables = machine.uplink_state()
+        # The server's namespace has a table of its own; the script that replaces nft keeps both in one folder.
+        assert forwarding
         assert any("ackclock_198_1" in table for table in tables)
         guard = guard_of(running.pid)
         if not guarded:
@@ -340,14 +342,14 @@ def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarde
         os.killpg(running.pid, signal.SIGKILL)
         running.wait(20)
     if not guarded:
-        assert machine.leads_out()[0], "the way out is still open"
+        assert machine.uplink_state()[0], "without the guard the uplink remains"
         machine.run(*command(link, "--no-log", "--out", tmp_path / "next", "--", "true"))
 
-    def closed():
-        forwards, tables = machine.leads_out()
-        return not forwards and not any("ackclock_198_1" in table for table in tables)
+    def removed():
+        forwarding, tables = machine.uplink_state()
+        return not forwarding and not any("ackclock_198_1" in table for table in tables)
 
-    until(closed)
+    until(removed)
     until(lambda: not Path(f"/proc/{guard}").exists())
 
 
@@ -355,27 +357,27 @@ def test_way_out_of_a_killed_emulation_is_closed(tmp_path, link, machine, guarde
 @pytest.mark.slow
 @pytest.mark.realtime
 @pytest.mark.finding("L6")
-def test_killed_emulation_leaves_nothing_when_it_is_killed_at_any_moment(tmp_path, link, machine):
+def test_killed_emulation_leaves_nothing_when_it_is_killed_at_any_time(tmp_path, link, machine):
     name = f"ackr{os.getpid()}"
     for number in range(20):
         pair = ["--internet", "--pair", "--name", f"{name}-{number}"]
         running = machine.start(*command(link, *pair, "--no-log", "--no-report", "--quiet"))
-        notes = Path("/run/ackclock") / str(running.pid)
-        # From before its first note until it runs: an emulation takes half a second to begin.
+        journal = Path("/run/ackclock") / str(running.pid)
+        # From before the first entry until the emulation runs: an emulation starts within half a second.
         time.sleep(0.2 + number * 0.05)
         os.killpg(running.pid, signal.SIGKILL)
         running.wait(20)
-        until(lambda notes=notes: not notes.exists() and not list(Path("/run/netns").glob(f"{name}-*")))
-        forwards, tables = machine.leads_out()
-        assert not forwards
+        until(lambda journal=journal: not journal.exists() and not list(Path("/run/netns").glob(f"{name}-*")))
+        forwarding, tables = machine.uplink_state()
+        assert not forwarding
         assert not any("ackclock_198_1" in table for table in tables)
 
 
 @needs_root
 @pytest.mark.realtime
 @pytest.mark.finding("S4")
-def test_forged_note_deletes_nothing_when_a_user_could_write_it(tmp_path, link):
-    """In a mount namespace with a /run of its own: a directory as an emulation with umask 000 left it once, open to all."""
+def test_forged_journal_deletes_nothing_when_any_user_could_write_it(tmp_path, link):
+    """In a mount namespace with a /run of its own: the directory is writable by all users."""
     victim = tmp_path / "victim"
     victim.write_text("", encoding="utf-8")
     script = f"""
@@ -384,8 +386,8 @@ mount -t tmpfs none /run
 umask 000
 mkdir -m 777 /run/ackclock /run/netns
 touch /run/netns/bystander
-world="$(readlink /proc/self/ns/pid) $(readlink /proc/self/ns/net) $(cat /proc/sys/kernel/random/boot_id)"
-printf '%s 1\nname {victim}\nname {victim} 1\nname ../..{victim} 1\nname bystander 1\nforwarding\n' "$world" > /run/ackclock/4194303
+identity="$(readlink /proc/self/ns/pid) $(readlink /proc/self/ns/net) $(cat /proc/sys/kernel/random/boot_id)"
+printf '%s 1\nname {victim}\nname {victim} 1\nname ../..{victim} 1\nname bystander 1\nforwarding\n' "$identity" > /run/ackclock/4194303
 cat /proc/sys/net/ipv4/ip_forward
 "$@" > /dev/null
 cat /proc/sys/net/ipv4/ip_forward
@@ -398,15 +400,15 @@ ls /run/ackclock
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert victim.exists()
-    before, after, *left = done.stdout.split("\n")
+    before, after, *remaining = done.stdout.split("\n")
     assert before == after
-    assert left == ["bystander", "700 0", ""]
+    assert remaining == ["bystander", "700 0", ""]
 
 
 @needs_root
 @pytest.mark.realtime
 @pytest.mark.finding("S4")
-def test_pair_is_refused_when_its_notes_would_lie_in_another_users_directory(tmp_path, link):
+def test_pair_is_refused_when_the_journals_directory_belongs_to_another_user(tmp_path, link):
     script = 'mount -t tmpfs none /run && mkdir /run/ackclock && chown 65534 /run/ackclock && exec "$@"'
     argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
     argv += command(link, "--pair", "--seconds", "0.2", "--no-log", "--out", tmp_path / "run")
@@ -417,8 +419,8 @@ def test_pair_is_refused_when_its_notes_would_lie_in_another_users_directory(tmp
 
 @needs_root
 @pytest.mark.skipif(not has_nat(), reason="neither nftables nor iptables is installed")
-def test_the_way_out_leads_through_this_machine_and_is_closed_afterwards(tmp_path, link):
-    """The machine is a namespace here, with one neighbour outside."""
+def test_uplink_masquerades_traffic_and_is_removed_at_the_end(tmp_path, link):
+    """A namespace stands for the machine, with one neighbour outside."""
     machine, outside = f"ackm{os.getpid()}", f"acko{os.getpid()}"
 
     def ip(*words):
@@ -434,10 +436,10 @@ def test_the_way_out_leads_through_this_machine_and_is_closed_afterwards(tmp_pat
         for name, address in ((machine, "192.0.2.1/24"), (outside, "192.0.2.2/24")):
             ip("-n", name, "address", "add", address, "dev", "wan")
             ip("-n", name, "link", "set", "wan", "up")
-        # Who answers knows no way to the emulation: only the machine's own address can be answered.
+        # The neighbour has no route to the emulation: it can reply only to the machine's own address.
         echo = subprocess.Popen(inside(outside, PYTHON, "-c", ECHO))
         argv = command(link, "--json", "--no-log", "--out", tmp_path / "run", "--internet", "--", "sh", "-c")
-        argv += [f"{shlex.join([PYTHON, '-c', ASK, '192.0.2.2'])} >&2"]
+        argv += [f"{shlex.join([PYTHON, '-c', CLIENT, '192.0.2.2'])} >&2"]
         done = subprocess.run(inside(machine, *argv), capture_output=True, text=True, timeout=60, check=False)
         echo.kill()
         echo.wait()
@@ -457,7 +459,7 @@ def test_the_way_out_leads_through_this_machine_and_is_closed_afterwards(tmp_pat
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
-def test_without_nat_or_root_the_way_out_is_refused_with_exit_status_2(tmp_path, link):
+def test_internet_is_refused_with_exit_status_2_without_nat_or_root(tmp_path, link):
     empty = tmp_path / "empty"
     empty.mkdir()
     argv = command(link, "--internet", "--out", tmp_path / "run", "--", "true")

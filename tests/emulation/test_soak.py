@@ -1,4 +1,4 @@
-"""An emulation that runs for long: memory and descriptors stay as they are. ACKCLOCK_SOAK says for how many seconds (default: two minutes)."""
+"""A long emulation: memory and descriptors do not grow. ACKCLOCK_SOAK is its length in seconds (default: two minutes)."""
 
 from __future__ import annotations
 
@@ -15,33 +15,46 @@ from tests.support.namespaces import namespaces
 
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
 
-GROWTH_KB = 2048
+MAX_GROWTH_KB = 2048
 
 
 @pytest.mark.slow
-def test_memory_and_descriptors_stay_as_they_are_for_long(tmp_path):
+def test_memory_and_descriptors_do_not_grow_in_a_long_emulation(tmp_path):
     soak = Soak(tmp_path)
     samples = list(soak.samples(float(os.environ.get("ACKCLOCK_SOAK", "120"))))
     warm, end = samples[0], samples[-1]
     assert end.descriptors == warm.descriptors, samples
-    assert end.resident_kb - warm.resident_kb < GROWTH_KB, samples
+    assert end.resident_kb - warm.resident_kb < MAX_GROWTH_KB, samples
     assert soak.document["packets_out"] > 1000
 
 
-def test_the_emulator_runs_before_others_where_it_may_with_exact_timers_and_its_interfaces_offload_nothing(tmp_path):
+def test_emulator_has_real_time_priority_and_no_timer_slack_and_its_interfaces_have_no_offloads(tmp_path):
     (tmp_path / "line.toml").write_text(LINK, encoding="utf-8")
-    ask = (
+    read_offloads = (
         "import fcntl, socket, struct, array\n"
         "udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "def feature(command):\n"
         "    word = array.array('B', struct.pack('II', command, 1))\n"
         "    fcntl.ioctl(udp, 0x8946, struct.pack('16sP', b'client', word.buffer_info()[0]) + bytes(16))\n"
         "    return struct.unpack('II', word)[1]\n"
-        "said = [feature(command) for command in (0x14, 0x16, 0x18, 0x1e, 0x23, 0x2b)]\n"
-        "open('offloads', 'w').write(str(sum(said)))\n"
+        "enabled = [feature(command) for command in (0x14, 0x16, 0x18, 0x1e, 0x23, 0x2b)]\n"
+        "open('offloads', 'w').write(str(sum(enabled)))\n"
         "import time; time.sleep(3)\n"
     )
-    argv = [sys.executable, "-m", "ackclock", "emulate", "line.toml", "--no-log", "--out", "run", "--", sys.executable, "-c", ask]
+    argv = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "emulate",
+        "line.toml",
+        "--no-log",
+        "--out",
+        "run",
+        "--",
+        sys.executable,
+        "-c",
+        read_offloads,
+    ]
     running = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.DEVNULL)
     end = time.monotonic() + 20
     while not (tmp_path / "offloads").exists() and time.monotonic() < end:
@@ -51,7 +64,7 @@ def test_the_emulator_runs_before_others_where_it_may_with_exact_timers_and_its_
     slack = Path(f"/proc/{running.pid}/timerslack_ns").read_text().strip()
     running.wait(30)
     assert (tmp_path / "offloads").read_text() == "0"
-    # What runs before all others has no slack at all.
+    # A SCHED_FIFO thread has a slack of 0.
     assert slack in ("0", "1")
     if os.geteuid() == 0:
         assert policy == os.SCHED_FIFO

@@ -14,10 +14,10 @@ while True:
 """
 
 
-def until(true, seconds=30.0):
-    """Wait until it is true."""
+def until(condition, seconds=30.0):
+    """Wait until ``condition()`` is true. Return its value."""
     end = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < end, "it did not happen"
+    while not (value := condition()):
+        assert time.monotonic() < end, "the condition did not become true"
         time.sleep(0.05)
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""Whether tests and studies may make network namespaces here."""
+"""Whether tests and studies can use network namespaces."""
 
 from __future__ import annotations
 
