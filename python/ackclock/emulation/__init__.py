@@ -1,1 +1,1 @@
-"""Emulation: a command behind a link in real time, its run folder, and the kernel's own congestion controls."""
+"""Emulation of a link in real time, its run folder, and the papers' congestion controls in the kernel."""

@@ -1,4 +1,4 @@
-"""``emulate``: a command behind a link, in real time."""
+"""The configuration of an emulation, and its run in this process."""
 
 from __future__ import annotations
 
@@ -17,26 +17,31 @@ from ackclock.input.scenario.draft import Draft, draft_of, find_link
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.plan import build_plan
 
-LONGEST = "90 day"
-"""An emulation ends with its command; a plan wants a duration all the same."""
+PLAN_DURATION = "90 day"
+"""Duration of the plan, which requires one. An emulation ends with its command."""
 
 SAMPLE_PS = 100 * 10**9
-"""How often the log looks at queues and simulated flows."""
+"""Sampling interval of queues and simulated flows in the log."""
 
 LIVE_FLOW = {"name": "live", "workload": {"kind": "live"}}
 SCENARIO_KEYS = frozenset({"link", "flow", "duration", "tcp", "sweep", "measure", "clients", "seeds"})
-MOST_DEPTH = 31
+MAX_DEPTH = 31
 PAIR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-"""Allowed names of a pair: its namespaces' names are file names."""
+"""Allowed names of a pair. The names of its namespaces are file names."""
 
 
 @dataclass(frozen=True)
 class EmulationConfig:
-    """How to emulate: what runs where, for how long, and what counts as late.
+    """The commands of an emulation, its time limit, and what it writes.
 
-    ``deadline_us``: a packet that leaves later than this, in microseconds, has missed its deadline. ``log``: where captures and the
-    link's log go. ``server_ready``: the server socket that the command waits for: "any" open port, "none", or a port number. ``pair``: the name of the two namespaces, for `ip netns exec`; without a command they stay until the
-    emulation is ended. ``internet``: the server's end leads out through this machine.
+    ``command``: runs at the client's end. ``server``: runs at the server's end. ``server_ready``: the
+    server socket that the command waits for: "any" open port, "none", or a port number. ``seconds``:
+    time from the command's start to SIGTERM. ``quiet_stdout``: redirects the command's standard output
+    to standard error. ``deadline_us``: a packet released later than this after its planned time, in
+    microseconds, has missed its deadline. ``log``: the folder of captures and log. ``pair``: prefix of
+    the namespaces' names for `ip netns exec`; without a command they remain until the emulation is
+    ended. ``internet``: connects the server's end to this machine's network. ``depth``: nesting depth
+    in other emulations.
     """
 
     command: Sequence[str]
@@ -52,9 +57,9 @@ class EmulationConfig:
 
     def text(self) -> str:
         """The JSON that the engine reads."""
-        if self.depth > MOST_DEPTH:
+        if self.depth > MAX_DEPTH:
             raise InputError.problem(
-                f"this is inside {self.depth} emulations already", f"leave one: at most {MOST_DEPTH} go into one another"
+                f"emulations are nested {self.depth} deep already", f"leave one: the maximum depth is {MAX_DEPTH}"
             )
         return json.dumps(
             {
@@ -74,27 +79,27 @@ class EmulationConfig:
 
 
 def emulation_scenario(name: str, clients: int = 1) -> Scenario:
-    """The scenario to emulate: a packaged link, a link file, or a scenario file, with a live flow for each client.
+    """The scenario of a packaged link, a link file or a scenario file, with a live flow for each client.
 
-    Flows that a scenario has beside run simulated, on the same link, with the clients after the live ones.
+    The other flows of a scenario are simulated on the same link. Their clients follow the live ones.
     """
     path = find_link(name, Path())
     document = read_document(path) if path else None
     if document is not None and SCENARIO_KEYS & set(document.data):
         return _with_live(Draft(document), clients).check()
-    # A link; an unknown name is complained about where links are looked up.
+    # A link. The lookup of the link reports an unknown name.
     return _with_live(draft_of({"link": name, "flow": []}), clients).check()
 
 
 def _with_live(draft: Draft, clients: int) -> Draft:
     data = draft.document.data
     flows = list(data.get("flow", []))
-    said = any(
+    has_live = any(
         isinstance(flow, dict) and isinstance(w := flow.get("workload"), dict) and w.get("kind") == "live" for flow in flows
     )
-    # The log has a sampling step of its own: as many samples as 90 days have would be too many for a simulation.
-    keys: dict[str, Any] = {"duration": LONGEST, "sample": "0 s", "clients": max(clients, data.get("clients", 1))}
-    if not said:
+    # The log has its own sampling interval. Samples of 90 days would exceed the limit of a simulation.
+    keys: dict[str, Any] = {"duration": PLAN_DURATION, "sample": "0 s", "clients": max(clients, data.get("clients", 1))}
+    if not has_live:
         keys["flow"] = [{**LIVE_FLOW, "count": clients}, *flows]
     return draft.replaced(keys)
 
@@ -109,7 +114,7 @@ def server_ready(text: str) -> str | int:
 
 
 def check_uplink() -> None:
-    """Raise InputError where this machine cannot let traffic out: that takes root, and nftables or iptables."""
+    """Raise InputError if this machine cannot forward traffic, which requires root, and nftables or iptables."""
     if os.geteuid() != 0:
         raise InputError.problem(
             "--internet requires root: traffic leaves through this machine's network", "run it as root", option="--internet"
@@ -119,9 +124,9 @@ def check_uplink() -> None:
 
 
 def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> dict[str, Any]:
-    """Emulate in this process, which moves into a network namespace of its own and stays there.
+    """Emulate in this process and return the document. Moves the process into a network namespace for good.
 
-    Raises RunFailed where the machine refuses.
+    Raises RunFailed if the machine refuses or the emulation fails.
     """
     from ackclock import _native
 

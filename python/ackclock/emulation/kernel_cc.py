@@ -1,4 +1,4 @@
-"""``kernel-cc``: the papers' congestion controls in the running kernel. The work is done by the binary that `make kernel-cc` builds."""
+"""``kernel-cc``: runs the binary that loads the papers' congestion controls into the running kernel."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ KERNEL_NAMES = {
     "bic": "ackclock_bic",
     "biad": "ackclock_biad",
 }
-"""What TCP_CONGESTION takes for each variant: at most 15 letters, digits and ``_``, and no kernel module's name."""
+"""Value of TCP_CONGESTION for each variant: at most 15 letters, digits and ``_``, and no kernel module's name."""
 
 
 def find_binary() -> str | None:
-    """The binary beside this Python, or else on the PATH."""
+    """Path of the binary: beside this Python, else in PATH. None if there is none."""
     beside = Path(sys.executable).with_name(BINARY)
     return str(beside) if beside.is_file() else shutil.which(BINARY)
 
 
 def run(verb: str, variants: Sequence[str], *, json: bool) -> int:
-    """Load, unload or list these variants, or all five where none is named; returns the binary's exit status.
+    """Load, unload or list variants, all five if ``variants`` is empty. Return the binary's exit status.
 
-    Raises InputError where there is no binary; RunFailed, with `json`, where the binary fails.
+    Raises InputError if there is no binary, and RunFailed, with `json`, if the binary fails.
     """
     binary = find_binary()
     if binary is None:
@@ -39,6 +39,6 @@ def run(verb: str, variants: Sequence[str], *, json: bool) -> int:
         return subprocess.run([binary, verb, *variants], check=False).returncode
     done = subprocess.run([binary, verb, *variants, "--json"], stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise RunFailed(said[-1], "`ackclock kernel-cc --help` says what it needs")
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise RunFailed(lines[-1], "`ackclock kernel-cc --help` lists its requirements")
     return 0

@@ -1,4 +1,4 @@
-"""The run folder of an emulation: its audit, the link's own log, captures of both ends, and what these show of each connection."""
+"""The run folder of an emulation: document, log, captures, and the analysis of the captures."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 DOCUMENT = "emulation.json"
 TABLES = ("fates", "hops", "series")
 PS_PER_S = 1e12
-ROOM, ROOM_EACH = 1 << 15, 1 << 10
-"""Bytes reserved for emulation.json and environment.json, in all and for each client."""
+RESERVED_BYTES, RESERVED_BYTES_PER_CLIENT = 1 << 15, 1 << 10
+"""Disk space reserved for emulation.json and environment.json."""
 
 
 @dataclass(frozen=True)
 class Emulation:
-    """What an emulation gave: its document (as ``ackclock emulate --json`` prints it) and tables.
+    """The result of an emulation: its document (as of ``ackclock emulate --json``) and tables.
 
-    `flows` has a row per TCP connection that the captures show (columns as of `analyze`, with the client's number), `hops` one per hop,
-    direction, station and sample, `fates` one per packet, `series` one per simulated TCP flow and sample. They are empty without a log.
-    `folder` is the run folder, None when nothing was to be kept.
+    `flows` has a row per TCP connection in the captures (columns as of `analyze`, with the client's
+    number), `hops` one per hop, direction, station and sample, `fates` one per packet, `series` one per
+    simulated TCP flow and sample. They are empty without a log. `folder` is the run folder, None if no
+    folder was written.
     """
 
     document: dict[str, Any]
@@ -47,7 +48,7 @@ class Emulation:
 
     @property
     def valid(self) -> bool:
-        """Whether the link, and not this machine, set every packet's time."""
+        """Whether the audit found no fault: the link determined the time of each packet."""
         return bool(self.document["valid"])
 
     @property
@@ -56,7 +57,7 @@ class Emulation:
         return captures_in(self.folder) if self.folder else []
 
     def report(self) -> Path:
-        """Write `report.html` into the run folder and return its path. Needs `out`."""
+        """Write `report.html` into the run folder and return its path. Requires `out`."""
         if self.folder is None:
             raise ValueError("this emulation has no folder; pass out= to emulate")
         from ackclock.report import for_run
@@ -64,14 +65,14 @@ class Emulation:
         return Path(for_run(self.folder))
 
     def plot(self) -> Any:
-        """The queues over time, and simulated flows where there are any, as a matplotlib figure."""
+        """A matplotlib figure of the queues, and of simulated flows if there are any, over time."""
         from ackclock.plot import Frames, figure, panels_of_run
 
         return figure(panels_of_run(Frames(self.series, self.hops)), str(self.document["link"]))
 
 
 def captures_in(folder: Path) -> list[Path]:
-    """A run folder's captures: the server's, then the clients' in order."""
+    """The captures of a run folder: the server's, then the clients' in order."""
     return sorted((folder / "captures").glob("*.pcapng"), key=lambda path: (path.stem != "server", _number(path)))
 
 
@@ -81,7 +82,7 @@ def _number(path: Path) -> int:
 
 
 def default_folder(scenario: Scenario) -> Path:
-    """`runs/<hash>-<process>`: real traffic is never the same twice, so every emulation has a folder of its own."""
+    """`runs/<hash>-<time>-<process>`: real traffic is not reproducible, so each emulation has its own folder."""
     import time
 
     return RUNS / f"{scenario_hash(scenario)}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
@@ -94,9 +95,9 @@ def identity(scenario: Scenario, seed: int | None, command: Sequence[str], serve
 
 
 class EmulationLog:
-    """The run folder of a running emulation as a context manager; `growing` is the folder of its log, None without one.
+    """Context manager for the run folder of a running emulation. `growing` is the folder of its log, or None.
 
-    Disk space for emulation.json is reserved: it is written even after the log has filled the disk.
+    Disk space for emulation.json is reserved: it is written even if the log has filled the disk.
     """
 
     def __init__(self, run: RunFolder, scenario: Scenario, *, log: bool) -> None:
@@ -109,7 +110,7 @@ class EmulationLog:
         run_files.keep_traces(self._run.path, self._scenario)
         run_files.write_scenario(self._run.path, self._scenario)
         with self._reserve.open("wb") as file:
-            file.write(bytes(ROOM + ROOM_EACH * self._scenario.clients))
+            file.write(bytes(RESERVED_BYTES + RESERVED_BYTES_PER_CLIENT * self._scenario.clients))
         if self.growing:
             self.growing.mkdir(mode=0o700)
         return self
@@ -120,20 +121,20 @@ class EmulationLog:
                 temporary_files.remove(path)
 
     def finish(self, document: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
-        """Write everything into the run folder, emulation.json first. Return the document with the folder in it.
+        """Write all files of the run folder, emulation.json first. Return the document with the folder.
 
-        A full disk does not end this: what is missing goes to `report`, and the log stays as it was written.
+        A full disk raises no error: missing files are passed to `report`, and the log stays as CSV.
         """
         import polars as pl
 
         folder = self._run.path
-        done = {**document, "folder": str(folder)}
+        complete = {**document, "folder": str(folder)}
         self._reserve.unlink()
         try:
-            atomic_files.write_json(folder / DOCUMENT, done)
+            atomic_files.write_json(folder / DOCUMENT, complete)
         except OSError as error:
             report(f"the run folder {folder} has no {DOCUMENT} ({error.strerror})")
-            return done
+            return complete
         if self.growing:
             (self.growing / "captures").rename(folder / "captures")
             try:
@@ -143,17 +144,17 @@ class EmulationLog:
                     atomic_files.write_parquet(folder / "flows.parquet", flows)
             except (OSError, AckclockError, pl.exceptions.PolarsError) as error:
                 why = getattr(error, "strerror", None) or str(error)
-                kept = [path.rename(folder / path.name).name for path in sorted(self.growing.glob("*.csv"))]
-                report(f"tables are missing in {folder} ({why}); kept as logged: {', '.join(['captures', *kept])}")
+                remaining = [path.rename(folder / path.name).name for path in sorted(self.growing.glob("*.csv"))]
+                report(f"tables are missing in {folder} ({why}); kept as logged: {', '.join(['captures', *remaining])}")
         try:
             self._run.finish()
         except OSError as error:
             report(f"the run folder {folder} is not marked as finished ({error.strerror})")
-        return done
+        return complete
 
 
 def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
-    """An emulation that has ended, read back; with ``keep`` false its folder is about to go."""
+    """Read the run folder of an emulation. With ``keep`` false the result does not refer to the folder."""
     import polars as pl
 
     try:
@@ -190,28 +191,28 @@ def emulate(
     log: bool = True,
     deadline: str = "1 ms",
 ) -> Emulation:
-    """Run a command behind a link, in real time; the command's output goes to standard error.
+    """Run a command behind a link, in real time. The command's output goes to standard error.
 
     Args:
         link: a packaged link's name, a link file, a scenario file, or one of the latter two as a dict.
-        command: what runs at the client's end, as a list of words. $ACKCLOCK_SERVER names the other end.
-        server: what runs at the server's end meanwhile. The command starts when it listens on a port, after 5 s at the latest.
-        server_ready: "none" to start the command at once, or the number of the port to wait for: 30 s, then the emulation fails.
-        seconds: end the command with SIGTERM after this long (its exit status is 143 then).
-        clients: how many clients have a namespace of their own; the command runs in the first.
-        seed: of the link's draws; default: the scenario's, else 1.
-        out: a run folder to write; without it nothing is kept.
-        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
-        log: keep every packet's fate, queues and captures.
-        deadline: a packet that leaves later than this is late, such as "5 ms".
+        command: runs at the client's end, as a list of words. $ACKCLOCK_SERVER is the server's address.
+        server: runs at the server's end. The command starts when it listens on a port, at the latest after 5 s.
+        server_ready: "none" starts the command at once. A port number waits for that port; the emulation fails after 30 s.
+        seconds: sends the command SIGTERM after this time (exit status 143).
+        clients: number of clients with a namespace; the command runs in the first.
+        seed: of the link's random numbers; default: the scenario's, else 1.
+        out: run folder to write; default: none.
+        force: moves another run in ``out`` aside (to ``out.1``) instead of refusing to write there.
+        log: writes fates, queue samples and captures.
+        deadline: a packet released later than this after its planned time is late, such as "5 ms".
 
     Returns:
-        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`. The command's
-        exit status is `document["command"]["exit"]`: 128 + n where signal n ended it.
+        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`.
+        The command's exit status is `document["command"]["exit"]`: 128 + n if signal n killed it.
 
     Raises:
         InputError: bad input, or another run in ``out``.
-        RunFailed: this machine allows no emulation, it failed, or the command could not be run.
+        RunFailed: the machine refused the emulation, it failed, or the command could not be run.
     """
     import subprocess
     import sys
@@ -225,7 +226,7 @@ def emulate(
             path = Path(scratch) / "link.toml"
             path.write_text(to_toml(dict(link)), "utf-8")
             link = path
-        scenario = emulation_scenario(str(link), clients)  # bad input is an InputError here
+        scenario = emulation_scenario(str(link), clients)  # raises InputError before the child process starts
         folder = Path(out) if out is not None else Path(scratch) / "run"
         RunFolder(folder, identity(scenario, seed, command, server), force=force).check()
         options = {
@@ -238,11 +239,11 @@ def emulate(
         }
         arguments = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
         arguments += ["--force"] * force + ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
-        # A process of its own, as an emulation moves into namespaces, for which a process must have one thread.
+        # A child process: an emulation requires a process with one thread, and moves it into namespaces.
         argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *arguments, "--", *command]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
         if not done.stdout:
-            raise RunFailed(f"the emulation ended with exit status {done.returncode}", "standard error says why")
+            raise RunFailed(f"the emulation ended with exit status {done.returncode}", "see standard error")
         document = json.loads(done.stdout)
         if "error" in document:
             raise from_document(document)
@@ -252,12 +253,12 @@ def emulate(
 
 
 def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
-    """Convert the log to Parquet, a table at a time: a log may be larger than memory or than the free disk space."""
+    """Convert the log to Parquet, one table at a time: it may be larger than memory or the free disk space."""
     import polars as pl
 
-    # The smallest first: on a full disk most tables are converted.
+    # The smallest first: most tables are converted before the disk is full.
     for name in sorted(TABLES, key=lambda name: (growing / f"{name}.csv").stat().st_size):
-        if not (growing / f"{name}.csv").stat().st_size:  # the disk was full before its first row
+        if not (growing / f"{name}.csv").stat().st_size:  # the disk was full before the first row
             continue
         beside = growing / f"{name}.parquet"
         try:
@@ -265,7 +266,7 @@ def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
             pl.read_parquet_schema(beside)
             beside.replace(folder / f"{name}.parquet")
         except (OSError, pl.exceptions.PolarsError):
-            with beside.open("ab") as file:  # which error of the operating system it was, if it was one
+            with beside.open("ab") as file:  # raises the operating system's error, which Polars hides
                 file.write(bytes(1 << 16))
             raise
         finally:
@@ -274,7 +275,7 @@ def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
 
 
 def _table(name: str, folder: Path, scenario: Scenario) -> pl.LazyFrame:
-    """A logged table with names in place of numbers."""
+    """A table of the log, with names instead of numbers of flows and hops."""
     import polars as pl
 
     from ackclock.simulation.plan import build_plan
@@ -316,7 +317,7 @@ def _schema(table: str) -> dict[str, Any]:
 
 
 def _flows(captures: list[Path]) -> pl.DataFrame:
-    """Every TCP connection as both of its ends' captures show it."""
+    """The TCP connections, by an analysis of the captures of both ends."""
     import polars as pl
 
     from ackclock.analysis import analyze

@@ -1,4 +1,4 @@
-"""The report of an emulation: whether its figures can be believed, what the link did, and what the captures show."""
+"""The report of an emulation: validity, hops, fates of packets, and the connections in the captures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
 
 Document = Mapping[str, Any]
-MOST_CLIENTS = 20
+MAX_CLIENTS = 20
 
 
 def page(
@@ -26,11 +26,11 @@ def page(
 ) -> Page:
     """The page of one emulation."""
     document = done.document
-    answer = "Valid: the link set every packet's time." if document["valid"] else f"INVALID: {document['why']}."
+    answer = "Valid: the link determined the time of each packet." if document["valid"] else f"INVALID: {document['why']}."
     error = document["release_error_us"]
     because = (
-        f"Half of the {document['packets_out']} packets left at most {_us(error['p50'])} after their planned time, 99 % at most "
-        f"{_us(error['p99'])}, all at most {_us(error['max'])}; {document['unintended_drops']} were lost that no link lost."
+        f"The release error of {document['packets_out']} packets has a median of {_us(error['p50'])}, a 99th percentile of "
+        f"{_us(error['p99'])} and a maximum of {_us(error['max'])}; {document['unintended_drops']} packets were lost outside the link."
     )
     return Page(
         title=f"Emulation of {document['link']}",
@@ -41,17 +41,17 @@ def page(
             Section("Hops", [_hops(document)]),
             Section("Packets", _packets(done.fates)),
             Section("Connections", _connections(done.flows)),
-            Section("The emulator's own errors", [_clients(document), _machine(document)]),
-            time_section(panels, "the queues of the link, and simulated flows where there are any"),
+            Section("The emulator's errors", [_clients(document), _machine(document)]),
+            time_section(panels, "the queues of the link, and simulated flows if there are any"),
             Section("The link", [link_path(scenario["hop"])]),
             replace(
                 run_section(scenario, environment, toml),
-                lead="Real hosts' packets are never the same twice; the link's draws are.",
+                lead="The link's random numbers are reproducible; the packets of real hosts are not.",
             ),
         ],
         notes=[
-            "Captures are stamped with the network's time: packets from a host when the kernel saw them, packets to it when they were due. "
-            "`ackclock analyze captures/server.pcapng captures/client.pcapng` shows each connection by itself.",
+            "Captures have network time: a packet from a host has the kernel's RX timestamp, a packet to a host its planned release. "
+            "`ackclock analyze captures/server.pcapng captures/client.pcapng` analyzes each connection.",
             *(f"{note[:1].upper()}{note[1:]}." for note in document.get("notes", ())),
         ],
     )
@@ -66,7 +66,7 @@ def _numeric(*titles: str) -> list[Column]:
 
 
 def _hops(document: Document) -> Table:
-    columns = [Column("Hop"), *_numeric("Asked", "Achieved", "Queue delay, mean", "Dropped", "Marked", "Delivered")]
+    columns = [Column("Hop"), *_numeric("Configured", "Achieved", "Queue delay, mean", "Dropped", "Marked", "Delivered")]
     rows = [
         [
             Cell(hop["hop"], hop["direction"]),
@@ -77,7 +77,7 @@ def _hops(document: Document) -> Table:
         ]
         for hop in document["hops"]
     ]
-    return Table(columns, rows, "In path order, a line per direction. What was achieved is the rate while the hop was sending.")
+    return Table(columns, rows, "In path order, a row per direction. The achieved rate is that of the hop's busy time.")
 
 
 def _packets(fates: pl.DataFrame) -> list[Block]:
@@ -95,13 +95,13 @@ def _packets(fates: pl.DataFrame) -> list[Block]:
         for row in counted.join(total, on=["flow", "from"]).sort("flow", "from", "n", descending=[False, False, True]).to_dicts()
     ]
     columns = [Column("Flow"), Column("Fate"), *_numeric("Packets", "Share")]
-    return [Table(columns, rows, "Every packet that entered the link, by what became of it: fates.parquet has each.")]
+    return [Table(columns, rows, "All packets that entered the link, by their fate. fates.parquet has a row per packet.")]
 
 
 def _connections(flows: pl.DataFrame) -> list[Block]:
     if flows.is_empty():
         return [Facts([("TCP", "The captures show no TCP connection.")])]
-    columns = [Column("Connection", room="ends"), *_numeric("Goodput down", "Goodput up", "RTT mean", "Sent again")]
+    columns = [Column("Connection", room="ends"), *_numeric("Goodput down", "Goodput up", "RTT mean", "Retransmitted")]
     rows = []
     for row in flows.head(50).to_dicts():
         rtt = row.get("b2a_rtt_ms_mean") or row.get("a2b_rtt_ms_mean")
@@ -114,11 +114,15 @@ def _connections(flows: pl.DataFrame) -> list[Block]:
                 Cell(str((row.get("a2b_retransmitted_segments") or 0) + (row.get("b2a_retransmitted_segments") or 0))),
             ]
         )
-    return [Table(columns, rows, "As the captures show them; flows.parquet has all of it. The first end is the one that called.")]
+    return [
+        Table(
+            columns, rows, "By an analysis of the captures; flows.parquet has all columns. The first end opened the connection."
+        )
+    ]
 
 
 def _clients(document: Document) -> Table:
-    columns = [Column("Client"), *_numeric("Release error p50", "p99", "most", "Input late, p99", "Missed", "Lost")]
+    columns = [Column("Client"), *_numeric("Release error p50", "p99", "max", "Input lateness p99", "Deadline misses", "Lost")]
     rows = [
         [
             Cell(str(client["client"] + 1), "valid" if client["valid"] else client["why"], "" if client["valid"] else "bad"),
@@ -127,17 +131,17 @@ def _clients(document: Document) -> Table:
             Cell(str(client["deadline_misses"])),
             Cell(str(client["unintended_drops"])),
         ]
-        for client in document["clients"][:MOST_CLIENTS]
+        for client in document["clients"][:MAX_CLIENTS]
     ]
-    reading = "How much later than planned packets left the emulator, and how much later than they came the network took them in."
-    return Table(columns, rows, reading)
+    note = "Release error: transmission minus planned release. Input lateness: entry into the network minus arrival."
+    return Table(columns, rows, note)
 
 
 def _machine(document: Document) -> Facts:
     return Facts(
         [
             ("Load, 1 minute", f"{document['load']:.2f}"),
-            ("CPU time stolen by the machine's host", f"{document['steal_percent']:.1f} %"),
+            ("CPU time stolen by the hypervisor", f"{document['steal_percent']:.1f} %"),
             ("Packets from hosts, and to them", f"{document['packets_in']}, {document['packets_out']}"),
         ]
     )
