@@ -101,7 +101,7 @@ pub fn delays(first: &CaptureSide, second: &CaptureSide, joined: &Joined) -> Res
 /// since the second capture's first packet.
 pub fn on_first_clock(joined: &Joined, second: &CaptureSide, at: i64) -> i64 {
     match &joined.clock {
-        Some(clock) => clock.across(at, false),
+        Some(clock) => clock.convert(at, false),
         None => at - second.analysis.totals.first_at.unwrap_or(0),
     }
 }

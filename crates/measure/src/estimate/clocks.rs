@@ -61,7 +61,7 @@ impl ClockModel {
 
     /// Converts a time of the server's clock to the client's.
     pub fn near(&self, far: Nanos) -> Nanos {
-        self.clock.across(far, false)
+        self.clock.convert(far, false)
     }
 
     /// Bounds of a delay in this direction, under all possible offsets.

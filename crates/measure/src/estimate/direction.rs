@@ -100,7 +100,7 @@ pub fn direction_stats(train_times: &TrainTimes, clocks: Option<&ClockModel>) ->
             min_based_bytes: loss_report.buffer.min_based,
             max_based_bytes: loss_report.buffer.max_based,
             filled: loss_report.buffer.filled,
-            losses_are: loss_report.verdict.blame.name(),
+            losses_are: loss_report.attribution.origin.name(),
         },
     }
 }

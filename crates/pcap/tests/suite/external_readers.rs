@@ -1,5 +1,5 @@
-//! What other people's readers say of our captures: every header, option and checksum, in both
-//! formats. A reader that is not installed is skipped with a line.
+//! Written captures read by tshark, tcpdump and tcptrace: every header, option and checksum, in both
+//! formats. A reader that is not installed is skipped with a line on standard output.
 
 use ackclock_core::packet::{Body, Datagram, Ecn, Flags, Kind, SackBlocks, SynOptions, Timestamps};
 use ackclock_core::{Arena, Packet, Segment, Time};
@@ -8,9 +8,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const WHOLE: u32 = 65_535;
+const FULL_SNAP_LEN: u32 = 65_535;
 
-fn stamps(value: u32) -> Option<Timestamps> {
+fn timestamps(value: u32) -> Option<Timestamps> {
     Some(Timestamps { value, echo: value / 2 })
 }
 
@@ -20,13 +20,12 @@ fn sack(blocks: &[(u64, u64)]) -> SackBlocks {
     all
 }
 
-/// A short connection that uses every option, an odd payload, ECN marks and a number beyond 32
-/// bits; and a datagram.
+/// A short connection with every option, an odd payload length and ECN; and a datagram.
 fn conversation() -> Vec<(FlowEnd, Ecn, Body)> {
     let (server, client) = (FlowEnd::Server, FlowEnd::Client);
     let syn = Some(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
-    let hello = Segment { syn, timestamps: stamps(1), window: 70_000, ..Segment::default() };
-    let ack = Segment { flags: Flags::ACK, seq: 1, ack: 1, window: 128_000, timestamps: stamps(3), ..Segment::default() };
+    let hello = Segment { syn, timestamps: timestamps(1), window: 70_000, ..Segment::default() };
+    let ack = Segment { flags: Flags::ACK, seq: 1, ack: 1, window: 128_000, timestamps: timestamps(3), ..Segment::default() };
     let data = Segment { payload: 1001, flags: Flags::ACK.with(Flags::PSH), ..ack };
     let all = [(2003, 3004), (4005, 5006), (6007, 7008)];
     let segments = [
@@ -71,7 +70,7 @@ fn scratch(name: &str) -> PathBuf {
     dir.join(name)
 }
 
-/// What a reader prints, or none where it is not installed.
+/// Standard output of a reader; none if it is not installed.
 fn read(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).output() {
         Ok(output) => {
@@ -86,8 +85,8 @@ fn read(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn tshark_finds_nothing_malformed_and_every_checksum_good() {
-    for (name, snap_len) in [("whole.pcap", WHOLE), ("whole.pcapng", WHOLE)] {
+fn tshark_reports_no_malformed_packet_and_valid_checksums() {
+    for (name, snap_len) in [("whole.pcap", FULL_SNAP_LEN), ("whole.pcapng", FULL_SNAP_LEN)] {
         let path = scratch(name);
         write(&path, snap_len);
         let path = path.to_str().unwrap();
@@ -104,18 +103,18 @@ fn tshark_finds_nothing_malformed_and_every_checksum_good() {
             "-e",
             "_ws.malformed",
         ];
-        let Some(said) = read("tshark", &[&["-r", path], &checks[..], &fields[..]].concat()) else { return };
-        let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
+        let Some(text) = read("tshark", &[&["-r", path], &checks[..], &fields[..]].concat()) else { return };
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         assert_eq!(lines.len(), conversation().len());
         for line in &lines[..lines.len() - 1] {
-            assert_eq!(*line, "1\t1", "{name}: {said}");
+            assert_eq!(*line, "1\t1", "{name}: {text}");
         }
         assert_eq!(lines[lines.len() - 1], "1\t\t1");
     }
 }
 
 #[test]
-fn tshark_reads_back_what_was_put_in() {
+fn tshark_reads_the_written_fields() {
     let path = scratch("fields.pcapng");
     write(&path, 128);
     let fields = [
@@ -129,10 +128,10 @@ fn tshark_reads_back_what_was_put_in() {
     ];
     let mut arguments = vec!["-r", path.to_str().unwrap(), "-T", "fields"];
     fields.iter().for_each(|f| arguments.extend(["-e", f]));
-    let Some(said) = read("tshark", &arguments) else { return };
-    let rows: Vec<Vec<&str>> = said.lines().map(|l| l.split('\t').collect()).collect();
-    // Ethernet, IPv4, TCP with timestamps, payload: as long as on the wire although only headers
-    // were kept.
+    let Some(text) = read("tshark", &arguments) else { return };
+    let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split('\t').collect()).collect();
+    // Ethernet, IPv4, TCP with timestamps, payload: the length on the wire although only headers
+    // were written.
     assert_eq!(rows[3][..4], [(14 + 20 + 32 + 1001).to_string().as_str(), "1001", "1", "128000"]);
     assert_eq!(rows[0][3], "65535", "a SYN's window is never scaled");
     assert_eq!((rows[6][4], rows[7][4], rows[7][2]), ("1", "3", "1002"));
@@ -141,23 +140,23 @@ fn tshark_reads_back_what_was_put_in() {
 }
 
 #[test]
-fn tcpdump_reads_both_formats_to_the_nanosecond() {
+fn tcpdump_reads_both_formats_with_nanoseconds() {
     for name in ["dump.pcap", "dump.pcapng"] {
         let path = scratch(name);
         write(&path, 128);
-        let Some(said) = read("tcpdump", &["-nn", "-tt", "--nano", "-v", "-r", path.to_str().unwrap()]) else { return };
-        assert!(said.starts_with("946684800.000000000 IP") && said.contains("946684801.000000123"), "{said}");
-        assert!(!said.contains("bad") && !said.contains("incorrect") && !said.contains("truncated"), "{said}");
-        assert!(said.contains("sack 3 {2003:3004}{4005:5006}{6007:7008}"), "{said}");
+        let Some(text) = read("tcpdump", &["-nn", "-tt", "--nano", "-v", "-r", path.to_str().unwrap()]) else { return };
+        assert!(text.starts_with("946684800.000000000 IP") && text.contains("946684801.000000123"), "{text}");
+        assert!(!text.contains("bad") && !text.contains("incorrect") && !text.contains("truncated"), "{text}");
+        assert!(text.contains("sack 3 {2003:3004}{4005:5006}{6007:7008}"), "{text}");
     }
 }
 
 #[test]
-fn tcptrace_sees_one_complete_connection() {
+fn tcptrace_reports_one_complete_connection() {
     let path = scratch("trace.pcap");
     write(&path, 128);
-    let Some(said) = read("tcptrace", &["-l", "-n", path.to_str().unwrap()]) else { return };
-    assert!(said.contains("complete conn: yes"), "{said}");
-    assert!(said.contains("max sack blks/ack:         3"), "{said}");
-    assert!(said.contains("unique bytes sent:      3003"), "{said}");
+    let Some(text) = read("tcptrace", &["-l", "-n", path.to_str().unwrap()]) else { return };
+    assert!(text.contains("complete conn: yes"), "{text}");
+    assert!(text.contains("max sack blks/ack:         3"), "{text}");
+    assert!(text.contains("unique bytes sent:      3003"), "{text}");
 }

@@ -1,37 +1,39 @@
-//! How large the bottleneck's buffer is, from what it does to delays (papers: `wibro`): time in a full buffer times the rate at which it empties.
+//! Size of the bottleneck's buffer, from delays (papers: `wibro`): queueing delay in a full buffer
+//! times the rate at which it drains.
 
 use super::aggregate::Aggregate;
 use super::fate::Fate;
-use super::fingerprint::{PacketFingerprint, usual_len};
+use super::fingerprint::{PacketFingerprint, median_len};
 use super::loss_attribution::{LossAttribution, LossOrigin};
 
-/// Bytes of IP packets.
+/// Estimates in bytes of IP packets.
 #[derive(Debug, Clone, Copy)]
 pub struct BufferEstimate {
-    /// From the least delay met next to an overflow, less the least of all.
+    /// From the minimum delay next to an overflow, less the minimum delay.
     pub min_based: Option<f64>,
-    /// From the greatest delay.
+    /// From the maximum delay, less the minimum delay.
     pub max_based: Option<f64>,
-    /// Bits a second that arrived while a queue stood.
+    /// Rate of arrivals while a queue stood, bit/s.
     pub rate_bps: Option<f64>,
-    /// Something overflowed, so that `max_based` is the buffer and not only what was used of it.
+    /// The buffer overflowed, so that `max_based` is its size and not only the part that was used.
     pub filled: bool,
     pub caveats: BufferCaveats,
 }
 
-/// Why the estimate may not be the buffer of one droptail queue.
+/// Reason why the estimate may not be the buffer of a single droptail queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BufferCaveat {
-    /// Packets were marked (CE): the queue is managed, and its size is not what limits it.
+    /// Packets were marked CE: an AQM, not limited by its size.
     Marks,
-    /// Drops well below the greatest delay: a managed queue, or one that several share or each has of its own.
+    /// Drops well below the maximum delay: an AQM, or a buffer shared by several queues.
     EarlyDrops,
-    /// The greatest delays are single packets', or would need more bytes to wait than there were: retransmissions of a radio (HARQ), not a queue.
-    /// `max_based` is refused.
+    /// The maximum delays are single packets', or imply more queued bytes than were in transit:
+    /// link-layer retransmissions (HARQ), not a queue. There is no `max_based`.
     DelayTail,
-    /// A token bucket: the rate depends on what passed before.
+    /// A token bucket: the rate depends on earlier traffic.
     TokenBucket,
-    /// Flows overtake each other and not themselves: each has a queue of its own, and this is one of them.
+    /// Per-flow queues: flows overtake each other and not themselves. The estimate is that of one
+    /// queue.
     FlowQueues,
 }
 
@@ -55,65 +57,67 @@ impl BufferCaveat {
     }
 }
 
-/// By the caveats' order.
+/// Indexed by [`BufferCaveat`].
 pub type BufferCaveats = [bool; BufferCaveat::ALL.len()];
 
 const NONE: BufferEstimate =
     BufferEstimate { min_based: None, max_based: None, rate_bps: None, filled: false, caveats: [false; BufferCaveat::ALL.len()] };
-/// A queue stands from this share of the way to the greatest delay.
+/// Position between minimum and maximum delay from which on a queue stands.
 const STANDING: f64 = 0.3;
-/// A drop at a delay below this share of the range is early; a queue that overflows drops near its top.
+/// A drop at a delay below this share of the range is early.
 const EARLY: f64 = 0.5;
-/// A delay above all but one in two hundred by more than this share of the range is a tail.
+/// Share of the range by which the maximum delay of a tail exceeds nearly all delays,
 const TAIL: f64 = 0.25;
+/// which are all but one in this number.
 const TAIL_RANK: usize = 200;
-/// More than what was between the captures, by this factor, never waited; lost packets are not counted there.
-const MORE_THAN_SENT: f64 = 1.25;
+/// Maximum ratio of queued bytes to bytes in transit; lost packets do not count as in transit.
+const MAX_QUEUED_RATIO: f64 = 1.25;
 
 pub fn estimate(
     sent: &[PacketFingerprint],
     fates: &[Fate],
-    verdict: &LossAttribution,
-    stream: &Aggregate,
+    attribution: &LossAttribution,
+    aggregate: &Aggregate,
     marked: bool,
 ) -> BufferEstimate {
-    let delay = |fate: &Fate| if let Fate::Arrived(d) = fate { Some(*d) } else { None };
-    let arrived: Vec<(usize, i64)> = fates.iter().enumerate().filter_map(|(i, f)| Some((i, delay(f)?))).collect();
-    // Packets of the usual size only: a small one waits as long and takes less time on the link.
-    let Some(usual) = usual_len(sent) else { return NONE };
-    let alike = |i: usize| u64::from(sent[i].ip_len) * 10 >= u64::from(usual) * 9;
-    let Some(least) = arrived.iter().filter(|a| alike(a.0)).map(|a| a.1).min() else { return NONE };
-    let Some(most) = arrived.iter().filter(|a| alike(a.0)).map(|a| a.1).max() else { return NONE };
-    let Some(rate) = stream.rate(least + ((most - least) as f64 * STANDING) as i64) else { return NONE };
-    // What waits ahead of a packet, and the packet.
-    let bytes = |delay: i64| (delay - least) as f64 * 1e-9 * rate / 8.0 + f64::from(usual);
-    let filled = matches!(verdict.blame, LossOrigin::Congestion | LossOrigin::Both) && verdict.at_peaks > 0;
-    let beside_loss = fates.windows(2).enumerate().filter_map(|(i, w)| match w {
-        [Fate::Arrived(d), Fate::Lost] if alike(i) && *d >= verdict.edge => Some(*d),
+    let arrived: Vec<(usize, i64)> = fates.iter().enumerate().filter_map(|(i, f)| Some((i, f.delay()?))).collect();
+    // Packets of about the median length only: a shorter one waits as long and has a shorter
+    // service time.
+    let Some(median) = median_len(sent) else { return NONE };
+    let is_typical = |i: usize| u64::from(sent[i].ip_len) * 10 >= u64::from(median) * 9;
+    let Some(min) = arrived.iter().filter(|a| is_typical(a.0)).map(|a| a.1).min() else { return NONE };
+    let Some(max) = arrived.iter().filter(|a| is_typical(a.0)).map(|a| a.1).max() else { return NONE };
+    let Some(rate) = aggregate.rate(min + ((max - min) as f64 * STANDING) as i64) else { return NONE };
+    // Bytes queued ahead of a packet, and the packet itself.
+    let bytes = |delay: i64| (delay - min) as f64 * 1e-9 * rate / 8.0 + f64::from(median);
+    let filled = matches!(attribution.origin, LossOrigin::Congestion | LossOrigin::Both) && attribution.at_peaks > 0;
+    let next_to_loss = fates.windows(2).enumerate().filter_map(|(i, w)| match w {
+        [Fate::Arrived(d), Fate::Lost] if is_typical(i) && *d >= attribution.edge => Some(*d),
         _ => None,
     });
-    let beside = beside_loss.min();
-    let min_based = if filled { beside.map(bytes) } else { None };
+    let min_next_to_loss = next_to_loss.min();
+    let min_based = if filled { min_next_to_loss.map(bytes) } else { None };
     let mut caveats = NONE.caveats;
-    let range = (most - least) as f64;
+    let range = (max - min) as f64;
     caveats[BufferCaveat::Marks as usize] = marked;
     caveats[BufferCaveat::EarlyDrops as usize] =
-        filled && (verdict.early || beside.is_some_and(|d| ((d - least) as f64) < EARLY * range));
-    // Little's law: what waits is on its way.
-    let impossible = bytes(most) > MORE_THAN_SENT * stream.most_between as f64 + f64::from(usual);
-    caveats[BufferCaveat::DelayTail as usize] = impossible || is_tail(arrived.iter().map(|a| a.1).collect(), most, range);
-    caveats[BufferCaveat::TokenBucket as usize] = stream.bucket.is_some();
-    caveats[BufferCaveat::FlowQueues as usize] = stream.flow_queues;
-    let max_based = (!caveats[BufferCaveat::DelayTail as usize]).then(|| bytes(most));
+        filled && (attribution.early || min_next_to_loss.is_some_and(|d| ((d - min) as f64) < EARLY * range));
+    // Queued bytes are in transit (Little's law).
+    let impossible = bytes(max) > MAX_QUEUED_RATIO * aggregate.max_in_transit as f64 + f64::from(median);
+    caveats[BufferCaveat::DelayTail as usize] = impossible || is_tail(arrived.iter().map(|a| a.1).collect(), max, range);
+    caveats[BufferCaveat::TokenBucket as usize] = aggregate.token_bucket.is_some();
+    caveats[BufferCaveat::FlowQueues as usize] = aggregate.flow_queues;
+    let max_based = (!caveats[BufferCaveat::DelayTail as usize]).then(|| bytes(max));
     BufferEstimate { min_based, max_based, rate_bps: Some(rate), filled, caveats }
 }
 
-/// A queue's delay rises and falls packet by packet; what stands alone above all others is no queue.
-fn is_tail(mut delays: Vec<i64>, most: i64, range: f64) -> bool {
+/// True if few packets have much longer delays than all others. The delay of a queue changes packet
+/// by packet.
+fn is_tail(mut delays: Vec<i64>, max: i64, range: f64) -> bool {
     if delays.len() < TAIL_RANK {
         return false;
     }
     let rank = delays.len() - 1 - delays.len() / TAIL_RANK;
-    let usual = *delays.select_nth_unstable(rank).1;
-    (most - usual) as f64 > TAIL * range
+    let quantile = *delays.select_nth_unstable(rank).1;
+    (max - quantile) as f64 > TAIL * range
 }

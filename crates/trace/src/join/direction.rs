@@ -1,4 +1,4 @@
-//! The figures of one direction between the captures.
+//! Results for one direction of a flow between the captures.
 
 use super::aggregate::Aggregate;
 use super::fate::Fate;
@@ -8,53 +8,54 @@ use super::{BufferEstimate, MatchedDirection, TokenBucketEstimate, bottleneck_bu
 
 #[derive(Debug)]
 pub struct JoinedDirection {
-    /// It goes from the first capture to the second.
+    /// The packets pass the first capture point before the second.
     pub first_to_second: bool,
-    /// Nanoseconds under the symmetric offset, sorted.
+    /// One-way delays in nanoseconds under the symmetric offset, sorted.
     pub delays: Vec<i64>,
-    /// Each packet by the sender's capture: time and delay; no delay for the lost.
+    /// Time at the sender's capture and delay of each packet; no delay for lost packets.
     pub timeline: Vec<(i64, Option<i64>)>,
-    /// Packets that left within the other capture's time.
+    /// Packets that were sent while the other capture ran.
     pub sent: u64,
-    /// Time by the capture near the sender, sequence number, payload of each lost packet, in order.
+    /// Time at the sender's capture, sequence number and payload of each lost packet, in order.
     pub lost: Vec<(i64, u32, u32)>,
     pub uncaptured: u64,
-    pub unseen_at_sender: u64,
+    pub missing_at_sender: u64,
     pub duplicated: u64,
     pub bursts: LossBursts,
-    pub verdict: LossAttribution,
+    pub attribution: LossAttribution,
     pub buffer: BufferEstimate,
-    /// In all flows that way together.
-    pub bucket: Option<TokenBucketEstimate>,
+    /// Token bucket on the path of all flows in this direction.
+    pub token_bucket: Option<TokenBucketEstimate>,
 }
 
 impl JoinedDirection {
-    /// `number` is the direction's place among those that made the stream.
-    pub fn of(placed: &MatchedDirection<'_>, stream: &Aggregate, number: usize) -> JoinedDirection {
-        let MatchedDirection { sent, losses, first_to_second, marked } = placed;
-        let fates = &losses.fates;
+    /// `number` is the index of the direction in `aggregate`.
+    pub fn of(matched: &MatchedDirection<'_>, aggregate: &Aggregate, number: usize) -> JoinedDirection {
+        let MatchedDirection { sent, fates, first_to_second, marked } = matched;
+        let (missing_at_sender, duplicated, fates) = (fates.missing_at_sender, fates.duplicated, &fates.fates);
         let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count() as u64;
-        let mut delays: Vec<i64> = fates.iter().filter_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).collect();
+        let mut delays: Vec<i64> = fates.iter().filter_map(Fate::delay).collect();
         delays.sort_unstable();
-        let timeline = sent.iter().zip(fates).filter_map(|(m, f)| match f {
-            Fate::Arrived(d) => Some((m.at, Some(*d))),
-            Fate::Lost => Some((m.at, None)),
-            Fate::Uncaptured | Fate::Beyond => None,
+        let packets = || sent.iter().zip(fates);
+        let timeline = packets().filter_map(|(p, fate)| match fate {
+            Fate::Arrived(delay) => Some((p.at, Some(*delay))),
+            Fate::Lost => Some((p.at, None)),
+            Fate::Uncaptured | Fate::OutsideCapture => None,
         });
         let timeline = timeline.collect();
-        let with_fate = || sent.iter().zip(fates);
-        let verdict = loss_attribution::attribute(sent, fates, stream, stream.met(number));
+        let in_capture = packets().filter(|(_, fate)| **fate != Fate::OutsideCapture);
+        let attribution = loss_attribution::attribute(sent, fates, aggregate, aggregate.waits(number));
         JoinedDirection {
             first_to_second: *first_to_second,
-            sent: fates.len() as u64 - count(Fate::Beyond),
-            lost: with_fate().filter(|(_, f)| **f == Fate::Lost).map(|(m, _)| (m.at, m.seq, m.payload)).collect(),
+            sent: fates.len() as u64 - count(Fate::OutsideCapture),
+            lost: packets().filter(|(_, fate)| **fate == Fate::Lost).map(|(p, _)| (p.at, p.seq, p.payload)).collect(),
             uncaptured: count(Fate::Uncaptured),
-            unseen_at_sender: losses.unseen_at_sender,
-            duplicated: losses.duplicated,
-            bursts: LossBursts::of(with_fate().filter(|(_, f)| **f != Fate::Beyond).map(|(m, f)| (m.at, *f == Fate::Lost))),
-            buffer: bottleneck_buffer::estimate(sent, fates, &verdict, stream, *marked),
-            bucket: stream.bucket,
-            verdict,
+            missing_at_sender,
+            duplicated,
+            bursts: LossBursts::of(in_capture.map(|(p, fate)| (p.at, *fate == Fate::Lost))),
+            buffer: bottleneck_buffer::estimate(sent, fates, &attribution, aggregate, *marked),
+            token_bucket: aggregate.token_bucket,
+            attribution,
             delays,
             timeline,
         }

@@ -1,21 +1,24 @@
-//! LossBursts of loss by the method of the WiMAX measurements of 2006 (papers: `wimax-bursts`): time by sending is cut into bins of 100 ms, bins of
-//! more than half lost that follow each other are one burst, and its class is its worst bin.
+//! Loss bursts by the method of the WiMAX measurements of 2006 (papers: `wimax-bursts`):
+//! consecutive bins of 100 ms of departure time with more than half of the packets lost are one
+//! burst. Its class is its worst bin.
 
-/// Nanoseconds.
+/// Length of a bin, nanoseconds.
 pub const BIN: i64 = 100_000_000;
 
-/// A run of bins in which more than half was lost.
+/// A run of bins in which more than half of the packets was lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LossBurst {
-    /// Nanoseconds from the first packet to the run's first bin, and the run's length.
+    /// Start of the first bin, nanoseconds after the direction's first packet.
     pub start: i64,
+    /// Nanoseconds.
     pub duration: i64,
-    /// The first lost packet and the last.
+    /// Departure of the first and of the last lost packet, nanoseconds after the direction's first
+    /// packet.
     pub first_lost: i64,
     pub last_lost: i64,
     pub sent: u32,
     pub lost: u32,
-    /// The share lost in the worst bin.
+    /// Share of lost packets in the worst bin.
     pub peak: f64,
 }
 
@@ -34,14 +37,15 @@ struct Bin {
 }
 
 impl LossBursts {
-    /// From times of sending, in order, and whether each packet was lost.
+    /// `packets` has the departure time of each packet and whether it was lost, in order of
+    /// departure.
     pub fn of(packets: impl Iterator<Item = (i64, bool)>) -> LossBursts {
         let mut bursts = LossBursts::default();
         let mut origin = None;
         let mut bin = Bin::default();
         for (at, lost) in packets {
             let since = at.saturating_sub(*origin.get_or_insert(at)).max(0);
-            // A clock that steps back stays in the bin.
+            // A clock that steps back does not leave the bin.
             let number = (since / BIN).max(bin.number);
             if number != bin.number {
                 bursts.close(&bin);
@@ -83,9 +87,9 @@ impl LossBursts {
         }
     }
 
-    /// LossBursts of the three classes: over half and less than 80 %, from 80 %, all lost.
+    /// Number of bursts by class: less than 80 % lost, from 80 % on, all lost.
     pub fn classes(&self) -> [u32; 3] {
-        let count = |is_it: &dyn Fn(f64) -> bool| self.all.iter().filter(|b| is_it(b.peak)).count() as u32;
+        let count = |in_class: &dyn Fn(f64) -> bool| self.all.iter().filter(|b| in_class(b.peak)).count() as u32;
         [count(&|p| p < 0.8), count(&|p| (0.8..1.0).contains(&p)), count(&|p| p >= 1.0)]
     }
 }

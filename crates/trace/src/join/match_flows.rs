@@ -1,34 +1,39 @@
-//! Which flow of one capture is which of the other: by what their packets hold, so that translated addresses do not matter and
-//! four numbers used again do not confuse.
+//! Matching of flows between two captures by packet content: independent of address translation and
+//! of reused ports.
 
 use super::fingerprint::{FingerprintRecorder, PacketFingerprint};
 use std::collections::{BTreeMap, HashMap};
 
-/// A flow in both captures, by its numbers.
+/// A flow in both captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowMatch {
+    /// Number in the first capture.
     pub first: usize,
+    /// Number in the second capture.
     pub second: usize,
-    /// The addresses sort the other way round in the second capture.
-    pub turned: bool,
+    /// The endpoints are in the opposite order in the second capture's key.
+    pub swapped: bool,
 }
 
 impl FlowMatch {
-    /// The second capture's side for a side of the first's.
+    /// The side in the second capture's key that corresponds to `side` in the first's.
     pub fn side(&self, side: usize) -> usize {
-        if self.turned { 1 - side } else { side }
+        if self.swapped { 1 - side } else { side }
     }
 }
 
-/// Of each list the first packets, and of the rest one in sixteen, chosen by content: the same ones in both captures.
-const FRONT: usize = 64;
+/// Number of first packets of each direction that are compared.
+const FIRST_PACKETS: usize = 64;
+/// Of the others one in this number is compared, selected by hash: the same packets in both
+/// captures.
 const ONE_IN: u64 = 16;
 
 fn sample(list: &[PacketFingerprint]) -> impl Iterator<Item = u64> + '_ {
-    list.iter().enumerate().filter(|(i, m)| *i < FRONT || m.hash % ONE_IN == 0).map(|(_, m)| m.hash)
+    list.iter().enumerate().filter(|(i, m)| *i < FIRST_PACKETS || m.hash % ONE_IN == 0).map(|(_, m)| m.hash)
 }
 
-/// Flows of the first capture with their partners, in its order. Each flow of either has one at most: the one with most in common.
+/// Matches flows, in the order of the first capture. Each flow is matched to at most one other: the
+/// one with the most packets in common.
 pub fn match_flows(first: &FingerprintRecorder, second: &FingerprintRecorder) -> Vec<FlowMatch> {
     let mut owner: HashMap<u64, (usize, usize)> = HashMap::new();
     for (number, lists) in first.flows.iter().enumerate() {
@@ -42,22 +47,22 @@ pub fn match_flows(first: &FingerprintRecorder, second: &FingerprintRecorder) ->
     for (number, lists) in second.flows.iter().enumerate() {
         for (side, list) in lists.iter().enumerate() {
             for hash in sample(list) {
-                if let Some(&(theirs, their_side)) = owner.get(&hash) {
-                    *votes.entry((theirs, number, side != their_side)).or_default() += 1;
+                if let Some(&(first_number, first_side)) = owner.get(&hash) {
+                    *votes.entry((first_number, number, side != first_side)).or_default() += 1;
                 }
             }
         }
     }
     let mut ranked: Vec<_> = votes.into_iter().collect();
     ranked.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
-    let (mut taken, mut given) = (vec![false; first.flows.len()], vec![false; second.flows.len()]);
-    let mut all = Vec::new();
-    for ((a, b, turned), _) in ranked {
-        if !taken[a] && !given[b] {
-            (taken[a], given[b]) = (true, true);
-            all.push(FlowMatch { first: a, second: b, turned });
+    let (mut matched_first, mut matched_second) = (vec![false; first.flows.len()], vec![false; second.flows.len()]);
+    let mut matches = Vec::new();
+    for ((a, b, swapped), _) in ranked {
+        if !matched_first[a] && !matched_second[b] {
+            (matched_first[a], matched_second[b]) = (true, true);
+            matches.push(FlowMatch { first: a, second: b, swapped });
         }
     }
-    all.sort_by_key(|p| p.first);
-    all
+    matches.sort_by_key(|m| m.first);
+    matches
 }

@@ -1,15 +1,17 @@
-//! Which packet of a direction is which in the other capture.
+//! Matching of a direction's packets between two captures.
 
 use super::Pair;
 use super::fingerprint::PacketFingerprint;
 
-/// Copies alike in all but their number, more than this: matched in their order.
+/// Maximum number of copies with equal hash that are matched by time or IP identification; larger
+/// groups are matched in order.
 const LARGE_GROUP: usize = 256;
-/// Packet numbers count if so many in a hundred of the unmistakable pairs have the same.
+/// IP identifications are used if at least this percentage of the unambiguous pairs has equal ones.
 const SAME_IDS_PERCENT: usize = 90;
 
-/// Pairs in the first list's order. Packets with a print of their own are matched by it; copies by IP packet numbers where the
-/// path leaves those alone, else in the order that fits the usual delay.
+/// Matched pairs, in the order of the first list. Packets with a unique hash are matched by it;
+/// copies by IP identification if the path preserves it, else by the order that fits the median
+/// delay best.
 pub fn match_packets(first: &[PacketFingerprint], second: &[PacketFingerprint]) -> Vec<Pair> {
     let (a, b) = (by_hash(first), by_hash(second));
     let (mut single, mut several) = (Vec::new(), Vec::new());
@@ -31,24 +33,24 @@ pub fn match_packets(first: &[PacketFingerprint], second: &[PacketFingerprint]) 
         }
     }
     let same_id = |&(x, y): &Pair| first[x as usize].ip_id == second[y as usize].ip_id;
-    // A zero is no number: SYN-ACKs of Linux have it, and all packets of some hosts.
-    let numbered = |pair: &&Pair| first[pair.0 as usize].ip_id != 0 || second[pair.1 as usize].ip_id != 0;
-    let (same, all) =
-        (single.iter().filter(numbered).filter(|pair| same_id(pair)).count(), single.iter().filter(numbered).count());
+    // Identification 0 carries no information: SYN-ACKs of Linux have it, and all packets of some
+    // hosts.
+    let has_id = |pair: &&Pair| first[pair.0 as usize].ip_id != 0 || second[pair.1 as usize].ip_id != 0;
+    let (same, all) = (single.iter().filter(has_id).filter(|pair| same_id(pair)).count(), single.iter().filter(has_id).count());
     let ids = all > 0 && same * 100 >= all * SAME_IDS_PERCENT;
-    let usual = usual_delay(first, second, &single);
+    let delay = median_delay(first, second, &single);
     let mut all = single;
     if ids {
         all.retain(same_id);
     }
     for (left, right) in several {
-        all.extend(copies(first, second, &a[left], &b[right], ids, usual));
+        all.extend(copies(first, second, &a[left], &b[right], ids, delay));
     }
     all.sort_unstable();
     all
 }
 
-/// Numbers of the marks, by print and then in order.
+/// Indexes of the packets, by hash and then in order.
 fn by_hash(list: &[PacketFingerprint]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..list.len() as u32).collect();
     order.sort_unstable_by_key(|&i| (list[i as usize].hash, i));
@@ -60,8 +62,8 @@ fn end_of_group(list: &[PacketFingerprint], order: &[u32], from: usize) -> usize
     from + order[from..].iter().take_while(|&&i| list[i as usize].hash == hash).count()
 }
 
-/// The middle one of the differences of time.
-fn usual_delay(first: &[PacketFingerprint], second: &[PacketFingerprint], pairs: &[Pair]) -> i64 {
+/// Median of the differences of time.
+fn median_delay(first: &[PacketFingerprint], second: &[PacketFingerprint], pairs: &[Pair]) -> i64 {
     let mut all: Vec<i64> = pairs.iter().map(|&(x, y)| second[y as usize].at.saturating_sub(first[x as usize].at)).collect();
     if all.is_empty() {
         return 0;
@@ -70,8 +72,9 @@ fn usual_delay(first: &[PacketFingerprint], second: &[PacketFingerprint], pairs:
     *all.select_nth_unstable(middle).1
 }
 
-/// Copies alike: by packet number, or each of the fewer with the one that fits best of those still free, in order.
-fn copies(first: &[PacketFingerprint], second: &[PacketFingerprint], a: &[u32], b: &[u32], ids: bool, usual: i64) -> Vec<Pair> {
+/// Matches copies with equal hash: by IP identification, or each of the shorter list with the best
+/// fitting of the remaining ones, in order.
+fn copies(first: &[PacketFingerprint], second: &[PacketFingerprint], a: &[u32], b: &[u32], ids: bool, delay: i64) -> Vec<Pair> {
     let mut all = Vec::with_capacity(a.len().min(b.len()));
     if ids && a.len().max(b.len()) <= LARGE_GROUP {
         let mut free: Vec<u32> = b.to_vec();
@@ -85,7 +88,7 @@ fn copies(first: &[PacketFingerprint], second: &[PacketFingerprint], a: &[u32], 
     let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let misfit = |x: u32, y: u32| {
         let (x, y) = if a.len() <= b.len() { (x, y) } else { (y, x) };
-        second[y as usize].at.saturating_sub(first[x as usize].at).saturating_sub(usual).unsigned_abs()
+        second[y as usize].at.saturating_sub(first[x as usize].at).saturating_sub(delay).unsigned_abs()
     };
     let mut from = 0;
     for (done, &x) in few.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Two captures of the same traffic, one nearer each end: which packet is which, what the clocks say, and what happened in between.
+//! Comparison of two captures of the same traffic at two points of the path: matching of flows and
+//! packets, relation of the clocks, and delay, loss and bottleneck between the capture points.
 
 mod aggregate;
 mod bottleneck_buffer;
@@ -33,122 +34,126 @@ use ackclock_pcap::read::{Capture, ReadError};
 use aggregate::Aggregate;
 use match_flows::FlowMatch;
 
-/// One capture with what its packets were.
+/// One capture with its analysis.
 pub struct CaptureSide {
     pub capture: Capture,
     pub analysis: Analysis,
-    pub marks: FingerprintRecorder,
-    /// Every packet as a row, where that is asked for.
+    pub fingerprints: FingerprintRecorder,
+    /// A row per packet, if requested.
     pub packets: Option<Packets>,
 }
 
 impl CaptureSide {
-    pub fn new(capture: Capture, only: PacketFilter) -> CaptureSide {
-        CaptureSide { capture, analysis: Analysis::new(only), marks: FingerprintRecorder::default(), packets: None }
+    pub fn new(capture: Capture, filter: PacketFilter) -> CaptureSide {
+        let (analysis, fingerprints) = (Analysis::new(filter), FingerprintRecorder::default());
+        CaptureSide { capture, analysis, fingerprints, packets: None }
     }
 
-    /// Takes up to `most` packets; the number taken.
-    pub fn read(&mut self, most: u64) -> Result<u64, ReadError> {
-        let mut watch = (&mut self.marks, self.packets.as_mut());
-        self.analysis.read(&mut self.capture, &mut watch, most)
+    /// Reads up to `max` packets; returns their number.
+    pub fn read(&mut self, max: u64) -> Result<u64, ReadError> {
+        let mut observer = (&mut self.fingerprints, self.packets.as_mut());
+        self.analysis.read(&mut self.capture, &mut observer, max)
     }
 }
 
-/// A flow of the first capture in both: `directions` by the side that sends, as in the first capture's key.
+/// A flow in both captures.
 pub struct JoinedFlow {
+    /// Number in the first capture.
     pub number: usize,
+    /// Number in the second capture.
     pub other_number: usize,
+    /// By the side that sends, as in the first capture's key.
     pub directions: [Option<JoinedDirection>; 2],
 }
 
-/// What two captures show together.
+/// Result of the comparison.
 pub struct Joined {
-    /// None when the flows in both have packets of one direction only, or no two clocks of even rate explain them.
+    /// None if all matched packets go in one direction, or if no pair of clocks with constant rates
+    /// explains the times.
     pub clock: Option<ClockRelation>,
     pub flows: Vec<JoinedFlow>,
 }
 
-/// A matched packet: its numbers in the two captures' lists.
+/// A matched packet: its indexes in the fingerprint lists of the first and the second capture.
 pub type Pair = (u32, u32);
 
-/// Matches what both captures saw. With `error`, both clocks are right to within so many nanoseconds; without, the traffic has to tell.
-pub fn join(first: &CaptureSide, second: &CaptureSide, error: Option<f64>) -> Joined {
-    let (a, b) = (&first.marks, &second.marks);
+/// Compares two captures. With `clock_error_ns`, both clocks are taken as correct within that
+/// error; without, their relation is estimated from the traffic.
+pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f64>) -> Joined {
+    let (a, b) = (&first.fingerprints, &second.fingerprints);
     let origin = first.analysis.totals.first_at.unwrap_or(0);
-    let partners = match_flows::match_flows(a, b);
-    let matched: Vec<[Vec<Pair>; 2]> = partners
+    let matches = match_flows::match_flows(a, b);
+    let pairs: Vec<[Vec<Pair>; 2]> = matches
         .iter()
-        .map(|p| [0, 1].map(|side| match_packets::match_packets(&a.flows[p.first][side], &b.flows[p.second][p.side(side)])))
+        .map(|m| [0, 1].map(|side| match_packets::match_packets(&a.flows[m.first][side], &b.flows[m.second][m.side(side)])))
         .collect();
     let mut points = DelayPoints::new(origin);
-    for (p, pairs) in partners.iter().zip(&matched) {
-        points.add(p, pairs, a, b);
+    for (m, pairs) in matches.iter().zip(&pairs) {
+        points.add(m, pairs, a, b);
     }
-    let by_traffic = points.clock();
-    let clock = error.map(|error| ClockRelation::known(origin, error, by_traffic.as_ref())).or(by_traffic);
-    let Some(known) = &clock else {
-        let alone = |p: &FlowMatch| JoinedFlow { number: p.first, other_number: p.second, directions: [None, None] };
-        return Joined { flows: partners.iter().map(alone).collect(), clock };
+    let estimated = points.clock();
+    let clock = clock_error_ns.map(|error| ClockRelation::known(origin, error, estimated.as_ref())).or(estimated);
+    let Some(relation) = &clock else {
+        let no_directions = |m: &FlowMatch| JoinedFlow { number: m.first, other_number: m.second, directions: [None, None] };
+        return Joined { flows: matches.iter().map(no_directions).collect(), clock };
     };
-    let placed: Vec<[Option<MatchedDirection<'_>>; 2]> = partners
+    let matched: Vec<[Option<MatchedDirection<'_>>; 2]> = matches
+        .iter()
+        .zip(&pairs)
+        .map(|(m, pairs)| [0, 1].map(|side| match_direction(relation, m, side, &pairs[side], [first, second])))
+        .collect();
+    let aggregates = [true, false].map(|first_to_second| {
+        Aggregate::of(matched.iter().flatten().flatten().filter(|direction| direction.first_to_second == first_to_second))
+    });
+    let mut counts = [0, 0];
+    let mut joined = |matched: &Option<MatchedDirection<'_>>| {
+        let matched = matched.as_ref()?;
+        let towards = usize::from(!matched.first_to_second);
+        counts[towards] += 1;
+        Some(JoinedDirection::of(matched, &aggregates[towards], counts[towards] - 1))
+    };
+    let flows = matches
         .iter()
         .zip(&matched)
-        .map(|(p, pairs)| [0, 1].map(|side| placed(known, p, side, &pairs[side], [first, second])))
-        .collect();
-    let streams = [true, false].map(|first_to_second| {
-        Aggregate::of(placed.iter().flatten().flatten().filter(|way| way.first_to_second == first_to_second))
-    });
-    let mut numbers = [0, 0];
-    let mut way = |placed: &Option<MatchedDirection<'_>>| {
-        let way = placed.as_ref()?;
-        let towards = usize::from(!way.first_to_second);
-        numbers[towards] += 1;
-        Some(JoinedDirection::of(way, &streams[towards], numbers[towards] - 1))
-    };
-    let flows = partners
-        .iter()
-        .zip(&placed)
-        .map(|(p, directions)| JoinedFlow {
-            number: p.first,
-            other_number: p.second,
-            directions: [way(&directions[0]), way(&directions[1])],
+        .map(|(m, directions)| JoinedFlow {
+            number: m.first,
+            other_number: m.second,
+            directions: [joined(&directions[0]), joined(&directions[1])],
         })
         .collect();
     Joined { flows, clock }
 }
 
-/// A direction of a flow with what became of its packets.
+/// One direction of a flow with the fates of its packets.
 pub struct MatchedDirection<'a> {
     pub sent: &'a [PacketFingerprint],
-    pub losses: Fates,
+    pub fates: Fates,
     pub first_to_second: bool,
-    /// The network marked some of them on their way.
+    /// The network marked packets CE between the captures.
     pub marked: bool,
 }
 
-/// What became of one direction's packets between the captures.
-fn placed<'a>(
+/// Determines the fates of one direction's packets between the captures.
+fn match_direction<'a>(
     clock: &ClockRelation,
-    p: &FlowMatch,
+    m: &FlowMatch,
     side: usize,
     pairs: &[Pair],
-    taken: [&'a CaptureSide; 2],
+    captures: [&'a CaptureSide; 2],
 ) -> Option<MatchedDirection<'a>> {
-    let [first, second] = taken;
-    let (a, b) = (&first.marks.flows[p.first], &second.marks.flows[p.second]);
-    let (ours, theirs) = (&a[side], &b[p.side(side)]);
-    // Later in the second capture: it is nearer the receiver.
-    let first_to_second = clock.is_first_to_second(ours, theirs, pairs)?;
-    let turned: Vec<Pair>;
-    let (sent, got, pairs, answers, end) = if first_to_second {
-        (ours, theirs, pairs, &b[p.side(1 - side)], second)
+    let [first, second] = captures;
+    let (a, b) = (&first.fingerprints.flows[m.first], &second.fingerprints.flows[m.second]);
+    let (in_first, in_second) = (&a[side], &b[m.side(side)]);
+    let first_to_second = clock.is_first_to_second(in_first, in_second, pairs)?;
+    let swapped: Vec<Pair>;
+    let (sent, received, pairs, replies, receiver) = if first_to_second {
+        (in_first, in_second, pairs, &b[m.side(1 - side)], second)
     } else {
-        turned = pairs.iter().map(|&(x, y)| (y, x)).collect();
-        (theirs, ours, turned.as_slice(), &a[1 - side], first)
+        swapped = pairs.iter().map(|&(x, y)| (y, x)).collect();
+        (in_second, in_first, swapped.as_slice(), &a[1 - side], first)
     };
-    let span = (end.analysis.totals.first_at?, end.analysis.totals.last_at);
-    let losses = fate::determine(&fate::DirectionView { sent, got, answers, pairs, span, clock, first_to_second });
-    let marked =
-        got.iter().any(|m| m.flags.has(PacketFingerprint::CE)) && !sent.iter().any(|m| m.flags.has(PacketFingerprint::CE));
-    Some(MatchedDirection { sent, losses, first_to_second, marked })
+    let span = (receiver.analysis.totals.first_at?, receiver.analysis.totals.last_at);
+    let fates = fate::determine(&fate::DirectionView { sent, received, replies, pairs, span, clock, first_to_second });
+    let has_ce = |packets: &[PacketFingerprint]| packets.iter().any(|p| p.flags.has(PacketFingerprint::CE));
+    Some(MatchedDirection { sent, fates, first_to_second, marked: has_ce(received) && !has_ce(sent) })
 }

@@ -1,155 +1,172 @@
-//! How much faster one clock runs, from delays that should stay what they are. The time is cut into parts; the least delay of each part in each way is the
-//! path's own wherever a packet met no queue, and at the right rate those floors are level. A queue only adds: parts in which one stood
-//! throughout lie above the level and have little say, but at the right rate nothing lies below it. So a way that always has a queue is outvoted by
-//! the other one, on which ACKs find none.
+//! Skew of two clocks, from minimum delays. The capture is divided into intervals. The minimum
+//! delay of an interval is the path's own if some packet found no queue, and at the right rate
+//! these minima are constant (the floor). Queueing only adds delay: an interval with a standing
+//! queue lies above the floor and has little weight, and none lies below. A direction that always
+//! has a queue is outweighed by the other, on which ACKs find none.
 
-/// A time and a difference of clocks, nanoseconds.
+/// A time and a difference of the two clocks, nanoseconds.
 pub type Point = (f64, f64);
 
-/// A rate, and how far it may be off.
+/// A rate and its interval of confidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Skew {
     pub rate: f64,
     pub interval: [f64; 2],
 }
 
-/// No quartz is off by more: 1 %.
-pub const MOST_SKEW: f64 = 0.01;
-/// How even the least delays of real hosts are.
+/// Maximum skew, far beyond that of a quartz.
+pub const MAX_SKEW: f64 = 0.01;
+/// Noise of the minimum delays of real hosts.
 pub const HOST_NOISE_NS: f64 = 50_000.0;
 
-/// Parts of the time that are compared with each other.
-const PARTS: usize = 32;
-/// How far floors may lie from the level, tried in this order: hosts, hosts under load, media with frames, contention.
-const UNEVEN_NS: [f64; 5] = [100_000.0, 300_000.0, 1_000_000.0, 3_000_000.0, 10_000_000.0];
-/// A level is one when so large a share of a way's parts lies on it, and so many.
-const ENOUGH_SHARE: f64 = 0.4;
-const ENOUGH: usize = 5;
-/// A part below the level counts as so many above it: hosts and queues add to the path's own delay and take nothing off, so the level is the parts' lowest
-/// decile.
-const BELOW: f64 = 9.0;
-/// A rate takes so many parts to be believed, in full from this rate on.
-const DOUBT: f64 = 2.0;
-const COMMON: f64 = 1e-4;
-/// Rates tried over the whole range, and how far to each side of the best.
+/// Number of intervals.
+const INTERVALS: usize = 32;
+/// Tolerances of the floor, tried in this order: hosts, loaded hosts, framed media, contention.
+const TOLERANCES_NS: [f64; 5] = [100_000.0, 300_000.0, 1_000_000.0, 3_000_000.0, 10_000_000.0];
+/// Minimum share of a direction's intervals on the floor,
+const MIN_FLOOR_SHARE: f64 = 0.4;
+/// and their minimum number.
+const MIN_ON_FLOOR: usize = 5;
+/// Weight of an interval below the floor, relative to one above it: queueing only adds delay, so
+/// the floor is the lowest decile.
+const BELOW_WEIGHT: f64 = 9.0;
+/// Penalty of a non-zero rate, in intervals,
+const RATE_PENALTY: f64 = 2.0;
+/// which applies in full from this rate on.
+const COMMON_SKEW: f64 = 1e-4;
+/// Number of rates tried over the range, and again around the best one.
 const STEPS: u32 = 200;
-const CLOSE: f64 = 3e-6;
-/// Rounds of choosing floors at the rate found with the floors before.
+/// Half-width of the second search.
+const REFINEMENT: f64 = 3e-6;
+/// Maximum number of iterations between minima and rate.
 const ROUNDS: usize = 3;
 
-/// One way's floors at one rate, as they were measured; `sign` turns the way back.
-struct Floors<'a> {
+/// Minimum delays of one direction at one rate. `sign` is -1 for the direction towards the first
+/// capture.
+struct Minima<'a> {
     points: &'a [Point],
     sign: f64,
-    least: Vec<Point>,
+    minima: Vec<Point>,
 }
 
-impl<'a> Floors<'a> {
-    fn new(points: &'a [Point], sign: f64) -> Floors<'a> {
-        Floors { points, sign, least: Vec::new() }
+impl<'a> Minima<'a> {
+    fn new(points: &'a [Point], sign: f64) -> Minima<'a> {
+        Minima { points, sign, minima: Vec::new() }
     }
 
-    /// The least delay of each part at this rate.
-    fn choose(&mut self, rate: f64) {
+    /// Selects the minimum of each interval at this rate.
+    fn select(&mut self, rate: f64) {
         let (from, to) = self.points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), p| (a.min(p.0), b.max(p.0)));
-        let mut parts: [Option<Point>; PARTS] = [None; PARTS];
+        let mut intervals: [Option<Point>; INTERVALS] = [None; INTERVALS];
         for p in self.points {
-            let part = &mut parts[((p.0 - from) / (to - from + 1.0) * PARTS as f64) as usize % PARTS];
-            if part.is_none_or(|least| self.value(p, rate) < self.value(&least, rate)) {
-                *part = Some(*p);
+            let interval = &mut intervals[((p.0 - from) / (to - from + 1.0) * INTERVALS as f64) as usize % INTERVALS];
+            if interval.is_none_or(|min| self.value(p, rate) < self.value(&min, rate)) {
+                *interval = Some(*p);
             }
         }
-        self.least = parts.into_iter().flatten().collect();
+        self.minima = intervals.into_iter().flatten().collect();
     }
 
     fn value(&self, p: &Point, rate: f64) -> f64 {
         self.sign * (p.1 - rate * p.0)
     }
 
-    /// The level that fits best at a rate, and how many parts do not fit it, in parts.
-    fn level(&self, rate: f64, uneven: f64) -> (f64, f64) {
-        let values: Vec<f64> = self.least.iter().map(|p| self.value(p, rate)).collect();
-        let off = |level: f64| -> f64 {
-            let one =
-                |v: &f64| if *v >= level { ((v - level) / uneven).min(1.0) } else { (BELOW * (level - v) / uneven).min(BELOW) };
-            values.iter().map(one).sum()
+    /// The floor that fits best at a rate, and the misfit in intervals.
+    fn floor(&self, rate: f64, tolerance: f64) -> (f64, f64) {
+        let values: Vec<f64> = self.minima.iter().map(|p| self.value(p, rate)).collect();
+        let misfit_at = |floor: f64| -> f64 {
+            let misfit = |v: &f64| {
+                if *v >= floor {
+                    ((v - floor) / tolerance).min(1.0)
+                } else {
+                    (BELOW_WEIGHT * (floor - v) / tolerance).min(BELOW_WEIGHT)
+                }
+            };
+            values.iter().map(misfit).sum()
         };
-        let levels = values.iter().map(|&level| (level, off(level)));
-        levels.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 0.0))
+        let floors = values.iter().map(|&floor| (floor, misfit_at(floor)));
+        floors.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 0.0))
     }
 
-    /// The parts on the level: their times, and how far above it they are.
-    fn on_level(&self, rate: f64, uneven: f64) -> Vec<Point> {
-        let (level, _) = self.level(rate, uneven);
-        let off = |p: &Point| (p.0, self.value(p, rate) - level);
-        self.least.iter().map(off).filter(|p| p.1.abs() <= uneven).collect()
+    /// Time and distance from the floor of the intervals on it.
+    fn on_floor(&self, rate: f64, tolerance: f64) -> Vec<Point> {
+        let (floor, _) = self.floor(rate, tolerance);
+        let off = |p: &Point| (p.0, self.value(p, rate) - floor);
+        self.minima.iter().map(off).filter(|p| p.1.abs() <= tolerance).collect()
     }
 
-    /// How far the rate may be off for all that these parts say: their spread over their time. None where too few are on one level.
-    fn margin(&self, rate: f64, uneven: f64) -> Option<f64> {
-        let on = self.on_level(rate, uneven);
-        let share = on.len() as f64 / self.least.len().max(1) as f64;
+    /// Uncertainty of the rate: spread of the minima over their time. None if too few are on the
+    /// floor.
+    fn margin(&self, rate: f64, tolerance: f64) -> Option<f64> {
+        let on = self.on_floor(rate, tolerance);
+        let share = on.len() as f64 / self.minima.len().max(1) as f64;
         let (first, last) = (on.first()?, on.last()?);
         let (low, high) = on.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.1), high.max(p.1)));
-        (on.len() >= ENOUGH && share >= ENOUGH_SHARE && last.0 > first.0)
+        (on.len() >= MIN_ON_FLOOR && share >= MIN_FLOOR_SHARE && last.0 > first.0)
             .then(|| (high - low).max(HOST_NOISE_NS) / (last.0 - first.0))
     }
 }
 
-/// From packets towards the second capture and from those back; `possible` are the rates at which no delay is negative, and `widest` the one of them that leaves
-/// most room.
-pub fn estimate(first_to_second: &[Point], back: &[Point], possible: [f64; 2], widest: f64) -> Skew {
-    let mut ways = [Floors::new(first_to_second, 1.0), Floors::new(back, -1.0)];
-    for uneven in UNEVEN_NS {
-        let found = [0.0, widest].map(|start| settle(&mut ways, start, uneven, possible));
-        let best = found.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |found| found.0);
-        ways.iter_mut().for_each(|way| way.choose(best));
-        let margins = ways.iter().filter_map(|way| way.margin(best, uneven));
+/// Estimates the skew from packets towards the second capture and towards the first. `possible` are
+/// the rates at which no delay is negative, and `widest` the one of them with the largest gap
+/// between the bounds of the offset.
+pub fn estimate(forward: &[Point], backward: &[Point], possible: [f64; 2], widest: f64) -> Skew {
+    let mut directions = [Minima::new(forward, 1.0), Minima::new(backward, -1.0)];
+    for tolerance in TOLERANCES_NS {
+        let candidates = [0.0, widest].map(|start| iterate(&mut directions, start, tolerance, possible));
+        let best = candidates.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |candidate| candidate.0);
+        directions.iter_mut().for_each(|direction| direction.select(best));
+        let margins = directions.iter().filter_map(|direction| direction.margin(best, tolerance));
         if let Some(margin) = margins.min_by(f64::total_cmp) {
             return Skew { rate: best, interval: [best - margin, best + margin] };
         }
     }
-    // Nothing is level: any rate that makes no delay negative will do, and none is the likeliest.
+    // There is no floor: any possible rate fits, and zero is the most likely.
     Skew { rate: 0f64.clamp(possible[0], possible[1]), interval: possible }
 }
 
-/// A rate at which the floors chosen at it are as level as can be, and how many parts are not.
-fn settle(ways: &mut [Floors<'_>; 2], start: f64, uneven: f64, possible: [f64; 2]) -> (f64, f64) {
+/// Iterates between rate and minima; returns the rate and its misfit.
+fn iterate(directions: &mut [Minima<'_>; 2], start: f64, tolerance: f64, possible: [f64; 2]) -> (f64, f64) {
     let mut rate = start;
     for _ in 0..ROUNDS {
-        ways.iter_mut().for_each(|way| way.choose(rate));
-        let next = steadiest(ways, uneven, possible);
-        let settled = (next - rate).abs() < 1e-9;
+        directions.iter_mut().for_each(|direction| direction.select(rate));
+        let next = best_rate(directions, tolerance, possible);
+        let converged = (next - rate).abs() < 1e-9;
         rate = next;
-        if settled {
+        if converged {
             break;
         }
     }
-    (rate, unrest(ways, rate, uneven))
+    (rate, misfit(directions, rate, tolerance))
 }
 
-fn unrest(ways: &[Floors<'_>; 2], rate: f64, uneven: f64) -> f64 {
-    let doubt = DOUBT * ((rate.abs() / COMMON).min(1.0) + rate.abs() / MOST_SKEW);
-    ways.iter().map(|way| way.level(rate, uneven).1).sum::<f64>() + doubt
+fn misfit(directions: &[Minima<'_>; 2], rate: f64, tolerance: f64) -> f64 {
+    let penalty = RATE_PENALTY * ((rate.abs() / COMMON_SKEW).min(1.0) + rate.abs() / MAX_SKEW);
+    directions.iter().map(|direction| direction.floor(rate, tolerance).1).sum::<f64>() + penalty
 }
 
-/// The rates at which two parts are alike are tried, and some between; then those close to the best of them.
-fn steadiest(ways: &[Floors<'_>; 2], uneven: f64, possible: [f64; 2]) -> f64 {
-    let alike = ways.iter().flat_map(|way| {
-        let pairs = way.least.iter().enumerate().flat_map(|(i, p)| way.least[..i].iter().map(move |q| (p.1 - q.1) / (p.0 - q.0)));
+/// The rate with the lowest misfit: of the rates at which two minima are equal, of a grid over the
+/// range, and of a finer grid around the best.
+fn best_rate(directions: &[Minima<'_>; 2], tolerance: f64, possible: [f64; 2]) -> f64 {
+    let equal_at = directions.iter().flat_map(|direction| {
+        let pairs = direction
+            .minima
+            .iter()
+            .enumerate()
+            .flat_map(|(i, p)| direction.minima[..i].iter().map(move |q| (p.1 - q.1) / (p.0 - q.0)));
         pairs.collect::<Vec<f64>>()
     });
-    let inside = |rate: &f64| rate.is_finite() && (possible[0]..=possible[1]).contains(rate);
+    let is_possible = |rate: &f64| rate.is_finite() && (possible[0]..=possible[1]).contains(rate);
     let better = |found: (f64, f64), rate: f64| {
-        let unrest = unrest(ways, rate, uneven);
-        if unrest < found.1 { (rate, unrest) } else { found }
+        let misfit = misfit(directions, rate, tolerance);
+        if misfit < found.1 { (rate, misfit) } else { found }
     };
     let grid =
         |middle: f64, half: f64| (0..=STEPS).map(move |step| middle + half * (2.0 * f64::from(step) / f64::from(STEPS) - 1.0));
     let zero = 0f64.clamp(possible[0], possible[1]);
-    let start = (zero, unrest(ways, zero, uneven));
-    let best = alike.filter(inside).chain(grid(0.0, MOST_SKEW).filter(inside)).fold(start, better);
-    grid(best.0, CLOSE).filter(inside).fold(best, better).0
+    let start = (zero, misfit(directions, zero, tolerance));
+    let best = equal_at.filter(is_possible).chain(grid(0.0, MAX_SKEW).filter(is_possible)).fold(start, better);
+    grid(best.0, REFINEMENT).filter(is_possible).fold(best, better).0
 }
 
 #[cfg(test)]
@@ -158,8 +175,9 @@ mod tests {
 
     const MS: f64 = 1e6;
 
-    /// A difference of clocks every 10 ms over 20 s, the second clock fast by `rate`; `delay` in ms by time in seconds.
-    fn way(rate: f64, sign: f64, delay: impl Fn(f64) -> f64) -> Vec<Point> {
+    /// Clock differences every 10 ms over 20 s, the second clock fast by `rate`; `delay` in ms by
+    /// time in seconds.
+    fn direction(rate: f64, sign: f64, delay: impl Fn(f64) -> f64) -> Vec<Point> {
         (0..2000)
             .map(|i| (f64::from(i) * 10.0 * MS, f64::from(i)))
             .map(|(t, i)| (t, rate * t + sign * MS * (delay(t * 1e-9) + i * 0.618 % 1.0)))
@@ -167,27 +185,27 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_never_empties_again_is_no_rate() {
+    fn estimate_is_not_biased_when_a_queue_never_empties() {
         for rate in [0.0, 50e-6, -120e-6] {
             let full = |t: f64| if t < 0.1 { 30.0 } else { 80.0 + (t * 1.7 % 1.0) * 20.0 };
-            let (first_to_second, back) = (way(rate, 1.0, full), way(rate, -1.0, |_| 30.0));
-            let found = estimate(&first_to_second, &back, [-3e-3, 3e-3], 2.5e-3);
-            assert!((found.rate - rate).abs() < 2e-6, "{found:?} for {rate}");
-            assert!(found.interval[0] <= rate && rate <= found.interval[1]);
+            let (forward, backward) = (direction(rate, 1.0, full), direction(rate, -1.0, |_| 30.0));
+            let skew = estimate(&forward, &backward, [-3e-3, 3e-3], 2.5e-3);
+            assert!((skew.rate - rate).abs() < 2e-6, "{skew:?} for {rate}");
+            assert!(skew.interval[0] <= rate && rate <= skew.interval[1]);
         }
     }
 
     #[test]
-    fn uneven_floors_make_the_interval_wide() {
+    fn interval_contains_the_rate_when_minima_are_noisy() {
         let framed = |t: f64| 30.0 + (t * 7.3 % 1.0) * 4.0 + (t * 0.9 % 1.0) * 3.0;
-        let found = estimate(&way(20e-6, 1.0, framed), &way(20e-6, -1.0, framed), [-1e-3, 1e-3], 0.0);
-        assert!(found.interval[0] <= 20e-6 && 20e-6 <= found.interval[1], "{found:?}");
+        let skew = estimate(&direction(20e-6, 1.0, framed), &direction(20e-6, -1.0, framed), [-1e-3, 1e-3], 0.0);
+        assert!(skew.interval[0] <= 20e-6 && 20e-6 <= skew.interval[1], "{skew:?}");
     }
 
     #[test]
-    fn two_packets_are_no_rate() {
+    fn estimate_returns_zero_and_the_possible_rates_when_there_are_two_packets() {
         let few = [(0.0, 30.0 * MS), (10.0 * MS, 31.0 * MS)];
-        let found = estimate(&few, &[(5.0 * MS, -30.0 * MS)], [-0.01, 0.01], 0.0);
-        assert_eq!((found.rate, found.interval), (0.0, [-0.01, 0.01]));
+        let skew = estimate(&few, &[(5.0 * MS, -30.0 * MS)], [-0.01, 0.01], 0.0);
+        assert_eq!((skew.rate, skew.interval), (0.0, [-0.01, 0.01]));
     }
 }

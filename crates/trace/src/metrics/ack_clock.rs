@@ -4,7 +4,8 @@ use super::sparse_counts::SparseCounts;
 use crate::compact::compact;
 use ackclock_core::statistics::{BinCounts, SummaryStats, bin_of_rank, nearest_rank, sample_sd};
 
-/// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram (papers/README.md, 7.6).
+/// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram
+/// (papers/README.md, 7.6).
 pub const ACK_BINS_MS: [u32; 20] = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600];
 
 /// The same in nanoseconds.
@@ -18,8 +19,9 @@ const EDGES: [i64; ACK_BINS_MS.len()] = {
     edges
 };
 
-/// Two ACKs of data that was sent further apart than they arrive were pushed together on their way (Zhang, Shenker and Clark 1991).
-/// Counted as compressed when they come in less than this share of the spacing of what they acknowledge.
+/// Two ACKs of data that was sent further apart than they arrive were pushed together on their way
+/// (Zhang, Shenker and Clark 1991). Counted as compressed when they come in less than this share of
+/// the spacing of what they acknowledge.
 const COMPRESSED: i64 = 4;
 
 /// Counts are held at 2^32 - 1.
@@ -96,8 +98,8 @@ impl AckClock {
         self.last_at = now;
     }
 
-    /// It covered something new: `segments` full ones' worth, the last of which had been sent at `sent_at`; `gap` since the
-    /// advancing ACK before it.
+    /// It covered something new: `segments` full ones' worth, the last of which had been sent at
+    /// `sent_at`; `gap` since the advancing ACK before it.
     #[inline]
     pub fn on_advance(&mut self, segments: u32, sent_at: i64, gap: i64) {
         self.advancing = self.advancing.saturating_add(1);
@@ -154,13 +156,15 @@ impl AckClock {
         (self.advancing > 0).then(|| f64::from(self.stretched) / f64::from(self.advancing))
     }
 
-    /// Of the advancing ACKs whose data had left one after another: those that came closer together than a quarter of that.
+    /// Of the advancing ACKs whose data had left one after another: those that came closer together
+    /// than a quarter of that.
     pub fn compressed_share(&self) -> Option<f64> {
         (self.comparable > 0).then(|| f64::from(self.compressed) / f64::from(self.comparable))
     }
 
-    /// Quantile `q` (0 to 1) in milliseconds by nearest rank. The gaps of a bin count as evenly spaced
-    /// over the part of the bin between the shortest and the longest gap, as bins are up to 100 ms wide.
+    /// Quantile `q` (0 to 1) in milliseconds by nearest rank. The gaps of a bin count as evenly
+    /// spaced over the part of the bin between the shortest and the longest gap, as bins are up to
+    /// 100 ms wide.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         let rank = nearest_rank(self.count(), q);
         let (bin, below, count) = bin_of_rank(self.bins.counts(), rank)?;

@@ -1,5 +1,6 @@
-//! How much passed when, in constant memory: bins of one width, which doubles whenever the time outgrows them, and amounts in a unit that doubles
-//! whenever they outgrow a byte. Enough to see how two flows' rates go together, which is all it is for.
+//! How much passed when, in constant memory: bins of one width, which doubles whenever the time
+//! outgrows them, and amounts in a unit that doubles whenever they outgrow a byte. Enough to see
+//! how two flows' rates go together, which is all it is for.
 
 use crate::compact::compact;
 
@@ -8,7 +9,8 @@ pub const BINS: usize = 64;
 /// The first width, nanoseconds: finer than that is the ACK clock's matter.
 const FINEST: i64 = 10_000_000;
 
-/// Amounts in bins that begin at multiples of their width since 1970, so that courses of different flows can be laid on each other.
+/// Amounts in bins that begin at multiples of their width since 1970, so that courses of different
+/// flows can be laid on each other.
 #[derive(Debug, Clone)]
 pub struct ByteTimeline {
     /// The number of the first bin.

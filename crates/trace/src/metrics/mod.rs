@@ -13,8 +13,8 @@ pub use rtt::RttStats;
 pub use rtt_samples::RttSampleSet;
 pub use time_weighted::{Plateau, TimeWeighted};
 
-/// Pearson's correlation coefficient of pairs of values; none for fewer than three pairs or if either
-/// value does not vary.
+/// Pearson's correlation coefficient of pairs of values; none for fewer than three pairs or if
+/// either value does not vary.
 pub fn pearson(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);

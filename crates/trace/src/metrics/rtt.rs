@@ -1,4 +1,5 @@
-//! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes comes back.
+//! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes
+//! comes back.
 
 use super::sparse_counts::SparseCounts;
 use crate::compact::compact;

@@ -1,4 +1,5 @@
-//! Round-trip samples of one direction: most directions have none or one, for which statistics are not kept.
+//! Round-trip samples of one direction: most directions have none or one, for which statistics are
+//! not kept.
 
 use super::RttStats;
 use crate::compact::{Compact, Reader, Writer};

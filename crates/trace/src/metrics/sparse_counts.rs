@@ -1,5 +1,6 @@
-//! SparseCounts by number: only those between the least and the greatest number ever counted exist, and they are as narrow as their values let them
-//! be, one, two or four bytes each, all of one width.
+//! SparseCounts by number: only those between the least and the greatest number ever counted exist,
+//! and they are as narrow as their values let them be, one, two or four bytes each, all of one
+//! width.
 
 use crate::compact::{Compact, Reader, Writer};
 use ackclock_core::statistics::{BinCounts, LogBins};

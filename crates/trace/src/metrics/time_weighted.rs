@@ -35,8 +35,8 @@ impl TimeWeighted {
         self.max = self.max.max(value);
     }
 
-    /// Whether `value` stays within `band` of where the level settled: one that goes on rising, as in slow start, is its own highest
-    /// all the time and never settles.
+    /// Whether `value` stays within `band` of where the level settled: one that goes on rising, as
+    /// in slow start, is its own highest all the time and never settles.
     #[inline]
     pub fn plateau(&mut self, value: u32, band: u32) -> Plateau {
         if value > self.settled.saturating_add(band) {

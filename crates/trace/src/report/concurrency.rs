@@ -1,4 +1,5 @@
-//! Flows that ran at the same time: whether one's gain was the other's loss, as with flows that share a bottleneck.
+//! Flows that ran at the same time: whether one's gain was the other's loss, as with flows that
+//! share a bottleneck.
 
 use crate::analyze::FlowList;
 use crate::flow::Side;
@@ -12,8 +13,8 @@ pub struct FlowCorrelation {
     /// Numbers from 1, and each one's direction.
     pub flows: [usize; 2],
     pub ways: [&'static str; 2],
-    /// Pearson's r between their goodputs over `bins` bins of `bin_s` seconds: near -1 where they share what there is, near 1 where the same
-    /// thing slows both.
+    /// Pearson's r between their goodputs over `bins` bins of `bin_s` seconds: near -1 where they
+    /// share what there is, near 1 where the same thing slows both.
     pub correlation: f64,
     pub bins: u32,
     pub bin_s: f64,

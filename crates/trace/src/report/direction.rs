@@ -46,10 +46,12 @@ pub struct DirectionReport {
     pub ecn: EcnReport,
     pub bad_checksums: u64,
     pub largest_segment_bytes: u32,
-    /// From the flow's first packet to this direction's first data, and from its last data to the last ACK that covered something.
+    /// From the flow's first packet to this direction's first data, and from its last data to the
+    /// last ACK that covered something.
     pub first_data_ms: Option<f64>,
     pub tail_ms: Option<f64>,
-    /// Time to live of the SYN or its answer, and of the first packet with data: unlike where something on the path answers for the host.
+    /// Time to live of the SYN or its answer, and of the first packet with data: unlike where
+    /// something on the path answers for the host.
     pub ttl: TtlReport,
     /// The bottleneck as this capture alone shows it.
     pub inferred_path: Option<super::PathEstimate>,
@@ -102,7 +104,8 @@ pub struct SpuriousReport {
     pub timestamp: u32,
     pub early_ack: u32,
     pub of_timeouts: u32,
-    /// Segments sent again by timeout whose ACK came sooner than the least RTT (`wimax-measured`'s test), whatever else told.
+    /// Segments sent again by timeout whose ACK came sooner than the least RTT (`wimax-measured`'s
+    /// test), whatever else told.
     pub early_timeouts: u32,
 }
 
@@ -113,8 +116,9 @@ pub struct RepairReport {
     /// Tail-loss probes that carried new data: in `tlp_retransmits`, but no retransmissions.
     pub new_data_probes: u32,
     pub fast_then_timeout: u32,
-    /// Timeouts within a recovery that duplicates had begun, mostly of other segments than those; and how many of their retransmissions were
-    /// acknowledged sooner than the least RTT, or by the ACK for the recovery's own.
+    /// Timeouts within a recovery that duplicates had begun, mostly of other segments than those;
+    /// and how many of their retransmissions were acknowledged sooner than the least RTT, or by the
+    /// ACK for the recovery's own.
     pub pairs: u32,
     pub pairs_not_needed: u32,
     /// Retransmissions that fill a hole: the first copy was lost before the capture.

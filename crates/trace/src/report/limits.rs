@@ -1,22 +1,28 @@
-//! What held a sender, in shares of a direction's time from its first data on. Only what the capture itself shows.
+//! What held a sender, in shares of a direction's time from its first data on. Only what the
+//! capture itself shows.
 
 use super::VantagePoint;
 use crate::flow::{Flow, Half, Side};
 use serde::Serialize;
 
-/// Shares that add up to one. Where the capture does not stand at the sender's end its windows and queues cannot be seen: then only what it
-/// repaired and when its window was closed are told, and the rest is `unseen`.
+/// Shares that add up to one. Where the capture does not stand at the sender's end its windows and
+/// queues cannot be seen: then only what it repaired and when its window was closed are told, and
+/// the rest is `unseen`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Limits {
-    /// No room for another segment in the offered window, a closed one before which the sender waits included.
+    /// No room for another segment in the offered window, a closed one before which the sender
+    /// waits included.
     pub receive_window: Option<f64>,
-    /// The flight stayed at one height, below the offered window, without loss: inferred, as a send buffer is not on the wire.
+    /// The flight stayed at one height, below the offered window, without loss: inferred, as a send
+    /// buffer is not on the wire.
     pub send_buffer: Option<f64>,
     /// A queue stood: the RTT was a quarter or more above its least.
     pub path_rate: Option<f64>,
-    /// None of the others: the flight was as large as the congestion window let it be, or pacing held it.
+    /// None of the others: the flight was as large as the congestion window let it be, or pacing
+    /// held it.
     pub cwnd: Option<f64>,
-    /// Nothing was outstanding, or the last segment sent was not a full one and room was left: there was nothing to send.
+    /// Nothing was outstanding, or the last segment sent was not a full one and room was left:
+    /// there was nothing to send.
     pub application: Option<f64>,
     pub recovery: f64,
     pub unseen: Option<f64>,
@@ -63,8 +69,8 @@ pub fn is_at_sender(flow: &Flow, side: Side, place: VantagePoint) -> bool {
     }
 }
 
-/// A flight that stays at one height for most of the time, and for some round trips, although nothing was lost and the window is wider: the sender
-/// has no room for more.
+/// A flight that stays at one height for most of the time, and for some round trips, although
+/// nothing was lost and the window is wider: the sender has no room for more.
 fn is_capped(half: &Half) -> bool {
     half.sending().is_some_and(|s| {
         half.counts.retransmitted == 0

@@ -1,4 +1,5 @@
-//! The result as others read it: the fields of `ackclock analyze --json`, in their units. docs/analyze.md says what each means.
+//! The result as others read it: the fields of `ackclock analyze --json`, in their units.
+//! docs/analyze.md says what each means.
 
 mod concurrency;
 mod direction;

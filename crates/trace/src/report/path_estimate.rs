@@ -5,12 +5,14 @@ use crate::analyze::Analysis;
 use crate::infer::{ArrivalRecorder, FlowArrivals, estimate_rate, token_bucket};
 use serde::Serialize;
 
-/// Inferred from spacing, not measured: at the sender's end from that of the ACKs, elsewhere from that of the data.
+/// Inferred from spacing, not measured: at the sender's end from that of the ACKs, elsewhere from
+/// that of the data.
 #[derive(Debug, Serialize)]
 pub struct PathEstimate {
     /// `acks` or `arrivals`.
     pub by: &'static str,
-    /// IP bits a second that the commonest spacing means, and the share of the packets (ACKs) that have it.
+    /// IP bits a second that the commonest spacing means, and the share of the packets (ACKs) that
+    /// have it.
     pub rate_bps: Option<f64>,
     pub share: Option<f64>,
     /// From arrivals only.
@@ -23,7 +25,8 @@ const LEAST_OF_GOODPUT: f64 = 0.9;
 impl PathEstimate {
     fn of(course: &FlowArrivals, at_sender: bool, goodput: Option<f64>) -> Option<PathEstimate> {
         let (by, passed) = if at_sender { ("acks", &course.acked) } else { ("arrivals", &course.data) };
-        // More cannot have come through than the narrowest link carries: a spacing that says so is the sender's, or the application's.
+        // More cannot have come through than the narrowest link carries: a spacing that says so is
+        // the sender's, or the application's.
         let paced = estimate_rate(passed).filter(|p| goodput.is_none_or(|came| p.rate_bps >= LEAST_OF_GOODPUT * came));
         let bucket = if at_sender { None } else { token_bucket(passed) };
         (paced.is_some() || bucket.is_some()).then(|| PathEstimate {
@@ -36,7 +39,8 @@ impl PathEstimate {
 }
 
 impl Report {
-    /// Adds what spacing says, for a capture that was read by one worker with this recorder watching.
+    /// Adds what spacing says, for a capture that was read by one worker with this recorder
+    /// watching.
     pub fn infer(&mut self, analysis: &Analysis, seen: &ArrivalRecorder) {
         let known = analysis.flows();
         for (number, row) in self.flows.iter_mut().enumerate() {

@@ -1,16 +1,17 @@
-//! What two captures add: to each direction, and to the document.
+//! Results of the comparison of two captures: fields of each direction and of the document.
+//! docs/analyze.md has their definitions.
 
 use super::{Report, ms};
 use crate::join::{BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LossBursts, TokenBucketEstimate};
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
-/// Beside the figures of a direction.
+/// Fields of a direction.
 #[derive(Debug, Serialize)]
 pub struct JoinedDirectionReport {
     /// The capture near this direction's sender: 1 or 2.
     pub sender_side_capture: u8,
-    /// Under the offset that `clock.assumption` names.
+    /// With the offset of `clock.assumption`.
     pub one_way_delay_ms: SummaryStats,
     pub loss_rate: Option<f64>,
     pub lost: LostReport,
@@ -24,17 +25,18 @@ pub struct JoinedDirectionReport {
 pub struct LostReport {
     pub sent: u64,
     pub between_captures: u64,
-    /// Arrived, but missing in the capture near the receiver; and missing in the one near the sender.
+    /// Arrived, but missing in the capture near the receiver.
     pub capture_drops_receiver: u64,
+    /// Missing in the capture near the sender.
     pub capture_drops_sender: u64,
     pub network_duplicates: u64,
-    /// Each lost packet, the first `MAX_LISTED`.
+    /// The first `MAX_LISTED` lost packets.
     pub packets: Vec<LostPacket>,
 }
 
 #[derive(Debug, Serialize)]
 pub struct LostPacket {
-    /// Unix time by the capture near the sender.
+    /// Departure, Unix time of the capture near the sender.
     pub time_s: f64,
     pub sequence: u32,
     pub bytes: u32,
@@ -51,10 +53,10 @@ pub struct BurstReport {
 
 #[derive(Debug, Serialize)]
 pub struct OneBurst {
-    /// From the direction's first packet.
+    /// Time after the direction's first packet.
     pub start_s: f64,
     pub duration_ms: f64,
-    /// From the first lost packet to the last.
+    /// From the first to the last lost packet.
     pub lost_span_ms: f64,
     pub sent: u32,
     pub lost: u32,
@@ -66,13 +68,12 @@ pub struct BufferReport {
     pub min_based: Option<f64>,
     pub max_based: Option<f64>,
     pub rate_bps: Option<f64>,
-    /// False: nothing overflowed, and the buffer may be larger than `max_based`.
+    /// The buffer overflowed. If not, it may be larger than `max_based`.
     pub filled: bool,
-    /// Why this may not be the buffer of one droptail queue: `marks`, `early_drops`, `delay_tail` (no `max_based` then), `token_bucket`,
-    /// `flow_queues`.
+    /// Reasons why this may not be the buffer of a single droptail queue: `marks`, `early_drops`,
+    /// `delay_tail` (then there is no `max_based`), `token_bucket`, `flow_queues`.
     #[serde(rename = "doubts")]
     pub caveats: Vec<&'static str>,
-    /// What lets packets through at the line's rate until a burst is used up.
     pub token_bucket: Option<BucketReport>,
 }
 
@@ -87,13 +88,14 @@ pub struct BucketReport {
 pub struct LossCauseReport {
     pub verdict: &'static str,
     pub radio_share: Option<f64>,
-    /// Where the bottleneck's arrivals are even enough to tell single packets: lost packets whose time on it passed empty, and whose time others had.
+    /// Losses that were located after the bottleneck, by the regularity of its arrivals.
     pub lost_behind_bottleneck: u32,
+    /// Losses that were located before it.
     pub lost_before_bottleneck: u32,
     pub evidence: String,
 }
 
-/// The second capture's clock against the first's.
+/// The second capture's clock relative to the first's.
 #[derive(Debug, Serialize)]
 pub struct ClockReport {
     pub offset_ms: f64,
@@ -101,7 +103,8 @@ pub struct ClockReport {
     pub skew_ppm: f64,
     pub skew_interval_ppm: [f64; 2],
     pub assumption: &'static str,
-    /// Clocks said to be right make packets arrive this much before they were sent, beyond the error that they are said to have.
+    /// Amount by which clocks declared correct give packets negative delays, beyond their declared
+    /// error.
     pub conflict_ms: Option<f64>,
 }
 
@@ -109,23 +112,26 @@ pub struct ClockReport {
 pub struct JoinReport {
     pub clock: Option<ClockReport>,
     pub joined_flows: usize,
-    /// Numbers of flows that both have, from 1: in the first and in the second capture.
+    /// Numbers of the flows in both, from 1, in the first and in the second capture.
     pub partners: Vec<[usize; 2]>,
-    /// The second capture by itself.
+    /// Report of the second capture alone.
     pub second: Box<Report>,
 }
 
+/// Maximum number of lost packets and of bursts that are listed.
 const MAX_LISTED: usize = 10_000;
-const KNOWN: &str = "known: both clocks are said to be right within the interval";
-const SYMMETRIC: &str = "symmetric: the least delays of both ways are taken to be equal; without that only the interval is known";
+/// Minimum share lost after the bottleneck that is mentioned.
+const MIN_IDLE_SHARE: f64 = 0.3;
+const KNOWN: &str = "known: both clocks are declared correct within the interval";
+const SYMMETRIC: &str = "symmetric: assumes equal minimum delays in both directions; without that only the interval is known";
 
 impl Report {
-    /// The first capture's report with what the second adds.
+    /// The first capture's report with the results of the comparison.
     pub fn joined(first: &CaptureSide, second: &CaptureSide, joined: &Joined) -> Report {
         let mut report = Report::of(&first.analysis, &first.capture);
-        let known = first.analysis.flows();
+        let flows = first.analysis.flows();
         for flow in &joined.flows {
-            let client = known.get(flow.number).client() as usize;
+            let client = flows.get(flow.number).client() as usize;
             let Some(row) = report.flows.get_mut(flow.number) else { continue };
             row.a2b.joined = flow.directions[client].as_ref().map(JoinedDirectionReport::of);
             row.b2a.joined = flow.directions[1 - client].as_ref().map(JoinedDirectionReport::of);
@@ -154,40 +160,40 @@ impl ClockReport {
 }
 
 impl JoinedDirectionReport {
-    fn of(way: &JoinedDirection) -> JoinedDirectionReport {
-        let lost = way.lost.len() as u64;
+    fn of(direction: &JoinedDirection) -> JoinedDirectionReport {
+        let lost = direction.lost.len() as u64;
         JoinedDirectionReport {
-            sender_side_capture: if way.first_to_second { 1 } else { 2 },
-            one_way_delay_ms: SummaryStats::of(way.delays.iter().map(|&ns| ns as f64)).scaled(1e-6),
-            loss_rate: (way.sent > 0).then(|| lost as f64 / way.sent as f64),
+            sender_side_capture: if direction.first_to_second { 1 } else { 2 },
+            one_way_delay_ms: SummaryStats::of(direction.delays.iter().map(|&ns| ns as f64)).scaled(1e-6),
+            loss_rate: (direction.sent > 0).then(|| lost as f64 / direction.sent as f64),
             lost: LostReport {
-                sent: way.sent,
+                sent: direction.sent,
                 between_captures: lost,
-                capture_drops_receiver: way.uncaptured,
-                capture_drops_sender: way.unseen_at_sender,
-                network_duplicates: way.duplicated,
-                packets: way
+                capture_drops_receiver: direction.uncaptured,
+                capture_drops_sender: direction.missing_at_sender,
+                network_duplicates: direction.duplicated,
+                packets: direction
                     .lost
                     .iter()
                     .take(MAX_LISTED)
                     .map(|&(at, sequence, bytes)| LostPacket { time_s: super::seconds(at), sequence, bytes })
                     .collect(),
             },
-            loss_bursts: BurstReport::of(&way.bursts),
+            loss_bursts: BurstReport::of(&direction.bursts),
             bottleneck_buffer_bytes: BufferReport {
-                min_based: way.buffer.min_based,
-                max_based: way.buffer.max_based,
-                rate_bps: way.buffer.rate_bps,
-                filled: way.buffer.filled,
+                min_based: direction.buffer.min_based,
+                max_based: direction.buffer.max_based,
+                rate_bps: direction.buffer.rate_bps,
+                filled: direction.buffer.filled,
                 caveats: BufferCaveat::ALL
                     .into_iter()
-                    .filter(|d| way.buffer.caveats[*d as usize])
+                    .filter(|d| direction.buffer.caveats[*d as usize])
                     .map(BufferCaveat::name)
                     .collect(),
-                token_bucket: way.bucket.map(BucketReport::of),
+                token_bucket: direction.token_bucket.map(BucketReport::of),
             },
-            delay_loss_correlation: way.verdict.correlation,
-            loss_cause: LossCauseReport::of(way),
+            delay_loss_correlation: direction.attribution.correlation,
+            loss_cause: LossCauseReport::of(direction),
         }
     }
 }
@@ -224,32 +230,33 @@ impl BurstReport {
 }
 
 impl LossCauseReport {
-    fn of(way: &JoinedDirection) -> LossCauseReport {
-        let v = &way.verdict;
-        let verdict = v.blame.name();
-        let least = format!("the least delay is {:.1} ms", ms(v.least));
-        let mut evidence = match v.edge > v.least {
-            true => format!("{} of {} losses while the delay was {:.1} ms or more; {least}", v.at_peaks, v.judged, ms(v.edge)),
-            false => format!("{} losses, and no packet waited in a queue; {least}", v.judged),
+    fn of(direction: &JoinedDirection) -> LossCauseReport {
+        let a = &direction.attribution;
+        let min_delay = format!("the minimum delay is {:.1} ms", ms(a.min_delay));
+        let mut evidence = if a.edge > a.min_delay {
+            format!("{} of {} losses while the delay was {:.1} ms or more; {min_delay}", a.at_peaks, a.losses, ms(a.edge))
+        } else {
+            format!("{} losses, and no packet waited in a queue; {min_delay}", a.losses)
         };
-        evidence += &match (v.empty, v.taken) {
-            (0, 0) => match v.empty_share.filter(|share| *share >= 0.3) {
-                Some(share) => {
-                    format!("; of those lost in busy times at least {:.0} % were lost behind the bottleneck", 100.0 * share)
+        match (a.after_bottleneck, a.before_bottleneck) {
+            (0, 0) => {
+                if let Some(share) = a.idle_share.filter(|share| *share >= MIN_IDLE_SHARE) {
+                    let percent = 100.0 * share;
+                    evidence += &format!("; of those in busy times at least {percent:.0} % were lost after the bottleneck");
                 }
-                None => String::new(),
-            },
-            (0, full) => format!("; of none of the {full} did the time on the bottleneck pass empty: dropped before it"),
-            (empty, 0) => format!("; of all {empty} the time on the bottleneck passed empty: lost behind it"),
-            (empty, full) => format!(
-                "; of {empty} the time on the bottleneck passed empty: lost behind it; of {full} it did not: dropped before it"
-            ),
-        };
+            }
+            (after, before) => {
+                let located = [(after, "after the bottleneck"), (before, "dropped before the bottleneck")];
+                let located = located.into_iter().filter(|(count, _)| *count > 0);
+                let parts: Vec<String> = located.map(|(count, place)| format!("{count} {place}")).collect();
+                evidence += &format!("; by the arrivals around them: {}", parts.join(", "));
+            }
+        }
         LossCauseReport {
-            verdict,
-            radio_share: v.radio_share,
-            lost_behind_bottleneck: v.empty,
-            lost_before_bottleneck: v.taken,
+            verdict: a.origin.name(),
+            radio_share: a.radio_share,
+            lost_behind_bottleneck: a.after_bottleneck,
+            lost_before_bottleneck: a.before_bottleneck,
             evidence,
         }
     }
