@@ -160,8 +160,12 @@ def of_commit(store: Path, commit: str, workers: int) -> dict[str, Item]:
     oracles, data = inputs()
     key = key_of(oracles, data)
     meta = folder / "meta.json"
-    if meta.exists() and json.loads(meta.read_text("utf-8")) == key:
-        return read_items(folder)
+    if meta.exists():
+        kept = json.loads(meta.read_text("utf-8"))
+        changed = [name for name in key if key[name] != kept.get(name)]
+        if not changed:
+            return read_items(folder)
+        print(f"digest: {commit}: runs again; changed: {', '.join(changed)}", flush=True)
     tree = folder / "tree"
     if not (tree / "Makefile").exists():
         folder.mkdir(exist_ok=True)
@@ -193,8 +197,8 @@ def key_of(oracles: Path | None, data: Path | None) -> dict[str, Any]:
     folders = [folder for folder in (oracles, data) if folder]
     files = [f"{path.name} {path.stat().st_size}" for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     return {
-        "jobs": hashlib.sha256(Path(digest_items.__file__).read_bytes()).hexdigest(),
-        "inputs": hashlib.sha256("\n".join(files).encode()).hexdigest(),
+        "digest_items.py": hashlib.sha256(Path(digest_items.__file__).read_bytes()).hexdigest(),
+        "ACKCLOCK_ORACLES and ACKCLOCK_DATA": hashlib.sha256("\n".join(files).encode()).hexdigest(),
         "polars": pl.__version__,
     }
 
